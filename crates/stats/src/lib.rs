@@ -2,10 +2,32 @@
 //! One set of numbers: instants, histograms, jitter, delivery and drop reasons, computed here and shown
 //! alike by the bench, the command line, the API and the dashboard.
 //!
-//! This crate does no I/O and reads no clock: every instant comes in as a [`Time`].
+//! This crate does no I/O and reads no clock: every instant comes in as a [`Time`]. Finding out which
+//! machine a [`Report`] was made on is left to whoever runs the experiment.
+//!
+//! ```
+//! use stats::{Drops, Flow, Time};
+//!
+//! let mut scan = Flow::new();
+//! for i in 0..100 {
+//!     let stamp = Time::from_millis(i * 33);
+//!     scan.received(stamp, stamp + std::time::Duration::from_millis(4), 2631);
+//! }
+//! let metrics = scan.metrics(100, &Drops::default());
+//! assert_eq!(metrics.delivery, 1.0);
+//! assert_eq!(metrics.delay_ms.max, 4.0);
+//! ```
 
 mod drops;
+mod flow;
+mod histogram;
+mod report;
 mod time;
+mod window;
 
 pub use drops::{DropReason, Drops};
+pub use flow::{Delay, Flow, FlowMetrics, Jitter, Spread};
+pub use histogram::{Histogram, Moments};
+pub use report::{Cell, Report};
 pub use time::Time;
+pub use window::{Rates, Window};
