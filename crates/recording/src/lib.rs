@@ -1,2 +1,41 @@
 #![forbid(unsafe_code)]
-//! Placeholder.
+//! Recordings of robots: ROS 1 bags (format 2.0) and MCAP files are read, MCAP files are written, and
+//! either is played back in time. A [`simulation`] of a robot in a room yields the same stream of messages
+//! without any file.
+//!
+//! This crate does not interpret messages: it hands out the bytes as they were recorded, with their type's
+//! name, checksum and definition. It publishes nothing; who plays a recording decides where messages go.
+//! It writes no ROS 1 bags, reads no bags older than format 2.0, and decrypts nothing.
+//!
+//! ```
+//! use recording::{Recording, simulation, write};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("room.mcap");
+//! simulation::write(&path, 0.2, 1, &write::Options::default())?;
+//!
+//! let recording = Recording::open(&path)?;
+//! for message in recording.messages() {
+//!     let message = message?;
+//!     let channel = recording.channel(message.channel);
+//!     println!("{} {} {} bytes", message.log_time, channel.topic, message.data.len());
+//! }
+//! # Ok(())
+//! # }
+//! ```
+
+mod error;
+mod model;
+mod playback;
+mod reader;
+mod schedule;
+pub mod simulation;
+pub mod write;
+
+pub use error::{OpenError, ReadError, WriteError};
+pub use model::{Channel, ChannelId, Encoding, Message, Summary, TopicSummary};
+pub use playback::{Playback, PlaybackError, Played, Stop, Tick};
+pub use reader::{Limits, Messages, Recording};
+pub use schedule::{Due, Pace, PaceError, Player, Schedule};
+pub use write::Writer;

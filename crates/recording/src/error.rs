@@ -1,0 +1,231 @@
+//! What can go wrong, one enum per operation.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Why a recording cannot be opened.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The file is missing, unreadable or not a file.
+    #[error("cannot open {}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: Arc<io::Error>,
+    },
+    /// A folder was named.
+    #[error("{} is a directory; name a .bag or .mcap file in it", path.display())]
+    Directory {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A socket, pipe or device was named; a recording is read back and forth.
+    #[error("{} is not a regular file; a recording cannot be read from a pipe or device", path.display())]
+    NotAFile {
+        /// What was named.
+        path: PathBuf,
+    },
+    /// The file has no bytes.
+    #[error("{} is empty (0 bytes); nothing was recorded in it", path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is of no format that this crate reads.
+    #[error("{} is neither a ROS 1 bag nor MCAP: its first bytes are {first}", path.display())]
+    NotARecording {
+        /// The file.
+        path: PathBuf,
+        /// Up to sixteen first bytes, in hexadecimal and as text.
+        first: String,
+    },
+    /// A bag of another format version than 2.0.
+    #[error(
+        "{} is a bag of version {version}; only 2.0 is read: convert it with `rosbag fix` or `rosbag migrate`",
+        path.display()
+    )]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// The version its first line names.
+        version: String,
+    },
+    /// An encrypted bag.
+    #[error("{} is encrypted by {encryptor}; decrypt it first with `rosbag decrypt`", path.display())]
+    Encrypted {
+        /// The file.
+        path: PathBuf,
+        /// The plugin that the bag names.
+        encryptor: String,
+    },
+    /// The file ends or is damaged before its first message.
+    #[error(transparent)]
+    Damaged(#[from] ReadError),
+}
+
+/// Why a part of a recording cannot be read. Every variant says the file and the offset, in bytes from the
+/// file's start.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The system refused to read.
+    #[error("{}: cannot read at byte {offset}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Where.
+        offset: u64,
+        /// What the system says.
+        source: Arc<io::Error>,
+    },
+    /// The file ends within something.
+    #[error(
+        "{}: the file ends at byte {end}, within {what} that begins at byte {offset}: {missing} bytes are missing",
+        path.display()
+    )]
+    Truncated {
+        /// The file.
+        path: PathBuf,
+        /// Where the thing that is cut begins.
+        offset: u64,
+        /// What is cut.
+        what: &'static str,
+        /// Length of the file.
+        end: u64,
+        /// Bytes missing to the end of the thing, as far as its own length field tells.
+        missing: u64,
+    },
+    /// Bytes that do not follow the format.
+    #[error("{}: byte {offset}: expected {expected}, found {found}", path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// Where.
+        offset: u64,
+        /// What the format asks for here.
+        expected: &'static str,
+        /// What is there.
+        found: String,
+    },
+    /// A length beyond [`Limits`](crate::Limits).
+    #[error("{}: byte {offset}: {what} of {length} bytes exceeds the limit of {limit}", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// Where.
+        offset: u64,
+        /// What is too large.
+        what: &'static str,
+        /// Its length as the file says.
+        length: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// A compression that this crate does not know.
+    #[error(
+        "{}: byte {offset}: unknown compression `{name}` (bags: none, bz2, lz4; MCAP: none, lz4, zstd)",
+        path.display()
+    )]
+    UnknownCompression {
+        /// The file.
+        path: PathBuf,
+        /// Where the chunk begins.
+        offset: u64,
+        /// The compression's name.
+        name: String,
+    },
+    /// A chunk's compressed data is damaged.
+    #[error("{}: chunk at byte {offset}: its {compression} data is damaged: {detail}", path.display())]
+    Decompress {
+        /// The file.
+        path: PathBuf,
+        /// Where the chunk begins.
+        offset: u64,
+        /// The compression.
+        compression: &'static str,
+        /// What the decompressor says.
+        detail: String,
+    },
+    /// A message of a channel that the file does not define.
+    #[error("{}: byte {offset}: a message of channel {channel}, which the file does not define", path.display())]
+    UnknownChannel {
+        /// The file.
+        path: PathBuf,
+        /// Where the message's chunk or record begins.
+        offset: u64,
+        /// The channel's number in the file.
+        channel: u32,
+    },
+}
+
+impl ReadError {
+    /// Where in the file, in bytes from its start.
+    pub fn offset(&self) -> u64 {
+        match self {
+            ReadError::Io { offset, .. }
+            | ReadError::Truncated { offset, .. }
+            | ReadError::Malformed { offset, .. }
+            | ReadError::TooLarge { offset, .. }
+            | ReadError::UnknownCompression { offset, .. }
+            | ReadError::Decompress { offset, .. }
+            | ReadError::UnknownChannel { offset, .. } => *offset,
+        }
+    }
+}
+
+/// Why a recording cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// The file exists already.
+    #[error("{} exists already; choose another name or allow overwriting", path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The system refused to create or write.
+    #[error("cannot write {}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// More channels or types than MCAP can number.
+    #[error("{}: MCAP holds at most 65,535 channels and as many types", path.display())]
+    TooManyChannels {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A message of a channel that was not added to this writer.
+    #[error("{}: channel {channel} was not added to this recording", path.display())]
+    UnknownChannel {
+        /// The file.
+        path: PathBuf,
+        /// The number given.
+        channel: u32,
+    },
+    /// A message, name or definition longer than MCAP's 32-bit lengths.
+    #[error("{}: {what} of {length} bytes exceeds the limit of {limit}", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// What is too large.
+        what: &'static str,
+        /// Its length.
+        length: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// The MCAP library refused.
+    #[error("cannot write {}: {detail}", path.display())]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// What it says.
+        detail: String,
+    },
+}

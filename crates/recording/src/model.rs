@@ -1,0 +1,172 @@
+//! What every recording consists of: channels and messages, whatever the file format.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use stats::Time;
+
+/// Which channel of its recording a message belongs to: the position in
+/// [`Recording::channels`](crate::Recording::channels), not the number the file uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ChannelId(pub u32);
+
+impl fmt::Display for ChannelId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// How the bytes of a channel's messages are laid out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Encoding {
+    /// ROS 1 serialization: packed, little-endian.
+    Ros1,
+    /// ROS 2's CDR, with its four-byte encapsulation header.
+    Cdr,
+    /// Anything else, by the name the file gives it.
+    Other(String),
+}
+
+impl Encoding {
+    /// From MCAP's `message_encoding` name.
+    pub fn from_name(name: &str) -> Self {
+        match name {
+            "ros1" => Encoding::Ros1,
+            "cdr" => Encoding::Cdr,
+            other => Encoding::Other(other.to_owned()),
+        }
+    }
+
+    /// MCAP's `message_encoding` name.
+    pub fn name(&self) -> &str {
+        match self {
+            Encoding::Ros1 => "ros1",
+            Encoding::Cdr => "cdr",
+            Encoding::Other(name) => name,
+        }
+    }
+}
+
+/// One stream of messages of one type on one topic, from one publisher.
+///
+/// Several channels may share a topic: a ROS 1 bag has one for each publisher.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Channel {
+    /// Position in the recording's list of channels.
+    pub id: ChannelId,
+    /// Topic, as recorded, such as `/scan`.
+    pub topic: String,
+    /// Message type, such as `sensor_msgs/LaserScan` (ROS 2: `sensor_msgs/msg/LaserScan`).
+    pub type_name: String,
+    /// ROS 1's MD5 of the definition in 32 hex digits, if the file says it.
+    pub md5: Option<String>,
+    /// Full text of the definition with those it depends on, as the file has it; empty if the file has
+    /// none or it is not text.
+    pub definition: String,
+    /// What language `definition` is in, by MCAP's name for it: `ros1msg`, `ros2msg`, `ros2idl` …
+    pub definition_encoding: String,
+    /// How the messages' bytes are laid out.
+    pub encoding: Encoding,
+    /// Whether the publisher latched its last message for late subscribers.
+    pub latched: bool,
+    /// Name of the node that published, if the file says it.
+    pub callerid: Option<String>,
+}
+
+impl Channel {
+    /// A ROS 1 channel. `id` is given by whoever collects channels; the writer gives its own.
+    pub fn ros1(topic: &str, type_name: &str, md5: &str, definition: &str) -> Self {
+        Channel {
+            id: ChannelId(0),
+            topic: topic.to_owned(),
+            type_name: type_name.to_owned(),
+            md5: Some(md5.to_owned()),
+            definition: definition.to_owned(),
+            definition_encoding: "ros1msg".to_owned(),
+            encoding: Encoding::Ros1,
+            latched: false,
+            callerid: None,
+        }
+    }
+}
+
+/// One recorded message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// The channel it belongs to.
+    pub channel: ChannelId,
+    /// When the recorder received it, since the Unix epoch (or since the start of simulated time).
+    pub log_time: Time,
+    /// When it was published; equal to `log_time` in formats that do not say.
+    pub publish_time: Time,
+    /// The serialized message, in its channel's encoding.
+    pub data: Vec<u8>,
+}
+
+/// What a recording contains, by topic.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Earliest log time; `None` if there are no messages.
+    pub start: Option<Time>,
+    /// Latest log time; `None` if there are no messages.
+    pub end: Option<Time>,
+    /// All messages together.
+    pub messages: u64,
+    /// By topic; topics without messages are listed, too.
+    pub topics: BTreeMap<String, TopicSummary>,
+}
+
+/// What a recording contains of one topic.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TopicSummary {
+    /// Message type; of the first channel, if the topic's channels disagree.
+    pub type_name: String,
+    /// Number of messages.
+    pub messages: u64,
+    /// Bytes of all its messages' data; `None` if the file's index does not say
+    /// (see [`Recording::measure`](crate::Recording::measure)).
+    pub bytes: Option<u64>,
+}
+
+#[allow(dead_code)]
+impl Summary {
+    /// From the first message to the last; zero if there are none.
+    pub fn duration(&self) -> Duration {
+        match (self.start, self.end) {
+            (Some(start), Some(end)) => end.since(start),
+            _ => Duration::ZERO,
+        }
+    }
+
+    pub(crate) fn of_channels(channels: &[Channel]) -> Self {
+        let mut summary = Summary::default();
+        for channel in channels {
+            summary
+                .topics
+                .entry(channel.topic.clone())
+                .or_insert_with(|| TopicSummary {
+                    type_name: channel.type_name.clone(),
+                    messages: 0,
+                    bytes: None,
+                });
+        }
+        summary
+    }
+
+    pub(crate) fn count(&mut self, channel: &Channel, messages: u64, bytes: Option<u64>) {
+        self.messages = self.messages.saturating_add(messages);
+        if let Some(topic) = self.topics.get_mut(&channel.topic) {
+            topic.messages = topic.messages.saturating_add(messages);
+            if let Some(bytes) = bytes {
+                topic.bytes = Some(topic.bytes.unwrap_or(0).saturating_add(bytes));
+            }
+        }
+    }
+
+    pub(crate) fn span(&mut self, first: Time, last: Time) {
+        self.start = Some(self.start.map_or(first, |start| start.min(first)));
+        self.end = Some(self.end.map_or(last, |end| end.max(last)));
+    }
+}
