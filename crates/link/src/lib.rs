@@ -1,2 +1,7 @@
 #![forbid(unsafe_code)]
-//! Placeholder.
+//! Carriers.
+mod carrier;
+pub mod quantity;
+mod udp;
+pub use carrier::{Carrier, CarrierError, PeerIndex, Received, Sent};
+pub use udp::UdpCarrier;
