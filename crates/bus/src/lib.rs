@@ -1,1 +1,57 @@
-//! Placeholder.
+//! Zero-copy publish/subscribe between the processes of one host.
+//!
+//! A publisher owns shared memory and writes each message once, into a block of it; subscribers read the data
+//! parts in place. There is no daemon: endpoints find each other through sockets in a runtime folder and shake
+//! hands there; afterwards messages go through shared memory alone, and a pipe wakes those who sleep.
+//!
+//! It does not know what a message means: bytes become fields in `schema`, and types become convenient in
+//! `ropewalk`. It does not leave the host; that is `link`'s work. It is synchronous: for an event loop it gives
+//! a file descriptor. The protocol stands in `docs/wire/bus.md`.
+//!
+//! ```no_run
+//! use bus::{Bus, BusConfig, PublisherOptions, Stamp, SubscriberOptions, TopicType};
+//! use std::time::Duration;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let bus = Bus::open(BusConfig::from_env()?)?;
+//! let topic = TopicType {
+//!     topic: "/image".into(),
+//!     type_name: "sensor_msgs/Image".into(),
+//!     type_hash: [0x11; 16],
+//!     definition: "".into(),
+//! };
+//! let subscriber = bus.subscriber(topic.clone(), SubscriberOptions::default())?;
+//! let publisher = bus.publisher(topic, PublisherOptions::default())?;
+//! publisher.wait_for_subscribers(1, Duration::from_secs(1));
+//! let mut loan = publisher.loan(8, &[4_000_000])?;
+//! loan.part_mut(0).fill(7);
+//! publisher.publish(loan, Stamp::default())?;
+//! if let Some(message) = subscriber.take_timeout(Duration::from_secs(1))? {
+//!     println!("{} bytes", message.part(0).bytes().len());
+//! }
+//! # Ok(())
+//! # }
+//! ```
+
+mod bus;
+mod config;
+mod loan;
+#[allow(dead_code)]
+mod losses;
+mod message;
+mod publisher;
+mod subscriber;
+mod topic;
+mod waitset;
+
+pub use bus::{Bus, OpenError};
+pub use config::{BusConfig, ConfigError};
+pub use loan::{Loan, LoanError, MAX_PARTS, PartsMut};
+pub use losses::Losses;
+pub use message::{Message, PartView};
+pub use publisher::{
+    CreateError, PublishError, Published, Publisher, PublisherOptions, PublisherStats, Stamp, SubscriberPeer,
+};
+pub use subscriber::{PublisherPeer, Subscriber, SubscriberOptions, SubscriberStats, TakeError};
+pub use topic::{EndpointInfo, MAX_DEFINITION, MAX_NAME, Refusal, TopicInfo, TopicType};
+pub use waitset::WaitSet;

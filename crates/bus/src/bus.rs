@@ -1,0 +1,111 @@
+//! The handle of a bus.
+
+use crate::config::BusConfig;
+use crate::publisher::{CreateError, Publisher, PublisherOptions};
+use crate::subscriber::{Subscriber, SubscriberOptions};
+use crate::topic::{TopicInfo, TopicType};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A process's membership of a bus: a runtime folder, and one housekeeping thread that accepts, shakes hands,
+/// reserves memory ahead and cleans up.
+///
+/// Cheap to clone. Publishers and subscribers keep it alive; with the last of them the thread ends and every
+/// file and descriptor is gone. Messages do not keep it alive and stay valid without it.
+#[derive(Clone, Debug)]
+pub struct Bus {}
+
+impl Bus {
+    /// Makes and checks the runtime folder, raises the limit of open files and starts the housekeeping thread.
+    pub fn open(config: BusConfig) -> Result<Bus, OpenError> {
+        let _ = config;
+        todo!()
+    }
+
+    /// The configuration it was opened with.
+    pub fn config(&self) -> &BusConfig {
+        todo!()
+    }
+
+    /// Offers messages of `topic`. Returns at once; subscribers connect in the background.
+    pub fn publisher(&self, topic: TopicType, options: PublisherOptions) -> Result<Publisher, CreateError> {
+        let _ = (topic, options);
+        todo!()
+    }
+
+    /// Subscribes to `topic`. Returns at once; publishers connect in the background.
+    pub fn subscriber(
+        &self,
+        topic: TopicType,
+        options: SubscriberOptions,
+    ) -> Result<Subscriber, CreateError> {
+        let _ = (topic, options);
+        todo!()
+    }
+
+    /// Asks every live endpoint of this domain what it is. Blocks until all have answered, at most `timeout`;
+    /// those that are silent are left out. Sockets of dead processes are removed on the way.
+    pub fn topics(&self, timeout: Duration) -> Result<Vec<TopicInfo>, OpenError> {
+        let _ = timeout;
+        todo!()
+    }
+}
+
+/// Why a bus cannot be opened or listed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The runtime folder cannot be made or read.
+    #[error("the runtime folder {dir:?} is not usable: {source}")]
+    Dir {
+        /// The folder.
+        dir: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The runtime folder is a symbolic link or no folder.
+    #[error("{dir:?} is not a folder (symbolic links are refused): remove it or set ROPEWALK_RUNTIME_DIR")]
+    NotADir {
+        /// The path.
+        dir: PathBuf,
+    },
+    /// The runtime folder belongs to someone else.
+    #[error("the runtime folder {dir:?} belongs to user {owner}, not to {uid}: set ROPEWALK_RUNTIME_DIR")]
+    Owner {
+        /// The folder.
+        dir: PathBuf,
+        /// Its owner.
+        owner: u32,
+        /// The user of this process.
+        uid: u32,
+    },
+    /// Others may write the runtime folder, so they could pose as endpoints.
+    #[error("others may write the runtime folder {dir:?} (mode {mode:03o}): run chmod 700 on it")]
+    Mode {
+        /// The folder.
+        dir: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// The path is too long for a Unix socket's address (108 bytes).
+    #[error("the runtime folder {dir:?} is too long: {len} bytes, at most {max}")]
+    PathTooLong {
+        /// The folder.
+        dir: PathBuf,
+        /// Its length.
+        len: usize,
+        /// The longest that works.
+        max: usize,
+    },
+    /// A descriptor or the thread could not be made.
+    #[error("cannot start the bus ({what}): {source}")]
+    System {
+        /// What failed.
+        what: &'static str,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The process was forked after the bus was opened; open a new one in the child.
+    #[error("this bus belongs to the parent process: open a new one after fork")]
+    Forked,
+}

@@ -1,0 +1,155 @@
+//! Where a bus lives and what bounds it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Where a bus lives and what bounds it.
+///
+/// Processes share a bus when they share the runtime folder and the domain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BusConfig {
+    /// The folder in which every endpoint binds its socket. Made with mode 0700 if it is missing (only its
+    /// last component); refused if it is a symbolic link, belongs to someone else, or others may write it.
+    pub runtime_dir: PathBuf,
+    /// Separates buses that share a folder: endpoints of different domains never connect.
+    pub domain: u32,
+    /// How long one peer may take for its part of the handshake before it is dropped. Default 5 s.
+    pub handshake_timeout: Duration,
+    /// If set, members of this group may connect too: sockets get mode 0660 and this group, and the runtime
+    /// folder may be owned by another user as long as its group is this one. Default: the same user only.
+    pub group: Option<u32>,
+    /// How many memfds and sockets to make room for: `RLIMIT_NOFILE` is raised up to this, as far as the hard
+    /// limit allows. Default 65,536.
+    pub open_files: u64,
+}
+
+impl BusConfig {
+    /// A bus in `runtime_dir`, domain 0, everything else as by default.
+    pub fn new(runtime_dir: impl Into<PathBuf>) -> Self {
+        BusConfig {
+            runtime_dir: runtime_dir.into(),
+            domain: 0,
+            handshake_timeout: Duration::from_secs(5),
+            group: None,
+            open_files: 65_536,
+        }
+    }
+
+    /// Reads `ROPEWALK_RUNTIME_DIR` (else `$XDG_RUNTIME_DIR/ropewalk`, else `/tmp/ropewalk-<uid>`) and
+    /// `ROPEWALK_DOMAIN` (a number, default 0).
+    ///
+    /// The folder itself is made and checked by [`Bus::open`](crate::Bus::open).
+    pub fn from_env() -> Result<Self, ConfigError> {
+        Self::from_vars(|name| std::env::var_os(name), rustix::process::getuid().as_raw())
+    }
+
+    /// Sets the domain.
+    #[must_use]
+    pub fn with_domain(mut self, domain: u32) -> Self {
+        self.domain = domain;
+        self
+    }
+
+    /// Lets members of group `gid` connect too.
+    #[must_use]
+    pub fn with_group(mut self, gid: u32) -> Self {
+        self.group = Some(gid);
+        self
+    }
+
+    /// Sets how long one peer may take for its part of the handshake.
+    #[must_use]
+    pub fn with_handshake_timeout(mut self, timeout: Duration) -> Self {
+        self.handshake_timeout = timeout;
+        self
+    }
+
+    fn from_vars(
+        var: impl Fn(&'static str) -> Option<std::ffi::OsString>,
+        uid: u32,
+    ) -> Result<Self, ConfigError> {
+        let set = |name| var(name).filter(|v| !v.is_empty());
+        let dir = match (set("ROPEWALK_RUNTIME_DIR"), set("XDG_RUNTIME_DIR")) {
+            (Some(dir), _) => PathBuf::from(dir),
+            (None, Some(xdg)) => PathBuf::from(xdg).join("ropewalk"),
+            (None, None) => PathBuf::from(format!("/tmp/ropewalk-{uid}")),
+        };
+        if !dir.is_absolute() {
+            return Err(ConfigError::RelativeDir { dir });
+        }
+        let domain = match set("ROPEWALK_DOMAIN") {
+            None => 0,
+            Some(text) => text
+                .to_str()
+                .and_then(|t| t.parse().ok())
+                .ok_or_else(|| ConfigError::Domain {
+                    value: text.to_string_lossy().into_owned(),
+                })?,
+        };
+        Ok(BusConfig::new(dir).with_domain(domain))
+    }
+}
+
+/// Why the environment gives no configuration.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// `ROPEWALK_DOMAIN` is not a number.
+    #[error("ROPEWALK_DOMAIN is {value:?}: it must be a number from 0 to 4294967295")]
+    Domain {
+        /// What it was set to.
+        value: String,
+    },
+    /// The runtime folder is not absolute, so processes started elsewhere would not find each other.
+    #[error("the runtime folder {dir:?} is relative: set ROPEWALK_RUNTIME_DIR to an absolute path")]
+    RelativeDir {
+        /// The folder as given.
+        dir: PathBuf,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn from(vars: &[(&str, &str)]) -> Result<BusConfig, ConfigError> {
+        let find = |name| vars.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).into());
+        BusConfig::from_vars(find, 1000)
+    }
+
+    #[test]
+    fn the_first_set_variable_names_the_folder() {
+        let dir = |vars: &[(&str, &str)]| from(vars).map(|c| c.runtime_dir);
+        assert_eq!(dir(&[]).unwrap(), PathBuf::from("/tmp/ropewalk-1000"));
+        assert_eq!(
+            dir(&[("XDG_RUNTIME_DIR", "/run/user/1")]).unwrap(),
+            PathBuf::from("/run/user/1/ropewalk")
+        );
+        assert_eq!(
+            dir(&[("XDG_RUNTIME_DIR", "/x"), ("ROPEWALK_RUNTIME_DIR", "/y")]).unwrap(),
+            PathBuf::from("/y")
+        );
+        assert_eq!(
+            dir(&[("ROPEWALK_RUNTIME_DIR", "")]).unwrap(),
+            PathBuf::from("/tmp/ropewalk-1000")
+        );
+        assert!(matches!(
+            dir(&[("ROPEWALK_RUNTIME_DIR", "y")]),
+            Err(ConfigError::RelativeDir { .. })
+        ));
+    }
+
+    #[test]
+    fn the_domain_is_a_number_or_an_error() {
+        assert_eq!(from(&[("ROPEWALK_DOMAIN", "7")]).unwrap().domain, 7);
+        assert!(matches!(
+            from(&[("ROPEWALK_DOMAIN", "seven")]),
+            Err(ConfigError::Domain { .. })
+        ));
+        assert!(matches!(
+            from(&[("ROPEWALK_DOMAIN", "-1")]),
+            Err(ConfigError::Domain { .. })
+        ));
+    }
+}

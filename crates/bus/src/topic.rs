@@ -1,0 +1,66 @@
+//! What a topic is, and what is known of those who use it.
+
+use std::sync::Arc;
+
+/// The longest topic and type name, in bytes.
+pub const MAX_NAME: usize = 255;
+/// The longest message definition, in bytes.
+pub const MAX_DEFINITION: usize = 128 * 1024;
+
+/// A topic and the type of its messages. Publishers and subscribers connect only if topic, type name and hash
+/// are equal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TopicType {
+    /// Such as `/scan`; at most [`MAX_NAME`] bytes, not empty.
+    pub topic: String,
+    /// Such as `sensor_msgs/LaserScan`; at most [`MAX_NAME`] bytes.
+    pub type_name: String,
+    /// The MD5 of the type, as ROS 1 computes it.
+    pub type_hash: [u8; 16],
+    /// The full text of the definition, for tools; not compared. At most [`MAX_DEFINITION`] bytes.
+    pub definition: Arc<str>,
+}
+
+/// A topic of the bus, as its live endpoints describe it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TopicInfo {
+    /// The topic and its type. Endpoints that disagree about the type appear as several entries.
+    pub topic: TopicType,
+    /// Who publishes it.
+    pub publishers: Vec<EndpointInfo>,
+    /// Who subscribes to it.
+    pub subscribers: Vec<EndpointInfo>,
+}
+
+/// One publisher or subscriber of a topic.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EndpointInfo {
+    /// Unique among all endpoints of the bus.
+    pub id: u64,
+    /// Its process, as this process sees it (0 if it lives in another PID namespace).
+    pub pid: i32,
+    /// The user it runs as.
+    pub uid: u32,
+    /// The program, if `/proc` shows it.
+    pub program: Option<String>,
+    /// How many peers it is connected to.
+    pub connected: u32,
+    /// Messages published, or taken.
+    pub messages: u64,
+    /// Bytes of shared memory reserved (publishers only).
+    pub memory: u64,
+}
+
+/// A peer that was turned away, or that turned us away.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Refusal {
+    /// Its process, 0 if unknown.
+    pub pid: i32,
+    /// Its user, `u32::MAX` if unknown.
+    pub uid: u32,
+    /// What differed, both values named.
+    pub reason: String,
+}
