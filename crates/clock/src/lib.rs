@@ -1,0 +1,137 @@
+#![forbid(unsafe_code)]
+//! The clocks of this host, waiting until an exact instant, and real-time scheduling.
+//!
+//! The logic crates read no clock; the threads that drive them do it here. Nothing else lives here: no
+//! timers, no runtime, no estimate of another host's clock.
+//!
+//! ```
+//! let start = clock::monotonic();
+//! clock::wait(&mut [], Some(start + std::time::Duration::from_millis(2)), clock::SPIN)?;
+//! assert!(clock::monotonic() >= start);
+//! # Ok::<(), std::io::Error>(())
+//! ```
+
+use rustix::event::Timespec;
+pub use rustix::event::{PollFd, PollFlags};
+use rustix::time::{ClockId, clock_gettime};
+use stats::Time;
+use std::fmt;
+use std::num::NonZeroU64;
+use std::time::Duration;
+use thread_priority::{
+    RealtimeThreadSchedulePolicy, ThreadPriority, ThreadPriorityValue, ThreadSchedulePolicy,
+    set_thread_priority_and_policy, thread_native_id,
+};
+
+/// How long before an instant [`wait`] stops sleeping and spins: longer than a wake-up takes, short enough
+/// that a thread under SCHED_FIFO stays far below the kernel's throttle of 95 % of each second.
+pub const SPIN: Duration = Duration::from_micros(60);
+
+/// CLOCK_MONOTONIC: for deadlines and pacing; never steps; meaningless on other hosts and after a reboot.
+pub fn monotonic() -> Time {
+    read(ClockId::Monotonic)
+}
+
+/// CLOCK_REALTIME, since the Unix epoch: for stamps that others read; may step.
+pub fn realtime() -> Time {
+    read(ClockId::Realtime)
+}
+
+fn read(id: ClockId) -> Time {
+    let t = clock_gettime(id);
+    let secs = u64::try_from(t.tv_sec).unwrap_or(0);
+    Time(
+        secs.saturating_mul(1_000_000_000)
+            .saturating_add(t.tv_nsec as u64),
+    )
+}
+
+/// Waits until one of `fds` is ready or `until` (of [`monotonic`]) has come, whichever is first, and says
+/// whether a descriptor is ready. Sleeps up to `spin` before `until` and spins for the rest, watching the
+/// descriptors all the while. `None` waits for the descriptors alone. A signal ends no wait.
+///
+/// # Errors
+/// What `ppoll` says: a bad descriptor set or no memory.
+pub fn wait(fds: &mut [PollFd<'_>], until: Option<Time>, spin: Duration) -> std::io::Result<bool> {
+    loop {
+        let left = until.map(|t| t.since(monotonic()));
+        let sleep = left.map(|d| d.saturating_sub(spin));
+        let timeout = sleep.map(|d| Timespec {
+            tv_sec: d.as_secs() as i64,
+            tv_nsec: i64::from(d.subsec_nanos()),
+        });
+        match rustix::event::poll(fds, timeout.as_ref()) {
+            Ok(0) if left.is_some_and(|d| d.is_zero()) => return Ok(false),
+            Ok(0) if sleep.is_some_and(|d| d.is_zero()) => std::hint::spin_loop(),
+            Ok(0) | Err(rustix::io::Errno::INTR) => {}
+            Ok(_) => return Ok(true),
+            Err(e) => return Err(e.into()),
+        }
+    }
+}
+
+/// How a thread is scheduled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheduling {
+    /// SCHED_FIFO at this priority.
+    Fifo(u8),
+    /// The kernel's default: this process may not ask for better.
+    Other,
+}
+
+impl fmt::Display for Scheduling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Scheduling::Fifo(priority) => write!(f, "SCHED_FIFO {priority}"),
+            Scheduling::Other => f.write_str("SCHED_OTHER"),
+        }
+    }
+}
+
+/// Asks for SCHED_FIFO at `priority` (1–99) for the calling thread, and for exact timers in any case.
+/// Where it is not permitted (no CAP_SYS_NICE, no RLIMIT_RTPRIO) the thread goes on as it was.
+pub fn realtime_thread(priority: u8) -> Scheduling {
+    // Slack delays the wake-ups of ordinary threads by 50 µs to save power.
+    let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+    let policy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
+    let fifo = ThreadPriorityValue::try_from(priority).ok().and_then(|p| {
+        set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Crossplatform(p), policy).ok()
+    });
+    match fifo {
+        Some(()) => Scheduling::Fifo(priority),
+        None => Scheduling::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn never_returns_early() {
+        for us in [0u64, 50, 500, 3000] {
+            let until = monotonic() + Duration::from_micros(us);
+            assert!(!wait(&mut [], Some(until), SPIN).expect("waits"));
+            assert!(monotonic() >= until);
+        }
+    }
+
+    #[test]
+    fn a_ready_descriptor_ends_the_wait() {
+        let (read, write) = rustix::pipe::pipe().expect("pipe");
+        rustix::io::write(&write, b"x").expect("writes");
+        let mut fds = [PollFd::new(&read, PollFlags::IN)];
+        assert!(wait(&mut fds, Some(Time::MAX), SPIN).expect("waits"));
+        assert!(wait(&mut fds, None, SPIN).expect("waits"));
+    }
+
+    #[test]
+    fn realtime_scheduling_is_granted_or_told() {
+        std::thread::spawn(|| {
+            let got = realtime_thread(10);
+            assert!(matches!(got, Scheduling::Fifo(10) | Scheduling::Other));
+        })
+        .join()
+        .expect("no panic");
+    }
+}
