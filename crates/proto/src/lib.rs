@@ -1,2 +1,54 @@
 #![forbid(unsafe_code)]
-//! Placeholder.
+//! The link protocol: what leaves a radio next, when, and how the other end puts it together again.
+//!
+//! A [`Radio`] is all of one host's sending and receiving over one shared medium, towards any number of
+//! peers: topics are announced once, messages wait by priority and deadline and keep only the newest, a
+//! pacer hands over one datagram per slot of airtime so that the device queue stays about empty, and more
+//! important messages pre-empt others between fragments. The receiving side reassembles fragments in any
+//! order straight into memory that its [`Sink`] loans.
+//!
+//! It does no I/O, reads no clock and draws no random numbers: datagrams and [`stats::Time`] come in as
+//! arguments, so every scenario replays in virtual time. Carrying datagrams, encryption, and knowing what a
+//! message means are left to the link daemon; repair of lost fragments and estimates of an unknown rate
+//! are not part of it yet. The wire format is in `docs/wire/link.md`.
+//!
+//! ```
+//! use proto::{AirtimeModel, Message, PeerConfig, Radio, RadioConfig, TopicConfig, Transmit};
+//! use stats::Time;
+//!
+//! let mut radio = Radio::new(RadioConfig::new(1, AirtimeModel::wifi(6_000_000)))?;
+//! let base = radio.add_peer(Time::ZERO, PeerConfig::default())?;
+//! let scan = radio.add_topic(Time::ZERO, base, TopicConfig {
+//!     priority: 100,
+//!     ..TopicConfig::new("/scan", "sensor_msgs/LaserScan")
+//! })?;
+//! // Nobody answered yet, so the message is dropped, and counted.
+//! let dropped = radio.offer(Time::ZERO, scan, Message::new(vec![0u8; 2631], Time::ZERO));
+//! assert_eq!(dropped, Err(stats::DropReason::NoPeer));
+//!
+//! // The first datagram greets the peer.
+//! let mut datagram = Vec::new();
+//! assert!(matches!(radio.poll_transmit(Time::ZERO, &mut datagram), Transmit::Datagram { peer, .. } if peer == base));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod airtime;
+mod announcement;
+mod body;
+mod config;
+mod geometry;
+mod radio;
+mod statistics;
+
+pub use airtime::AirtimeModel;
+pub use announcement::{Announcement, Ordering, Reliability};
+pub use body::{Body, Down, Incoming, Message, PeerInfo, Sink, Slot, Verdict};
+pub use config::{
+    ConfigError, MAX_DEFINITION, MAX_HOST_NAME, MAX_NAME, MAX_PRIORITY, MAX_TOPICS, Order, PeerConfig,
+    PeerError, PeerId, RadioConfig, ReceiveLimits, RemoteTopic, TopicConfig, TopicError, TopicId,
+};
+pub use geometry::{Geometry, GeometryError, MAX_PARTS};
+pub use radio::{PacketError, Radio, Transmit};
+pub use statistics::{
+    PeerStats, RadioStats, ReceiverReport, RemoteTopicStats, SenderReport, TopicState, TopicStats,
+};

@@ -1,0 +1,128 @@
+//! What the pacer believes one datagram costs.
+
+use core::time::Duration;
+
+/// How long one datagram occupies the medium, as its sender reckons.
+///
+/// It is a belief, held apart from what the medium then does: a rate may be wrong, and a radio need not
+/// be Wi-Fi. The terms of [`AirtimeModel::wifi`] are those of 802.11a, and a test holds
+/// them equal to the `medium` crate's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AirtimeModel {
+    /// Rate of the medium in bit/s; 0 means that nothing is paced.
+    pub rate_bits: u64,
+    /// Time per datagram whatever its size: spaces, preambles, acknowledgement, mean back-off.
+    pub per_frame: Duration,
+    /// Bytes around each datagram: carrier, UDP, IP and MAC headers.
+    pub extra_bytes: u32,
+    /// Bits around each frame (OFDM: SERVICE and tail).
+    pub extra_bits: u32,
+    /// Data goes in whole symbols of this duration; zero for a medium without symbols.
+    pub symbol: Duration,
+    /// Factor on the whole: air that others use (reports, acknowledgements) and a margin that keeps the
+    /// device queue empty. Below 1.0 the queue grows.
+    pub gain: f64,
+}
+
+/// Default gain; `docs/decisions/020-pacing-gain.md` has the measurements.
+const GAIN: f64 = 1.01;
+
+impl AirtimeModel {
+    /// 802.11a (OFDM at 5 GHz) at `rate_bits`, carrying UDP over IPv4.
+    pub fn wifi(rate_bits: u64) -> Self {
+        const SIFS_DIFS: u64 = 16_000 + 34_000;
+        const PLCP: u64 = 20_000;
+        const SYMBOL: u64 = 4_000;
+        // 7.5 slots of 9 µs: half of the smallest contention window.
+        const MEAN_BACK_OFF: u64 = 67_500;
+        const ACK_BITS: u128 = 22 + 8 * 14;
+        let ack_rate = u128::from(rate_bits.clamp(1, 24_000_000));
+        let ack_symbols = (ACK_BITS * 1_000_000_000).div_ceil(ack_rate * u128::from(SYMBOL)) as u64;
+        let ack = PLCP.saturating_add(ack_symbols.saturating_mul(SYMBOL));
+        AirtimeModel {
+            rate_bits,
+            per_frame: Duration::from_nanos((SIFS_DIFS + PLCP + MEAN_BACK_OFF).saturating_add(ack)),
+            // UDP 8, IPv4 20, MAC, LLC and checksum 36.
+            extra_bytes: 64,
+            extra_bits: 22,
+            symbol: Duration::from_nanos(SYMBOL),
+            gain: GAIN,
+        }
+    }
+
+    /// A medium that carries bytes one after another at `rate_bits`, with `extra_bytes` around each
+    /// datagram: a serial line, an Ethernet.
+    pub fn bytes(rate_bits: u64, extra_bytes: u32) -> Self {
+        AirtimeModel {
+            rate_bits,
+            per_frame: Duration::ZERO,
+            extra_bytes,
+            extra_bits: 0,
+            symbol: Duration::ZERO,
+            gain: GAIN,
+        }
+    }
+
+    /// No pacing at all.
+    pub fn unlimited() -> Self {
+        Self::bytes(0, 0)
+    }
+
+    /// The same with another gain.
+    pub fn with_gain(self, gain: f64) -> Self {
+        AirtimeModel { gain, ..self }
+    }
+
+    /// Airtime of a datagram of `bytes` that the medium forwards over `hops` hops, gain included.
+    pub fn airtime(&self, bytes: usize, hops: u32) -> Duration {
+        if self.rate_bits == 0 {
+            return Duration::ZERO;
+        }
+        let bits = (bytes as u128 + u128::from(self.extra_bytes)) * 8 + u128::from(self.extra_bits);
+        let rate = u128::from(self.rate_bits);
+        let nanos = match self.symbol.as_nanos() {
+            0 => (bits * 1_000_000_000).div_ceil(rate),
+            symbol => (bits * 1_000_000_000).div_ceil(rate * symbol) * symbol,
+        };
+        let one = self
+            .per_frame
+            .saturating_add(Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)));
+        let all = one.as_nanos() as f64 * f64::from(hops.max(1)) * self.gain;
+        // The cast saturates, and turns a gain that is not a number into no pacing (refused by Radio::new).
+        Duration::from_nanos(all.round() as u64)
+    }
+
+    pub(crate) fn is_valid(&self) -> bool {
+        self.gain.is_finite() && (0.1..=100.0).contains(&self.gain)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wifi_is_the_medium_s_own_timing() {
+        for rate in [1, 6, 9, 12, 18, 24, 36, 48, 54].map(|m| m * 1_000_000) {
+            let model = AirtimeModel::wifi(rate).with_gain(1.0);
+            let phy = medium::Phy::new(rate).expect("a rate");
+            for n in 0..1473 {
+                assert_eq!(model.airtime(n, 1), phy.frame_airtime(n + 28), "{n} B at {rate}");
+            }
+        }
+    }
+
+    #[test]
+    fn hops_and_gain_multiply_and_nothing_overflows() {
+        let m = AirtimeModel::bytes(8_000, 0).with_gain(1.5);
+        assert_eq!(m.airtime(1000, 2), Duration::from_secs(3));
+        assert_eq!(AirtimeModel::unlimited().airtime(1 << 20, 3), Duration::ZERO);
+        let worst = AirtimeModel {
+            rate_bits: 1,
+            ..AirtimeModel::wifi(u64::MAX)
+        };
+        assert!(worst.airtime(usize::MAX, u32::MAX) > Duration::from_secs(1));
+        assert!(!AirtimeModel::wifi(1).with_gain(f64::NAN).is_valid());
+        AirtimeModel::wifi(0);
+    }
+}

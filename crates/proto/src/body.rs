@@ -1,0 +1,149 @@
+//! The two borders of the engine: where bytes come from and where they go.
+
+use crate::announcement::Announcement;
+use crate::config::{PeerId, RemoteTopic};
+use crate::geometry::Geometry;
+use stats::{DropReason, Time};
+
+/// A message that can be sent: its bytes stay where they are until a fragment of them is due.
+pub trait Body {
+    /// Lengths of its parts. Must not change.
+    fn geometry(&self) -> Geometry;
+
+    /// Copies `to.len()` bytes from flat offset `offset`, straight into the datagram. The engine never
+    /// asks beyond the geometry's total length.
+    fn copy_at(&self, offset: u32, to: &mut [u8]);
+}
+
+/// Plain bytes, all of them control part.
+impl Body for Vec<u8> {
+    fn geometry(&self) -> Geometry {
+        // Longer than 4 GiB sends nothing rather than something else.
+        Geometry::new(u32::try_from(self.len()).unwrap_or(0), &[])
+            .unwrap_or_else(|_| unreachable!("no parts"))
+    }
+
+    fn copy_at(&self, offset: u32, to: &mut [u8]) {
+        let at = offset as usize;
+        to.copy_from_slice(&self[at..at + to.len()]);
+    }
+}
+
+/// A message to send, with what the receiver must know of it.
+#[derive(Clone, Debug)]
+pub struct Message<B> {
+    /// Its bytes.
+    pub body: B,
+    /// When its source made it, on the source's clock. Carried unchanged.
+    pub stamp: Time,
+    /// Which publisher made it, carried unchanged; 0 if that does not matter (and costs no bytes).
+    pub origin: u64,
+}
+
+impl<B> Message<B> {
+    /// A message without an origin.
+    pub fn new(body: B, stamp: Time) -> Self {
+        Message {
+            body,
+            stamp,
+            origin: 0,
+        }
+    }
+}
+
+/// A message of which the first fragment (any of them) has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Incoming {
+    /// Who sent it.
+    pub peer: PeerId,
+    /// The peer's number of the topic, as in [`Sink::topic_announced`].
+    pub topic: RemoteTopic,
+    /// Its number within the topic and the session, without gaps at the sender.
+    pub seq: u64,
+    /// The source's stamp, on the source's clock.
+    pub stamp: Time,
+    /// The publisher that made it.
+    pub origin: u64,
+    /// Lengths of its parts; the total is within [`crate::ReceiveLimits::max_message`].
+    pub geometry: Geometry,
+}
+
+/// The sink's own name for memory that it loaned for one message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Slot(pub u64);
+
+/// Whether an announced topic is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Its messages may come.
+    Accept,
+    /// The peer shall not send it: not configured here, or its type differs.
+    Refuse,
+}
+
+/// Why a peer is no longer up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Down {
+    /// Nothing came for [`crate::RadioConfig::lost_after`]. It may come back as the same session.
+    Lost,
+    /// It greeted with a new session: it was started anew, and announces again.
+    Restarted,
+    /// [`crate::Radio::remove_peer`] was called.
+    Removed,
+}
+
+/// What a peer tells of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeerInfo {
+    /// Its host id.
+    pub host: u64,
+    /// Its host name, at most 64 B.
+    pub name: String,
+    /// Which run of it this is.
+    pub session: u32,
+    /// Largest message that it accepts, in bytes.
+    pub max_message: u32,
+}
+
+/// Where received messages go: each is written straight into memory that the sink loans.
+///
+/// Between `begin` and exactly one of `finish` or `abort`, `write` is called with each byte of the message
+/// at most once, in any order. Everything is called from [`crate::Radio::handle`],
+/// [`crate::Radio::handle_timeout`] or [`crate::Radio::remove_peer`], never concurrently; keep it short.
+pub trait Sink {
+    /// Loans memory for a message.
+    ///
+    /// # Errors
+    /// The reason under which the message is counted as lost, usually [`DropReason::ReceiverMemory`].
+    /// It is not asked again for that message.
+    fn begin(&mut self, message: &Incoming) -> Result<Slot, DropReason>;
+
+    /// Writes `bytes` at flat offset `offset`; always within the geometry.
+    fn write(&mut self, slot: Slot, offset: u32, bytes: &[u8]);
+
+    /// All bytes are there: hand the message on.
+    ///
+    /// # Errors
+    /// The reason under which it is counted as lost if it cannot be handed on.
+    fn finish(&mut self, slot: Slot) -> Result<(), DropReason>;
+
+    /// The message will not be completed: release its memory.
+    fn abort(&mut self, slot: Slot, reason: DropReason);
+
+    /// A peer announced a topic, or announced it anew (changed, or after a restart).
+    fn topic_announced(&mut self, peer: PeerId, topic: RemoteTopic, announcement: &Announcement) -> Verdict {
+        let _ = (peer, topic, announcement);
+        Verdict::Accept
+    }
+
+    /// A peer can be heard, and hears us.
+    fn peer_up(&mut self, peer: PeerId, info: &PeerInfo) {
+        let _ = (peer, info);
+    }
+
+    /// A peer that was up is gone.
+    fn peer_down(&mut self, peer: PeerId, why: Down) {
+        let _ = (peer, why);
+    }
+}

@@ -1,0 +1,271 @@
+//! Settings, their defaults and bounds, and the names of things.
+
+use crate::airtime::AirtimeModel;
+use crate::announcement::{Ordering, Reliability};
+use core::time::Duration;
+
+/// A host at the other end of the radio; given by [`crate::Radio::add_peer`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PeerId(pub u32);
+
+/// A topic that this host sends to one peer; given by [`crate::Radio::add_topic`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TopicId(pub u32);
+
+/// A topic that a peer sends, by the peer's own number. Together with the [`PeerId`] it is unique while
+/// that peer's session lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RemoteTopic(pub u32);
+
+/// Highest priority; 0 is the lowest.
+pub const MAX_PRIORITY: u8 = 127;
+/// Longest topic or type name in bytes.
+pub const MAX_NAME: usize = 256;
+/// Longest definition text in bytes.
+pub const MAX_DEFINITION: usize = 256 * 1024;
+/// Longest host name in bytes.
+pub const MAX_HOST_NAME: usize = 64;
+/// Most topics in one direction between two hosts.
+pub const MAX_TOPICS: usize = 1024;
+
+/// In which order messages leave.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// By priority, then deadline, then fairly; more important messages pre-empt between fragments.
+    #[default]
+    Priority,
+    /// In the order in which they were offered, whatever their topic. For comparison only; all else
+    /// (pacer, depths, bounds) is the same.
+    Fifo,
+}
+
+/// Settings of a [`crate::Radio`]; start from [`RadioConfig::new`].
+#[derive(Clone, Debug)]
+pub struct RadioConfig {
+    /// Tells this run of the host from earlier ones: draw it at random. Not 0.
+    pub session: u32,
+    /// Host id, told to peers.
+    pub host: u64,
+    /// Host name, told to peers, at most 64 B.
+    pub name: String,
+    /// What a datagram costs.
+    pub airtime: AirtimeModel,
+    /// In which order messages leave.
+    pub order: Order,
+    /// Bytes of messages waiting for the radio, over all topics; beyond it the lowest priority goes first.
+    pub max_queued_bytes: u64,
+    /// How often an unanswered greeting is repeated.
+    pub hello_interval: Duration,
+    /// Something is sent at least this often.
+    pub keep_alive: Duration,
+    /// A peer that was not heard for so long is lost.
+    pub lost_after: Duration,
+    /// How often counts are told to the peer.
+    pub report_interval: Duration,
+    /// Bounds on what each peer can make this host hold.
+    pub receive: ReceiveLimits,
+}
+
+impl RadioConfig {
+    /// Defaults for a host whose run is told apart by `session`.
+    pub fn new(session: u32, airtime: AirtimeModel) -> Self {
+        RadioConfig {
+            session,
+            host: 0,
+            name: String::new(),
+            airtime,
+            order: Order::Priority,
+            max_queued_bytes: 64 << 20,
+            hello_interval: Duration::from_millis(150),
+            keep_alive: Duration::from_millis(200),
+            lost_after: Duration::from_secs(1),
+            report_interval: Duration::from_secs(1),
+            receive: ReceiveLimits::default(),
+        }
+    }
+}
+
+/// Bounds on what one peer can make a receiver hold.
+#[derive(Clone, Copy, Debug)]
+pub struct ReceiveLimits {
+    /// Largest message, in bytes; told to peers.
+    pub max_message: u32,
+    /// Partial messages at a time.
+    pub max_partial: usize,
+    /// Bytes of partial messages at a time, by their full length.
+    pub max_partial_bytes: u64,
+    /// Partial messages of one topic; the oldest goes first.
+    pub max_partial_per_topic: usize,
+    /// A partial message to which nothing was added for so long is given up.
+    pub partial_age: Duration,
+    /// Topics that a peer may announce, at most 1024.
+    pub max_topics: usize,
+    /// Bytes of announcements that are not complete yet.
+    pub max_announcing_bytes: usize,
+}
+
+impl Default for ReceiveLimits {
+    fn default() -> Self {
+        ReceiveLimits {
+            max_message: 64 << 20,
+            max_partial: 64,
+            max_partial_bytes: 128 << 20,
+            max_partial_per_topic: 4,
+            partial_age: Duration::from_secs(2),
+            max_topics: MAX_TOPICS,
+            max_announcing_bytes: 1 << 20,
+        }
+    }
+}
+
+/// Settings of one peer.
+#[derive(Clone, Copy, Debug)]
+pub struct PeerConfig {
+    /// Hops over which the medium itself forwards on the way there; each costs airtime. At least 1.
+    pub hops: u32,
+    /// Largest datagram that the carrier takes, 256 to 65507 bytes.
+    pub max_datagram: usize,
+}
+
+impl Default for PeerConfig {
+    /// One hop, UDP over an MTU of 1500.
+    fn default() -> Self {
+        PeerConfig {
+            hops: 1,
+            max_datagram: 1472,
+        }
+    }
+}
+
+/// Settings of a topic that is sent; start from [`TopicConfig::new`].
+#[derive(Clone, Debug)]
+pub struct TopicConfig {
+    /// Topic name, 1 to 256 B.
+    pub name: String,
+    /// Message type, at most 256 B.
+    pub type_name: String,
+    /// Hash of the type.
+    pub type_hash: [u8; 16],
+    /// Full text of the type's definition, at most 256 KiB.
+    pub definition: String,
+    /// 0 to 127; 127 is the most important.
+    pub priority: u8,
+    /// Newest messages that may wait; at least 1.
+    pub depth: u32,
+    /// A message not wholly sent so long after it was offered is dropped.
+    pub deadline: Option<Duration>,
+    /// Messages a second; more than that are dropped before they wait.
+    pub max_rate: Option<f64>,
+    /// How hard the link tries.
+    pub reliability: Reliability,
+    /// What the receiver does with late messages.
+    pub ordering: Ordering,
+}
+
+impl TopicConfig {
+    /// Priority 0, depth 1, no deadline, no rate limit.
+    pub fn new(name: impl Into<String>, type_name: impl Into<String>) -> Self {
+        TopicConfig {
+            name: name.into(),
+            type_name: type_name.into(),
+            type_hash: [0; 16],
+            definition: String::new(),
+            priority: 0,
+            depth: 1,
+            deadline: None,
+            max_rate: None,
+            reliability: Reliability::BestEffort,
+            ordering: Ordering::Latest,
+        }
+    }
+}
+
+/// Why a [`RadioConfig`] was refused.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// Session 0 means "none" on the wire.
+    #[error("session 0 means none: draw any other number")]
+    Session,
+    /// Such a gain would stop the radio, or flood it.
+    #[error("gain {gain}: give a number from 0.1 to 100, usually a little above 1")]
+    Gain {
+        /// The gain asked for.
+        gain: f64,
+    },
+    /// The host name is too long.
+    #[error("host name of {bytes} bytes: at most {MAX_HOST_NAME}")]
+    Name {
+        /// Its length.
+        bytes: usize,
+    },
+    /// An interval of zero would never let time pass.
+    #[error("the interval {which} is 0: give a duration")]
+    Interval {
+        /// Which setting.
+        which: &'static str,
+    },
+}
+
+/// Why a peer was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PeerError {
+    /// The datagram size cannot carry the protocol, or no carrier can carry it.
+    #[error("datagrams of {bytes} bytes: give 256 to 65507")]
+    Datagram {
+        /// Size asked for.
+        bytes: usize,
+    },
+    /// There is no way of no hops.
+    #[error("0 hops: a peer is at least 1 hop away")]
+    Hops,
+}
+
+/// Why a topic or a change of it was refused.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TopicError {
+    /// No such peer.
+    #[error("there is no peer {}", .0.0)]
+    NoSuchPeer(PeerId),
+    /// No such topic.
+    #[error("there is no topic {}", .0.0)]
+    NoSuchTopic(TopicId),
+    /// The topic's name is empty or too long.
+    #[error("topic name of {bytes} bytes: give 1 to {MAX_NAME}")]
+    Name {
+        /// Its length.
+        bytes: usize,
+    },
+    /// The type's name is too long.
+    #[error("type name of {bytes} bytes: at most {MAX_NAME}")]
+    TypeName {
+        /// Its length.
+        bytes: usize,
+    },
+    /// The definition is too long.
+    #[error("definition of {bytes} bytes: at most {MAX_DEFINITION}")]
+    Definition {
+        /// Its length.
+        bytes: usize,
+    },
+    /// The priority is out of range.
+    #[error("priority {priority}: give 0 (lowest) to {MAX_PRIORITY} (highest)")]
+    Priority {
+        /// The priority asked for.
+        priority: u8,
+    },
+    /// Nothing could ever wait.
+    #[error("depth 0: at least one message must be able to wait")]
+    Depth,
+    /// The rate limit is not a positive number.
+    #[error("rate limit {hz} Hz: give a positive number, or none")]
+    Rate {
+        /// The limit asked for.
+        hz: f64,
+    },
+    /// The peer has as many topics as it may have.
+    #[error("more than {MAX_TOPICS} topics to one peer")]
+    TooMany,
+}

@@ -1,0 +1,153 @@
+//! What is counted, on both ends.
+
+use crate::config::PeerId;
+use core::time::Duration;
+use serde::Serialize;
+use stats::{Drops, Time};
+
+/// How far a topic is with its peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum TopicState {
+    /// The peer is not up.
+    NoPeer,
+    /// The peer has not acknowledged the announcement yet.
+    Announcing,
+    /// Messages flow.
+    Ready,
+    /// The peer does not want it.
+    Refused,
+}
+
+/// An outgoing topic. Once a message was offered it is exactly one of: sent, dropped, queued.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TopicStats {
+    /// The peer it goes to.
+    #[serde(skip)]
+    pub peer: PeerId,
+    /// Topic name.
+    pub name: String,
+    /// Priority now.
+    pub priority: u8,
+    /// How far it is.
+    pub state: TopicState,
+    /// Messages offered.
+    pub offered: u64,
+    /// Their bytes.
+    pub offered_bytes: u64,
+    /// Messages of which the last fragment was handed to the carrier.
+    pub sent: u64,
+    /// Their bytes.
+    pub sent_bytes: u64,
+    /// Fragments handed to the carrier.
+    pub fragments: u64,
+    /// Airtime charged for them.
+    pub air: Duration,
+    /// Messages waiting or partly sent now.
+    pub queued: u64,
+    /// Messages lost here, by reason.
+    pub drops: Drops,
+    /// What the receiver last told.
+    pub at_receiver: Option<ReceiverReport>,
+}
+
+/// What a receiver tells of a topic.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ReceiverReport {
+    /// Messages delivered.
+    pub delivered: u64,
+    /// Messages lost there or on the way, by reason.
+    pub drops: Drops,
+}
+
+/// What a sender tells of a topic.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SenderReport {
+    /// Messages offered to the link.
+    pub offered: u64,
+    /// Messages wholly sent.
+    pub sent: u64,
+    /// Messages lost there, by reason.
+    pub drops: Drops,
+}
+
+/// An incoming topic.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RemoteTopicStats {
+    /// The peer it comes from.
+    #[serde(skip)]
+    pub peer: PeerId,
+    /// Topic name.
+    pub name: String,
+    /// The sender's priority.
+    pub priority: u8,
+    /// Whether it was accepted.
+    pub accepted: bool,
+    /// Messages delivered to the sink.
+    pub delivered: u64,
+    /// Their bytes.
+    pub delivered_bytes: u64,
+    /// Fragments received, usable or not.
+    pub fragments: u64,
+    /// Fragments that had come before.
+    pub duplicate_fragments: u64,
+    /// Messages of which fragments are missing now.
+    pub partial: u64,
+    /// Messages lost, by reason. A gap in the numbering counts as [`stats::DropReason::Air`] as soon as
+    /// anything newer has come, until its message comes after all.
+    pub drops: Drops,
+    /// What the sender last told.
+    pub at_sender: Option<SenderReport>,
+}
+
+/// One peer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct PeerStats {
+    /// Whether it is up now.
+    pub up: bool,
+    /// Its session, 0 if it was never heard.
+    pub session: u32,
+    /// How often it came back with a new session.
+    pub restarts: u64,
+    /// How often it was lost.
+    pub lost: u64,
+    /// When it was last heard.
+    #[serde(skip)]
+    pub last_heard: Time,
+    /// Datagrams handed to the carrier.
+    pub datagrams_sent: u64,
+    /// Their bytes.
+    pub bytes_sent: u64,
+    /// Of these, datagrams without any message data.
+    pub control_sent: u64,
+    /// Airtime charged for all of them.
+    pub air: Duration,
+    /// Datagrams received that parsed and were of its session.
+    pub datagrams_received: u64,
+    /// Their bytes.
+    pub bytes_received: u64,
+    /// Datagrams of this session missing in the numbering so far.
+    pub datagrams_missing: u64,
+    /// Losses that belong to no topic: [`stats::DropReason::Malformed`] datagrams,
+    /// [`stats::DropReason::PeerLost`] datagrams of another session,
+    /// [`stats::DropReason::Unannounced`] fragments, [`stats::DropReason::Carrier`] refusals.
+    pub drops: Drops,
+}
+
+/// The whole radio.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct RadioStats {
+    /// Airtime charged so far.
+    pub air: Duration,
+    /// Datagrams handed to carriers.
+    pub datagrams: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Datagrams that went ahead of the pacer because they were more important than what was in the air.
+    pub urgent: u64,
+    /// Bytes of messages waiting or partly sent now.
+    pub queued_bytes: u64,
+    /// Most that ever waited.
+    pub queued_bytes_max: u64,
+}
