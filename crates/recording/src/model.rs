@@ -130,7 +130,6 @@ pub struct TopicSummary {
     pub bytes: Option<u64>,
 }
 
-#[allow(dead_code)]
 impl Summary {
     /// From the first message to the last; zero if there are none.
     pub fn duration(&self) -> Duration {
@@ -140,33 +139,33 @@ impl Summary {
         }
     }
 
-    pub(crate) fn of_channels(channels: &[Channel]) -> Self {
-        let mut summary = Summary::default();
-        for channel in channels {
-            summary
+    /// From each channel's messages and bytes.
+    pub(crate) fn new(
+        channels: &[Channel],
+        counts: &[(u64, u64)],
+        span: Option<(Time, Time)>,
+        measured: bool,
+    ) -> Self {
+        let mut summary = Summary {
+            start: span.map(|s| s.0),
+            end: span.map(|s| s.1),
+            ..Summary::default()
+        };
+        for (index, channel) in channels.iter().enumerate() {
+            let (messages, bytes) = counts.get(index).copied().unwrap_or_default();
+            let topic = summary
                 .topics
                 .entry(channel.topic.clone())
                 .or_insert_with(|| TopicSummary {
                     type_name: channel.type_name.clone(),
-                    messages: 0,
-                    bytes: None,
+                    ..TopicSummary::default()
                 });
-        }
-        summary
-    }
-
-    pub(crate) fn count(&mut self, channel: &Channel, messages: u64, bytes: Option<u64>) {
-        self.messages = self.messages.saturating_add(messages);
-        if let Some(topic) = self.topics.get_mut(&channel.topic) {
             topic.messages = topic.messages.saturating_add(messages);
-            if let Some(bytes) = bytes {
+            if measured {
                 topic.bytes = Some(topic.bytes.unwrap_or(0).saturating_add(bytes));
             }
+            summary.messages = summary.messages.saturating_add(messages);
         }
-    }
-
-    pub(crate) fn span(&mut self, first: Time, last: Time) {
-        self.start = Some(self.start.map_or(first, |start| start.min(first)));
-        self.end = Some(self.end.map_or(last, |end| end.max(last)));
+        summary
     }
 }

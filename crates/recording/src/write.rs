@@ -1,8 +1,18 @@
 //! Writing MCAP files.
+//!
+//! What is written is what the MCAP tools for ROS 1 expect: schema encoding `ros1msg`, message encoding
+//! `ros1`, the connection's `md5sum`, `callerid` and `latching` in the channel's metadata.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use mcap::McapError;
+use mcap::records::MessageHeader;
+use mcap::write::NoSeek;
 use stats::Time;
 
 use crate::error::WriteError;
@@ -25,12 +35,15 @@ pub enum Compression {
 pub struct Options {
     /// How chunks are compressed.
     pub compression: Compression,
-    /// A chunk is closed once it holds more than this many bytes (at most 64 MiB).
+    /// A chunk is closed once it holds this many bytes; at most [`MAX_CHUNK`].
     pub chunk_size: u64,
-    /// A chunk is closed, and so safe from a crash of this process, once its messages span this time.
+    /// A chunk is closed, and so safe from a crash of this process, once the log times of its messages
+    /// span this.
     pub flush_after: Duration,
-    /// Whether an existing file is replaced.
+    /// Whether an existing file is replaced. If not, it is an error.
     pub overwrite: bool,
+    /// The file's profile: `ros1` or `ros2`.
+    pub profile: String,
 }
 
 impl Default for Options {
@@ -40,42 +53,234 @@ impl Default for Options {
             chunk_size: 1024 * 1024,
             flush_after: Duration::from_secs(1),
             overwrite: false,
+            profile: "ros1".to_owned(),
         }
     }
 }
 
+/// Greatest chunk size, in bytes.
+pub const MAX_CHUNK: u64 = 64 << 20;
+/// Longest message, name or definition, in bytes: what [`Limits`](crate::Limits) lets be read again.
+pub const MAX_MESSAGE: u64 = 128 << 20;
+
 /// Writes one MCAP file.
-pub struct Writer(());
+///
+/// Messages are gathered in a chunk, and each full chunk is handed to the system at once, so what a crash
+/// of this process loses is the open chunk; what a power failure loses is up to the file system. A file
+/// that was not finished has no index but reads all the same. Dropping a writer finishes the file, too,
+/// but tells nobody if that fails.
+pub struct Writer {
+    path: PathBuf,
+    mcap: mcap::Writer<Output>,
+    channels: Vec<Channel>,
+    numbers: Vec<u16>,
+    counts: Vec<(u64, u64)>,
+    span: Option<(Time, Time)>,
+    /// Bytes in the open chunk and the log time of its first message.
+    open: (u64, Option<Time>),
+    chunk_size: u64,
+    flush_after: Duration,
+}
+
+type Output = NoSeek<BufWriter<File>>;
+
+impl fmt::Debug for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer")
+            .field("path", &self.path)
+            .field("channels", &self.channels.len())
+            .finish()
+    }
+}
 
 impl Writer {
     /// Creates the file and writes its header.
-    pub fn create(_path: impl AsRef<Path>, _options: &Options) -> Result<Self, WriteError> {
-        todo!()
+    pub fn create(path: impl AsRef<Path>, options: &Options) -> Result<Self, WriteError> {
+        let path = path.as_ref().to_owned();
+        let mut open = OpenOptions::new();
+        open.write(true);
+        if options.overwrite {
+            open.create(true).truncate(true)
+        } else {
+            open.create_new(true)
+        };
+        let file = open.open(&path).map_err(|source| match source.kind() {
+            io::ErrorKind::AlreadyExists => WriteError::Exists { path: path.clone() },
+            _ => WriteError::Io {
+                path: path.clone(),
+                source,
+            },
+        })?;
+        let compression = match options.compression {
+            Compression::None => None,
+            Compression::Lz4 => Some(mcap::Compression::Lz4),
+            Compression::Zstd => Some(mcap::Compression::Zstd),
+        };
+        let mcap = mcap::WriteOptions::new()
+            .profile(options.profile.clone())
+            .library(concat!("ropewalk ", env!("CARGO_PKG_VERSION")))
+            .compression(compression)
+            // A recorder runs beside what it records: no threads of its own.
+            .compression_threads(0)
+            .chunk_size(None)
+            // Without seeking, a chunk reaches the file whole or not at all.
+            .disable_seeking(true)
+            .create(NoSeek::new(BufWriter::new(file)))
+            .map_err(|error| translate(&path, error))?;
+        let mut writer = Writer {
+            path,
+            mcap,
+            channels: Vec::new(),
+            numbers: Vec::new(),
+            counts: Vec::new(),
+            span: None,
+            open: (0, None),
+            chunk_size: options.chunk_size.clamp(1, MAX_CHUNK),
+            flush_after: options.flush_after,
+        };
+        writer.flush()?;
+        Ok(writer)
     }
 
-    /// Adds a channel; its `id` is ignored, and the id to write with is returned.
-    pub fn add_channel(&mut self, _channel: &Channel) -> Result<ChannelId, WriteError> {
-        todo!()
+    /// Adds a channel; its `id` is ignored, and the id to write with is returned. Channels are numbered
+    /// from 0 in the order in which they are added.
+    pub fn add_channel(&mut self, channel: &Channel) -> Result<ChannelId, WriteError> {
+        let texts = [
+            ("a topic", channel.topic.len()),
+            ("a type's name", channel.type_name.len()),
+            ("a definition", channel.definition.len()),
+        ];
+        for (what, length) in texts {
+            self.check(what, length)?;
+        }
+        // MCAP numbers channels with 16 bits.
+        let id = u16::try_from(self.channels.len())
+            .ok()
+            .filter(|&id| id < u16::MAX)
+            .ok_or_else(|| WriteError::TooManyChannels {
+                path: self.path.clone(),
+            })?;
+        let schema = if channel.type_name.is_empty() && channel.definition.is_empty() {
+            0
+        } else {
+            self.mcap
+                .add_schema(
+                    &channel.type_name,
+                    &channel.definition_encoding,
+                    channel.definition.as_bytes(),
+                )
+                .map_err(|error| translate(&self.path, error))?
+        };
+        let mut metadata = BTreeMap::new();
+        if let Some(md5) = &channel.md5 {
+            metadata.insert("md5sum".to_owned(), md5.clone());
+        }
+        if let Some(callerid) = &channel.callerid {
+            metadata.insert("callerid".to_owned(), callerid.clone());
+        }
+        if channel.latched {
+            metadata.insert("latching".to_owned(), "true".to_owned());
+        }
+        let number = self
+            .mcap
+            .add_channel_with_id(id, schema, &channel.topic, channel.encoding.name(), &metadata)
+            .map_err(|error| translate(&self.path, error))?;
+        let id = ChannelId(u32::from(id));
+        self.open.0 += texts.iter().map(|(_, length)| *length as u64).sum::<u64>();
+        self.channels.push(Channel {
+            id,
+            ..channel.clone()
+        });
+        self.numbers.push(number);
+        self.counts.push((0, 0));
+        Ok(id)
     }
 
-    /// Appends a message. Blocks while the system takes the bytes of a full chunk.
+    /// Appends a message. Blocks while the system takes the bytes of a full chunk. Log times need not
+    /// rise; they are sorted when the file is read.
     pub fn write(
         &mut self,
-        _channel: ChannelId,
-        _log_time: Time,
-        _publish_time: Time,
-        _data: &[u8],
+        channel: ChannelId,
+        log_time: Time,
+        publish_time: Time,
+        data: &[u8],
     ) -> Result<(), WriteError> {
-        todo!()
+        self.check("a message", data.len())?;
+        let index = channel.0 as usize;
+        let (Some(&number), Some(counts)) = (self.numbers.get(index), self.counts.get_mut(index)) else {
+            return Err(WriteError::UnknownChannel {
+                path: self.path.clone(),
+                channel: channel.0,
+            });
+        };
+        let header = MessageHeader {
+            channel_id: number,
+            sequence: counts.0 as u32,
+            log_time: log_time.0,
+            publish_time: publish_time.0,
+        };
+        self.mcap
+            .write_to_known_channel(&header, data)
+            .map_err(|error| translate(&self.path, error))?;
+        *counts = (counts.0 + 1, counts.1 + data.len() as u64);
+        self.span = Some(self.span.map_or((log_time, log_time), |(first, last)| {
+            (first.min(log_time), last.max(log_time))
+        }));
+        self.open.0 += RECORD_OVERHEAD + data.len() as u64;
+        let first = *self.open.1.get_or_insert(log_time);
+        if self.open.0 >= self.chunk_size || log_time.since(first) >= self.flush_after {
+            self.flush()?;
+        }
+        Ok(())
     }
 
     /// Closes the open chunk, so that all messages so far survive a crash of this process.
     pub fn flush(&mut self) -> Result<(), WriteError> {
-        todo!()
+        self.open = (0, None);
+        self.mcap.flush().map_err(|error| translate(&self.path, error))
     }
 
     /// Writes the index and closes the file.
     pub fn finish(self) -> Result<Summary, WriteError> {
-        todo!()
+        let Writer {
+            path,
+            mut mcap,
+            channels,
+            counts,
+            span,
+            ..
+        } = self;
+        mcap.finish().map_err(|error| translate(&path, error))?;
+        let mut output = mcap.into_inner().into_inner();
+        output.flush().map_err(|source| WriteError::Io { path, source })?;
+        Ok(Summary::new(&channels, &counts, span, true))
+    }
+
+    fn check(&self, what: &'static str, length: usize) -> Result<(), WriteError> {
+        let length = length as u64;
+        if length > MAX_MESSAGE {
+            return Err(WriteError::TooLarge {
+                path: self.path.clone(),
+                what,
+                length,
+                limit: MAX_MESSAGE,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Opcode, length and fixed fields of a message record.
+const RECORD_OVERHEAD: u64 = 31;
+
+fn translate(path: &Path, error: McapError) -> WriteError {
+    let path = path.to_owned();
+    match error {
+        McapError::Io(source) => WriteError::Io { path, source },
+        McapError::TooManyChannels | McapError::TooManySchemas => WriteError::TooManyChannels { path },
+        other => WriteError::Format {
+            path,
+            detail: other.to_string(),
+        },
     }
 }

@@ -1,12 +1,25 @@
 //! Opening a recording and reading it in time order.
 
+mod bag;
+mod block;
+mod directory;
+mod mcap;
+mod merge;
+mod source;
+
 use std::fs::File;
 use std::io::{Read, Seek};
-use std::marker::PhantomData;
 use std::path::Path;
+use std::sync::Arc;
 
+use stats::Time;
+
+use self::block::{Block, Decoded};
+use self::directory::{Access, Directory};
+pub use self::merge::Messages;
+use self::source::{Source, shown, text};
 use crate::error::{OpenError, ReadError};
-use crate::model::{Channel, ChannelId, Message, Summary};
+use crate::model::{Channel, ChannelId, Summary};
 
 /// How much memory a file may ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,71 +40,230 @@ impl Default for Limits {
     }
 }
 
-/// An open recording.
+/// An open recording: a ROS 1 bag or an MCAP file.
+///
+/// A file whose recorder was killed has no index, and one may be cut or damaged. Such files open, and all
+/// that is whole in them is read; see [`Recording::is_indexed`] and [`Recording::damage`].
 #[derive(Debug)]
-pub struct Recording<R = File>(PhantomData<R>);
+pub struct Recording<R = File>(Arc<Inner<R>>);
 
-impl Recording<File> {
+#[derive(Debug)]
+struct Inner<R> {
+    format: Format,
+    source: Source<R>,
+    limits: Limits,
+    contents: Contents,
+    summary: Summary,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Format {
+    Bag,
+    Mcap,
+}
+
+impl Recording {
     /// Opens a file by its content, not its name.
-    pub fn open(_path: impl AsRef<Path>) -> Result<Self, OpenError> {
-        todo!()
+    ///
+    /// Reads the index only; a file without index is read whole once, which may take long.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
+        let path = path.as_ref();
+        let failed = |source| OpenError::Io {
+            path: path.to_owned(),
+            source: Arc::new(source),
+        };
+        // Looked at first: opening a pipe would wait for its writer.
+        let metadata = std::fs::metadata(path).map_err(failed)?;
+        if metadata.is_dir() {
+            return Err(OpenError::Directory {
+                path: path.to_owned(),
+            });
+        }
+        if !metadata.is_file() {
+            return Err(OpenError::NotAFile {
+                path: path.to_owned(),
+            });
+        }
+        let file = File::open(path).map_err(failed)?;
+        Self::read(file, path, Limits::default())
     }
 }
 
 impl<R: Read + Seek> Recording<R> {
-    /// Reads from anything, such as bytes in memory; errors call it `name`.
-    pub fn read(_source: R, _name: impl AsRef<Path>, _limits: Limits) -> Result<Self, OpenError> {
-        todo!()
+    /// Reads from anything that seeks, such as bytes in memory; errors call it `name`.
+    pub fn read(source: R, name: impl AsRef<Path>, limits: Limits) -> Result<Self, OpenError> {
+        let path = name.as_ref();
+        let source = Source::new(source, path).map_err(|source| OpenError::Io {
+            path: path.to_owned(),
+            source: Arc::new(source),
+        })?;
+        let format = sniff(&source)?;
+        let mut contents = match format {
+            Format::Bag => bag::open(&source, &limits)?,
+            Format::Mcap => mcap::open(&source, &limits)?,
+        };
+        contents.blocks.sort_by_key(|block| (block.first, block.offset));
+        let summary = contents.summary();
+        Ok(Recording(Arc::new(Inner {
+            format,
+            source,
+            limits,
+            contents,
+            summary,
+        })))
     }
 
     /// All channels; a [`ChannelId`] is a position in it.
     pub fn channels(&self) -> &[Channel] {
-        todo!()
+        &self.0.contents.directory.channels
     }
 
     /// The channel of a message of this recording.
     ///
     /// # Panics
     /// If `id` is of another recording and this one has fewer channels.
-    pub fn channel(&self, _id: ChannelId) -> &Channel {
-        todo!()
+    pub fn channel(&self, id: ChannelId) -> &Channel {
+        &self.channels()[id.0 as usize]
     }
 
-    /// Start, end and counts, without reading the messages.
+    /// Start, end and counts, as the index has them; nothing is read.
     pub fn summary(&self) -> &Summary {
-        todo!()
+        &self.0.summary
     }
 
-    /// The summary with the bytes of each topic; reads the whole file unless that was done on opening.
-    pub fn measure(&self) -> Result<Summary, ReadError> {
-        todo!()
+    /// The summary as counted, with each topic's bytes, of all messages that can be read. Reads the whole
+    /// file, unless that was done on opening; damage does not end it.
+    pub fn measure(&self) -> Summary {
+        if !self.0.contents.indexed {
+            return self.0.summary.clone();
+        }
+        let mut counted = Contents::default();
+        for message in self.messages().flatten() {
+            counted.count(message.channel, 1, message.data.len() as u64);
+            counted.span(message.log_time, message.log_time);
+        }
+        Summary::new(self.channels(), &counted.counts, counted.span, true)
     }
 
-    /// Whether the file has an index. One whose recorder was killed has none; all its whole messages are
-    /// read all the same.
+    /// Whether the file has a sound index. One whose recorder was killed has none; its messages are read
+    /// all the same.
     pub fn is_indexed(&self) -> bool {
-        todo!()
+        self.0.contents.indexed
     }
 
     /// The damage found on opening, such as a file that was cut. [`Self::messages`] ends with the same.
     pub fn damage(&self) -> Option<&ReadError> {
-        todo!()
+        self.0.contents.damage.as_ref()
     }
 
-    /// All messages in the order of their log times.
+    /// All messages in the order of their log times; those of the same time in the file's order. Each call
+    /// begins anew.
+    ///
+    /// Chunks that overlap in time are merged: one is held from its first message's time on to its last's,
+    /// and within [`Limits::memory`], beyond which it is let go and decompressed again when its next
+    /// message is due. A chunk with messages older than the index says delivers them late, not never.
+    ///
+    /// Damage within a chunk comes as an error after the chunk's sound messages, and the other chunks
+    /// follow; what [`Self::damage`] says comes last of all.
     pub fn messages(&self) -> Messages<R> {
-        todo!()
+        Messages::new(self.0.clone())
     }
 }
 
-/// The messages of a recording, in time order.
-#[derive(Debug)]
-pub struct Messages<R>(PhantomData<R>);
-
-impl<R: Read + Seek> Iterator for Messages<R> {
-    type Item = Result<Message, ReadError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        todo!()
+impl<R: Read + Seek> Inner<R> {
+    fn decode(&self, block: &Block) -> Decoded {
+        let access = Access::Look(&self.contents.directory);
+        match self.format {
+            Format::Bag => bag::decode(&self.source, &self.limits, block, access),
+            Format::Mcap => mcap::decode(&self.source, &self.limits, block, access),
+        }
     }
+}
+
+/// What opening finds out.
+#[derive(Debug, Default)]
+struct Contents {
+    directory: Directory,
+    blocks: Vec<Block>,
+    /// Messages and bytes of each channel.
+    counts: Vec<(u64, u64)>,
+    span: Option<(Time, Time)>,
+    indexed: bool,
+    damage: Option<ReadError>,
+}
+
+impl Contents {
+    fn count(&mut self, id: ChannelId, messages: u64, bytes: u64) {
+        let index = id.0 as usize;
+        if self.counts.len() <= index {
+            self.counts.resize(index + 1, (0, 0));
+        }
+        let counts = &mut self.counts[index];
+        *counts = (counts.0.saturating_add(messages), counts.1.saturating_add(bytes));
+    }
+
+    fn span(&mut self, first: Time, last: Time) {
+        self.span = Some(match self.span {
+            None => (first, last),
+            Some((start, end)) => (start.min(first), end.max(last)),
+        });
+    }
+
+    /// Adds a block that was decoded for its contents.
+    fn add(&mut self, mut block: Block, decoded: &Decoded) {
+        for entry in &decoded.entries {
+            self.count(entry.channel, 1, entry.len as u64);
+        }
+        match (decoded.entries.first(), decoded.entries.last()) {
+            (Some(first), Some(last)) => {
+                (block.first, block.last) = (first.log_time, last.log_time);
+                self.span(block.first, block.last);
+            }
+            // Its damage is reported after the messages before it.
+            _ if decoded.damage.is_some() && !block.reported => {
+                let before = self.blocks.last().map_or(Time::ZERO, |block| block.last);
+                (block.first, block.last) = (before, before);
+            }
+            _ => return,
+        }
+        self.blocks.push(block);
+    }
+
+    fn summary(&self) -> Summary {
+        Summary::new(&self.directory.channels, &self.counts, self.span, !self.indexed)
+    }
+}
+
+fn sniff<R: Read + Seek>(source: &Source<R>) -> Result<Format, OpenError> {
+    if source.len() == 0 {
+        return Err(OpenError::Empty {
+            path: source.path().to_owned(),
+        });
+    }
+    let first = source.bytes(0, source.len().min(32), "the first bytes")?;
+    for (magic, format) in [(bag::MAGIC, Format::Bag), (mcap::MAGIC, Format::Mcap)] {
+        if first.starts_with(magic) {
+            return Ok(format);
+        }
+        if magic.starts_with(&first) {
+            let missing = magic.len() - first.len();
+            return Err(source
+                .truncated(0, "the format's first line", missing as u64)
+                .into());
+        }
+    }
+    let line = text(first.split(|&byte| byte == b'\n').next().unwrap_or_default());
+    for name in ["#ROSBAG V", "#ROSRECORD V", "#ROSLOG V"] {
+        if let Some(version) = line.strip_prefix(name) {
+            let version = version.trim().to_owned();
+            return Err(OpenError::Version {
+                path: source.path().to_owned(),
+                version,
+            });
+        }
+    }
+    Err(OpenError::NotARecording {
+        path: source.path().to_owned(),
+        first: shown(&first),
+    })
 }

@@ -1,0 +1,63 @@
+//! The unit of reading: a chunk, or a run of records outside chunks.
+
+use stats::Time;
+
+use crate::error::ReadError;
+use crate::model::ChannelId;
+
+/// Where a block lies and what time its messages span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Block {
+    pub(crate) offset: u64,
+    /// Bytes of it in the file, its record's own head included.
+    pub(crate) len: u64,
+    pub(crate) first: Time,
+    pub(crate) last: Time,
+    /// The recording as a whole already reports that this block is cut.
+    pub(crate) reported: bool,
+}
+
+/// A message within a decoded block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) log_time: Time,
+    pub(crate) publish_time: Time,
+    pub(crate) channel: ChannelId,
+    pub(crate) start: usize,
+    pub(crate) len: usize,
+}
+
+/// A block's messages in time order; those of the same time stay in file order.
+#[derive(Debug, Default)]
+pub(crate) struct Decoded {
+    pub(crate) data: Vec<u8>,
+    pub(crate) entries: Vec<Entry>,
+    /// What is wrong with it; the entries are what could be read all the same.
+    pub(crate) damage: Option<ReadError>,
+}
+
+impl Decoded {
+    pub(crate) fn failed(damage: ReadError) -> Self {
+        Decoded {
+            damage: Some(damage),
+            ..Decoded::default()
+        }
+    }
+
+    pub(crate) fn sort(&mut self) {
+        if !self.entries.is_sorted_by_key(|entry| entry.log_time) {
+            self.entries.sort_by_key(|entry| entry.log_time);
+        }
+    }
+
+    pub(crate) fn message(&self, entry: &Entry) -> &[u8] {
+        self.data
+            .get(entry.start..entry.start + entry.len)
+            .unwrap_or_default()
+    }
+
+    /// Memory held, in bytes.
+    pub(crate) fn size(&self) -> u64 {
+        (self.data.len() + self.entries.len() * size_of::<Entry>()) as u64
+    }
+}
