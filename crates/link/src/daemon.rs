@@ -1,0 +1,400 @@
+//! The link daemon: one thread that owns a radio.
+
+use crate::carrier::{Carrier, CarrierError, Sent};
+use crate::config::{Config, Order};
+use crate::discovery::Discovery;
+use crate::inbound::Inbound;
+use crate::outbound::{OutTopic, Outgoing};
+use crate::status::{PeerStatus, ReceivedTopic, SentTopic, Status};
+use bus::{Bus, WaitSet};
+use clock::{PollFd, PollFlags, Scheduling};
+use proto::{AirtimeModel, PeerId, Radio, Transmit};
+use rustix::event::{EventfdFlags, eventfd};
+use stats::Time;
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// How often the status is renewed.
+const STATUS_INTERVAL: Duration = Duration::from_millis(100);
+/// How long the bus is left alone after a subscriber held all it may.
+const HOLD_OFF: Duration = Duration::from_millis(1);
+/// Datagrams read before the scheduler has its turn again.
+const RECEIVE_BATCH: usize = 64;
+/// SCHED_FIFO priority of the radio's thread, where permitted.
+const PRIORITY: u8 = 20;
+
+/// Why a link cannot start or go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LinkError {
+    /// See [`CarrierError`].
+    #[error(transparent)]
+    Carrier(#[from] CarrierError),
+    /// See [`bus::CreateError`].
+    #[error("the bus refuses: {0}")]
+    Create(#[from] bus::CreateError),
+    /// See [`bus::OpenError`].
+    #[error(transparent)]
+    Open(#[from] bus::OpenError),
+    /// See [`bus::TakeError`].
+    #[error("the bus fails: {0}")]
+    Take(#[from] bus::TakeError),
+    /// A setting that the radio refuses.
+    #[error("the radio refuses its settings: {0}")]
+    Radio(#[from] proto::ConfigError),
+    /// A peer that the radio refuses.
+    #[error("the radio refuses a peer: {0}")]
+    Peer(#[from] proto::PeerError),
+    /// A topic that the radio refuses.
+    #[error("the radio refuses a topic: {0}")]
+    Topic(#[from] proto::TopicError),
+    /// A system call failed.
+    #[error("cannot {doing}: {source}")]
+    System {
+        /// What was being done.
+        doing: &'static str,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+/// Joins a bus to a radio. It is a subscriber and a publisher of its bus like any other.
+pub struct Daemon<C> {
+    config: Config,
+    bus: Bus,
+    carrier: C,
+    radio: Radio<Outgoing>,
+    peers: Vec<PeerId>,
+    inbound: Inbound,
+    outbound: BTreeMap<String, OutTopic>,
+    wait_set: WaitSet,
+    handle: Handle,
+    scheduling: Scheduling,
+}
+
+/// Stops a daemon and shows its state, from any thread.
+#[derive(Clone)]
+pub struct Handle(Arc<Shared>);
+
+struct Shared {
+    stop: AtomicBool,
+    wake: OwnedFd,
+    status: Mutex<Status>,
+}
+
+impl Handle {
+    /// Lets the daemon's `run` return soon.
+    pub fn stop(&self) {
+        self.0.stop.store(true, Ordering::Release);
+        self.wake();
+    }
+
+    /// The daemon's state, at most a tenth of a second old.
+    pub fn status(&self) -> Status {
+        self.0
+            .status
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn wake(&self) {
+        // A full counter is as good a wake-up as any.
+        let _ = rustix::io::write(&self.0.wake, &1u64.to_ne_bytes());
+    }
+}
+
+impl<C: Carrier> Daemon<C> {
+    /// Prepares a daemon for `config` on `bus` over `carrier`, whose peers are those of the configuration, in
+    /// its order. Nothing is sent before [`Daemon::run`].
+    ///
+    /// # Errors
+    /// [`LinkError`] if the radio refuses a setting or the system gives no descriptor.
+    pub fn new(config: Config, bus: Bus, carrier: C) -> Result<Self, LinkError> {
+        let mut airtime = AirtimeModel::wifi(config.radio.rate);
+        if let Some(gain) = config.radio.gain {
+            airtime = airtime.with_gain(gain);
+        }
+        let now = clock::monotonic();
+        let mut radio = Radio::new(proto::RadioConfig {
+            host: host_id(&config.host),
+            name: config.host.clone(),
+            order: match config.radio.order {
+                Order::Priority => proto::Order::Priority,
+                Order::Fifo => proto::Order::Fifo,
+            },
+            max_queued_bytes: config.radio.queue_bytes,
+            ..proto::RadioConfig::new(session(), airtime)
+        })?;
+        let peer = proto::PeerConfig {
+            hops: u32::from(config.radio.hops),
+            max_datagram: carrier.max_datagram(),
+        };
+        let peers = config
+            .peers
+            .iter()
+            .map(|_| radio.add_peer(now, peer))
+            .collect::<Result<Vec<_>, _>>()?;
+        let wanted = config
+            .topics
+            .iter()
+            .filter(|t| t.direction.receives())
+            .map(|t| t.name.clone())
+            .collect();
+        let names = config.peers.iter().map(|p| p.name.clone()).collect();
+        let wake =
+            eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(|e| LinkError::System {
+                doing: "make an eventfd",
+                source: e.into(),
+            })?;
+        let shared = Shared {
+            stop: AtomicBool::new(false),
+            wake,
+            status: Mutex::default(),
+        };
+        Ok(Daemon {
+            inbound: Inbound::new(bus.clone(), wanted, names),
+            wait_set: WaitSet::new(&bus)?,
+            outbound: BTreeMap::new(),
+            handle: Handle(Arc::new(shared)),
+            scheduling: Scheduling::Other,
+            config,
+            bus,
+            carrier,
+            radio,
+            peers,
+        })
+    }
+
+    /// For stopping it and looking at it.
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
+    /// Carries messages until it is stopped; blocks the calling thread, which becomes a real-time thread
+    /// where that is permitted.
+    ///
+    /// # Errors
+    /// [`LinkError`] if the carrier or the bus fails for good. Peers and radios may come and go.
+    pub fn run(mut self) -> Result<(), LinkError> {
+        self.scheduling = clock::realtime_thread(PRIORITY);
+        let wanted = self
+            .config
+            .topics
+            .iter()
+            .filter(|t| t.direction.sends())
+            .map(|t| t.name.clone())
+            .collect();
+        let waker = self.handle.clone();
+        let discovery =
+            Discovery::start(self.bus.clone(), wanted, move || waker.wake()).map_err(|source| {
+                LinkError::System {
+                    doing: "start a thread",
+                    source,
+                }
+            })?;
+        let mut datagram = Vec::with_capacity(self.carrier.max_datagram());
+        let mut buffer = vec![0; self.carrier.max_datagram() + 1];
+        let mut next_status = Time::ZERO;
+        while !self.handle.0.stop.load(Ordering::Acquire) {
+            let now = clock::monotonic();
+            while let Some(kind) = discovery.next() {
+                self.open(kind, now)?;
+            }
+            let held_up = self.drain_bus(now)?;
+            self.receive(&mut buffer)?;
+            if self.radio.next_timeout().is_some_and(|t| t <= clock::monotonic()) {
+                self.radio.handle_timeout(clock::monotonic(), &mut self.inbound);
+            }
+            let next_slot = self.transmit(&mut datagram)?;
+            if now >= next_status {
+                self.renew_status();
+                next_status = now + STATUS_INTERVAL;
+            }
+            let hold_off = held_up.then(|| now + HOLD_OFF);
+            let service = self.carrier.service().map(|d| now + d);
+            let times = [
+                next_slot,
+                self.radio.next_timeout(),
+                Some(next_status),
+                hold_off,
+                service,
+            ];
+            self.wait(times.into_iter().flatten().min(), !held_up)?;
+        }
+        self.renew_status();
+        Ok(())
+    }
+
+    fn open(&mut self, kind: bus::TopicType, now: Time) -> Result<(), LinkError> {
+        let Some(config) = self.config.topics.iter().find(|t| t.name == kind.topic) else {
+            return Ok(());
+        };
+        tracing::info!(
+            topic = kind.topic,
+            r#type = kind.type_name,
+            priority = config.priority,
+            "sending"
+        );
+        let name = kind.topic.clone();
+        let topic = OutTopic::open(
+            (&self.bus, &self.wait_set),
+            kind,
+            config,
+            (&mut self.radio, &self.peers),
+            now,
+        )?;
+        self.outbound.insert(name, topic);
+        Ok(())
+    }
+
+    /// Takes from the bus until it is empty, or until a topic holds all it may (then true).
+    fn drain_bus(&mut self, now: Time) -> Result<bool, LinkError> {
+        loop {
+            let mut held_up = false;
+            for topic in self.outbound.values() {
+                held_up |= topic.drain(now, &mut self.radio, |id| self.inbound.owns(id));
+            }
+            if held_up || !self.wait_set.rearm()? {
+                return Ok(held_up);
+            }
+        }
+    }
+
+    fn receive(&mut self, buffer: &mut [u8]) -> Result<(), LinkError> {
+        for _ in 0..RECEIVE_BATCH {
+            let Some(got) = self.carrier.receive(buffer)? else {
+                break;
+            };
+            let Some(peer) = self.peers.get(got.peer) else {
+                continue;
+            };
+            if let Err(error) =
+                self.radio
+                    .handle(clock::monotonic(), *peer, &buffer[..got.len], &mut self.inbound)
+            {
+                tracing::debug!(%error, peer = self.config.peers[got.peer].name, "a datagram was not understood");
+            }
+        }
+        for change in self.inbound.changes() {
+            tracing::info!("{change}");
+        }
+        Ok(())
+    }
+
+    /// Sends what is due while the carrier takes it, and says when the next is due.
+    fn transmit(&mut self, datagram: &mut Vec<u8>) -> Result<Option<Time>, LinkError> {
+        while self.carrier.ready() {
+            match self.radio.poll_transmit(clock::monotonic(), datagram) {
+                Transmit::Datagram { peer, priority } => {
+                    let index = self.peers.iter().position(|p| *p == peer).unwrap_or(usize::MAX);
+                    if self.carrier.send(index, priority, datagram)? != Sent::Taken {
+                        self.radio.carrier_refused(peer);
+                    }
+                }
+                Transmit::Wait(until) => return Ok(Some(until)),
+                Transmit::Idle => break,
+            }
+        }
+        Ok(None)
+    }
+
+    fn wait(&mut self, until: Option<Time>, watch_bus: bool) -> Result<(), LinkError> {
+        let ready = self.carrier.ready();
+        let wake = self.handle.0.wake.as_fd();
+        let mut fds = vec![PollFd::from_borrowed_fd(self.carrier.readable(), PollFlags::IN)];
+        fds.push(PollFd::from_borrowed_fd(wake, PollFlags::IN));
+        if watch_bus {
+            fds.push(PollFd::from_borrowed_fd(self.wait_set.as_fd(), PollFlags::IN));
+        }
+        if !ready {
+            fds.push(PollFd::from_borrowed_fd(self.carrier.writable(), PollFlags::OUT));
+        }
+        clock::wait(&mut fds, until, clock::SPIN).map_err(|source| LinkError::System {
+            doing: "wait for datagrams",
+            source,
+        })?;
+        if !fds[1].revents().is_empty() {
+            let _ = rustix::io::read(wake, &mut [0u8; 8]);
+        }
+        Ok(())
+    }
+
+    fn renew_status(&mut self) {
+        let name = |peer: PeerId| {
+            self.config
+                .peers
+                .get(peer.0 as usize)
+                .map(|p| p.name.clone())
+                .unwrap_or_default()
+        };
+        let bus_drops_out = |topic: &str| {
+            self.outbound
+                .get(topic)
+                .map(|t| t.subscriber().stats().drops)
+                .unwrap_or_default()
+        };
+        let bus_drops_in = |topic: &str| {
+            let of_topic = self.inbound.publishers().filter(|(name, _)| *name == topic);
+            of_topic.fold(stats::Drops::default(), |mut all, (_, p)| {
+                all.merge(&p.stats().drops);
+                all
+            })
+        };
+        let sends = self.config.topics.iter().filter(|t| t.direction.sends());
+        let status = Status {
+            host: self.config.host.clone(),
+            scheduling: self.scheduling.to_string(),
+            radio: self.radio.stats(),
+            peers: std::iter::zip(&self.config.peers, &self.peers)
+                .map(|(c, id)| PeerStatus {
+                    name: c.name.clone(),
+                    stats: self.radio.peer_stats(*id).unwrap_or_default(),
+                })
+                .collect(),
+            sent: (self.radio.topics().into_iter())
+                .map(|(_, t)| SentTopic {
+                    peer: name(t.peer),
+                    bus_drops: bus_drops_out(&t.name),
+                    stats: t,
+                })
+                .collect(),
+            received: (self.peers.iter())
+                .flat_map(|p| self.radio.remote_topics(*p))
+                .map(|(_, t)| ReceivedTopic {
+                    peer: name(t.peer),
+                    bus_drops: bus_drops_in(&t.name),
+                    stats: t,
+                })
+                .collect(),
+            unpublished: sends
+                .map(|t| t.name.clone())
+                .filter(|t| !self.outbound.contains_key(t))
+                .collect(),
+            refused_datagrams: self.carrier.refused(),
+        };
+        *self
+            .handle
+            .0
+            .status
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = status;
+    }
+}
+
+/// A host's id from its name: FNV-1a, so that every run and every peer agree.
+fn host_id(name: &str) -> u64 {
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| {
+        (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+/// Tells this run from earlier ones of the same host.
+fn session() -> u32 {
+    let mixed = clock::realtime().0 ^ (u64::from(std::process::id()) << 32);
+    let mixed = mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    ((mixed >> 32) as u32).max(1)
+}

@@ -1,0 +1,195 @@
+//! From the radio to this host's bus: fragments are written straight into loaned blocks.
+
+use bus::{Bus, Loan, Publisher, PublisherOptions, Stamp, TopicType};
+use proto::{Announcement, Down, Geometry, Incoming, PeerId, PeerInfo, RemoteTopic, Sink, Slot, Verdict};
+use stats::DropReason;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// The receiving side of a daemon: a bus publisher for each topic of each peer, and the blocks being filled.
+pub(crate) struct Inbound {
+    bus: Bus,
+    wanted: BTreeSet<String>,
+    peers: Vec<String>,
+    /// By peer and topic name, kept over the peer's restarts.
+    publishers: BTreeMap<(PeerId, String), Arc<Publisher>>,
+    routes: BTreeMap<(PeerId, RemoteTopic), Arc<Publisher>>,
+    blocks: BTreeMap<Slot, Block>,
+    next_slot: u64,
+    changes: Vec<String>,
+}
+
+struct Block {
+    loan: Loan,
+    publisher: Arc<Publisher>,
+    geometry: Geometry,
+    stamp: Stamp,
+}
+
+impl Inbound {
+    /// Publishes on `bus` those topics of `wanted` that peers announce; `peers` are the names for messages.
+    pub(crate) fn new(bus: Bus, wanted: BTreeSet<String>, peers: Vec<String>) -> Self {
+        Inbound {
+            bus,
+            wanted,
+            peers,
+            publishers: BTreeMap::new(),
+            routes: BTreeMap::new(),
+            blocks: BTreeMap::new(),
+            next_slot: 0,
+            changes: Vec::new(),
+        }
+    }
+
+    /// Whether the bus publisher `id` is one of these: its messages came from the radio and go not back.
+    pub(crate) fn owns(&self, id: u64) -> bool {
+        self.publishers.values().any(|p| p.id() == id)
+    }
+
+    /// The publishers, by topic.
+    pub(crate) fn publishers(&self) -> impl Iterator<Item = (&str, &Publisher)> {
+        self.publishers
+            .iter()
+            .map(|((_, topic), p)| (topic.as_str(), &**p))
+    }
+
+    /// What happened to peers since the last call, for people.
+    pub(crate) fn changes(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.changes)
+    }
+
+    fn peer(&self, peer: PeerId) -> &str {
+        self.peers.get(peer.0 as usize).map_or("unknown", String::as_str)
+    }
+
+    fn publisher(&mut self, peer: PeerId, topic: TopicType) -> Result<Arc<Publisher>, bus::CreateError> {
+        let key = (peer, topic.topic.clone());
+        if let Some(p) = self.publishers.get(&key).filter(|p| *p.topic() == topic) {
+            return Ok(p.clone());
+        }
+        let made = Arc::new(self.bus.publisher(topic, PublisherOptions::default())?);
+        self.publishers.insert(key, made.clone());
+        Ok(made)
+    }
+}
+
+impl Sink for Inbound {
+    fn begin(&mut self, m: &Incoming) -> Result<Slot, DropReason> {
+        let publisher = self
+            .routes
+            .get(&(m.peer, m.topic))
+            .ok_or(DropReason::Unannounced)?
+            .clone();
+        let parts: Vec<usize> = m.geometry.part_lens().iter().map(|n| *n as usize).collect();
+        let loan = publisher
+            .loan(m.geometry.control_len() as usize, &parts)
+            .map_err(|error| {
+                tracing::warn!(topic = publisher.topic().topic, %error, "a message from the radio is lost");
+                match error {
+                    bus::LoanError::TooLarge { .. } | bus::LoanError::TooManyParts { .. } => {
+                        DropReason::TooLarge
+                    }
+                    _ => DropReason::ReceiverMemory,
+                }
+            })?;
+        let slot = Slot(self.next_slot);
+        self.next_slot += 1;
+        let stamp = Stamp {
+            time: Some(m.stamp),
+            origin: (m.origin != 0).then_some(m.origin),
+        };
+        self.blocks.insert(
+            slot,
+            Block {
+                loan,
+                publisher,
+                geometry: m.geometry,
+                stamp,
+            },
+        );
+        Ok(slot)
+    }
+
+    fn write(&mut self, slot: Slot, offset: u32, bytes: &[u8]) {
+        let Some(block) = self.blocks.get_mut(&slot) else {
+            return;
+        };
+        let mut rest = bytes;
+        for (part, at, len) in block.geometry.pieces(offset, bytes.len() as u32) {
+            let (piece, tail) = rest.split_at(len as usize);
+            let target = match part {
+                0 => block.loan.control_mut(),
+                n => block.loan.part_mut(n - 1),
+            };
+            target[at as usize..][..piece.len()].copy_from_slice(piece);
+            rest = tail;
+        }
+    }
+
+    fn finish(&mut self, slot: Slot) -> Result<(), DropReason> {
+        let Some(block) = self.blocks.remove(&slot) else {
+            return Err(DropReason::ReceiverMemory);
+        };
+        block
+            .publisher
+            .publish(block.loan, block.stamp)
+            .map(drop)
+            .map_err(|_| DropReason::ReceiverMemory)
+    }
+
+    fn abort(&mut self, slot: Slot, _: DropReason) {
+        self.blocks.remove(&slot);
+    }
+
+    fn topic_announced(&mut self, peer: PeerId, topic: RemoteTopic, a: &Announcement) -> Verdict {
+        let name = self.peer(peer).to_owned();
+        if !self.wanted.contains(&a.name) {
+            self.changes.push(format!(
+                "{name} offers {}, which is not configured to be received: refused",
+                a.name
+            ));
+            return Verdict::Refuse;
+        }
+        let kind = TopicType {
+            topic: a.name.clone(),
+            type_name: a.type_name.clone(),
+            type_hash: a.type_hash,
+            definition: a.definition.as_str().into(),
+        };
+        match self.publisher(peer, kind) {
+            Ok(publisher) => {
+                self.routes.insert((peer, topic), publisher);
+                self.changes
+                    .push(format!("{name} sends {} ({})", a.name, a.type_name));
+                Verdict::Accept
+            }
+            Err(error) => {
+                self.changes.push(format!(
+                    "{name} offers {}, which the bus refuses: {error}",
+                    a.name
+                ));
+                Verdict::Refuse
+            }
+        }
+    }
+
+    fn peer_up(&mut self, peer: PeerId, info: &PeerInfo) {
+        let configured = self.peer(peer).to_owned();
+        let also = if info.name == configured {
+            String::new()
+        } else {
+            format!(" (it calls itself {})", info.name)
+        };
+        self.changes.push(format!("{configured} is connected{also}"));
+    }
+
+    fn peer_down(&mut self, peer: PeerId, why: Down) {
+        self.routes.retain(|(p, _), _| why == Down::Lost || *p != peer);
+        let why = match why {
+            Down::Lost => "was not heard for a while",
+            Down::Restarted => "was started anew",
+            _ => "was removed",
+        };
+        self.changes.push(format!("{} {why}", self.peer(peer)));
+    }
+}

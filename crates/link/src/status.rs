@@ -1,0 +1,70 @@
+//! What a daemon shows of itself.
+
+use proto::{PeerStats, RadioStats, RemoteTopicStats, TopicState, TopicStats};
+use serde::Serialize;
+use stats::Drops;
+
+/// A daemon at one instant.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Status {
+    /// This host's name.
+    pub host: String,
+    /// How its radio thread is scheduled.
+    pub scheduling: String,
+    /// The radio as a whole.
+    pub radio: RadioStats,
+    /// Each peer, in the configuration's order.
+    pub peers: Vec<PeerStatus>,
+    /// Topics sent, for each peer.
+    pub sent: Vec<SentTopic>,
+    /// Topics received, for each peer.
+    pub received: Vec<ReceivedTopic>,
+    /// Topics to be sent that nobody publishes on this host yet.
+    pub unpublished: Vec<String>,
+    /// Datagrams of strangers, or too large.
+    pub refused_datagrams: u64,
+}
+
+/// A peer of a daemon.
+#[derive(Clone, Debug, Serialize)]
+pub struct PeerStatus {
+    /// Its configured name.
+    pub name: String,
+    /// Its numbers.
+    #[serde(flatten)]
+    pub stats: PeerStats,
+}
+
+/// A topic that a daemon sends to a peer.
+#[derive(Clone, Debug, Serialize)]
+pub struct SentTopic {
+    /// The peer's configured name.
+    pub peer: String,
+    /// Its numbers.
+    #[serde(flatten)]
+    pub stats: TopicStats,
+    /// What the bus lost before the daemon could take it.
+    pub bus_drops: Drops,
+}
+
+/// A topic that a daemon receives from a peer.
+#[derive(Clone, Debug, Serialize)]
+pub struct ReceivedTopic {
+    /// The peer's configured name.
+    pub peer: String,
+    /// Its numbers.
+    #[serde(flatten)]
+    pub stats: RemoteTopicStats,
+    /// What the bus lost after the daemon had published it.
+    pub bus_drops: Drops,
+}
+
+impl Status {
+    /// Whether every peer is up and every topic to be sent is published here and accepted there.
+    pub fn ready(&self) -> bool {
+        !self.peers.is_empty()
+            && self.peers.iter().all(|p| p.stats.up)
+            && self.unpublished.is_empty()
+            && self.sent.iter().all(|t| t.stats.state == TopicState::Ready)
+    }
+}
