@@ -1,0 +1,173 @@
+//! One parsed definition, before the names in it are resolved.
+
+use crate::TypeName;
+use std::sync::Arc;
+
+/// The two generations of ROS, where definitions, grammar and encodings differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Flavour {
+    /// ROS 1: `time` and `duration` are built in, `Header` has `seq`, a `byte` is signed.
+    Ros1,
+    /// ROS 2: bounded strings and arrays, defaults, `wstring`, quoted string constants.
+    Ros2,
+}
+
+impl Flavour {
+    /// `ros1` or `ros2`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Flavour::Ros1 => "ros1",
+            Flavour::Ros2 => "ros2",
+        }
+    }
+}
+
+impl std::fmt::Display for Flavour {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A built-in type of fixed size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Primitive {
+    /// One byte; 0 is false, every other value is true and is carried as it is.
+    Bool,
+    /// Deprecated: an `int8` in ROS 1, an `uint8` in ROS 2.
+    Byte,
+    /// Deprecated: an `uint8`.
+    Char,
+    /// 8 bits, signed.
+    Int8,
+    /// 8 bits.
+    Uint8,
+    /// 16 bits, signed.
+    Int16,
+    /// 16 bits.
+    Uint16,
+    /// 32 bits, signed.
+    Int32,
+    /// 32 bits.
+    Uint32,
+    /// 64 bits, signed.
+    Int64,
+    /// 64 bits.
+    Uint64,
+    /// IEEE 754 single.
+    Float32,
+    /// IEEE 754 double.
+    Float64,
+    /// ROS 1: seconds and nanoseconds since 1970, both `uint32`.
+    Time,
+    /// ROS 1: seconds and nanoseconds, both `int32`.
+    Duration,
+}
+
+const NAMES: [(&str, Primitive); 15] = [
+    ("bool", Primitive::Bool),
+    ("byte", Primitive::Byte),
+    ("char", Primitive::Char),
+    ("int8", Primitive::Int8),
+    ("uint8", Primitive::Uint8),
+    ("int16", Primitive::Int16),
+    ("uint16", Primitive::Uint16),
+    ("int32", Primitive::Int32),
+    ("uint32", Primitive::Uint32),
+    ("int64", Primitive::Int64),
+    ("uint64", Primitive::Uint64),
+    ("float32", Primitive::Float32),
+    ("float64", Primitive::Float64),
+    ("time", Primitive::Time),
+    ("duration", Primitive::Duration),
+];
+
+impl Primitive {
+    /// The name in a definition.
+    pub fn name(self) -> &'static str {
+        NAMES.iter().find(|(_, p)| *p == self).map_or("", |(n, _)| n)
+    }
+
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        NAMES.iter().find(|(n, _)| *n == name).map(|(_, p)| *p)
+    }
+
+    /// Bytes of one word and the number of words: `time` is two words of four bytes.
+    pub(crate) const fn words(self) -> (u8, u32) {
+        match self {
+            Primitive::Bool | Primitive::Byte | Primitive::Char | Primitive::Int8 | Primitive::Uint8 => {
+                (1, 1)
+            }
+            Primitive::Int16 | Primitive::Uint16 => (2, 1),
+            Primitive::Int32 | Primitive::Uint32 | Primitive::Float32 => (4, 1),
+            Primitive::Int64 | Primitive::Uint64 | Primitive::Float64 => (8, 1),
+            Primitive::Time | Primitive::Duration => (4, 2),
+        }
+    }
+
+    /// Size in bytes, the same in every encoding.
+    pub const fn size(self) -> u32 {
+        let (word, n) = self.words();
+        word as u32 * n
+    }
+}
+
+/// How many of a type a field holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Arity {
+    /// One.
+    One,
+    /// Always this many: `T[3]`.
+    Fixed(u32),
+    /// As many as the message says, up to this many: `T[<=3]` (ROS 2).
+    Bounded(u32),
+    /// As many as the message says: `T[]`.
+    Unbounded,
+}
+
+impl std::fmt::Display for Arity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Arity::One => Ok(()),
+            Arity::Fixed(n) => write!(f, "[{n}]"),
+            Arity::Bounded(n) => write!(f, "[<={n}]"),
+            Arity::Unbounded => f.write_str("[]"),
+        }
+    }
+}
+
+/// A type as it is written, with message types by name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum RawType {
+    Primitive(Primitive),
+    String { bound: Option<u32> },
+    WString { bound: Option<u32> },
+    Named(TypeName),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RawField {
+    pub(crate) name: String,
+    pub(crate) ty: RawType,
+    pub(crate) arity: Arity,
+    pub(crate) default: Option<String>,
+}
+
+/// A named number or string of a definition; not part of the message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Constant {
+    /// Its name.
+    pub name: String,
+    /// Its type, as written: `uint8`, `string`.
+    pub ty: String,
+    /// Its value, as written (a ROS 1 string without quotes, a ROS 2 string with them).
+    pub value: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Definition {
+    pub(crate) name: TypeName,
+    pub(crate) fields: Vec<RawField>,
+    pub(crate) constants: Vec<Constant>,
+    /// The text exactly as it was given.
+    pub(crate) text: Arc<str>,
+}

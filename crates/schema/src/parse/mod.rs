@@ -1,0 +1,193 @@
+//! `.msg`, `.srv` and `.action` text into definitions.
+//!
+//! The grammar is that of ROS 1's genmsg and ROS 2's rosidl: one declaration a line, `type name` or
+//! `type NAME=value`, comments from `#` to the end of the line, sections parted by a line `---`. Where the two
+//! differ the [`Flavour`](crate::Flavour) decides: string constants take the whole rest of the line in ROS 1 and are quoted in
+//! ROS 2; bounds, defaults and `wstring` are ROS 2's.
+
+mod cursor;
+mod line;
+mod literal;
+
+use crate::definition::{Definition, Flavour};
+use crate::limits::{MAX_FIELDS, MAX_TEXT};
+use crate::{DefinitionError, TypeName};
+use std::sync::Arc;
+
+/// Where a text came from, for errors.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Origin<'a> {
+    /// File name, or the type's name.
+    pub(crate) file: &'a str,
+    /// Lines of the file before this text.
+    pub(crate) line: usize,
+}
+
+/// Reads one message definition.
+pub(crate) fn message(
+    name: TypeName,
+    text: &str,
+    flavour: Flavour,
+    origin: Origin<'_>,
+) -> Result<Definition, DefinitionError> {
+    check_size(&name, text)?;
+    let mut def = Definition {
+        name,
+        fields: Vec::new(),
+        constants: Vec::new(),
+        text: Arc::from(text),
+    };
+    for (i, raw) in text.split('\n').enumerate() {
+        let raw = raw.strip_suffix('\r').unwrap_or(raw);
+        line::parse(
+            &mut def,
+            raw,
+            flavour,
+            Origin {
+                line: origin.line + i,
+                ..origin
+            },
+        )?;
+        let count = def.fields.len() + def.constants.len();
+        if count > MAX_FIELDS {
+            return Err(DefinitionError::TooLarge {
+                name: def.name.to_string(),
+                what: "number of fields",
+                value: count as u64,
+                limit: MAX_FIELDS as u64,
+            });
+        }
+    }
+    Ok(def)
+}
+
+/// Cuts a `.srv` (2) or `.action` (3) text at its lines `---`; each section comes with its first line's number.
+pub(crate) fn sections<const N: usize>(
+    name: &TypeName,
+    text: &str,
+    file: &str,
+) -> Result<[(String, usize); N], DefinitionError> {
+    check_size(name, text)?;
+    let mut found: [(String, usize); N] = std::array::from_fn(|_| (String::new(), 0));
+    let mut at = 0;
+    for (i, line) in text.split('\n').enumerate() {
+        // genmsg's rule: the line begins with the delimiter.
+        if line.starts_with("---") {
+            at += 1;
+            if let Some(slot) = found.get_mut(at) {
+                slot.1 = i + 1;
+                continue;
+            }
+            let what = format!("more than {} lines `---`", N - 1);
+            return Err(DefinitionError::Syntax {
+                file: file.into(),
+                line: i + 1,
+                column: 1,
+                what,
+            });
+        }
+        if let Some(slot) = found.get_mut(at) {
+            slot.0.push_str(line);
+            slot.0.push('\n');
+        }
+    }
+    if at + 1 < N {
+        let what = format!("expected {} lines `---`, found {at}", N - 1);
+        let line = text.split('\n').count();
+        return Err(DefinitionError::Syntax {
+            file: file.into(),
+            line,
+            column: 1,
+            what,
+        });
+    }
+    Ok(found)
+}
+
+fn check_size(name: &TypeName, text: &str) -> Result<(), DefinitionError> {
+    if text.len() > MAX_TEXT {
+        return Err(DefinitionError::TooLarge {
+            name: name.to_string(),
+            what: "text in bytes",
+            value: text.len() as u64,
+            limit: MAX_TEXT as u64,
+        });
+    }
+    Ok(())
+}
+
+/// Reads a service: its request and response. Their names carry the suffix that ROS gives them.
+pub(crate) fn service(
+    name: &TypeName,
+    text: &str,
+    flavour: Flavour,
+    file: &str,
+) -> Result<[Definition; 2], DefinitionError> {
+    let [request, response] = sections::<2>(name, text, file)?;
+    let suffix = |s: &str| match flavour {
+        Flavour::Ros1 => TypeName::join(name.package(), &format!("{}{s}", name.name())),
+        Flavour::Ros2 => TypeName::join(name.package(), &format!("{}_{s}", name.name())),
+    };
+    let request = message(
+        suffix("Request"),
+        &request.0,
+        flavour,
+        Origin {
+            file,
+            line: request.1,
+        },
+    )?;
+    let response = message(
+        suffix("Response"),
+        &response.0,
+        flavour,
+        Origin {
+            file,
+            line: response.1,
+        },
+    )?;
+    Ok([request, response])
+}
+
+/// Reads an action: the seven messages that ROS 1's genaction makes of it, or in ROS 2 the three named parts.
+pub(crate) fn action(
+    name: &TypeName,
+    text: &str,
+    flavour: Flavour,
+    file: &str,
+) -> Result<Vec<Definition>, DefinitionError> {
+    let parts = sections::<3>(name, text, file)?;
+    let mut out = Vec::new();
+    let join = if flavour == Flavour::Ros2 { "_" } else { "" };
+    let base = name.name();
+    for (part, suffix) in parts.iter().zip(["Goal", "Result", "Feedback"]) {
+        let name = TypeName::join(name.package(), &format!("{base}{join}{suffix}"));
+        out.push(message(name, &part.0, flavour, Origin { file, line: part.1 })?);
+    }
+    if flavour == Flavour::Ros1 {
+        let status = "actionlib_msgs/GoalStatus status";
+        let id = "actionlib_msgs/GoalID goal_id";
+        for (suffix, text) in [
+            ("ActionGoal", format!("Header header\n{id}\n{base}Goal goal\n")),
+            (
+                "ActionResult",
+                format!("Header header\n{status}\n{base}Result result\n"),
+            ),
+            (
+                "ActionFeedback",
+                format!("Header header\n{status}\n{base}Feedback feedback\n"),
+            ),
+            (
+                "Action",
+                format!(
+                    "{base}ActionGoal action_goal\n{base}ActionResult action_result\n\
+                     {base}ActionFeedback action_feedback\n"
+                ),
+            ),
+        ] {
+            let name = TypeName::join(name.package(), &format!("{base}{suffix}"));
+            out.push(message(name, &text, flavour, Origin { file, line: 0 })?);
+        }
+    }
+    Ok(out)
+}

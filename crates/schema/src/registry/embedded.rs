@@ -1,0 +1,94 @@
+//! The concatenated text of a definition and all that it needs (`gendeps --cat`).
+
+use crate::definition::{Definition, Flavour};
+use crate::parse::{self, Origin};
+use crate::{DefinitionError, TypeName};
+
+/// Cuts `text` at its separators and reads every part.
+pub(super) fn parse(
+    root: TypeName,
+    text: &str,
+    flavour: Flavour,
+) -> Result<Vec<Definition>, DefinitionError> {
+    let file = format!("definition of {root}");
+    let mut out = Vec::new();
+    let mut name = root;
+    // Byte and line where the current part begins.
+    let (mut start, mut start_line) = (0, 0);
+    let mut lines = LineIter { text, at: 0 }.enumerate();
+    while let Some((i, (at, line))) = lines.next() {
+        if !is_separator(line) {
+            continue;
+        }
+        // The concatenation added the line end before the separator.
+        let part = text.get(start..at).unwrap_or("");
+        let part = part.strip_suffix('\n').unwrap_or(part);
+        out.push(parse::message(
+            name,
+            part,
+            flavour,
+            Origin {
+                file: &file,
+                line: start_line,
+            },
+        )?);
+        let syntax = |what: String| DefinitionError::Syntax {
+            file: file.clone(),
+            line: i + 2,
+            column: 1,
+            what,
+        };
+        let Some((_, (at, line))) = lines.next() else {
+            return Err(syntax("expected `MSG: package/Type` after the separator".into()));
+        };
+        let line = line.trim();
+        let named = line.strip_prefix("MSG:").ok_or_else(|| {
+            let found: String = line.chars().take(40).collect();
+            syntax(format!(
+                "expected `MSG: package/Type` after the separator, found `{found}`"
+            ))
+        })?;
+        name = TypeName::parse(named.trim()).map_err(|e| syntax(e.to_string()))?;
+        start = lines_end(text, at);
+        start_line = i + 2;
+    }
+    let part = text.get(start..).unwrap_or("");
+    out.push(parse::message(
+        name,
+        part,
+        flavour,
+        Origin {
+            file: &file,
+            line: start_line,
+        },
+    )?);
+    Ok(out)
+}
+
+/// A line of many `=` and nothing else; ROS writes 80.
+fn is_separator(line: &str) -> bool {
+    let line = line.trim_end();
+    line.len() >= 20 && line.bytes().all(|b| b == b'=')
+}
+
+fn lines_end(text: &str, at: usize) -> usize {
+    let rest = text.get(at..).unwrap_or("");
+    at + rest.find('\n').map_or(rest.len(), |n| n + 1)
+}
+
+/// Lines with the byte where each begins.
+struct LineIter<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Iterator for LineIter<'a> {
+    type Item = (usize, &'a str);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let at = self.at;
+        let rest = self.text.get(at..).filter(|r| !r.is_empty())?;
+        self.at = lines_end(self.text, at);
+        Some((at, rest.split('\n').next().unwrap_or("")))
+    }
+}

@@ -1,0 +1,227 @@
+//! Finds definitions by name and makes schemas of them.
+
+mod embedded;
+mod resolve;
+mod search;
+
+use crate::definition::{Definition, Flavour};
+use crate::limits::MAX_TYPES;
+use crate::parse::{self, Origin};
+use crate::{DefinitionError, Schema, Service, TypeName, builtin};
+use search::{Kind, SearchPath};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// Definitions of one flavour, found by name.
+///
+/// A name is looked for first among the definitions that were added, then in the folders, then among the
+/// standard packages' definitions that come with the crate. Reading the folders is the only input of this
+/// crate; it happens in [`schema`](Self::schema) and [`service`](Self::service), blocks, and is not cached.
+#[derive(Debug, Clone)]
+pub struct Registry {
+    flavour: Flavour,
+    messages: BTreeMap<TypeName, Definition>,
+    services: BTreeMap<TypeName, String>,
+    search: SearchPath,
+}
+
+impl Registry {
+    /// Only the standard packages' definitions.
+    pub fn new(flavour: Flavour) -> Self {
+        Self {
+            flavour,
+            messages: BTreeMap::new(),
+            services: BTreeMap::new(),
+            search: SearchPath::default(),
+        }
+    }
+
+    /// The standard packages' definitions and the folders where an installed ROS keeps its own: for ROS 1
+    /// `ROS_PACKAGE_PATH` and `/usr/share`, for ROS 2 `AMENT_PREFIX_PATH`.
+    pub fn from_env(flavour: Flavour) -> Self {
+        Self {
+            search: SearchPath::from_env(flavour),
+            ..Self::new(flavour)
+        }
+    }
+
+    /// Also looks into `folder`, before the folders added earlier, for `package/msg/Type.msg` at most four
+    /// levels down, for `package/Type.msg`, and, if `folder` is called like the package, for `msg/Type.msg`.
+    pub fn add_folder(&mut self, folder: impl Into<PathBuf>) {
+        self.search.add(folder.into());
+    }
+
+    /// The flavour of all its definitions.
+    pub fn flavour(&self) -> Flavour {
+        self.flavour
+    }
+
+    /// Adds or replaces one message definition.
+    ///
+    /// # Errors
+    /// When the name or the text is not good; types in it are looked for only later.
+    pub fn add_message(&mut self, name: &str, text: &str) -> Result<(), DefinitionError> {
+        let name = TypeName::parse(name)?;
+        let file = name.to_string();
+        self.insert(parse::message(
+            name,
+            text,
+            self.flavour,
+            Origin { file: &file, line: 0 },
+        )?)
+    }
+
+    /// Adds or replaces one service definition.
+    ///
+    /// # Errors
+    /// When the name or the text is not good; types in it are looked for only later.
+    pub fn add_service(&mut self, name: &str, text: &str) -> Result<(), DefinitionError> {
+        let name = TypeName::parse(name)?;
+        parse::service(&name, text, self.flavour, &name.to_string())?;
+        if self.services.len() >= MAX_TYPES {
+            return Err(too_many(&name));
+        }
+        self.services.insert(name, text.to_owned());
+        Ok(())
+    }
+
+    /// Adds the messages that an action is made of in ROS 1: `…Goal`, `…Result`, `…Feedback`, their `…Action…`
+    /// wrappers and `…Action`.
+    ///
+    /// # Errors
+    /// When the name or the text is not good.
+    pub fn add_action(&mut self, name: &str, text: &str) -> Result<(), DefinitionError> {
+        let name = TypeName::parse(name)?;
+        for def in parse::action(&name, text, self.flavour, &name.to_string())? {
+            self.insert(def)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a definition with all those it needs in one text, as bags and MCAP files carry it: parts separated
+    /// by a line of `=` and a line `MSG: package/Type`.
+    ///
+    /// # Errors
+    /// When the name or the text is not good. Nothing is added then.
+    pub fn add_embedded(&mut self, name: &str, text: &str) -> Result<(), DefinitionError> {
+        let name = TypeName::parse(name)?;
+        for def in embedded::parse(name, text, self.flavour)? {
+            self.insert(def)?;
+        }
+        Ok(())
+    }
+
+    /// The schema of `name`, which is `package/Type` or `package/msg/Type`.
+    ///
+    /// # Errors
+    /// When a definition is missing, unreadable or wrong, when a type contains itself, or is too large.
+    pub fn schema(&self, name: &str) -> Result<Schema, DefinitionError> {
+        let name = TypeName::parse(name)?;
+        Ok(Schema::compile(
+            resolve::Resolver::new(self).message(&name, None)?,
+        ))
+    }
+
+    /// The schemas of the service `name`, which is `package/Type` or `package/srv/Type`.
+    ///
+    /// # Errors
+    /// As [`schema`](Self::schema).
+    pub fn service(&self, name: &str) -> Result<Service, DefinitionError> {
+        let name = TypeName::parse(name)?;
+        let (text, file) = match self.services.get(&name) {
+            Some(text) => (text.clone(), name.to_string()),
+            None => match self.search.find(&name, Kind::Service)? {
+                Some((text, path)) => (text, path.display().to_string()),
+                None => {
+                    let text =
+                        builtin::find(self.flavour, &name, true).ok_or_else(|| self.unknown(&name, None))?;
+                    (text.to_owned(), name.to_string())
+                }
+            },
+        };
+        let [request, response] = parse::service(&name, &text, self.flavour, &file)?;
+        let mut resolver = resolve::Resolver::new(self);
+        let (request, response) = (resolver.root(request)?, resolver.root(response)?);
+        Ok(Service::new(
+            name,
+            text,
+            Schema::compile(request),
+            Schema::compile(response),
+        ))
+    }
+
+    /// Names of the messages that were added or come with the crate, in order; those in folders are not listed.
+    pub fn names(&self) -> Vec<TypeName> {
+        let mut names: Vec<_> = self.messages.keys().cloned().collect();
+        names.extend(builtin::names(self.flavour, false));
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    /// Names of the services that were added or come with the crate, in order; those in folders are not listed.
+    pub fn service_names(&self) -> Vec<TypeName> {
+        let mut names: Vec<_> = self.services.keys().cloned().collect();
+        names.extend(builtin::names(self.flavour, true));
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    fn insert(&mut self, def: Definition) -> Result<(), DefinitionError> {
+        if self.messages.len() >= MAX_TYPES && !self.messages.contains_key(&def.name) {
+            return Err(too_many(&def.name));
+        }
+        self.messages.insert(def.name.clone(), def);
+        Ok(())
+    }
+
+    /// One definition, from wherever it is found first.
+    fn definition(
+        &self,
+        name: &TypeName,
+        needed_by: Option<&TypeName>,
+    ) -> Result<Definition, DefinitionError> {
+        if let Some(def) = self.messages.get(name) {
+            return Ok(def.clone());
+        }
+        if let Some((text, path)) = self.search.find(name, Kind::Message)? {
+            let file = path.display().to_string();
+            return parse::message(name.clone(), &text, self.flavour, Origin { file: &file, line: 0 });
+        }
+        let text = builtin::find(self.flavour, name, false).ok_or_else(|| self.unknown(name, needed_by))?;
+        parse::message(
+            name.clone(),
+            text,
+            self.flavour,
+            Origin {
+                file: &name.to_string(),
+                line: 0,
+            },
+        )
+    }
+
+    fn unknown(&self, name: &TypeName, needed_by: Option<&TypeName>) -> DefinitionError {
+        let folders = self.search.describe();
+        let hint = match (self.flavour, folders.as_str()) {
+            (flavour, "") => {
+                format!("it is not one of the standard {flavour} definitions, and no folder was given")
+            }
+            (flavour, _) => format!("it is not one of the standard {flavour} definitions, nor in {folders}"),
+        };
+        DefinitionError::Unknown {
+            name: name.to_string(),
+            needed_by: needed_by.map(TypeName::to_string),
+            hint,
+        }
+    }
+}
+
+fn too_many(name: &TypeName) -> DefinitionError {
+    DefinitionError::TooLarge {
+        name: name.to_string(),
+        what: "number of types in the registry",
+        value: MAX_TYPES as u64 + 1,
+        limit: MAX_TYPES as u64,
+    }
+}
