@@ -1,5 +1,8 @@
 //! What a peer is told of a topic, once.
 
+use crate::config::{MAX_DEFINITION, MAX_NAME, MAX_PRIORITY};
+use crate::wire::{PacketError, Reader, put_bytes, put_varint};
+
 /// What the receiver does with messages that complete after a newer one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ordering {
@@ -38,4 +41,121 @@ pub struct Announcement {
     pub reliability: Reliability,
     /// What the receiver does with late messages.
     pub ordering: Ordering,
+}
+
+/// Longest encoded announcement: the texts, and room for the scalars.
+pub(crate) const MAX_ENCODED: usize = MAX_DEFINITION + 2 * MAX_NAME + 64;
+
+impl Announcement {
+    /// Its bytes on the wire; `next_seq` is the number that the topic's next message will have.
+    pub(crate) fn encode(&self, next_seq: u64) -> Vec<u8> {
+        let mut out = Vec::new();
+        put_varint(&mut out, next_seq);
+        out.push(self.priority);
+        put_varint(&mut out, self.depth.into());
+        out.push(match self.reliability {
+            Reliability::BestEffort => 0,
+        });
+        out.push(match self.ordering {
+            Ordering::Latest => 0,
+            Ordering::Any => 1,
+        });
+        out.extend_from_slice(&self.type_hash);
+        put_bytes(&mut out, self.name.as_bytes());
+        put_bytes(&mut out, self.type_name.as_bytes());
+        put_bytes(&mut out, self.definition.as_bytes());
+        out
+    }
+
+    /// Reads what [`Announcement::encode`] wrote.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<(Self, u64), PacketError> {
+        let mut r = Reader::new(bytes);
+        let next_seq = r.varint()?;
+        let invalid = |what, at| PacketError::Invalid { what, at };
+        let at = r.at();
+        let priority = Some(r.u8()?)
+            .filter(|p| *p <= MAX_PRIORITY)
+            .ok_or(invalid("priority", at))?;
+        let depth = r.varint32("depth")?;
+        let at = r.at();
+        let reliability = match r.u8()? {
+            0 => Reliability::BestEffort,
+            _ => return Err(invalid("reliability", at)),
+        };
+        let ordering = match r.u8()? {
+            0 => Ordering::Latest,
+            1 => Ordering::Any,
+            _ => return Err(invalid("ordering", at + 1)),
+        };
+        let type_hash = r.array()?;
+        let at = r.at();
+        let name = Some(r.text(MAX_NAME, "topic name")?)
+            .filter(|n| !n.is_empty())
+            .ok_or(invalid("topic name", at))?;
+        let type_name = r.text(MAX_NAME, "type name")?;
+        let definition = r.text(MAX_DEFINITION, "definition")?;
+        if !r.is_empty() {
+            return Err(invalid("announcement length", r.at()));
+        }
+        let (name, type_name, definition) = (name.to_owned(), type_name.to_owned(), definition.to_owned());
+        Ok((
+            Announcement {
+                name,
+                type_name,
+                type_hash,
+                definition,
+                priority,
+                depth,
+                reliability,
+                ordering,
+            },
+            next_seq,
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn announcements_make_the_round_trip_and_have_bounds() {
+        let a = Announcement {
+            name: "/camera/image".into(),
+            type_name: "sensor_msgs/Image".into(),
+            type_hash: *b"0123456789abcdef",
+            definition: "x".repeat(MAX_DEFINITION),
+            priority: 127,
+            depth: 3,
+            reliability: Reliability::BestEffort,
+            ordering: Ordering::Any,
+        };
+        let bytes = a.encode(1 << 40);
+        assert!(bytes.len() <= MAX_ENCODED);
+        assert_eq!(Announcement::decode(&bytes), Ok((a.clone(), 1 << 40)));
+        for cut in (0..bytes.len()).step_by(997) {
+            assert!(Announcement::decode(&bytes[..cut]).is_err());
+        }
+        let refused = |a: Announcement| Announcement::decode(&a.encode(0)).is_err();
+        assert!(refused(Announcement {
+            priority: 128,
+            ..a.clone()
+        }));
+        assert!(refused(Announcement {
+            name: String::new(),
+            ..a.clone()
+        }));
+        assert!(refused(Announcement {
+            name: "n".repeat(257),
+            ..a.clone()
+        }));
+        assert!(refused(Announcement {
+            definition: "x".repeat(MAX_DEFINITION + 1),
+            ..a.clone()
+        }));
+        assert!(
+            Announcement::decode(&[a.encode(0), vec![0]].concat()).is_err(),
+            "trailing bytes"
+        );
+    }
 }

@@ -37,8 +37,13 @@ mod announcement;
 mod body;
 mod config;
 mod geometry;
+mod peer;
 mod radio;
+mod receive;
+mod send;
+mod session;
 mod statistics;
+mod wire;
 
 pub use airtime::AirtimeModel;
 pub use announcement::{Announcement, Ordering, Reliability};
@@ -48,7 +53,8 @@ pub use config::{
     PeerError, PeerId, RadioConfig, ReceiveLimits, RemoteTopic, TopicConfig, TopicError, TopicId,
 };
 pub use geometry::{Geometry, GeometryError, MAX_PARTS};
-pub use radio::{PacketError, Radio, Transmit};
+pub use radio::{Radio, Transmit};
 pub use statistics::{
     PeerStats, RadioStats, ReceiverReport, RemoteTopicStats, SenderReport, TopicState, TopicStats,
 };
+pub use wire::PacketError;

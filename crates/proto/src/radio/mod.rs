@@ -1,0 +1,187 @@
+//! The engine: one host's side of one radio.
+
+mod receiving;
+mod sending;
+mod settings;
+
+use crate::body::{Body, Sink};
+use crate::config::{PeerId, RadioConfig, RemoteTopic, TopicId};
+use crate::peer::Peer;
+use crate::send::{OutTopic, Pacer, Scheduler};
+use crate::statistics::{PeerStats, RadioStats, RemoteTopicStats, TopicState, TopicStats};
+use crate::wire::ReportEntry;
+use stats::Time;
+use std::collections::BTreeMap;
+
+/// What [`Radio::poll_transmit`] has to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transmit {
+    /// The buffer holds a datagram: hand it to `peer`'s carrier now. It is already counted as sent.
+    Datagram {
+        /// Where it goes.
+        peer: PeerId,
+        /// Of what importance it is, for DSCP: the topic's priority, or 127 for the protocol's own frames.
+        priority: u8,
+    },
+    /// Something waits for the pacer: ask again at this time, or earlier if something was offered or came.
+    Wait(Time),
+    /// Nothing to send.
+    Idle,
+}
+
+/// One host's side of one radio, with all its peers and topics; see the crate's page.
+///
+/// Drive it like this: after any call, and whenever a time that it gave has come, call
+/// [`Radio::handle_timeout`] if [`Radio::next_timeout`] has passed, then [`Radio::poll_transmit`] until it
+/// gives no datagram, then sleep until the earlier of both times. Nothing blocks. Times must not run
+/// backwards; an earlier one counts as the latest seen.
+pub struct Radio<B> {
+    config: RadioConfig,
+    clock: Time,
+    pacer: Pacer,
+    scheduler: Scheduler,
+    peers: BTreeMap<PeerId, Peer>,
+    next_peer: u32,
+    /// By [`TopicId`]; numbers are never used again.
+    topics: Vec<OutTopic<B>>,
+    arrivals: u64,
+    stats: RadioStats,
+}
+
+impl<B: Body> Radio<B> {
+    fn tick(&mut self, now: Time) -> Time {
+        self.clock = self.clock.max(now);
+        self.clock
+    }
+
+    fn is_up(&self, peer: PeerId) -> bool {
+        self.peers.get(&peer).is_some_and(|p| p.session.is_up())
+    }
+
+    fn released(&mut self, bytes: u64) {
+        self.stats.queued_bytes = self.stats.queued_bytes.saturating_sub(bytes);
+    }
+
+    /// When [`Radio::handle_timeout`] is due; `None` while nothing is.
+    pub fn next_timeout(&self) -> Option<Time> {
+        let peers = self.peers.values().flat_map(|p| {
+            [
+                p.session.next_timeout(),
+                p.receiver.next_timeout(),
+                p.next_report(),
+            ]
+            .into_iter()
+            .flatten()
+        });
+        let up = self.topics.iter().filter(|t| self.is_up(t.peer));
+        let topics = up.flat_map(|t| {
+            [t.announcer.next_timeout(), t.next_deadline()]
+                .into_iter()
+                .flatten()
+        });
+        peers.chain(topics).min()
+    }
+
+    /// Lets time pass: expires messages, gives up partial ones, notices lost peers, prepares signs of life
+    /// and reports. Early calls do no harm.
+    pub fn handle_timeout(&mut self, now: Time, sink: &mut impl Sink) {
+        let now = self.tick(now);
+        self.expire_messages(now);
+        for id in self.peers.keys().copied().collect::<Vec<_>>() {
+            self.tick_peer(now, id, sink);
+        }
+        for t in &mut self.topics {
+            if let Some(p) = self.peers.get(&t.peer).filter(|p| p.session.is_up()) {
+                t.announcer
+                    .expire(now, p.config.max_datagram - sending::ANNOUNCE_HEAD);
+            }
+        }
+    }
+
+    fn tick_peer(&mut self, now: Time, id: PeerId, sink: &mut impl Sink) {
+        let sent = self.sender_entries(now, id);
+        let Some(p) = self.peers.get_mut(&id) else { return };
+        p.receiver.expire(now, sink);
+        p.report(now, &self.config, sent);
+        if p.session.tick(now) {
+            p.stats.lost += 1;
+            self.lose(id, sink);
+        }
+    }
+
+    fn sender_entries(&self, now: Time, id: PeerId) -> Vec<ReportEntry> {
+        let due = self
+            .peers
+            .get(&id)
+            .and_then(Peer::next_report)
+            .is_some_and(|t| t <= now);
+        let topics = self
+            .topics
+            .iter()
+            .enumerate()
+            .filter(|(_, t)| due && t.peer == id);
+        let entry = |(i, t): (usize, &OutTopic<B>)| ReportEntry::Sender {
+            topic: i as u32,
+            offered: t.counts.offered,
+            sent: t.counts.sent,
+            drops: t.counts.drops.clone(),
+        };
+        topics.map(entry).collect()
+    }
+
+    fn expire_messages(&mut self, now: Time) {
+        let bytes = self.topics.iter_mut().map(|t| t.expire(now)).sum();
+        self.released(bytes);
+    }
+
+    /// Counts of an outgoing topic.
+    pub fn topic_stats(&self, topic: TopicId) -> Option<TopicStats> {
+        let t = self.topics.get(topic.0 as usize)?;
+        let c = &t.counts;
+        Some(TopicStats {
+            peer: t.peer,
+            name: t.config.name.clone(),
+            priority: t.config.priority,
+            state: match t.announcer.accepted() {
+                _ if !self.is_up(t.peer) => TopicState::NoPeer,
+                None => TopicState::Announcing,
+                Some(true) => TopicState::Ready,
+                Some(false) => TopicState::Refused,
+            },
+            offered: c.offered,
+            offered_bytes: c.offered_bytes,
+            sent: c.sent,
+            sent_bytes: c.sent_bytes,
+            fragments: c.fragments,
+            air: c.air,
+            queued: t.waiting.len() as u64 + u64::from(t.sending.is_some()),
+            drops: c.drops.clone(),
+            at_receiver: t.at_receiver.clone(),
+        })
+    }
+
+    /// Counts of all outgoing topics, in the order in which they were added.
+    pub fn topics(&self) -> impl Iterator<Item = (TopicId, TopicStats)> + '_ {
+        (0..self.topics.len() as u32)
+            .map(TopicId)
+            .filter_map(|id| Some((id, self.topic_stats(id)?)))
+    }
+
+    /// Counts of the topics that `peer` announced in its present session.
+    pub fn remote_topics(&self, peer: PeerId) -> impl Iterator<Item = (RemoteTopic, RemoteTopicStats)> + '_ {
+        self.peers
+            .get(&peer)
+            .into_iter()
+            .flat_map(|p| p.receiver.topics())
+    }
+
+    /// Counts of a peer.
+    pub fn peer_stats(&self, peer: PeerId) -> Option<PeerStats> {
+        self.peers.get(&peer).map(Peer::statistics)
+    }
+
+    /// Counts of the radio.
+    pub fn stats(&self) -> &RadioStats {
+        &self.stats
+    }
+}

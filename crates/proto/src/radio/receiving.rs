@@ -1,0 +1,153 @@
+//! Datagrams come in.
+
+use super::Radio;
+use crate::body::{Body, Down, PeerInfo, Sink};
+use crate::config::PeerId;
+use crate::session::Greeting;
+use crate::statistics::{ReceiverReport, SenderReport};
+use crate::wire::{self, Frame, Hello, PacketError, ReportEntry};
+use stats::{DropReason, Time};
+
+impl<B: Body> Radio<B> {
+    /// Takes a datagram that `peer`'s carrier received. Whatever comes of it goes to `sink`.
+    ///
+    /// # Errors
+    /// [`PacketError`] if it is not understood; it is counted (as [`DropReason::Malformed`]) and had no
+    /// effect. Foreign bytes are no reason to stop.
+    pub fn handle(
+        &mut self,
+        now: Time,
+        peer: PeerId,
+        datagram: &[u8],
+        sink: &mut impl Sink,
+    ) -> Result<(), PacketError> {
+        let now = self.tick(now);
+        let p = self
+            .peers
+            .get_mut(&peer)
+            .ok_or(PacketError::NoSuchPeer { peer: peer.0 })?;
+        let (header, frames) =
+            wire::decode(datagram).inspect_err(|_| p.stats.drops.add(DropReason::Malformed, 1))?;
+        for frame in frames {
+            if let Frame::Hello(hello) = frame {
+                self.greeted(now, peer, header.session, &hello, sink);
+            }
+        }
+        let Some(p) = self.peers.get_mut(&peer) else {
+            return Ok(());
+        };
+        if p.session.remote() != Some(header.session) {
+            p.stats.drops.add(DropReason::PeerLost, 1);
+            p.session.stranger(now, header.session);
+            return Ok(());
+        }
+        p.heard(header.number, datagram.len());
+        if p.session.hear(now)
+            && let Some(info) = &p.info
+        {
+            sink.peer_up(peer, info);
+        }
+        for frame in frames {
+            self.frame(now, peer, frame, sink);
+        }
+        Ok(())
+    }
+
+    fn greeted(&mut self, now: Time, peer: PeerId, session: u32, hello: &Hello<'_>, sink: &mut impl Sink) {
+        let Some(p) = self.peers.get_mut(&peer) else {
+            return;
+        };
+        let was_up = p.session.is_up();
+        let greeting = p.session.greeting(now, session, hello.seen);
+        if greeting == Greeting::Ignored {
+            return;
+        }
+        p.info = Some(PeerInfo {
+            host: hello.host,
+            name: hello.name.to_owned(),
+            session,
+            max_message: hello.max_message,
+        });
+        if let Greeting::New { restarted } = greeting {
+            p.stats.restarts += u64::from(restarted);
+            p.receiver.reset(sink);
+            p.renew();
+            if was_up {
+                sink.peer_down(peer, Down::Restarted);
+            }
+            self.clear_topics(peer);
+            for t in self.topics.iter_mut().filter(|t| t.peer == peer) {
+                let bytes = t.encoded();
+                t.announcer.restart(bytes);
+                t.cancelled = None;
+            }
+        }
+    }
+
+    /// The peer is gone for now; it may come back as the same session and then knows its topics still.
+    pub(super) fn lose(&mut self, peer: PeerId, sink: &mut impl Sink) {
+        if let Some(p) = self.peers.get_mut(&peer) {
+            p.receiver.abort_all(sink, DropReason::PeerLost);
+        }
+        sink.peer_down(peer, Down::Lost);
+        self.clear_topics(peer);
+    }
+
+    pub(super) fn clear_topics(&mut self, peer: PeerId) {
+        let topics = self.topics.iter_mut().filter(|t| t.peer == peer);
+        let bytes = topics.map(|t| t.clear(DropReason::PeerLost)).sum();
+        self.released(bytes);
+    }
+
+    fn frame(&mut self, now: Time, peer: PeerId, frame: Frame<'_>, sink: &mut impl Sink) {
+        let Some(p) = self.peers.get_mut(&peer) else {
+            return;
+        };
+        let outcome = match frame {
+            Frame::Hello(_) | Frame::Ping => Ok(()),
+            Frame::Announce(piece) => p.receiver.announce(&piece, sink),
+            Frame::Data(head, bytes) => p.receiver.data(now, &head, bytes, sink),
+            Frame::Cancel { topic, seq } => {
+                p.receiver.cancel(topic, seq, sink);
+                Ok(())
+            }
+            Frame::Report(ReportEntry::Sender {
+                topic,
+                offered,
+                sent,
+                drops,
+            }) => {
+                p.receiver
+                    .sender_report(topic, SenderReport { offered, sent, drops });
+                Ok(())
+            }
+            Frame::Report(ReportEntry::Receiver {
+                topic,
+                delivered,
+                drops,
+            }) => {
+                if let Some(t) = self.topics.get_mut(topic as usize).filter(|t| t.peer == peer) {
+                    t.at_receiver = Some(ReceiverReport { delivered, drops });
+                }
+                Ok(())
+            }
+            Frame::AnnounceAck {
+                topic,
+                edition,
+                state,
+            } => {
+                if let Some(t) = self.topics.get_mut(topic as usize).filter(|t| t.peer == peer) {
+                    t.announcer.answered(edition, state);
+                    if t.announcer.accepted() == Some(false) {
+                        let bytes = t.clear(DropReason::Unannounced);
+                        self.released(bytes);
+                    }
+                }
+                Ok(())
+            }
+        };
+        if let (Err(reason), Some(p)) = (outcome, self.peers.get_mut(&peer)) {
+            p.stats.drops.add(reason, 1);
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Peers and topics come, change and go.
+
+use super::Radio;
+use crate::airtime::AirtimeModel;
+use crate::body::{Body, Down, Sink};
+use crate::config::*;
+use crate::peer::Peer;
+use crate::send::{OutTopic, Pacer, Scheduler};
+use crate::statistics::RadioStats;
+use core::time::Duration;
+use stats::{DropReason, Time};
+use std::collections::BTreeMap;
+
+/// Smallest and largest datagram that a carrier may take.
+const DATAGRAM: core::ops::RangeInclusive<usize> = 256..=65507;
+
+impl<B: Body> Radio<B> {
+    /// A radio without peers.
+    ///
+    /// # Errors
+    /// [`ConfigError`] names the setting that has no meaning.
+    pub fn new(config: RadioConfig) -> Result<Self, ConfigError> {
+        if config.session == 0 {
+            return Err(ConfigError::Session);
+        }
+        if config.name.len() > MAX_HOST_NAME {
+            return Err(ConfigError::Name {
+                bytes: config.name.len(),
+            });
+        }
+        for (which, interval) in [
+            ("hello_interval", config.hello_interval),
+            ("keep_alive", config.keep_alive),
+            ("lost_after", config.lost_after),
+            ("report_interval", config.report_interval),
+            ("receive.partial_age", config.receive.partial_age),
+        ] {
+            if interval.is_zero() {
+                return Err(ConfigError::Interval { which });
+            }
+        }
+        valid_gain(&config.airtime)?;
+        Ok(Radio {
+            scheduler: Scheduler::new(config.order),
+            config,
+            clock: Time::ZERO,
+            pacer: Pacer::new(),
+            peers: BTreeMap::new(),
+            next_peer: 0,
+            topics: Vec::new(),
+            arrivals: 0,
+            stats: RadioStats::default(),
+        })
+    }
+
+    /// Adds a peer and begins to greet it.
+    ///
+    /// # Errors
+    /// [`PeerError`] if its settings have no meaning.
+    pub fn add_peer(&mut self, now: Time, config: PeerConfig) -> Result<PeerId, PeerError> {
+        let now = self.tick(now);
+        if !DATAGRAM.contains(&config.max_datagram) {
+            return Err(PeerError::Datagram {
+                bytes: config.max_datagram,
+            });
+        }
+        if config.hops == 0 {
+            return Err(PeerError::Hops);
+        }
+        let id = PeerId(self.next_peer);
+        self.next_peer += 1;
+        self.peers.insert(id, Peer::new(now, id, config, &self.config));
+        Ok(id)
+    }
+
+    /// Forgets a peer. Its partial messages are aborted, what waited for it is dropped as
+    /// [`DropReason::PeerLost`]; its topics stay in the statistics and take nothing more.
+    pub fn remove_peer(&mut self, now: Time, peer: PeerId, sink: &mut impl Sink) {
+        self.tick(now);
+        let Some(mut p) = self.peers.remove(&peer) else {
+            return;
+        };
+        p.receiver.abort_all(sink, DropReason::PeerLost);
+        if p.session.is_up() {
+            sink.peer_down(peer, Down::Removed);
+        }
+        self.clear_topics(peer);
+    }
+
+    /// Adds a topic that this host sends to `peer`. It is announced as soon as the peer is up, and its
+    /// messages follow once the peer has accepted it.
+    ///
+    /// # Errors
+    /// [`TopicError`] if the peer is unknown or a setting is out of bounds.
+    pub fn add_topic(&mut self, now: Time, peer: PeerId, config: TopicConfig) -> Result<TopicId, TopicError> {
+        self.tick(now);
+        if !self.peers.contains_key(&peer) {
+            return Err(TopicError::NoSuchPeer(peer));
+        }
+        if !(1..=MAX_NAME).contains(&config.name.len()) {
+            return Err(TopicError::Name {
+                bytes: config.name.len(),
+            });
+        }
+        if config.type_name.len() > MAX_NAME {
+            return Err(TopicError::TypeName {
+                bytes: config.type_name.len(),
+            });
+        }
+        if config.definition.len() > MAX_DEFINITION {
+            return Err(TopicError::Definition {
+                bytes: config.definition.len(),
+            });
+        }
+        valid_priority(config.priority)?;
+        valid_depth(config.depth)?;
+        valid_rate(config.max_rate)?;
+        if self.topics.iter().filter(|t| t.peer == peer).count() >= MAX_TOPICS {
+            return Err(TopicError::TooMany);
+        }
+        let id = TopicId(self.topics.len() as u32);
+        self.topics.push(OutTopic::new(peer, config, self.arrivals));
+        self.arrivals += 1;
+        Ok(id)
+    }
+
+    /// Changes a topic's priority, 0 (lowest) to 127; what waits already goes by the new one.
+    ///
+    /// # Errors
+    /// [`TopicError`] if there is no such topic or priority.
+    pub fn set_priority(&mut self, now: Time, topic: TopicId, priority: u8) -> Result<(), TopicError> {
+        self.tick(now);
+        valid_priority(priority)?;
+        let t = self
+            .topics
+            .get_mut(topic.0 as usize)
+            .ok_or(TopicError::NoSuchTopic(topic))?;
+        if t.config.priority != priority {
+            t.config.priority = priority;
+            self.scheduler.moved(t);
+            self.announce_again(topic);
+        }
+        Ok(())
+    }
+
+    /// Changes how many of a topic's messages may wait; the oldest beyond it are dropped at once.
+    ///
+    /// # Errors
+    /// [`TopicError`] if there is no such topic or the depth is 0.
+    pub fn set_depth(&mut self, now: Time, topic: TopicId, depth: u32) -> Result<(), TopicError> {
+        self.tick(now);
+        valid_depth(depth)?;
+        let t = self
+            .topics
+            .get_mut(topic.0 as usize)
+            .ok_or(TopicError::NoSuchTopic(topic))?;
+        if t.config.depth != depth {
+            t.config.depth = depth;
+            let bytes = t.keep_last();
+            self.released(bytes);
+            self.announce_again(topic);
+        }
+        Ok(())
+    }
+
+    /// Changes how long after it was offered a message is worth sending; also for what waits already.
+    ///
+    /// # Errors
+    /// [`TopicError`] if there is no such topic.
+    pub fn set_deadline(&mut self, topic: TopicId, deadline: Option<Duration>) -> Result<(), TopicError> {
+        let t = self
+            .topics
+            .get_mut(topic.0 as usize)
+            .ok_or(TopicError::NoSuchTopic(topic))?;
+        t.config.deadline = deadline;
+        Ok(())
+    }
+
+    /// Changes a topic's rate limit, in messages a second.
+    ///
+    /// # Errors
+    /// [`TopicError`] if there is no such topic or the limit is not a positive number.
+    pub fn set_max_rate(&mut self, topic: TopicId, hz: Option<f64>) -> Result<(), TopicError> {
+        valid_rate(hz)?;
+        let t = self
+            .topics
+            .get_mut(topic.0 as usize)
+            .ok_or(TopicError::NoSuchTopic(topic))?;
+        t.config.max_rate = hz;
+        t.rate_next = Time::ZERO;
+        Ok(())
+    }
+
+    /// Changes what the pacer believes a datagram costs, from the next one on.
+    ///
+    /// # Errors
+    /// [`ConfigError`] if the gain has no meaning.
+    pub fn set_airtime(&mut self, airtime: AirtimeModel) -> Result<(), ConfigError> {
+        valid_gain(&airtime)?;
+        self.config.airtime = airtime;
+        Ok(())
+    }
+
+    fn announce_again(&mut self, topic: TopicId) {
+        let Some(t) = self.topics.get_mut(topic.0 as usize) else {
+            return;
+        };
+        let bytes = t.encoded();
+        t.announcer.change(bytes);
+        t.announced_order = self.arrivals;
+        self.arrivals += 1;
+    }
+}
+
+fn valid_gain(airtime: &AirtimeModel) -> Result<(), ConfigError> {
+    if airtime.is_valid() {
+        Ok(())
+    } else {
+        Err(ConfigError::Gain { gain: airtime.gain })
+    }
+}
+
+fn valid_priority(priority: u8) -> Result<(), TopicError> {
+    if priority <= MAX_PRIORITY {
+        Ok(())
+    } else {
+        Err(TopicError::Priority { priority })
+    }
+}
+
+fn valid_depth(depth: u32) -> Result<(), TopicError> {
+    if depth > 0 { Ok(()) } else { Err(TopicError::Depth) }
+}
+
+fn valid_rate(hz: Option<f64>) -> Result<(), TopicError> {
+    match hz {
+        Some(hz) if !(hz.is_finite() && hz > 0.0) => Err(TopicError::Rate { hz }),
+        _ => Ok(()),
+    }
+}

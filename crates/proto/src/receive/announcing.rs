@@ -1,0 +1,133 @@
+//! Announcements come in pieces too.
+
+use super::ranges::Ranges;
+use super::topic::InTopic;
+use super::{Receiver, RemoteTopic};
+use crate::announcement::{Announcement, MAX_ENCODED};
+use crate::body::{Sink, Verdict};
+use crate::config::MAX_TOPICS;
+use crate::wire::{AckState, AnnouncePiece};
+use stats::DropReason;
+
+/// An announcement of which pieces are missing.
+pub(super) struct Assembly {
+    edition: u32,
+    bytes: Vec<u8>,
+    ranges: Ranges,
+}
+
+impl Receiver {
+    /// Takes a piece of an announcement.
+    ///
+    /// An error is a loss that belongs to no topic.
+    pub(crate) fn announce(
+        &mut self,
+        piece: &AnnouncePiece<'_>,
+        sink: &mut impl Sink,
+    ) -> Result<(), DropReason> {
+        match self.topics.get(&piece.topic) {
+            Some(t) if t.edition > piece.edition => return Ok(()),
+            Some(t) if t.edition == piece.edition => {
+                let state = if t.accepted {
+                    AckState::Accepted
+                } else {
+                    AckState::Refused
+                };
+                self.answer(piece, piece.poll, state);
+                return Ok(());
+            }
+            None if self.topics.len() >= self.limits.max_topics => {
+                self.answer(piece, piece.poll, AckState::Refused);
+                return Err(DropReason::TooLarge);
+            }
+            _ => {}
+        }
+        let total = piece.total as usize;
+        if total == 0 || total > MAX_ENCODED {
+            return Err(DropReason::Malformed);
+        }
+        if let Some(a) = self.announcing.get(&piece.topic)
+            && (a.edition, a.bytes.len()) != (piece.edition, total)
+        {
+            if a.edition >= piece.edition {
+                return Err(DropReason::Malformed);
+            }
+            self.announcing.remove(&piece.topic);
+        }
+        if !self.announcing.contains_key(&piece.topic) {
+            let held: usize = self.announcing.values().map(|a| a.bytes.len()).sum();
+            if held.saturating_add(total) > self.limits.max_announcing_bytes
+                || self.announcing.len() >= MAX_TOPICS
+            {
+                // It will be sent again when others are complete.
+                return Err(DropReason::ReassemblyFull);
+            }
+        }
+        let a = self.announcing.entry(piece.topic).or_insert_with(|| Assembly {
+            edition: piece.edition,
+            bytes: vec![0; total],
+            ranges: Ranges::default(),
+        });
+        let kept = a.ranges.insert(
+            piece.offset,
+            piece.offset + piece.bytes.len() as u32,
+            |from, to| {
+                let (x, y) = ((from - piece.offset) as usize, (to - piece.offset) as usize);
+                a.bytes[from as usize..to as usize].copy_from_slice(&piece.bytes[x..y]);
+            },
+        );
+        if !kept {
+            return Err(DropReason::Malformed);
+        }
+        if !a.ranges.covers(piece.total) {
+            let missing = a.ranges.first_missing();
+            self.answer(piece, piece.poll, AckState::Missing(missing));
+            return Ok(());
+        }
+        let Some(a) = self.announcing.remove(&piece.topic) else {
+            return Ok(());
+        };
+        let Ok((announcement, next_seq)) = Announcement::decode(&a.bytes) else {
+            self.answer(piece, true, AckState::Refused);
+            return Err(DropReason::Malformed);
+        };
+        let verdict = sink.topic_announced(self.peer, RemoteTopic(piece.topic), &announcement);
+        let earlier = &mut self.earlier;
+        let topic = self.topics.entry(piece.topic).or_insert_with(|| {
+            InTopic::new(next_seq, earlier.remove(&announcement.name).unwrap_or_default())
+        });
+        topic.edition = piece.edition;
+        topic.name = announcement.name;
+        topic.priority = announcement.priority;
+        topic.ordering = announcement.ordering;
+        topic.accepted = verdict == Verdict::Accept;
+        let state = if topic.accepted {
+            AckState::Accepted
+        } else {
+            AckState::Refused
+        };
+        self.answer(piece, true, state);
+        Ok(())
+    }
+
+    fn answer(&mut self, piece: &AnnouncePiece<'_>, wanted: bool, state: AckState) {
+        if wanted && (self.acks.len() < MAX_TOPICS || self.acks.contains_key(&piece.topic)) {
+            self.acks.insert(piece.topic, (piece.edition, state));
+        }
+    }
+
+    /// Whether an answer waits.
+    pub(crate) fn has_answers(&self) -> bool {
+        !self.acks.is_empty()
+    }
+
+    /// The next answer to send: topic, edition, state. It is taken once [`Receiver::answered`] is called.
+    pub(crate) fn next_answer(&self) -> Option<(u32, u32, AckState)> {
+        self.acks.first_key_value().map(|(t, (e, s))| (*t, *e, *s))
+    }
+
+    /// The answer for `topic` was sent.
+    pub(crate) fn answered(&mut self, topic: u32) {
+        self.acks.remove(&topic);
+    }
+}

@@ -1,0 +1,85 @@
+//! Which bytes of a message have come.
+
+/// More separate runs than this are refused: an honest sender leaves one gap per lost datagram.
+pub(crate) const MAX_RUNS: usize = 4096;
+
+/// Disjoint, sorted, non-touching runs of received bytes.
+#[derive(Debug, Default)]
+pub(crate) struct Ranges(Vec<(u32, u32)>);
+
+impl Ranges {
+    /// Adds `from..to` and calls `new` for each part of it that was missing. False, and nothing is changed,
+    /// if the runs would become too many.
+    pub(crate) fn insert(&mut self, from: u32, to: u32, mut new: impl FnMut(u32, u32)) -> bool {
+        if from >= to {
+            return true;
+        }
+        // Runs that overlap or touch from..to.
+        let first = self.0.partition_point(|r| r.1 < from);
+        let last = self.0.partition_point(|r| r.0 <= to);
+        if first == last && self.0.len() >= MAX_RUNS {
+            return false;
+        }
+        let (mut at, mut merged) = (from, (from, to));
+        for &(a, b) in &self.0[first..last] {
+            if at < a {
+                new(at, a.min(to));
+            }
+            at = at.max(b);
+            merged = (merged.0.min(a), merged.1.max(b));
+        }
+        if at < to {
+            new(at, to);
+        }
+        self.0.splice(first..last, [merged]);
+        true
+    }
+
+    /// Whether `0..len` is complete.
+    pub(crate) fn covers(&self, len: u32) -> bool {
+        len == 0 || self.0.first() == Some(&(0, len))
+    }
+
+    /// The first byte that has not come.
+    pub(crate) fn first_missing(&self) -> u32 {
+        self.0.first().filter(|r| r.0 == 0).map_or(0, |r| r.1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_reports_each_byte_once_whatever_the_order() {
+        let mut rng = medium::Rng::new(3);
+        for _ in 0..500 {
+            let (mut have, mut ranges) = ([false; 64], Ranges::default());
+            for _ in 0..20 {
+                let a = rng.below(65) as u32;
+                let b = rng.below(65) as u32;
+                let (a, b) = (a.min(b), a.max(b));
+                let mut fresh = Vec::new();
+                assert!(ranges.insert(a, b, |x, y| fresh.extend(x..y)));
+                let want: Vec<u32> = (a..b).filter(|i| !have[*i as usize]).collect();
+                assert_eq!(fresh, want);
+                have[a as usize..b as usize].fill(true);
+                let missing = have.iter().position(|h| !h);
+                assert_eq!(ranges.first_missing() as usize, missing.unwrap_or(64));
+                assert_eq!(ranges.covers(64), missing.is_none());
+                assert!(ranges.0.windows(2).all(|w| w[0].1 < w[1].0), "{ranges:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn runs_are_bounded() {
+        let mut r = Ranges::default();
+        for i in 0..MAX_RUNS as u32 {
+            assert!(r.insert(2 * i, 2 * i + 1, |_, _| ()));
+        }
+        assert!(!r.insert(20_000, 20_001, |_, _| panic!("nothing is changed")));
+        assert!(r.insert(1, 2, |_, _| ()), "joining runs is always possible");
+        assert!(Ranges::default().covers(0));
+    }
+}

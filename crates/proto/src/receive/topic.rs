@@ -1,0 +1,119 @@
+//! One incoming topic: its partial messages, its counts, and which of its messages had what fate.
+
+use super::ranges::Ranges;
+use super::window::Window;
+use crate::announcement::Ordering;
+use crate::body::{Incoming, Sink, Slot};
+use crate::config::PeerId;
+use crate::statistics::{RemoteTopicStats, SenderReport};
+use stats::{DropReason, Drops, Time};
+
+/// A message of which fragments are missing.
+pub(crate) struct Partial {
+    pub(crate) seq: u64,
+    pub(crate) message: Incoming,
+    pub(crate) slot: Slot,
+    pub(crate) ranges: Ranges,
+    /// When a fragment last added something.
+    pub(crate) touched: Time,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) delivered: u64,
+    pub(crate) delivered_bytes: u64,
+    pub(crate) fragments: u64,
+    pub(crate) duplicate_fragments: u64,
+    pub(crate) drops: Drops,
+}
+
+pub(crate) struct InTopic {
+    pub(crate) name: String,
+    pub(crate) edition: u32,
+    pub(crate) priority: u8,
+    pub(crate) ordering: Ordering,
+    pub(crate) accepted: bool,
+    pub(crate) window: Window,
+    pub(crate) partials: Vec<Partial>,
+    pub(crate) counts: Counts,
+    pub(crate) at_sender: Option<SenderReport>,
+    newest_delivered: Option<u64>,
+}
+
+impl InTopic {
+    pub(crate) fn new(next_seq: u64, counts: Counts) -> Self {
+        InTopic {
+            name: String::new(),
+            edition: 0,
+            priority: 0,
+            ordering: Ordering::Latest,
+            accepted: false,
+            window: Window::new(next_seq),
+            partials: Vec::new(),
+            counts,
+            at_sender: None,
+            newest_delivered: None,
+        }
+    }
+
+    /// Whether a newer message was delivered, which matters to this topic.
+    pub(crate) fn is_outdated(&self, seq: u64) -> bool {
+        self.ordering == Ordering::Latest && self.newest_delivered.is_some_and(|n| seq < n)
+    }
+
+    /// Counts a message as lost.
+    pub(crate) fn lost(&mut self, seq: u64, reason: DropReason) {
+        self.window.decide(seq, false);
+        self.counts.drops.add(reason, 1);
+    }
+
+    /// Counts a partial message as lost and lets go of its memory.
+    pub(crate) fn give_up(&mut self, p: Partial, reason: DropReason, sink: &mut impl Sink) {
+        sink.abort(p.slot, reason);
+        self.lost(p.seq, reason);
+    }
+
+    /// Counts a complete message, and gives the partial ones that are outrun by it.
+    pub(crate) fn deliver(&mut self, seq: u64, bytes: u32, outcome: Result<(), DropReason>) -> Vec<u64> {
+        if let Err(reason) = outcome {
+            self.lost(seq, reason);
+            return Vec::new();
+        }
+        self.window.decide(seq, true);
+        self.counts.delivered += 1;
+        self.counts.delivered_bytes += u64::from(bytes);
+        self.newest_delivered = self.newest_delivered.max(Some(seq));
+        self.partials
+            .iter()
+            .map(|p| p.seq)
+            .filter(|s| self.is_outdated(*s))
+            .collect()
+    }
+
+    /// The counts, with the gaps in the numbering as losses on the air.
+    pub(crate) fn counts_now(&self) -> Counts {
+        let mut counts = self.counts.clone();
+        let known = self.window.decided() + self.partials.len() as u64;
+        counts
+            .drops
+            .add(DropReason::Air, self.window.span().saturating_sub(known));
+        counts
+    }
+
+    pub(crate) fn statistics(&self, peer: PeerId) -> RemoteTopicStats {
+        let c = self.counts_now();
+        RemoteTopicStats {
+            peer,
+            name: self.name.clone(),
+            priority: self.priority,
+            accepted: self.accepted,
+            delivered: c.delivered,
+            delivered_bytes: c.delivered_bytes,
+            fragments: c.fragments,
+            duplicate_fragments: c.duplicate_fragments,
+            partial: self.partials.len() as u64,
+            drops: c.drops,
+            at_sender: self.at_sender.clone(),
+        }
+    }
+}

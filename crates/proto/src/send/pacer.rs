@@ -1,0 +1,67 @@
+//! When the next datagram may go.
+
+use core::time::Duration;
+use stats::Time;
+
+/// Spaces datagrams by their airtime, so that the device queue stays about empty.
+///
+/// There is no credit for time that was not used: after a pause one datagram goes at once, and the next one
+/// an airtime later. A bound on what is in flight, clocked by acknowledgements, will stand beside this.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pacer {
+    next: Time,
+    /// Importance of what was handed over last.
+    in_air: u8,
+}
+
+/// Importance of the protocol's own frames: above every topic.
+pub(crate) const CONTROL: u8 = 128;
+
+impl Pacer {
+    pub(crate) fn new() -> Self {
+        Pacer {
+            next: Time::ZERO,
+            in_air: 0,
+        }
+    }
+
+    /// When the air is free by reckoning.
+    pub(crate) fn next(&self) -> Time {
+        self.next
+    }
+
+    pub(crate) fn is_free(&self, now: Time) -> bool {
+        now >= self.next
+    }
+
+    /// Whether something of this importance may skip the pacer. It is charged afterwards, so of each
+    /// importance at most one datagram stands in the device queue behind the one in the air.
+    pub(crate) fn is_urgent(&self, importance: u8) -> bool {
+        importance > self.in_air
+    }
+
+    /// Charges a datagram that was handed over.
+    pub(crate) fn charge(&mut self, now: Time, importance: u8, airtime: Duration) {
+        self.next = self.next.max(now) + airtime;
+        self.in_air = importance;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn idle_time_earns_no_burst_and_urgency_is_charged() {
+        let ms = Duration::from_millis;
+        let mut p = Pacer::new();
+        let t = Time::from_millis(100);
+        assert!(p.is_free(t));
+        p.charge(t, 10, ms(2));
+        assert!(!p.is_free(t + ms(1)) && p.is_free(t + ms(2)));
+        assert!(!p.is_urgent(10) && p.is_urgent(11));
+        p.charge(t + ms(1), 90, ms(3));
+        assert_eq!(p.next(), t + ms(5), "the urgent one goes ahead, not for free");
+        assert!(!p.is_urgent(90) && p.is_urgent(CONTROL));
+    }
+}

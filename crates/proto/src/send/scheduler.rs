@@ -1,0 +1,96 @@
+//! Which topic's fragment goes next.
+//!
+//! By priority, then earliest deadline, then the topic that had the least service, by start-time fair
+//! queueing: a small flow among equals does not wait behind a large one, and a flow that paused earns no
+//! credit. The choice is made anew for every fragment, which is the pre-emption.
+
+use super::topic::OutTopic;
+use crate::body::Body;
+use crate::config::{MAX_PRIORITY, Order};
+use core::time::Duration;
+use stats::Time;
+
+/// What a topic would send next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Work {
+    Announce,
+    Data,
+}
+
+/// The service that each priority's most recent fragment began at.
+#[derive(Debug)]
+pub(crate) struct Scheduler {
+    order: Order,
+    virtual_time: [u64; MAX_PRIORITY as usize + 1],
+}
+
+impl Scheduler {
+    pub(crate) fn new(order: Order) -> Self {
+        Scheduler {
+            order,
+            virtual_time: [0; MAX_PRIORITY as usize + 1],
+        }
+    }
+
+    pub(crate) fn order(&self) -> Order {
+        self.order
+    }
+
+    /// What this topic has to send, if its peer is up.
+    fn work<B: Body>(t: &OutTopic<B>) -> Option<Work> {
+        if t.announcer.is_due() {
+            Some(Work::Announce)
+        } else if t.announcer.accepted() == Some(true) && t.is_backlogged() {
+            Some(Work::Data)
+        } else {
+            None
+        }
+    }
+
+    /// The index of the topic to serve, among those of peers for which `up` holds, and what it sends.
+    ///
+    /// A minimum share for low priorities would be decided here, before the strict order.
+    pub(crate) fn pick<B: Body>(
+        &self,
+        topics: &[OutTopic<B>],
+        up: impl Fn(&OutTopic<B>) -> bool,
+    ) -> Option<(usize, Work)> {
+        let candidates = topics.iter().enumerate().filter(|(_, t)| up(t));
+        let candidates = candidates.filter_map(|(i, t)| Some((i, t, Self::work(t)?)));
+        let key = |i: usize, t: &OutTopic<B>, w: Work| {
+            let head = t.head();
+            match (self.order, w) {
+                (Order::Fifo, Work::Announce) => (0, t.announced_order, 0, i),
+                (Order::Fifo, Work::Data) => (0, head.map_or(u64::MAX, |p| p.arrival), 0, i),
+                // Its messages wait for the announcement, so it goes first among equals.
+                (Order::Priority, Work::Announce) => (MAX_PRIORITY - t.config.priority, 0, 0, i),
+                (Order::Priority, Work::Data) => {
+                    let deadline = head.map_or(Time::MAX, |p| t.deadline_of(p));
+                    (MAX_PRIORITY - t.config.priority, deadline.as_nanos(), t.served, i)
+                }
+            }
+        };
+        candidates
+            .min_by_key(|(i, t, w)| key(*i, t, *w))
+            .map(|(i, _, w)| (i, w))
+    }
+
+    /// A topic that had nothing to send has again, or changed its priority: it starts where the others are.
+    pub(crate) fn wake<B: Body>(&self, t: &mut OutTopic<B>) {
+        t.served = t.served.max(self.virtual_time[usize::from(t.config.priority)]);
+    }
+
+    /// A topic changed its priority: its service so far was among others.
+    pub(crate) fn moved<B: Body>(&self, t: &mut OutTopic<B>) {
+        t.served = self.virtual_time[usize::from(t.config.priority)];
+    }
+
+    /// A fragment of the topic was sent.
+    pub(crate) fn charge<B: Body>(&mut self, t: &mut OutTopic<B>, airtime: Duration) {
+        let v = &mut self.virtual_time[usize::from(t.config.priority)];
+        *v = (*v).max(t.served);
+        let ns = u64::try_from(airtime.as_nanos()).unwrap_or(u64::MAX);
+        // Where nothing is paced, fragments count alike.
+        t.served = t.served.saturating_add(ns.max(1));
+    }
+}

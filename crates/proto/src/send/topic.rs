@@ -1,0 +1,191 @@
+//! One outgoing topic: what waits, what is partly sent, what was counted.
+
+use super::announcer::Announcer;
+use crate::announcement::Announcement;
+use crate::body::{Body, Message};
+use crate::config::{PeerId, TopicConfig};
+use crate::geometry::Geometry;
+use crate::statistics::ReceiverReport;
+use core::time::Duration;
+use stats::{DropReason, Drops, Time};
+use std::collections::VecDeque;
+
+/// A message that waits or is partly sent.
+pub(crate) struct Pending<B> {
+    pub(crate) message: Message<B>,
+    pub(crate) geometry: Geometry,
+    /// Order of arrival over all topics.
+    pub(crate) arrival: u64,
+    pub(crate) offered_at: Time,
+}
+
+impl<B> Pending<B> {
+    pub(crate) fn bytes(&self) -> u64 {
+        self.geometry.total_len().into()
+    }
+}
+
+/// The message of which fragments were sent already.
+pub(crate) struct Sending<B> {
+    pub(crate) pending: Pending<B>,
+    pub(crate) seq: u64,
+    /// Flat offset of the next fragment.
+    pub(crate) at: u32,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct OutCounts {
+    pub(crate) offered: u64,
+    pub(crate) offered_bytes: u64,
+    pub(crate) sent: u64,
+    pub(crate) sent_bytes: u64,
+    pub(crate) fragments: u64,
+    pub(crate) air: Duration,
+    pub(crate) drops: Drops,
+}
+
+pub(crate) struct OutTopic<B> {
+    pub(crate) peer: PeerId,
+    pub(crate) config: TopicConfig,
+    pub(crate) announcer: Announcer,
+    /// Order of arrival of the announcement, as if it were a message.
+    pub(crate) announced_order: u64,
+    pub(crate) waiting: VecDeque<Pending<B>>,
+    pub(crate) sending: Option<Sending<B>>,
+    /// A message that was begun and given up, of which the receiver is to be told.
+    pub(crate) cancelled: Option<u64>,
+    pub(crate) next_seq: u64,
+    /// Service that it has had, as start-time fair queueing counts it.
+    pub(crate) served: u64,
+    /// When the rate limit lets the next message pass.
+    pub(crate) rate_next: Time,
+    pub(crate) counts: OutCounts,
+    pub(crate) at_receiver: Option<ReceiverReport>,
+}
+
+impl<B: Body> OutTopic<B> {
+    pub(crate) fn new(peer: PeerId, config: TopicConfig, announced_order: u64) -> Self {
+        OutTopic {
+            peer,
+            announcer: Announcer::new(announcement(&config).encode(0)),
+            config,
+            announced_order,
+            waiting: VecDeque::new(),
+            sending: None,
+            cancelled: None,
+            next_seq: 0,
+            served: 0,
+            rate_next: Time::ZERO,
+            counts: OutCounts::default(),
+            at_receiver: None,
+        }
+    }
+
+    pub(crate) fn encoded(&self) -> Vec<u8> {
+        announcement(&self.config).encode(self.next_seq)
+    }
+
+    pub(crate) fn is_backlogged(&self) -> bool {
+        self.sending.is_some() || !self.waiting.is_empty()
+    }
+
+    /// The message that goes next.
+    pub(crate) fn head(&self) -> Option<&Pending<B>> {
+        self.sending.as_ref().map(|s| &s.pending).or(self.waiting.front())
+    }
+
+    pub(crate) fn deadline_of(&self, p: &Pending<B>) -> Time {
+        self.config.deadline.map_or(Time::MAX, |d| p.offered_at + d)
+    }
+
+    pub(crate) fn next_deadline(&self) -> Option<Time> {
+        self.config.deadline?;
+        let sending = self.sending.iter().map(|s| &s.pending);
+        sending.chain(&self.waiting).map(|p| self.deadline_of(p)).min()
+    }
+
+    /// Whether the rate limit lets a message pass at `now`. A source that jitters by up to half a period
+    /// keeps its rate.
+    pub(crate) fn passes_rate(&mut self, now: Time) -> bool {
+        let Some(hz) = self.config.max_rate else {
+            return true;
+        };
+        let period = Duration::from_secs_f64((1.0 / hz).min(1e6));
+        if now + period / 2 < self.rate_next {
+            return false;
+        }
+        self.rate_next = self.rate_next.max(now) + period;
+        true
+    }
+
+    /// Drops the oldest message that waits. Gives its bytes.
+    pub(crate) fn drop_oldest(&mut self, reason: DropReason) -> u64 {
+        let Some(p) = self.waiting.pop_front() else {
+            return 0;
+        };
+        self.counts.drops.add(reason, 1);
+        p.bytes()
+    }
+
+    /// Drops the message that is partly sent. Gives its bytes.
+    pub(crate) fn drop_sending(&mut self, reason: DropReason) -> u64 {
+        let Some(s) = self.sending.take() else { return 0 };
+        self.counts.drops.add(reason, 1);
+        self.cancelled = Some(s.seq);
+        s.pending.bytes()
+    }
+
+    /// Drops everything. Gives the bytes.
+    pub(crate) fn clear(&mut self, reason: DropReason) -> u64 {
+        let mut bytes = self.drop_sending(reason);
+        while !self.waiting.is_empty() {
+            bytes += self.drop_oldest(reason);
+        }
+        bytes
+    }
+
+    /// Drops what is past its deadline, before it costs airtime. Gives the bytes.
+    pub(crate) fn expire(&mut self, now: Time) -> u64 {
+        let Some(limit) = self.config.deadline else {
+            return 0;
+        };
+        let mut bytes = 0;
+        if self
+            .sending
+            .as_ref()
+            .is_some_and(|s| s.pending.offered_at + limit <= now)
+        {
+            bytes += self.drop_sending(DropReason::Expired);
+        }
+        while self.waiting.front().is_some_and(|p| p.offered_at + limit <= now) {
+            bytes += self.drop_oldest(DropReason::Expired);
+        }
+        bytes
+    }
+
+    /// Keeps the newest messages only. Gives the bytes of the others.
+    pub(crate) fn keep_last(&mut self) -> u64 {
+        let reason = match self.announcer.accepted() {
+            Some(_) => DropReason::Replaced,
+            None => DropReason::Unannounced,
+        };
+        let mut bytes = 0;
+        while self.waiting.len() > self.config.depth as usize {
+            bytes += self.drop_oldest(reason);
+        }
+        bytes
+    }
+}
+
+fn announcement(c: &TopicConfig) -> Announcement {
+    Announcement {
+        name: c.name.clone(),
+        type_name: c.type_name.clone(),
+        type_hash: c.type_hash,
+        definition: c.definition.clone(),
+        priority: c.priority,
+        depth: c.depth,
+        reliability: c.reliability,
+        ordering: c.ordering,
+    }
+}

@@ -1,0 +1,231 @@
+//! Whether a peer is there, and which run of it.
+
+use crate::config::RadioConfig;
+use core::time::Duration;
+use stats::Time;
+use std::collections::VecDeque;
+
+/// Greetings that answer something are not sent more often than this.
+const REPLY_SPACING: Duration = Duration::from_millis(50);
+/// Sessions that are over, remembered so that a late datagram of one does not bring it back.
+const RETIRED: usize = 8;
+
+/// What a greeting meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Greeting {
+    /// Our own, come back, or one of a session that is over.
+    Ignored,
+    /// Of the session that we know.
+    Known,
+    /// Of a new session; all that belonged to the one before is void.
+    New {
+        /// There was one before.
+        restarted: bool,
+    },
+}
+
+/// The handshake and the liveness of one peer.
+///
+/// Both ends greet until each has heard that the other has heard it; from then on any datagram shows that
+/// the other end is alive.
+#[derive(Debug)]
+pub(crate) struct Session {
+    ours: u32,
+    remote: Option<u32>,
+    retired: VecDeque<u32>,
+    /// The peer has told us that it knows our session.
+    confirmed: bool,
+    up: bool,
+    heard: Time,
+    sent: Time,
+    greeted: Option<Time>,
+    greet_at: Time,
+    greet_due: bool,
+    ping_due: bool,
+    greet_every: Duration,
+    keep_alive: Duration,
+    lost_after: Duration,
+}
+
+impl Session {
+    pub(crate) fn new(now: Time, config: &RadioConfig) -> Self {
+        Session {
+            ours: config.session,
+            remote: None,
+            retired: VecDeque::new(),
+            confirmed: false,
+            up: false,
+            heard: now,
+            sent: now,
+            greeted: None,
+            greet_at: Time::MAX,
+            greet_due: true,
+            ping_due: false,
+            greet_every: config.hello_interval,
+            keep_alive: config.keep_alive,
+            lost_after: config.lost_after,
+        }
+    }
+
+    pub(crate) fn is_up(&self) -> bool {
+        self.up
+    }
+
+    pub(crate) fn remote(&self) -> Option<u32> {
+        self.remote
+    }
+
+    pub(crate) fn heard_at(&self) -> Time {
+        self.heard
+    }
+
+    /// A greeting came, whose sender knows our session as `seen`.
+    pub(crate) fn greeting(&mut self, now: Time, session: u32, seen: u32) -> Greeting {
+        if session == self.ours || self.retired.contains(&session) {
+            return Greeting::Ignored;
+        }
+        let new = self.remote != Some(session);
+        let restarted = new && self.remote.is_some();
+        if new {
+            if let Some(old) = self.remote.replace(session) {
+                self.retired.truncate(RETIRED - 1);
+                self.retired.push_front(old);
+            }
+            self.up = false;
+            self.confirmed = false;
+        }
+        self.confirmed |= seen == self.ours;
+        if new || seen != self.ours {
+            self.greet_soon(now);
+        }
+        if new {
+            Greeting::New { restarted }
+        } else {
+            Greeting::Known
+        }
+    }
+
+    /// A datagram of a session that is not the peer's came: greet, so that the two ends find together.
+    pub(crate) fn stranger(&mut self, now: Time, session: u32) {
+        if session != self.ours && !self.retired.contains(&session) {
+            self.greet_soon(now);
+        }
+    }
+
+    /// A datagram of the peer's session came. True if that brings the peer up.
+    pub(crate) fn hear(&mut self, now: Time) -> bool {
+        self.heard = now;
+        let rises = self.confirmed && !self.up;
+        if rises {
+            self.up = true;
+            // An answer that is due still goes.
+            self.greet_at = if self.greet_due {
+                Time::MAX
+            } else {
+                self.greet_at.min(now + REPLY_SPACING)
+            };
+        }
+        rises
+    }
+
+    fn greet_soon(&mut self, now: Time) {
+        let at = self.greeted.map_or(now, |t| now.max(t + REPLY_SPACING));
+        if at <= now {
+            self.greet_due = true;
+        } else {
+            self.greet_at = self.greet_at.min(at);
+        }
+    }
+
+    /// Lets time pass. True if the peer was lost by it.
+    pub(crate) fn tick(&mut self, now: Time) -> bool {
+        let lost = self.up && now >= self.heard + self.lost_after;
+        if lost {
+            self.up = false;
+            self.greet_due = true;
+        }
+        if now >= self.greet_at {
+            self.greet_due = true;
+            self.greet_at = Time::MAX;
+        }
+        if self.up && now >= self.sent + self.keep_alive {
+            self.ping_due = true;
+        }
+        lost
+    }
+
+    pub(crate) fn next_timeout(&self) -> Option<Time> {
+        let greet = (!self.greet_due && self.greet_at != Time::MAX).then_some(self.greet_at);
+        let lost = self.up.then(|| self.heard + self.lost_after);
+        let ping = (self.up && !self.ping_due).then(|| self.sent + self.keep_alive);
+        greet.into_iter().chain(lost).chain(ping).min()
+    }
+
+    /// Whether a greeting is to be sent.
+    pub(crate) fn greet_due(&self) -> bool {
+        self.greet_due
+    }
+
+    /// Whether a sign of life is to be sent, if there is nothing else.
+    pub(crate) fn ping_due(&self) -> bool {
+        self.up && self.ping_due
+    }
+
+    /// A greeting was sent.
+    pub(crate) fn greeted(&mut self, now: Time) {
+        self.greeted = Some(now);
+        self.greet_due = false;
+        self.greet_at = if self.up {
+            Time::MAX
+        } else {
+            now + self.greet_every
+        };
+    }
+
+    /// A datagram was sent.
+    pub(crate) fn sent(&mut self, now: Time) {
+        self.sent = now;
+        self.ping_due = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::airtime::AirtimeModel;
+
+    fn session(id: u32) -> Session {
+        Session::new(Time::ZERO, &RadioConfig::new(id, AirtimeModel::unlimited()))
+    }
+
+    #[test]
+    fn a_late_greeting_of_an_earlier_run_changes_nothing() {
+        let mut s = session(1);
+        assert_eq!(s.greeting(Time(1), 10, 1), Greeting::New { restarted: false });
+        assert!(s.hear(Time(1)));
+        assert_eq!(s.greeting(Time(2), 11, 0), Greeting::New { restarted: true });
+        assert!(!s.hear(Time(2)), "the new run has not heard us yet");
+        assert_eq!(s.greeting(Time(3), 10, 1), Greeting::Ignored);
+        assert_eq!(s.remote(), Some(11));
+        assert_eq!(s.greeting(Time(4), 11, 1), Greeting::Known);
+        assert!(s.hear(Time(4)));
+        assert_eq!(s.greeting(Time(5), 1, 0), Greeting::Ignored, "our own, reflected");
+    }
+
+    #[test]
+    fn strangers_cannot_make_us_greet_without_end() {
+        let mut s = session(1);
+        s.greeted(Time::ZERO);
+        let mut sent = 0;
+        for ms in 0..1000 {
+            let now = Time::from_millis(ms);
+            s.stranger(now, 99 + ms as u32);
+            s.tick(now);
+            if s.greet_due() {
+                s.greeted(now);
+                sent += 1;
+            }
+        }
+        assert!(sent <= 20, "{sent} greetings in a second");
+    }
+}
