@@ -56,6 +56,7 @@ mod registry;
 mod rihs;
 mod schema;
 mod types;
+mod value;
 
 pub use codec::{Join, PartSizes, Parts, Split};
 pub use definition::{Arity, Constant, Flavour, Primitive};
@@ -66,3 +67,4 @@ pub use parts::PartLayout;
 pub use registry::Registry;
 pub use schema::{Schema, Service};
 pub use types::{Field, FieldType, MessageType};
+pub use value::{Message, Numbers, Show, Value};

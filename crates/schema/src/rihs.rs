@@ -32,10 +32,9 @@ fn collect(fields: &[Field], out: &mut BTreeMap<String, String>) {
                 let fields = [field("sec", 6, 0, 0, ""), field("nanosec", 7, 0, 0, "")];
                 out.insert(name.into(), description(name, &fields));
             }
-            FieldType::Message(m) => {
-                if out.insert(m.name.with_folder("msg"), of_type(m)).is_none() {
-                    collect(&m.fields, out);
-                }
+            FieldType::Message(m) if !out.contains_key(&m.name.with_folder("msg")) => {
+                out.insert(m.name.with_folder("msg"), of_type(m));
+                collect(&m.fields, out);
             }
             _ => {}
         }

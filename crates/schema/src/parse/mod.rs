@@ -14,6 +14,8 @@ use crate::limits::{MAX_FIELDS, MAX_TEXT};
 use crate::{DefinitionError, TypeName};
 use std::sync::Arc;
 
+pub(crate) use literal::{parse_list, unquote};
+
 /// Where a text came from, for errors.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Origin<'a> {
