@@ -13,24 +13,44 @@ pub(crate) struct Failure {
 impl Failure {
     /// The job failed: exit code 1.
     pub(crate) fn job(message: impl fmt::Display) -> Self {
-        Failure { code: 1, message: message.to_string() }
+        Failure {
+            code: 1,
+            message: message.to_string(),
+        }
     }
 
     /// Bad usage or input: exit code 2.
     pub(crate) fn input(message: impl fmt::Display) -> Self {
-        Failure { code: 2, message: message.to_string() }
+        Failure {
+            code: 2,
+            message: message.to_string(),
+        }
     }
 
     /// Data was lost: exit code 3.
     pub(crate) fn lost(message: impl fmt::Display) -> Self {
-        Failure { code: 3, message: message.to_string() }
+        Failure {
+            code: 3,
+            message: message.to_string(),
+        }
+    }
+
+    /// Whether the user's input is to blame.
+    pub(crate) fn is_bad_input(&self) -> bool {
+        self.code == 2
     }
 
     /// Prints the message as one line on standard error and gives the exit code.
     pub(crate) fn report(&self) -> ExitCode {
-        let line = self.message.split_whitespace().collect::<Vec<_>>().join(" ");
-        eprintln!("ropewalk: {line}");
+        eprintln!("ropewalk: {self}");
         ExitCode::from(self.code)
+    }
+}
+
+impl fmt::Display for Failure {
+    /// On one line, whatever a library put into its message.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message.split_whitespace().collect::<Vec<_>>().join(" "))
     }
 }
 

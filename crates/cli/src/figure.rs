@@ -46,9 +46,17 @@ pub(crate) fn delays(title: &str, subtitle: &str, panels: &[Panel<'_>]) -> Strin
 
 /// Whole decades (log10 of milliseconds) that hold every value.
 fn range(panels: &[Panel<'_>]) -> (f64, f64) {
-    let values = panels.iter().flat_map(|p| &p.series).flat_map(|s| s.cumulative).map(|p| log_ms(p.0));
+    let values = panels
+        .iter()
+        .flat_map(|p| &p.series)
+        .flat_map(|s| s.cumulative)
+        .map(|p| log_ms(p.0));
     let (low, high) = values.fold((f64::MAX, f64::MIN), |(a, b), v| (a.min(v), b.max(v)));
-    if low > high { (0.0, 2.0) } else { (low.floor(), high.ceil().max(low.floor() + 1.0)) }
+    if low > high {
+        (0.0, 2.0)
+    } else {
+        (low.floor(), high.ceil().max(low.floor() + 1.0))
+    }
 }
 
 fn log_ms(ns: u64) -> f64 {
@@ -59,7 +67,11 @@ fn draw(svg: &mut String, panel: &Panel<'_>, top: f64, (low, high): (f64, f64)) 
     let (y0, y1) = (top + 24.0, top + PANEL - 40.0);
     let x = |log: f64| LEFT + (log - low) / (high - low) * (WIDTH - LEFT - RIGHT);
     let bins = ((high - low) * BINS_PER_DECADE).round() as usize;
-    let shares: Vec<Vec<f64>> = panel.series.iter().map(|s| histogram(s.cumulative, low, bins)).collect();
+    let shares: Vec<Vec<f64>> = panel
+        .series
+        .iter()
+        .map(|s| histogram(s.cumulative, low, bins))
+        .collect();
     let most = shares.iter().flatten().fold(0.0f64, |a, b| a.max(*b)).max(1e-9);
     let y = |share: f64| y1 - share / most * (y1 - y0);
 
@@ -144,7 +156,9 @@ fn histogram(cumulative: &[(u64, f64)], low: f64, bins: usize) -> Vec<f64> {
 }
 
 fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
 }
 
 #[cfg(test)]
@@ -161,15 +175,37 @@ mod tests {
 
     #[test]
     fn names_cannot_break_the_markup() {
-        let series = Series { name: "<b>&", cumulative: &[(1_000_000, 1.0)], p99_ms: 1.0 };
-        let svg = delays("a<b", "c&d", &[Panel { title: "/scan".into(), series: vec![series] }]);
+        let series = Series {
+            name: "<b>&",
+            cumulative: &[(1_000_000, 1.0)],
+            p99_ms: 1.0,
+        };
+        let svg = delays(
+            "a<b",
+            "c&d",
+            &[Panel {
+                title: "/scan".into(),
+                series: vec![series],
+            }],
+        );
         assert!(svg.contains("&lt;b&gt;&amp;") && svg.contains("a&lt;b") && !svg.contains("<b>"));
     }
 
     #[test]
     fn an_empty_distribution_draws_an_empty_panel() {
-        let series = Series { name: "none", cumulative: &[], p99_ms: 0.0 };
-        let svg = delays("t", "s", &[Panel { title: "/scan".into(), series: vec![series] }]);
+        let series = Series {
+            name: "none",
+            cumulative: &[],
+            p99_ms: 0.0,
+        };
+        let svg = delays(
+            "t",
+            "s",
+            &[Panel {
+                title: "/scan".into(),
+                series: vec![series],
+            }],
+        );
         assert!(svg.ends_with("</svg>\n") && !svg.contains("NaN"));
     }
 }

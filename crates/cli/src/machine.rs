@@ -14,11 +14,23 @@ pub(crate) fn describe() -> BTreeMap<String, Value> {
     let uname = rustix::system::uname();
     let governor = std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
     BTreeMap::from([
-        ("cpu".into(), json!(field(&cpuinfo, "model name").unwrap_or_else(|| "unknown".into()))),
-        ("cores".into(), json!(std::thread::available_parallelism().map_or(0, |n| n.get()))),
-        ("memory".into(), json!(field(&meminfo, "MemTotal").unwrap_or_else(|| "unknown".into()))),
+        (
+            "cpu".into(),
+            json!(field(&cpuinfo, "model name").unwrap_or_else(|| "unknown".into())),
+        ),
+        (
+            "cores".into(),
+            json!(std::thread::available_parallelism().map_or(0, |n| n.get())),
+        ),
+        (
+            "memory".into(),
+            json!(field(&meminfo, "MemTotal").unwrap_or_else(|| "unknown".into())),
+        ),
         ("kernel".into(), json!(uname.release().to_string_lossy())),
-        ("governor".into(), json!(governor.map_or_else(|_| "none".into(), |g| g.trim().to_owned()))),
+        (
+            "governor".into(),
+            json!(governor.map_or_else(|_| "none".into(), |g| g.trim().to_owned())),
+        ),
     ])
 }
 

@@ -1,1 +1,80 @@
-fn main() {}
+#![forbid(unsafe_code)]
+//! The `ropewalk` command.
+//!
+//! Results go to standard output, everything else to standard error. Exit codes: 0 done, 1 the job failed,
+//! 2 bad usage or input, 3 data was lost.
+
+mod command;
+mod demo;
+mod failure;
+mod figure;
+mod machine;
+mod signals;
+mod table;
+mod types;
+
+use clap::{Parser, Subcommand};
+use failure::Outcome;
+use std::process::ExitCode;
+
+/// Robot communication in one piece: zero-copy topics on one host, priorities over a shared radio.
+///
+/// Processes find each other through ROPEWALK_RUNTIME_DIR (default: $XDG_RUNTIME_DIR/ropewalk, else
+/// /tmp/ropewalk-UID) and ROPEWALK_DOMAIN (default 0); no daemon is needed on one host.
+#[derive(Parser)]
+#[command(
+    name = "ropewalk",
+    version,
+    after_help = "Exit codes: 0 done, 1 the job failed, 2 bad usage or input, 3 data was lost.\n\
+                  RUST_LOG=info (or debug) shows what goes on inside."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Demo(demo::Options),
+    Link(command::link::Options),
+    Topic(command::topic::Options),
+    Play(command::play::Options),
+    Record(command::record::Options),
+    Msg(command::msg::Options),
+    /// One process of the demo.
+    #[command(hide = true)]
+    DemoPart {
+        #[arg(long)]
+        spec: String,
+        #[arg(value_enum)]
+        parts: Vec<demo::Part>,
+    },
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let level = if matches!(cli.command, Command::Link(_)) {
+        "info"
+    } else {
+        "warn"
+    };
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| level.into());
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_target(false)
+        .init();
+    let outcome: Outcome = match cli.command {
+        Command::Demo(options) => demo::run(&options),
+        Command::Link(options) => command::link::run(&options),
+        Command::Topic(options) => command::topic::run(&options),
+        Command::Play(options) => command::play::run(&options),
+        Command::Record(options) => command::record::run(&options),
+        Command::Msg(options) => command::msg::run(&options),
+        Command::DemoPart { spec, parts } => demo::run_parts(&spec, &parts),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

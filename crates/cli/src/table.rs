@@ -15,7 +15,10 @@ pub(crate) struct Table {
 
 impl Table {
     pub(crate) fn new(head: &[(&'static str, Align)]) -> Self {
-        Table { head: head.to_vec(), rows: Vec::new() }
+        Table {
+            head: head.to_vec(),
+            rows: Vec::new(),
+        }
     }
 
     pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
@@ -25,19 +28,34 @@ impl Table {
     /// The lines of the table, without trailing spaces.
     pub(crate) fn lines(&self) -> Vec<String> {
         let width = |i: usize| {
-            let cells = self.rows.iter().filter_map(|r| r.get(i)).map(|c| c.chars().count());
+            let cells = self
+                .rows
+                .iter()
+                .filter_map(|r| r.get(i))
+                .map(|c| c.chars().count());
             cells.chain([self.head[i].0.chars().count()]).max().unwrap_or(0)
         };
         let widths: Vec<usize> = (0..self.head.len()).map(width).collect();
         let head = self.head.iter().map(|h| h.0.to_owned()).collect();
-        std::iter::once(&head).chain(&self.rows).map(|row| self.line(row, &widths)).collect()
+        std::iter::once(&head)
+            .chain(&self.rows)
+            .map(|row| self.line(row, &widths))
+            .collect()
     }
 
     fn line(&self, row: &[String], widths: &[usize]) -> String {
-        let cells = row.iter().zip(widths).zip(&self.head).map(|((cell, width), head)| {
-            let pad = " ".repeat(width.saturating_sub(cell.chars().count()));
-            if head.1 == Align::Left { format!("{cell}{pad}") } else { format!("{pad}{cell}") }
-        });
+        let cells = row
+            .iter()
+            .zip(widths)
+            .zip(&self.head)
+            .map(|((cell, width), head)| {
+                let pad = " ".repeat(width.saturating_sub(cell.chars().count()));
+                if head.1 == Align::Left {
+                    format!("{cell}{pad}")
+                } else {
+                    format!("{pad}{cell}")
+                }
+            });
         cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     }
 }
@@ -51,6 +69,13 @@ mod tests {
         let mut t = Table::new(&[("topic", Align::Left), ("Hz", Align::Right)]);
         t.row(["/scan".into(), "30.0".into()]);
         t.row(["/camera/image".into(), "6.7".into()]);
-        assert_eq!(t.lines(), ["topic            Hz", "/scan          30.0", "/camera/image   6.7"]);
+        assert_eq!(
+            t.lines(),
+            [
+                "topic            Hz",
+                "/scan          30.0",
+                "/camera/image   6.7"
+            ]
+        );
     }
 }

@@ -180,7 +180,6 @@ impl<C: Carrier> Daemon<C> {
     /// # Errors
     /// [`LinkError`] if the carrier or the bus fails for good. Peers and radios may come and go.
     pub fn run(mut self) -> Result<(), LinkError> {
-        self.scheduling = clock::realtime_thread(PRIORITY);
         let wanted = self
             .config
             .topics
@@ -196,6 +195,8 @@ impl<C: Carrier> Daemon<C> {
                     source,
                 }
             })?;
+        // After the other thread was made, which would inherit it.
+        self.scheduling = clock::realtime_thread(PRIORITY);
         let mut datagram = Vec::with_capacity(self.carrier.max_datagram());
         let mut buffer = vec![0; self.carrier.max_datagram() + 1];
         let mut next_status = Time::ZERO;
@@ -348,7 +349,7 @@ impl<C: Carrier> Daemon<C> {
         let status = Status {
             host: self.config.host.clone(),
             scheduling: self.scheduling.to_string(),
-            radio: self.radio.stats(),
+            radio: self.radio.stats().clone(),
             peers: std::iter::zip(&self.config.peers, &self.peers)
                 .map(|(c, id)| PeerStatus {
                     name: c.name.clone(),

@@ -1,2 +1,41 @@
 #![forbid(unsafe_code)]
-//! Placeholder.
+//! What a user's program imports: nodes that publish and subscribe to topics of one host's bus.
+//!
+//! Messages of any type go through by [`Schema`], without generated types: as ROS 1 bytes, as [`Value`]s,
+//! or part by part, written once and read in place. Sharing memory is `bus`'s work; sending topics to
+//! other hosts is the link daemon's, which is a subscriber like any other.
+//!
+//! ```
+//! use ropewalk::{Node, Registry, Flavour};
+//! use std::time::Duration;
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let config = bus::BusConfig::new(folder.path());
+//! let node = Node::with_config("example", config)?; // or Node::new("example")?
+//! let string = Registry::new(Flavour::Ros1).schema("std_msgs/String")?;
+//! let publisher = node.publisher("/chatter", &string)?;
+//! let subscriber = node.subscriber("/chatter", &string)?;
+//! assert!(publisher.wait_for_subscribers(1, Duration::from_secs(10)));
+//!
+//! publisher.publish_ros1(b"\x05\0\0\0hello")?;
+//! let message = subscriber.take_timeout(Duration::from_secs(10))?.expect("a message");
+//! assert_eq!(message.ros1()?, b"\x05\0\0\0hello");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod callback;
+mod message;
+mod name;
+mod node;
+mod publisher;
+mod subscriber;
+
+pub use bus::{BusConfig, Loan, Published, PublisherOptions, Stamp, SubscriberOptions, WaitSet};
+pub use callback::Callback;
+pub use message::Message;
+pub use name::NameError;
+pub use node::{Node, NodeError};
+pub use publisher::{PublishError, Publisher};
+pub use schema::{Flavour, Registry, Schema, Value};
+pub use stats::Time;
+pub use subscriber::Subscriber;

@@ -1,0 +1,80 @@
+//! `ropewalk link`: the link daemon.
+
+use crate::failure::{OrFail, Outcome};
+use crate::signals::Signals;
+use bus::{Bus, BusConfig};
+use clap::Args;
+use link::{Config, Daemon, UdpCarrier};
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Carries topics between this host's bus and other hosts, by priority, over a radio.
+///
+/// Runs until Ctrl-C. One daemon owns a radio; its topics, priorities and peers are in the configuration:
+///
+///   host: robot
+///   radio: {bind: '127.0.0.1:7400', rate: 6Mbit/s, hops: 1}
+///   peers:
+///     - {name: base, address: '127.0.0.1:7401'}
+///   topics:
+///     - {name: /scan, priority: 100, direction: out, depth: 2, deadline: 100ms}
+///     - {name: /cmd_vel, priority: 120, direction: in}
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Options {
+    /// The configuration (YAML).
+    #[arg(value_name = "FILE")]
+    config: PathBuf,
+    /// Print the state as a line of JSON every so often.
+    #[arg(long)]
+    json: bool,
+    /// Seconds between two lines of --json.
+    #[arg(long, default_value_t = 1.0, value_parser = interval)]
+    every: f64,
+    /// Only check the configuration.
+    #[arg(long)]
+    check: bool,
+}
+
+fn interval(text: &str) -> Result<f64, String> {
+    let good = text.parse().ok().filter(|s: &f64| (0.1..=3600.0).contains(s));
+    good.ok_or_else(|| "give 0.1 to 3600 seconds".into())
+}
+
+/// Runs the daemon.
+pub(crate) fn run(options: &Options) -> Outcome {
+    let config = Config::load(&options.config).or_input()?;
+    if options.check {
+        eprintln!("{}: good", options.config.display());
+        return Ok(());
+    }
+    let signals = Signals::watch().or_job("watching signals")?;
+    let bus = Bus::open(BusConfig::from_env().or_input()?).or_input()?;
+    let peers = config.peers.iter().map(|p| p.address).collect();
+    let carrier = UdpCarrier::bind(config.radio.bind, peers).or_input()?;
+    tracing::info!(host = config.host, bind = %carrier.local(), "link up");
+    let daemon = Daemon::new(config, bus, carrier).or_job("starting the link")?;
+    let handle = daemon.handle();
+    let radio = std::thread::Builder::new()
+        .name("radio".into())
+        .spawn(move || daemon.run());
+    let radio = radio.or_job("starting a thread")?;
+    let mut next = Duration::from_secs_f64(options.every);
+    let start = std::time::Instant::now();
+    while !signals.stopped() && !radio.is_finished() {
+        std::thread::sleep(Duration::from_millis(50));
+        if options.json && start.elapsed() >= next {
+            next += Duration::from_secs_f64(options.every);
+            let line = serde_json::to_string(&handle.status()).or_job("writing JSON")?;
+            if writeln!(std::io::stdout(), "{line}").is_err() {
+                break;
+            }
+        }
+    }
+    handle.stop();
+    radio
+        .join()
+        .unwrap_or_else(|_| panic!("the radio's thread panicked"))
+        .or_job("the link")
+}

@@ -1,0 +1,112 @@
+//! `ropewalk msg`: message types.
+
+use crate::failure::{OrFail, Outcome};
+use crate::table::{Align, Table};
+use crate::types::SearchPath;
+use clap::{Args, Subcommand};
+use serde_json::json;
+use std::io::Write;
+
+/// Shows message types: fields, sums, and how they split into control and data parts.
+///
+/// Types of the standard packages are built in. Others are looked for in --path, ROS_PACKAGE_PATH and
+/// /usr/share (with --ros2: AMENT_PREFIX_PATH).
+#[derive(Args)]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    what: What,
+    #[command(flatten)]
+    search: SearchPath,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Constants and fields, nested types indented.
+    Show {
+        /// Such as sensor_msgs/LaserScan.
+        #[arg(value_name = "TYPE")]
+        name: String,
+    },
+    /// The MD5 sum as `rosmsg md5` prints it; with --ros2 the RIHS01 hash. A service's sum with --srv.
+    Md5 {
+        /// Such as sensor_msgs/LaserScan.
+        #[arg(value_name = "TYPE")]
+        name: String,
+        /// The type is a service.
+        #[arg(long)]
+        srv: bool,
+    },
+    /// Which arrays become data parts, written once into shared memory.
+    Parts {
+        /// Such as sensor_msgs/LaserScan.
+        #[arg(value_name = "TYPE")]
+        name: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Runs one of the commands.
+pub(crate) fn run(options: &Options) -> Outcome {
+    let text = match &options.what {
+        What::Show { name } => options.search.schema(name)?.canonical_text(),
+        What::Md5 { name, srv: true } => options.search.registry().service(name).or_input()?.md5_hex() + "\n",
+        What::Md5 { name, srv: false } => {
+            let schema = options.search.schema(name)?;
+            let sum = if schema.flavour() == schema::Flavour::Ros2 {
+                schema.rihs01()
+            } else {
+                schema.md5_hex()
+            };
+            sum + "\n"
+        }
+        What::Parts { name, json } => parts(&options.search.schema(name)?, *json),
+    };
+    std::io::stdout().write_all(text.as_bytes()).or_job("writing")
+}
+
+fn parts(schema: &schema::Schema, as_json: bool) -> String {
+    let parts = schema.parts();
+    if as_json {
+        let parts: Vec<_> = (parts.iter())
+            .map(|p| {
+                json!({
+                    "path": p.path, "element_type": p.element_type, "element_bytes": p.element_size,
+                    "element_align": p.element_align, "ros1_bytes": p.packed_size, "padded": p.padded,
+                    "bound": p.bound,
+                })
+            })
+            .collect();
+        let all = json!({ "type": schema.name(), "threshold_bytes": schema.threshold(), "parts": parts });
+        return format!("{all:#}\n");
+    }
+    if parts.is_empty() {
+        return format!("{}: everything is in the control part\n", schema.name());
+    }
+    let mut table = Table::new(&[
+        ("data part", Align::Left),
+        ("element", Align::Left),
+        ("bytes", Align::Right),
+        ("", Align::Left),
+    ]);
+    for p in &parts {
+        let note = if p.padded {
+            format!("padded, {} bytes in ROS 1", p.packed_size)
+        } else {
+            String::new()
+        };
+        table.row([
+            p.path.clone(),
+            p.element_type.clone(),
+            p.element_size.to_string(),
+            note,
+        ]);
+    }
+    let mut text = table.lines().join("\n");
+    text.push_str(&format!(
+        "\narrays of less than {} bytes stay in the control part, as does everything else\n",
+        schema.threshold()
+    ));
+    text
+}

@@ -1,0 +1,348 @@
+//! `ropewalk topic`: looking at topics, and publishing by hand.
+
+use crate::failure::{Failure, OrFail, Outcome};
+use crate::signals::Signals;
+use crate::table::{Align, Table};
+use crate::types::SearchPath;
+use bus::SubscriberOptions;
+use clap::{Args, Subcommand};
+use ropewalk::{Message, Node, Subscriber};
+use schema::Show;
+use serde_json::json;
+use stats::{Drops, Window};
+use std::io::Write;
+use std::time::Duration;
+
+/// Lists, shows, measures and publishes topics of this host's bus.
+#[derive(Args)]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Topics with their types, publishers and subscribers.
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print messages as YAML, or as a line of JSON each.
+    Echo(Echo),
+    /// Measure how often messages come, and how regularly.
+    Hz(Measure),
+    /// Measure how many bytes a second come.
+    Bw(Measure),
+    /// Publish a message written as YAML: ropewalk topic pub /chatter std_msgs/String 'data: hello'
+    Pub(Publish),
+}
+
+#[derive(Args)]
+struct Echo {
+    #[command(flatten)]
+    topic: Topic,
+    /// Stop after so many messages.
+    #[arg(short = 'n', long)]
+    count: Option<u64>,
+    /// Show one field only, such as header.stamp or ranges[3].
+    #[arg(long)]
+    field: Option<String>,
+    /// Print a line of JSON for each message.
+    #[arg(long)]
+    json: bool,
+    /// Show arrays in full.
+    #[arg(long)]
+    full: bool,
+}
+
+#[derive(Args)]
+struct Measure {
+    #[command(flatten)]
+    topic: Topic,
+    /// Average over so many seconds.
+    #[arg(long, default_value_t = 5.0, value_parser = seconds)]
+    window: f64,
+    /// Stop after so many seconds.
+    #[arg(long, value_parser = seconds)]
+    duration: Option<f64>,
+    /// Print a line of JSON every second.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+struct Topic {
+    /// The topic.
+    topic: String,
+    /// Wait so many seconds for somebody to publish it.
+    #[arg(long, default_value_t = 10.0, value_parser = seconds)]
+    wait: f64,
+}
+
+#[derive(Args)]
+struct Publish {
+    /// The topic.
+    topic: String,
+    /// The type, such as geometry_msgs/Twist.
+    #[arg(value_name = "TYPE")]
+    type_name: String,
+    /// The message as YAML; fields left out have their defaults.
+    #[arg(value_name = "YAML", default_value = "{}", allow_hyphen_values = true)]
+    message: String,
+    /// Publish so often a second, until Ctrl-C; without it publish once.
+    #[arg(short, long, value_name = "HZ", value_parser = rate)]
+    rate: Option<f64>,
+    /// Stop after so many messages.
+    #[arg(short = 'n', long)]
+    count: Option<u64>,
+    /// Wait for a subscriber, so many seconds at most.
+    #[arg(long, default_value_t = 3.0, value_parser = seconds)]
+    wait: f64,
+    #[command(flatten)]
+    search: SearchPath,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let good = text.parse().ok().filter(|s: &f64| (0.0..=1e6).contains(s));
+    good.ok_or_else(|| "give a number of seconds, 0 or more".into())
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let good = text.parse().ok().filter(|s: &f64| *s > 0.0 && *s <= 1e6);
+    good.ok_or_else(|| "give a rate in Hz above 0".into())
+}
+
+/// Runs one of the commands.
+pub(crate) fn run(options: &Options) -> Outcome {
+    let signals = Signals::watch().or_job("watching signals")?;
+    let node = Node::new("topic").or_input()?;
+    match &options.what {
+        What::List { json } => list(&node, *json),
+        What::Echo(echo) => run_echo(&node, echo, &signals),
+        What::Hz(measure) => run_measure(&node, measure, &signals, false),
+        What::Bw(measure) => run_measure(&node, measure, &signals, true),
+        What::Pub(publish) => run_publish(&node, publish, &signals),
+    }
+}
+
+fn list(node: &Node, as_json: bool) -> Outcome {
+    let topics = node.topics().or_input()?;
+    let endpoint = |e: &bus::EndpointInfo| {
+        json!({ "pid": e.pid, "uid": e.uid, "program": e.program, "connected": e.connected,
+                "messages": e.messages, "memory_bytes": e.memory })
+    };
+    let mut out = std::io::stdout().lock();
+    if as_json {
+        let topics: Vec<_> = (topics.iter())
+            .map(|t| {
+                json!({ "topic": t.topic.topic, "type": t.topic.type_name, "md5": hex(&t.topic.type_hash),
+                        "publishers": t.publishers.iter().map(endpoint).collect::<Vec<_>>(),
+                        "subscribers": t.subscribers.iter().map(endpoint).collect::<Vec<_>>() })
+            })
+            .collect();
+        return writeln!(out, "{:#}", json!({ "topics": topics })).or_job("writing");
+    }
+    let mut table = Table::new(&[
+        ("topic", Align::Left),
+        ("type", Align::Left),
+        ("publishers", Align::Left),
+        ("subscribers", Align::Left),
+    ]);
+    let who = |endpoints: &[bus::EndpointInfo]| {
+        let names = endpoints.iter().map(|e| {
+            let program = e
+                .program
+                .as_deref()
+                .and_then(|p| p.rsplit('/').next())
+                .unwrap_or("?");
+            format!("{program} ({})", e.pid)
+        });
+        names.collect::<Vec<_>>().join(", ")
+    };
+    for t in &topics {
+        table.row([
+            t.topic.topic.clone(),
+            t.topic.type_name.clone(),
+            who(&t.publishers),
+            who(&t.subscribers),
+        ]);
+    }
+    if topics.is_empty() {
+        eprintln!("no topics in {}", node.bus().config().runtime_dir.display());
+        return Ok(());
+    }
+    writeln!(out, "{}", table.lines().join("\n")).or_job("writing")
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+fn subscribe(node: &Node, topic: &Topic) -> Result<Subscriber, Failure> {
+    let schema = node
+        .discover(&topic.topic, Duration::from_secs_f64(topic.wait))
+        .or_input()?;
+    node.subscriber_with(&topic.topic, &schema, SubscriberOptions::default().with_depth(64))
+        .or_job("subscribing")
+}
+
+/// Hands messages to `f` until it says stop (false), the user stops it, or `limit` is over; `tick` is called
+/// about ten times a second. Standard output that is closed (`| head`) is a reason to stop.
+fn follow(
+    subscriber: &Subscriber,
+    signals: &Signals,
+    limit: Option<f64>,
+    mut f: impl FnMut(Message) -> Result<bool, Failure>,
+    mut tick: impl FnMut() -> Result<bool, Failure>,
+) -> Outcome {
+    let start = clock::monotonic();
+    while !signals.stopped() && limit.is_none_or(|l| clock::monotonic().since(start).as_secs_f64() < l) {
+        let message = subscriber
+            .take_timeout(Duration::from_millis(100))
+            .or_job("taking a message")?;
+        let go_on = message.map_or(Ok(true), &mut f)? && tick()?;
+        if !go_on {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn run_echo(node: &Node, echo: &Echo, signals: &Signals) -> Outcome {
+    let subscriber = subscribe(node, &echo.topic)?;
+    let show = if echo.full { Show::ALL } else { Show::SHORT };
+    let mut left = echo.count.unwrap_or(u64::MAX);
+    let mut out = std::io::stdout().lock();
+    if left == 0 {
+        return Ok(());
+    }
+    let print = |message: Message| {
+        let lost = message.lost();
+        if lost.total() > 0 {
+            eprintln!("lost before the next message: {lost}");
+        }
+        let mut value = message.value().or_job("a message")?;
+        if let Some(field) = &echo.field {
+            value = value.get(field).or_input()?;
+        }
+        let text = if echo.json {
+            format!("{}\n", value.to_json(show))
+        } else {
+            let yaml = value.to_yaml(show);
+            format!("{}\n---\n", yaml.trim_end())
+        };
+        left -= 1;
+        Ok(out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_ok() && left > 0)
+    };
+    follow(&subscriber, signals, None, print, || Ok(true))
+}
+
+fn run_measure(node: &Node, measure: &Measure, signals: &Signals, bandwidth: bool) -> Outcome {
+    let subscriber = subscribe(node, &measure.topic)?;
+    let window = std::cell::RefCell::new(Window::new(Duration::from_secs_f64(measure.window), 100_000));
+    let mut next = clock::monotonic() + Duration::from_secs(1);
+    let mut out = std::io::stdout().lock();
+    let count = |message: Message| {
+        let bytes = message.ros1_len().or_job("a message")? as u64;
+        window.borrow_mut().record(clock::monotonic(), bytes);
+        Ok(true)
+    };
+    let tick = || {
+        if clock::monotonic() < next {
+            return Ok(true);
+        }
+        next += Duration::from_secs(1);
+        let rates = window.borrow_mut().rates(clock::monotonic());
+        let drops = subscriber.stats().drops;
+        let line = if measure.json {
+            rates_json(&rates, &drops)
+        } else {
+            rates_text(&rates, &drops, bandwidth)
+        };
+        Ok(writeln!(out, "{line}").is_ok())
+    };
+    follow(&subscriber, signals, measure.duration, count, tick)
+}
+
+fn rates_text(rates: &stats::Rates, drops: &Drops, bandwidth: bool) -> String {
+    if rates.messages == 0 {
+        return "no messages".into();
+    }
+    let ms = |ns: f64| ns / 1e6;
+    let lost = if drops.total() > 0 {
+        format!(", lost: {drops}")
+    } else {
+        String::new()
+    };
+    if bandwidth {
+        return format!(
+            "{:.3} Mbit/s, {} messages of {:.0} bytes ({} to {}){lost}",
+            rates.bytes_s * 8.0 / 1e6,
+            rates.messages,
+            rates.bytes_mean,
+            rates.bytes_min,
+            rates.bytes_max
+        );
+    }
+    let p = &rates.period;
+    format!(
+        "{:.3} Hz, period {:.3} ms (min {:.3}, max {:.3}, std {:.3}), {} messages{lost}",
+        rates.hz,
+        ms(p.mean()),
+        ms(p.min() as f64),
+        ms(p.max() as f64),
+        ms(p.std()),
+        rates.messages
+    )
+}
+
+fn rates_json(rates: &stats::Rates, drops: &Drops) -> String {
+    let ms = |ns: f64| ns / 1e6;
+    let p = &rates.period;
+    json!({
+        "rate_hz": rates.hz,
+        "period_ms": { "mean": ms(p.mean()), "std": ms(p.std()), "min": ms(p.min() as f64), "max": ms(p.max() as f64) },
+        "mbit_s": rates.bytes_s * 8.0 / 1e6,
+        "message_bytes": { "mean": rates.bytes_mean, "min": rates.bytes_min, "max": rates.bytes_max },
+        "messages": rates.messages,
+        "drops": drops,
+    })
+    .to_string()
+}
+
+fn run_publish(node: &Node, publish: &Publish, signals: &Signals) -> Outcome {
+    let schema = publish.search.schema(&publish.type_name)?;
+    let value = schema.value_from_yaml(&publish.message).or_input()?;
+    let publisher = node.publisher(&publish.topic, &schema).or_input()?;
+    let once = publish.rate.is_none();
+    if !publisher.wait_for_subscribers(1, Duration::from_secs_f64(publish.wait)) {
+        eprintln!("nobody subscribes to {} yet", publisher.topic());
+    }
+    let count = publish.count.unwrap_or(if once { 1 } else { u64::MAX });
+    let period = Duration::from_secs_f64(1.0 / publish.rate.unwrap_or(10.0));
+    let mut due = clock::monotonic();
+    for i in 0..count {
+        while i > 0 && clock::monotonic() < due && !signals.stopped() {
+            let until = due.min(clock::monotonic() + Duration::from_millis(100));
+            clock::wait(&mut [], Some(until), Duration::ZERO).or_job("waiting")?;
+        }
+        if signals.stopped() {
+            break;
+        }
+        publisher.publish_value(&value).or_input()?;
+        due += period;
+    }
+    // What is queued stays takeable only while this process lives.
+    let patience = clock::monotonic() + Duration::from_secs(1);
+    while clock::monotonic() < patience
+        && publisher
+            .stats()
+            .subscribers
+            .iter()
+            .any(|s| s.queued + s.held > 0)
+    {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
+}

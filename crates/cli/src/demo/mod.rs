@@ -1,0 +1,264 @@
+//! `ropewalk demo`: why priorities matter, on a recording, in one minute.
+
+mod part;
+mod process;
+mod protocol;
+mod publisher;
+mod result;
+mod run;
+mod subscriber;
+mod view;
+
+use crate::failure::{Failure, OrFail, Outcome};
+use crate::signals::Signals;
+use clap::Args;
+use link::quantity;
+pub(crate) use part::run as run_parts;
+pub(crate) use protocol::Part;
+use protocol::{Spec, TopicPlan};
+use recording::{Recording, simulation};
+use std::collections::BTreeMap;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// Shows what priorities do on a shared radio.
+///
+/// Three processes on this machine: a robot (recording → bus → link), a radio (a model of 802.11 behind
+/// loopback sockets), and a base (link → bus → subscriber). The recording is played twice, once in
+/// first-in-first-out order and once by priority; everything else is equal. No ROS and no root needed.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// A ROS 1 bag or MCAP file to play; without it a simulated robot in a room is recorded and played.
+    #[arg(long, value_name = "FILE")]
+    recording: Option<PathBuf>,
+    /// The radio's bit rate (802.11a/g: 6, 9, 12, 18, 24, 36, 48 or 54 Mbit/s).
+    #[arg(long, default_value = "6Mbit/s", value_parser = quantity::bit_rate)]
+    rate: u64,
+    /// Hops from robot to base; relays use the same radio channel.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=8))]
+    hops: u8,
+    /// Seconds of the recording to play, in each of the two runs.
+    #[arg(long, default_value_t = 20.0, value_parser = seconds)]
+    seconds: f64,
+    /// Play one order only.
+    #[arg(long, value_enum)]
+    only: Option<System>,
+    /// Give a topic this priority (0–127, higher first); by default smaller messages go first.
+    #[arg(long, value_name = "TOPIC=N", value_parser = topic_priority)]
+    priority: Vec<(String, u8)>,
+    /// Run publisher, links, radio and subscriber in five processes instead of three.
+    #[arg(long)]
+    separate: bool,
+    /// Write the result as JSON to this file, `-` for standard output.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write the figure of the delays to this file.
+    #[arg(long, value_name = "FILE", default_value = "ropewalk-demo.svg")]
+    figure: PathBuf,
+    /// Seed of the radio's chance and of the simulated robot.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+/// The two orders that are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum System {
+    /// First in, first out.
+    Fifo,
+    /// By priority.
+    Priority,
+}
+
+impl System {
+    fn name(self) -> &'static str {
+        match self {
+            System::Fifo => "fifo",
+            System::Priority => "priority",
+        }
+    }
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let good = text.parse().ok().filter(|s: &f64| (0.5..=3600.0).contains(s));
+    good.ok_or_else(|| "give 0.5 to 3600 seconds".into())
+}
+
+fn topic_priority(text: &str) -> Result<(String, u8), String> {
+    let (topic, priority) = text
+        .rsplit_once('=')
+        .ok_or("write TOPIC=N, for example /scan=100")?;
+    let priority = priority
+        .parse()
+        .ok()
+        .filter(|p| *p <= 127)
+        .ok_or("a priority is 0 to 127")?;
+    Ok((topic.to_owned(), priority))
+}
+
+/// Runs the demo.
+pub(crate) fn run(options: &Options) -> Outcome {
+    let signals = Signals::watch().or_job("watching signals")?;
+    // Found out now, not after a minute's work.
+    for file in options
+        .json
+        .iter()
+        .filter(|f| f.as_os_str() != "-")
+        .chain([&options.figure])
+    {
+        let writable = std::fs::OpenOptions::new().append(true).create(true).open(file);
+        writable.map_err(|e| Failure::input(format_args!("cannot write {}: {e}", file.display())))?;
+    }
+    let work = Work::make()?;
+    let recording = match &options.recording {
+        Some(file) => file.clone(),
+        None => simulate(&work.0, options)?,
+    };
+    let topics = plan(&recording, options)?;
+    let systems = [System::Fifo, System::Priority]
+        .into_iter()
+        .filter(|s| options.only.is_none_or(|o| o == *s));
+    let mut results = Vec::new();
+    for (i, system) in systems.enumerate() {
+        let folder = work.0.join(system.name());
+        let make = |dir: &Path| std::fs::DirBuilder::new().mode(0o700).recursive(true).create(dir);
+        make(&folder.join("robot"))
+            .and_then(|()| make(&folder.join("base")))
+            .or_job("making a folder")?;
+        let spec = Spec {
+            work: folder,
+            recording: std::path::absolute(&recording).or_input()?,
+            seconds: options.seconds,
+            rate: options.rate,
+            hops: options.hops,
+            fifo: system == System::Fifo,
+            seed: options.seed,
+            net: net(i as u8),
+            topics: topics.clone(),
+        };
+        let result = run::run(&spec, system, options.separate, &signals)?;
+        let stopped = result.stopped;
+        results.push(result);
+        if stopped {
+            break;
+        }
+    }
+    result::finish(options, &results)
+}
+
+/// The simulated robot's recording, written beside the demo's other temporary files.
+fn simulate(work: &Path, options: &Options) -> Result<PathBuf, Failure> {
+    let file = work.join("simulated.mcap");
+    eprintln!(
+        "recording a simulated robot for {} s: lidar 30 Hz, camera 6.67 Hz, tf 80 Hz …",
+        options.seconds
+    );
+    simulation::write(
+        &file,
+        options.seconds + 0.5,
+        options.seed,
+        &recording::write::Options::default(),
+    )
+    .or_job("recording the simulated robot")?;
+    Ok(file)
+}
+
+/// Priorities and depths: smaller messages first, and waiting for a quarter of a second at most.
+fn plan(file: &Path, options: &Options) -> Result<BTreeMap<String, TopicPlan>, Failure> {
+    let recording = Recording::open(file).or_input()?;
+    let mut sizes = BTreeMap::<String, (String, u64, u64)>::new();
+    let mut span = None;
+    for message in recording.messages() {
+        let message = message.or_input()?;
+        let channel = recording.channel(message.channel);
+        if channel.encoding == recording::Encoding::Ros1 {
+            let size = sizes
+                .entry(channel.topic.clone())
+                .or_insert((channel.type_name.clone(), 0, 0));
+            size.1 += 1;
+            size.2 += message.data.len() as u64;
+        }
+        let (first, _) = *span.get_or_insert((message.log_time, message.log_time));
+        span = Some((first, message.log_time));
+    }
+    if sizes.is_empty() {
+        return Err(Failure::input(format_args!(
+            "{} has no ROS 1 messages to play",
+            file.display()
+        )));
+    }
+    let seconds = span.map_or(0.0, |(a, b)| b.since(a).as_secs_f64()).max(0.1);
+    let mut order: Vec<_> = sizes
+        .iter()
+        .map(|(t, s)| (s.2 as f64 / s.1 as f64, t.clone()))
+        .collect();
+    order.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1)));
+    let mut plan = BTreeMap::new();
+    for (rank, (bytes, topic)) in order.into_iter().enumerate() {
+        let (type_name, messages, _) = &sizes[&topic];
+        let depth = (*messages as f64 / seconds * 0.25).ceil().clamp(2.0, 64.0) as u16;
+        let priority = 110u8.saturating_sub((rank * 10).min(110) as u8);
+        plan.insert(
+            topic,
+            TopicPlan {
+                type_name: type_name.clone(),
+                priority,
+                depth,
+                bytes,
+            },
+        );
+    }
+    for (topic, priority) in &options.priority {
+        let known = plan.keys().cloned().collect::<Vec<_>>().join(", ");
+        let topic = plan
+            .get_mut(topic)
+            .ok_or_else(|| Failure::input(format_args!("{topic} is not in the recording; it has {known}")))?;
+        topic.priority = *priority;
+    }
+    Ok(plan)
+}
+
+/// A net of 127.0.0.0/8 for one run of one process.
+fn net(run: u8) -> [u8; 2] {
+    let pid = std::process::id();
+    [16 + (pid >> 7) as u8 % 224, ((pid & 127) as u8) << 1 | (run & 1)]
+}
+
+/// The demo's temporary folder, which is removed with it.
+struct Work(PathBuf);
+
+impl Work {
+    fn make() -> Result<Self, Failure> {
+        Self::sweep();
+        let path = std::env::temp_dir().join(format!("ropewalk-demo-{}", std::process::id()));
+        let made = std::fs::DirBuilder::new().mode(0o700).create(&path);
+        made.map_err(|e| Failure::job(format_args!("cannot make the folder {}: {e}", path.display())))?;
+        Ok(Work(path))
+    }
+
+    /// Removes what demos left that were killed before they could.
+    fn sweep() {
+        let own = rustix::process::getuid().as_raw();
+        for entry in std::fs::read_dir(std::env::temp_dir())
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
+            let name = entry.file_name();
+            let pid = name
+                .to_str()
+                .and_then(|n| n.strip_prefix("ropewalk-demo-")?.parse::<u32>().ok());
+            let gone = pid.is_some_and(|p| !Path::new(&format!("/proc/{p}")).exists());
+            if gone && entry.metadata().is_ok_and(|m| m.is_dir() && m.uid() == own) {
+                let _ = std::fs::remove_dir_all(entry.path());
+            }
+        }
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_dir_all(&self.0) {
+            tracing::warn!(%error, folder = %self.0.display(), "cannot remove");
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The demo's processes, seen from outside.
+
+use super::protocol::{GO, Part, Report, Spec};
+use crate::failure::{Failure, OrFail};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
+
+/// How long a process may take to end once it was told.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// One process with the parts that run in it.
+pub(crate) struct Process {
+    pub(crate) parts: Vec<Part>,
+    child: Child,
+    input: Option<ChildStdin>,
+    ended: Option<ExitStatus>,
+}
+
+impl Process {
+    /// Starts a process; its reports go to `reports`.
+    pub(crate) fn start(spec: &Spec, parts: &[Part], reports: Sender<Report>) -> Result<Self, Failure> {
+        let program = std::env::current_exe().or_job("finding this program")?;
+        let spec = serde_json::to_string(spec).or_job("describing the run")?;
+        let mut child = Command::new(program)
+            .args(["demo-part", "--spec", &spec])
+            .args(parts.iter().map(|p| p.name()))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            // A group of its own: Ctrl-C is for the demo, which then stops its parts in order.
+            .process_group(0)
+            .spawn()
+            .or_job("starting a process")?;
+        let output = child.stdout.take();
+        std::thread::spawn(move || {
+            for line in output
+                .into_iter()
+                .flat_map(|o| BufReader::new(o).lines())
+                .map_while(Result::ok)
+            {
+                match serde_json::from_str(&line) {
+                    Ok(report) => drop(reports.send(report)),
+                    Err(error) => tracing::error!(%error, line, "a part said something odd"),
+                }
+            }
+        });
+        Ok(Process {
+            parts: parts.to_vec(),
+            input: child.stdin.take(),
+            child,
+            ended: None,
+        })
+    }
+
+    /// Its name for people.
+    pub(crate) fn name(&self) -> String {
+        let parts: Vec<_> = self.parts.iter().map(|p| p.name()).collect();
+        format!("{} (pid {})", parts.join(" + "), self.child.id())
+    }
+
+    /// Its process id.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Lets the publisher begin.
+    pub(crate) fn go(&mut self) {
+        if let Some(input) = &mut self.input {
+            // A process that is gone is noticed by `ended`.
+            let _ = writeln!(input, "{GO}");
+        }
+    }
+
+    /// How it ended, the first time it is seen to have ended.
+    pub(crate) fn newly_ended(&mut self) -> Option<ExitStatus> {
+        if self.ended.is_none() {
+            self.ended = self.child.try_wait().ok().flatten();
+            return self.ended;
+        }
+        None
+    }
+
+    /// Whether it has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.is_some()
+    }
+
+    /// Tells it to stop; it ends soon after.
+    pub(crate) fn stop(&mut self) {
+        self.input = None;
+    }
+
+    /// Waits until it has ended, and kills it if it does not; then this is an error.
+    pub(crate) fn join(&mut self) -> Result<(), Failure> {
+        self.stop();
+        let deadline = Instant::now() + PATIENCE;
+        while self.ended.is_none() {
+            self.ended = self.child.try_wait().or_job("waiting for a process")?;
+            if self.ended.is_none() {
+                if Instant::now() > deadline {
+                    self.kill();
+                    return Err(Failure::job(format_args!(
+                        "{} did not stop and was killed",
+                        self.name()
+                    )));
+                }
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+        Ok(())
+    }
+
+    fn kill(&mut self) {
+        // This very child, which was not waited for yet: its pid is still its own.
+        let _ = self.child.kill();
+        self.ended = self.child.wait().ok();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if self.ended.is_none() && self.join().is_err() {
+            self.kill();
+        }
+    }
+}
+
+/// How a process ended, for people.
+pub(crate) fn how(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("ended with code {code}"),
+        (_, Some(signal)) => format!("was killed by signal {signal}"),
+        _ => "ended".into(),
+    }
+}

@@ -1,0 +1,151 @@
+//! What the demo and its processes say to each other: one JSON line a message, reports on a part's standard
+//! output, the one command on its standard input. End of input means stop, so no part outlives the demo.
+
+use serde::{Deserialize, Serialize};
+use stats::{Drops, FlowMetrics};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// The line that lets the publisher begin.
+pub(crate) const GO: &str = "go";
+
+/// A piece of the demo; several may share a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Part {
+    /// Recording → the robot's bus.
+    Publisher,
+    /// The robot's bus → radio.
+    RobotLink,
+    /// The model of a radio, between loopback sockets.
+    Radio,
+    /// Radio → the base's bus.
+    BaseLink,
+    /// The base's bus → statistics.
+    Subscriber,
+}
+
+impl Part {
+    pub(crate) const ALL: [Part; 5] = [
+        Part::Publisher,
+        Part::RobotLink,
+        Part::Radio,
+        Part::BaseLink,
+        Part::Subscriber,
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Part::Publisher => "publisher",
+            Part::RobotLink => "robot-link",
+            Part::Radio => "radio",
+            Part::BaseLink => "base-link",
+            Part::Subscriber => "subscriber",
+        }
+    }
+}
+
+/// One run of the demo, as every part needs to know it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Spec {
+    /// Folder of this run; the two hosts' buses live in it.
+    pub(crate) work: PathBuf,
+    pub(crate) recording: PathBuf,
+    pub(crate) seconds: f64,
+    /// The radio's rate in bit/s.
+    pub(crate) rate: u64,
+    pub(crate) hops: u8,
+    pub(crate) fifo: bool,
+    pub(crate) seed: u64,
+    /// The run's own net 127.a.b.0/24, so that runs at the same time do not meet.
+    pub(crate) net: [u8; 2],
+    pub(crate) topics: BTreeMap<String, TopicPlan>,
+}
+
+/// How a topic crosses the radio.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct TopicPlan {
+    pub(crate) type_name: String,
+    pub(crate) priority: u8,
+    pub(crate) depth: u16,
+    /// Mean size in bytes.
+    pub(crate) bytes: f64,
+}
+
+impl Spec {
+    /// Where the robot's link, the base's link, and the radio's two sides are.
+    pub(crate) fn address(&self, host: u8) -> SocketAddr {
+        SocketAddr::from(([127, self.net[0], self.net[1], host], 7400))
+    }
+}
+
+pub(crate) const ROBOT: u8 = 1;
+pub(crate) const BASE: u8 = 2;
+pub(crate) const AIR_AT_ROBOT: u8 = 3;
+pub(crate) const AIR_AT_BASE: u8 = 4;
+
+/// What a part tells.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub(crate) enum Report {
+    /// It has begun to work.
+    Ready { part: Part, scheduling: String },
+    /// It cannot go on.
+    Failed {
+        part: Part,
+        message: String,
+        bad_input: bool,
+    },
+    /// What the publisher has done so far.
+    Published {
+        topics: BTreeMap<String, Sent>,
+        done: bool,
+    },
+    /// What a link has done so far.
+    Link {
+        part: Part,
+        connected: bool,
+        topics: BTreeMap<String, Drops>,
+    },
+    /// What the radio has done so far.
+    Radio {
+        delivered: u64,
+        drops: Drops,
+        air_percent: f64,
+        late_p99_us: f64,
+        stalls: u64,
+        good: bool,
+    },
+    /// What arrived so far.
+    Received { topics: BTreeMap<String, Arrived> },
+}
+
+/// Messages of a topic given to the robot's bus.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Sent {
+    pub(crate) messages: u64,
+}
+
+/// Messages of a topic taken from the base's bus.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Arrived {
+    /// `sent` and what follows from it is filled in by the demo.
+    pub(crate) metrics: FlowMetrics,
+    /// Rate of the last second, in Hz.
+    pub(crate) recent_hz: f64,
+    /// Mean delay of the last second.
+    pub(crate) recent_delay_ms: f64,
+    /// Added jitter of the last second.
+    pub(crate) recent_jitter_ms: f64,
+    /// Messages whose ROS 1 bytes equal those of the recording, in its order.
+    pub(crate) equal: u64,
+    /// Messages whose bytes differ, or which came out of order or twice.
+    pub(crate) unequal: u64,
+    /// Messages still to be compared.
+    pub(crate) unchecked: u64,
+    /// Losses between the bus and the subscriber.
+    pub(crate) drops: Drops,
+    /// Cumulative distribution of delays (ns).
+    pub(crate) cumulative: Vec<(u64, f64)>,
+}

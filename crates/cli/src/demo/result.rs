@@ -1,0 +1,295 @@
+//! What the demo found: a comparison, a figure, JSON.
+
+use super::protocol::{Spec, TopicPlan};
+use super::run::{RunResult, State};
+use super::{Options, System};
+use crate::failure::{Failure, OrFail, Outcome};
+use crate::figure::{self, Panel, Series};
+use crate::machine;
+use crate::table::{Align, Table};
+use proto::AirtimeModel;
+use serde::Serialize;
+use stats::{Cell, FlowMetrics, Report};
+use std::io::Write;
+
+#[derive(Serialize)]
+struct Params {
+    topic: String,
+    #[serde(rename = "type")]
+    type_name: String,
+    priority: u8,
+    depth: u16,
+    mean_bytes: f64,
+    rate_mbit_s: f64,
+    hops: u8,
+    seconds: f64,
+    /// What a message of mean size takes on an idle radio at best, by the airtime formula: the floor.
+    idle_air_ms: f64,
+    radio_air_percent: f64,
+    radio_late_p99_us: f64,
+    radio_stalls: u64,
+    radio_timing_good: bool,
+}
+
+#[derive(Serialize)]
+struct Metrics {
+    #[serde(flatten)]
+    flow: FlowMetrics,
+    /// Whether every delivered message's ROS 1 bytes equal the recording's, in its order.
+    content_equal: bool,
+    /// Messages that neither arrived nor were counted as lost.
+    uncounted: u64,
+}
+
+/// Shows and writes everything; an error if a part did not live to the end or content differs.
+pub(crate) fn finish(options: &Options, results: &[RunResult]) -> Outcome {
+    let mut out = std::io::stdout().lock();
+    let json_to_stdout = options.json.as_ref().is_some_and(|f| f.as_os_str() == "-");
+    let text = comparison(results);
+    if json_to_stdout {
+        eprint!("{text}");
+    } else {
+        out.write_all(text.as_bytes()).or_job("writing the result")?;
+    }
+    std::fs::write(&options.figure, draw(options, results))
+        .map_err(|e| Failure::job(format_args!("cannot write {}: {e}", options.figure.display())))?;
+    let figure = std::path::absolute(&options.figure).unwrap_or_else(|_| options.figure.clone());
+    eprintln!("figure of the delays: {}", figure.display());
+    if let Some(file) = &options.json {
+        let json = serde_json::to_string_pretty(&json(results)).or_job("writing JSON")?;
+        if json_to_stdout {
+            writeln!(out, "{json}").or_job("writing JSON")?;
+        } else {
+            std::fs::write(file, json + "\n")
+                .map_err(|e| Failure::job(format_args!("cannot write {}: {e}", file.display())))?;
+        }
+    }
+    verdict(results)
+}
+
+fn verdict(results: &[RunResult]) -> Outcome {
+    if results.iter().any(|r| r.stopped) {
+        return Err(Failure::job("stopped before the end"));
+    }
+    let differing = results
+        .iter()
+        .flat_map(|r| r.state.arrived.iter())
+        .find(|(_, a)| a.unequal > 0);
+    if let Some((topic, arrived)) = differing {
+        return Err(Failure::job(format_args!(
+            "{} messages of {topic} arrived with other bytes than were recorded, twice, or out of order",
+            arrived.unequal
+        )));
+    }
+    let casualties: Vec<_> = results
+        .iter()
+        .flat_map(|r| r.casualties.iter().cloned())
+        .collect();
+    if casualties.is_empty() {
+        return Ok(());
+    }
+    let lost: u64 = (results.iter())
+        .flat_map(|r| r.spec.topics.keys().map(|t| r.state.metrics(t)))
+        .map(|m| m.sent.saturating_sub(m.received))
+        .sum();
+    Err(Failure::lost(format_args!(
+        "{}; {lost} messages did not arrive",
+        casualties.join("; ")
+    )))
+}
+
+fn comparison(results: &[RunResult]) -> String {
+    let mut table = Table::new(&[
+        ("topic", Align::Left),
+        ("order", Align::Left),
+        ("sent", Align::Right),
+        ("delivered", Align::Right),
+        ("period ms (std)", Align::Right),
+        ("added jitter ms", Align::Right),
+        ("delay ms p50", Align::Right),
+        ("p99", Align::Right),
+        ("max", Align::Right),
+        ("Mbit/s", Align::Right),
+        ("content", Align::Left),
+        ("lost", Align::Left),
+    ]);
+    let topics = results.first().map(|r| &r.spec.topics);
+    for topic in topics.into_iter().flat_map(|t| t.keys()) {
+        for result in results {
+            let m = result.state.metrics(topic);
+            let arrived = result.state.arrived.get(topic).cloned().unwrap_or_default();
+            let content = match (arrived.unequal, arrived.equal) {
+                (0, 0) => "-",
+                (0, _) => "equal",
+                _ => "DIFFERS",
+            };
+            table.row([
+                topic.clone(),
+                result.system.name().into(),
+                m.sent.to_string(),
+                format!("{:.1} %", m.delivery * 100.0),
+                format!("{:.1} ({:.1})", m.period_ms.mean, m.period_ms.std),
+                format!("{:.2}", m.added_jitter_ms.std),
+                format!("{:.2}", m.delay_ms.p50),
+                format!("{:.2}", m.delay_ms.p99),
+                format!("{:.2}", m.delay_ms.max),
+                format!("{:.3}", m.mbit_s),
+                content.into(),
+                m.drops.to_string(),
+            ]);
+        }
+    }
+    let mut text = String::from("\n");
+    for line in table.lines() {
+        text.push_str(&line);
+        text.push('\n');
+    }
+    for result in results {
+        let radio = &result.state.radio;
+        text.push_str(&format!(
+            "{}: air {:.0} % busy, {} datagrams delivered, lost on the radio: {}; the radio's own lateness \
+             p99 {:.0} µs, {} stalls: {}\n",
+            result.system.name(),
+            radio.air_percent,
+            radio.delivered,
+            radio.drops,
+            radio.late_p99_us,
+            radio.stalls,
+            if radio.good {
+                "timing good"
+            } else {
+                "timing doubtful, run again on a quieter machine"
+            }
+        ));
+        if let Some((part, scheduling)) = result.state.ready.iter().find(|(_, s)| *s == "SCHED_OTHER") {
+            text.push_str(&format!(
+                "  ({} ran at {scheduling}: real-time scheduling is not permitted)\n",
+                part.name()
+            ));
+        }
+        for casualty in &result.casualties {
+            text.push_str(&format!("  {casualty}\n"));
+        }
+    }
+    let of = |system| results.iter().find(|r| r.system == system);
+    if let (Some(fifo), Some(priority)) = (of(System::Fifo), of(System::Priority)) {
+        for topic in fifo.spec.topics.keys() {
+            let (a, b) = (
+                fifo.state.metrics(topic).delay_ms.p99,
+                priority.state.metrics(topic).delay_ms.p99,
+            );
+            if a > 0.0 && b > 0.0 {
+                text.push_str(&format!(
+                    "{topic}: 99 % arrive within {b:.1} ms by priority, {a:.1} ms in order of arrival\n"
+                ));
+            }
+        }
+    }
+    text
+}
+
+fn draw(options: &Options, results: &[RunResult]) -> String {
+    let Some(first) = results.first() else {
+        return figure::delays("no result", "", &[]);
+    };
+    let mut topics: Vec<(&String, &TopicPlan)> = first.spec.topics.iter().collect();
+    topics.sort_by_key(|(_, plan)| std::cmp::Reverse(plan.priority));
+    let panels: Vec<Panel<'_>> = (topics.into_iter())
+        .map(|(topic, plan)| Panel {
+            title: format!(
+                "{topic}  ({}, {:.1} kB, priority {})",
+                plan.type_name,
+                plan.bytes / 1e3,
+                plan.priority
+            ),
+            series: (results.iter())
+                .filter_map(|r| Some((r, r.state.arrived.get(topic)?)))
+                .map(|(r, a)| Series {
+                    name: r.system.name(),
+                    cumulative: &a.cumulative,
+                    p99_ms: a.metrics.delay_ms.p99,
+                })
+                .collect(),
+        })
+        .collect();
+    let subtitle = format!(
+        "{} Mbit/s 802.11 radio (modelled), {} hop{}, {} s of {}",
+        options.rate as f64 / 1e6,
+        options.hops,
+        if options.hops == 1 { "" } else { "s" },
+        options.seconds,
+        options
+            .recording
+            .as_ref()
+            .map_or("a simulated robot".into(), |f| f.display().to_string())
+    );
+    figure::delays(
+        "Delay from publisher to subscriber, in order of arrival and by priority",
+        &subtitle,
+        &panels,
+    )
+}
+
+fn json(results: &[RunResult]) -> Report<Params, Metrics> {
+    let mut machine = machine::describe();
+    for result in results {
+        let threads = result.state.ready.iter().map(|(p, s)| (p.name(), s.clone()));
+        let threads: std::collections::BTreeMap<_, _> = threads.collect();
+        machine.insert(
+            format!("scheduling_{}", result.system.name()),
+            serde_json::json!(threads),
+        );
+    }
+    let cells = results
+        .iter()
+        .flat_map(|r| r.spec.topics.iter().map(move |(t, plan)| cell(r, t, plan)));
+    Report {
+        experiment: "demo".into(),
+        machine,
+        versions: machine::versions(),
+        cells: cells.collect(),
+    }
+}
+
+fn cell(result: &RunResult, topic: &str, plan: &TopicPlan) -> Cell<Params, Metrics> {
+    let flow = result.state.metrics(topic);
+    let arrived = result.state.arrived.get(topic).cloned().unwrap_or_default();
+    let radio = &result.state.radio;
+    Cell {
+        system: result.system.name().into(),
+        params: Params {
+            topic: topic.to_owned(),
+            type_name: plan.type_name.clone(),
+            priority: plan.priority,
+            depth: plan.depth,
+            mean_bytes: plan.bytes,
+            rate_mbit_s: result.spec.rate as f64 / 1e6,
+            hops: result.spec.hops,
+            seconds: result.spec.seconds,
+            idle_air_ms: idle_air_ms(&result.spec, plan.bytes),
+            radio_air_percent: radio.air_percent,
+            radio_late_p99_us: radio.late_p99_us,
+            radio_stalls: radio.stalls,
+            radio_timing_good: radio.good,
+        },
+        metrics: Metrics {
+            content_equal: arrived.unequal == 0 && arrived.unchecked == 0,
+            uncounted: State::uncounted(&flow),
+            flow,
+        },
+    }
+}
+
+/// Airtime of a message alone on the radio, over all hops, without the link's own headers.
+fn idle_air_ms(spec: &Spec, bytes: f64) -> f64 {
+    const DATAGRAM: usize = 1440;
+    let air = AirtimeModel::wifi(spec.rate).with_gain(1.0);
+    let bytes = bytes.round() as usize;
+    let full = air.airtime(DATAGRAM, u32::from(spec.hops)).as_secs_f64() * (bytes / DATAGRAM) as f64;
+    let rest = if bytes % DATAGRAM > 0 {
+        air.airtime(bytes % DATAGRAM, u32::from(spec.hops)).as_secs_f64()
+    } else {
+        0.0
+    };
+    (full + rest) * 1e3
+}

@@ -1,0 +1,96 @@
+//! A message that was taken.
+
+use bus::PartView;
+use schema::{CodecError, Schema, Value};
+use stats::{Drops, Time};
+
+/// A message, where its publisher wrote it. Dropping it gives the block back.
+#[derive(Debug)]
+pub struct Message {
+    bus: bus::Message,
+    schema: Schema,
+}
+
+impl Message {
+    pub(crate) fn new(bus: bus::Message, schema: Schema) -> Self {
+        Message { bus, schema }
+    }
+
+    /// The message in ROS 1's serialization.
+    ///
+    /// # Errors
+    /// [`CodecError`] if its publisher wrote something that is not of its type.
+    pub fn ros1(&self) -> Result<Vec<u8>, CodecError> {
+        self.schema.join_ros1(self.bus.control(), &self.slices())
+    }
+
+    /// Length in bytes of [`Message::ros1`], without making it.
+    ///
+    /// # Errors
+    /// As [`Message::ros1`].
+    pub fn ros1_len(&self) -> Result<usize, CodecError> {
+        Ok(self.schema.join(self.bus.control(), &self.slices())?.ros1_len())
+    }
+
+    /// The message in CDR, little-endian, with its encapsulation header.
+    ///
+    /// # Errors
+    /// As [`Message::ros1`].
+    pub fn cdr(&self) -> Result<Vec<u8>, CodecError> {
+        self.schema.join_cdr(self.bus.control(), &self.slices())
+    }
+
+    /// The message as a dynamic value.
+    ///
+    /// # Errors
+    /// As [`Message::ros1`].
+    pub fn value(&self) -> Result<Value, CodecError> {
+        self.schema.decode(self.bus.control(), &self.slices())
+    }
+
+    /// When its source published it: nanoseconds since the Unix epoch, of the source host's clock.
+    pub fn stamp(&self) -> Time {
+        self.bus.stamp()
+    }
+
+    /// Its publisher's count, from 1 up.
+    pub fn sequence(&self) -> u64 {
+        self.bus.sequence()
+    }
+
+    /// Where it came from first.
+    pub fn origin(&self) -> u64 {
+        self.bus.origin()
+    }
+
+    /// What was lost between the message taken before and this one.
+    pub fn lost(&self) -> Drops {
+        self.bus.lost().drops()
+    }
+
+    /// The control part.
+    pub fn control(&self) -> &[u8] {
+        self.bus.control()
+    }
+
+    /// How many data parts there are.
+    pub fn part_count(&self) -> usize {
+        self.bus.part_count()
+    }
+
+    /// Data part `i`, in place; empty if there is none.
+    pub fn part(&self, i: usize) -> PartView<'_> {
+        self.bus.part(i)
+    }
+
+    /// Its type.
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    fn slices(&self) -> Vec<&[u8]> {
+        (0..self.bus.part_count())
+            .map(|i| self.bus.part(i).bytes())
+            .collect()
+    }
+}

@@ -1,0 +1,138 @@
+//! The sending end of a topic.
+
+use bus::{Loan, LoanError, Published, Stamp};
+use schema::{CodecError, Schema, Split, Value};
+use std::time::Duration;
+
+/// Sends messages of one type on one topic.
+#[derive(Debug)]
+pub struct Publisher {
+    bus: bus::Publisher,
+    schema: Schema,
+}
+
+/// Why a message was not published.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PublishError {
+    /// The bytes are not a message of the publisher's type.
+    #[error("not a {type_name}: {source}")]
+    Content {
+        /// The publisher's type.
+        type_name: String,
+        /// What is wrong.
+        source: CodecError,
+    },
+    /// The value does not fit the publisher's type.
+    #[error("not a {type_name}: {source}")]
+    Value {
+        /// The publisher's type.
+        type_name: String,
+        /// What is wrong.
+        source: schema::ValueError,
+    },
+    /// No block could be reserved.
+    #[error(transparent)]
+    Loan(#[from] LoanError),
+    /// The bus refuses.
+    #[error(transparent)]
+    Bus(#[from] bus::PublishError),
+}
+
+impl Publisher {
+    pub(crate) fn new(bus: bus::Publisher, schema: Schema) -> Self {
+        Publisher { bus, schema }
+    }
+
+    /// Publishes a message given as ROS 1 bytes. Each data part is copied once, from `bytes` into shared
+    /// memory. Never blocks.
+    ///
+    /// # Errors
+    /// [`PublishError`]: the bytes are not a message of this type, or memory is short.
+    pub fn publish_ros1(&self, bytes: &[u8]) -> Result<Published, PublishError> {
+        self.publish_split(&self.schema.split_ros1(bytes).map_err(|e| self.content(e))?)
+    }
+
+    /// As [`Publisher::publish_ros1`], for CDR bytes with their encapsulation header, as ROS 2 sends them.
+    ///
+    /// # Errors
+    /// As [`Publisher::publish_ros1`].
+    pub fn publish_cdr(&self, bytes: &[u8]) -> Result<Published, PublishError> {
+        self.publish_split(&self.schema.split_cdr(bytes).map_err(|e| self.content(e))?)
+    }
+
+    /// Publishes a dynamic value. It is serialized first: for large messages fill a [`Publisher::loan`].
+    ///
+    /// # Errors
+    /// As [`Publisher::publish_ros1`].
+    pub fn publish_value(&self, value: &Value) -> Result<Published, PublishError> {
+        let bytes = self.schema.encode_ros1(value).map_err(|source| {
+            let type_name = self.schema.name().to_owned();
+            PublishError::Value { type_name, source }
+        })?;
+        self.publish_ros1(&bytes)
+    }
+
+    /// Reserves a block for a control part and data parts of these lengths in bytes, to be filled in place.
+    ///
+    /// # Errors
+    /// [`LoanError`] if memory is short.
+    pub fn loan(&self, control_len: usize, part_lens: &[usize]) -> Result<Loan, LoanError> {
+        self.bus.loan(control_len, part_lens)
+    }
+
+    /// Publishes a filled block. Its control part must be one of this publisher's type
+    /// (`docs/wire/control-part.md`): what is not is seen by the subscribers. Never blocks.
+    ///
+    /// # Errors
+    /// [`bus::PublishError`] if the loan is another publisher's.
+    pub fn publish(&self, loan: Loan) -> Result<Published, bus::PublishError> {
+        self.bus.publish(loan, Stamp::default())
+    }
+
+    fn publish_split(&self, split: &Split<'_>) -> Result<Published, PublishError> {
+        let sizes = split.sizes();
+        let mut loan = self.bus.loan(sizes.control_len, &sizes.part_lens)?;
+        split
+            .write_control(loan.control_mut())
+            .map_err(|e| self.content(e))?;
+        for i in 0..split.part_count() {
+            split
+                .write_part(i, loan.part_mut(i))
+                .map_err(|e| self.content(e))?;
+        }
+        Ok(self.bus.publish(loan, Stamp::default())?)
+    }
+
+    fn content(&self, source: CodecError) -> PublishError {
+        PublishError::Content {
+            type_name: self.schema.name().to_owned(),
+            source,
+        }
+    }
+
+    /// The topic's full name.
+    pub fn topic(&self) -> &str {
+        &self.bus.topic().topic
+    }
+
+    /// The type of its messages.
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// Blocks until at least `n` subscribers are connected; false if `timeout` passed first.
+    pub fn wait_for_subscribers(&self, n: usize, timeout: Duration) -> bool {
+        self.bus.wait_for_subscribers(n, timeout)
+    }
+
+    /// What it has done and what it holds.
+    pub fn stats(&self) -> bus::PublisherStats {
+        self.bus.stats()
+    }
+
+    /// The bus's publisher, for what this type does not wrap.
+    pub fn bus(&self) -> &bus::Publisher {
+        &self.bus
+    }
+}

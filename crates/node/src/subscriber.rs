@@ -1,0 +1,79 @@
+//! The receiving end of a topic.
+
+use crate::{Callback, Message};
+use bus::{SubscriberStats, TakeError};
+use schema::Schema;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+/// Receives the messages of one topic: polled, waited for, through a descriptor, or by callback.
+#[derive(Debug)]
+pub struct Subscriber {
+    bus: bus::Subscriber,
+    schema: Schema,
+}
+
+impl Subscriber {
+    pub(crate) fn new(bus: bus::Subscriber, schema: Schema) -> Self {
+        Subscriber { bus, schema }
+    }
+
+    /// Takes the oldest waiting message, if there is one. Never blocks.
+    ///
+    /// # Errors
+    /// [`TakeError`]: too many messages are held, or the process was forked.
+    pub fn take(&self) -> Result<Option<Message>, TakeError> {
+        Ok(self.bus.take()?.map(|m| Message::new(m, self.schema.clone())))
+    }
+
+    /// Takes the oldest waiting message; blocks until there is one, at most `timeout`.
+    ///
+    /// # Errors
+    /// As [`Subscriber::take`].
+    pub fn take_timeout(&self, timeout: Duration) -> Result<Option<Message>, TakeError> {
+        Ok(self
+            .bus
+            .take_timeout(timeout)?
+            .map(|m| Message::new(m, self.schema.clone())))
+    }
+
+    /// Calls `f` for every message, on a thread of its own, until the [`Callback`] is dropped.
+    ///
+    /// # Errors
+    /// If no thread can be started.
+    pub fn callback(self, f: impl FnMut(Message) + Send + 'static) -> std::io::Result<Callback> {
+        Callback::start(self, f)
+    }
+
+    /// Blocks until at least `n` publishers are connected; false if `timeout` passed first.
+    pub fn wait_for_publishers(&self, n: usize, timeout: Duration) -> bool {
+        self.bus.wait_for_publishers(n, timeout)
+    }
+
+    /// The topic's full name.
+    pub fn topic(&self) -> &str {
+        &self.bus.topic().topic
+    }
+
+    /// The type of its messages.
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// What it has received and lost.
+    pub fn stats(&self) -> SubscriberStats {
+        self.bus.stats()
+    }
+
+    /// The bus's subscriber, for what this type does not wrap.
+    pub fn bus(&self) -> &bus::Subscriber {
+        &self.bus
+    }
+}
+
+impl AsFd for Subscriber {
+    /// Readable while a message can be taken: for select, poll, epoll. Do not read from it.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.bus.as_fd()
+    }
+}
