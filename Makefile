@@ -1,0 +1,62 @@
+# `make demo` and `make test` do all the set-up on a Debian 12 machine with Rust, Python 3.11, a C++17
+# compiler and CMake.
+
+CARGO  ?= cargo
+VENV   := .venv
+PYTHON := $(VENV)/bin/python
+BIN    := $(or $(CARGO_TARGET_DIR),target)/release
+
+.PHONY: demo test build setup lint unit loom schema-crosscheck recording-crosscheck kill bad-input fuzz-build fuzz clean
+
+# Why priorities matter, in a minute: no ROS, no root.
+demo: build
+	$(BIN)/ropewalk demo --figure ropewalk-demo.svg
+
+build:
+	$(CARGO) build --release --locked -p ropewalk-cli
+
+test: lint unit loom schema-crosscheck kill fuzz-build
+	@echo "all tests passed"
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked -q
+
+unit:
+	$(CARGO) test --workspace --locked
+
+# Every interleaving of the ring and the doorbell, up to loom's bound.
+loom:
+	RUSTFLAGS="--cfg loom" $(CARGO) test -p bus --release --locked --target-dir $(or $(CARGO_TARGET_DIR),target)/loom loom
+
+# Sums, hashes and bytes of every type that Debian and rosbags know, against genmsg and rosbags.
+schema-crosscheck: setup
+	$(CARGO) build --release --locked -p schema --example crosscheck
+	$(PYTHON) tests/schema/crosscheck.py --binary $(BIN)/examples/crosscheck
+
+# kill -9 of each part of the demo at random moments; KILLS is how often.
+kill: build
+	python3 tests/demo/kill.py --binary $(BIN)/ropewalk --kills $(or $(KILLS),20)
+
+# The fuzz targets compile; their corpora are replayed by the unit tests.
+fuzz-build:
+	$(CARGO) check --manifest-path fuzz/Cargo.toml --locked --target-dir $(or $(CARGO_TARGET_DIR),target)/fuzz
+
+# Fuzzes every target for SECONDS (needs cargo-fuzz).
+fuzz:
+	for target in $$($(CARGO) fuzz list); do \
+	    $(CARGO) fuzz run -s none $$target -- -max_total_time=$(or $(SECONDS),60) || exit 1; \
+	done
+
+setup: $(VENV)/.done
+
+$(VENV)/.done: tests/schema/apt.txt tests/schema/requirements.txt scripts/apt-install
+	scripts/apt-install $$(grep -v '^#' tests/schema/apt.txt) python3-venv
+	/usr/bin/python3 -m venv --system-site-packages $(VENV)
+	$(PYTHON) -m pip install -q -r tests/schema/requirements.txt
+	touch $@
+
+clean:
+	$(CARGO) clean
+	rm -rf $(VENV)
