@@ -1,10 +1,15 @@
 //! The handle of a bus.
 
 use crate::config::BusConfig;
+use crate::folder::Folder;
+use crate::house::{House, Shared};
 use crate::publisher::{CreateError, Publisher, PublisherOptions};
 use crate::subscriber::{Subscriber, SubscriberOptions};
+use crate::sys::limits;
 use crate::topic::{TopicInfo, TopicType};
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// A process's membership of a bus: a runtime folder, and one housekeeping thread that accepts, shakes hands,
@@ -13,24 +18,44 @@ use std::time::Duration;
 /// Cheap to clone. Publishers and subscribers keep it alive; with the last of them the thread ends and every
 /// file and descriptor is gone. Messages do not keep it alive and stay valid without it.
 #[derive(Clone, Debug)]
-pub struct Bus {}
+pub struct Bus {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
 
 impl Bus {
     /// Makes and checks the runtime folder, raises the limit of open files and starts the housekeeping thread.
     pub fn open(config: BusConfig) -> Result<Bus, OpenError> {
-        let _ = config;
-        todo!()
+        let folder = Folder::open(&config)?;
+        limits::raise_open_files(config.open_files);
+        let system = |what| move |source| OpenError::System { what, source };
+        let shared = Arc::new(Shared::new(config, folder).map_err(system("making descriptors"))?);
+        let house = House::new(shared.clone());
+        let thread = std::thread::Builder::new()
+            .name("ropewalk-bus".into())
+            .spawn(move || house.run())
+            .map_err(system("starting the housekeeping thread"))?;
+        Ok(Bus {
+            inner: Arc::new(Inner {
+                shared,
+                thread: Some(thread),
+            }),
+        })
     }
 
     /// The configuration it was opened with.
     pub fn config(&self) -> &BusConfig {
-        todo!()
+        &self.inner.shared.config
     }
 
     /// Offers messages of `topic`. Returns at once; subscribers connect in the background.
     pub fn publisher(&self, topic: TopicType, options: PublisherOptions) -> Result<Publisher, CreateError> {
-        let _ = (topic, options);
-        todo!()
+        Publisher::new(self, topic, options)
     }
 
     /// Subscribes to `topic`. Returns at once; publishers connect in the background.
@@ -39,15 +64,34 @@ impl Bus {
         topic: TopicType,
         options: SubscriberOptions,
     ) -> Result<Subscriber, CreateError> {
-        let _ = (topic, options);
-        todo!()
+        Subscriber::new(self, topic, options)
     }
 
     /// Asks every live endpoint of this domain what it is. Blocks until all have answered, at most `timeout`;
     /// those that are silent are left out. Sockets of dead processes are removed on the way.
     pub fn topics(&self, timeout: Duration) -> Result<Vec<TopicInfo>, OpenError> {
-        let _ = timeout;
-        todo!()
+        let shared = &self.inner.shared;
+        if shared.birth.is_foreign() {
+            return Err(OpenError::Forked);
+        }
+        crate::survey::topics(&shared.folder, &shared.config, timeout)
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.inner.shared
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let Some(thread) = self.thread.take() else { return };
+        if self.shared.birth.is_foreign() {
+            // The thread does not exist in a forked child; its handle must not be touched.
+            std::mem::forget(thread);
+            return;
+        }
+        self.shared.stop();
+        let _ = thread.join();
     }
 }
 

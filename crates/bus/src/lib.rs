@@ -33,20 +33,32 @@
 //! # }
 //! ```
 
+mod block;
 mod bus;
 mod config;
+mod connection;
+mod folder;
+mod frame;
+mod hooks;
+mod house;
 mod loan;
-#[allow(dead_code)]
 mod losses;
 mod message;
+mod peer;
+mod pool;
 mod publisher;
+#[doc(hidden)]
+pub mod ring;
+mod space;
 mod subscriber;
+mod survey;
+mod sys;
 mod topic;
 mod waitset;
 
 pub use bus::{Bus, OpenError};
 pub use config::{BusConfig, ConfigError};
-pub use loan::{Loan, LoanError, MAX_PARTS, PartsMut};
+pub use loan::{Loan, LoanError, MAX_CONTROL, MAX_PARTS, PartsMut};
 pub use losses::Losses;
 pub use message::{Message, PartView};
 pub use publisher::{

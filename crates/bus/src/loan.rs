@@ -1,18 +1,59 @@
 //! A block that is being written.
 
+use crate::block::{Header, MAX_HEADER, Range};
+use crate::pool::BlockId;
+use crate::publisher::PubCore;
+use crate::sys::segment::OwnSegment;
+use std::fmt;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
 /// The most data parts of a message.
 pub const MAX_PARTS: usize = 32;
+/// The longest control part, in bytes: subscribers copy it.
+pub const MAX_CONTROL: usize = 64 << 20;
 
 /// A block that is being written: the control part and the data parts of a message to come.
 ///
-/// Dropping it unpublished gives the memory back.
-#[derive(Debug)]
-pub struct Loan {}
+/// Dropping it unpublished gives the memory back. In a forked child it must not be written.
+pub struct Loan {
+    core: Arc<PubCore>,
+    block: BlockId,
+    header: Header,
+    start: NonNull<u8>,
+    /// Keeps `start` mapped.
+    _memory: Arc<OwnSegment>,
+    published: bool,
+}
+
+// SAFETY: the block is this loan's alone until it is published, and the mapping is not bound to a thread.
+unsafe impl Send for Loan {}
+// SAFETY: a shared reference gives no access to the block.
+unsafe impl Sync for Loan {}
 
 impl Loan {
+    /// `start` is the address of `block`, which is as long as `header` says and has no other user.
+    pub(crate) fn new(
+        core: Arc<PubCore>,
+        block: BlockId,
+        header: Header,
+        start: NonNull<u8>,
+        memory: Arc<OwnSegment>,
+    ) -> Loan {
+        Loan {
+            core,
+            block,
+            header,
+            start,
+            _memory: memory,
+            published: false,
+        }
+    }
+
     /// The control part.
     pub fn control_mut(&mut self) -> &mut [u8] {
-        todo!()
+        let control = self.header.control;
+        self.range_mut(control)
     }
 
     /// Data part `i`.
@@ -20,37 +61,118 @@ impl Loan {
     /// # Panics
     /// If there are not that many parts.
     pub fn part_mut(&mut self, i: usize) -> &mut [u8] {
-        let _ = i;
-        todo!()
+        let part = self.header.parts()[i];
+        self.range_mut(part)
     }
 
     /// How many data parts there are.
     pub fn part_count(&self) -> usize {
-        todo!()
+        self.header.parts().len()
+    }
+
+    /// The address of data part `i`, aligned to 64 bytes; `None` if there is no such part.
+    pub fn part_ptr(&self, i: usize) -> Option<*const u8> {
+        let part = self.header.parts().get(i)?;
+        Some(
+            self.start
+                .as_ptr()
+                .wrapping_add(part.offset as usize)
+                .cast_const(),
+        )
     }
 
     /// The control part and every data part at once.
     pub fn split_mut(&mut self) -> (&mut [u8], PartsMut<'_>) {
-        todo!()
+        // SAFETY: as in `range_mut`; the iterator gives only data parts, each once, and neither they nor the
+        // control part overlap (`Header::layout` places them one after the other).
+        let control = unsafe { slice_mut(self.start, self.header.control) };
+        (
+            control,
+            PartsMut {
+                start: self.start,
+                parts: self.header.parts().iter(),
+            },
+        )
     }
 
     /// Every data part, in order.
     pub fn parts_mut(&mut self) -> PartsMut<'_> {
         self.split_mut().1
     }
+
+    pub(crate) fn belongs_to(&self, core: &Arc<PubCore>) -> bool {
+        Arc::ptr_eq(&self.core, core)
+    }
+
+    /// Writes the header, and gives the block up without freeing it.
+    pub(crate) fn seal(mut self, sequence: u64, stamp: u64, origin: u64) -> BlockId {
+        self.header.sequence = sequence;
+        self.header.stamp = stamp;
+        self.header.origin = origin;
+        let mut bytes = [0; MAX_HEADER];
+        self.header.encode(&mut bytes);
+        let len = self.header.encoded_len();
+        // SAFETY: the block is at least as long as its header, nobody else accesses it yet, and the source is a
+        // private array.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.start.as_ptr(), len) };
+        self.published = true;
+        self.block
+    }
+
+    fn range_mut(&mut self, range: Range) -> &mut [u8] {
+        // SAFETY: the range is one of `self.header`'s, which lie inside the block; the block is mapped (held by
+        // `self._memory`) and initialized (by the kernel at first); nobody else accesses it before it is
+        // published; the result borrows `self` mutably, so it is the only reference.
+        unsafe { slice_mut(self.start, range) }
+    }
+}
+
+/// # Safety
+/// `range` lies inside the mapped block at `start`, and nothing else accesses it while the result lives.
+unsafe fn slice_mut<'a>(start: NonNull<u8>, range: Range) -> &'a mut [u8] {
+    // SAFETY: by this function's contract; the length fits, being that of mapped memory.
+    unsafe { std::slice::from_raw_parts_mut(start.as_ptr().add(range.offset as usize), range.len as usize) }
+}
+
+impl Drop for Loan {
+    fn drop(&mut self) {
+        if !self.published {
+            self.core.give_back(self.block);
+        }
+    }
+}
+
+impl fmt::Debug for Loan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Loan")
+            .field("control", &self.header.control.len)
+            .field(
+                "parts",
+                &self.header.parts().iter().map(|p| p.len).collect::<Vec<_>>(),
+            )
+            .finish_non_exhaustive()
+    }
 }
 
 /// The data parts of a [`Loan`], in order.
 #[derive(Debug)]
 pub struct PartsMut<'a> {
-    _loan: std::marker::PhantomData<&'a mut [u8]>,
+    start: NonNull<u8>,
+    parts: std::slice::Iter<'a, Range>,
 }
 
 impl<'a> Iterator for PartsMut<'a> {
     type Item = &'a mut [u8];
 
     fn next(&mut self) -> Option<&'a mut [u8]> {
-        todo!()
+        let part = *self.parts.next()?;
+        // SAFETY: `split_mut` made this from a loan that stays mutably borrowed for 'a; each part is given once,
+        // and parts do not overlap.
+        Some(unsafe { slice_mut(self.start, part) })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.parts.size_hint()
     }
 }
 
@@ -63,6 +185,12 @@ pub enum LoanError {
     TooManyParts {
         /// How many were asked for.
         count: usize,
+    },
+    /// The control part is longer than [`MAX_CONTROL`].
+    #[error("a control part of {len} bytes: at most {MAX_CONTROL}")]
+    ControlTooLong {
+        /// Its length.
+        len: usize,
     },
     /// The message is larger than the publisher's memory.
     #[error("the message needs {wanted} bytes, the memory limit is {limit}: raise memory_limit")]

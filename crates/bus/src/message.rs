@@ -1,65 +1,136 @@
 //! A message that was taken.
 
+use crate::block::Header;
+use crate::connection::{Connection, Parsed};
 use crate::losses::Losses;
+use crate::ring::Taken;
+use crate::sys::segment::PeerSegment;
 use stats::Time;
+use std::fmt;
 use std::marker::PhantomData;
+use std::ptr::NonNull;
+use std::sync::Arc;
 
 /// A message that was taken. Its data parts are read where the publisher wrote them; dropping it lets the
 /// publisher reuse the block. It stays valid without its subscriber, its bus, and its publisher.
-#[derive(Debug)]
-pub struct Message {}
+///
+/// In a forked child it can be read; dropping it there changes nothing for the parent.
+pub struct Message {
+    connection: Arc<Connection>,
+    taken: Taken,
+    header: Header,
+    segment: Arc<PeerSegment>,
+    control: Vec<u8>,
+    lost: Losses,
+}
 
 impl Message {
+    pub(crate) fn new(connection: Arc<Connection>, taken: Taken, parsed: Parsed, lost: Losses) -> Message {
+        let Parsed {
+            header,
+            segment,
+            control,
+        } = parsed;
+        Message {
+            connection,
+            taken,
+            header,
+            segment,
+            control,
+            lost,
+        }
+    }
+
     /// When it came into being: nanoseconds of the `CLOCK_REALTIME` of the host of origin.
     pub fn stamp(&self) -> Time {
-        todo!()
+        Time(self.header.stamp)
     }
 
     /// The publisher's count, from 1 up.
     pub fn sequence(&self) -> u64 {
-        todo!()
+        self.header.sequence
     }
 
     /// Where it came from first (see [`Stamp::origin`](crate::Stamp::origin)).
     pub fn origin(&self) -> u64 {
-        todo!()
+        self.header.origin
     }
 
     /// The identity of the publisher on this host.
     pub fn publisher(&self) -> u64 {
-        todo!()
+        self.connection.publisher
     }
 
     /// When it was queued: nanoseconds of this host's `CLOCK_MONOTONIC`.
     pub fn queued_at(&self) -> Time {
-        todo!()
+        Time(self.taken.place.time)
     }
 
     /// What this publisher dropped for this subscriber since the message taken before.
     pub fn lost(&self) -> Losses {
-        todo!()
+        self.lost
     }
 
     /// The control part: a private copy that nobody else can change.
     pub fn control(&self) -> &[u8] {
-        todo!()
+        &self.control
     }
 
     /// How many data parts there are.
     pub fn part_count(&self) -> usize {
-        todo!()
+        self.header.parts().len()
     }
 
     /// The length of data part `i`; 0 if there is none.
     pub fn part_len(&self, i: usize) -> usize {
-        let _ = i;
-        todo!()
+        self.part(i).len()
     }
 
     /// Data part `i`; empty if there is none.
     pub fn part(&self, i: usize) -> PartView<'_> {
-        let _ = i;
-        todo!()
+        let place = self.taken.place;
+        // `Header::parse` checked the part against the block, and `Connection::parse` the block against the
+        // segment; `at` checks the sum again.
+        let view = self.header.parts().get(i).and_then(|part| {
+            let start = self.segment.at(place.offset + part.offset, part.len)?;
+            Some(PartView {
+                start,
+                len: part.len as usize,
+                message: PhantomData,
+            })
+        });
+        view.unwrap_or(PartView {
+            start: NonNull::dangling(),
+            len: 0,
+            message: PhantomData,
+        })
+    }
+
+    /// Where the block stands in its segment, in bytes: the same at both ends, since nothing is copied.
+    pub fn block_offset(&self) -> u64 {
+        self.taken.place.offset
+    }
+}
+
+impl Drop for Message {
+    fn drop(&mut self) {
+        self.connection
+            .release(&self.taken, std::mem::take(&mut self.control));
+    }
+}
+
+impl fmt::Debug for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Message")
+            .field("publisher", &self.publisher())
+            .field("sequence", &self.sequence())
+            .field("stamp", &self.stamp())
+            .field("control", &self.control.len())
+            .field(
+                "parts",
+                &self.header.parts().iter().map(|p| p.len).collect::<Vec<_>>(),
+            )
+            .finish_non_exhaustive()
     }
 }
 
@@ -70,34 +141,50 @@ impl Message {
 /// bounds. Parsers of untrusted content use [`PartView::copy_to`].
 #[derive(Clone, Copy, Debug)]
 pub struct PartView<'a> {
-    _message: PhantomData<&'a Message>,
+    start: NonNull<u8>,
+    len: usize,
+    message: PhantomData<&'a Message>,
 }
+
+// SAFETY: it only reads memory that its message keeps mapped, from whichever thread.
+unsafe impl Send for PartView<'_> {}
+// SAFETY: as for Send.
+unsafe impl Sync for PartView<'_> {}
 
 impl<'a> PartView<'a> {
     /// Its length in bytes.
     pub fn len(&self) -> usize {
-        todo!()
+        self.len
     }
 
     /// Whether it has no bytes.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.len == 0
     }
 
-    /// Its address, aligned to 64 bytes.
+    /// Its address, aligned to 64 bytes unless it is empty.
     pub fn as_ptr(&self) -> *const u8 {
-        todo!()
+        self.start.as_ptr()
     }
 
     /// Copies from `offset` on into `to`, as much as there is; gives how many bytes were copied. Correct even
     /// while the publisher writes.
     pub fn copy_to(&self, offset: usize, to: &mut [u8]) -> usize {
-        let _ = (offset, to);
-        todo!()
+        let len = to.len().min(self.len.saturating_sub(offset));
+        if len > 0 {
+            // SAFETY: `offset + len` is at most the part's length, and the part lies inside a mapping that the
+            // message keeps; `to` is private and at least `len` long. No reference is made to the shared memory,
+            // so a publisher that writes meanwhile only makes the bytes a mixture.
+            unsafe { std::ptr::copy_nonoverlapping(self.start.as_ptr().add(offset), to.as_mut_ptr(), len) };
+        }
+        len
     }
 
     /// The bytes in place. Trusts that the publisher does not write what it has published.
     pub fn bytes(&self) -> &'a [u8] {
-        todo!()
+        // SAFETY: the part lies inside a mapping that the message keeps for 'a (an empty one may dangle), and is
+        // initialized by the kernel or the publisher. This process cannot write it. That the publisher does not
+        // either is the documented trust: it is the same user's process, and keeps to the protocol.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 }

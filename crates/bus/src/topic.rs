@@ -1,6 +1,8 @@
 //! What a topic is, and what is known of those who use it.
 
-use std::sync::Arc;
+use crate::publisher::CreateError;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The longest topic and type name, in bytes.
 pub const MAX_NAME: usize = 255;
@@ -63,4 +65,75 @@ pub struct Refusal {
     pub uid: u32,
     /// What differed, both values named.
     pub reason: String,
+}
+
+impl TopicType {
+    pub(crate) fn check(&self) -> Result<(), CreateError> {
+        for (what, text, min, max) in [
+            ("topic", &*self.topic, 1, MAX_NAME),
+            ("type name", &self.type_name, 1, MAX_NAME),
+            ("definition", &self.definition, 0, MAX_DEFINITION),
+        ] {
+            if !(min..=max).contains(&text.len()) {
+                return Err(CreateError::Name {
+                    what,
+                    len: text.len(),
+                    max,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// What differs between two ends that should match, both values named.
+    pub(crate) fn difference(&self, theirs: &TopicType) -> Option<String> {
+        let hex = |hash: &[u8; 16]| hash.iter().map(|b| format!("{b:02x}")).collect::<String>();
+        if self.topic != theirs.topic {
+            return Some(format!(
+                "the topic is {:?} here and {:?} there",
+                self.topic, theirs.topic
+            ));
+        }
+        if self.type_name != theirs.type_name {
+            return Some(format!(
+                "the type of {} is {} here and {} there",
+                self.topic, self.type_name, theirs.type_name
+            ));
+        }
+        (self.type_hash != theirs.type_hash).then(|| {
+            format!(
+                "the MD5 of {} ({}) is {} here and {} there: the two sides have different definitions",
+                self.topic,
+                self.type_name,
+                hex(&self.type_hash),
+                hex(&theirs.type_hash)
+            )
+        })
+    }
+}
+
+/// The last few refusals of an endpoint.
+#[derive(Debug, Default)]
+pub(crate) struct RefusalLog(Mutex<VecDeque<Refusal>>);
+
+impl RefusalLog {
+    const KEPT: usize = 16;
+
+    pub(crate) fn add(&self, refusal: Refusal) {
+        tracing::warn!(pid = refusal.pid, uid = refusal.uid, reason = %refusal.reason, "not connected");
+        let mut log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if log.len() == Self::KEPT {
+            log.pop_front();
+        }
+        log.push_back(refusal);
+    }
+
+    pub(crate) fn list(&self) -> Vec<Refusal> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .iter()
+            .cloned()
+            .collect()
+    }
 }

@@ -1,9 +1,14 @@
-//! One doorbell for many subscribers.
+//! Doorbells on the subscriber's side: one for each subscriber, or one for many.
 
 use crate::bus::{Bus, OpenError};
-use crate::subscriber::TakeError;
+use crate::ring::{self, Bell, Memory};
+use crate::subscriber::{SubCore, TakeError};
+use crate::sys::doorbell::Waker;
+use crate::sys::fork::Birth;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::Duration;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 /// One doorbell for many subscribers: a publisher that feeds several of them rings once.
 ///
@@ -13,32 +18,102 @@ use std::time::Duration;
 /// In a poll loop of your own: poll [`WaitSet::as_fd`]; when it is readable, take from every subscriber until
 /// it is empty; then call [`WaitSet::rearm`], and take again if it says so; then poll.
 #[derive(Clone, Debug)]
-pub struct WaitSet {}
+pub struct WaitSet {
+    pub(crate) waiter: Arc<Waiter>,
+}
 
 impl WaitSet {
     /// A set without subscribers.
     pub fn new(bus: &Bus) -> Result<WaitSet, OpenError> {
-        let _ = bus;
-        todo!()
+        let shared = bus.shared();
+        if shared.birth.is_foreign() {
+            return Err(OpenError::Forked);
+        }
+        let waiter =
+            Waiter::new(shared.config.group.is_some(), shared.birth).map_err(|source| OpenError::System {
+                what: "making a doorbell",
+                source,
+            })?;
+        Ok(WaitSet {
+            waiter: Arc::new(waiter),
+        })
     }
 
     /// Waits until a message can be taken from one of the subscribers; false if `timeout` passed first.
     /// Interrupted waits go on.
     pub fn wait(&self, timeout: Duration) -> Result<bool, TakeError> {
-        let _ = timeout;
-        todo!()
+        let deadline = Instant::now().checked_add(timeout);
+        loop {
+            if self.rearm()? {
+                return Ok(true);
+            }
+            if !self.waiter.wait(deadline)? {
+                return Ok(false);
+            }
+        }
     }
 
     /// If no subscriber has a message, makes the descriptor wait for the next one and gives false. Otherwise
     /// the descriptor is readable, and it gives true.
     pub fn rearm(&self) -> Result<bool, TakeError> {
-        todo!()
+        if self.waiter.birth.is_foreign() {
+            return Err(TakeError::Forked);
+        }
+        let mut members = self.waiter.members.lock().unwrap_or_else(PoisonError::into_inner);
+        members.retain(|m| m.strong_count() > 0);
+        let members: &[Weak<SubCore>] = &members;
+        let each = || members.iter().filter_map(Weak::upgrade);
+        Ok(ring::rearm(
+            &self.waiter.waker,
+            || each().any(|m| m.is_ready()),
+            |armed| each().for_each(|m| m.arm(armed)),
+            <[AtomicU64] as Memory>::fence,
+        ))
     }
 }
 
 impl AsFd for WaitSet {
     /// Readable when something can be taken: for select, poll, epoll. Do not read from it.
     fn as_fd(&self) -> BorrowedFd<'_> {
-        todo!()
+        self.waiter.waker.as_fd()
+    }
+}
+
+/// A doorbell and those who sleep at it.
+#[derive(Debug)]
+pub(crate) struct Waiter {
+    pub(crate) waker: Waker,
+    birth: Birth,
+    members: Mutex<Vec<Weak<SubCore>>>,
+}
+
+impl Waiter {
+    pub(crate) fn new(shared: bool, birth: Birth) -> std::io::Result<Self> {
+        Ok(Waiter {
+            waker: Waker::new(shared)?,
+            birth,
+            members: Mutex::default(),
+        })
+    }
+
+    pub(crate) fn join(&self, member: &Arc<SubCore>) {
+        self.members
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(Arc::downgrade(member));
+    }
+
+    /// Waits until the doorbell rings; false if `deadline` passed first.
+    pub(crate) fn wait(&self, deadline: Option<Instant>) -> Result<bool, TakeError> {
+        if self.birth.is_foreign() {
+            return Err(TakeError::Forked);
+        }
+        self.waker
+            .wait(deadline)
+            .map_err(|source| TakeError::System { source })
+    }
+
+    pub(crate) fn ring(&self) {
+        self.waker.ring();
     }
 }

@@ -1,0 +1,296 @@
+//! A connection to a publisher, as its subscriber keeps it.
+//!
+//! Messages share it: the socket closes with the last view, so that hanging up always means that nobody reads
+//! the publisher's memory through it any more.
+
+use crate::block::{Header, MAX_HEADER};
+use crate::frame::{Frame, MAX_FRAME};
+use crate::house::{Command, Shared};
+use crate::loan::MAX_CONTROL;
+use crate::losses::Losses;
+use crate::ring::{self, Geometry, Taken};
+use crate::space::ALIGN;
+use crate::sys::process::Peer;
+use crate::sys::segment::{PeerSegment, RingMemory};
+use crate::sys::socket::{Received, Socket};
+use crate::waitset::Waiter;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The most segments of one publisher, and the most address space that they may take together.
+const MAX_SEGMENTS: usize = 4096;
+const MAX_MAPPED: u64 = 1 << 42;
+
+/// A connection to a publisher.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) publisher: u64,
+    pub(crate) peer: Peer,
+    pub(crate) geometry: Geometry,
+    /// The housekeeping thread's name for it; 0 while it has none.
+    pub(crate) token: AtomicU64,
+    ring: RingMemory,
+    socket: Socket,
+    incoming: Mutex<Incoming>,
+    held: AtomicUsize,
+    max_held: usize,
+    waiter: Arc<Waiter>,
+    /// Buffers for control parts, to be used again.
+    buffers: Mutex<Vec<Vec<u8>>>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Incoming {
+    segments: Vec<(u64, u64, Arc<PeerSegment>)>,
+    /// Segments that were unmapped, of which the publisher could not be told yet.
+    untold: Vec<u64>,
+    ended: bool,
+}
+
+/// What a message consists of, checked.
+#[derive(Debug)]
+pub(crate) struct Parsed {
+    pub(crate) header: Header,
+    pub(crate) segment: Arc<PeerSegment>,
+    pub(crate) control: Vec<u8>,
+}
+
+impl Connection {
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "they are all different things, and it is called once"
+    )]
+    pub(crate) fn new(
+        publisher: u64,
+        peer: Peer,
+        socket: Socket,
+        ring: RingMemory,
+        geometry: Geometry,
+        max_held: usize,
+        waiter: Arc<Waiter>,
+        shared: Arc<Shared>,
+    ) -> Self {
+        Connection {
+            publisher,
+            peer,
+            geometry,
+            token: AtomicU64::new(0),
+            ring,
+            socket,
+            incoming: Mutex::default(),
+            held: AtomicUsize::new(0),
+            max_held,
+            waiter,
+            buffers: Mutex::default(),
+            shared,
+        }
+    }
+
+    pub(crate) fn ring(&self) -> &[AtomicU64] {
+        self.ring.words()
+    }
+
+    pub(crate) fn socket(&self) -> &Socket {
+        &self.socket
+    }
+
+    pub(crate) fn held(&self) -> usize {
+        self.held.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_at_limit(&self) -> bool {
+        self.held.load(Ordering::SeqCst) >= self.max_held
+    }
+
+    pub(crate) fn losses(&self) -> Losses {
+        Losses::from_counts(ring::losses(self.ring()))
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.incoming().ended
+    }
+
+    /// Receives what the publisher sent; false once it is gone, or broke the rules.
+    pub(crate) fn pump(&self) -> bool {
+        let mut incoming = self.incoming();
+        while !incoming.ended {
+            let mut buffer = [0; MAX_FRAME];
+            let (bytes, mut fds) = match self.socket.receive(&mut buffer) {
+                Ok(Received::Nothing) => break,
+                Ok(Received::Message(n, fds)) => (&buffer[..n], fds),
+                Ok(Received::End | Received::Oversized) | Err(_) => {
+                    incoming.ended = true;
+                    break;
+                }
+            };
+            let result = match Frame::decode(bytes) {
+                Ok(Frame::Segment { id, len }) => match (fds.pop(), fds.is_empty()) {
+                    (Some(fd), true) => incoming.add(id, len, fd),
+                    _ => Err("a segment needs one descriptor".into()),
+                },
+                Ok(Frame::Retire { id }) => {
+                    incoming.segments.retain(|(known, ..)| *known != id);
+                    incoming.untold.push(id);
+                    Ok(())
+                }
+                Ok(Frame::Refuse { text, .. }) => Err(text),
+                Ok(_) => Err("a frame that has no place here".into()),
+                Err(e) => Err(e.to_string()),
+            };
+            if let Err(reason) = result {
+                tracing::warn!(
+                    pid = self.peer.pid,
+                    publisher = self.publisher,
+                    reason,
+                    "left a publisher"
+                );
+                incoming.ended = true;
+            }
+        }
+        while let Some(id) = incoming.untold.last() {
+            let sent = self.socket.send(&Frame::Unmapped { id: *id }.encode(), &[]);
+            if sent.is_err() && !incoming.ended {
+                break;
+            }
+            incoming.untold.pop();
+        }
+        !incoming.ended
+    }
+
+    /// The publisher's process is gone, although somebody still holds the other end of its socket.
+    pub(crate) fn end(&self) {
+        self.pump();
+        self.incoming().ended = true;
+    }
+
+    /// Hangs up on a publisher that broke the rules.
+    pub(crate) fn leave(&self) {
+        self.socket.hang_up();
+        self.incoming().ended = true;
+    }
+
+    /// Checks what was taken and copies the control part. `None` if it does not stand where it says, or is
+    /// malformed.
+    pub(crate) fn parse(&self, taken: &Taken) -> Option<Parsed> {
+        let place = taken.place;
+        let segment = self.segment(place.segment)?;
+        if !place.offset.is_multiple_of(ALIGN) {
+            return None;
+        }
+        segment.at(place.offset, place.length)?;
+        let mut bytes = [0; MAX_HEADER];
+        let len = (MAX_HEADER as u64).min(place.length) as usize;
+        segment.copy(place.offset, &mut bytes[..len]);
+        let header = Header::parse(&bytes[..len], place.length)?;
+        let control_len = usize::try_from(header.control.len)
+            .ok()
+            .filter(|len| *len <= MAX_CONTROL)?;
+        let mut control = self.buffers().pop().unwrap_or_default();
+        segment.append(place.offset + header.control.offset, control_len, &mut control);
+        Some(Parsed {
+            header,
+            segment,
+            control,
+        })
+    }
+
+    /// Counts a message as held.
+    pub(crate) fn hold(&self) {
+        self.held.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Gives a message back.
+    pub(crate) fn release(&self, taken: &Taken, mut control: Vec<u8>) {
+        if self.shared.birth.is_foreign() {
+            return;
+        }
+        ring::release(self.ring(), self.geometry, taken.cell, taken.number);
+        control.clear();
+        let mut buffers = self.buffers();
+        // A huge control part is the exception, not worth keeping.
+        if control.capacity() > 0 && control.capacity() <= 1 << 20 && buffers.len() < self.max_held {
+            buffers.push(control);
+        }
+        drop(buffers);
+        crate::hooks::step("released");
+        if self.held.fetch_sub(1, Ordering::SeqCst) == self.max_held {
+            // Until now nothing could be taken, and the doorbell was silent about what is queued.
+            self.waiter.ring();
+        }
+    }
+
+    /// Tells the publisher that messages are taken from now on.
+    pub(crate) fn ready(&self) {
+        let _ = self.socket.send(&Frame::Ready.encode(), &[]);
+    }
+
+    /// Tells the publisher that nothing more will be taken.
+    pub(crate) fn close(&self) {
+        ring::close(self.ring());
+        let _ = self.socket.send(&Frame::Closing.encode(), &[]);
+    }
+
+    fn segment(&self, id: u64) -> Option<Arc<PeerSegment>> {
+        let find = |incoming: &Incoming| {
+            incoming
+                .segments
+                .iter()
+                .find(|(known, ..)| *known == id)
+                .map(|(.., map)| map.clone())
+        };
+        let found = find(&self.incoming());
+        found.or_else(|| {
+            // Its descriptor was sent before the message was queued, so it waits in the socket.
+            self.pump();
+            find(&self.incoming())
+        })
+    }
+
+    fn incoming(&self) -> MutexGuard<'_, Incoming> {
+        self.incoming.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn buffers(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
+        self.buffers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Incoming {
+    fn add(&mut self, id: u64, len: u64, fd: std::os::fd::OwnedFd) -> Result<(), String> {
+        let mapped: u64 = self.segments.iter().map(|(_, len, _)| len).sum();
+        if self.segments.len() >= MAX_SEGMENTS || mapped.saturating_add(len) > MAX_MAPPED {
+            return Err(format!(
+                "more than {MAX_SEGMENTS} segments or {MAX_MAPPED} bytes of address space"
+            ));
+        }
+        if self.segments.iter().any(|(known, ..)| *known == id) {
+            return Err(format!("segment {id} came twice"));
+        }
+        let map = PeerSegment::new(fd, len).map_err(|e| format!("segment {id}: {e}"))?;
+        crate::hooks::step("segment-mapped");
+        self.segments.push((id, len, Arc::new(map)));
+        Ok(())
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        if self.shared.birth.is_foreign() {
+            return;
+        }
+        // A forked child may hold the socket too: hang up for both, and leave the set while the number is ours.
+        self.shared.epoll.remove(&self.socket_fd());
+        self.socket.hang_up();
+        let token = self.token.load(Ordering::Acquire);
+        if token != 0 {
+            self.shared.command(Command::Forget(token));
+        }
+    }
+}
+
+impl Connection {
+    fn socket_fd(&self) -> impl std::os::fd::AsFd + '_ {
+        std::os::fd::AsFd::as_fd(&self.socket)
+    }
+}

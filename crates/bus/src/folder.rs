@@ -1,0 +1,312 @@
+//! The runtime folder: one socket per endpoint, named so that a scan finds those of a topic.
+//!
+//! A name is `<hash of domain and topic>.<p or s>.<pid>.<identity>`; topics do not fit into a socket's address,
+//! so they are hashed, and the handshake compares them in full. A socket appears under its name only when it
+//! already accepts connections: one that refuses them belongs to the dead, and whoever sees it removes it.
+
+use crate::bus::OpenError;
+use crate::config::BusConfig;
+use crate::frame::Role;
+use crate::sys::socket::{Listener, MAX_PATH, Socket};
+use std::fs;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The longest name: two 16-digit numbers, a letter, a pid, three dots; a dot more while it is bound.
+const MAX_FILE_NAME: usize = 16 + 1 + 1 + 1 + 10 + 1 + 16 + 1;
+
+/// The runtime folder of a bus, checked.
+#[derive(Clone, Debug)]
+pub(crate) struct Folder {
+    dir: PathBuf,
+    domain: u32,
+    group: Option<u32>,
+}
+
+/// The name of an endpoint's socket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Name {
+    pub(crate) topic_hash: u64,
+    pub(crate) role: Role,
+    pub(crate) pid: u32,
+    pub(crate) id: u64,
+}
+
+/// The socket file of an endpoint of this process; removed with it.
+#[derive(Debug)]
+pub(crate) struct SocketFile {
+    path: PathBuf,
+    birth: crate::sys::fork::Birth,
+}
+
+impl Folder {
+    /// Makes the folder if it is missing, and checks that nobody else can put sockets into it.
+    pub(crate) fn open(config: &BusConfig) -> Result<Folder, OpenError> {
+        let dir = config.runtime_dir.clone();
+        let fail = |source| OpenError::Dir {
+            dir: config.runtime_dir.clone(),
+            source,
+        };
+        let max = MAX_PATH - MAX_FILE_NAME - 1;
+        if dir.as_os_str().len() > max {
+            return Err(OpenError::PathTooLong {
+                len: dir.as_os_str().len(),
+                dir,
+                max,
+            });
+        }
+        match fs::DirBuilder::new().mode(0o700).create(&dir) {
+            Ok(()) => {
+                if let Some(gid) = config.group {
+                    std::os::unix::fs::chown(&dir, None, Some(gid)).map_err(fail)?;
+                    fs::set_permissions(&dir, fs::Permissions::from_mode(0o770)).map_err(fail)?;
+                }
+            }
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(e) => return Err(fail(e)),
+        }
+        let meta = fs::symlink_metadata(&dir).map_err(fail)?;
+        if !meta.is_dir() {
+            return Err(OpenError::NotADir { dir });
+        }
+        let uid = rustix::process::geteuid().as_raw();
+        let of_group = config.group == Some(meta.gid());
+        if meta.uid() != uid && !of_group {
+            return Err(OpenError::Owner {
+                dir,
+                owner: meta.uid(),
+                uid,
+            });
+        }
+        let mode = meta.mode() & 0o777;
+        if mode & if of_group { 0o002 } else { 0o022 } != 0 {
+            return Err(OpenError::Mode { dir, mode });
+        }
+        Ok(Folder {
+            dir,
+            domain: config.domain,
+            group: config.group,
+        })
+    }
+
+    /// Binds and listens, and only then shows the socket under its name.
+    pub(crate) fn bind(&self, topic: &str, role: Role, id: u64) -> io::Result<(Listener, SocketFile)> {
+        let birth = crate::sys::fork::Birth::here()?;
+        let name = Name {
+            topic_hash: self.topic_hash(topic),
+            role,
+            pid: std::process::id(),
+            id,
+        };
+        let path = self.dir.join(name.to_string());
+        let hidden = SocketFile {
+            path: self.dir.join(format!(".{name}")),
+            birth,
+        };
+        let listener = Listener::bind(&hidden.path)?;
+        crate::hooks::step("bound");
+        fs::set_permissions(
+            &hidden.path,
+            fs::Permissions::from_mode(if self.group.is_some() { 0o660 } else { 0o600 }),
+        )?;
+        if let Some(gid) = self.group {
+            std::os::unix::fs::chown(&hidden.path, None, Some(gid))?;
+        }
+        fs::rename(&hidden.path, &path)?;
+        std::mem::forget(hidden);
+        crate::hooks::step("shown");
+        Ok((listener, SocketFile { path, birth }))
+    }
+
+    /// The endpoints of `topic` in `role`, by their names; they may be dead.
+    pub(crate) fn scan(&self, topic: &str, role: Role) -> io::Result<Vec<(Name, PathBuf)>> {
+        let hash = self.topic_hash(topic);
+        Ok(self
+            .all()?
+            .into_iter()
+            .filter(|(n, _)| n.topic_hash == hash && n.role == role)
+            .collect())
+    }
+
+    /// All endpoints of all domains, by their names; they may be dead.
+    pub(crate) fn all(&self) -> io::Result<Vec<(Name, PathBuf)>> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(&self.dir)? {
+            let entry = entry?;
+            if let Some(name) = entry.file_name().to_str().and_then(Name::parse) {
+                found.push((name, entry.path()));
+            }
+        }
+        found.sort_by_key(|(n, _)| n.id);
+        Ok(found)
+    }
+
+    /// Removes the sockets of processes that are gone: those that refuse a connection. Looks only at those
+    /// whose process cannot be seen, unless `all`; the others would only be disturbed.
+    pub(crate) fn sweep(&self, all: bool) {
+        let Ok(entries) = fs::read_dir(&self.dir) else {
+            return;
+        };
+        for entry in entries.flatten() {
+            let file = entry.file_name();
+            let Some(text) = file.to_str() else { continue };
+            let (hidden, text) = text.strip_prefix('.').map_or((false, text), |t| (true, t));
+            let Some(name) = Name::parse(text) else { continue };
+            if !all && i32::try_from(name.pid).is_ok_and(crate::sys::process::is_visible) {
+                continue;
+            }
+            // A socket refuses between binding and listening, but not for long.
+            let old = || {
+                let age = entry.metadata().ok()?.modified().ok()?.elapsed().ok()?;
+                Some(age > Duration::from_secs(10))
+            };
+            if hidden
+                && i32::try_from(name.pid).is_ok_and(crate::sys::process::is_visible)
+                && old() != Some(true)
+            {
+                continue;
+            }
+            let _ = self.connect(&entry.path());
+        }
+    }
+
+    /// Connects to an endpoint; removes its socket if nobody listens there any more.
+    pub(crate) fn connect(&self, path: &Path) -> io::Result<Socket> {
+        Socket::connect(path).inspect_err(|e| {
+            if e.kind() == io::ErrorKind::ConnectionRefused {
+                let _ = fs::remove_file(path);
+            }
+        })
+    }
+
+    /// FNV-1a. Two topics with one hash cost a refused handshake, no more.
+    fn topic_hash(&self, topic: &str) -> u64 {
+        let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        let domain = self.domain.to_le_bytes();
+        domain
+            .into_iter()
+            .chain(topic.bytes())
+            .fold(0xcbf2_9ce4_8422_2325, step)
+    }
+}
+
+impl Name {
+    fn parse(text: &str) -> Option<Name> {
+        let mut fields = text.split('.');
+        let hex = |t: &str| (t.len() == 16).then(|| u64::from_str_radix(t, 16).ok())?;
+        let topic_hash = hex(fields.next()?)?;
+        let role = match fields.next()? {
+            "p" => Role::Publisher,
+            "s" => Role::Subscriber,
+            _ => return None,
+        };
+        let pid = fields.next()?.parse().ok()?;
+        let id = hex(fields.next()?)?;
+        fields.next().is_none().then_some(Name {
+            topic_hash,
+            role,
+            pid,
+            id,
+        })
+    }
+}
+
+impl std::fmt::Display for Name {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let role = if self.role == Role::Publisher { 'p' } else { 's' };
+        write!(f, "{:016x}.{role}.{}.{:016x}", self.topic_hash, self.pid, self.id)
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        if !self.birth.is_foreign() {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(dir: &Path) -> Folder {
+        Folder::open(&BusConfig::new(dir)).unwrap()
+    }
+
+    #[test]
+    fn names_survive_and_others_are_ignored() {
+        let name = Name {
+            topic_hash: 7,
+            role: Role::Subscriber,
+            pid: 4_000_000_000,
+            id: u64::MAX,
+        };
+        assert_eq!(Name::parse(&name.to_string()), Some(name.clone()));
+        assert!(name.to_string().len() < MAX_FILE_NAME);
+        for bad in [
+            "",
+            "x",
+            "0.p.1.2",
+            &format!("{name}.x"),
+            &format!(".{name}"),
+            "README",
+        ] {
+            assert_eq!(Name::parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn only_a_folder_of_our_own_is_used() {
+        let root = tempfile::tempdir().unwrap();
+        let open = |dir: &Path| Folder::open(&BusConfig::new(dir));
+        let made = root.path().join("made");
+        open(&made).unwrap();
+        assert_eq!(fs::metadata(&made).unwrap().mode() & 0o777, 0o700);
+
+        let link = root.path().join("link");
+        std::os::unix::fs::symlink(&made, &link).unwrap();
+        assert!(matches!(open(&link), Err(OpenError::NotADir { .. })));
+
+        fs::set_permissions(&made, fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(matches!(open(&made), Err(OpenError::Mode { mode: 0o777, .. })));
+
+        let long = root.path().join("x".repeat(90));
+        assert!(matches!(open(&long), Err(OpenError::PathTooLong { .. })));
+        assert!(
+            matches!(open(&root.path().join("a/b")), Err(OpenError::Dir { .. })),
+            "its parent is missing"
+        );
+
+        if rustix::process::geteuid().is_root() {
+            let foreign = root.path().join("foreign");
+            open(&foreign).unwrap();
+            std::os::unix::fs::chown(&foreign, Some(65534), None).unwrap();
+            assert!(matches!(
+                open(&foreign),
+                Err(OpenError::Owner { owner: 65534, .. })
+            ));
+        }
+    }
+
+    #[test]
+    fn a_socket_of_the_dead_is_removed_and_a_live_one_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = folder(dir.path());
+        let (listener, file) = folder.bind("/a", Role::Publisher, 1).unwrap();
+        let (dead, dead_file) = folder.bind("/a", Role::Publisher, 2).unwrap();
+        std::mem::forget(dead_file);
+        drop(dead);
+        assert_eq!(folder.scan("/a", Role::Publisher).unwrap().len(), 2);
+        assert_eq!(folder.scan("/b", Role::Publisher).unwrap().len(), 0);
+        assert_eq!(folder.scan("/a", Role::Subscriber).unwrap().len(), 0);
+        folder.sweep(false);
+        assert_eq!(folder.all().unwrap().len(), 2, "its process is visible");
+        folder.sweep(true);
+        assert_eq!(folder.all().unwrap().len(), 1);
+        drop((listener, file));
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+}

@@ -1,0 +1,475 @@
+//! The messages that endpoints exchange through their sockets; `docs/wire/bus.md` has them byte by byte.
+//!
+//! Integers are little-endian. Every frame begins with a magic number and the protocol's version, so that any
+//! later version can at least be named. A frame has no bytes behind its last field.
+
+use crate::topic::{MAX_DEFINITION, MAX_NAME, TopicType};
+
+/// The protocol's version. A change of any frame, of the ring or of the death rules changes it.
+pub(crate) const PROTOCOL_VERSION: u16 = 1;
+/// The longest frame but [`Info`].
+pub(crate) const MAX_FRAME: usize = 2048;
+/// The longest frame.
+pub(crate) const MAX_INFO: usize = MAX_DEFINITION + MAX_FRAME;
+
+const MAGIC: [u8; 4] = *b"RWLK";
+const MAX_TEXT: usize = 1024;
+
+/// What an endpoint does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Role {
+    Publisher,
+    Subscriber,
+    /// Asks for an [`Info`] and leaves.
+    Observer,
+}
+
+impl Role {
+    fn code(self) -> u8 {
+        match self {
+            Role::Publisher => 1,
+            Role::Subscriber => 2,
+            Role::Observer => 3,
+        }
+    }
+
+    fn from_code(code: u8) -> Option<Role> {
+        [Role::Publisher, Role::Subscriber, Role::Observer]
+            .into_iter()
+            .find(|r| r.code() == code)
+    }
+}
+
+/// Who speaks, and about what. The connecting end sends it first, the other answers with its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Hello {
+    /// Version of the ring's and the block's layout.
+    pub(crate) layout: u16,
+    pub(crate) role: Role,
+    pub(crate) domain: u32,
+    pub(crate) id: u64,
+    pub(crate) topic: String,
+    pub(crate) type_name: String,
+    pub(crate) type_hash: [u8; 16],
+}
+
+/// Why an endpoint turns another away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RefuseCode {
+    /// They do not match, and never will.
+    Mismatch,
+    /// They are connected already.
+    Duplicate,
+    /// Not now.
+    Busy,
+}
+
+/// What an endpoint tells of itself to an observer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Info {
+    pub(crate) role: Role,
+    pub(crate) domain: u32,
+    pub(crate) id: u64,
+    pub(crate) connected: u32,
+    pub(crate) messages: u64,
+    pub(crate) memory: u64,
+    pub(crate) topic: TopicType,
+}
+
+/// One message on a socket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Frame {
+    Hello(Hello),
+    Refuse {
+        code: RefuseCode,
+        text: String,
+    },
+    /// A subscriber's wishes, with the descriptors of its ring and of its doorbell.
+    Attach {
+        depth: u32,
+        max_held: u32,
+        max_bytes: u64,
+    },
+    /// A publisher's consent: from now on it queues.
+    Welcome,
+    /// A new segment, with its descriptor.
+    Segment {
+        id: u64,
+        len: u64,
+    },
+    /// A segment without blocks, to be unmapped.
+    Retire {
+        id: u64,
+    },
+    /// The answer to `Retire`.
+    Unmapped {
+        id: u64,
+    },
+    /// The answer to `Welcome`: the subscriber takes from now on.
+    Ready,
+    /// A subscriber takes no more, but still reads what it holds.
+    Closing,
+    Info(Info),
+}
+
+/// Why bytes are no frame.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum FrameError {
+    #[error("the peer does not speak this protocol")]
+    Magic,
+    #[error("the peer speaks version {theirs} of the bus protocol, this program version {PROTOCOL_VERSION}")]
+    Version { theirs: u16 },
+    #[error("the peer sent a malformed frame ({0})")]
+    Malformed(&'static str),
+}
+
+impl Frame {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut w = Writer(Vec::with_capacity(128));
+        w.0.extend(MAGIC);
+        w.u16(PROTOCOL_VERSION);
+        match self {
+            Frame::Hello(h) => {
+                w.u16(1);
+                w.u16(h.layout);
+                w.u8(h.role.code());
+                w.u32(h.domain);
+                w.u64(h.id);
+                w.text(&h.topic);
+                w.text(&h.type_name);
+                w.0.extend(h.type_hash);
+            }
+            Frame::Refuse { code, text } => {
+                w.u16(2);
+                w.u8(match code {
+                    RefuseCode::Mismatch => 1,
+                    RefuseCode::Duplicate => 2,
+                    RefuseCode::Busy => 3,
+                });
+                let end = (0..=text.len().min(MAX_TEXT))
+                    .rev()
+                    .find(|i| text.is_char_boundary(*i));
+                w.text(&text[..end.unwrap_or(0)]);
+            }
+            Frame::Attach {
+                depth,
+                max_held,
+                max_bytes,
+            } => {
+                w.u16(3);
+                w.u32(*depth);
+                w.u32(*max_held);
+                w.u64(*max_bytes);
+            }
+            Frame::Welcome => w.u16(4),
+            Frame::Segment { id, len } => {
+                w.u16(5);
+                w.u64(*id);
+                w.u64(*len);
+            }
+            Frame::Retire { id } => {
+                w.u16(6);
+                w.u64(*id);
+            }
+            Frame::Unmapped { id } => {
+                w.u16(7);
+                w.u64(*id);
+            }
+            Frame::Ready => w.u16(8),
+            Frame::Closing => w.u16(9),
+            Frame::Info(i) => {
+                w.u16(10);
+                w.u8(i.role.code());
+                w.u32(i.domain);
+                w.u64(i.id);
+                w.u32(i.connected);
+                w.u64(i.messages);
+                w.u64(i.memory);
+                w.text(&i.topic.topic);
+                w.text(&i.topic.type_name);
+                w.0.extend(i.topic.type_hash);
+                w.u32(i.topic.definition.len() as u32);
+                w.0.extend(i.topic.definition.as_bytes());
+            }
+        }
+        w.0
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Frame, FrameError> {
+        let mut r = Reader(bytes);
+        if r.bytes(4) != Some(&MAGIC) {
+            return Err(FrameError::Magic);
+        }
+        match r.u16() {
+            Some(PROTOCOL_VERSION) => {}
+            Some(theirs) => return Err(FrameError::Version { theirs }),
+            None => return Err(FrameError::Magic),
+        }
+        let kind = r.u16().ok_or(FrameError::Malformed("no kind"))?;
+        let frame = match kind {
+            1 => r.hello().ok_or(FrameError::Malformed("hello"))?,
+            2 => r.refuse().ok_or(FrameError::Malformed("refuse"))?,
+            3 => r.attach().ok_or(FrameError::Malformed("attach"))?,
+            4 => Frame::Welcome,
+            5 => r.segment().ok_or(FrameError::Malformed("segment"))?,
+            6 => Frame::Retire {
+                id: r.u64().ok_or(FrameError::Malformed("retire"))?,
+            },
+            7 => Frame::Unmapped {
+                id: r.u64().ok_or(FrameError::Malformed("unmapped"))?,
+            },
+            8 => Frame::Ready,
+            9 => Frame::Closing,
+            10 => r.info().ok_or(FrameError::Malformed("info"))?,
+            _ => return Err(FrameError::Malformed("unknown kind")),
+        };
+        if r.0.is_empty() {
+            Ok(frame)
+        } else {
+            Err(FrameError::Malformed("bytes behind the end"))
+        }
+    }
+}
+
+struct Writer(Vec<u8>);
+
+impl Writer {
+    fn u8(&mut self, v: u8) {
+        self.0.push(v);
+    }
+    fn u16(&mut self, v: u16) {
+        self.0.extend(v.to_le_bytes());
+    }
+    fn u32(&mut self, v: u32) {
+        self.0.extend(v.to_le_bytes());
+    }
+    fn u64(&mut self, v: u64) {
+        self.0.extend(v.to_le_bytes());
+    }
+    /// Names and texts were bounded where they came in, far below 65,536 bytes.
+    fn text(&mut self, text: &str) {
+        self.u16(text.len() as u16);
+        self.0.extend(text.as_bytes());
+    }
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn bytes(&mut self, n: usize) -> Option<&'a [u8]> {
+        let (head, tail) = self.0.split_at_checked(n)?;
+        self.0 = tail;
+        Some(head)
+    }
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        self.bytes(N)?.try_into().ok()
+    }
+    fn u8(&mut self) -> Option<u8> {
+        self.array().map(u8::from_le_bytes)
+    }
+    fn u16(&mut self) -> Option<u16> {
+        self.array().map(u16::from_le_bytes)
+    }
+    fn u32(&mut self) -> Option<u32> {
+        self.array().map(u32::from_le_bytes)
+    }
+    fn u64(&mut self) -> Option<u64> {
+        self.array().map(u64::from_le_bytes)
+    }
+    fn text(&mut self, max: usize) -> Option<String> {
+        let len = usize::from(self.u16()?);
+        let text = std::str::from_utf8(self.bytes(len)?).ok()?;
+        (len <= max).then(|| text.to_owned())
+    }
+
+    fn hello(&mut self) -> Option<Frame> {
+        Some(Frame::Hello(Hello {
+            layout: self.u16()?,
+            role: Role::from_code(self.u8()?)?,
+            domain: self.u32()?,
+            id: self.u64()?,
+            topic: self.text(MAX_NAME)?,
+            type_name: self.text(MAX_NAME)?,
+            type_hash: self.array()?,
+        }))
+    }
+
+    fn refuse(&mut self) -> Option<Frame> {
+        let code = match self.u8()? {
+            1 => RefuseCode::Mismatch,
+            2 => RefuseCode::Duplicate,
+            3 => RefuseCode::Busy,
+            _ => return None,
+        };
+        Some(Frame::Refuse {
+            code,
+            text: self.text(MAX_TEXT)?,
+        })
+    }
+
+    fn attach(&mut self) -> Option<Frame> {
+        Some(Frame::Attach {
+            depth: self.u32()?,
+            max_held: self.u32()?,
+            max_bytes: self.u64()?,
+        })
+    }
+
+    fn segment(&mut self) -> Option<Frame> {
+        Some(Frame::Segment {
+            id: self.u64()?,
+            len: self.u64()?,
+        })
+    }
+
+    fn info(&mut self) -> Option<Frame> {
+        let role = Role::from_code(self.u8()?)?;
+        let (domain, id, connected) = (self.u32()?, self.u64()?, self.u32()?);
+        let (messages, memory) = (self.u64()?, self.u64()?);
+        let (topic, type_name, type_hash) = (self.text(MAX_NAME)?, self.text(MAX_NAME)?, self.array()?);
+        let len = self.u32()? as usize;
+        if len > MAX_DEFINITION {
+            return None;
+        }
+        let definition = std::str::from_utf8(self.bytes(len)?).ok()?.into();
+        let topic = TopicType {
+            topic,
+            type_name,
+            type_hash,
+            definition,
+        };
+        Some(Frame::Info(Info {
+            role,
+            domain,
+            id,
+            connected,
+            messages,
+            memory,
+            topic,
+        }))
+    }
+}
+
+/// One valid frame of each kind: seeds for tests and fuzzing.
+#[cfg(test)]
+pub(crate) fn samples() -> Vec<Frame> {
+    let hello = Hello {
+        layout: 1,
+        role: Role::Subscriber,
+        domain: 3,
+        id: 0x0123_4567_89AB_CDEF,
+        topic: "/scan".into(),
+        type_name: "sensor_msgs/LaserScan".into(),
+        type_hash: [7; 16],
+    };
+    let topic = TopicType {
+        topic: "/scan".into(),
+        type_name: "sensor_msgs/LaserScan".into(),
+        type_hash: [7; 16],
+        definition: "float32[] ranges\n".into(),
+    };
+    vec![
+        Frame::Hello(hello),
+        Frame::Refuse {
+            code: RefuseCode::Mismatch,
+            text: "the type differs".into(),
+        },
+        Frame::Attach {
+            depth: 16,
+            max_held: 4,
+            max_bytes: u64::MAX,
+        },
+        Frame::Welcome,
+        Frame::Segment { id: 1, len: 4096 },
+        Frame::Retire { id: 1 },
+        Frame::Unmapped { id: 1 },
+        Frame::Ready,
+        Frame::Closing,
+        Frame::Info(Info {
+            role: Role::Publisher,
+            domain: 0,
+            id: 5,
+            connected: 2,
+            messages: 100,
+            memory: 1 << 20,
+            topic,
+        }),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_frame_survives_the_way() {
+        for frame in samples() {
+            let bytes = frame.encode();
+            assert_eq!(Frame::decode(&bytes), Ok(frame.clone()));
+            for cut in 0..bytes.len() {
+                assert!(Frame::decode(&bytes[..cut]).is_err(), "{frame:?} cut to {cut}");
+            }
+            let longer = [&bytes[..], &[0]].concat();
+            assert!(Frame::decode(&longer).is_err());
+        }
+    }
+
+    #[test]
+    fn another_version_is_named() {
+        let mut bytes = Frame::Welcome.encode();
+        bytes[4] = 9;
+        assert_eq!(Frame::decode(&bytes), Err(FrameError::Version { theirs: 9 }));
+    }
+
+    #[test]
+    fn the_longest_texts_fit_and_longer_ones_are_refused() {
+        let text = "é".repeat(3000);
+        let bytes = Frame::Refuse {
+            code: RefuseCode::Busy,
+            text,
+        }
+        .encode();
+        assert!(bytes.len() <= MAX_FRAME);
+        assert!(matches!(Frame::decode(&bytes), Ok(Frame::Refuse { text, .. }) if text.len() == MAX_TEXT));
+        let Frame::Hello(mut hello) = samples().remove(0) else {
+            unreachable!()
+        };
+        hello.topic = "x".repeat(MAX_NAME);
+        hello.type_name = hello.topic.clone();
+        assert!(Frame::Hello(hello.clone()).encode().len() <= MAX_FRAME);
+        hello.topic.push('x');
+        assert!(Frame::decode(&Frame::Hello(hello).encode()).is_err());
+    }
+
+    #[test]
+    fn mutated_frames_give_a_value_or_an_error() {
+        let samples: Vec<_> = samples().iter().map(Frame::encode).collect();
+        let mut seed = 11u64;
+        let mut random = || {
+            seed = seed
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
+            (seed >> 33) as usize
+        };
+        let mut valid = 0;
+        for _ in 0..if cfg!(miri) { 200 } else { 100_000 } {
+            let mut bytes = samples[random() % samples.len()].clone();
+            for _ in 0..1 + random() % 3 {
+                match random() % 3 {
+                    0 => bytes.truncate(random() % (bytes.len() + 1)),
+                    1 => bytes.push(random() as u8),
+                    _ if !bytes.is_empty() => {
+                        let i = random() % bytes.len();
+                        bytes[i] = random() as u8;
+                    }
+                    _ => {}
+                }
+            }
+            if let Ok(frame) = Frame::decode(&bytes) {
+                assert_eq!(frame.encode(), bytes, "one frame has one encoding");
+                valid += 1;
+            }
+        }
+        assert!(valid > 1000);
+    }
+}

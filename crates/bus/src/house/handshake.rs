@@ -1,0 +1,479 @@
+//! The handshake: who are you, do we match, here is what you need.
+//!
+//! The connecting end speaks first. The publisher decides about doubles, which arise when both ends find each
+//! other at the same moment.
+
+use super::{Core, Shared};
+use crate::block::LAYOUT_VERSION;
+use crate::connection::Connection;
+use crate::frame::{Frame, FrameError, Hello, Info, MAX_FRAME, RefuseCode, Role};
+use crate::peer::Attached;
+use crate::publisher::PubCore;
+use crate::ring::{self, Geometry};
+use crate::subscriber::SubCore;
+use crate::sys::process::Peer;
+use crate::sys::segment::RingMemory;
+use crate::sys::socket::{Received, Socket};
+use crate::topic::{Refusal, TopicType};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A handshake in progress.
+#[derive(Debug)]
+pub(super) struct Pending {
+    pub(super) endpoint: u64,
+    pub(super) peer: Peer,
+    /// Who it is, as its socket's name or its hello says.
+    pub(super) peer_id: Option<u64>,
+    pub(super) deadline: Instant,
+    core: Core,
+    /// Taken out when the handshake becomes a connection.
+    socket: Option<Socket>,
+    we_connected: bool,
+    stage: Stage,
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// Awaits who the peer is.
+    Hello,
+    /// We publish: awaits the peer's ring and doorbell.
+    Attach,
+    /// We subscribe: awaits consent.
+    Welcome(RingMemory, Geometry),
+}
+
+/// What became of a handshake.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    Wait,
+    /// Nothing more to do.
+    Done,
+    /// To be tried again, perhaps.
+    Failed,
+    /// Never to be tried again with that peer.
+    Never(Option<u64>),
+    /// We publish and have one subscriber more.
+    Subscriber {
+        subscriber: u64,
+        peer: i32,
+        socket: Arc<Socket>,
+    },
+    /// We subscribe and have one publisher more.
+    Publisher {
+        connection: Arc<Connection>,
+        peer: i32,
+    },
+}
+
+impl Pending {
+    /// Somebody connected to us. `None` if it was turned away.
+    pub(super) fn accepted(shared: &Shared, endpoint: u64, core: Core, socket: Socket) -> Option<Pending> {
+        let peer = socket.peer().ok()?;
+        if let Some(reason) = forbids(shared, peer) {
+            // Who only looks whether somebody is alive says nothing and hears nothing.
+            let _ = socket.send(&refuse(RefuseCode::Mismatch, &reason), &[]);
+            core.refuse(Refusal {
+                pid: peer.pid,
+                uid: peer.uid,
+                reason,
+            });
+            return None;
+        }
+        Some(Pending::new(shared, endpoint, core, socket, peer, None))
+    }
+
+    /// We connected to endpoint `peer_id`. An error says whether never to try again.
+    pub(super) fn connected(
+        shared: &Shared,
+        endpoint: u64,
+        core: Core,
+        socket: Socket,
+        peer_id: u64,
+    ) -> Result<Pending, bool> {
+        let peer = socket.peer().map_err(|_| false)?;
+        if let Some(reason) = forbids(shared, peer) {
+            core.refuse(Refusal {
+                pid: peer.pid,
+                uid: peer.uid,
+                reason,
+            });
+            return Err(true);
+        }
+        let hello = core.hello(shared).ok_or(true)?;
+        socket
+            .send(&Frame::Hello(hello).encode(), &[])
+            .map_err(|_| false)?;
+        crate::hooks::step("hello-sent");
+        Ok(Pending::new(shared, endpoint, core, socket, peer, Some(peer_id)))
+    }
+
+    fn new(
+        shared: &Shared,
+        endpoint: u64,
+        core: Core,
+        socket: Socket,
+        peer: Peer,
+        peer_id: Option<u64>,
+    ) -> Pending {
+        Pending {
+            endpoint,
+            peer,
+            we_connected: peer_id.is_some(),
+            peer_id,
+            deadline: Instant::now() + shared.config.handshake_timeout,
+            core,
+            socket: Some(socket),
+            stage: Stage::Hello,
+        }
+    }
+
+    /// Its socket, until it becomes a connection.
+    pub(super) fn socket(&self) -> Option<&Socket> {
+        self.socket.as_ref()
+    }
+
+    /// Whether we publish and the peer is about to attach.
+    pub(super) fn awaits_attach(&self) -> bool {
+        matches!(self.stage, Stage::Attach)
+    }
+
+    /// Goes on with what was received. `rivals` are the peers of this endpoint's other handshakes that await
+    /// their attachment.
+    pub(super) fn advance(&mut self, shared: &Arc<Shared>, rivals: &[u64]) -> Outcome {
+        loop {
+            let Some(socket) = &self.socket else {
+                return Outcome::Done;
+            };
+            let mut buffer = [0; MAX_FRAME];
+            let (bytes, fds) = match socket.receive(&mut buffer) {
+                Ok(Received::Nothing) => return Outcome::Wait,
+                Ok(Received::Message(n, fds)) => (&buffer[..n], fds),
+                Ok(Received::Oversized) => return self.turn_away("the peer sent an oversized frame".into()),
+                // Who leaves after looking whether somebody lives, or died, is no failure of ours.
+                Ok(Received::End) | Err(_) if self.we_connected => return Outcome::Failed,
+                Ok(Received::End) | Err(_) => return Outcome::Done,
+            };
+            let outcome = match Frame::decode(bytes) {
+                Ok(frame) => self.handle(shared, frame, fds, rivals),
+                Err(FrameError::Version { theirs }) => {
+                    let reason = FrameError::Version { theirs }.to_string();
+                    self.turn_away(reason)
+                }
+                Err(e) => self.turn_away(e.to_string()),
+            };
+            if !matches!(outcome, Outcome::Wait) {
+                return outcome;
+            }
+        }
+    }
+
+    fn handle(&mut self, shared: &Arc<Shared>, frame: Frame, fds: Vec<OwnedFd>, rivals: &[u64]) -> Outcome {
+        match (frame, &self.stage) {
+            (Frame::Refuse { code, text }, _) => match code {
+                RefuseCode::Mismatch => {
+                    self.core.refuse(Refusal {
+                        pid: self.peer.pid,
+                        uid: self.peer.uid,
+                        reason: text,
+                    });
+                    Outcome::Never(self.peer_id)
+                }
+                // The other of the two connections stands, or is on its way.
+                RefuseCode::Duplicate => Outcome::Failed,
+                RefuseCode::Busy => {
+                    self.core.refuse(Refusal {
+                        pid: self.peer.pid,
+                        uid: self.peer.uid,
+                        reason: text,
+                    });
+                    Outcome::Failed
+                }
+            },
+            (Frame::Hello(hello), Stage::Hello) => self.on_hello(shared, hello, rivals),
+            (
+                Frame::Attach {
+                    depth,
+                    max_held,
+                    max_bytes,
+                },
+                Stage::Attach,
+            ) => self.on_attach(shared, depth, max_held, max_bytes, fds),
+            (Frame::Welcome, Stage::Welcome(..)) => self.on_welcome(shared),
+            _ => self.turn_away("the peer sent a frame that has no place in the handshake".into()),
+        }
+    }
+
+    fn on_hello(&mut self, shared: &Arc<Shared>, hello: Hello, rivals: &[u64]) -> Outcome {
+        let Some(ours) = self.core.hello(shared) else {
+            return Outcome::Done;
+        };
+        if hello.role == Role::Observer && !self.we_connected {
+            if let Some(info) = self.core.info(shared) {
+                let _ = self.send(&Frame::Info(info), &[]);
+            }
+            return Outcome::Done;
+        }
+        if self.peer_id.is_some_and(|id| id != hello.id) {
+            return self.turn_away("the peer's hello has another identity than its socket".into());
+        }
+        self.peer_id = Some(hello.id);
+        if let Some(reason) = difference(&ours, &hello) {
+            return self.turn_away(reason);
+        }
+        if !self.we_connected && self.send(&Frame::Hello(ours), &[]).is_err() {
+            return Outcome::Failed;
+        }
+        crate::hooks::step("hello-answered");
+        match self.core.clone() {
+            Core::Publisher(core) => {
+                let Some(core) = core.upgrade() else {
+                    return Outcome::Done;
+                };
+                let admitted = if rivals.contains(&hello.id) {
+                    Err((RefuseCode::Duplicate, "connecting already".into()))
+                } else {
+                    core.admits(hello.id)
+                };
+                if let Err((code, text)) = admitted {
+                    let _ = self.send(&Frame::Refuse { code, text }, &[]);
+                    return Outcome::Done;
+                }
+                self.stage = Stage::Attach;
+                Outcome::Wait
+            }
+            Core::Subscriber(core) => {
+                let Some(core) = core.upgrade() else {
+                    return Outcome::Done;
+                };
+                if core.is_connected(hello.id) {
+                    return Outcome::Done;
+                }
+                self.attach(&core)
+            }
+        }
+    }
+
+    /// We subscribe: makes the ring and sends it, with the doorbell.
+    fn attach(&mut self, core: &Arc<SubCore>) -> Outcome {
+        let Some(geometry) = Geometry::new(core.depth, core.max_held) else {
+            return Outcome::Done;
+        };
+        let (memory, fd) = match RingMemory::new(geometry.words()) {
+            Ok(ring) => ring,
+            Err(e) => {
+                tracing::warn!("cannot make a ring: {e}");
+                return Outcome::Failed;
+            }
+        };
+        ring::arm(memory.words(), true);
+        let frame = Frame::Attach {
+            depth: core.depth,
+            max_held: core.max_held,
+            max_bytes: core.max_held_bytes,
+        };
+        if self
+            .send(&frame, &[fd.as_fd(), core.waiter.waker.for_peer()])
+            .is_err()
+        {
+            return Outcome::Failed;
+        }
+        crate::hooks::step("attach-sent");
+        self.stage = Stage::Welcome(memory, geometry);
+        Outcome::Wait
+    }
+
+    /// We publish: checks what the subscriber sent, and lets it in.
+    fn on_attach(
+        &mut self,
+        shared: &Arc<Shared>,
+        depth: u32,
+        max_held: u32,
+        max_bytes: u64,
+        fds: Vec<OwnedFd>,
+    ) -> Outcome {
+        crate::hooks::step("attach-received");
+        let Core::Publisher(core) = self.core.clone() else {
+            return Outcome::Done;
+        };
+        let (Some(core), Some(id)) = (core.upgrade(), self.peer_id) else {
+            return Outcome::Done;
+        };
+        let Some(geometry) = Geometry::new(depth, max_held) else {
+            let max = Geometry::MAX;
+            return self.turn_away(format!(
+                "depth {depth} and max_held {max_held}: both must be from 1 to {max}"
+            ));
+        };
+        let Ok([ring, bell]) = <[OwnedFd; 2]>::try_from(fds) else {
+            return self.turn_away("the ring or the doorbell is missing".into());
+        };
+        let ring = match RingMemory::from_peer(ring, geometry.words()) {
+            Ok(ring) => (ring, geometry),
+            Err(e) => return self.turn_away(format!("the ring is refused: {e}")),
+        };
+        let bell = match shared.doorbell(&bell) {
+            Ok(bell) => bell,
+            Err(e) => return self.turn_away(format!("the doorbell is refused: {e}")),
+        };
+        if let Err((code, text)) = core.admits(id) {
+            let _ = self.send(&Frame::Refuse { code, text }, &[]);
+            return Outcome::Done;
+        }
+        if self.send(&Frame::Welcome, &[]).is_err() {
+            return Outcome::Failed;
+        }
+        crate::hooks::step("welcome-sent");
+        let Some(socket) = self.socket.take().map(Arc::new) else {
+            return Outcome::Done;
+        };
+        let quota = core.quota(max_bytes);
+        core.attach(Attached::new(id, self.peer, socket.clone(), bell, ring, quota));
+        Outcome::Subscriber {
+            subscriber: id,
+            peer: self.peer.pid,
+            socket,
+        }
+    }
+
+    /// We subscribe, and are welcome.
+    fn on_welcome(&mut self, shared: &Arc<Shared>) -> Outcome {
+        crate::hooks::step("welcome-received");
+        let Core::Subscriber(core) = self.core.clone() else {
+            return Outcome::Done;
+        };
+        let (Some(core), Some(id)) = (core.upgrade(), self.peer_id) else {
+            return Outcome::Done;
+        };
+        let Stage::Welcome(ring, geometry) = std::mem::replace(&mut self.stage, Stage::Hello) else {
+            return Outcome::Done;
+        };
+        let Some(socket) = self.socket.take() else {
+            return Outcome::Done;
+        };
+        let connection = Connection::new(
+            id,
+            self.peer,
+            socket,
+            ring,
+            geometry,
+            core.max_held as usize,
+            core.waiter.clone(),
+            shared.clone(),
+        );
+        Outcome::Publisher {
+            connection: Arc::new(connection),
+            peer: self.peer.pid,
+        }
+    }
+
+    /// Tells the peer why, notes it here, and ends.
+    fn turn_away(&mut self, reason: String) -> Outcome {
+        let _ = self.send(
+            &Frame::Refuse {
+                code: RefuseCode::Mismatch,
+                text: reason.clone(),
+            },
+            &[],
+        );
+        self.core.refuse(Refusal {
+            pid: self.peer.pid,
+            uid: self.peer.uid,
+            reason,
+        });
+        Outcome::Never(self.peer_id)
+    }
+
+    fn send(&self, frame: &Frame, fds: &[std::os::fd::BorrowedFd<'_>]) -> std::io::Result<()> {
+        match &self.socket {
+            Some(socket) => socket.send(&frame.encode(), fds),
+            None => Err(std::io::ErrorKind::NotConnected.into()),
+        }
+    }
+}
+
+impl Core {
+    fn hello(&self, shared: &Shared) -> Option<Hello> {
+        let (role, id, topic) = match self {
+            Core::Publisher(core) => {
+                let core: Arc<PubCore> = core.upgrade()?;
+                (Role::Publisher, core.id, core.topic.clone())
+            }
+            Core::Subscriber(core) => {
+                let core: Arc<SubCore> = core.upgrade()?;
+                (Role::Subscriber, core.id, core.topic.clone())
+            }
+        };
+        Some(Hello {
+            layout: LAYOUT_VERSION,
+            role,
+            domain: shared.config.domain,
+            id,
+            topic: topic.topic,
+            type_name: topic.type_name,
+            type_hash: topic.type_hash,
+        })
+    }
+
+    fn info(&self, shared: &Shared) -> Option<Info> {
+        let domain = shared.config.domain;
+        match self {
+            Core::Publisher(core) => core.upgrade().map(|c| c.info(domain)),
+            Core::Subscriber(core) => core.upgrade().map(|c| c.info(domain)),
+        }
+    }
+}
+
+fn refuse(code: RefuseCode, text: &str) -> Vec<u8> {
+    Frame::Refuse {
+        code,
+        text: text.into(),
+    }
+    .encode()
+}
+
+/// Why this peer may not connect, if it may not. With a group, the kernel has checked the socket's mode.
+fn forbids(shared: &Shared, peer: Peer) -> Option<String> {
+    let uid = rustix::process::geteuid().as_raw();
+    (shared.config.group.is_none() && peer.uid != uid).then(|| {
+        format!(
+            "user {} and user {uid} may not share a bus: run both as one user, or set a group on both sides",
+            peer.uid
+        )
+    })
+}
+
+/// What differs between the two ends, both values named.
+fn difference(ours: &Hello, theirs: &Hello) -> Option<String> {
+    if ours.layout != theirs.layout {
+        return Some(format!(
+            "the memory layout is version {} here and {} there: update the older program",
+            ours.layout, theirs.layout
+        ));
+    }
+    if ours.domain != theirs.domain {
+        return Some(format!(
+            "the domain is {} here and {} there",
+            ours.domain, theirs.domain
+        ));
+    }
+    let opposite = if ours.role == Role::Publisher {
+        Role::Subscriber
+    } else {
+        Role::Publisher
+    };
+    if theirs.role != opposite {
+        return Some(format!(
+            "the peer is a {:?}, expected was a {opposite:?}",
+            theirs.role
+        ));
+    }
+    let topic = |h: &Hello| TopicType {
+        topic: h.topic.clone(),
+        type_name: h.type_name.clone(),
+        type_hash: h.type_hash,
+        definition: "".into(),
+    };
+    topic(ours).difference(&topic(theirs))
+}

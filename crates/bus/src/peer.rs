@@ -1,0 +1,277 @@
+//! A connected subscriber, as its publisher keeps it.
+
+use crate::frame::Frame;
+use crate::losses::Losses;
+use crate::pool::{BlockId, Location, Pool};
+use crate::publisher::SubscriberPeer;
+use crate::ring::{self, Geometry, Hostile, Place, Producer};
+use crate::sys::doorbell::Doorbell;
+use crate::sys::process::Peer;
+use crate::sys::segment::RingMemory;
+use crate::sys::socket::Socket;
+use stats::DropReason;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+/// A connected subscriber, as its publisher keeps it: the private truth about what it has.
+#[derive(Debug)]
+pub(crate) struct Attached {
+    pub(crate) id: u64,
+    pub(crate) peer: Peer,
+    pub(crate) socket: Arc<Socket>,
+    pub(crate) bell: Arc<Doorbell>,
+    /// Whether the current publish queued something here.
+    pub(crate) pushed: bool,
+    /// Whether the current publish rang its doorbell.
+    pub(crate) rung: bool,
+    /// Whether it broke the rules and must go.
+    pub(crate) hostile: Option<Hostile>,
+    pub(crate) losses: Losses,
+    ring: RingMemory,
+    producer: Producer<BlockId>,
+    /// Most bytes queued and held.
+    quota: u64,
+    bytes: u64,
+    /// Segments whose descriptor it was sent.
+    known: Vec<u64>,
+    /// Segments that it was told, or is to be told, to unmap.
+    leaving: Vec<u64>,
+    /// How many of the last in `leaving` it could not be told yet.
+    untold: usize,
+    /// Whether it said that it takes. Messages are queued to it before.
+    pub(crate) ready: bool,
+    closing: bool,
+}
+
+impl Attached {
+    pub(crate) fn new(
+        id: u64,
+        peer: Peer,
+        socket: Arc<Socket>,
+        bell: Arc<Doorbell>,
+        ring: (RingMemory, Geometry),
+        quota: u64,
+    ) -> Self {
+        Attached {
+            id,
+            peer,
+            socket,
+            bell,
+            pushed: false,
+            rung: false,
+            hostile: None,
+            losses: Losses::default(),
+            producer: Producer::new(ring.1),
+            ring: ring.0,
+            quota,
+            bytes: 0,
+            known: Vec::with_capacity(8),
+            leaving: Vec::new(),
+            untold: 0,
+            ready: false,
+            closing: false,
+        }
+    }
+
+    /// Queues `block`, dropping what must make room. What is lost goes to `dropped` too.
+    pub(crate) fn offer(
+        &mut self,
+        pool: &mut Pool,
+        block: BlockId,
+        at: Location,
+        now: u64,
+        dropped: &mut Losses,
+    ) {
+        self.pushed = false;
+        let before = self.losses;
+        if let Err(hostile) = self.try_offer(pool, block, at, now) {
+            self.hostile = Some(hostile);
+        }
+        if self.losses != before {
+            dropped.merge(&self.losses.since(&before));
+        }
+    }
+
+    fn try_offer(&mut self, pool: &mut Pool, block: BlockId, at: Location, now: u64) -> Result<(), Hostile> {
+        self.reap(pool)?;
+        if self.closing {
+            return Ok(());
+        }
+        if !self.know(at.segment, pool) {
+            self.lose(DropReason::PeerStalled);
+            return Ok(());
+        }
+        while !self.producer.has_room() {
+            self.drop_oldest(pool, DropReason::QueueFull)?;
+        }
+        while self.bytes.saturating_add(at.len) > self.quota
+            && self.drop_oldest(pool, DropReason::HoldLimit)?
+        {}
+        // A message larger than the whole quota goes to a subscriber that has nothing else.
+        if self.bytes > 0 && self.bytes.saturating_add(at.len) > self.quota {
+            self.lose(DropReason::HoldLimit);
+            return Ok(());
+        }
+        if !self.producer.has_cell() && !self.drop_oldest(pool, DropReason::HoldLimit)? {
+            self.lose(DropReason::HoldLimit);
+            return Ok(());
+        }
+        let place = Place {
+            segment: at.segment,
+            offset: at.offset,
+            length: at.len,
+            time: now,
+        };
+        if self.producer.push(self.ring.words(), place, block) {
+            pool.share(block);
+            self.bytes += at.len;
+            self.pushed = true;
+        }
+        Ok(())
+    }
+
+    /// Learns what it took and released, and whether it is closing.
+    pub(crate) fn reap(&mut self, pool: &mut Pool) -> Result<(), Hostile> {
+        let bytes = &mut self.bytes;
+        self.producer
+            .reap(self.ring.words(), |block| free(pool, bytes, block))?;
+        if !self.closing && ring::is_closing(self.ring.words()) {
+            self.close(pool)?;
+        }
+        Ok(())
+    }
+
+    /// It takes no more: what is queued is free. What it holds stays held until it hangs up.
+    pub(crate) fn close(&mut self, pool: &mut Pool) -> Result<(), Hostile> {
+        self.closing = true;
+        let bytes = &mut self.bytes;
+        while let Some(block) = self
+            .producer
+            .drop_oldest(self.ring.words(), |b| free(pool, bytes, b))?
+        {
+            free(pool, bytes, block);
+        }
+        Ok(())
+    }
+
+    /// Takes its oldest queued message back; false if nothing was queued.
+    pub(crate) fn drop_oldest(&mut self, pool: &mut Pool, reason: DropReason) -> Result<bool, Hostile> {
+        let bytes = &mut self.bytes;
+        let dropped = self
+            .producer
+            .drop_oldest(self.ring.words(), |block| free(pool, bytes, block))?;
+        let Some(block) = dropped else { return Ok(false) };
+        free(pool, &mut self.bytes, block);
+        self.lose(reason);
+        Ok(true)
+    }
+
+    /// Whether the doorbell must be rung, after a push and a fence.
+    pub(crate) fn must_ring(&self) -> bool {
+        self.pushed && ring::disarm(self.ring.words())
+    }
+
+    /// Frees everything that it has.
+    pub(crate) fn clear(&mut self, pool: &mut Pool) {
+        for block in self.producer.blocks() {
+            pool.unshare(block);
+        }
+        for id in self.leaving.drain(..) {
+            pool.unmapped(id);
+        }
+    }
+
+    /// Segment `id` is given up: true if it maps it, and so pins it.
+    pub(crate) fn retire(&mut self, id: u64) -> bool {
+        let Some(i) = self.known.iter().position(|k| *k == id) else {
+            return false;
+        };
+        self.known.swap_remove(i);
+        self.leaving.push(id);
+        self.untold += 1;
+        self.tell_retired();
+        true
+    }
+
+    /// It says that it no longer maps segment `id`.
+    pub(crate) fn unmapped(&mut self, id: u64, pool: &mut Pool) {
+        let told = self.leaving.len() - self.untold;
+        if let Some(i) = self.leaving[..told].iter().position(|l| *l == id) {
+            self.leaving.remove(i);
+            pool.unmapped(id);
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(crate) fn queued(&self) -> usize {
+        self.producer.queued()
+    }
+
+    /// The blocks that it has queued or held.
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = BlockId> + '_ {
+        self.producer.blocks()
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing
+    }
+
+    pub(crate) fn report(&self) -> SubscriberPeer {
+        SubscriberPeer {
+            id: self.id,
+            pid: self.peer.pid,
+            uid: self.peer.uid,
+            queued: self.producer.queued(),
+            held: self.producer.held(),
+            bytes: self.bytes,
+            drops: self.losses.drops(),
+        }
+    }
+
+    /// Sends the segment's descriptor if it was not sent yet. It must come before the first block in it.
+    fn know(&mut self, id: u64, pool: &Pool) -> bool {
+        if self.untold > 0 {
+            self.tell_retired();
+        }
+        if self.known.contains(&id) {
+            return true;
+        }
+        let Some(memory) = pool.segment(id) else {
+            return false;
+        };
+        let frame = Frame::Segment {
+            id,
+            len: memory.len(),
+        };
+        if self.socket.send(&frame.encode(), &[memory.fd().as_fd()]).is_err() {
+            return false;
+        }
+        crate::hooks::step("segment-sent");
+        self.known.push(id);
+        true
+    }
+
+    fn tell_retired(&mut self) {
+        while self.untold > 0 {
+            let id = self.leaving[self.leaving.len() - self.untold];
+            if self.socket.send(&Frame::Retire { id }.encode(), &[]).is_err() {
+                break;
+            }
+            self.untold -= 1;
+        }
+    }
+
+    fn lose(&mut self, reason: DropReason) {
+        self.losses.add(reason, 1);
+        self.producer
+            .tell_losses(self.ring.words(), std::array::from_fn(|i| self.losses.get(i)));
+    }
+}
+
+fn free(pool: &mut Pool, bytes: &mut u64, block: BlockId) {
+    *bytes = bytes.saturating_sub(pool.len_of(block));
+    pool.unshare(block);
+}

@@ -1,0 +1,42 @@
+//! What the integration tests share.
+#![allow(
+    dead_code,
+    missing_docs,
+    unreachable_pub,
+    reason = "each test uses a part of it"
+)]
+
+use bus::{Bus, BusConfig, TopicType};
+use std::time::{Duration, Instant};
+
+/// Long enough for any machine; a test that waits this long has failed.
+pub const LONG: Duration = Duration::from_secs(30);
+
+pub fn topic(name: &str) -> TopicType {
+    TopicType {
+        topic: name.into(),
+        type_name: "test_msgs/Blob".into(),
+        type_hash: [0x5A; 16],
+        definition: "uint8[] data\n".into(),
+    }
+}
+
+pub fn folder() -> tempfile::TempDir {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::Builder::new().prefix("rw").tempdir().unwrap();
+    std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
+    dir
+}
+
+pub fn bus(dir: &tempfile::TempDir) -> Bus {
+    Bus::open(BusConfig::new(dir.path())).unwrap()
+}
+
+/// Waits until `done` says so; panics after a long time.
+pub fn eventually(what: &str, mut done: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !done() {
+        assert!(start.elapsed() < LONG, "never happened: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
