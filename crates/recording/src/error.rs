@@ -83,7 +83,7 @@ pub enum ReadError {
     },
     /// The file ends within something.
     #[error(
-        "{}: the file ends at byte {end}, within {what} that begins at byte {offset}: {missing} bytes are missing",
+        "{}: the file ends at byte {end}, within {what} that begins at byte {offset}: at least {missing} bytes are missing",
         path.display()
     )]
     Truncated {
@@ -95,7 +95,7 @@ pub enum ReadError {
         what: &'static str,
         /// Length of the file.
         end: u64,
-        /// Bytes missing to the end of the thing, as far as its own length field tells.
+        /// Bytes missing to the end of the thing, as far as the lengths in the file tell.
         missing: u64,
     },
     /// Bytes that do not follow the format.

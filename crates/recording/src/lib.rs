@@ -26,6 +26,8 @@
 //! ```
 
 mod error;
+#[doc(hidden)]
+pub mod fuzzing;
 mod model;
 mod playback;
 mod reader;

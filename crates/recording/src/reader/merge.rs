@@ -20,8 +20,8 @@ pub struct Messages<R> {
     recording: Arc<Inner<R>>,
     /// The next block to open, in order of the blocks' first times.
     next: usize,
-    /// The next message of every open block: time, block, message.
-    due: BinaryHeap<Reverse<(Time, usize, usize)>>,
+    /// The next message of every open block: time, the block's place in the file, block, message.
+    due: BinaryHeap<Reverse<(Time, u64, usize, usize)>>,
     /// What is held of the open blocks.
     held: Vec<(usize, Decoded)>,
     /// Bytes in `held`.
@@ -45,17 +45,17 @@ impl<R: Read + Seek> Messages<R> {
 
     /// Opens all blocks that may have a message before the earliest of the open ones.
     fn open_due(&mut self) {
-        while let Some(block) = self.recording.contents.blocks.get(self.next) {
+        while let Some(&block) = self.recording.contents.blocks.get(self.next) {
             let earliest = self.due.peek().map(|&Reverse((time, ..))| time);
             if earliest.is_some_and(|earliest| earliest < block.first) || !self.errors.is_empty() {
                 return;
             }
             let index = self.next;
             self.next += 1;
-            let decoded = self.recording.decode(block);
+            let decoded = self.recording.decode(&block);
             match decoded.entries.first() {
                 Some(first) => {
-                    self.due.push(Reverse((first.log_time, index, 0)));
+                    self.due.push(Reverse((first.log_time, block.offset, index, 0)));
                     self.hold(index, decoded);
                 }
                 None => self.report(index, decoded.damage),
@@ -85,10 +85,10 @@ impl<R: Read + Seek> Messages<R> {
 
     /// Message `entry` of block `index`, which is decoded again if it was let go.
     fn take(&mut self, index: usize, entry: usize) -> Option<Message> {
+        let block = *self.recording.contents.blocks.get(index)?;
         let position = match self.held.iter().position(|(held, _)| *held == index) {
             Some(position) => position,
             None => {
-                let block = *self.recording.contents.blocks.get(index)?;
                 let decoded = self.recording.decode(&block);
                 self.hold(index, decoded);
                 self.held.len() - 1
@@ -102,7 +102,9 @@ impl<R: Read + Seek> Messages<R> {
             data: decoded.message(found).to_vec(),
         });
         match decoded.entries.get(entry + 1) {
-            Some(next) => self.due.push(Reverse((next.log_time, index, entry + 1))),
+            Some(next) => self
+                .due
+                .push(Reverse((next.log_time, block.offset, index, entry + 1))),
             None => {
                 let (_, gone) = self.held.remove(position);
                 self.memory -= gone.size();
@@ -122,7 +124,7 @@ impl<R: Read + Seek> Iterator for Messages<R> {
             if let Some(error) = self.errors.pop_front() {
                 return Some(Err(error));
             }
-            let Some(Reverse((_, index, entry))) = self.due.pop() else {
+            let Some(Reverse((_, _, index, entry))) = self.due.pop() else {
                 if self.ended {
                     return None;
                 }

@@ -133,6 +133,9 @@ impl<R: Read + Seek> Recording<R> {
 
     /// The summary as counted, with each topic's bytes, of all messages that can be read. Reads the whole
     /// file, unless that was done on opening; damage does not end it.
+    ///
+    /// (A damaged file that defines a channel only behind its first messages yields those in
+    /// [`Self::messages`] but may not count them here.)
     pub fn measure(&self) -> Summary {
         if !self.0.contents.indexed {
             return self.0.summary.clone();

@@ -117,10 +117,13 @@ fn slab(origin: f64, direction: f64, low: f64, high: f64) -> (f64, f64) {
 /// Where a ray from inside leaves the room: distance, wall (0: y = 0, 1: x = max, 2: y = max, 3: x = 0)
 /// and way along that wall.
 pub(super) fn leave_room(x: f64, y: f64, dx: f64, dy: f64) -> (f64, usize, f64) {
-    let tx = if dx > 0.0 { (ROOM.0 - x) / dx } else { -x / dx };
-    let ty = if dy > 0.0 { (ROOM.1 - y) / dy } else { -y / dy };
-    // A direction along an axis divides by zero: infinite or, on the wall itself, not a number.
-    if tx < ty || ty.is_nan() {
+    let time = |position: f64, direction: f64, end: f64| match direction {
+        d if d > 0.0 => (end - position) / d,
+        d if d < 0.0 => -position / d,
+        _ => f64::INFINITY,
+    };
+    let (tx, ty) = (time(x, dx, ROOM.0), time(y, dy, ROOM.1));
+    if tx < ty {
         (tx, if dx > 0.0 { 1 } else { 3 }, y + dy * tx)
     } else {
         (ty, if dy > 0.0 { 2 } else { 0 }, x + dx * ty)

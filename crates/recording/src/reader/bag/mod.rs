@@ -81,7 +81,7 @@ fn read_index<R: Read + Seek>(
     if index < first || index > source.len() {
         let missing = index.saturating_sub(source.len());
         if missing > 0 {
-            return Err(source.truncated(index, "the index", missing));
+            return Err(source.truncated(first, "the data before the index", missing));
         }
         return Err(source.malformed(
             first,

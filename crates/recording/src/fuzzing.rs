@@ -1,0 +1,66 @@
+//! Entry points for fuzzing: any bytes, never a panic, never much memory.
+
+use std::io::Cursor;
+
+use crate::reader::{Limits, Recording};
+
+/// Small, so that a target that asks for much memory is found.
+const LIMITS: Limits = Limits {
+    block: 1 << 20,
+    memory: 2 << 20,
+};
+
+/// Reads `data` as whatever its magic says, to the end, and returns the number of messages. What the reader
+/// says must agree with itself.
+pub fn recording(data: &[u8]) -> usize {
+    let Ok(recording) = Recording::read(Cursor::new(data), "fuzz", LIMITS) else {
+        return 0;
+    };
+    let mut messages = 0;
+    let mut last_error = None;
+    for item in recording.messages() {
+        match item {
+            Ok(message) => {
+                assert!(message.data.len() as u64 <= LIMITS.block);
+                assert!((message.channel.0 as usize) < recording.channels().len());
+                messages += 1;
+            }
+            Err(error) => {
+                assert!(error.offset() <= data.len() as u64, "{error}");
+                last_error = Some(error.to_string());
+            }
+        }
+    }
+    // Damage found on opening is what reading ends with.
+    assert!(
+        recording
+            .damage()
+            .is_none_or(|damage| last_error == Some(damage.to_string()))
+    );
+    if !recording.is_indexed() {
+        // More if a damaged file defines a channel behind its first messages.
+        assert!(
+            recording.summary().messages <= messages as u64,
+            "a scan counts what can be read"
+        );
+    }
+    messages
+}
+
+/// A ROS 1 bag; its first line is supplied if it is missing.
+pub fn bag(data: &[u8]) {
+    with_magic(b"#ROSBAG V2.0\n", data);
+}
+
+/// An MCAP file; its magic is supplied if it is missing.
+pub fn mcap(data: &[u8]) {
+    with_magic(b"\x89MCAP0\r\n", data);
+}
+
+fn with_magic(magic: &[u8], data: &[u8]) {
+    if data.starts_with(magic) {
+        recording(data);
+    } else {
+        recording(&[magic, data].concat());
+    }
+}

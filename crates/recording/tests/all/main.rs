@@ -1,0 +1,9 @@
+//! Recordings made by other writers, cut ones, damaged ones, and our own.
+
+mod damage;
+mod fixtures;
+mod mutation;
+mod opening;
+mod robot;
+mod support;
+mod writing;
