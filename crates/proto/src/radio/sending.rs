@@ -4,14 +4,15 @@ use super::{Radio, Transmit};
 use crate::body::{Body, Message};
 use crate::config::{MAX_PRIORITY, Order, PeerId, TopicId};
 use crate::peer::put;
-use crate::send::{CONTROL, Pending, Sending, Work};
+use crate::send::{CONTROL, Pending, Work};
 use crate::wire::{AnnouncePiece, DataHead, Frame};
+use core::time::Duration;
 use stats::{DropReason, Time};
 
 /// Most that the head of a datagram and of a piece of an announcement take together.
 pub(super) const ANNOUNCE_HEAD: usize = 64;
-/// Most that the heads of a datagram and of a fragment take, without the lengths of the parts.
-const DATA_HEAD: usize = 64;
+/// Most that the head of a datagram takes.
+const HEAD: usize = 16;
 
 impl<B: Body> Radio<B> {
     /// Offers a message of `topic`. It waits for the radio, as one of the newest `depth` of its topic.
@@ -34,7 +35,7 @@ impl<B: Body> Radio<B> {
             None => Some(DropReason::NoPeer),
             Some(_) if t.announcer.accepted() == Some(false) => Some(DropReason::Unannounced),
             Some(p) => {
-                let head = DATA_HEAD + 8 * geometry.part_lens().len();
+                let head = HEAD + DataHead::room(&geometry);
                 let too_large = p.info.as_ref().is_some_and(|i| bytes > i.max_message.into())
                     || bytes > self.config.max_queued_bytes
                     || head >= p.config.max_datagram;
@@ -186,62 +187,43 @@ impl<B: Body> Radio<B> {
         Transmit::Datagram { peer, priority }
     }
 
+    /// Sends the next fragment of topic `i`. If that ends a message, small ones that fit behind it whole go
+    /// along, since a frame of their own would cost more than their bytes.
     fn send_fragment(&mut self, now: Time, i: usize, out: &mut Vec<u8>) -> Transmit {
-        let t = &mut self.topics[i];
-        let (peer, priority) = (t.peer, t.config.priority);
+        let (peer, priority) = (self.topics[i].peer, self.topics[i].config.priority);
         let Some(p) = self.peers.get_mut(&peer) else {
             return Transmit::Idle;
         };
-        if t.sending.is_none()
-            && let Some(pending) = t.waiting.pop_front()
-        {
-            t.sending = Some(Sending {
-                pending,
-                seq: t.next_seq,
-                at: 0,
-            });
-            t.next_seq += 1;
-        }
-        let Some(s) = &mut t.sending else {
-            return Transmit::Idle;
-        };
         p.header(self.config.session, out);
-        let (message, geometry) = (&s.pending.message, s.pending.geometry);
-        DataHead {
-            topic: i as u32,
-            seq: s.seq,
-            stamp: message.stamp,
-            origin: message.origin,
-            offset: s.at,
-            geometry,
+        let (max, hops) = (p.config.max_datagram, p.config.hops);
+        let air = |bytes: usize| self.config.airtime.airtime(bytes, hops);
+        let mut next = Some(i);
+        let (mut bytes_first, mut charged) = (None, Duration::ZERO);
+        while let Some(i) = next {
+            let t = &mut self.topics[i];
+            let ended = t.put_fragment(i as u32, max, out);
+            let airtime = air(out.len()).saturating_sub(charged);
+            charged += airtime;
+            t.counts.air += airtime;
+            self.scheduler.charge(t, airtime);
+            let Some(ended) = ended else { break };
+            self.stats.queued_bytes = self.stats.queued_bytes.saturating_sub(ended);
+            // What is less important may lengthen the datagram by no more air than a frame costs empty.
+            let first = *bytes_first.get_or_insert(out.len());
+            let short = |len: usize| air(len).saturating_sub(air(first)) <= air(0);
+            next = self.scheduler.pick_along(&self.topics, |t| {
+                let len = out.len().saturating_add(t.rest_with_head());
+                t.peer == peer && len <= max && (t.config.priority >= priority || short(len))
+            });
         }
-        .encode(out);
-        // Fragments go by byte offset, so a prediction of the next urgent message may cut this one short.
-        let room = p.config.max_datagram.saturating_sub(out.len());
-        let left = geometry.total_len() - s.at;
-        let n = left.min(u32::try_from(room).unwrap_or(u32::MAX));
-        let start = out.len();
-        out.resize(start + n as usize, 0);
-        message.body.copy_at(s.at, &mut out[start..]);
-        s.at += n;
-        t.counts.fragments += 1;
-        if n == left {
-            t.counts.sent += 1;
-            t.counts.sent_bytes += u64::from(geometry.total_len());
-            t.sending = None;
-            self.released(geometry.total_len().into());
-        }
-        let airtime = self.sent(now, peer, priority, out.len());
-        let t = &mut self.topics[i];
-        t.counts.air += airtime;
-        self.scheduler.charge(t, airtime);
+        self.sent(now, peer, priority, out.len());
         Transmit::Datagram { peer, priority }
     }
 
     /// Charges a datagram and counts it.
-    fn sent(&mut self, now: Time, peer: PeerId, importance: u8, bytes: usize) -> core::time::Duration {
+    fn sent(&mut self, now: Time, peer: PeerId, importance: u8, bytes: usize) {
         let Some(p) = self.peers.get_mut(&peer) else {
-            return core::time::Duration::ZERO;
+            return;
         };
         let airtime = self.config.airtime.airtime(bytes, p.config.hops);
         self.stats.urgent += u64::from(!self.pacer.is_free(now));
@@ -253,6 +235,5 @@ impl<B: Body> Radio<B> {
         self.stats.datagrams += 1;
         self.stats.bytes += bytes as u64;
         self.stats.air += airtime;
-        airtime
     }
 }

@@ -7,4 +7,4 @@ mod topic;
 
 pub(crate) use pacer::{CONTROL, Pacer};
 pub(crate) use scheduler::{Scheduler, Work};
-pub(crate) use topic::{OutTopic, Pending, Sending};
+pub(crate) use topic::{OutTopic, Pending};

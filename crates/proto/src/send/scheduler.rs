@@ -75,6 +75,23 @@ impl Scheduler {
             .map(|(i, _, w)| (i, w))
     }
 
+    /// The index of the topic of which a message goes along in a datagram that has room, among those that
+    /// `fits` holds for. First in, first out nothing overtakes, so there the very next message must fit.
+    pub(crate) fn pick_along<B: Body>(
+        &self,
+        topics: &[OutTopic<B>],
+        fits: impl Fn(&OutTopic<B>) -> bool,
+    ) -> Option<usize> {
+        let data = |t: &OutTopic<B>| Self::work(t) == Some(Work::Data) && fits(t);
+        match self.order {
+            Order::Priority => self.pick(topics, data).map(|(i, _)| i),
+            Order::Fifo => self
+                .pick(topics, |_| true)
+                .map(|(i, _)| i)
+                .filter(|i| data(&topics[*i])),
+        }
+    }
+
     /// A topic that had nothing to send has again, or changed its priority: it starts where the others are.
     pub(crate) fn wake<B: Body>(&self, t: &mut OutTopic<B>) {
         t.served = t.served.max(self.virtual_time[usize::from(t.config.priority)]);

@@ -6,6 +6,7 @@ use crate::body::{Body, Message};
 use crate::config::{PeerId, TopicConfig};
 use crate::geometry::Geometry;
 use crate::statistics::ReceiverReport;
+use crate::wire::DataHead;
 use core::time::Duration;
 use stats::{DropReason, Drops, Time};
 use std::collections::VecDeque;
@@ -116,6 +117,57 @@ impl<B: Body> OutTopic<B> {
         }
         self.rate_next = self.rate_next.max(now) + period;
         true
+    }
+
+    /// Appends a fragment of the message that goes next to a datagram that may grow to `max` bytes. If that
+    /// was its last, gives the message's length.
+    pub(crate) fn put_fragment(&mut self, id: u32, max: usize, out: &mut Vec<u8>) -> Option<u64> {
+        if self.sending.is_none() {
+            let pending = self.waiting.pop_front()?;
+            self.sending = Some(Sending {
+                pending,
+                seq: self.next_seq,
+                at: 0,
+            });
+            self.next_seq += 1;
+        }
+        let s = self.sending.as_mut()?;
+        let (message, geometry) = (&s.pending.message, s.pending.geometry);
+        let (stamp, origin) = (message.stamp, message.origin);
+        let head = DataHead {
+            topic: id,
+            seq: s.seq,
+            stamp,
+            origin,
+            offset: s.at,
+            geometry,
+        };
+        let left = geometry.total_len() - s.at;
+        let room = max.saturating_sub(out.len());
+        // Another frame may follow only one that tells its length.
+        let ends = DataHead::room(&geometry).saturating_add(left as usize) <= room;
+        head.encode(out, ends.then_some(left));
+        // Fragments go by byte offset, so a prediction of the next urgent message may cut this one short.
+        let n = left.min(u32::try_from(max.saturating_sub(out.len())).unwrap_or(u32::MAX));
+        let start = out.len();
+        out.resize(start + n as usize, 0);
+        message.body.copy_at(s.at, &mut out[start..]);
+        s.at += n;
+        self.counts.fragments += 1;
+        if n < left {
+            return None;
+        }
+        let bytes = self.sending.take()?.pending.bytes();
+        self.counts.sent += 1;
+        self.counts.sent_bytes += bytes;
+        Some(bytes)
+    }
+
+    /// Bytes that the rest of the next message takes at most in a datagram, with its head.
+    pub(crate) fn rest_with_head(&self) -> usize {
+        let at = self.sending.as_ref().map_or(0, |s| s.at);
+        let rest = |p: &Pending<B>| DataHead::room(&p.geometry) + (p.geometry.total_len() - at) as usize;
+        self.head().map_or(0, rest)
     }
 
     /// Drops the oldest message that waits. Gives its bytes.

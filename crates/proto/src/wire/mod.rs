@@ -138,12 +138,25 @@ pub(crate) struct DataHead {
 }
 
 impl DataHead {
-    /// Appends the head of a fragment that is the last frame of its datagram.
-    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
-        self.put(out, None);
+    /// Most that the head of a fragment of such a message takes.
+    pub(crate) fn room(geometry: &Geometry) -> usize {
+        let varint = |v: u32| {
+            if v < 1 << 14 {
+                2
+            } else if v < 1 << 30 {
+                4
+            } else {
+                8
+            }
+        };
+        let lens: usize = geometry.part_lens().iter().map(|n| varint(*n)).sum();
+        // Kind, topic, number, stamp, origin, offset and length (neither beyond the total), control length.
+        let total = varint(geometry.total_len());
+        1 + 4 + 8 + 8 + 8 + 2 * total + varint(geometry.control_len()) + 1 + lens
     }
 
-    fn put(&self, out: &mut Vec<u8>, length: Option<usize>) {
+    /// Appends the head of a fragment. Without a length the fragment is the last frame of its datagram.
+    pub(crate) fn encode(&self, out: &mut Vec<u8>, length: Option<u32>) {
         let flag = |on: bool, bit: u8| if on { bit } else { 0 };
         out.push(DATA | flag(self.origin != 0, DATA_ORIGIN) | flag(length.is_some(), DATA_LENGTH));
         put_varint(out, self.topic.into());
@@ -159,7 +172,7 @@ impl DataHead {
             put_varint(out, (*n).into());
         }
         if let Some(n) = length {
-            put_varint(out, n as u64);
+            put_varint(out, n.into());
         }
     }
 }
@@ -302,7 +315,7 @@ impl<'a> Frame<'a> {
                 entry.encode(out);
             }
             Frame::Data(head, bytes) => {
-                head.put(out, Some(bytes.len()));
+                head.encode(out, Some(bytes.len() as u32));
                 out.extend_from_slice(bytes);
             }
         }
@@ -581,7 +594,7 @@ mod tests {
             offset: 30_000,
             geometry,
         };
-        head.encode(&mut out);
+        head.encode(&mut out, None);
         assert!(out.len() <= 32, "{} B of header", out.len());
     }
 
