@@ -166,6 +166,8 @@ pub struct Constant {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Definition {
     pub(crate) name: TypeName,
+    /// The folder of its file, `msg` or `srv`, which is part of a ROS 2 name.
+    pub(crate) folder: &'static str,
     pub(crate) fields: Vec<RawField>,
     pub(crate) constants: Vec<Constant>,
     /// The text exactly as it was given.

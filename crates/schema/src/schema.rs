@@ -51,7 +51,7 @@ impl Schema {
 
     /// Name as ROS 2 writes it, `package/msg/Type`.
     pub fn ros2_name(&self) -> String {
-        self.inner.ty.name.with_folder("msg")
+        self.inner.ty.ros2_name()
     }
 
     /// The generation of ROS that it belongs to.
@@ -160,6 +160,11 @@ impl Service {
     /// [`md5`](Self::md5) as 32 hexadecimal digits.
     pub fn md5_hex(&self) -> String {
         md5::hex(&self.md5())
+    }
+
+    /// The type hash as ROS 2 computes it for services.
+    pub fn rihs01(&self) -> String {
+        rihs::of_service(&self.name, &self.request.inner.ty, &self.response.inner.ty)
     }
 
     /// The definition and those of all types in it.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct MessageType {
     pub(crate) name: TypeName,
+    pub(crate) folder: &'static str,
     pub(crate) flavour: Flavour,
     pub(crate) fields: Vec<Field>,
     pub(crate) constants: Vec<Constant>,
@@ -63,6 +64,11 @@ impl MessageType {
     /// Name, `package/Type`.
     pub fn name(&self) -> &TypeName {
         &self.name
+    }
+
+    /// Name as ROS 2 writes it: `package/msg/Type`, and `package/srv/Type` for a service's request or response.
+    pub fn ros2_name(&self) -> String {
+        self.name.with_folder(self.folder)
     }
 
     /// The generation of ROS that it belongs to.

@@ -35,6 +35,7 @@ pub(crate) fn message(
     check_size(&name, text)?;
     let mut def = Definition {
         name,
+        folder: "msg",
         fields: Vec::new(),
         constants: Vec::new(),
         text: Arc::from(text),
@@ -130,24 +131,11 @@ pub(crate) fn service(
         Flavour::Ros1 => TypeName::join(name.package(), &format!("{}{s}", name.name())),
         Flavour::Ros2 => TypeName::join(name.package(), &format!("{}_{s}", name.name())),
     };
-    let request = message(
-        suffix("Request"),
-        &request.0,
-        flavour,
-        Origin {
-            file,
-            line: request.1,
-        },
-    )?;
-    let response = message(
-        suffix("Response"),
-        &response.0,
-        flavour,
-        Origin {
-            file,
-            line: response.1,
-        },
-    )?;
+    let read = |part: &(String, usize), s: &str| {
+        let def = message(suffix(s), &part.0, flavour, Origin { file, line: part.1 })?;
+        Ok(Definition { folder: "srv", ..def })
+    };
+    let (request, response) = (read(&request, "Request")?, read(&response, "Response")?);
     Ok([request, response])
 }
 

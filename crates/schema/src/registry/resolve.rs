@@ -49,7 +49,7 @@ impl<'a> Resolver<'a> {
 
     /// The type of a definition that is at hand.
     pub(super) fn root(&mut self, def: Definition) -> Result<Arc<MessageType>, DefinitionError> {
-        let name = def.name;
+        let (name, folder) = (def.name, def.folder);
         if self.open.len() >= MAX_DEPTH {
             return Err(too_large(
                 &name,
@@ -79,6 +79,7 @@ impl<'a> Resolver<'a> {
         let flavour = self.registry.flavour;
         Ok(Arc::new(MessageType {
             name,
+            folder,
             flavour,
             fields,
             constants: def.constants,

@@ -9,6 +9,9 @@ use crate::types::{Field, FieldType, MessageType};
 use crate::{Schema, ValueError};
 use std::sync::Arc;
 
+/// Most scalars, lists and mappings in one YAML text.
+const MAX_NODES: usize = 4_000_000;
+
 impl Schema {
     /// A message from YAML (JSON is YAML), as the arguments of `rostopic pub`: a mapping of fields, of which
     /// those left out keep their default; a list with one item for every field; or, for a message of one
@@ -24,7 +27,14 @@ impl Schema {
         let node = if text.trim().is_empty() {
             Node::Null
         } else {
-            serde_saphyr::from_str(text).map_err(|e| ValueError::Text {
+            let options = serde_saphyr::options! {
+                non_finite_float_policy: serde_saphyr::options::NonFiniteFloatPolicy::PassThrough,
+                // `yes` and `on` are words, `true` is the truth.
+                strict_booleans: true,
+                with_snippet: false,
+                budget: serde_saphyr::budget! { max_nodes: MAX_NODES, max_events: 2 * MAX_NODES },
+            };
+            serde_saphyr::from_str_with_options(text, options).map_err(|e| ValueError::Text {
                 reason: e.to_string(),
             })?
         };

@@ -1,0 +1,362 @@
+"""Compares the schema crate with ROS 1's own tools and with rosbags.
+
+    .venv/bin/python tests/schema/crosscheck.py --binary target/release/examples/crosscheck
+
+The binary is `cargo build --example crosscheck -p schema`. Needs the Debian packages of apt.txt, and
+requirements.txt in a venv made by `/usr/bin/python3 -m venv --system-site-packages`. Installs nothing.
+
+Exit status: 0 everything agrees, 1 something differs, 2 it could not run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+SHARE = Path("/usr/share")
+SEPARATOR = "=" * 80
+
+# The least that must be there for the comparison to mean something.
+LEAST = {"Debian messages": 153, "Debian services": 15, "ROS 1 store": 160, "ROS 2 store": 130}
+
+
+class CannotRun(Exception):
+    """The comparison could not be made."""
+
+
+class Binary:
+    """The program under test: a question a line, an answer a line."""
+
+    def __init__(self, path: str) -> None:
+        try:
+            self.process = subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        except OSError as e:
+            raise CannotRun(f"cannot start {path}: {e}") from e
+
+    def ask(self, **request: object) -> dict:
+        try:
+            self.process.stdin.write(json.dumps(request) + "\n")
+            self.process.stdin.flush()
+            line = self.process.stdout.readline()
+        except OSError as e:
+            raise CannotRun(f"the program under test went away: {e}") from e
+        if not line:
+            raise CannotRun(f"the program under test ended ({self.process.wait()}) at {str(request)[:300]}")
+        return json.loads(line)
+
+
+class Tally:
+    """What was compared, and what differed."""
+
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = {}
+        self.failures: list[str] = []
+
+    def compare(self, what: str, name: str, ours: object, theirs: object) -> None:
+        self.counts[what] = self.counts.get(what, 0) + 1
+        if ours != theirs:
+            self.failures.append(f"{what}: {name}: ours {str(ours)[:400]}, theirs {str(theirs)[:400]}")
+
+    def check(self, what: str, name: str, answer: dict) -> bool:
+        if "error" in answer:
+            self.failures.append(f"{what}: {name}: {answer['error'][:1500]}")
+        return "error" not in answer
+
+
+def require(what: str, count: int, kind: str) -> None:
+    if count < LEAST[kind]:
+        raise CannotRun(f"{what}: {count} types found, at least {LEAST[kind]} expected; see tests/schema/apt.txt")
+
+
+# --- ROS 1's own tools ---------------------------------------------------------------------------------------
+
+
+def debian(binary: Binary, tally: Tally, rng: random.Random, rounds: int) -> None:
+    import genmsg
+    import genmsg.gentools
+    import genmsg.msg_loader
+    import rosmsg
+
+    messages = sorted(f"{p.parts[-3]}/{p.stem}" for p in SHARE.glob("*/msg/*.msg"))
+    services = sorted(f"{p.parts[-3]}/{p.stem}" for p in SHARE.glob("*/srv/*.srv"))
+    require("/usr/share", len(messages), "Debian messages")
+    require("/usr/share", len(services), "Debian services")
+    search = {p.parts[-2]: [str(p)] for p in SHARE.glob("*/msg")}
+
+    tally.check("open", "debian", binary.ask(op="open", flavour="ros1", env=True))
+    definitions = {}
+    for name in messages:
+        context = genmsg.msg_loader.MsgContext.create_default()
+        spec = genmsg.msg_loader.load_msg_by_type(context, name, search)
+        genmsg.msg_loader.load_depends(context, spec, search)
+        text = genmsg.gentools.compute_full_text(context, spec)
+        definitions[name] = spec.text
+        answer = binary.ask(op="message", type=name)
+        if not tally.check("Debian message", name, answer):
+            continue
+        tally.compare("md5 of Debian messages, genmsg", name, answer["md5"], genmsg.gentools.compute_md5(context, spec))
+        tally.compare("md5 of Debian messages, rosmsg md5", name, answer["md5"], rosmsg.rosmsg_md5(rosmsg.MODE_MSG, name))
+        tally.compare("full text of Debian messages", name, answer["definition"], text)
+        embedded = binary.ask(op="embedded", type=name, text=text)
+        if tally.check("embedded text", name, embedded):
+            tally.compare("embedded text, md5", name, embedded["md5"], answer["md5"])
+            tally.compare("embedded text, round trip", name, embedded["definition"], text)
+    for name in services:
+        context = genmsg.msg_loader.MsgContext.create_default()
+        spec = genmsg.msg_loader.load_srv_by_type(context, name, {p.parts[-2]: [str(p)] for p in SHARE.glob("*/srv")})
+        genmsg.msg_loader.load_depends(context, spec, search)
+        answer = binary.ask(op="service", type=name)
+        if tally.check("Debian service", name, answer):
+            tally.compare("md5 of Debian services, genmsg", name, answer["md5"], genmsg.gentools.compute_md5(context, spec))
+            theirs = rosmsg.rosmsg_md5(rosmsg.MODE_SRV, name)
+            tally.compare("md5 of Debian services, rossrv md5", name, answer["md5"], theirs)
+            depends = context.get_all_depends(spec.request.full_name) + context.get_all_depends(spec.response.full_name)
+            text = spec.text
+            for depend in dict.fromkeys(depends):
+                text += f"\n{SEPARATOR}\nMSG: {depend}\n{definitions[depend]}"
+            tally.compare("full text of Debian services", name, answer["definition"], text)
+
+    # The same types with the definitions that ship inside the crate.
+    tally.check("open", "shipped", binary.ask(op="open", flavour="ros1"))
+    for name in messages + services:
+        kind = "message" if name in messages else "service"
+        answer = binary.ask(op=kind, type=name)
+        if tally.check("shipped definition", name, answer):
+            mode = rosmsg.MODE_MSG if kind == "message" else rosmsg.MODE_SRV
+            tally.compare("md5 of shipped ROS 1 definitions", name, answer["md5"], rosmsg.rosmsg_md5(mode, name))
+
+    # Values: rosbags learns Debian's definitions from their text.
+    from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+
+    store = get_typestore(Stores.ROS1_NOETIC)
+    types = {}
+    for name, text in definitions.items():
+        full = name.replace("/", "/msg/")
+        if full not in store.fielddefs:
+            types.update(get_types_from_msg(text, full))
+    store.register(types)
+    tally.check("open", "debian", binary.ask(op="open", flavour="ros1", env=True))
+    for name in messages:
+        for i in range(rounds):
+            convert(binary, tally, store, name.replace("/", "/msg/"), "round trips, Debian's types", rng, i)
+
+
+# --- rosbags -------------------------------------------------------------------------------------------------
+
+
+def rosbags_stores(binary: Binary, tally: Tally, rng: random.Random, rounds: int) -> None:
+    from rosbags.typesys import Stores, get_typestore
+
+    names = [s.name for s in Stores]
+    if "ROS2_DASHING" not in names or "ROS2_LYRICAL" not in names or "ROS1_NOETIC" not in names:
+        raise CannotRun(f"rosbags has the stores {names}; see tests/schema/requirements.txt")
+    for item in Stores:
+        if item.name in ("EMPTY", "LATEST"):
+            continue
+        store = get_typestore(item)
+        ros1 = item.name.startswith("ROS1")
+        require(item.name, len(store.fielddefs), "ROS 1 store" if ros1 else "ROS 2 store")
+        version = 1 if ros1 else 2
+        hashes = with_char_as_uint8(get_typestore(item))
+        texts, sums = {}, {}
+        for name in store.fielddefs:
+            text, sums[name] = store.generate_msgdef(name, ros_version=version)
+            texts[name] = text.split(SEPARATOR)[0]
+        opened = binary.ask(op="open", flavour="ros1" if ros1 else "ros2", messages=texts)
+        if not tally.check("open", item.name, opened):
+            continue
+        for name in store.fielddefs:
+            answer = binary.ask(op="message", type=name)
+            if not tally.check(item.name, name, answer):
+                continue
+            if ros1:
+                tally.compare("md5, ROS 1 store", name, answer["md5"], sums[name])
+            tally.compare(f"RIHS01, {item.name}", name, answer["rihs01"], hashes.hash_rihs01(name))
+            key = "of these, types with `char`, which rosbags hashes unlike ROS 2"
+            tally.counts[key] = tally.counts.get(key, 0) + (store.hash_rihs01(name) != hashes.hash_rihs01(name))
+            for i in range(rounds):
+                convert(binary, tally, store, name, f"round trips, {item.name}", rng, i)
+        if item.name == "ROS2_JAZZY":
+            shipped_ros2(binary, tally, store, hashes)
+
+
+def with_char_as_uint8(store: object) -> object:
+    """The store as ROS 2 sees it when it hashes.
+
+    rosidl turns `char` into `uint8` before it describes a type (rosidl_adapter's table of IDL types), rosbags
+    hashes it as FIELD_TYPE_CHAR. GOLDEN has hashes out of files that ROS 2's own generator wrote.
+    """
+
+    def change(value: object) -> object:
+        if isinstance(value, tuple) and value and value[0] == "char":
+            return ("uint8", *value[1:])
+        return tuple(change(v) for v in value) if isinstance(value, tuple) else value
+
+    for name, (constants, fields) in list(store.fielddefs.items()):
+        store.fielddefs[name] = (constants, [(field, change(desc)) for field, desc in fields])
+    return store
+
+
+# From ROS 2 Jazzy's generated type descriptions.
+GOLDEN = {
+    "std_msgs/msg/Int32": "RIHS01_b6578ded3c58c626cfe8d1a6fb6e04f706f97e9f03d2727c9ff4e74b1cef0deb",
+    "std_msgs/msg/Header": "RIHS01_f49fb3ae2cf070f793645ff749683ac6b06203e41c891e17701b1cb597ce6a01",
+    "builtin_interfaces/msg/Time": "RIHS01_b106235e25a4c5ed35098aa0a61a3ee9c9b18d197f398b0e4206cea9acf9c197",
+    "service_msgs/msg/ServiceEventInfo": "RIHS01_41bcbbe07a75c9b52bc96bfd5c24d7f0fc0a08c0cb7921b3373c5732345a6f45",
+}
+
+
+def shipped_ros2(binary: Binary, tally: Tally, store: object, hashes: object) -> None:
+    tally.check("open", "shipped", binary.ask(op="open", flavour="ros2"))
+    for name, golden in GOLDEN.items():
+        answer = binary.ask(op="message", type=name)
+        if tally.check("golden RIHS01", name, answer):
+            tally.compare("RIHS01 of ROS 2's own generator", name, answer["rihs01"], golden)
+    for name in store.fielddefs:
+        answer = binary.ask(op="message", type=name)
+        if "unknown type" in answer.get("error", ""):
+            continue
+        if tally.check("shipped definition", name, answer):
+            tally.compare("RIHS01 of shipped ROS 2 definitions", name, answer["rihs01"], hashes.hash_rihs01(name))
+
+
+# --- random values -------------------------------------------------------------------------------------------
+
+RANGES = {
+    "int8": (-(2**7), 2**7 - 1),
+    "uint8": (0, 2**8 - 1),
+    "char": (0, 2**8 - 1),
+    "int16": (-(2**15), 2**15 - 1),
+    "uint16": (0, 2**16 - 1),
+    "int32": (-(2**31), 2**31 - 1),
+    "uint32": (0, 2**32 - 1),
+    "int64": (-(2**63), 2**63 - 1),
+    "uint64": (0, 2**64 - 1),
+}
+SIZES = {"bool": 1, "byte": 1, "octet": 1, "char": 1, "float32": 4, "float64": 8}
+DUMMY = "structure_needs_at_least_one_member"
+TEXTS = ["", "a", "map", "base_link", "é ü 漢字 🤖", "x" * 300, "- : # \" ' \\ \n\t", "yes", "1.5", "nan", "null", "~"]
+
+
+def primitive(name: str, rng: random.Random) -> object:
+    if name == "bool":
+        return rng.random() < 0.5
+    if name == "string":
+        return rng.choice(TEXTS)
+    if name in ("float32", "float64"):
+        import numpy
+
+        special = [0.0, -0.0, float("inf"), float("-inf"), 1e-3, 1.5e7]
+        x = rng.choice(special) if rng.random() < 0.3 else rng.uniform(-1e6, 1e6)
+        return float(numpy.float32(x)) if name == "float32" else x
+    if name in ("byte", "octet"):
+        return rng.randint(0, 127)
+    low, high = RANGES[name]
+    return rng.choice([low, high, rng.randint(low, high)])
+
+
+def length(rng: random.Random, size: int, round_: int) -> int:
+    """Short arrays and ones that are longer than the threshold of 256 bytes."""
+    if round_ % 2:
+        return rng.choice([256 // size + rng.randint(0, 3), 700 // size + 1])
+    return rng.choice([0, 1, 2, 5])
+
+
+class Maker:
+    """Makes random messages of one store."""
+
+    def __init__(self, store: object, rng: random.Random, round_: int) -> None:
+        from rosbags.interfaces import Nodetype
+
+        self.store, self.rng, self.round, self.kinds = store, rng, round_, Nodetype
+
+    def message(self, name: str, depth: int = 0) -> object:
+        _, fields = self.store.fielddefs[name]
+        values = {n: self.value(desc, name, depth) for n, desc in fields}
+        # The member that IDL demands of an empty message is zero.
+        if DUMMY in values:
+            values[DUMMY] = 0
+        return self.store.types[name](**values)
+
+    def value(self, desc: object, owner: str, depth: int) -> object:
+        kind, detail = desc
+        if kind == self.kinds.BASE:
+            if owner.startswith("builtin_interfaces/"):
+                return self.rng.randint(0, 2**31 - 1)
+            value = primitive(detail[0], self.rng)
+            # A bounded string is cut to its bound.
+            return value.encode()[: detail[1]].decode(errors="ignore") if detail[0] == "string" and detail[1] else value
+        if kind == self.kinds.NAME:
+            return self.message(detail, depth + 1)
+        element, bound = detail
+        if kind == self.kinds.ARRAY:
+            count = bound
+        else:
+            size = SIZES.get(element[1][0], 8) if element[0] == self.kinds.BASE else 24
+            count = length(self.rng, size, self.round) if depth < 2 else self.rng.choice([0, 1, 2])
+            if element[0] == self.kinds.BASE and element[1][0] == "string":
+                count = min(count, 20)
+            if bound:
+                count = min(count, bound)
+        values = [self.value(element, owner, depth + 1) for _ in range(count)]
+        if element[0] == self.kinds.BASE and element[1][0] != "string":
+            import numpy
+
+            dtype = {"byte": "uint8", "octet": "uint8", "char": "uint8"}.get(element[1][0], element[1][0])
+            return numpy.array(values, dtype=dtype)
+        return values
+
+
+def convert(
+    binary: Binary, tally: Tally, store: object, name: str, what: str, rng: random.Random, round_: int
+) -> None:
+    message = Maker(store, rng, round_).message(name)
+    ros1 = bytes(store.serialize_ros1(message, name))
+    little = bytes(store.serialize_cdr(message, name, little_endian=True))
+    big = bytes(store.serialize_cdr(message, name, little_endian=False))
+    answer = binary.ask(op="convert", type=name, ros1=ros1.hex(), cdr=little.hex(), cdr_be=big.hex())
+    if tally.check(what, name, answer):
+        tally.compare(what, name, answer["cdr"], little.hex())
+        key = "of these, messages with data parts"
+        tally.counts[key] = tally.counts.get(key, 0) + (len(answer["parts"]) > 0)
+        # rosbags reads what we wrote and writes the same ROS 1 bytes.
+        back = store.serialize_ros1(store.deserialize_cdr(bytes.fromhex(answer["cdr"]), name), name)
+        tally.compare("rosbags reads our CDR", name, bytes(back).hex(), ros1.hex())
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--binary", required=True, help="the built example `crosscheck` of crates/schema")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=4, help="random messages a type (even: short arrays, odd: long)")
+    args = parser.parse_args()
+
+    tally = Tally()
+    rng = random.Random(args.seed)
+    try:
+        import rosbags  # noqa: F401
+
+        binary = Binary(args.binary)
+        watchdog = threading.Timer(600, binary.process.kill)
+        watchdog.daemon = True
+        watchdog.start()
+        debian(binary, tally, rng, args.rounds)
+        rosbags_stores(binary, tally, rng, args.rounds)
+    except (CannotRun, ImportError) as e:
+        print(f"cannot run: {e}\nsee tests/schema/apt.txt and tests/schema/requirements.txt", file=sys.stderr)
+        return 2
+    for what, count in tally.counts.items():
+        print(f"{count:6} {what}")
+    for failure in tally.failures[:20]:
+        print(f"DIFFERS {failure}", file=sys.stderr)
+    print(f"{len(tally.failures)} differences, {sum(tally.counts.values())} comparisons, seed {args.seed}")
+    return 1 if tally.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
