@@ -45,6 +45,8 @@ mod builtin;
 mod codec;
 mod definition;
 mod error;
+#[doc(hidden)]
+pub mod fuzzing;
 mod layout;
 pub mod limits;
 mod md5;
