@@ -60,11 +60,6 @@ impl Process {
         format!("{} (pid {})", parts.join(" + "), self.child.id())
     }
 
-    /// Its process id.
-    pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
-    }
-
     /// Lets the publisher begin.
     pub(crate) fn go(&mut self) {
         if let Some(input) = &mut self.input {
