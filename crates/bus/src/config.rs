@@ -41,7 +41,7 @@ impl BusConfig {
     ///
     /// The folder itself is made and checked by [`Bus::open`](crate::Bus::open).
     pub fn from_env() -> Result<Self, ConfigError> {
-        Self::from_vars(|name| std::env::var_os(name), rustix::process::getuid().as_raw())
+        Self::from_vars(std::env::var_os, rustix::process::getuid().as_raw())
     }
 
     /// Sets the domain.

@@ -280,17 +280,11 @@ impl Drop for Connection {
             return;
         }
         // A forked child may hold the socket too: hang up for both, and leave the set while the number is ours.
-        self.shared.epoll.remove(&self.socket_fd());
+        self.shared.epoll.remove(&self.socket);
         self.socket.hang_up();
         let token = self.token.load(Ordering::Acquire);
         if token != 0 {
             self.shared.command(Command::Forget(token));
         }
-    }
-}
-
-impl Connection {
-    fn socket_fd(&self) -> impl std::os::fd::AsFd + '_ {
-        std::os::fd::AsFd::as_fd(&self.socket)
     }
 }

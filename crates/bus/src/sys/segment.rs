@@ -155,7 +155,7 @@ impl PeerSegment {
     /// Maps it, if its seals and its size are right, and closes the descriptor.
     pub(crate) fn new(fd: OwnedFd, len: u64) -> io::Result<Self> {
         check(fd.as_fd(), payload_seals(), len)?;
-        if len == 0 || len % page() != 0 {
+        if len == 0 || !len.is_multiple_of(page()) {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
                 format!("a segment of {len} bytes"),

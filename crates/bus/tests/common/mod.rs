@@ -6,6 +6,9 @@
     reason = "each test uses a part of it"
 )]
 
+pub mod child;
+pub mod raw;
+
 use bus::{Bus, BusConfig, TopicType};
 use std::time::{Duration, Instant};
 
@@ -38,5 +41,25 @@ pub fn eventually(what: &str, mut done: impl FnMut() -> bool) {
     while !done() {
         assert!(start.elapsed() < LONG, "never happened: {what}");
         std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// A cheap fingerprint of bytes (FNV-1a).
+pub fn fingerprint(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |h, b| {
+        (h ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+/// A small generator of numbers, the same in every run.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self, below: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        (self.0 >> 33) % below
     }
 }

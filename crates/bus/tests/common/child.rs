@@ -1,0 +1,127 @@
+//! Other processes: this test binary, started again in a role.
+
+use super::LONG;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+
+/// The role of this process, if it was started by [`Child::start`], and the runtime folder.
+pub fn role() -> Option<(Vec<String>, std::path::PathBuf)> {
+    let role = std::env::var("RW_ROLE").ok()?;
+    let dir = std::env::var_os("RW_DIR")?.into();
+    Some((role.split(' ').map(str::to_owned).collect(), dir))
+}
+
+/// Says `text` to the process that started this one.
+pub fn say(text: impl std::fmt::Display) {
+    println!("@{text}");
+}
+
+/// Waits for the next line from the process that started this one; ends when that has ended.
+pub fn hear() -> String {
+    let mut line = String::new();
+    if std::io::stdin().read_line(&mut line).unwrap_or(0) == 0 {
+        std::process::exit(0);
+    }
+    line.trim().to_owned()
+}
+
+/// A process in a role; killed when dropped.
+pub struct Child {
+    process: std::process::Child,
+    lines: Receiver<String>,
+}
+
+impl Child {
+    /// Starts this binary's test `child_entry`, which must call [`role`].
+    pub fn start(role: &str, dir: &Path, env: &[(&str, &str)]) -> Child {
+        let mut process = Command::new(std::env::current_exe().unwrap())
+            .args(["child_entry", "--exact", "--nocapture", "--test-threads=1"])
+            .env("RW_ROLE", role)
+            .env("RW_DIR", dir)
+            .envs(env.iter().copied())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let out = BufReader::new(process.stdout.take().unwrap());
+        let (tx, lines) = channel();
+        std::thread::spawn(move || {
+            for line in out.lines().map_while(Result::ok) {
+                if let Some((_, text)) = line.split_once('@') {
+                    let _ = tx.send(text.to_owned());
+                }
+            }
+        });
+        Child { process, lines }
+    }
+
+    pub fn pid(&self) -> i32 {
+        self.process.id() as i32
+    }
+
+    /// The next thing it says.
+    pub fn hear(&self) -> String {
+        self.lines.recv_timeout(LONG).expect("the child says nothing")
+    }
+
+    /// Whether it has said `text`, and nothing else before.
+    pub fn has_said(&self, text: &str) -> bool {
+        self.lines.try_recv().is_ok_and(|line| {
+            assert_eq!(line, text);
+            true
+        })
+    }
+
+    /// The next thing it says, unless it ends before.
+    pub fn try_hear(&self) -> Option<String> {
+        match self.lines.recv_timeout(LONG) {
+            Ok(line) => Some(line),
+            Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => None,
+            Err(e) => panic!("the child neither speaks nor ends: {e}"),
+        }
+    }
+
+    pub fn say(&mut self, text: &str) {
+        let _ = writeln!(self.process.stdin.as_mut().unwrap(), "{text}");
+    }
+
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_raw(self.pid()).unwrap();
+        rustix::process::kill_process(pid, signal).unwrap();
+    }
+
+    /// Whether it is stopped by a signal.
+    pub fn is_stopped(&self) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap_or_default();
+        stat.rsplit(") ").next().is_some_and(|s| s.starts_with('T'))
+    }
+
+    pub fn kill(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+
+    /// Waits for its end.
+    pub fn wait(&mut self) -> std::process::ExitStatus {
+        drop(self.process.stdin.take());
+        let mut status = None;
+        super::eventually("the child ends", || {
+            status = self.process.try_wait().unwrap();
+            status.is_some()
+        });
+        status.unwrap()
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&mut self) -> bool {
+        self.process.try_wait().unwrap().is_some()
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}

@@ -1,0 +1,204 @@
+//! The protocol by hand, as `docs/wire/bus.md` describes it: for subscribers that break its rules.
+
+use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::mm::{MapFlags, ProtFlags, mmap};
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
+};
+use std::io::{IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
+
+pub const HELLO: u16 = 1;
+pub const REFUSE: u16 = 2;
+pub const ATTACH: u16 = 3;
+pub const WELCOME: u16 = 4;
+pub const SEGMENT: u16 = 5;
+pub const READY: u16 = 8;
+
+pub fn frame(kind: u16, body: &[u8]) -> Vec<u8> {
+    [&b"RWLK"[..], &1u16.to_le_bytes(), &kind.to_le_bytes(), body].concat()
+}
+
+/// A subscriber's hello for a topic of [`super::topic`].
+pub fn hello(topic: &str, id: u64) -> Vec<u8> {
+    let t = super::topic(topic);
+    let text = |t: &str| [&(t.len() as u16).to_le_bytes()[..], t.as_bytes()].concat();
+    let body = [
+        &1u16.to_le_bytes()[..],
+        &[2],
+        &0u32.to_le_bytes(),
+        &id.to_le_bytes(),
+        &text(&t.topic),
+        &text(&t.type_name),
+        &t.type_hash,
+    ]
+    .concat();
+    frame(HELLO, &body)
+}
+
+pub fn attach(depth: u32, max_held: u32) -> Vec<u8> {
+    frame(
+        ATTACH,
+        &[
+            &depth.to_le_bytes()[..],
+            &max_held.to_le_bytes(),
+            &u64::MAX.to_le_bytes(),
+        ]
+        .concat(),
+    )
+}
+
+/// The sockets of publishers in a runtime folder.
+pub fn publishers(dir: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dir).unwrap().flatten();
+    entries
+        .map(|e| e.path())
+        .filter(|p| p.to_string_lossy().contains(".p."))
+        .collect()
+}
+
+pub fn connect(path: &Path) -> OwnedFd {
+    let fd = rustix::net::socket_with(
+        AddressFamily::UNIX,
+        SocketType::SEQPACKET,
+        SocketFlags::CLOEXEC,
+        None,
+    );
+    let fd = fd.unwrap();
+    super::eventually("the publisher accepts", || {
+        rustix::net::connect(&fd, &SocketAddrUnix::new(path).unwrap()).is_ok()
+    });
+    fd
+}
+
+pub fn send(socket: &OwnedFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> bool {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !fds.is_empty() {
+        assert!(control.push(SendAncillaryMessage::ScmRights(fds)));
+    }
+    rustix::net::sendmsg(socket, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL).is_ok()
+}
+
+/// The next frame: its kind, its body, its descriptors. `None` at the end.
+pub fn receive(socket: &OwnedFd) -> Option<(u16, Vec<u8>, Vec<OwnedFd>)> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut buffer = vec![0; 4096];
+    let got = loop {
+        let iov = &mut [IoSliceMut::new(&mut buffer)];
+        match rustix::net::recvmsg(socket, iov, &mut control, RecvFlags::CMSG_CLOEXEC) {
+            // The other end left something unread; what it sent is still there.
+            Err(rustix::io::Errno::CONNRESET | rustix::io::Errno::INTR) => {}
+            other => break other.unwrap().bytes,
+        }
+    };
+    let mut fds = vec![];
+    for part in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(rights) = part {
+            fds.extend(rights);
+        }
+    }
+    let frame = &buffer[..got];
+    (got >= 8).then(|| (u16::from_le_bytes([frame[6], frame[7]]), frame[8..].to_vec(), fds))
+}
+
+/// The text of a refusal.
+pub fn refusal(socket: &OwnedFd) -> Option<String> {
+    while let Some((kind, body, _)) = receive(socket) {
+        if kind == REFUSE {
+            return Some(String::from_utf8_lossy(&body[3..]).into_owned());
+        }
+    }
+    None
+}
+
+pub fn memfd(len: u64, seals: SealFlags) -> OwnedFd {
+    let fd = rustix::fs::memfd_create("attack", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
+    rustix::fs::ftruncate(&fd, len).unwrap();
+    rustix::fs::fcntl_add_seals(&fd, seals).unwrap();
+    fd
+}
+
+pub fn ring_seals() -> SealFlags {
+    SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL
+}
+
+pub fn ring_words(depth: u32, max_held: u32) -> usize {
+    16 + (depth as usize).next_multiple_of(8) + (depth + max_held) as usize * 8
+}
+
+pub fn ring_bytes(depth: u32, max_held: u32) -> u64 {
+    (ring_words(depth, max_held) as u64 * 8).next_multiple_of(rustix::param::page_size() as u64)
+}
+
+/// Maps a ring writable, for ever.
+pub fn map_words(fd: &OwnedFd, bytes: u64) -> &'static [AtomicU64] {
+    let prot = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: a fresh mapping of the memfd's whole length, never unmapped, of zero-initialized words.
+    unsafe {
+        let start = mmap(
+            std::ptr::null_mut(),
+            bytes as usize,
+            prot,
+            MapFlags::SHARED,
+            fd,
+            0,
+        )
+        .unwrap();
+        std::slice::from_raw_parts(start.cast::<AtomicU64>(), bytes as usize / 8)
+    }
+}
+
+/// A subscriber that was let in and keeps no rules.
+pub struct Intruder {
+    pub socket: OwnedFd,
+    pub ring: &'static [AtomicU64],
+    pub depth: u32,
+    pub max_held: u32,
+    pub bell_read: OwnedFd,
+    pub bell_write: OwnedFd,
+}
+
+/// The index of a cell's state word.
+pub fn state_word(depth: u32, cell: u32) -> usize {
+    16 + (depth as usize).next_multiple_of(8) + cell as usize * 8
+}
+
+/// Shakes hands with the first publisher in the folder, by the rules.
+pub fn intrude(dir: &Path, topic: &str, id: u64, depth: u32, max_held: u32) -> Intruder {
+    let mut path = None;
+    super::eventually("a publisher appears", || {
+        path = publishers(dir).pop();
+        path.is_some()
+    });
+    let socket = connect(&path.unwrap());
+    assert!(send(&socket, &hello(topic, id), &[]));
+    let (kind, body, _) = receive(&socket).unwrap();
+    assert_eq!(kind, HELLO, "{}", String::from_utf8_lossy(&body));
+    let bytes = ring_bytes(depth, max_held);
+    let fd = memfd(bytes, SealFlags::empty());
+    let ring = map_words(&fd, bytes);
+    rustix::fs::fcntl_add_seals(&fd, ring_seals()).unwrap();
+    let (bell_read, bell_write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();
+    assert!(send(
+        &socket,
+        &attach(depth, max_held),
+        &[fd.as_fd(), bell_read.as_fd()]
+    ));
+    let (kind, body, _) = receive(&socket).unwrap();
+    assert_eq!(kind, WELCOME, "{}", String::from_utf8_lossy(&body));
+    assert!(send(&socket, &frame(READY, &[]), &[]));
+    Intruder {
+        socket,
+        ring,
+        depth,
+        max_held,
+        bell_read,
+        bell_write,
+    }
+}

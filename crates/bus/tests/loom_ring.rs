@@ -1,0 +1,297 @@
+//! Every interleaving of a publisher and a subscriber on a ring and a doorbell, by loom.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test -p bus --release --test loom_ring`
+#![cfg(loom)]
+#![allow(missing_docs)]
+
+use bus::ring::{
+    self, Bell, Consumer, Geometry, Hostile, Memory, Place, Producer, Taken, Word, disarm, rearm, release,
+};
+use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
+use loom::sync::{Arc, Mutex};
+use loom::thread;
+
+struct LoomWord(AtomicU64);
+
+impl Word for LoomWord {
+    fn load(&self, order: std::sync::atomic::Ordering) -> u64 {
+        self.0.load(order)
+    }
+    fn store(&self, value: u64, order: std::sync::atomic::Ordering) {
+        self.0.store(value, order);
+    }
+    fn swap(&self, value: u64, order: std::sync::atomic::Ordering) -> u64 {
+        self.0.swap(value, order)
+    }
+    fn compare_exchange(&self, current: u64, new: u64) -> Result<(), u64> {
+        self.0
+            .compare_exchange(current, new, Ordering::AcqRel, Ordering::Acquire)
+            .map(|_| ())
+    }
+}
+
+struct Ring(Vec<LoomWord>);
+
+impl Memory for Ring {
+    type Word = LoomWord;
+    fn word(&self, index: usize) -> &LoomWord {
+        &self.0[index]
+    }
+    fn fence() {
+        fence(Ordering::SeqCst);
+    }
+}
+
+impl Ring {
+    fn new(g: Geometry) -> Arc<Ring> {
+        Arc::new(Ring(
+            (0..g.words()).map(|_| LoomWord(AtomicU64::new(0))).collect(),
+        ))
+    }
+}
+
+/// A pipe: readable while it holds bytes.
+struct Pipe(Mutex<u32>);
+
+impl Bell for Pipe {
+    fn ring(&self) {
+        *self.0.lock().unwrap() += 1;
+    }
+    fn drain(&self) {
+        *self.0.lock().unwrap() = 0;
+    }
+}
+
+impl Pipe {
+    fn is_readable(&self) -> bool {
+        *self.0.lock().unwrap() > 0
+    }
+}
+
+/// The payload of block `i`: a cell that loom checks for races. The publisher writes it before a push, the
+/// subscriber reads it between taking and releasing.
+type Blocks = Arc<Vec<loom::cell::UnsafeCell<u64>>>;
+
+fn blocks(n: usize) -> Blocks {
+    Arc::new((0..n).map(|_| loom::cell::UnsafeCell::new(0)).collect())
+}
+
+fn write(blocks: &Blocks, i: u64, value: u64) {
+    blocks[i as usize].with_mut(|p| unsafe { *p = value });
+}
+
+fn read(blocks: &Blocks, taken: &Taken) -> u64 {
+    blocks[taken.place.offset as usize].with(|p| unsafe { *p })
+}
+
+/// A publisher in small: as many blocks as cells, reused as soon as the protocol says that they are free.
+struct Publisher {
+    producer: Producer<u64>,
+    free: Vec<u64>,
+    dropped: u64,
+}
+
+impl Publisher {
+    fn new(g: Geometry) -> Self {
+        Publisher {
+            producer: Producer::new(g),
+            free: (0..g.cells() as u64).rev().collect(),
+            dropped: 0,
+        }
+    }
+
+    fn publish(&mut self, ring: &Ring, blocks: &Blocks, value: u64) -> Result<bool, Hostile> {
+        let free = &mut self.free;
+        self.producer.reap(ring, |b| free.push(b))?;
+        while !self.producer.has_room() || !self.producer.has_cell() {
+            let free = &mut self.free;
+            match self.producer.drop_oldest(ring, |b| free.push(b))? {
+                Some(block) => {
+                    self.free.push(block);
+                    self.dropped += 1;
+                }
+                None => break,
+            }
+        }
+        let Some(block) = self.free.pop() else {
+            return Ok(false);
+        };
+        write(blocks, block, value);
+        let place = Place {
+            segment: 1,
+            offset: block,
+            length: value,
+            time: value,
+        };
+        assert!(self.producer.push(ring, place, block), "room was made");
+        Ok(true)
+    }
+}
+
+/// Dropping the oldest against taking it, with a depth of one, so that every push reuses what the subscriber may
+/// be taking: no torn take, no race on a block, order kept, nothing lost uncounted.
+#[test]
+fn drop_oldest_against_take_and_release() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(|| {
+        let g = Geometry::new(1, 1).unwrap();
+        let (ring, data) = (Ring::new(g), blocks(2));
+        let subscriber = {
+            let (ring, data) = (ring.clone(), data.clone());
+            thread::spawn(move || {
+                let mut consumer = Consumer::new(g);
+                let mut got = vec![];
+                for _ in 0..2 {
+                    if let Some(taken) = consumer.take(&*ring) {
+                        assert_eq!(
+                            read(&data, &taken),
+                            taken.place.length,
+                            "the cell names another block"
+                        );
+                        assert_eq!(taken.place.length, taken.number);
+                        got.push(taken.number);
+                        release(&*ring, g, taken.cell, taken.number);
+                    }
+                }
+                (got, consumer)
+            })
+        };
+        let mut publisher = Publisher::new(g);
+        let mut pushed = 0;
+        for value in 1..=3 {
+            pushed += u64::from(publisher.publish(&ring, &data, value).expect("nobody is hostile"));
+        }
+        let (mut got, mut consumer) = subscriber.join().unwrap();
+        while let Some(taken) = consumer.take(&*ring) {
+            assert_eq!(read(&data, &taken), taken.place.length);
+            got.push(taken.number);
+            release(&*ring, g, taken.cell, taken.number);
+        }
+        assert!(got.is_sorted_by(|a, b| a < b), "{got:?}");
+        assert_eq!(got.len() as u64 + publisher.dropped, pushed, "{got:?}");
+        let free = &mut publisher.free;
+        publisher
+            .producer
+            .reap(&*ring, |b| free.push(b))
+            .expect("nobody is hostile");
+        assert_eq!(publisher.free.len(), 2, "every block came back");
+    });
+}
+
+/// Two messages held and released in the wrong order while the publisher goes on.
+#[test]
+fn holds_released_out_of_order() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(|| {
+        let g = Geometry::new(2, 2).unwrap();
+        let (ring, data) = (Ring::new(g), blocks(4));
+        let mut publisher = Publisher::new(g);
+        for value in 1..=2 {
+            assert!(publisher.publish(&ring, &data, value).unwrap());
+        }
+        let subscriber = {
+            let (ring, data) = (ring.clone(), data.clone());
+            thread::spawn(move || {
+                let mut consumer = Consumer::new(g);
+                let a = consumer.take(&*ring);
+                let b = consumer.take(&*ring);
+                for taken in [b, a].into_iter().flatten() {
+                    assert_eq!(read(&data, &taken), taken.place.length);
+                    release(&*ring, g, taken.cell, taken.number);
+                }
+            })
+        };
+        for value in 3..=4 {
+            assert!(publisher.publish(&ring, &data, value).expect("nobody is hostile"));
+        }
+        subscriber.join().unwrap();
+        let free = &mut publisher.free;
+        publisher
+            .producer
+            .reap(&*ring, |b| free.push(b))
+            .expect("nobody is hostile");
+        assert_eq!(
+            publisher.free.len() + publisher.producer.queued() + publisher.producer.held(),
+            4
+        );
+    });
+}
+
+/// What is queued when both have stopped must be known to the sleeper: either it was told by `rearm`, or its pipe
+/// is readable. `order` is the code under test, so that the wrong one can be shown to fail.
+fn no_wake_up_is_lost(order: fn(&Pipe, &mut Consumer, &Ring) -> bool) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(4);
+    model.check(move || {
+        let g = Geometry::new(2, 1).unwrap();
+        let (ring, pipe) = (Ring::new(g), Arc::new(Pipe(Mutex::new(0))));
+        let rung = Arc::new(AtomicUsize::new(0));
+        ring::arm(&*ring, true);
+        let publisher = {
+            let (ring, pipe, rung) = (ring.clone(), pipe.clone(), rung.clone());
+            thread::spawn(move || {
+                let mut producer = Producer::new(g);
+                for i in 0..2u64 {
+                    assert!(producer.push(&*ring, Place::default(), i));
+                    Ring::fence();
+                    if disarm(&*ring) {
+                        rung.fetch_add(1, Ordering::Relaxed);
+                        pipe.ring();
+                    }
+                }
+            })
+        };
+        let mut consumer = Consumer::new(g);
+        let mut taken = 0;
+        for _ in 0..2 {
+            taken += usize::from(consumer.take(&*ring).is_some());
+        }
+        let told = order(&pipe, &mut consumer, &ring);
+        publisher.join().unwrap();
+        if taken < 2 {
+            assert!(
+                told || pipe.is_readable(),
+                "{} queued, nobody will wake",
+                2 - taken
+            );
+            assert!(pipe.is_readable(), "readiness is a level");
+        }
+    });
+}
+
+#[test]
+fn a_sleeper_misses_nothing() {
+    no_wake_up_is_lost(|pipe, consumer, ring| {
+        rearm(
+            pipe,
+            || consumer.peek(ring).is_some(),
+            |armed| ring::arm(ring, armed),
+            Ring::fence,
+        )
+    });
+}
+
+#[test]
+#[should_panic(expected = "nobody will wake")]
+fn the_model_sees_a_drain_after_arming() {
+    no_wake_up_is_lost(|pipe, consumer, ring| {
+        ring::arm(ring, true);
+        Ring::fence();
+        let ready = consumer.peek(ring).is_some();
+        pipe.drain();
+        ready
+    });
+}
+
+#[test]
+#[should_panic(expected = "nobody will wake")]
+fn the_model_sees_a_missing_second_look() {
+    no_wake_up_is_lost(|pipe, _, ring| {
+        pipe.drain();
+        ring::arm(ring, true);
+        Ring::fence();
+        false
+    });
+}
