@@ -21,8 +21,9 @@ impl Show {
 }
 
 impl Value {
-    /// The value as YAML, one field a line, in the manner of `rostopic echo`; what is not cut reads back as
-    /// the same value.
+    /// The value as YAML, one field a line, in the manner of `rostopic echo`. What is not cut reads back as the
+    /// same value, but for bytes of strings that are not UTF-8 or UTF-16, which are replaced. Control characters
+    /// are escaped, so that a message cannot steer a terminal.
     pub fn to_yaml(&self, show: Show) -> String {
         let mut out = String::new();
         // Writing to a String does not fail.
@@ -106,6 +107,9 @@ fn inline(value: &Value, show: Show, out: &mut String) -> fmt::Result {
         Value::F32(x) if !x.is_finite() => yaml_float((*x).into(), out),
         Value::F64(x) if !x.is_finite() => yaml_float(*x, out),
         Value::Message(_) => out.write_str("{}"),
+        Value::String(s) => quoted(s, out),
+        Value::Bytes(b) => quoted(&String::from_utf8_lossy(b), out),
+        Value::Wide(w) => quoted(&String::from_utf16_lossy(w), out),
         Value::Numbers(Numbers::U8(bytes)) if bytes.len() > show.max_array => {
             write!(out, "<{} bytes:", bytes.len())?;
             bytes
@@ -141,6 +145,30 @@ fn list(
         write!(out, ", … {} more", len - show.max_array)?;
     }
     out.push(']');
+    Ok(())
+}
+
+/// A double-quoted YAML string.
+fn quoted(text: &str, out: &mut String) -> fmt::Result {
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => {
+                out.push('\\');
+                out.push(c);
+            }
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            '\r' => out.push_str("\\r"),
+            // What YAML does not take as printable, and what turns the direction of text around.
+            '\u{feff}' | '\u{fffe}' | '\u{ffff}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+                write!(out, "\\u{:04x}", u32::from(c))?;
+            }
+            c if c.is_control() => write!(out, "\\u{:04x}", u32::from(c))?,
+            c => out.push(c),
+        }
+    }
+    out.push('"');
     Ok(())
 }
 
