@@ -19,13 +19,22 @@ pub struct AirtimeModel {
     pub extra_bits: u32,
     /// Data goes in whole symbols of this duration; zero for a medium without symbols.
     pub symbol: Duration,
-    /// Factor on the whole: air that others use (reports, acknowledgements) and a margin that keeps the
-    /// device queue empty. Below 1.0 the queue grows.
-    pub gain: f64,
+    /// Factor on the whole: air that others use (reports, acknowledgements, collisions) and a margin that
+    /// empties the device queue again. Below 1.0 the queue grows. `None`: the smallest that was measured to
+    /// be stable over that number of hops.
+    pub gain: Option<f64>,
 }
 
-/// Default gain; `docs/decisions/020-pacing-gain.md` has the measurements.
-const GAIN: f64 = 1.01;
+/// The default gain over `hops` hops; `docs/decisions/020-pacing-gain.md` has the measurements.
+///
+/// Sender and relays that contend lose 5 % of the air and more to collisions, so once a queue has built up,
+/// only a sender that is slower than that lets it drain.
+fn default_gain(hops: u32) -> f64 {
+    match hops {
+        0 | 1 => 1.01,
+        n => 1.06 + 0.02 * f64::from(n.min(6) - 2),
+    }
+}
 
 impl AirtimeModel {
     /// 802.11a (OFDM at 5 GHz) at `rate_bits`, carrying UDP over IPv4.
@@ -46,7 +55,7 @@ impl AirtimeModel {
             extra_bytes: 64,
             extra_bits: 22,
             symbol: Duration::from_nanos(SYMBOL),
-            gain: GAIN,
+            gain: None,
         }
     }
 
@@ -59,7 +68,7 @@ impl AirtimeModel {
             extra_bytes,
             extra_bits: 0,
             symbol: Duration::ZERO,
-            gain: GAIN,
+            gain: None,
         }
     }
 
@@ -68,9 +77,12 @@ impl AirtimeModel {
         Self::bytes(0, 0)
     }
 
-    /// The same with another gain.
+    /// The same with a gain of one's own, over whatever number of hops.
     pub fn with_gain(self, gain: f64) -> Self {
-        AirtimeModel { gain, ..self }
+        AirtimeModel {
+            gain: Some(gain),
+            ..self
+        }
     }
 
     /// Airtime of a datagram of `bytes` that the medium forwards over `hops` hops, gain included.
@@ -87,13 +99,14 @@ impl AirtimeModel {
         let one = self
             .per_frame
             .saturating_add(Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)));
-        let all = one.as_nanos() as f64 * f64::from(hops.max(1)) * self.gain;
+        let all =
+            one.as_nanos() as f64 * f64::from(hops.max(1)) * self.gain.unwrap_or_else(|| default_gain(hops));
         // The cast saturates, and turns a gain that is not a number into no pacing (refused by Radio::new).
         Duration::from_nanos(all.round() as u64)
     }
 
     pub(crate) fn is_valid(&self) -> bool {
-        self.gain.is_finite() && (0.1..=100.0).contains(&self.gain)
+        self.gain.is_none_or(|g| (0.1..=100.0).contains(&g))
     }
 }
 

@@ -77,7 +77,7 @@ impl RadioConfig {
             order: Order::Priority,
             max_queued_bytes: 64 << 20,
             hello_interval: Duration::from_millis(150),
-            keep_alive: Duration::from_millis(200),
+            keep_alive: Duration::from_millis(250),
             lost_after: Duration::from_secs(1),
             report_interval: Duration::from_secs(1),
             receive: ReceiveLimits::default(),
@@ -152,7 +152,8 @@ pub struct TopicConfig {
     pub priority: u8,
     /// Newest messages that may wait; at least 1.
     pub depth: u32,
-    /// A message not wholly sent so long after it was offered is dropped.
+    /// A message that cannot be wholly sent within so long after it was offered is dropped, before it costs
+    /// (more) airtime. Among topics of one priority the earlier deadline goes first.
     pub deadline: Option<Duration>,
     /// Messages a second; more than that are dropped before they wait.
     pub max_rate: Option<f64>,

@@ -130,7 +130,19 @@ impl<B: Body> Radio<B> {
     }
 
     fn expire_messages(&mut self, now: Time) {
-        let bytes = self.topics.iter_mut().map(|t| t.expire(now)).sum();
+        let start = self.pacer.next().max(now);
+        let mut bytes = 0;
+        for t in &mut self.topics {
+            let Some(p) = self.peers.get(&t.peer) else {
+                continue;
+            };
+            let (max, hops) = (p.config.max_datagram, p.config.hops);
+            let air = |n: usize| self.config.airtime.airtime(n, hops);
+            bytes += t.expire(|rest| {
+                let full = u32::try_from(rest / max).unwrap_or(u32::MAX);
+                start + air(max).saturating_mul(full) + air(rest % max)
+            });
+        }
         self.released(bytes);
     }
 

@@ -227,7 +227,7 @@ impl<B: Body> Radio<B> {
         };
         let airtime = self.config.airtime.airtime(bytes, p.config.hops);
         self.stats.urgent += u64::from(!self.pacer.is_free(now));
-        self.pacer.charge(now, importance, airtime);
+        self.pacer.charge(now, importance, p.config.hops, airtime);
         p.session.sent(now);
         p.stats.datagrams_sent += 1;
         p.stats.bytes_sent += bytes as u64;

@@ -216,7 +216,9 @@ fn valid_gain(airtime: &AirtimeModel) -> Result<(), ConfigError> {
     if airtime.is_valid() {
         Ok(())
     } else {
-        Err(ConfigError::Gain { gain: airtime.gain })
+        Err(ConfigError::Gain {
+            gain: airtime.gain.unwrap_or_default(),
+        })
     }
 }
 

@@ -12,6 +12,8 @@ pub(crate) struct Pacer {
     next: Time,
     /// Importance of what was handed over last.
     in_air: u8,
+    /// Whether a relay forwards it.
+    forwarded: bool,
 }
 
 /// Importance of the protocol's own frames: above every topic.
@@ -22,6 +24,7 @@ impl Pacer {
         Pacer {
             next: Time::ZERO,
             in_air: 0,
+            forwarded: false,
         }
     }
 
@@ -36,14 +39,18 @@ impl Pacer {
 
     /// Whether something of this importance may skip the pacer. It is charged afterwards, so of each
     /// importance at most one datagram stands in the device queue behind the one in the air.
+    ///
+    /// Not while a relay still forwards what was sent: the two would contend, and their collisions cost more
+    /// than waiting (at two hops a fifth of them remain, `docs/decisions/020-pacing-gain.md`).
     pub(crate) fn is_urgent(&self, importance: u8) -> bool {
-        importance > self.in_air
+        importance > self.in_air && !self.forwarded
     }
 
     /// Charges a datagram that was handed over.
-    pub(crate) fn charge(&mut self, now: Time, importance: u8, airtime: Duration) {
+    pub(crate) fn charge(&mut self, now: Time, importance: u8, hops: u32, airtime: Duration) {
         self.next = self.next.max(now) + airtime;
         self.in_air = importance;
+        self.forwarded = hops > 1;
     }
 }
 
@@ -57,11 +64,13 @@ mod tests {
         let mut p = Pacer::new();
         let t = Time::from_millis(100);
         assert!(p.is_free(t));
-        p.charge(t, 10, ms(2));
+        p.charge(t, 10, 1, ms(2));
         assert!(!p.is_free(t + ms(1)) && p.is_free(t + ms(2)));
         assert!(!p.is_urgent(10) && p.is_urgent(11));
-        p.charge(t + ms(1), 90, ms(3));
+        p.charge(t + ms(1), 90, 1, ms(3));
         assert_eq!(p.next(), t + ms(5), "the urgent one goes ahead, not for free");
         assert!(!p.is_urgent(90) && p.is_urgent(CONTROL));
+        p.charge(t + ms(5), 90, 2, ms(3));
+        assert!(!p.is_urgent(CONTROL), "a relay forwards it still");
     }
 }

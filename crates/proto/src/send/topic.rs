@@ -196,21 +196,22 @@ impl<B: Body> OutTopic<B> {
         bytes
     }
 
-    /// Drops what is past its deadline, before it costs airtime. Gives the bytes.
-    pub(crate) fn expire(&mut self, now: Time) -> u64 {
+    /// Drops what cannot be wholly sent by its deadline, before it costs (more) airtime: `done` tells when
+    /// so many bytes, with their heads, would be through if they went now. Gives the bytes.
+    pub(crate) fn expire(&mut self, done: impl Fn(usize) -> Time) -> u64 {
         let Some(limit) = self.config.deadline else {
             return 0;
         };
         let mut bytes = 0;
-        if self
-            .sending
-            .as_ref()
-            .is_some_and(|s| s.pending.offered_at + limit <= now)
-        {
-            bytes += self.drop_sending(DropReason::Expired);
-        }
-        while self.waiting.front().is_some_and(|p| p.offered_at + limit <= now) {
-            bytes += self.drop_oldest(DropReason::Expired);
+        let late = |t: &Self| {
+            t.head()
+                .is_some_and(|p| p.offered_at + limit < done(t.rest_with_head()))
+        };
+        while late(self) {
+            bytes += match self.sending {
+                Some(_) => self.drop_sending(DropReason::Expired),
+                None => self.drop_oldest(DropReason::Expired),
+            };
         }
         bytes
     }

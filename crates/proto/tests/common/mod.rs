@@ -1,0 +1,591 @@
+//! Two radios joined through the medium, in virtual time.
+#![allow(dead_code, unreachable_pub)]
+
+use medium::{Event, Loss, Medium, MediumConfig, Rng};
+use proto::*;
+use stats::{DropReason, Drops, Flow, FlowMetrics, Time};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+
+/// UDP and IPv4 around a datagram.
+pub const IP: usize = 28;
+
+pub fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+/// A message whose bytes follow from its seed, so that the receiver can check each of them.
+#[derive(Clone, Debug)]
+pub struct Blob {
+    pub seed: u64,
+    pub geometry: Geometry,
+}
+
+impl Blob {
+    pub fn byte(seed: u64, at: u32) -> u8 {
+        let x =
+            (seed ^ u64::from(at).wrapping_mul(0x9E37_79B9_7F4A_7C15)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        (x >> 40) as u8
+    }
+}
+
+impl Body for Blob {
+    fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+    fn copy_at(&self, offset: u32, to: &mut [u8]) {
+        for (i, b) in to.iter_mut().enumerate() {
+            *b = Blob::byte(self.seed, offset + i as u32);
+        }
+    }
+}
+
+/// A sink that checks the contract of [`Sink`] and every byte. A message's stamp is its seed.
+#[derive(Default)]
+pub struct Recorder {
+    pub now: Time,
+    next: u64,
+    open: BTreeMap<u64, (Incoming, Vec<Option<u8>>)>,
+    /// Arrivals by topic name.
+    pub flows: BTreeMap<String, Flow>,
+    pub names: BTreeMap<RemoteTopic, Announcement>,
+    /// Stamps delivered, in order, by topic name.
+    pub delivered: BTreeMap<String, Vec<u64>>,
+    pub aborted: Drops,
+    pub ups: Vec<Time>,
+    pub downs: Vec<(Time, Down)>,
+    /// Answer to `begin`: memory for so many bytes in all, and names that are refused.
+    pub memory: Option<u64>,
+    pub unwanted: BTreeSet<String>,
+    pub open_bytes_max: u64,
+    pub open_max: usize,
+}
+
+impl Recorder {
+    pub fn open(&self) -> usize {
+        self.open.len()
+    }
+    fn open_bytes(&self) -> u64 {
+        self.open
+            .values()
+            .map(|(m, _)| u64::from(m.geometry.total_len()))
+            .sum()
+    }
+}
+
+impl Sink for Recorder {
+    fn begin(&mut self, m: &Incoming) -> Result<Slot, DropReason> {
+        if self
+            .memory
+            .is_some_and(|max| self.open_bytes() + u64::from(m.geometry.total_len()) > max)
+        {
+            return Err(DropReason::ReceiverMemory);
+        }
+        self.next += 1;
+        self.open
+            .insert(self.next, (*m, vec![None; m.geometry.total_len() as usize]));
+        self.open_max = self.open_max.max(self.open.len());
+        self.open_bytes_max = self.open_bytes_max.max(self.open_bytes());
+        Ok(Slot(self.next))
+    }
+
+    fn write(&mut self, slot: Slot, offset: u32, bytes: &[u8]) {
+        let (_, to) = self.open.get_mut(&slot.0).expect("a slot that is open");
+        for (i, b) in bytes.iter().enumerate() {
+            let place = &mut to[offset as usize + i];
+            assert!(place.is_none(), "byte {} is written twice", offset as usize + i);
+            *place = Some(*b);
+        }
+    }
+
+    fn finish(&mut self, slot: Slot) -> Result<(), DropReason> {
+        let (m, bytes) = self.open.remove(&slot.0).expect("a slot that is open");
+        for (i, b) in bytes.iter().enumerate() {
+            assert_eq!(*b, Some(Blob::byte(m.stamp.0, i as u32)), "byte {i} of {m:?}");
+        }
+        let name = self.names[&m.topic].name.clone();
+        self.flows
+            .entry(name.clone())
+            .or_default()
+            .received(m.stamp, self.now, bytes.len() as u64);
+        self.delivered.entry(name).or_default().push(m.stamp.0);
+        Ok(())
+    }
+
+    fn abort(&mut self, slot: Slot, reason: DropReason) {
+        self.open.remove(&slot.0).expect("a slot that is open");
+        self.aborted.add(reason, 1);
+    }
+
+    fn topic_announced(&mut self, _: PeerId, topic: RemoteTopic, a: &Announcement) -> Verdict {
+        self.names.insert(topic, a.clone());
+        if self.unwanted.contains(&a.name) {
+            Verdict::Refuse
+        } else {
+            Verdict::Accept
+        }
+    }
+
+    fn peer_up(&mut self, _: PeerId, _: &PeerInfo) {
+        self.ups.push(self.now);
+    }
+
+    fn peer_down(&mut self, _: PeerId, why: Down) {
+        self.downs.push((self.now, why));
+    }
+}
+
+/// One end of the link.
+pub struct Node {
+    pub radio: Radio<Blob>,
+    pub peer: PeerId,
+    pub sink: Recorder,
+    /// Its place in the medium's chain.
+    pub host: usize,
+    wait: Option<Time>,
+    /// Powered: a node that is off hears and says nothing.
+    pub on: bool,
+}
+
+/// A source of messages at given times.
+pub struct Source {
+    pub node: usize,
+    pub topic: TopicId,
+    pub name: String,
+    events: VecDeque<(Time, Geometry)>,
+    last: Option<Geometry>,
+    pub offered: u64,
+}
+
+/// What happens to datagrams beside the medium's own doing.
+#[derive(Clone, Copy, Default)]
+pub struct Faults {
+    pub loss: f64,
+    pub duplicate: f64,
+    /// Share of datagrams that are held back for up to `late`.
+    pub reorder: f64,
+    pub late: Duration,
+}
+
+pub struct World {
+    pub now: Time,
+    pub medium: Medium<Vec<u8>>,
+    pub nodes: Vec<Node>,
+    pub sources: Vec<Source>,
+    pub faults: Faults,
+    pub rng: Rng,
+    held: BTreeMap<(Time, u64), (usize, Vec<u8>)>,
+    order: u64,
+    stamp: u64,
+    pub air_drops: Drops,
+}
+
+#[derive(Clone)]
+pub struct Setup {
+    pub medium: MediumConfig,
+    pub order: Order,
+    pub gain: Option<f64>,
+    pub receive: ReceiveLimits,
+    pub seed: u64,
+    pub paced: bool,
+}
+
+impl Setup {
+    pub fn hops(hops: usize) -> Self {
+        Setup {
+            medium: MediumConfig::chain(hops),
+            order: Order::Priority,
+            gain: None,
+            receive: ReceiveLimits::default(),
+            seed: 1,
+            paced: true,
+        }
+    }
+    pub fn fifo(self) -> Self {
+        Setup {
+            order: Order::Fifo,
+            ..self
+        }
+    }
+    pub fn gain(self, gain: f64) -> Self {
+        Setup {
+            gain: Some(gain),
+            ..self
+        }
+    }
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.medium.seed = seed;
+        Setup { seed, ..self }
+    }
+    pub fn loss(mut self, loss: Loss, queue_frames: usize) -> Self {
+        self.medium.loss = loss;
+        self.medium.queue_frames = queue_frames;
+        self
+    }
+
+    pub fn radio(&self, session: u32) -> (Radio<Blob>, PeerConfig) {
+        let hops = self.medium.hosts as u32 - 1;
+        let airtime = if self.paced {
+            AirtimeModel::wifi(self.medium.rate_bits)
+        } else {
+            AirtimeModel::unlimited()
+        };
+        let config = RadioConfig {
+            order: self.order,
+            receive: self.receive,
+            host: u64::from(session) + 1000,
+            name: format!("host-{session}"),
+            ..RadioConfig::new(
+                session,
+                match self.gain {
+                    Some(gain) => airtime.with_gain(gain),
+                    None => airtime,
+                },
+            )
+        };
+        (
+            Radio::new(config).expect("a valid radio"),
+            PeerConfig {
+                hops,
+                ..PeerConfig::default()
+            },
+        )
+    }
+
+    /// Two ends, at both ends of the chain, that have not met yet.
+    pub fn build(&self) -> World {
+        let far = self.medium.hosts - 1;
+        let node = |session, host| {
+            let (mut radio, peer) = self.radio(session);
+            let peer = radio.add_peer(Time::ZERO, peer).expect("a valid peer");
+            Node {
+                radio,
+                peer,
+                sink: Recorder::default(),
+                host,
+                wait: None,
+                on: true,
+            }
+        };
+        World {
+            now: Time::ZERO,
+            medium: Medium::new(self.medium.clone()).expect("a valid medium"),
+            nodes: vec![node(1, 0), node(2, far)],
+            sources: Vec::new(),
+            faults: Faults::default(),
+            rng: Rng::new(self.seed ^ 0xABCD),
+            held: BTreeMap::new(),
+            order: 0,
+            stamp: 0,
+            air_drops: Drops::default(),
+        }
+    }
+}
+
+impl World {
+    /// Adds a periodic source at `node` that begins at a random phase after 500 ms and runs for `run`.
+    pub fn source(
+        &mut self,
+        node: usize,
+        config: TopicConfig,
+        period: Duration,
+        run: Duration,
+        mut size: impl FnMut(u64, &mut Rng) -> Geometry,
+    ) -> TopicId {
+        let start = self.now + ms(500) + Duration::from_nanos(self.rng.below(period.as_nanos() as u64));
+        let count = run.as_nanos().div_ceil(period.as_nanos()) as u64;
+        let at = |i: u64| start + period * u32::try_from(i).expect("a short run");
+        let events = (0..count).map(|i| (at(i), size(i, &mut self.rng))).collect();
+        self.source_of(node, config, events)
+    }
+
+    /// Lets a source go on with `count` messages as its last one.
+    pub fn again(&mut self, source: usize, count: u32, period: Duration) {
+        let s = &mut self.sources[source];
+        let geometry = s.last.expect("it has sent");
+        s.events = (1..=count).map(|i| (self.now + period * i, geometry)).collect();
+    }
+
+    /// Adds a source of messages at these times, which must ascend.
+    pub fn source_of(
+        &mut self,
+        node: usize,
+        config: TopicConfig,
+        events: VecDeque<(Time, Geometry)>,
+    ) -> TopicId {
+        let name = config.name.clone();
+        let n = &mut self.nodes[node];
+        let topic = n
+            .radio
+            .add_topic(self.now, n.peer, config)
+            .expect("a valid topic");
+        self.sources.push(Source {
+            node,
+            topic,
+            name,
+            events,
+            last: None,
+            offered: 0,
+        });
+        topic
+    }
+
+    pub fn run(&mut self, span: Duration) {
+        self.run_until(self.now + span);
+    }
+
+    pub fn run_until(&mut self, end: Time) {
+        loop {
+            for i in 0..self.nodes.len() {
+                self.transmit(i);
+            }
+            let source = self
+                .sources
+                .iter()
+                .filter_map(|s| Some(s.events.front()?.0))
+                .min();
+            let held = self.held.first_key_value().map(|((t, _), _)| *t);
+            let on = self.nodes.iter().filter(|n| n.on);
+            let radio = on
+                .flat_map(|n| n.wait.into_iter().chain(n.radio.next_timeout()))
+                .min();
+            let next = [source, held, radio, self.medium.next_event()]
+                .into_iter()
+                .flatten()
+                .min();
+            let Some(next) = next.filter(|t| *t <= end) else {
+                break;
+            };
+            assert!(next >= self.now, "time runs backwards");
+            self.step(next);
+        }
+        self.now = end;
+    }
+
+    fn step(&mut self, now: Time) {
+        self.now = now;
+        while let Some(event) = self.medium.poll(now) {
+            match event {
+                Event::Delivered {
+                    at, host, payload, ..
+                } => self.carry(at, host, payload),
+                Event::Dropped { reason, .. } => self.air_drops.add(reason, 1),
+            }
+        }
+        while let Some(((t, _), _)) = self.held.first_key_value() {
+            if *t > now {
+                break;
+            }
+            if let Some((_, (node, bytes))) = self.held.pop_first() {
+                self.receive(node, &bytes);
+            }
+        }
+        for s in &mut self.sources {
+            while s.events.front().is_some_and(|(t, _)| *t <= now)
+                && let Some((_, geometry)) = s.events.pop_front()
+            {
+                // Two messages of a topic at one instant must differ in what they carry.
+                self.stamp = now.0.max(self.stamp + 1);
+                let (stamp, n) = (Time(self.stamp), &mut self.nodes[s.node]);
+                s.offered += 1;
+                s.last = Some(geometry);
+                if n.on {
+                    let _ = n.radio.offer(
+                        now,
+                        s.topic,
+                        Message::new(
+                            Blob {
+                                seed: stamp.0,
+                                geometry,
+                            },
+                            stamp,
+                        ),
+                    );
+                }
+            }
+        }
+        for n in self.nodes.iter_mut().filter(|n| n.on) {
+            n.sink.now = now;
+            if n.radio.next_timeout().is_some_and(|t| t <= now) {
+                n.radio.handle_timeout(now, &mut n.sink);
+                assert!(
+                    n.radio.next_timeout().is_none_or(|t| t > now),
+                    "a timeout that does not move"
+                );
+            }
+        }
+    }
+
+    fn carry(&mut self, at: Time, host: usize, bytes: Vec<u8>) {
+        let node = self
+            .nodes
+            .iter()
+            .position(|n| n.host == host)
+            .expect("a node at the final host");
+        let f = self.faults;
+        if self.rng.chance(f.loss) {
+            return self.air_drops.add(DropReason::Air, 1);
+        }
+        let copies = 1 + u64::from(self.rng.chance(f.duplicate));
+        for _ in 0..copies {
+            let late = if self.rng.chance(f.reorder) {
+                self.rng.below(f.late.as_nanos() as u64 + 1)
+            } else {
+                0
+            };
+            self.order += 1;
+            self.held.insert(
+                (at + Duration::from_nanos(late), self.order),
+                (node, bytes.clone()),
+            );
+        }
+    }
+
+    fn receive(&mut self, node: usize, bytes: &[u8]) {
+        let now = self.now;
+        let n = &mut self.nodes[node];
+        if n.on {
+            n.sink.now = now;
+            n.radio
+                .handle(now, n.peer, bytes, &mut n.sink)
+                .expect("what an honest peer sends is understood");
+        }
+    }
+
+    fn transmit(&mut self, node: usize) {
+        let far = self.nodes.iter().map(|n| n.host).max().unwrap_or(1);
+        let n = &mut self.nodes[node];
+        n.wait = None;
+        let mut buffer = Vec::new();
+        for _ in 0..10_000 {
+            if !n.on {
+                return;
+            }
+            match n.radio.poll_transmit(self.now, &mut buffer) {
+                Transmit::Datagram { .. } => {
+                    assert!(buffer.len() <= 1472, "{} B", buffer.len());
+                    let to = if n.host == 0 { far } else { 0 };
+                    if self
+                        .medium
+                        .send(self.now, n.host, to, buffer.len() + IP, buffer.clone())
+                        .is_err()
+                    {
+                        self.air_drops.add(DropReason::DeviceQueue, 1);
+                    }
+                }
+                Transmit::Wait(t) => {
+                    assert!(t > self.now, "waits for the past");
+                    n.wait = Some(t);
+                    return;
+                }
+                Transmit::Idle => return,
+            }
+        }
+        panic!("it sends without end");
+    }
+
+    /// Kills a node: all its state is gone, and its sources stop.
+    pub fn kill(&mut self, node: usize) {
+        self.nodes[node].on = false;
+        self.sources.retain(|s| s.node != node);
+    }
+
+    /// Starts a node anew as another session; its sink's records stay.
+    pub fn start(&mut self, node: usize, setup: &Setup, session: u32) {
+        let (mut radio, peer) = setup.radio(session);
+        let n = &mut self.nodes[node];
+        n.peer = radio.add_peer(self.now, peer).expect("a valid peer");
+        n.radio = radio;
+        n.sink.open.clear();
+        n.on = true;
+    }
+
+    /// The figures of a source's topic at the other end.
+    pub fn metrics(&self, source: usize) -> FlowMetrics {
+        let s = &self.sources[source];
+        let mut drops = self.nodes[s.node]
+            .radio
+            .topic_stats(s.topic)
+            .map(|t| t.drops)
+            .unwrap_or_default();
+        let far = &self.nodes[1 - s.node];
+        if let Some((_, t)) = far.radio.remote_topics(far.peer).find(|(_, t)| t.name == s.name) {
+            drops.merge(&t.drops);
+        }
+        far.sink
+            .flows
+            .get(&s.name)
+            .cloned()
+            .unwrap_or_default()
+            .metrics(s.offered, &drops)
+    }
+
+    pub fn print(&self, title: &str) {
+        println!("-- {title}");
+        for i in 0..self.sources.len() {
+            let m = self.metrics(i);
+            println!(
+                "{:<10} sent {:5} delivery {:.4}  D {:7.2} std {:6.2} p50 {:7.2} p99 {:7.2} max {:7.2}  std(J) {:6.2}  {:.2} Mbit/s  {}",
+                self.sources[i].name,
+                m.sent,
+                m.delivery,
+                m.delay_ms.mean,
+                m.delay_ms.std,
+                m.delay_ms.p50,
+                m.delay_ms.p99,
+                m.delay_ms.max,
+                m.period_ms.std,
+                m.mbit_s,
+                m.drops
+            );
+        }
+        let s = self.medium.stats();
+        println!(
+            "air busy {:.1} %, collisions {}, queue high water {:?}, urgent {}",
+            100.0 * s.busy.as_secs_f64() / self.now.as_secs_f64(),
+            s.collisions,
+            s.hosts.iter().map(|h| h.queue_high_water).collect::<Vec<_>>(),
+            self.nodes[0].radio.stats().urgent
+        );
+    }
+
+    /// Every message that was offered is sent, dropped or queued; every one that was sent is delivered,
+    /// dropped or partial.
+    pub fn check_books(&self) {
+        for n in &self.nodes {
+            for (_, t) in n.radio.topics() {
+                assert_eq!(t.offered, t.sent + t.queued + t.drops.total(), "{t:?}");
+            }
+            assert_eq!(
+                n.sink.open() as u64,
+                n.radio.remote_topics(n.peer).map(|(_, t)| t.partial).sum::<u64>()
+            );
+        }
+    }
+}
+
+/// A topic of that priority.
+pub fn topic(name: &str, priority: u8, depth: u32) -> TopicConfig {
+    TopicConfig {
+        priority,
+        depth,
+        definition: "float32[] ranges\n".repeat(20),
+        ..TopicConfig::new(name, "pkg/Type")
+    }
+}
+
+/// `hz` messages a second for `run` from 500 ms on, each up to `jitter` late.
+pub fn times(rng: &mut Rng, hz: f64, run: Duration, jitter: Duration) -> Vec<Time> {
+    let start = Time::from_millis(500 + rng.below(200));
+    let count = (run.as_secs_f64() * hz) as u64;
+    let late = |rng: &mut Rng| Duration::from_nanos(rng.below(jitter.as_nanos() as u64 + 1));
+    (0..count)
+        .map(|i| start + Duration::from_secs_f64(i as f64 / hz) + late(rng))
+        .collect()
+}
+
+/// Always `control` bytes and one data part of `data`.
+pub fn fixed(control: u32, data: u32) -> impl FnMut(u64, &mut Rng) -> Geometry {
+    let g = Geometry::new(control, &[data]).expect("a geometry");
+    move |_, _| g
+}
