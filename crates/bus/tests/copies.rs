@@ -1,0 +1,89 @@
+//! Written once: a 4 MB message is read where its publisher wrote it, in another process.
+#![allow(missing_docs)]
+
+mod common;
+
+use bus::{Bus, BusConfig, PublisherOptions, Stamp, SubscriberOptions};
+use common::child::{Child, hear, role, say};
+use common::{LONG, bus, folder, topic};
+use std::path::Path;
+
+const LEN: usize = 4 << 20;
+
+/// Which file an address belongs to, and where in it: `device:inode+offset`.
+fn place(address: usize) -> String {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    for line in maps.lines() {
+        let fields: Vec<_> = line.split_whitespace().collect();
+        let (from, to) = fields[0].split_once('-').unwrap();
+        let hex = |t: &str| usize::from_str_radix(t, 16).unwrap();
+        if (hex(from)..hex(to)).contains(&address) {
+            assert!(line.contains("/memfd:ropewalk-payload"), "{line}");
+            return format!(
+                "{}:{}+{:#x}",
+                fields[3],
+                fields[4],
+                hex(fields[2]) + address - hex(from)
+            );
+        }
+    }
+    panic!("{address:#x} is not mapped");
+}
+
+#[test]
+fn child_entry() {
+    if let Some((_, dir)) = role() {
+        publish_and_poison(&dir);
+    }
+}
+
+fn publish_and_poison(dir: &Path) {
+    let bus = Bus::open(BusConfig::new(dir)).unwrap();
+    let publisher = bus
+        .publisher(topic("/image"), PublisherOptions::default())
+        .unwrap();
+    assert!(publisher.wait_for_subscribers(2, LONG));
+    let mut loan = publisher.loan(16, &[LEN]).unwrap();
+    loan.part_mut(0).fill(0x11);
+    let address = loan.part_ptr(0).unwrap();
+    publisher.publish(loan, Stamp::default()).unwrap();
+    say(place(address as usize));
+    assert_eq!(hear(), "poison");
+    publisher.poison(address, LEN, 0xEE);
+    say("poisoned");
+    hear();
+}
+
+#[test]
+fn four_megabytes_are_read_where_they_were_written() {
+    let dir = folder();
+    let bus = bus(&dir);
+    let subscribers = [(); 2].map(|()| {
+        bus.subscriber(topic("/image"), SubscriberOptions::default())
+            .unwrap()
+    });
+    let mut child = Child::start("publisher", dir.path(), &[]);
+    let theirs = child.hear();
+    let messages = subscribers
+        .each_ref()
+        .map(|s| s.take_timeout(LONG).unwrap().unwrap());
+    for message in &messages {
+        // By address: the same byte of the same file, at both ends.
+        assert_eq!(place(message.part(0).as_ptr() as usize), theirs);
+        assert_eq!(
+            place(message.part(0).as_ptr() as usize + LEN - 1)
+                .split('+')
+                .next(),
+            theirs.split('+').next()
+        );
+        assert!(message.part(0).bytes().iter().all(|b| *b == 0x11));
+    }
+    // By a poisoned original: what the publisher writes now is what the view shows, so there is no copy.
+    child.say("poison");
+    assert_eq!(child.hear(), "poisoned");
+    for message in &messages {
+        let mut seen = vec![0; LEN];
+        assert_eq!(message.part(0).copy_to(0, &mut seen), LEN);
+        assert!(seen.iter().all(|b| *b == 0xEE));
+    }
+}

@@ -1,0 +1,323 @@
+//! Kill -9 at every step, stops, and forks that keep sockets open: memory, descriptors and files return exactly.
+#![allow(missing_docs)]
+
+mod common;
+
+use bus::{Bus, BusConfig, PublisherOptions, Stamp, SubscriberOptions};
+use common::child::{Child, hear, role, say};
+use common::{LONG, Random, bus, eventually, folder, topic};
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+const TOPIC: &str = "/mortal";
+const LEN: usize = 200_000;
+
+/// The tests count this process's descriptors, so they run one at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static LOCK: Mutex<()> = Mutex::new(());
+    LOCK.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a process has: descriptors that belong to the bus, mappings of shared memory, files in the folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Census {
+    descriptors: Vec<String>,
+    mappings: usize,
+    files: usize,
+}
+
+fn census(dir: &Path) -> Census {
+    let fds = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+    let mut descriptors: Vec<_> = fds
+        .filter_map(|e| std::fs::read_link(e.path()).ok())
+        .map(|l| l.to_string_lossy().into_owned())
+        // The folder being read, and the runner's own.
+        .filter(|l| !l.starts_with("/proc/") && !l.starts_with("/dev/"))
+        // Only the kind counts: "socket:[123]".
+        .map(|l| l.split('[').next().unwrap_or_default().to_owned())
+        .collect();
+    descriptors.sort();
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let mappings = maps.lines().filter(|l| l.contains("memfd:ropewalk")).count();
+    Census {
+        descriptors,
+        mappings,
+        files: std::fs::read_dir(dir).unwrap().count(),
+    }
+}
+
+fn returns_to(baseline: &Census, dir: &Path, bus: &Bus, what: &str) {
+    let start = std::time::Instant::now();
+    loop {
+        let now = census(dir);
+        if now == *baseline {
+            return;
+        }
+        assert!(start.elapsed() < LONG, "{what}: {now:?} instead of {baseline:?}");
+        let _ = bus.topics(Duration::from_secs(1));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn send(publisher: &bus::Publisher, value: u8) {
+    let mut loan = publisher.loan(8, &[LEN]).unwrap();
+    loan.part_mut(0).fill(value);
+    publisher.publish(loan, Stamp::default()).unwrap();
+}
+
+#[test]
+fn child_entry() {
+    let Some((role, dir)) = role() else { return };
+    let bus = Bus::open(BusConfig::new(dir)).unwrap();
+    match &*role[0] {
+        "subscriber" => {
+            let subscriber = bus
+                .subscriber(topic(TOPIC), SubscriberOptions::default())
+                .unwrap();
+            loop {
+                let a = subscriber.take_timeout(LONG).unwrap();
+                let _b = subscriber.take_timeout(LONG).unwrap();
+                drop(a);
+            }
+        }
+        "publisher" => {
+            let publisher = bus.publisher(topic(TOPIC), PublisherOptions::default()).unwrap();
+            for value in 0.. {
+                send(&publisher, value as u8);
+                std::thread::sleep(Duration::from_micros(200));
+            }
+        }
+        // Dies, while a fork of it lives on with its sockets.
+        "forker" => {
+            let publisher = bus.publisher(topic(TOPIC), PublisherOptions::default()).unwrap();
+            let subscriber = bus
+                .subscriber(topic("/other"), SubscriberOptions::default())
+                .unwrap();
+            assert!(publisher.wait_for_subscribers(1, LONG));
+            assert!(subscriber.wait_for_publishers(1, LONG));
+            send(&publisher, 1);
+            // SAFETY: the child only sleeps.
+            let pid = unsafe { libc::fork() };
+            if pid == 0 {
+                loop {
+                    std::thread::sleep(LONG);
+                }
+            }
+            say(pid);
+            hear();
+        }
+        other => panic!("unknown role {other}"),
+    }
+}
+
+#[test]
+fn a_bus_leaves_nothing_behind() {
+    let _alone = alone();
+    let dir = folder();
+    drop(bus(&dir));
+    let before = census(dir.path());
+    for _ in 0..20 {
+        let bus = bus(&dir);
+        let publisher = bus.publisher(topic(TOPIC), PublisherOptions::default()).unwrap();
+        let subscriber = bus
+            .subscriber(topic(TOPIC), SubscriberOptions::default())
+            .unwrap();
+        assert!(publisher.wait_for_subscribers(1, LONG));
+        send(&publisher, 1);
+        let message = subscriber.take_timeout(LONG).unwrap().unwrap();
+        drop((bus, publisher, subscriber));
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+        assert_eq!(message.part(0).bytes()[LEN - 1], 1);
+        drop(message);
+        assert_eq!(census(dir.path()), before);
+    }
+}
+
+#[test]
+fn a_subscriber_killed_at_any_step_leaves_nothing() {
+    let _alone = alone();
+    let dir = folder();
+    let bus = bus(&dir);
+    let publisher = bus.publisher(topic(TOPIC), PublisherOptions::default()).unwrap();
+    send(&publisher, 0);
+    let baseline = census(dir.path());
+    let steps = [
+        "bound",
+        "shown",
+        "connected",
+        "hello-sent",
+        "attach-sent",
+        "welcome-received",
+        "segment-mapped",
+        "taken",
+        "taken:2",
+        "taken:30",
+        "released",
+        "released:20",
+    ];
+    for step in steps {
+        let mut child = Child::start("subscriber", dir.path(), &[("ROPEWALK_TEST_KILL_AT", step)]);
+        eventually(step, || {
+            send(&publisher, 1);
+            child.has_ended()
+        });
+        drop(child);
+        returns_to(&baseline, dir.path(), &bus, step);
+        let stats = publisher.stats();
+        assert_eq!(
+            (stats.memory_used, stats.memory_pinned, stats.subscribers.len()),
+            (0, 0, 0),
+            "{step}"
+        );
+    }
+}
+
+#[test]
+fn a_publisher_killed_at_any_step_leaves_nothing() {
+    let _alone = alone();
+    let dir = folder();
+    let bus = bus(&dir);
+    let subscriber = bus
+        .subscriber(topic(TOPIC), SubscriberOptions::default())
+        .unwrap();
+    let baseline = census(dir.path());
+    let steps = [
+        "bound",
+        "shown",
+        "connected",
+        "hello-sent",
+        "attach-received",
+        "welcome-sent",
+        "loaned",
+        "loaned:50",
+        "publish-sealed:20",
+        "segment-sent",
+        "publish-pushed:20",
+        "publish-rung:20",
+    ];
+    for step in steps {
+        let mut child = Child::start("publisher", dir.path(), &[("ROPEWALK_TEST_KILL_AT", step)]);
+        let mut held = None;
+        eventually(step, || {
+            // Not always the newest, so that something is queued when it dies.
+            if let Some(message) = subscriber.take_timeout(Duration::from_millis(2)).unwrap() {
+                held = Some(message);
+            }
+            child.has_ended()
+        });
+        drop(child);
+        if let Some(message) = held {
+            let first = message.part(0).bytes()[0];
+            assert!(
+                message.part(0).bytes().iter().all(|b| *b == first),
+                "the dead one's block stays whole"
+            );
+        }
+        while subscriber.take().unwrap().is_some() {}
+        eventually("it is forgotten", || {
+            while subscriber.take().unwrap().is_some() {}
+            subscriber.publisher_count() == 0
+        });
+        returns_to(&baseline, dir.path(), &bus, step);
+    }
+}
+
+/// Some hundred processes that come and are killed at random moments, while others go on.
+#[test]
+fn hundreds_of_lives_and_deaths() {
+    let _alone = alone();
+    let dir = folder();
+    let bus = bus(&dir);
+    let publisher = bus.publisher(topic(TOPIC), PublisherOptions::default()).unwrap();
+    let subscriber = bus
+        .subscriber(topic(TOPIC), SubscriberOptions::default())
+        .unwrap();
+    assert!(publisher.wait_for_subscribers(1, LONG));
+    send(&publisher, 0);
+    assert!(subscriber.take_timeout(LONG).unwrap().is_some());
+    let baseline = census(dir.path());
+    let mut random = Random(1);
+    let mut from_others = 0;
+    for cycle in 0..300 {
+        let role = ["subscriber", "publisher"][random.next(2) as usize];
+        let mut child = Child::start(role, dir.path(), &[]);
+        let end = std::time::Instant::now() + Duration::from_micros(random.next(25_000));
+        while std::time::Instant::now() < end {
+            send(&publisher, 7);
+            while let Some(message) = subscriber.take().unwrap() {
+                from_others += u32::from(message.publisher() != publisher.id());
+            }
+        }
+        child.kill();
+        drop(child);
+        if cycle % 50 == 49 {
+            eventually("the others are forgotten", || {
+                while subscriber.take().unwrap().is_some() {}
+                subscriber.publisher_count() == 1 && publisher.stats().subscribers.len() == 1
+            });
+            while subscriber.take().unwrap().is_some() {}
+            returns_to(&baseline, dir.path(), &bus, "after many deaths");
+            assert_eq!(publisher.stats().memory_used, 0);
+        }
+    }
+    assert!(
+        from_others > 100,
+        "only {from_others} messages came from those who died"
+    );
+}
+
+#[test]
+fn a_stopped_process_is_not_dead() {
+    let _alone = alone();
+    let dir = folder();
+    let bus = bus(&dir);
+    let subscriber = bus
+        .subscriber(topic(TOPIC), SubscriberOptions::default())
+        .unwrap();
+    let child = Child::start("publisher", dir.path(), &[]);
+    let id = subscriber.take_timeout(LONG).unwrap().unwrap().publisher();
+    child.signal(rustix::process::Signal::STOP);
+    eventually("it is stopped", || child.is_stopped());
+    while subscriber.take().unwrap().is_some() {}
+    assert!(!subscriber.wait(Duration::from_millis(100)).unwrap());
+    assert_eq!(subscriber.publisher_count(), 1);
+    child.signal(rustix::process::Signal::CONT);
+    assert_eq!(subscriber.take_timeout(LONG).unwrap().unwrap().publisher(), id);
+}
+
+#[test]
+fn a_fork_that_keeps_the_sockets_does_not_hide_a_death() {
+    let _alone = alone();
+    let dir = folder();
+    let bus = bus(&dir);
+    let subscriber = bus
+        .subscriber(topic(TOPIC), SubscriberOptions::default())
+        .unwrap();
+    let publisher = bus
+        .publisher(topic("/other"), PublisherOptions::default())
+        .unwrap();
+    let baseline = census(dir.path());
+    let mut child = Child::start("forker", dir.path(), &[]);
+    let fork: i32 = child.hear().parse().unwrap();
+    assert!(publisher.wait_for_subscribers(1, LONG));
+    child.kill();
+    eventually("the publisher notices", || {
+        publisher.stats().subscribers.is_empty()
+    });
+    eventually("the subscriber notices", || subscriber.publisher_count() == 0);
+    assert_eq!(
+        subscriber.take().unwrap().unwrap().part(0).bytes()[0],
+        1,
+        "what it queued is still there"
+    );
+    assert!(subscriber.take().unwrap().is_none());
+    let alive = std::path::Path::new(&format!("/proc/{fork}")).exists();
+    rustix::process::kill_process(
+        rustix::process::Pid::from_raw(fork).unwrap(),
+        rustix::process::Signal::KILL,
+    )
+    .unwrap();
+    assert!(alive, "the fork lived all the time");
+    returns_to(&baseline, dir.path(), &bus, "after the fork's end");
+}
