@@ -11,8 +11,10 @@ Exit status: 0 everything agrees, 1 something differs, 2 it could not run.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import json
 import random
+import struct
 import subprocess
 import sys
 import threading
@@ -225,6 +227,106 @@ def shipped_ros2(binary: Binary, tally: Tally, store: object, hashes: object) ->
             tally.compare("RIHS01 of shipped ROS 2 definitions", name, answer["rihs01"], hashes.hash_rihs01(name))
 
 
+# --- the golden messages --------------------------------------------------------------------------------------
+
+
+class Reader:
+    """Reads a control part and data parts as docs/wire/control-part.md describes them, into ROS 1 bytes.
+
+    Shares nothing with the program under test: definitions are rosbags', the layout of data parts is ctypes',
+    which is that of the C compiler.
+    """
+
+    WORDS = {"bool": "B", "byte": "B", "octet": "B", "char": "B", "int8": "b", "uint8": "B", "int16": "h"}
+    WORDS |= {"uint16": "H", "int32": "i", "uint32": "I", "int64": "q", "uint64": "Q", "float32": "f", "float64": "d"}
+
+    def __init__(self, fielddefs: dict, control: bytes, parts: list[bytes]) -> None:
+        from rosbags.interfaces import Nodetype
+
+        self.fielddefs, self.control, self.parts, self.kinds = fielddefs, control, list(parts), Nodetype
+        self.at = 0
+
+    def take(self, length: int) -> bytes:
+        piece = self.control[self.at : self.at + length]
+        if len(piece) < length:
+            raise ValueError("the control part is too short")
+        self.at += length
+        return piece
+
+    def fields(self, name: str) -> list:
+        return [(n, d) for n, d in self.fielddefs[name][1] if n != DUMMY]
+
+    def message(self, name: str) -> bytes:
+        return b"".join(self.value(desc) for _, desc in self.fields(name))
+
+    def value(self, desc: tuple) -> bytes:
+        kind, detail = desc
+        if kind == self.kinds.NAME and detail.endswith("/wstring"):
+            length = self.take(4)
+            return length + self.take(2 * int.from_bytes(length, "little"))
+        if kind == self.kinds.NAME:
+            return self.message(detail)
+        if kind == self.kinds.BASE and detail[0] == "string":
+            length = self.take(4)
+            return length + self.take(int.from_bytes(length, "little"))
+        if kind == self.kinds.BASE:
+            return self.take(struct.calcsize(self.WORDS[detail[0]]))
+        element, size = detail
+        if kind == self.kinds.ARRAY:
+            return b"".join(self.value(element) for _ in range(size))
+        word = int.from_bytes(self.take(4), "little")
+        count = word & 0x7FFFFFFF
+        if not word >> 31:
+            return count.to_bytes(4, "little") + b"".join(self.value(element) for _ in range(count))
+        ctype = self.ctype(element)
+        part = self.parts.pop(0)
+        if len(part) != count * ctypes.sizeof(ctype):
+            raise ValueError(f"a data part has {len(part)} bytes, {count} times {ctypes.sizeof(ctype)} expected")
+        return count.to_bytes(4, "little") + b"".join(self.packed(x, element) for x in (ctype * count).from_buffer_copy(part))
+
+    def ctype(self, desc: tuple) -> type:
+        kind, detail = desc
+        if kind == self.kinds.BASE:
+            names = {"f": ctypes.c_float, "d": ctypes.c_double, "b": ctypes.c_int8, "B": ctypes.c_uint8}
+            names |= {"h": ctypes.c_int16, "H": ctypes.c_uint16, "i": ctypes.c_int32, "I": ctypes.c_uint32}
+            return (names | {"q": ctypes.c_int64, "Q": ctypes.c_uint64})[self.WORDS[detail[0]]]
+        if kind == self.kinds.ARRAY:
+            return self.ctype(detail[0]) * detail[1]
+        fields = [(n, self.ctype(d)) for n, d in self.fields(detail)]
+        return type("Element", (ctypes.Structure,), {"_fields_": fields})
+
+    def packed(self, value: object, desc: tuple) -> bytes:
+        kind, detail = desc
+        if kind == self.kinds.BASE:
+            return struct.pack("<" + self.WORDS[detail[0]], value)
+        if kind == self.kinds.ARRAY:
+            return b"".join(self.packed(x, detail[0]) for x in value)
+        return b"".join(self.packed(getattr(value, n), d) for n, d in self.fields(detail))
+
+
+def vectors(tally: Tally) -> None:
+    from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+
+    files = sorted((Path(__file__).parent.parent / "vectors" / "schema").glob("*.json"))
+    if len(files) < 5:
+        raise CannotRun("tests/vectors/schema has too few messages")
+    for file in files:
+        vector = json.loads(file.read_text())
+        name = vector["type"].replace("/", "/msg/")
+        definitions = get_types_from_msg(vector["definition"], name)
+        store = get_typestore(Stores.ROS1_NOETIC if vector["flavour"] == "ros1" else Stores.ROS2_JAZZY)
+        store.register({k: v for k, v in definitions.items() if k not in store.fielddefs})
+        reader = Reader(
+            {**store.fielddefs, **definitions}, bytes.fromhex(vector["control"]), [bytes.fromhex(p) for p in vector["parts"]]
+        )
+        joined = reader.message(name)
+        tally.compare("golden messages, joined", file.name, joined.hex(), vector["ros1"])
+        tally.compare("golden messages, all read", file.name, (reader.at, reader.parts), (len(reader.control), []))
+        if "wstring" not in vector["definition"]:
+            message = store.deserialize_ros1(bytes.fromhex(vector["ros1"]), name)
+            tally.compare("golden messages, CDR", file.name, bytes(store.serialize_cdr(message, name)).hex(), vector["cdr"])
+
+
 # --- random values -------------------------------------------------------------------------------------------
 
 RANGES = {
@@ -345,6 +447,7 @@ def main() -> int:
         watchdog = threading.Timer(600, binary.process.kill)
         watchdog.daemon = True
         watchdog.start()
+        vectors(tally)
         debian(binary, tally, rng, args.rounds)
         rosbags_stores(binary, tally, rng, args.rounds)
     except (CannotRun, ImportError) as e:

@@ -11,6 +11,8 @@ use std::sync::Arc;
 
 /// Most scalars, lists and mappings in one YAML text.
 const MAX_NODES: usize = 4_000_000;
+/// Most of them that aliases may repeat: messages have little use for aliases, and bombs are made of them.
+const MAX_ALIASED: usize = 100_000;
 
 impl Schema {
     /// A message from YAML (JSON is YAML), as the arguments of `rostopic pub`: a mapping of fields, of which
@@ -32,7 +34,12 @@ impl Schema {
                 // `yes` and `on` are words, `true` is the truth.
                 strict_booleans: true,
                 with_snippet: false,
-                budget: serde_saphyr::budget! { max_nodes: MAX_NODES, max_events: 2 * MAX_NODES },
+                budget: serde_saphyr::budget! {
+                    max_nodes: MAX_NODES,
+                    max_events: 2 * MAX_NODES,
+                    max_recorded_anchor_events: MAX_ALIASED,
+                },
+                alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: MAX_ALIASED },
             };
             serde_saphyr::from_str_with_options(text, options).map_err(|e| ValueError::Text {
                 reason: e.to_string(),
