@@ -16,8 +16,9 @@ use link::quantity;
 pub(crate) use part::run as run_parts;
 pub(crate) use protocol::Part;
 use protocol::{Spec, TopicPlan};
-use recording::{Recording, simulation};
+use recording::{Recording, Writer, simulation};
 use std::collections::BTreeMap;
+use std::io::IsTerminal;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -111,7 +112,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
     let work = Work::make()?;
     let recording = match &options.recording {
         Some(file) => file.clone(),
-        None => simulate(&work.0, options)?,
+        None => simulate(&work.0, options, &signals)?,
     };
     let topics = plan(&recording, options)?;
     let systems = [System::Fifo, System::Priority]
@@ -146,19 +147,40 @@ pub(crate) fn run(options: &Options) -> Outcome {
 }
 
 /// The simulated robot's recording, written beside the demo's other temporary files.
-fn simulate(work: &Path, options: &Options) -> Result<PathBuf, Failure> {
+fn simulate(work: &Path, options: &Options, signals: &Signals) -> Result<PathBuf, Failure> {
     let file = work.join("simulated.mcap");
+    let doing = "recording the simulated robot";
+    let mut writer = Writer::create(&file, &recording::write::Options::default()).or_job(doing)?;
+    let channels = simulation::channels();
+    let ids = channels
+        .iter()
+        .map(|c| writer.add_channel(c))
+        .collect::<Result<Vec<_>, _>>()
+        .or_job(doing)?;
+    let terminal = std::io::stderr().is_terminal();
     eprintln!(
-        "recording a simulated robot for {} s: lidar 30 Hz, camera 6.67 Hz, tf 80 Hz …",
+        "recording {} s of a simulated robot: lidar 30 Hz, camera 6.67 Hz, tf 80 Hz",
         options.seconds
     );
-    simulation::write(
-        &file,
-        options.seconds + 0.5,
-        options.seed,
-        &recording::write::Options::default(),
-    )
-    .or_job("recording the simulated robot")?;
+    let mut shown = 0;
+    for message in simulation::generate(options.seconds + 0.5, options.seed) {
+        if signals.stopped() {
+            return Err(Failure::job("stopped before the end"));
+        }
+        let second = message.log_time.0 / 1_000_000_000;
+        if terminal && second > shown {
+            shown = second;
+            eprint!("\r{second} s ");
+        }
+        let id = ids[message.channel.0 as usize];
+        writer
+            .write(id, message.log_time, message.publish_time, &message.data)
+            .or_job(doing)?;
+    }
+    if terminal {
+        eprint!("\r\x1b[K");
+    }
+    writer.finish().or_job(doing)?;
     Ok(file)
 }
 

@@ -1,0 +1,145 @@
+//! Running the command with a bus of its own, under a watchdog.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// No command of these tests takes a tenth of this; longer is hanging.
+const WATCHDOG: Duration = Duration::from_secs(120);
+
+/// A temporary folder with a bus in it.
+pub(crate) struct Host {
+    folder: tempfile::TempDir,
+}
+
+/// What a command left behind.
+#[derive(Debug)]
+pub(crate) struct Done {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Host {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::Builder::new().prefix("rw").tempdir().expect("a folder");
+        std::fs::create_dir(folder.path().join("t")).expect("a folder");
+        Host { folder }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ropewalk"));
+        command.args(args).current_dir(self.folder.path());
+        command
+            .env("ROPEWALK_RUNTIME_DIR", self.path("bus"))
+            .env("TMPDIR", self.path("t"));
+        command.env_remove("RUST_LOG").env_remove("ROPEWALK_DOMAIN");
+        command
+    }
+
+    /// Runs to the end.
+    pub(crate) fn run(&self, args: &[&str]) -> Done {
+        finish(self.command(args))
+    }
+
+    /// Starts something that goes on until it is told or done.
+    pub(crate) fn start(&self, args: &[&str]) -> Running {
+        let mut command = self.command(args);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        Running(Some(command.spawn().expect("starts")))
+    }
+
+    /// Every file below the folder for temporary files and the bus's.
+    pub(crate) fn left_behind(&self) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        for folder in ["t", "bus"] {
+            collect(&self.path(folder), &mut found);
+        }
+        found
+    }
+}
+
+fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.path().is_dir() {
+            collect(&entry.path(), found);
+        }
+        found.push(entry.path());
+    }
+}
+
+/// Runs a command to its end.
+pub(crate) fn finish(mut command: Command) -> Done {
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    Running(Some(command.spawn().expect("starts"))).wait()
+}
+
+/// A running command, ended with the test.
+pub(crate) struct Running(Option<Child>);
+
+impl Running {
+    /// Asks it to stop as Ctrl-C does.
+    pub(crate) fn interrupt(&self) {
+        let child = self.0.as_ref().expect("runs");
+        let pid = rustix::process::Pid::from_child(child);
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("signals");
+    }
+
+    /// Waits for its end, under the watchdog.
+    pub(crate) fn wait(mut self) -> Done {
+        let mut child = self.0.take().expect("runs");
+        let mut pipes = (
+            child.stdout.take().expect("piped"),
+            child.stderr.take().expect("piped"),
+        );
+        let readers = (
+            std::thread::spawn(move || text(&mut pipes.0)),
+            std::thread::spawn(move || text(&mut pipes.1)),
+        );
+        let deadline = Instant::now() + WATCHDOG;
+        let status = loop {
+            match child.try_wait().expect("waits") {
+                Some(status) => break status,
+                None if Instant::now() > deadline => {
+                    let _ = child.kill();
+                    panic!("hangs: {:?}", child.wait());
+                }
+                None => std::thread::sleep(Duration::from_millis(5)),
+            }
+        };
+        Done {
+            code: status.code().unwrap_or(-1),
+            stdout: readers.0.join().expect("reads"),
+            stderr: readers.1.join().expect("reads"),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.0.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn text(pipe: &mut impl Read) -> String {
+    let mut text = String::new();
+    pipe.read_to_string(&mut text).expect("UTF-8");
+    text
+}
+
+/// An address of 127.0.0.0/8 that no other test process uses.
+pub(crate) fn address(host: u8) -> String {
+    let pid = std::process::id();
+    format!("127.{}.{}.{host}:7400", 241 + (pid >> 8) % 13, pid & 255)
+}

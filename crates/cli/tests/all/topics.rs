@@ -1,0 +1,129 @@
+//! Playing, looking, recording, publishing.
+
+use crate::support::Host;
+use recording::Recording;
+
+#[test]
+fn what_is_played_can_be_recorded_and_is_the_same() {
+    let host = Host::new();
+    let (original, copy) = (host.path("original.mcap"), host.path("copy.mcap"));
+    recording::simulation::write(&original, 1.0, 7, &recording::write::Options::default()).expect("writes");
+    let copy_name = copy.display().to_string();
+    let record = host.start(&["record", &copy_name, "--duration", "60"]);
+    // The recorder finds topics within half a second; play waits until it has.
+    let played = host.run(&["play", "original.mcap", "--wait", "30"]);
+    assert_eq!(played.code, 0, "{played:?}");
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    record.interrupt();
+    let recorded = record.wait();
+    assert_eq!(recorded.code, 0, "{recorded:?}");
+    assert!(recorded.stdout.contains("on 3 topics"), "{recorded:?}");
+
+    let read = |file: &std::path::Path| {
+        let recording = Recording::open(file).expect("opens");
+        let mut messages: Vec<_> = (recording.messages())
+            .map(|m| m.expect("reads"))
+            .map(|m| (recording.channel(m.channel).topic.clone(), m.data))
+            .collect();
+        // The recorder takes topic by topic: order is kept within each.
+        messages.sort_by(|a, b| a.0.cmp(&b.0));
+        messages
+    };
+    assert!(read(&original) == read(&copy), "{recorded:?}");
+    let channels = |file: &std::path::Path| {
+        let recording = Recording::open(file).expect("opens");
+        let mut all: Vec<_> = (recording.channels().iter())
+            .map(|c| (c.topic.clone(), c.type_name.clone(), c.md5.clone()))
+            .collect();
+        all.sort();
+        all
+    };
+    assert_eq!(channels(&original), channels(&copy));
+    assert!(host.left_behind().is_empty());
+
+    let again = host.run(&["record", &copy_name]);
+    assert_eq!(again.code, 2, "an existing file is kept: {again:?}");
+}
+
+#[test]
+fn echo_shows_what_pub_publishes() {
+    let host = Host::new();
+    let message = "{linear: {x: 0.5, y: -1}, angular: {z: 0.25}}";
+    let publish = host.start(&[
+        "topic",
+        "pub",
+        "/cmd_vel",
+        "geometry_msgs/Twist",
+        message,
+        "--rate",
+        "50",
+    ]);
+    let echo = host.run(&["topic", "echo", "/cmd_vel", "-n", "1"]);
+    assert_eq!(echo.code, 0, "{echo:?}");
+    assert!(
+        echo.stdout.contains("x: 0.5") && echo.stdout.ends_with("---\n"),
+        "{echo:?}"
+    );
+    let json = host.run(&[
+        "topic", "echo", "cmd_vel", "-n", "2", "--json", "--field", "linear",
+    ]);
+    let lines: Vec<serde_json::Value> = json
+        .stdout
+        .lines()
+        .map(|l| serde_json::from_str(l).expect("JSON"))
+        .collect();
+    assert_eq!(
+        lines,
+        vec![serde_json::json!({ "x": 0.5, "y": -1.0, "z": 0.0 }); 2]
+    );
+
+    let list = host.run(&["topic", "list", "--json"]);
+    let list: serde_json::Value = serde_json::from_str(&list.stdout).expect("JSON");
+    assert_eq!(list["topics"][0]["topic"], "/cmd_vel");
+    assert_eq!(list["topics"][0]["type"], "geometry_msgs/Twist");
+    assert_eq!(list["topics"][0]["md5"], "9f195f881246fdfa2798d1d3eebca84a");
+    assert_eq!(list["topics"][0]["publishers"].as_array().map(Vec::len), Some(1));
+
+    for (command, field) in [("hz", "rate_hz"), ("bw", "mbit_s")] {
+        let measured = host.run(&["topic", command, "/cmd_vel", "--duration", "2.5", "--json"]);
+        let last = measured.stdout.lines().last().expect("a line");
+        let last: serde_json::Value = serde_json::from_str(last).expect("JSON");
+        assert!(last[field].as_f64().is_some_and(|v| v > 0.0), "{measured:?}");
+        assert_eq!(last["message_bytes"]["max"], 48);
+    }
+    publish.interrupt();
+    let published = publish.wait();
+    assert_eq!(published.code, 0, "{published:?}");
+    let empty = host.run(&["topic", "list"]);
+    assert!(
+        empty.stdout.is_empty() && empty.stderr.contains("no topics"),
+        "{empty:?}"
+    );
+    assert!(host.left_behind().is_empty());
+}
+
+#[test]
+fn msg_shows_sums_and_parts() {
+    let host = Host::new();
+    let md5 = host.run(&["msg", "md5", "sensor_msgs/LaserScan"]);
+    assert_eq!(
+        (md5.code, md5.stdout.as_str()),
+        (0, "90c7ef2dc6895d81024acba2ac42f369\n")
+    );
+    let parts = host.run(&["msg", "parts", "sensor_msgs/PointCloud", "--json"]);
+    let parts: serde_json::Value = serde_json::from_str(&parts.stdout).expect("JSON");
+    let paths: Vec<_> = parts["parts"]
+        .as_array()
+        .expect("parts")
+        .iter()
+        .map(|p| &p["path"])
+        .collect();
+    assert_eq!(paths, ["points[]", "channels[].values[]"]);
+    let show = host.run(&["msg", "show", "std_msgs/Header"]);
+    assert_eq!(show.stdout, "uint32 seq\ntime stamp\nstring frame_id\n");
+    let rihs = host.run(&["msg", "md5", "std_msgs/String", "--ros2"]);
+    assert_eq!(
+        rihs.stdout,
+        "RIHS01_df668c740482bbd48fb39d76a70dfd4bd59db1288021743503259e948f6b1a18\n"
+    );
+}
