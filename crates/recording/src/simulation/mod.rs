@@ -4,7 +4,7 @@
 //! | topic | type | rate | size |
 //! |---|---|---|---|
 //! | `/scan` | sensor_msgs/LaserScan | 30 Hz | 2.6 kB |
-//! | `/tf` | tf2_msgs/TFMessage | 80 Hz | 93 B, every eighth 1.1 kB |
+//! | `/tf` | tf2_msgs/TFMessage | 80 Hz | 93 B, every eighth 1 kB |
 //! | `/camera/image/compressed` | sensor_msgs/CompressedImage | 6.67 Hz | about 77 kB |
 //!
 //! Together they are about 5 Mbit/s. The laser's ranges are cast rays with noise, the camera sees the same

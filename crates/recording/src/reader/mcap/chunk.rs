@@ -179,9 +179,11 @@ impl<R: Read + Seek> Collector<'_, R> {
         prefix[1..].copy_from_slice(&head.len.to_le_bytes());
         let mut input = prefix.chain(body);
         let mut total: u64 = 0;
+        // A wrong record does not end the reading: whether any of the chunk is to be trusted shows at its end.
+        let mut result = Ok(());
         loop {
             let (op, data) = match reader.next_event() {
-                None => return Ok(()),
+                None => return result,
                 Some(Ok(LinearReadEvent::ReadRequest(wanted))) => {
                     // Never more than there is: the reader would make room for a length that lies.
                     let wanted = wanted.min(1 << 16);
@@ -190,12 +192,18 @@ impl<R: Read + Seek> Collector<'_, R> {
                     continue;
                 }
                 Some(Ok(LinearReadEvent::Record { data, opcode })) => (opcode, data),
-                Some(Err(error)) => return Err(self.translate(error, compression)),
+                Some(Err(error @ McapError::BadChunkCrc { .. })) => {
+                    return Err(self.translate(error, compression));
+                }
+                Some(Err(error)) => return result.and(Err(self.translate(error, compression))),
             };
             total = total.saturating_add(HEAD + data.len() as u64);
-            self.source
-                .check(self.block.offset, "an uncompressed chunk", total, uncompressed)?;
-            self.record(op, data, self.block.offset)?;
+            if result.is_ok() {
+                let fits = self
+                    .source
+                    .check(self.block.offset, "an uncompressed chunk", total, uncompressed);
+                result = fits.and_then(|()| self.record(op, data, self.block.offset));
+            }
         }
     }
 
