@@ -36,6 +36,8 @@ mod airtime;
 mod announcement;
 mod body;
 mod config;
+#[doc(hidden)]
+pub mod fuzzing;
 mod geometry;
 mod peer;
 mod radio;

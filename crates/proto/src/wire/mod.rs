@@ -482,7 +482,7 @@ mod tests {
     use super::*;
     use stats::DropReason;
 
-    pub(crate) fn samples() -> Vec<Frame<'static>> {
+    fn samples() -> Vec<Frame<'static>> {
         let mut drops = Drops::default();
         drops.add(DropReason::Replaced, 70_000);
         drops.add(DropReason::Air, 3);
@@ -618,5 +618,34 @@ mod tests {
             PacketError::UnknownFrame { kind: 0x3F, at: 6 }
         );
         assert_eq!(err(&[]), PacketError::Truncated { at: 0, len: 0 });
+    }
+
+    /// Each frame in a datagram of its own, as other implementations must write and read it.
+    #[test]
+    fn golden_datagrams_stay_as_they_are() {
+        let mut lines = String::new();
+        for (i, f) in samples().into_iter().enumerate() {
+            let mut out = Vec::new();
+            Header {
+                session: 0x0403_0201,
+                number: 500 + i as u64,
+            }
+            .encode(&mut out);
+            f.encode(&mut out);
+            let hex: String = out.iter().map(|b| format!("{b:02x}")).collect();
+            lines += &format!("{hex} {f:?}\n");
+        }
+        let path = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../tests/vectors/proto/datagrams.txt"
+        );
+        let golden = std::fs::read_to_string(path).unwrap_or_default();
+        if std::env::var_os("BLESS").is_some() {
+            std::fs::write(path, &lines).expect("a writable file");
+        }
+        assert_eq!(
+            lines, golden,
+            "the wire format changed: raise VERSION, or mend it"
+        );
     }
 }

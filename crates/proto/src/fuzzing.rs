@@ -1,0 +1,353 @@
+//! Entry points for fuzz targets. They panic only if an invariant is broken.
+
+use crate::announcement::Announcement;
+use crate::{
+    AirtimeModel, Body, Geometry, Incoming, Message, Ordering, PeerConfig, PeerId, Radio, RadioConfig,
+    ReceiveLimits, RemoteTopic, Sink, Slot, TopicConfig, TopicId, Transmit, Verdict,
+};
+use core::time::Duration;
+use stats::{DropReason, Time};
+use std::collections::{BTreeMap, VecDeque};
+
+const LIMITS: ReceiveLimits = ReceiveLimits {
+    max_message: 20_000,
+    max_partial: 6,
+    max_partial_bytes: 40_000,
+    max_partial_per_topic: 3,
+    partial_age: Duration::from_secs(1),
+    max_topics: 8,
+    max_announcing_bytes: 4_096,
+};
+
+/// Memory that is watched: what was loaned, written and handed on. A message's stamp is its content's seed.
+#[derive(Default)]
+struct Memory {
+    next: u64,
+    open: BTreeMap<Slot, (Incoming, Vec<Option<u8>>)>,
+    topics: BTreeMap<RemoteTopic, u64>,
+    /// Whether what is delivered must be what was offered.
+    honest: bool,
+    delivered: u64,
+    refuse: bool,
+}
+
+impl Sink for Memory {
+    fn begin(&mut self, m: &Incoming) -> Result<Slot, DropReason> {
+        if self.refuse {
+            return Err(DropReason::ReceiverMemory);
+        }
+        let slot = Slot(self.next);
+        self.next += 1;
+        self.open
+            .insert(slot, (*m, vec![None; m.geometry.total_len() as usize]));
+        assert!(self.open.len() <= LIMITS.max_partial, "too many partial messages");
+        let held: u64 = self
+            .open
+            .values()
+            .map(|(m, _)| u64::from(m.geometry.total_len()))
+            .sum();
+        assert!(held <= LIMITS.max_partial_bytes, "too many partial bytes");
+        Ok(slot)
+    }
+
+    fn write(&mut self, slot: Slot, offset: u32, bytes: &[u8]) {
+        let (_, to) = self.open.get_mut(&slot).expect("an open slot");
+        for (place, b) in to[offset as usize..][..bytes.len()].iter_mut().zip(bytes) {
+            assert!(place.replace(*b).is_none(), "written twice");
+        }
+    }
+
+    fn finish(&mut self, slot: Slot) -> Result<(), DropReason> {
+        let (m, bytes) = self.open.remove(&slot).expect("an open slot");
+        for (i, b) in bytes.iter().enumerate() {
+            let b = b.expect("a complete message");
+            assert!(
+                !self.honest || b == byte(m.stamp.0, i as u32),
+                "byte {i} of {m:?} differs"
+            );
+        }
+        self.delivered += 1;
+        Ok(())
+    }
+
+    fn abort(&mut self, slot: Slot, _: DropReason) {
+        self.open.remove(&slot).expect("an open slot");
+    }
+
+    fn topic_announced(&mut self, _: PeerId, topic: RemoteTopic, _: &Announcement) -> Verdict {
+        *self.topics.entry(topic).or_default() += 1;
+        Verdict::Accept
+    }
+}
+
+/// Content that follows from a seed.
+struct Content(u64, Geometry);
+
+fn byte(seed: u64, at: u32) -> u8 {
+    ((seed ^ u64::from(at)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8
+}
+
+impl Body for Content {
+    fn geometry(&self) -> Geometry {
+        self.1
+    }
+    fn copy_at(&self, offset: u32, to: &mut [u8]) {
+        for (i, b) in to.iter_mut().enumerate() {
+            *b = byte(self.0, offset + i as u32);
+        }
+    }
+}
+
+struct End {
+    radio: Radio<Content>,
+    peer: PeerId,
+    memory: Memory,
+    topics: Vec<TopicId>,
+}
+
+impl End {
+    fn new(session: u32, honest: bool, now: Time) -> Self {
+        let config = RadioConfig {
+            receive: LIMITS,
+            max_queued_bytes: 30_000,
+            ..RadioConfig::new(session, AirtimeModel::wifi(6_000_000))
+        };
+        let mut radio = Radio::new(config).expect("a valid configuration");
+        let peer = PeerConfig {
+            hops: 1,
+            max_datagram: 600,
+        };
+        let peer = radio.add_peer(now, peer).expect("a valid peer");
+        let mut topics = Vec::new();
+        for (i, ordering) in [Ordering::Latest, Ordering::Any, Ordering::Latest]
+            .into_iter()
+            .enumerate()
+        {
+            let deadline = (i == 2).then_some(Duration::from_millis(30));
+            let priority = 40 * i as u8;
+            let definition = "d".repeat(700 * i);
+            let config = TopicConfig {
+                priority,
+                ordering,
+                deadline,
+                definition,
+                depth: 3,
+                ..TopicConfig::new(format!("/{i}"), "t/T")
+            };
+            topics.push(radio.add_topic(now, peer, config).expect("a valid topic"));
+        }
+        let memory = Memory {
+            honest,
+            ..Memory::default()
+        };
+        End {
+            radio,
+            peer,
+            memory,
+            topics,
+        }
+    }
+
+    fn check(&self) {
+        for (_, t) in self.radio.topics() {
+            assert_eq!(t.offered, t.sent + t.queued + t.drops.total(), "{t:?}");
+        }
+        let partial: u64 = self.radio.remote_topics(self.peer).map(|(_, t)| t.partial).sum();
+        assert_eq!(self.memory.open.len() as u64, partial);
+        assert!(self.radio.stats().queued_bytes <= 30_000 + 3 * u64::from(LIMITS.max_message));
+    }
+}
+
+/// Two ends and the datagrams between them.
+struct Pair {
+    now: Time,
+    ends: [End; 2],
+    wires: [VecDeque<Vec<u8>>; 2],
+}
+
+impl Pair {
+    fn new(honest: bool) -> Self {
+        let end = |s| End::new(s, honest, Time::ZERO);
+        Pair {
+            now: Time::ZERO,
+            ends: [end(1), end(2)],
+            wires: Default::default(),
+        }
+    }
+
+    /// Takes at most `most` datagrams from an end.
+    fn transmit(&mut self, from: usize, most: usize) {
+        let mut datagram = Vec::new();
+        for _ in 0..most {
+            match self.ends[from].radio.poll_transmit(self.now, &mut datagram) {
+                Transmit::Datagram { .. } => self.wires[from].push_back(datagram.clone()),
+                Transmit::Wait(t) => return assert!(t > self.now, "waits for the past"),
+                Transmit::Idle => return,
+            }
+            // A wire that loses the oldest keeps this program's memory bounded too.
+            if self.wires[from].len() > 64 {
+                self.wires[from].pop_front();
+            }
+        }
+    }
+
+    fn deliver(&mut self, from: usize, at: usize, keep: bool) {
+        let Some(at) = at.checked_rem(self.wires[from].len()) else {
+            return;
+        };
+        let datagram = match keep {
+            true => self.wires[from].get(at).cloned(),
+            false => self.wires[from].remove(at),
+        };
+        let to = &mut self.ends[1 - from];
+        let known = to
+            .radio
+            .handle(self.now, to.peer, &datagram.unwrap_or_default(), &mut to.memory);
+        assert!(
+            known.is_ok() || !to.memory.honest,
+            "an honest datagram was refused: {known:?}"
+        );
+    }
+
+    fn advance(&mut self, by: Duration) {
+        self.now += by;
+        for end in &mut self.ends {
+            end.radio.handle_timeout(self.now, &mut end.memory);
+            assert!(
+                end.radio.next_timeout().is_none_or(|t| t > self.now),
+                "a timeout that does not move"
+            );
+        }
+    }
+
+    /// Delivers everything in order for a while.
+    fn settle(&mut self, rounds: usize) {
+        for _ in 0..rounds {
+            for from in [0, 1] {
+                self.transmit(from, 4);
+                while !self.wires[from].is_empty() {
+                    self.deliver(from, 0, false);
+                }
+            }
+            self.advance(Duration::from_millis(5));
+        }
+    }
+}
+
+/// Foreign bytes, also behind a handshake: after a first byte, that says whether they pose as the known
+/// session, they are taken as one datagram.
+pub fn packet(data: &[u8]) {
+    let _ = Announcement::decode(data);
+    let Some((mode, data)) = data.split_first() else {
+        return;
+    };
+    let mut pair = Pair::new(false);
+    pair.settle(30);
+    let end = &mut pair.ends[0];
+    if mode & 1 == 0 {
+        let _ = end.radio.handle(pair.now, end.peer, data, &mut end.memory);
+    } else {
+        let mut posed = Vec::new();
+        crate::wire::Header {
+            session: 2,
+            number: 1_000,
+        }
+        .encode(&mut posed);
+        posed.extend_from_slice(data);
+        let _ = end.radio.handle(pair.now, end.peer, &posed, &mut end.memory);
+    }
+    end.check();
+    pair.advance(Duration::from_secs(3));
+    pair.settle(20);
+    pair.ends[0].check();
+}
+
+/// A sequence of operations on two ends: send, drop, double, reorder, corrupt, let time pass, start anew.
+///
+/// Unless the sequence corrupts datagrams, whatever is delivered must be what was offered; and once the
+/// wires are honest again, messages flow.
+pub fn operations(data: &[u8]) {
+    let honest = data.first().is_none_or(|b| b & 0x80 == 0);
+    let mut pair = Pair::new(honest);
+    let (mut session, mut stamp) = (2, 0);
+    for op in data.chunks_exact(2).take(2_000) {
+        let (kind, arg) = (op[0], usize::from(op[1]));
+        let at = usize::from(kind >> 3 & 1);
+        match kind & 0x07 {
+            0 => {
+                stamp += 1;
+                let end = &mut pair.ends[at];
+                let len = [0, 1, 100, 599, 2_000, 9_000, 20_000, 20_001][arg & 7];
+                let geometry = Geometry::new(len / 2, &[len - len / 2]).expect("small");
+                let topic = end.topics[arg / 8 % end.topics.len()];
+                let _ = end.radio.offer(
+                    pair.now,
+                    topic,
+                    Message::new(Content(stamp, geometry), Time(stamp)),
+                );
+            }
+            1 => pair.transmit(at, 1 + arg % 8),
+            2 => pair.deliver(at, arg, false),
+            3 => pair.deliver(at, arg, true),
+            4 => {
+                if let Some(i) = arg.checked_rem(pair.wires[at].len()) {
+                    pair.wires[at].remove(i);
+                }
+            }
+            5 => pair.advance(Duration::from_micros(1 << (arg % 22))),
+            6 if !honest => {
+                let n = pair.wires[at].len();
+                if let Some(d) = pair.wires[at].get_mut(arg.checked_rem(n).unwrap_or(0)) {
+                    let i = (arg * 31 + usize::from(kind)) % d.len();
+                    d[i] ^= 1 << (arg % 8);
+                }
+            }
+            6 => {
+                let end = &mut pair.ends[at];
+                let topic = end.topics[arg % end.topics.len()];
+                let _ = match arg & 0xC0 {
+                    0 => end.radio.set_priority(pair.now, topic, ((arg * 2) & 127) as u8),
+                    0x40 => end.radio.set_depth(pair.now, topic, 1 + arg as u32 % 4),
+                    0x80 => end
+                        .radio
+                        .set_deadline(topic, (arg & 1 == 0).then_some(Duration::from_millis(20))),
+                    _ => end
+                        .radio
+                        .set_max_rate(topic, (arg & 1 == 0).then_some(arg as f64)),
+                };
+                end.memory.refuse = arg == 0xFF;
+            }
+            _ if arg < 16 => {
+                session += 1;
+                pair.ends[at] = End::new(session, honest, pair.now);
+            }
+            _ => pair.settle(arg % 16),
+        }
+        pair.ends.iter().for_each(End::check);
+    }
+    // All that was on the way is lost; then the two must find each other again, and messages flow.
+    pair.wires = Default::default();
+    pair.ends.iter_mut().for_each(|e| e.memory.refuse = false);
+    pair.settle(1_200);
+    for from in [0, 1] {
+        pair.ends[from].check();
+        let before = pair.ends[1 - from].memory.delivered;
+        let end = &mut pair.ends[from];
+        let topic = end.topics[0];
+        end.radio.set_max_rate(topic, None).expect("a topic");
+        end.radio.set_deadline(topic, None).expect("a topic");
+        let content = Content(u64::MAX, Geometry::new(3_000, &[]).expect("small"));
+        let offered = end
+            .radio
+            .offer(pair.now, topic, Message::new(content, Time(u64::MAX)));
+        if honest {
+            offered.expect("the peer is up and knows the topic");
+            pair.settle(40);
+            assert_eq!(
+                pair.ends[1 - from].memory.delivered,
+                before + 1,
+                "the last message did not arrive"
+            );
+        }
+    }
+}
