@@ -110,6 +110,24 @@ fn check(schema: &Schema, ros1: &[u8]) {
             .expect("own parts");
         assert_eq!(schema.split_cdr(&cdr).expect("own CDR").to_parts(), parts);
 
+        // Every byte is written, whatever the buffers held before.
+        let slices = parts.slices();
+        let join = schema.join(&parts.control, &slices).expect("own parts");
+        let (mut one, mut two) = (vec![0xee; ros1.len()], vec![0xee; cdr.len()]);
+        join.write_ros1(&mut one).expect("fits");
+        join.write_cdr(&mut two).expect("fits");
+        assert_eq!((one.as_slice(), &two), (ros1, &cdr));
+        for split in [split, schema.split_cdr(&cdr).expect("own CDR")] {
+            let mut control = vec![0xee; split.control_len()];
+            split.write_control(&mut control).expect("fits");
+            assert_eq!(control, parts.control);
+            for (i, expected) in parts.parts.iter().enumerate() {
+                let mut part = vec![0xee; split.part_len(i)];
+                split.write_part(i, &mut part).expect("fits");
+                assert_eq!(&part, expected);
+            }
+        }
+
         let value = schema.decode(&parts.control, &parts.slices()).expect("own parts");
         assert_eq!(schema.encode(&value).expect("own value"), parts);
         assert_eq!(schema.decode_cdr(&cdr).expect("own CDR"), value);

@@ -8,13 +8,17 @@ use crate::plan::Lift;
 
 /// Where bytes go.
 pub(super) trait Out {
-    /// Appends `len` bytes which `f` fills; they are zero before.
+    /// Appends `len` bytes, every one of which `f` writes.
     fn fill(&mut self, len: usize, f: impl FnOnce(&mut [u8]));
     /// Bytes so far.
     fn len(&self) -> usize;
 
     fn put(&mut self, bytes: &[u8]) {
         self.fill(bytes.len(), |to| to.copy_from_slice(bytes));
+    }
+
+    fn zeros(&mut self, len: usize) {
+        self.fill(len, |to| to.fill(0));
     }
 }
 
@@ -42,7 +46,6 @@ impl Out for Slice<'_> {
     fn fill(&mut self, len: usize, f: impl FnOnce(&mut [u8])) {
         let end = self.at.saturating_add(len);
         if let Some(to) = self.buffer.get_mut(self.at..end) {
-            to.fill(0);
             f(to);
         }
         self.at = end;
@@ -50,14 +53,6 @@ impl Out for Slice<'_> {
 
     fn len(&self) -> usize {
         self.at
-    }
-
-    fn put(&mut self, bytes: &[u8]) {
-        let end = self.at.saturating_add(bytes.len());
-        if let Some(to) = self.buffer.get_mut(self.at..end) {
-            to.copy_from_slice(bytes);
-        }
-        self.at = end;
     }
 }
 
@@ -139,7 +134,7 @@ impl<O: Out> CdrSink<O> {
     fn align(&mut self, word: u8) {
         let pad = align(self.out.len(), word) - self.out.len();
         if pad > 0 {
-            self.out.fill(pad, |_| ());
+            self.out.zeros(pad);
         }
     }
 
@@ -158,7 +153,7 @@ impl<'a, O: Out> Sink<'a> for CdrSink<O> {
     }
 
     fn dummy(&mut self, count: u32) {
-        self.out.fill(count as usize, |_| ());
+        self.out.zeros(count as usize);
     }
 
     fn text(&mut self, text: Text<'a>) {
@@ -173,7 +168,7 @@ impl<'a, O: Out> Sink<'a> for CdrSink<O> {
                 self.word(bytes.len() as u32 / 2);
                 self.out.fill(bytes.len() * 2, |to| {
                     for (to, unit) in to.chunks_exact_mut(4).zip(bytes.chunks_exact(2)) {
-                        to[..2].copy_from_slice(unit);
+                        to.copy_from_slice(&[unit[0], unit[1], 0, 0]);
                     }
                 });
             }
@@ -208,7 +203,7 @@ impl<'a, O: Out> Sink<'a> for CdrSink<O> {
                 let (word, len) = cdr_run(run);
                 self.align(word);
                 if run.word == 0 {
-                    self.out.fill(len, |_| ());
+                    self.out.zeros(len);
                     continue;
                 }
                 let at = if natural { run.natural } else { run.packed } as usize;
