@@ -39,6 +39,8 @@ mod config;
 mod connection;
 mod folder;
 mod frame;
+#[doc(hidden)]
+pub mod fuzzing;
 mod hooks;
 mod house;
 mod loan;

@@ -12,6 +12,10 @@ use crate::sys::socket::Socket;
 use stats::DropReason;
 use std::os::fd::AsFd;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long a subscriber may take to unmap a segment when memory is short. Housekeeping does it at once.
+const PIN_PATIENCE: Duration = Duration::from_secs(1);
 
 /// A connected subscriber, as its publisher keeps it: the private truth about what it has.
 #[derive(Debug)]
@@ -34,8 +38,8 @@ pub(crate) struct Attached {
     bytes: u64,
     /// Segments whose descriptor it was sent.
     known: Vec<u64>,
-    /// Segments that it was told, or is to be told, to unmap.
-    leaving: Vec<u64>,
+    /// Segments that it was told, or is to be told, to unmap, and since when.
+    leaving: Vec<(u64, Instant)>,
     /// How many of the last in `leaving` it could not be told yet.
     untold: usize,
     /// Whether it said that it takes. Messages are queued to it before.
@@ -176,7 +180,7 @@ impl Attached {
         for block in self.producer.blocks() {
             pool.unshare(block);
         }
-        for id in self.leaving.drain(..) {
+        for (id, _) in self.leaving.drain(..) {
             pool.unmapped(id);
         }
     }
@@ -187,7 +191,7 @@ impl Attached {
             return false;
         };
         self.known.swap_remove(i);
-        self.leaving.push(id);
+        self.leaving.push((id, Instant::now()));
         self.untold += 1;
         self.tell_retired();
         true
@@ -196,10 +200,17 @@ impl Attached {
     /// It says that it no longer maps segment `id`.
     pub(crate) fn unmapped(&mut self, id: u64, pool: &mut Pool) {
         let told = self.leaving.len() - self.untold;
-        if let Some(i) = self.leaving[..told].iter().position(|l| *l == id) {
+        if let Some(i) = self.leaving[..told].iter().position(|(l, _)| *l == id) {
             self.leaving.remove(i);
             pool.unmapped(id);
         }
+    }
+
+    /// Whether it was to unmap a segment long ago and has not: a process that is stopped, or hostile.
+    pub(crate) fn pins_for_long(&self) -> bool {
+        self.leaving
+            .first()
+            .is_some_and(|(_, since)| since.elapsed() >= PIN_PATIENCE)
     }
 
     pub(crate) fn bytes(&self) -> u64 {
@@ -256,7 +267,7 @@ impl Attached {
 
     fn tell_retired(&mut self) {
         while self.untold > 0 {
-            let id = self.leaving[self.leaving.len() - self.untold];
+            let (id, _) = self.leaving[self.leaving.len() - self.untold];
             if self.socket.send(&Frame::Retire { id }.encode(), &[]).is_err() {
                 break;
             }

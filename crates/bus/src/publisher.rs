@@ -502,10 +502,26 @@ impl State {
                 Ok(block) => return Ok(block),
                 Err(short) => short,
             };
-            if !self.drop_from_largest() {
+            if !self.disconnect_pinning() && !self.drop_from_largest() {
                 return Err(self.explain(short, len));
             }
         }
+    }
+
+    /// Lets go of one that keeps memory by not answering; it may connect again when it lives. False if there is
+    /// none.
+    fn disconnect_pinning(&mut self) -> bool {
+        let Some(i) = self.attached.iter().position(Attached::pins_for_long) else {
+            return false;
+        };
+        let a = &self.attached[i];
+        tracing::warn!(
+            pid = a.peer.pid,
+            subscriber = a.id,
+            "disconnected a subscriber that unmaps nothing"
+        );
+        self.remove(i);
+        true
     }
 
     /// Takes the oldest queued message of the subscriber that has the most bytes; false if nothing is queued.

@@ -89,6 +89,13 @@ impl Socket {
         Ok(Socket(fd))
     }
 
+    /// Two connected ends.
+    pub(crate) fn pair() -> io::Result<(Self, Self)> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let (a, b) = rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+        Ok((Socket(a), Socket(b)))
+    }
+
     /// Who was at the other end when it connected or began to listen.
     pub(crate) fn peer(&self) -> io::Result<Peer> {
         // rustix cannot represent the 0 that stands for a process of another PID namespace.
