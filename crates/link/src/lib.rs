@@ -24,6 +24,8 @@ mod carrier;
 pub mod config;
 mod daemon;
 mod discovery;
+#[doc(hidden)]
+pub mod fuzzing;
 mod inbound;
 mod outbound;
 pub mod quantity;

@@ -13,7 +13,9 @@ pub(crate) struct Outgoing(Arc<(Message, Geometry)>);
 
 impl Outgoing {
     fn new(message: Message) -> Result<Self, proto::GeometryError> {
-        let parts: Vec<u32> = (0..message.part_count()).map(|i| length(message.part_len(i))).collect();
+        let parts: Vec<u32> = (0..message.part_count())
+            .map(|i| length(message.part_len(i)))
+            .collect();
         let geometry = Geometry::new(length(message.control().len()), &parts)?;
         Ok(Outgoing(Arc::new((message, geometry))))
     }
