@@ -1,0 +1,47 @@
+//! The examples run, and print what they should.
+
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const WATCHDOG: Duration = Duration::from_secs(120);
+
+fn start(bus: &std::path::Path, program: &str) -> Child {
+    let mut command = Command::new(program);
+    command.env("ROPEWALK_RUNTIME_DIR", bus).stdout(Stdio::piped());
+    command.spawn().expect("starts")
+}
+
+fn end(mut child: Child) -> String {
+    let stdout = child.stdout.take().expect("piped");
+    let reader = std::thread::spawn(move || std::io::read_to_string(stdout).expect("UTF-8"));
+    let deadline = Instant::now() + WATCHDOG;
+    while child.try_wait().expect("waits").is_none() {
+        if Instant::now() > deadline {
+            let _ = child.kill();
+            panic!("an example hangs");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(child.wait().expect("ended").success());
+    reader.join().expect("reads")
+}
+
+#[test]
+fn pictures_are_seen() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let subscriber = start(folder.path(), env!("CARGO_BIN_EXE_camera_subscriber"));
+    let publisher = start(folder.path(), env!("CARGO_BIN_EXE_camera_publisher"));
+    let (published, seen) = (end(publisher), end(subscriber));
+    assert!(published.lines().count() == 90, "{published}");
+    assert!(seen.contains(": 2073600 pixels, mean 127"), "{seen}");
+}
+
+#[test]
+fn speeds_are_heard() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let subscriber = start(folder.path(), env!("CARGO_BIN_EXE_twist_subscriber"));
+    let publisher = start(folder.path(), env!("CARGO_BIN_EXE_twist_publisher"));
+    end(publisher);
+    let heard = end(subscriber);
+    assert!(heard.ends_with("speed 1.9\n"), "{heard}");
+}
