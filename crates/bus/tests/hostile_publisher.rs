@@ -1,0 +1,260 @@
+//! Publishers that break the rules: a subscriber is never led out of bounds, and hears the honest ones.
+#![allow(missing_docs)]
+
+mod common;
+
+use bus::{PublisherOptions, Stamp, Subscriber, SubscriberOptions};
+use common::raw::{self, memfd};
+use common::{LONG, Random, bus, eventually, folder, topic};
+use rustix::fs::SealFlags;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const TOPIC: &str = "/t";
+const SEGMENT_LEN: u64 = 1 << 16;
+
+fn payload_seals() -> SealFlags {
+    SealFlags::GROW | SealFlags::SHRINK | SealFlags::FUTURE_WRITE | SealFlags::SEAL
+}
+
+/// A publisher's side by hand: connected to the subscriber, with its ring, and one segment that it writes.
+struct Impostor {
+    socket: OwnedFd,
+    ring: &'static [AtomicU64],
+    payload: &'static [AtomicU64],
+    depth: u32,
+    pushes: u64,
+}
+
+fn connect(dir: &Path, id: u64) -> (OwnedFd, &'static [AtomicU64], u32) {
+    let find = || {
+        let entries = std::fs::read_dir(dir).unwrap().flatten().map(|e| e.path());
+        entries.filter(|p| p.to_string_lossy().contains(".s.")).last()
+    };
+    let socket = raw::connect(&find().unwrap());
+    let mut hello = raw::hello(TOPIC, id);
+    hello[10] = 1;
+    assert!(raw::send(&socket, &hello, &[]));
+    assert_eq!(raw::receive(&socket).unwrap().0, raw::HELLO);
+    let (kind, body, fds) = raw::receive(&socket).unwrap();
+    assert_eq!((kind, fds.len()), (raw::ATTACH, 2));
+    let number = |at: usize| u32::from_le_bytes(body[at..at + 4].try_into().unwrap());
+    let ring = raw::map_words(&fds[0], raw::ring_bytes(number(0), number(4)));
+    (socket, ring, number(0))
+}
+
+fn segment_frame(id: u64, len: u64) -> Vec<u8> {
+    raw::frame(raw::SEGMENT, &[id.to_le_bytes(), len.to_le_bytes()].concat())
+}
+
+impl Impostor {
+    fn new(dir: &Path, id: u64) -> Impostor {
+        let (socket, ring, depth) = connect(dir, id);
+        assert!(raw::send(&socket, &raw::frame(raw::WELCOME, &[]), &[]));
+        let fd = memfd(SEGMENT_LEN, SealFlags::empty());
+        let payload = raw::map_words(&fd, SEGMENT_LEN);
+        rustix::fs::fcntl_add_seals(&fd, payload_seals()).unwrap();
+        assert!(raw::send(&socket, &segment_frame(1, SEGMENT_LEN), &[fd.as_fd()]));
+        Impostor {
+            socket,
+            ring,
+            payload,
+            depth,
+            pushes: 0,
+        }
+    }
+
+    /// Writes a valid block of one 64-byte part at `offset`.
+    fn write_block(&self, offset: u64) {
+        let word =
+            |i: u64, value: u64| self.payload[(offset / 8 + i) as usize].store(value, Ordering::Relaxed);
+        word(0, u64::from(u32::from_le_bytes(*b"RWBK")) | 1 << 32 | 1 << 48);
+        // Length, sequence, stamp, origin, control part; then the only part.
+        for (i, value) in [320, self.pushes, 1, 2, 192, 64].into_iter().enumerate() {
+            word(1 + i as u64, value);
+        }
+        word(16, 256);
+        word(17, 64);
+    }
+
+    fn push(&mut self, cell: u64, place: [u64; 4]) {
+        self.pushes += 1;
+        let (n, first) = (self.pushes, raw::state_word(self.depth, cell as u32));
+        for (i, value) in place.into_iter().enumerate() {
+            self.ring[first + 1 + i].store(value, Ordering::Relaxed);
+        }
+        self.ring[first].store(n << 2 | 1, Ordering::Release);
+        let order = 16 + (n % u64::from(self.depth)) as usize;
+        self.ring[order].store(n << 16 | cell, Ordering::Release);
+        self.ring[0].store(n, Ordering::Release);
+    }
+}
+
+fn subscriber_with_honest_publisher(bus: &bus::Bus) -> (Subscriber, bus::Publisher) {
+    let subscriber = bus
+        .subscriber(topic(TOPIC), SubscriberOptions::default())
+        .unwrap();
+    let publisher = bus.publisher(topic(TOPIC), PublisherOptions::default()).unwrap();
+    assert!(publisher.wait_for_subscribers(1, LONG));
+    (subscriber, publisher)
+}
+
+fn honest_round(subscriber: &Subscriber, publisher: &bus::Publisher, expected: &mut u64) {
+    let mut loan = publisher.loan(8, &[1000]).unwrap();
+    loan.part_mut(0).fill(*expected as u8);
+    publisher.publish(loan, Stamp::default()).unwrap();
+    *expected += 1;
+    loop {
+        let message = subscriber
+            .take_timeout(LONG)
+            .unwrap()
+            .expect("the honest publisher is heard");
+        // Everything is readable, whoever wrote it.
+        for i in 0..message.part_count() {
+            let mut copy = vec![0; message.part_len(i).min(1 << 20)];
+            message.part(i).copy_to(0, &mut copy);
+        }
+        if message.publisher() == publisher.id() {
+            assert_eq!(message.sequence(), *expected);
+            return;
+        }
+    }
+}
+
+#[test]
+fn what_follows_the_protocol_is_taken() {
+    let dir = folder();
+    let bus = bus(&dir);
+    let (subscriber, _publisher) = subscriber_with_honest_publisher(&bus);
+    let mut impostor = Impostor::new(dir.path(), 7);
+    impostor.write_block(640);
+    impostor.push(3, [1, 640, 320, 0]);
+    let mut got = None;
+    eventually("the block by hand arrives", || {
+        got = subscriber.take().unwrap();
+        got.is_some()
+    });
+    let message = got.unwrap();
+    assert_eq!(
+        (message.publisher(), message.control().len(), message.part_len(0)),
+        (7, 64, 64)
+    );
+    assert_eq!(message.origin(), 2);
+    drop(message);
+    let state = impostor.ring[raw::state_word(impostor.depth, 3)].load(Ordering::Acquire);
+    assert_eq!(state, 1 << 2 | 3, "released");
+    drop(impostor.socket);
+    eventually("it is gone", || subscriber.publisher_count() == 1);
+}
+
+#[test]
+fn lies_about_places_and_headers_lead_nowhere() {
+    let dir = folder();
+    let bus = bus(&dir);
+    let (subscriber, publisher) = subscriber_with_honest_publisher(&bus);
+    let mut random = Random(77);
+    let mut sent = 0;
+    let mut distrusted = 0;
+    for id in 1000..1400 {
+        let mut impostor = Impostor::new(dir.path(), id);
+        for _ in 0..5 {
+            let offset = random.next(16) * 512;
+            impostor.write_block(offset);
+            let mut place = [1, offset, 320, random.next(1 << 30)];
+            let wild = [
+                0,
+                1,
+                63,
+                64,
+                319,
+                321,
+                SEGMENT_LEN,
+                SEGMENT_LEN - 64,
+                u64::MAX,
+                u64::MAX - 63,
+                1 << 63,
+            ];
+            let any = wild[random.next(wild.len() as u64) as usize];
+            match random.next(4) {
+                0 => place[random.next(3) as usize] = any,
+                1 => {
+                    let word = [0, 1, 5, 6, 16, 17][random.next(6) as usize];
+                    impostor.payload[(offset / 8) as usize + word].store(any, Ordering::Relaxed);
+                }
+                _ => {}
+            }
+            impostor.push(random.next(8), place);
+        }
+        honest_round(&subscriber, &publisher, &mut sent);
+        distrusted = subscriber.stats().drops.count(stats::DropReason::Malformed);
+    }
+    assert!(distrusted > 50, "seen only {distrusted} times");
+}
+
+#[test]
+fn scribbling_over_the_ring_traps_nobody() {
+    let dir = folder();
+    let bus = bus(&dir);
+    let (subscriber, publisher) = subscriber_with_honest_publisher(&bus);
+    let mut random = Random(78);
+    let mut sent = 0;
+    for id in 2000..2100 {
+        let mut impostor = Impostor::new(dir.path(), id);
+        for _ in 0..20 {
+            impostor.write_block(0);
+            impostor.push(random.next(8), [1, 0, 320, 0]);
+            for _ in 0..20 {
+                let i = random.next(impostor.ring.len() as u64) as usize;
+                let value = if random.next(2) == 0 {
+                    random.next(256)
+                } else {
+                    random.next(1 << 31) << 33
+                };
+                impostor.ring[i].store(value, Ordering::Relaxed);
+            }
+            honest_round(&subscriber, &publisher, &mut sent);
+        }
+    }
+    drop((subscriber, publisher));
+}
+
+#[test]
+fn wrong_segments_end_the_connection() {
+    let dir = folder();
+    let bus = bus(&dir);
+    let (subscriber, publisher) = subscriber_with_honest_publisher(&bus);
+    let good = || memfd(SEGMENT_LEN, payload_seals());
+    let file: OwnedFd = tempfile::tempfile().unwrap().into();
+    rustix::fs::ftruncate(&file, SEGMENT_LEN).unwrap();
+    let frame = |id, len| segment_frame(id, len);
+    let cases: Vec<(Vec<u8>, Vec<OwnedFd>)> = vec![
+        (frame(1, SEGMENT_LEN), vec![]),
+        (frame(1, SEGMENT_LEN), vec![good(), good()]),
+        (frame(1, SEGMENT_LEN), vec![file]),
+        (
+            frame(1, SEGMENT_LEN),
+            vec![memfd(SEGMENT_LEN, SealFlags::empty())],
+        ),
+        (frame(1, SEGMENT_LEN), vec![memfd(SEGMENT_LEN, raw::ring_seals())]),
+        (frame(1, SEGMENT_LEN * 2), vec![good()]),
+        (frame(1, 0), vec![memfd(0, payload_seals())]),
+        (frame(1, 100), vec![memfd(100, payload_seals())]),
+        (raw::frame(raw::ATTACH, &[0; 16]), vec![]),
+        (b"garbage".to_vec(), vec![]),
+        (vec![b'x'; 5000], vec![]),
+    ];
+    let mut sent = 0;
+    for (i, (bytes, fds)) in cases.iter().enumerate() {
+        let (socket, ..) = connect(dir.path(), 3000 + i as u64);
+        assert!(raw::send(&socket, &raw::frame(raw::WELCOME, &[]), &[]));
+        let fds: Vec<_> = fds.iter().map(AsFd::as_fd).collect();
+        assert!(raw::send(&socket, bytes, &fds));
+        // It says that it is ready, and then hangs up.
+        while raw::receive(&socket).is_some() {}
+        honest_round(&subscriber, &publisher, &mut sent);
+    }
+    eventually("only the honest one is left", || {
+        subscriber.publisher_count() == 1
+    });
+}
