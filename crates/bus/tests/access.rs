@@ -1,0 +1,119 @@
+//! Who may connect: the same user, or, if so configured, a group. Needs root to become somebody else; without it
+//! the tests say that they did nothing.
+#![allow(missing_docs)]
+
+mod common;
+
+use bus::{Bus, BusConfig, OpenError, PublisherOptions, Stamp, SubscriberOptions};
+use common::child::{Child, hear, role, say};
+use common::{LONG, eventually, folder, raw, topic};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::Path;
+
+const NOBODY: u32 = 65534;
+
+fn set_mode(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+fn is_root() -> bool {
+    let root = rustix::process::geteuid().is_root();
+    if !root {
+        eprintln!("not root: nothing was tested");
+    }
+    root
+}
+
+fn become_nobody() {
+    // SAFETY: plain system calls; the C library applies them to all threads.
+    unsafe {
+        assert_eq!(libc::setgroups(0, std::ptr::null()), 0);
+        assert_eq!(libc::setgid(NOBODY), 0);
+        assert_eq!(libc::setuid(NOBODY), 0);
+    }
+}
+
+#[test]
+fn child_entry() {
+    let Some((role, dir)) = role() else { return };
+    let socket = raw::publishers(&dir).pop();
+    become_nobody();
+    match &*role[0] {
+        "stranger" => {
+            let socket = raw::connect(&socket.unwrap());
+            say(raw::refusal(&socket).unwrap());
+        }
+        "opener" => say(Bus::open(BusConfig::new(&dir)).unwrap_err()),
+        "member" => {
+            let bus = Bus::open(BusConfig::new(&dir).with_group(NOBODY)).unwrap();
+            let subscriber = bus.subscriber(topic("/a"), SubscriberOptions::default()).unwrap();
+            let publisher = bus.publisher(topic("/b"), PublisherOptions::default()).unwrap();
+            assert!(subscriber.wait_for_publishers(1, LONG));
+            assert!(publisher.wait_for_subscribers(1, LONG));
+            say("ready");
+            let message = subscriber.take_timeout(LONG).unwrap().unwrap();
+            assert!(message.part(0).bytes().iter().all(|b| *b == 5));
+            let mut loan = publisher.loan(0, &[100_000]).unwrap();
+            loan.part_mut(0).fill(6);
+            publisher.publish(loan, Stamp::default()).unwrap();
+            hear();
+        }
+        other => panic!("unknown role {other}"),
+    }
+}
+
+#[test]
+fn another_user_is_refused_and_both_sides_know_why() {
+    if !is_root() {
+        return;
+    }
+    let dir = folder();
+    let bus = common::bus(&dir);
+    let publisher = bus.publisher(topic("/a"), PublisherOptions::default()).unwrap();
+    // Even where modes would let it in.
+    set_mode(dir.path(), 0o755);
+    set_mode(&raw::publishers(dir.path())[0], 0o666);
+    let child = Child::start("stranger", dir.path(), &[]);
+    let text = child.hear();
+    assert!(text.contains("user 65534") && text.contains("user 0"), "{text}");
+    eventually("the publisher knows", || {
+        publisher
+            .refusals()
+            .iter()
+            .any(|r| r.uid == NOBODY && r.reason == text)
+    });
+    let child = Child::start("opener", dir.path(), &[]);
+    assert!(child.hear().contains("belongs to user 0, not to 65534"));
+}
+
+#[test]
+fn a_group_may_share_a_bus() {
+    if !is_root() {
+        return;
+    }
+    let dir = folder();
+    chown(dir.path(), None, Some(NOBODY)).unwrap();
+    set_mode(dir.path(), 0o770);
+    assert!(matches!(
+        Bus::open(BusConfig::new(dir.path())),
+        Err(OpenError::Mode { mode: 0o770, .. })
+    ));
+    let bus = Bus::open(BusConfig::new(dir.path()).with_group(NOBODY)).unwrap();
+    let publisher = bus.publisher(topic("/a"), PublisherOptions::default()).unwrap();
+    let subscriber = bus.subscriber(topic("/b"), SubscriberOptions::default()).unwrap();
+    let child = Child::start("member", dir.path(), &[]);
+    assert_eq!(child.hear(), "ready");
+    assert!(publisher.wait_for_subscribers(1, LONG));
+    let mut loan = publisher.loan(0, &[100_000]).unwrap();
+    loan.part_mut(0).fill(5);
+    publisher.publish(loan, Stamp::default()).unwrap();
+    let message = subscriber.take_timeout(LONG).unwrap().unwrap();
+    assert!(message.part(0).bytes().iter().all(|b| *b == 6));
+    let stats = publisher.stats();
+    assert_eq!(
+        (stats.subscribers[0].pid, stats.subscribers[0].uid),
+        (child.pid(), NOBODY)
+    );
+    let topics = bus.topics(LONG).unwrap();
+    assert_eq!(topics[0].subscribers[0].uid, NOBODY);
+}
