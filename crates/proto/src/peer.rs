@@ -96,6 +96,7 @@ impl Peer {
             let hello = Hello {
                 host: radio.host,
                 seen,
+                asks: !self.session.is_up(),
                 max_message: radio.receive.max_message,
                 name: &radio.name,
             };

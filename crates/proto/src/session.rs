@@ -79,11 +79,15 @@ impl Session {
         self.heard
     }
 
-    /// A greeting came, whose sender knows our session as `seen`.
-    pub(crate) fn greeting(&mut self, now: Time, session: u32, seen: u32) -> Greeting {
-        if session == self.ours || self.retired.contains(&session) {
+    /// A greeting came, whose sender knows our session as `seen`, and may ask for an answer.
+    pub(crate) fn greeting(&mut self, now: Time, session: u32, seen: u32, asks: bool) -> Greeting {
+        // A run that is over may still be heard once, late. But should that be the one we took for new, the
+        // one that lives is among the retired, and gets its place back when the other stays silent.
+        let over = self.retired.contains(&session) && now < self.heard + self.lost_after;
+        if session == self.ours || over {
             return Greeting::Ignored;
         }
+        self.retired.retain(|s| *s != session);
         let new = self.remote != Some(session);
         let restarted = new && self.remote.is_some();
         if new {
@@ -95,7 +99,8 @@ impl Session {
             self.confirmed = false;
         }
         self.confirmed |= seen == self.ours;
-        if new || seen != self.ours {
+        // An answer does not ask in its turn once both are up, so this ends.
+        if new || asks || seen != self.ours {
             self.greet_soon(now);
         }
         if new {
@@ -201,15 +206,45 @@ mod tests {
     #[test]
     fn a_late_greeting_of_an_earlier_run_changes_nothing() {
         let mut s = session(1);
-        assert_eq!(s.greeting(Time(1), 10, 1), Greeting::New { restarted: false });
+        assert_eq!(
+            s.greeting(Time(1), 10, 1, true),
+            Greeting::New { restarted: false }
+        );
         assert!(s.hear(Time(1)));
-        assert_eq!(s.greeting(Time(2), 11, 0), Greeting::New { restarted: true });
+        assert_eq!(
+            s.greeting(Time(2), 11, 0, true),
+            Greeting::New { restarted: true }
+        );
         assert!(!s.hear(Time(2)), "the new run has not heard us yet");
-        assert_eq!(s.greeting(Time(3), 10, 1), Greeting::Ignored);
+        assert_eq!(s.greeting(Time(3), 10, 1, true), Greeting::Ignored);
         assert_eq!(s.remote(), Some(11));
-        assert_eq!(s.greeting(Time(4), 11, 1), Greeting::Known);
+        assert_eq!(s.greeting(Time(4), 11, 1, true), Greeting::Known);
         assert!(s.hear(Time(4)));
-        assert_eq!(s.greeting(Time(5), 1, 0), Greeting::Ignored, "our own, reflected");
+        assert_eq!(
+            s.greeting(Time(5), 1, 0, true),
+            Greeting::Ignored,
+            "our own, reflected"
+        );
+    }
+
+    #[test]
+    fn the_run_that_lives_gets_its_place_back() {
+        let mut s = session(1);
+        s.greeting(Time(1), 10, 1, true);
+        s.hear(Time(1));
+        // Late, of a run before that never got through.
+        assert_eq!(s.greeting(Time(2), 9, 0, true), Greeting::New { restarted: true });
+        s.hear(Time(2));
+        assert_eq!(s.greeting(Time::from_millis(500), 10, 1, true), Greeting::Ignored);
+        assert_eq!(
+            s.greeting(Time::from_millis(1_001), 10, 1, true),
+            Greeting::New { restarted: true }
+        );
+        assert!(s.hear(Time::from_millis(1_001)));
+        assert_eq!(
+            s.greeting(Time::from_millis(1_002), 9, 0, true),
+            Greeting::Ignored
+        );
     }
 
     #[test]
@@ -227,5 +262,18 @@ mod tests {
             }
         }
         assert!(sent <= 20, "{sent} greetings in a second");
+    }
+
+    #[test]
+    fn a_lost_answer_is_asked_for_again() {
+        let mut s = session(1);
+        s.greeting(Time(1), 10, 1, true);
+        assert!(s.hear(Time(1)));
+        s.greeted(Time(2));
+        let later = Time::from_millis(100);
+        s.greeting(later, 10, 1, false);
+        assert!(!s.greet_due(), "an answer is not answered");
+        s.greeting(later, 10, 1, true);
+        assert!(s.greet_due(), "the other end has not heard ours");
     }
 }

@@ -5,7 +5,7 @@ use crate::body::{Body, Down, PeerInfo, Sink};
 use crate::config::PeerId;
 use crate::session::Greeting;
 use crate::statistics::{ReceiverReport, SenderReport};
-use crate::wire::{self, Frame, Hello, PacketError, ReportEntry};
+use crate::wire::{self, AckState, Frame, Hello, PacketError, ReportEntry};
 use stats::{DropReason, Time};
 
 impl<B: Body> Radio<B> {
@@ -58,7 +58,7 @@ impl<B: Body> Radio<B> {
             return;
         };
         let was_up = p.session.is_up();
-        let greeting = p.session.greeting(now, session, hello.seen);
+        let greeting = p.session.greeting(now, session, hello.seen, hello.asks);
         if greeting == Greeting::Ignored {
             return;
         }
@@ -137,6 +137,11 @@ impl<B: Body> Radio<B> {
                 state,
             } => {
                 if let Some(t) = self.topics.get_mut(topic as usize).filter(|t| t.peer == peer) {
+                    if state == AckState::Unknown && t.announcer.is_understood() {
+                        // It lost what it knew without our session's ending: it took another for ours.
+                        let bytes = t.encoded();
+                        t.announcer.restart(bytes);
+                    }
                     t.announcer.answered(edition, state);
                     if t.announcer.accepted() == Some(false) {
                         let bytes = t.clear(DropReason::Unannounced);

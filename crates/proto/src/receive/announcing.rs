@@ -33,11 +33,15 @@ impl Receiver {
                 } else {
                     AckState::Refused
                 };
-                self.answer(piece, piece.poll, state);
+                if piece.poll {
+                    self.answer(piece.topic, piece.edition, state);
+                }
                 return Ok(());
             }
             None if self.topics.len() >= self.limits.max_topics => {
-                self.answer(piece, piece.poll, AckState::Refused);
+                if piece.poll {
+                    self.answer(piece.topic, piece.edition, AckState::Refused);
+                }
                 return Err(DropReason::TooLarge);
             }
             _ => {}
@@ -81,14 +85,16 @@ impl Receiver {
         }
         if !a.ranges.covers(piece.total) {
             let missing = a.ranges.first_missing();
-            self.answer(piece, piece.poll, AckState::Missing(missing));
+            if piece.poll {
+                self.answer(piece.topic, piece.edition, AckState::Missing(missing));
+            }
             return Ok(());
         }
         let Some(a) = self.announcing.remove(&piece.topic) else {
             return Ok(());
         };
         let Ok((announcement, next_seq)) = Announcement::decode(&a.bytes) else {
-            self.answer(piece, true, AckState::Refused);
+            self.answer(piece.topic, piece.edition, AckState::Refused);
             return Err(DropReason::Malformed);
         };
         let verdict = sink.topic_announced(self.peer, RemoteTopic(piece.topic), &announcement);
@@ -106,13 +112,13 @@ impl Receiver {
         } else {
             AckState::Refused
         };
-        self.answer(piece, true, state);
+        self.answer(piece.topic, piece.edition, state);
         Ok(())
     }
 
-    fn answer(&mut self, piece: &AnnouncePiece<'_>, wanted: bool, state: AckState) {
-        if wanted && (self.acks.len() < MAX_TOPICS || self.acks.contains_key(&piece.topic)) {
-            self.acks.insert(piece.topic, (piece.edition, state));
+    pub(super) fn answer(&mut self, topic: u32, edition: u32, state: AckState) {
+        if self.acks.len() < MAX_TOPICS || self.acks.contains_key(&topic) {
+            self.acks.insert(topic, (edition, state));
         }
     }
 

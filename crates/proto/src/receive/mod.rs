@@ -16,6 +16,10 @@ use std::collections::BTreeMap;
 use topic::{Counts, InTopic, Partial};
 use window::{Fate, WINDOW};
 
+/// Numbers are given to messages as they are sent, so no honest gap is as wide as this. Without the bound
+/// one wrong number would make all later messages look old.
+const MAX_JUMP: u64 = 1 << 20;
+
 /// The receiving half of a session.
 pub(crate) struct Receiver {
     peer: PeerId,
@@ -80,11 +84,13 @@ impl Receiver {
         bytes: &[u8],
         sink: &mut impl Sink,
     ) -> Result<(), DropReason> {
-        let topic = self
-            .topics
-            .get_mut(&head.topic)
-            .filter(|t| t.accepted)
-            .ok_or(DropReason::Unannounced)?;
+        let Some(topic) = self.topics.get_mut(&head.topic) else {
+            self.answer(head.topic, 0, AckState::Unknown);
+            return Err(DropReason::Unannounced);
+        };
+        if !topic.accepted {
+            return Err(DropReason::Unannounced);
+        }
         topic.counts.fragments += 1;
         let at = match topic.partials.iter().position(|p| p.seq == head.seq) {
             Some(at) => at,
@@ -99,6 +105,9 @@ impl Receiver {
                     return Ok(());
                 }
                 Fate::Dropped | Fate::Ancient => return Ok(()),
+                Fate::Open if head.seq > topic.window.top().saturating_add(MAX_JUMP) => {
+                    return Err(DropReason::Malformed);
+                }
                 Fate::Open => match self.open(now, head, sink) {
                     Some(at) => at,
                     None => return Ok(()),

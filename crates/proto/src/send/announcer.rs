@@ -87,6 +87,11 @@ impl Announcer {
         (at as u32, poll, &self.bytes[at..self.at])
     }
 
+    /// Whether the peer is believed to know the topic.
+    pub(crate) fn is_understood(&self) -> bool {
+        self.understood
+    }
+
     /// The peer answered.
     pub(crate) fn answered(&mut self, edition: u32, state: AckState) {
         if edition != self.edition || self.understood {
@@ -98,11 +103,12 @@ impl Announcer {
                 self.retry_at = Time::MAX;
                 self.accepted = Some(state == AckState::Accepted);
             }
-            AckState::Missing(at) if (at as usize) < self.bytes.len() => {
+            // While pieces still go out, what the peer misses is on its way.
+            AckState::Missing(at) if !self.is_due() && (at as usize) < self.bytes.len() => {
                 (self.at, self.until) = (at as usize, self.bytes.len());
                 (self.retry, self.retry_at) = (FIRST_RETRY, Time::MAX);
             }
-            AckState::Missing(_) => {}
+            AckState::Missing(_) | AckState::Unknown => {}
         }
     }
 

@@ -83,7 +83,8 @@ impl<B: Body> OutTopic<B> {
     }
 
     pub(crate) fn encoded(&self) -> Vec<u8> {
-        announcement(&self.config).encode(self.next_seq)
+        let next = self.sending.as_ref().map_or(self.next_seq, |s| s.seq);
+        announcement(&self.config).encode(next)
     }
 
     pub(crate) fn is_backlogged(&self) -> bool {

@@ -1,0 +1,384 @@
+//! The frames, each with its bytes.
+
+use super::bytes::{Reader, put_bytes, put_varint};
+use super::error::PacketError;
+use super::{MAGIC, VERSION, reasons};
+use crate::config::MAX_HOST_NAME;
+use crate::geometry::{Geometry, MAX_PARTS};
+use stats::{Drops, Time};
+
+const HELLO_MAGIC: [u8; 4] = *b"RPWK";
+
+const HELLO: u8 = 0x01;
+const PING: u8 = 0x02;
+const ANNOUNCE: u8 = 0x03;
+const ANNOUNCE_ACK: u8 = 0x04;
+const CANCEL: u8 = 0x05;
+const REPORT: u8 = 0x06;
+const DATA: u8 = 0x40;
+const DATA_ORIGIN: u8 = 0x01;
+const DATA_LENGTH: u8 = 0x02;
+
+/// What every datagram begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Header {
+    /// The sender's session.
+    pub(crate) session: u32,
+    /// Number of the datagram, from 0, counted per peer and session.
+    pub(crate) number: u64,
+}
+
+impl Header {
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        out.push(MAGIC | VERSION);
+        out.extend_from_slice(&self.session.to_le_bytes());
+        put_varint(out, self.number);
+    }
+}
+
+/// A greeting; it opens a session and answers one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Hello<'a> {
+    pub(crate) host: u64,
+    /// The receiver's session as the sender knows it; 0 if it knows none.
+    pub(crate) seen: u32,
+    /// The sender does not know yet that it is heard: answer.
+    pub(crate) asks: bool,
+    pub(crate) max_message: u32,
+    pub(crate) name: &'a str,
+}
+
+/// Some bytes of an encoded announcement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct AnnouncePiece<'a> {
+    pub(crate) topic: u32,
+    /// Which edition of the announcement; a change makes a new one.
+    pub(crate) edition: u32,
+    pub(crate) total: u32,
+    pub(crate) offset: u32,
+    /// The sender wants an answer.
+    pub(crate) poll: bool,
+    pub(crate) bytes: &'a [u8],
+}
+
+/// What became of an announcement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AckState {
+    /// Bytes from here on are missing.
+    Missing(u32),
+    Accepted,
+    Refused,
+    /// Data came of a topic that is not known here: announce it anew.
+    Unknown,
+}
+
+/// The head of a fragment; the bytes follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DataHead {
+    pub(crate) topic: u32,
+    pub(crate) seq: u64,
+    pub(crate) stamp: Time,
+    pub(crate) origin: u64,
+    pub(crate) offset: u32,
+    pub(crate) geometry: Geometry,
+}
+
+impl DataHead {
+    /// Most that the head of a fragment of such a message takes.
+    pub(crate) fn room(geometry: &Geometry) -> usize {
+        let varint = |v: u32| {
+            if v < 1 << 14 {
+                2
+            } else if v < 1 << 30 {
+                4
+            } else {
+                8
+            }
+        };
+        let lens: usize = geometry.part_lens().iter().map(|n| varint(*n)).sum();
+        // Kind, topic, number, stamp, origin, offset and length (neither beyond the total), control length.
+        let total = varint(geometry.total_len());
+        1 + 4 + 8 + 8 + 8 + 2 * total + varint(geometry.control_len()) + 1 + lens
+    }
+
+    /// Appends the head of a fragment. Without a length the fragment is the last frame of its datagram.
+    pub(crate) fn encode(&self, out: &mut Vec<u8>, length: Option<u32>) {
+        let flag = |on: bool, bit: u8| if on { bit } else { 0 };
+        out.push(DATA | flag(self.origin != 0, DATA_ORIGIN) | flag(length.is_some(), DATA_LENGTH));
+        put_varint(out, self.topic.into());
+        put_varint(out, self.seq);
+        out.extend_from_slice(&self.stamp.as_nanos().to_le_bytes());
+        if self.origin != 0 {
+            out.extend_from_slice(&self.origin.to_le_bytes());
+        }
+        put_varint(out, self.offset.into());
+        put_varint(out, self.geometry.control_len().into());
+        out.push(self.geometry.part_lens().len() as u8);
+        for n in self.geometry.part_lens() {
+            put_varint(out, (*n).into());
+        }
+        if let Some(n) = length {
+            put_varint(out, n.into());
+        }
+    }
+}
+
+/// Counts of one topic.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ReportEntry {
+    /// By the topic's sender: offered, sent.
+    Sender {
+        topic: u32,
+        offered: u64,
+        sent: u64,
+        drops: Drops,
+    },
+    /// By the topic's receiver: delivered.
+    Receiver {
+        topic: u32,
+        delivered: u64,
+        drops: Drops,
+    },
+}
+
+impl ReportEntry {
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        let (kind, topic, counts, drops): (u64, _, &[u64], _) = match self {
+            ReportEntry::Sender {
+                topic,
+                offered,
+                sent,
+                drops,
+            } => (0, topic, &[*offered, *sent], drops),
+            ReportEntry::Receiver {
+                topic,
+                delivered,
+                drops,
+            } => (1, topic, &[*delivered], drops),
+        };
+        put_varint(out, u64::from(*topic) << 1 | kind);
+        counts.iter().for_each(|n| put_varint(out, *n));
+        put_varint(out, drops.iter().count() as u64);
+        for (reason, n) in drops.iter() {
+            out.push(reasons::code(reason));
+            put_varint(out, n);
+        }
+    }
+
+    fn decode(r: &mut Reader<'_>) -> Result<Self, PacketError> {
+        let at = r.at();
+        let key = r.varint()?;
+        let topic = u32::try_from(key >> 1).map_err(|_| PacketError::Invalid {
+            what: "topic number",
+            at,
+        })?;
+        let (first, second) = (r.varint()?, if key & 1 == 0 { r.varint()? } else { 0 });
+        let mut drops = Drops::default();
+        // Each turn reads two bytes at least, and reasons merge: bounded by the datagram.
+        for _ in 0..r.varint()? {
+            let reason = reasons::reason(r.u8()?);
+            drops.add(reason, r.varint()?);
+        }
+        Ok(match key & 1 {
+            0 => ReportEntry::Sender {
+                topic,
+                offered: first,
+                sent: second,
+                drops,
+            },
+            _ => ReportEntry::Receiver {
+                topic,
+                delivered: first,
+                drops,
+            },
+        })
+    }
+}
+
+/// One frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Frame<'a> {
+    Hello(Hello<'a>),
+    Ping,
+    Announce(AnnouncePiece<'a>),
+    AnnounceAck {
+        topic: u32,
+        edition: u32,
+        state: AckState,
+    },
+    Cancel {
+        topic: u32,
+        seq: u64,
+    },
+    Report(ReportEntry),
+    Data(DataHead, &'a [u8]),
+}
+
+impl<'a> Frame<'a> {
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            Frame::Hello(h) => {
+                out.push(HELLO);
+                out.extend_from_slice(&HELLO_MAGIC);
+                out.extend_from_slice(&h.host.to_le_bytes());
+                out.extend_from_slice(&h.seen.to_le_bytes());
+                out.push(u8::from(h.asks));
+                put_varint(out, h.max_message.into());
+                put_bytes(out, h.name.as_bytes());
+            }
+            Frame::Ping => out.push(PING),
+            Frame::Announce(a) => {
+                out.push(ANNOUNCE);
+                put_varint(out, a.topic.into());
+                put_varint(out, a.edition.into());
+                put_varint(out, a.total.into());
+                put_varint(out, a.offset.into());
+                out.push(u8::from(a.poll));
+                put_bytes(out, a.bytes);
+            }
+            Frame::AnnounceAck {
+                topic,
+                edition,
+                state,
+            } => {
+                out.push(ANNOUNCE_ACK);
+                put_varint(out, (*topic).into());
+                put_varint(out, (*edition).into());
+                let (code, missing) = match state {
+                    AckState::Missing(at) => (0, *at),
+                    AckState::Accepted => (1, 0),
+                    AckState::Refused => (2, 0),
+                    AckState::Unknown => (3, 0),
+                };
+                out.push(code);
+                put_varint(out, missing.into());
+            }
+            Frame::Cancel { topic, seq } => {
+                out.push(CANCEL);
+                put_varint(out, (*topic).into());
+                put_varint(out, *seq);
+            }
+            Frame::Report(entry) => {
+                out.push(REPORT);
+                entry.encode(out);
+            }
+            Frame::Data(head, bytes) => {
+                head.encode(out, Some(bytes.len() as u32));
+                out.extend_from_slice(bytes);
+            }
+        }
+    }
+
+    pub(super) fn decode(r: &mut Reader<'a>) -> Result<Self, PacketError> {
+        let at = r.at();
+        let kind = r.u8()?;
+        Ok(match kind {
+            HELLO => {
+                if r.array()? != HELLO_MAGIC {
+                    return Err(PacketError::Invalid { what: "greeting", at });
+                }
+                Frame::Hello(Hello {
+                    host: r.u64()?,
+                    seen: r.u32()?,
+                    asks: r.u8()? & 1 != 0,
+                    max_message: r.varint32("largest message")?,
+                    name: r.text(MAX_HOST_NAME, "host name")?,
+                })
+            }
+            PING => Frame::Ping,
+            ANNOUNCE => {
+                let (topic, edition) = (r.varint32("topic number")?, r.varint32("edition")?);
+                let (total, offset) = (
+                    r.varint32("announcement length")?,
+                    r.varint32("announcement offset")?,
+                );
+                let poll = r.u8()? & 1 != 0;
+                let n = r.varint32("piece length")?;
+                let bytes = r.take(n as usize)?;
+                if offset.checked_add(n).is_none_or(|end| end > total) {
+                    return Err(PacketError::Invalid {
+                        what: "announcement offset",
+                        at,
+                    });
+                }
+                Frame::Announce(AnnouncePiece {
+                    topic,
+                    edition,
+                    total,
+                    offset,
+                    poll,
+                    bytes,
+                })
+            }
+            ANNOUNCE_ACK => {
+                let (topic, edition) = (r.varint32("topic number")?, r.varint32("edition")?);
+                let (code, missing) = (r.u8()?, r.varint32("announcement offset")?);
+                let state = match code {
+                    0 => AckState::Missing(missing),
+                    1 => AckState::Accepted,
+                    2 => AckState::Refused,
+                    3 => AckState::Unknown,
+                    _ => return Err(PacketError::Invalid { what: "verdict", at }),
+                };
+                Frame::AnnounceAck {
+                    topic,
+                    edition,
+                    state,
+                }
+            }
+            CANCEL => Frame::Cancel {
+                topic: r.varint32("topic number")?,
+                seq: r.varint()?,
+            },
+            REPORT => Frame::Report(ReportEntry::decode(r)?),
+            _ if kind & !(DATA_ORIGIN | DATA_LENGTH) == DATA => {
+                let head = decode_head(r, kind)?;
+                let bytes = match kind & DATA_LENGTH {
+                    0 => r.rest(),
+                    _ => {
+                        let n = r.varint32("fragment length")?;
+                        r.take(n as usize)?
+                    }
+                };
+                let end = u64::from(head.offset) + bytes.len() as u64;
+                let total = head.geometry.total_len();
+                if end > total.into() || (bytes.is_empty() && total != 0) {
+                    return Err(PacketError::Invalid {
+                        what: "fragment offset",
+                        at,
+                    });
+                }
+                Frame::Data(head, bytes)
+            }
+            _ => return Err(PacketError::UnknownFrame { kind, at }),
+        })
+    }
+}
+
+fn decode_head(r: &mut Reader<'_>, kind: u8) -> Result<DataHead, PacketError> {
+    let (topic, seq) = (r.varint32("topic number")?, r.varint()?);
+    let stamp = Time(r.u64()?);
+    let origin = if kind & DATA_ORIGIN != 0 { r.u64()? } else { 0 };
+    let offset = r.varint32("fragment offset")?;
+    let at = r.at();
+    let control = r.varint32("control length")?;
+    let count = usize::from(r.u8()?);
+    let mut parts = [0u32; MAX_PARTS];
+    let parts = parts.get_mut(..count).ok_or(PacketError::Invalid {
+        what: "number of parts",
+        at,
+    })?;
+    for p in parts.iter_mut() {
+        *p = r.varint32("part length")?;
+    }
+    let geometry =
+        Geometry::new(control, parts).map_err(|_| PacketError::Invalid { what: "geometry", at })?;
+    Ok(DataHead {
+        topic,
+        seq,
+        stamp,
+        origin,
+        offset,
+        geometry,
+    })
+}
