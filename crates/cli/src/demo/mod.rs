@@ -184,7 +184,11 @@ fn simulate(work: &Path, options: &Options, signals: &Signals) -> Result<PathBuf
     Ok(file)
 }
 
-/// Priorities and depths: smaller messages first, and waiting for a quarter of a second at most.
+/// Below this mean size in bytes a topic is taken for one whose every message counts, such as `/tf`.
+const SMALL: f64 = 1000.0;
+
+/// Priorities and depths: smaller messages first. Of samples, such as scans and images, the newest two may
+/// wait; of topics that come in bursts of small messages, a quarter of a second's.
 fn plan(file: &Path, options: &Options) -> Result<BTreeMap<String, TopicPlan>, Failure> {
     let recording = Recording::open(file).or_input()?;
     let mut sizes = BTreeMap::<String, (String, u64, u64)>::new();
@@ -217,7 +221,8 @@ fn plan(file: &Path, options: &Options) -> Result<BTreeMap<String, TopicPlan>, F
     let mut plan = BTreeMap::new();
     for (rank, (bytes, topic)) in order.into_iter().enumerate() {
         let (type_name, messages, _) = &sizes[&topic];
-        let depth = (*messages as f64 / seconds * 0.25).ceil().clamp(2.0, 64.0) as u16;
+        let burst = (*messages as f64 / seconds * 0.25).ceil().clamp(2.0, 64.0) as u16;
+        let depth = if bytes < SMALL { burst } else { 2 };
         let priority = 110u8.saturating_sub((rank * 10).min(110) as u8);
         plan.insert(
             topic,
