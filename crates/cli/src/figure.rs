@@ -18,7 +18,7 @@ pub(crate) struct Panel<'a> {
 
 const COLORS: [&str; 4] = ["#d1495b", "#1f77a4", "#edae49", "#66a182"];
 const WIDTH: f64 = 760.0;
-const PANEL: f64 = 210.0;
+const PANEL: f64 = 220.0;
 const LEFT: f64 = 60.0;
 const RIGHT: f64 = 20.0;
 const TOP: f64 = 64.0;
@@ -64,7 +64,7 @@ fn log_ms(ns: u64) -> f64 {
 }
 
 fn draw(svg: &mut String, panel: &Panel<'_>, top: f64, (low, high): (f64, f64)) {
-    let (y0, y1) = (top + 24.0, top + PANEL - 40.0);
+    let (y0, y1) = (top + 42.0, top + PANEL - 40.0);
     let x = |log: f64| LEFT + (log - low) / (high - low) * (WIDTH - LEFT - RIGHT);
     let bins = ((high - low) * BINS_PER_DECADE).round() as usize;
     let shares: Vec<Vec<f64>> = panel
@@ -118,8 +118,9 @@ fn draw(svg: &mut String, panel: &Panel<'_>, top: f64, (low, high): (f64, f64)) 
                 y1 - y(*share)
             );
         }
-        let legend = WIDTH - RIGHT - 210.0;
-        let line = y0 + 4.0 + 16.0 * i as f64;
+        // Above the plot, where it hides nothing.
+        let legend = LEFT + 260.0 * i as f64;
+        let line = top + 32.0;
         let _ = writeln!(
             svg,
             "<rect x=\"{legend}\" y=\"{}\" width=\"10\" height=\"10\" fill=\"{color}\"/>\
