@@ -91,7 +91,7 @@ class Round:
     """One demo with one kill."""
 
     def __init__(self, binary: str, seconds: float, folder: Path, marker: str, recording: str | None) -> None:
-        self.tmp = folder / "tmp"
+        self.tmp = folder / "t"
         self.json = folder / "out.json"
         self.json.unlink(missing_ok=True)
         env = dict(os.environ, TMPDIR=str(self.tmp), ROPEWALK_KILL_TEST=marker)
@@ -199,9 +199,9 @@ def main() -> int:
     chance = random.Random(args.seed)
     failures = 0
     outcomes: dict[str, int] = {}
-    with tempfile.TemporaryDirectory(prefix="ropewalk-kill-") as name:
+    with tempfile.TemporaryDirectory(prefix="rk-") as name:
         folder = Path(name)
-        tmp = folder / "tmp"
+        tmp = folder / "t"
         tmp.mkdir()
         for i in range(args.kills):
             marker = f"kill-{os.getpid()}-{i}-{args.seed}"
