@@ -146,6 +146,7 @@ impl Connection {
                     "left a publisher"
                 );
                 incoming.ended = true;
+                self.socket.hang_up();
             }
         }
         while let Some(id) = incoming.untold.last() {

@@ -122,20 +122,21 @@ impl Folder {
 
     /// The endpoints of `topic` in `role`, by their names; they may be dead.
     pub(crate) fn scan(&self, topic: &str, role: Role) -> io::Result<Vec<(Name, PathBuf)>> {
-        let hash = self.topic_hash(topic);
-        Ok(self
-            .all()?
-            .into_iter()
-            .filter(|(n, _)| n.topic_hash == hash && n.role == role)
-            .collect())
+        self.list(&format!("{:016x}.{}.", self.topic_hash(topic), role_letter(role)))
     }
 
     /// All endpoints of all domains, by their names; they may be dead.
     pub(crate) fn all(&self) -> io::Result<Vec<(Name, PathBuf)>> {
+        self.list("")
+    }
+
+    fn list(&self, prefix: &str) -> io::Result<Vec<(Name, PathBuf)>> {
         let mut found = Vec::new();
         for entry in fs::read_dir(&self.dir)? {
             let entry = entry?;
-            if let Some(name) = entry.file_name().to_str().and_then(Name::parse) {
+            let file = entry.file_name();
+            let text = file.to_str().filter(|t| t.starts_with(prefix));
+            if let Some(name) = text.and_then(Name::parse) {
                 found.push((name, entry.path()));
             }
         }
@@ -215,9 +216,13 @@ impl Name {
 
 impl std::fmt::Display for Name {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let role = if self.role == Role::Publisher { 'p' } else { 's' };
+        let role = role_letter(self.role);
         write!(f, "{:016x}.{role}.{}.{:016x}", self.topic_hash, self.pid, self.id)
     }
+}
+
+fn role_letter(role: Role) -> char {
+    if role == Role::Publisher { 'p' } else { 's' }
 }
 
 impl Drop for SocketFile {

@@ -100,6 +100,7 @@ pub(crate) struct Pool {
     retired: Vec<Retired>,
     /// The slot that grew last, and by what, if it should grow ahead.
     grown: Option<(u32, u64)>,
+    news: bool,
 }
 
 impl Pool {
@@ -113,6 +114,7 @@ impl Pool {
             used: 0,
             retired: Vec::new(),
             grown: None,
+            news: false,
         }
     }
 
@@ -263,9 +265,9 @@ impl Pool {
         self.retired.iter().any(|r| r.id == id)
     }
 
-    /// Whether the last growth asks for more ahead of the next.
-    pub(crate) fn wants_more(&self) -> bool {
-        self.grown.is_some()
+    /// Whether memory grew since this was asked last, so that more should be reserved ahead.
+    pub(crate) fn has_grown(&mut self) -> bool {
+        std::mem::take(&mut self.news)
     }
 
     /// What to reserve ahead of need: as much as the last growth needed.
@@ -362,6 +364,7 @@ impl Pool {
         if let Some(segment) = &mut self.segments[slot] {
             segment.reserved = to;
             self.grown = Some((slot as u32, to - from));
+            self.news = true;
         }
         Ok(true)
     }
@@ -548,7 +551,7 @@ mod tests {
         assert!(plan.carry_out());
         pool.finish(&plan, true);
         assert!(pool.reuse(4 << 20).is_some(), "it is there already");
-        assert!(!pool.wants_more());
+        assert!(pool.plan().is_none(), "nothing grew since");
         assert!(pool.reserved() <= 10 << 20);
     }
 }

@@ -110,6 +110,7 @@ impl Publisher {
                 banned: Vec::new(),
                 sequence: 0,
                 departed: Losses::default(),
+                closed: false,
             }),
             topic,
             options,
@@ -175,7 +176,7 @@ impl Publisher {
             })?;
         let mut state = core.lock();
         let block = state.find_block(header.total())?;
-        let grow = state.pool.wants_more();
+        let grow = state.pool.has_grown();
         let Some((start, memory)) = state.pool.address(block) else {
             return Err(LoanError::TooLarge {
                 wanted: header.total(),
@@ -310,6 +311,7 @@ impl Drop for Publisher {
         self.core.shared.command(Command::Remove(self.core.id));
         let mut guard = self.core.lock();
         let state = &mut *guard;
+        state.closed = true;
         for mut attached in state.attached.drain(..) {
             attached.socket.hang_up();
             attached.clear(&mut state.pool);
@@ -338,6 +340,8 @@ struct State {
     banned: Vec<u64>,
     sequence: u64,
     departed: Losses,
+    /// The handle is gone; loans may still be there.
+    closed: bool,
 }
 
 impl PubCore {
@@ -385,7 +389,12 @@ impl PubCore {
     }
 
     pub(crate) fn attach(&self, attached: Attached) {
-        self.lock().attached.push(attached);
+        let mut state = self.lock();
+        if state.closed {
+            return attached.socket.hang_up();
+        }
+        state.attached.push(attached);
+        drop(state);
         self.changed.notify_all();
     }
 

@@ -6,7 +6,7 @@
 
 use super::retry;
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 use std::ffi::c_void;
 use std::fmt;
 use std::io;
@@ -129,9 +129,14 @@ impl OwnSegment {
         self.fd.as_fd()
     }
 
-    /// Makes the pages of a range exist, so that touching them cannot fail.
+    /// Makes the pages of a range exist, so that touching them cannot fail; and maps them, where the kernel can
+    /// (5.14), so that touching them for the first time does not trap.
     pub(crate) fn reserve(&self, from: u64, to: u64) -> io::Result<()> {
-        retry(|| rustix::fs::fallocate(&self.fd, FallocateFlags::empty(), from, to - from))
+        retry(|| rustix::fs::fallocate(&self.fd, FallocateFlags::empty(), from, to - from))?;
+        let start = self.at(from, to - from).as_ptr().cast::<c_void>();
+        // SAFETY: the range lies inside the mapping (`at` checks it), and mapping its pages changes no byte.
+        let _ = unsafe { madvise(start, (to - from) as usize, Advice::LinuxPopulateWrite) };
+        Ok(())
     }
 
     /// The address of `len` bytes at `offset`.
