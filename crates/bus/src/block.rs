@@ -1,7 +1,7 @@
 //! How a message stands in a block: header, control part, data parts, each aligned to 64 bytes.
 //!
 //! Numbers are in the host's byte order, since a block never leaves the host. Offsets count from the block's
-//! start. A subscriber copies the header once and checks every number of the copy.
+//! start. A subscriber copies the header's two pieces once each and checks every number of the copies.
 
 use crate::loan::MAX_PARTS;
 use crate::space::ALIGN;
@@ -10,8 +10,8 @@ use crate::space::ALIGN;
 pub(crate) const LAYOUT_VERSION: u16 = 1;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"RWBK");
-/// The fixed part of the header; the table of data parts follows.
-const FIXED: usize = 128;
+/// The fixed part of the header, one cache line; the table of data parts follows.
+pub(crate) const FIXED: usize = 64;
 const ENTRY: usize = 16;
 /// The longest header.
 pub(crate) const MAX_HEADER: usize = FIXED + ENTRY * MAX_PARTS;
@@ -29,23 +29,27 @@ impl Range {
     }
 }
 
-/// A block's header.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Header {
+/// What is said of a message beside its layout.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Label {
     pub(crate) sequence: u64,
     /// Nanoseconds of `CLOCK_REALTIME`.
     pub(crate) stamp: u64,
     pub(crate) origin: u64,
+}
+
+/// Where everything stands in a block that is about to be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Plan {
     pub(crate) control: Range,
     count: usize,
     parts: [Range; MAX_PARTS],
     total: u64,
 }
 
-impl Header {
-    /// The layout of a message, still without its stamp. `None` if it has too many parts or is larger than any
-    /// memory.
-    pub(crate) fn layout(control_len: usize, part_lens: &[usize]) -> Option<Header> {
+impl Plan {
+    /// The layout of a message. `None` if it has too many parts or is larger than any memory.
+    pub(crate) fn new(control_len: usize, part_lens: &[usize]) -> Option<Plan> {
         if part_lens.len() > MAX_PARTS {
             return None;
         }
@@ -63,10 +67,7 @@ impl Header {
         for (part, len) in parts.iter_mut().zip(part_lens) {
             *part = place(*len)?;
         }
-        Some(Header {
-            sequence: 0,
-            stamp: 0,
-            origin: 0,
+        Some(Plan {
             control,
             count: part_lens.len(),
             parts,
@@ -83,103 +84,155 @@ impl Header {
         &self.parts[..self.count]
     }
 
-    /// The length of [`Header::encode`]'s result.
-    pub(crate) fn encoded_len(&self) -> usize {
-        FIXED + ENTRY * self.count
-    }
-
-    /// Writes the header to the first bytes of `out`, which has at least [`MAX_HEADER`].
-    pub(crate) fn encode(&self, out: &mut [u8; MAX_HEADER]) {
+    /// Writes the header to the front of `out`, and gives its length.
+    pub(crate) fn encode(&self, label: Label, out: &mut [u8; MAX_HEADER]) -> usize {
         let mut put = |at: usize, bytes: &[u8]| out[at..at + bytes.len()].copy_from_slice(bytes);
         put(0, &MAGIC.to_ne_bytes());
         put(4, &LAYOUT_VERSION.to_ne_bytes());
         put(6, &(self.count as u16).to_ne_bytes());
-        put(8, &self.total.to_ne_bytes());
-        put(16, &self.sequence.to_ne_bytes());
-        put(24, &self.stamp.to_ne_bytes());
-        put(32, &self.origin.to_ne_bytes());
-        put(40, &self.control.offset.to_ne_bytes());
-        put(48, &self.control.len.to_ne_bytes());
-        // The rest of the fixed part is for a correlation header (requests and replies); zero means none.
-        put(56, &[0; FIXED - 56]);
+        let numbers = [
+            self.total,
+            label.sequence,
+            label.stamp,
+            label.origin,
+            self.control.offset,
+            self.control.len,
+            // Kept for the offset of a correlation header (requests and replies); 0 means none.
+            0,
+        ];
+        for (i, number) in numbers.into_iter().enumerate() {
+            put(8 + 8 * i, &number.to_ne_bytes());
+        }
         for (i, part) in self.parts().iter().enumerate() {
             put(FIXED + ENTRY * i, &part.offset.to_ne_bytes());
             put(FIXED + ENTRY * i + 8, &part.len.to_ne_bytes());
         }
+        FIXED + ENTRY * self.count
     }
+}
 
-    /// Reads the header of a block of `block` bytes from a private copy of its first bytes. `None` unless
-    /// every range lies inside the block.
-    pub(crate) fn parse(bytes: &[u8], block: u64) -> Option<Header> {
+/// The fixed part of a header that was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) label: Label,
+    pub(crate) control: Range,
+    /// How many data parts there are.
+    pub(crate) parts: usize,
+}
+
+impl Header {
+    /// Reads the fixed part of a block of `block` bytes from a private copy. `None` unless the table and the
+    /// control part lie inside the block.
+    pub(crate) fn parse(bytes: &[u8; FIXED], block: u64) -> Option<Header> {
+        let u16_at = |at: usize| u16::from_ne_bytes([bytes[at], bytes[at + 1]]);
         let u64_at = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
-        let u16_at = |at: usize| Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
-        let magic = u32::from_ne_bytes(bytes.get(..4)?.try_into().ok()?);
-        let count = usize::from(u16_at(6)?);
-        if magic != MAGIC || u16_at(4)? != LAYOUT_VERSION || count > MAX_PARTS || u64_at(8)? != block {
-            return None;
-        }
+        let parts = usize::from(u16_at(6));
         let control = Range {
             offset: u64_at(40)?,
             len: u64_at(48)?,
         };
-        let mut parts = [Range::default(); MAX_PARTS];
-        for (i, part) in parts[..count].iter_mut().enumerate() {
-            *part = Range {
-                offset: u64_at(FIXED + ENTRY * i)?,
-                len: u64_at(FIXED + ENTRY * i + 8)?,
-            };
-        }
-        let inside = control.is_inside(block) && parts[..count].iter().all(|p| p.is_inside(block));
-        inside.then_some(Header {
+        let valid = bytes[..4] == MAGIC.to_ne_bytes()
+            && u16_at(4) == LAYOUT_VERSION
+            && parts <= MAX_PARTS
+            && u64_at(8)? == block
+            && (FIXED + ENTRY * parts) as u64 <= block
+            && control.is_inside(block);
+        let label = Label {
             sequence: u64_at(16)?,
             stamp: u64_at(24)?,
             origin: u64_at(32)?,
+        };
+        valid.then_some(Header {
+            label,
             control,
-            count,
             parts,
-            total: block,
         })
     }
+
+    /// The length of the table, which begins at [`FIXED`].
+    pub(crate) fn table_len(&self) -> usize {
+        ENTRY * self.parts
+    }
+}
+
+/// Entry `i` of a table of data parts; `None` if it has no such entry.
+pub(crate) fn table_entry(table: &[u8], i: usize) -> Option<Range> {
+    let entry = table.get(i.checked_mul(ENTRY)?..)?.first_chunk::<ENTRY>()?;
+    let number = |half: &[u8]| Some(u64::from_ne_bytes(half.try_into().ok()?));
+    Some(Range {
+        offset: number(&entry[..8])?,
+        len: number(&entry[8..])?,
+    })
+}
+
+/// Whether every entry of a table lies inside a block of `block` bytes.
+pub(crate) fn table_is_inside(table: &[u8], block: u64) -> bool {
+    (0..table.len() / ENTRY).all(|i| table_entry(table, i).is_some_and(|range| range.is_inside(block)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn encoded(header: &Header) -> [u8; MAX_HEADER] {
+    fn encoded(plan: &Plan, label: Label) -> Vec<u8> {
         let mut bytes = [0xFF; MAX_HEADER];
-        header.encode(&mut bytes);
-        bytes
+        let len = plan.encode(label, &mut bytes);
+        bytes[..len].to_vec()
+    }
+
+    fn parse(bytes: &[u8], block: u64) -> Option<(Header, Vec<Range>)> {
+        let header = Header::parse(bytes.first_chunk()?, block)?;
+        let table = bytes.get(FIXED..FIXED + header.table_len())?;
+        table_is_inside(table, block).then(|| {
+            (
+                header,
+                (0..header.parts).filter_map(|i| table_entry(table, i)).collect(),
+            )
+        })
     }
 
     #[test]
     fn parts_are_aligned_and_do_not_overlap() {
-        let h = Header::layout(100, &[1, 64, 0, 65]).unwrap();
+        let plan = Plan::new(100, &[1, 64, 0, 65]).unwrap();
         assert_eq!(
-            h.control,
+            plan.control,
             Range {
-                offset: 192,
+                offset: 128,
                 len: 100
             }
         );
-        let offsets: Vec<_> = h.parts().iter().map(|p| p.offset).collect();
-        assert_eq!(offsets, [320, 384, 448, 448]);
-        assert_eq!(h.total(), 576);
-        assert_eq!(Header::parse(&encoded(&h), 576), Some(h));
+        let offsets: Vec<_> = plan.parts().iter().map(|p| p.offset).collect();
+        assert_eq!(offsets, [256, 320, 384, 384]);
+        assert_eq!(plan.total(), 512);
+        let label = Label {
+            sequence: 1,
+            stamp: 2,
+            origin: 3,
+        };
+        let (header, parts) = parse(&encoded(&plan, label), 512).unwrap();
+        assert_eq!(
+            header,
+            Header {
+                label,
+                control: plan.control,
+                parts: 4
+            }
+        );
+        assert_eq!(parts, plan.parts());
     }
 
     #[test]
     fn impossible_layouts_are_none() {
-        assert!(Header::layout(0, &[0; MAX_PARTS]).is_some());
-        assert!(Header::layout(0, &[0; MAX_PARTS + 1]).is_none());
-        assert!(Header::layout(usize::MAX, &[]).is_none());
-        assert!(Header::layout(1, &[usize::MAX / 2, usize::MAX / 2, 2]).is_none());
+        assert!(Plan::new(0, &[0; MAX_PARTS]).is_some());
+        assert!(Plan::new(0, &[0; MAX_PARTS + 1]).is_none());
+        assert!(Plan::new(usize::MAX, &[]).is_none());
+        assert!(Plan::new(1, &[usize::MAX / 2, usize::MAX / 2, 2]).is_none());
     }
 
     #[test]
     fn mutated_headers_never_lead_outside() {
-        let h = Header::layout(100, &[1000, 64, 0, 65]).unwrap();
-        let (valid, block) = (encoded(&h), h.total());
+        let plan = Plan::new(100, &[1000, 64, 0, 65]).unwrap();
+        let (valid, block) = (encoded(&plan, Label::default()), plan.total());
         let mut seed = 7u64;
         let mut random = || {
             seed = seed
@@ -189,18 +242,17 @@ mod tests {
         };
         let mut parsed = 0;
         for _ in 0..if cfg!(miri) { 200 } else { 50_000 } {
-            let mut bytes = valid;
+            let mut bytes = valid.clone();
             for _ in 0..random() % 4 {
-                bytes[random() % 192] = random() as u8;
+                let i = random() % bytes.len();
+                bytes[i] = random() as u8;
             }
-            let cut = if random() % 4 == 0 {
-                random() % MAX_HEADER
-            } else {
-                MAX_HEADER
-            };
-            if let Some(h) = Header::parse(&bytes[..cut], block) {
+            if random() % 4 == 0 {
+                bytes.truncate(random() % bytes.len());
+            }
+            if let Some((header, parts)) = parse(&bytes, block) {
                 parsed += 1;
-                for r in h.parts().iter().chain([&h.control]) {
+                for r in parts.iter().chain([&header.control]) {
                     assert!(r.offset + r.len <= block && r.offset % ALIGN == 0);
                 }
             }

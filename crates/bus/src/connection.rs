@@ -3,7 +3,7 @@
 //! Messages share it: the socket closes with the last view, so that hanging up always means that nobody reads
 //! the publisher's memory through it any more.
 
-use crate::block::{Header, MAX_HEADER};
+use crate::block::{FIXED, Header, table_is_inside};
 use crate::frame::{Frame, MAX_FRAME};
 use crate::house::{Command, Shared};
 use crate::loan::MAX_CONTROL;
@@ -35,7 +35,7 @@ pub(crate) struct Connection {
     held: AtomicUsize,
     max_held: usize,
     waiter: Arc<Waiter>,
-    /// Buffers for control parts, to be used again.
+    /// Buffers for control parts and tables, to be used again.
     buffers: Mutex<Vec<Vec<u8>>>,
     shared: Arc<Shared>,
 }
@@ -53,7 +53,9 @@ struct Incoming {
 pub(crate) struct Parsed {
     pub(crate) header: Header,
     pub(crate) segment: Arc<PeerSegment>,
-    pub(crate) control: Vec<u8>,
+    /// Private copies: the control part, then the table of data parts.
+    pub(crate) buffer: Vec<u8>,
+    pub(crate) control_len: usize,
 }
 
 impl Connection {
@@ -176,23 +178,24 @@ impl Connection {
     pub(crate) fn parse(&self, taken: &Taken) -> Option<Parsed> {
         let place = taken.place;
         let segment = self.segment(place.segment)?;
-        if !place.offset.is_multiple_of(ALIGN) {
+        if !place.offset.is_multiple_of(ALIGN) || place.length < FIXED as u64 {
             return None;
         }
         segment.at(place.offset, place.length)?;
-        let mut bytes = [0; MAX_HEADER];
-        let len = (MAX_HEADER as u64).min(place.length) as usize;
-        segment.copy(place.offset, &mut bytes[..len]);
-        let header = Header::parse(&bytes[..len], place.length)?;
+        let mut fixed = [0; FIXED];
+        segment.copy(place.offset, &mut fixed);
+        let header = Header::parse(&fixed, place.length)?;
         let control_len = usize::try_from(header.control.len)
             .ok()
             .filter(|len| *len <= MAX_CONTROL)?;
-        let mut control = self.buffers().pop().unwrap_or_default();
-        segment.append(place.offset + header.control.offset, control_len, &mut control);
-        Some(Parsed {
+        let mut buffer = self.buffers().pop().unwrap_or_default();
+        segment.append(place.offset + header.control.offset, control_len, &mut buffer);
+        segment.append(place.offset + FIXED as u64, header.table_len(), &mut buffer);
+        table_is_inside(&buffer[control_len..], place.length).then_some(Parsed {
             header,
             segment,
-            control,
+            buffer,
+            control_len,
         })
     }
 
@@ -202,16 +205,16 @@ impl Connection {
     }
 
     /// Gives a message back.
-    pub(crate) fn release(&self, taken: &Taken, mut control: Vec<u8>) {
+    pub(crate) fn release(&self, taken: &Taken, mut buffer: Vec<u8>) {
         if self.shared.birth.is_foreign() {
             return;
         }
         ring::release(self.ring(), self.geometry, taken.cell, taken.number);
-        control.clear();
+        buffer.clear();
         let mut buffers = self.buffers();
         // A huge control part is the exception, not worth keeping.
-        if control.capacity() > 0 && control.capacity() <= 1 << 20 && buffers.len() < self.max_held {
-            buffers.push(control);
+        if buffer.capacity() > 0 && buffer.capacity() <= 1 << 20 && buffers.len() < self.max_held {
+            buffers.push(buffer);
         }
         drop(buffers);
         crate::hooks::step("released");

@@ -1,6 +1,6 @@
 //! What fuzz targets call, and the same as tests on seeds. Nothing here may panic on any input.
 
-use crate::block::Header;
+use crate::block::{FIXED, Header, Range, table_entry, table_is_inside};
 use crate::frame::Frame;
 use crate::losses::Losses;
 use crate::peer::Attached;
@@ -28,15 +28,21 @@ pub fn header(data: &[u8]) {
         return;
     };
     let block = u64::from_le_bytes(*len);
-    if let Some(header) = Header::parse(bytes, block) {
-        for range in header.parts().iter().chain([&header.control]) {
-            assert!(
-                range
-                    .offset
-                    .checked_add(range.len)
-                    .is_some_and(|end| end <= block)
-            );
-        }
+    let Some(header) = bytes.first_chunk().and_then(|fixed| Header::parse(fixed, block)) else {
+        return;
+    };
+    let is_inside = |range: Range| {
+        range
+            .offset
+            .checked_add(range.len)
+            .is_some_and(|end| end <= block)
+    };
+    assert!(is_inside(header.control));
+    let Some(table) = bytes.get(FIXED..FIXED + header.table_len()) else {
+        return;
+    };
+    if table_is_inside(table, block) {
+        assert!((0..header.parts).all(|i| table_entry(table, i).is_some_and(is_inside)));
     }
 }
 

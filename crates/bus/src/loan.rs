@@ -1,6 +1,6 @@
 //! A block that is being written.
 
-use crate::block::{Header, MAX_HEADER, Range};
+use crate::block::{Label, MAX_HEADER, Plan, Range};
 use crate::pool::BlockId;
 use crate::publisher::PubCore;
 use crate::sys::segment::OwnSegment;
@@ -19,7 +19,7 @@ pub const MAX_CONTROL: usize = 64 << 20;
 pub struct Loan {
     core: Arc<PubCore>,
     block: BlockId,
-    header: Header,
+    plan: Plan,
     start: NonNull<u8>,
     /// Keeps `start` mapped.
     _memory: Arc<OwnSegment>,
@@ -32,18 +32,18 @@ unsafe impl Send for Loan {}
 unsafe impl Sync for Loan {}
 
 impl Loan {
-    /// `start` is the address of `block`, which is as long as `header` says and has no other user.
+    /// `start` is the address of `block`, which is as long as `plan` says and has no other user.
     pub(crate) fn new(
         core: Arc<PubCore>,
         block: BlockId,
-        header: Header,
+        plan: Plan,
         start: NonNull<u8>,
         memory: Arc<OwnSegment>,
     ) -> Loan {
         Loan {
             core,
             block,
-            header,
+            plan,
             start,
             _memory: memory,
             published: false,
@@ -52,7 +52,7 @@ impl Loan {
 
     /// The control part.
     pub fn control_mut(&mut self) -> &mut [u8] {
-        let control = self.header.control;
+        let control = self.plan.control;
         self.range_mut(control)
     }
 
@@ -61,18 +61,18 @@ impl Loan {
     /// # Panics
     /// If there are not that many parts.
     pub fn part_mut(&mut self, i: usize) -> &mut [u8] {
-        let part = self.header.parts()[i];
+        let part = self.plan.parts()[i];
         self.range_mut(part)
     }
 
     /// How many data parts there are.
     pub fn part_count(&self) -> usize {
-        self.header.parts().len()
+        self.plan.parts().len()
     }
 
     /// The address of data part `i`, aligned to 64 bytes; `None` if there is no such part.
     pub fn part_ptr(&self, i: usize) -> Option<*const u8> {
-        let part = self.header.parts().get(i)?;
+        let part = self.plan.parts().get(i)?;
         Some(
             self.start
                 .as_ptr()
@@ -84,13 +84,13 @@ impl Loan {
     /// The control part and every data part at once.
     pub fn split_mut(&mut self) -> (&mut [u8], PartsMut<'_>) {
         // SAFETY: as in `range_mut`; the iterator gives only data parts, each once, and neither they nor the
-        // control part overlap (`Header::layout` places them one after the other).
-        let control = unsafe { slice_mut(self.start, self.header.control) };
+        // control part overlap (`Plan::new` places them one after the other).
+        let control = unsafe { slice_mut(self.start, self.plan.control) };
         (
             control,
             PartsMut {
                 start: self.start,
-                parts: self.header.parts().iter(),
+                parts: self.plan.parts().iter(),
             },
         )
     }
@@ -105,13 +105,9 @@ impl Loan {
     }
 
     /// Writes the header, and gives the block up without freeing it.
-    pub(crate) fn seal(mut self, sequence: u64, stamp: u64, origin: u64) -> BlockId {
-        self.header.sequence = sequence;
-        self.header.stamp = stamp;
-        self.header.origin = origin;
+    pub(crate) fn seal(mut self, label: Label) -> BlockId {
         let mut bytes = [0; MAX_HEADER];
-        self.header.encode(&mut bytes);
-        let len = self.header.encoded_len();
+        let len = self.plan.encode(label, &mut bytes);
         // SAFETY: the block is at least as long as its header, nobody else accesses it yet, and the source is a
         // private array.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.start.as_ptr(), len) };
@@ -120,7 +116,7 @@ impl Loan {
     }
 
     fn range_mut(&mut self, range: Range) -> &mut [u8] {
-        // SAFETY: the range is one of `self.header`'s, which lie inside the block; the block is mapped (held by
+        // SAFETY: the range is one of `self.plan`'s, which lie inside the block; the block is mapped (held by
         // `self._memory`) and initialized (by the kernel at first); nobody else accesses it before it is
         // published; the result borrows `self` mutably, so it is the only reference.
         unsafe { slice_mut(self.start, range) }
@@ -145,10 +141,10 @@ impl Drop for Loan {
 impl fmt::Debug for Loan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Loan")
-            .field("control", &self.header.control.len)
+            .field("control", &self.plan.control.len)
             .field(
                 "parts",
-                &self.header.parts().iter().map(|p| p.len).collect::<Vec<_>>(),
+                &self.plan.parts().iter().map(|p| p.len).collect::<Vec<_>>(),
             )
             .finish_non_exhaustive()
     }

@@ -1,6 +1,6 @@
 //! A message that was taken.
 
-use crate::block::Header;
+use crate::block::{Header, table_entry};
 use crate::connection::{Connection, Parsed};
 use crate::losses::Losses;
 use crate::ring::Taken;
@@ -20,7 +20,8 @@ pub struct Message {
     taken: Taken,
     header: Header,
     segment: Arc<PeerSegment>,
-    control: Vec<u8>,
+    buffer: Vec<u8>,
+    control_len: usize,
     lost: Losses,
 }
 
@@ -29,31 +30,33 @@ impl Message {
         let Parsed {
             header,
             segment,
-            control,
+            buffer,
+            control_len,
         } = parsed;
         Message {
             connection,
             taken,
             header,
             segment,
-            control,
+            buffer,
+            control_len,
             lost,
         }
     }
 
     /// When it came into being: nanoseconds of the `CLOCK_REALTIME` of the host of origin.
     pub fn stamp(&self) -> Time {
-        Time(self.header.stamp)
+        Time(self.header.label.stamp)
     }
 
     /// The publisher's count, from 1 up.
     pub fn sequence(&self) -> u64 {
-        self.header.sequence
+        self.header.label.sequence
     }
 
     /// Where it came from first (see [`Stamp::origin`](crate::Stamp::origin)).
     pub fn origin(&self) -> u64 {
-        self.header.origin
+        self.header.label.origin
     }
 
     /// The identity of the publisher on this host.
@@ -73,12 +76,12 @@ impl Message {
 
     /// The control part: a private copy that nobody else can change.
     pub fn control(&self) -> &[u8] {
-        &self.control
+        &self.buffer[..self.control_len]
     }
 
     /// How many data parts there are.
     pub fn part_count(&self) -> usize {
-        self.header.parts().len()
+        self.header.parts
     }
 
     /// The length of data part `i`; 0 if there is none.
@@ -89,9 +92,9 @@ impl Message {
     /// Data part `i`; empty if there is none.
     pub fn part(&self, i: usize) -> PartView<'_> {
         let place = self.taken.place;
-        // `Header::parse` checked the part against the block, and `Connection::parse` the block against the
+        // `table_is_inside` checked the part against the block, and `Connection::parse` the block against the
         // segment; `at` checks the sum again.
-        let view = self.header.parts().get(i).and_then(|part| {
+        let view = table_entry(&self.buffer[self.control_len..], i).and_then(|part| {
             let start = self.segment.at(place.offset + part.offset, part.len)?;
             Some(PartView {
                 start,
@@ -115,7 +118,7 @@ impl Message {
 impl Drop for Message {
     fn drop(&mut self) {
         self.connection
-            .release(&self.taken, std::mem::take(&mut self.control));
+            .release(&self.taken, std::mem::take(&mut self.buffer));
     }
 }
 
@@ -125,10 +128,12 @@ impl fmt::Debug for Message {
             .field("publisher", &self.publisher())
             .field("sequence", &self.sequence())
             .field("stamp", &self.stamp())
-            .field("control", &self.control.len())
+            .field("control", &self.control_len)
             .field(
                 "parts",
-                &self.header.parts().iter().map(|p| p.len).collect::<Vec<_>>(),
+                &(0..self.part_count())
+                    .map(|i| self.part_len(i))
+                    .collect::<Vec<_>>(),
             )
             .finish_non_exhaustive()
     }

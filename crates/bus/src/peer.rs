@@ -125,6 +125,7 @@ impl Attached {
             offset: at.offset,
             length: at.len,
             time: now,
+            lost: self.losses.total(),
         };
         if self.producer.push(self.ring.words(), place, block) {
             pool.share(block);

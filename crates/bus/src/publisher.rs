@@ -1,6 +1,6 @@
 //! The sending end of a topic.
 
-use crate::block::Header;
+use crate::block::{Label, Plan};
 use crate::bus::Bus;
 use crate::folder::SocketFile;
 use crate::frame::{Frame, Info, RefuseCode, Role};
@@ -157,7 +157,7 @@ impl Publisher {
             return Err(LoanError::ControlTooLong { len: control_len });
         }
         let limit = core.options.memory_limit;
-        let header = Header::layout(control_len, part_lens)
+        let plan = Plan::new(control_len, part_lens)
             .ok_or(LoanError::TooLarge {
                 wanted: u64::MAX,
                 limit,
@@ -175,11 +175,11 @@ impl Publisher {
                 }
             })?;
         let mut state = core.lock();
-        let block = state.find_block(header.total())?;
+        let block = state.find_block(plan.total())?;
         let grow = state.pool.has_grown();
         let Some((start, memory)) = state.pool.address(block) else {
             return Err(LoanError::TooLarge {
-                wanted: header.total(),
+                wanted: plan.total(),
                 limit,
             });
         };
@@ -188,7 +188,7 @@ impl Publisher {
             core.shared.command(Command::Grow(Arc::downgrade(core)));
         }
         crate::hooks::step("loaned");
-        Ok(Loan::new(core.clone(), block, header, start, memory))
+        Ok(Loan::new(core.clone(), block, plan, start, memory))
     }
 
     /// Queues the message to every connected subscriber and wakes those that sleep. Never blocks and never
@@ -206,7 +206,12 @@ impl Publisher {
         let state = &mut *guard;
         state.sequence += 1;
         let sequence = state.sequence;
-        let block = loan.seal(sequence, time, stamp.origin.unwrap_or(core.id));
+        let origin = stamp.origin.unwrap_or(core.id);
+        let block = loan.seal(Label {
+            sequence,
+            stamp: time,
+            origin,
+        });
         crate::hooks::step("publish-sealed");
         let mut done = Published {
             sequence,

@@ -368,6 +368,9 @@ impl SubCore {
                 if let Some(message) = state.take_from(i) {
                     return Ok(Some(message));
                 }
+                if state.sources.len() <= 1 {
+                    break;
+                }
             }
             state.forget_dead();
             if arm && self.rearm_locked(state) {
@@ -467,10 +470,11 @@ impl State {
         self.sources.iter().filter(|s| !s.connection.has_ended()).count()
     }
 
-    /// The source whose first message was queued first.
+    /// The source whose first message was queued first; the only one, if there is only one.
     fn oldest(&mut self) -> Option<usize> {
         if let [only] = &mut self.sources[..] {
-            return only.peek().map(|_| 0);
+            // Whether it has a message the take itself finds out.
+            return (!only.connection.is_at_limit()).then_some(0);
         }
         let mut best: Option<(u32, u64, usize)> = None;
         for (i, source) in self.sources.iter_mut().enumerate() {
@@ -510,9 +514,14 @@ impl State {
             self.forget(i);
             return None;
         };
-        let losses = connection.losses();
-        let lost = losses.since(&source.seen);
-        source.seen = losses;
+        let mut lost = Losses::default();
+        // The sum stands beside the message; the counts, which the publisher shares with nobody else, only where
+        // it changed.
+        if taken.place.lost != source.seen.total() {
+            let losses = connection.losses();
+            lost = losses.since(&source.seen);
+            source.seen = losses;
+        }
         source.received += 1;
         self.received += 1;
         Some(Message::new(connection.clone(), taken, parsed, lost))

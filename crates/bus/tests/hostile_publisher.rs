@@ -71,11 +71,11 @@ impl Impostor {
             |i: u64, value: u64| self.payload[(offset / 8 + i) as usize].store(value, Ordering::Relaxed);
         word(0, u64::from(u32::from_le_bytes(*b"RWBK")) | 1 << 32 | 1 << 48);
         // Length, sequence, stamp, origin, control part; then the only part.
-        for (i, value) in [320, self.pushes, 1, 2, 192, 64].into_iter().enumerate() {
+        for (i, value) in [256, self.pushes, 1, 2, 128, 64].into_iter().enumerate() {
             word(1 + i as u64, value);
         }
-        word(16, 256);
-        word(17, 64);
+        word(8, 192);
+        word(9, 64);
     }
 
     fn push(&mut self, cell: u64, place: [u64; 4]) {
@@ -129,7 +129,7 @@ fn what_follows_the_protocol_is_taken() {
     let (subscriber, _publisher) = subscriber_with_honest_publisher(&bus);
     let mut impostor = Impostor::new(dir.path(), 7);
     impostor.write_block(640);
-    impostor.push(3, [1, 640, 320, 0]);
+    impostor.push(3, [1, 640, 256, 0]);
     let mut got = None;
     eventually("the block by hand arrives", || {
         got = subscriber.take().unwrap();
@@ -161,14 +161,14 @@ fn lies_about_places_and_headers_lead_nowhere() {
         for _ in 0..5 {
             let offset = random.next(16) * 512;
             impostor.write_block(offset);
-            let mut place = [1, offset, 320, random.next(1 << 30)];
+            let mut place = [1, offset, 256, random.next(1 << 30)];
             let wild = [
                 0,
                 1,
                 63,
                 64,
-                319,
-                321,
+                255,
+                257,
                 SEGMENT_LEN,
                 SEGMENT_LEN - 64,
                 u64::MAX,
@@ -179,7 +179,7 @@ fn lies_about_places_and_headers_lead_nowhere() {
             match random.next(4) {
                 0 => place[random.next(3) as usize] = any,
                 1 => {
-                    let word = [0, 1, 5, 6, 16, 17][random.next(6) as usize];
+                    let word = [0, 1, 5, 6, 8, 9][random.next(6) as usize];
                     impostor.payload[(offset / 8) as usize + word].store(any, Ordering::Relaxed);
                 }
                 _ => {}
@@ -203,7 +203,7 @@ fn scribbling_over_the_ring_traps_nobody() {
         let mut impostor = Impostor::new(dir.path(), id);
         for _ in 0..20 {
             impostor.write_block(0);
-            impostor.push(random.next(8), [1, 0, 320, 0]);
+            impostor.push(random.next(8), [1, 0, 256, 0]);
             for _ in 0..20 {
                 let i = random.next(impostor.ring.len() as u64) as usize;
                 let value = if random.next(2) == 0 {

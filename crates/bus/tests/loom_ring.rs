@@ -77,10 +77,12 @@ fn blocks(n: usize) -> Blocks {
 }
 
 fn write(blocks: &Blocks, i: u64, value: u64) {
+    // SAFETY: loom checks that nobody else accesses it; that is what is tested.
     blocks[i as usize].with_mut(|p| unsafe { *p = value });
 }
 
 fn read(blocks: &Blocks, taken: &Taken) -> u64 {
+    // SAFETY: as in `write`.
     blocks[taken.place.offset as usize].with(|p| unsafe { *p })
 }
 
@@ -122,6 +124,7 @@ impl Publisher {
             offset: block,
             length: value,
             time: value,
+            lost: 0,
         };
         assert!(self.producer.push(ring, place, block), "room was made");
         Ok(true)

@@ -82,7 +82,7 @@ fn what_is_held_is_never_reused_and_the_error_says_who_has_it() {
     assert!(matches!(
         send(&publisher, 3 << 20),
         Err(LoanError::MemoryShort {
-            loaned: 3_145_920,
+            loaned: 3_145_856,
             ..
         })
     ));
