@@ -278,3 +278,31 @@ fn settings_out_of_bounds_are_named() {
     }
     assert_eq!(add(base), Err(TopicError::TooMany));
 }
+
+#[test]
+fn short_equals_are_finished_one_by_one_and_starve_no_long_one() {
+    // Two scans at the same instant: interleaved both would come after three and four frames.
+    let mut w = Setup::hops(1).build();
+    for name in ["/a", "/b"] {
+        w.source(0, topic(name, 50, 2), ms(100), RUN, fixed(0, 2_600));
+    }
+    w.run(RUN + ms(500));
+    let delays = [0, 1].map(|i| w.metrics(i).delay_ms.mean);
+    let (first, second) = (delays[0].min(delays[1]), delays[0].max(delays[1]));
+    assert!(first < 5.0 && second < 9.5, "{delays:?}");
+
+    // Short messages that would fill the radio alone get no more than their share beside a long one.
+    let mut w = Setup::hops(1).build();
+    let short = w.source(0, topic("/short", 50, 2), ms(3), RUN, fixed(0, 3_000));
+    let long = w.source(0, topic("/long", 50, 2), ms(100), RUN, fixed(0, 60_000));
+    w.run(RUN);
+    let air = [short, long].map(|t| {
+        w.nodes[0]
+            .radio
+            .topic_stats(t)
+            .expect("a topic")
+            .air
+            .as_secs_f64()
+    });
+    assert!((air[0] / air[1] - 1.0).abs() < 0.1, "{air:?}");
+}

@@ -44,9 +44,12 @@ pub(crate) struct Options {
     /// Play one order only.
     #[arg(long, value_enum)]
     only: Option<System>,
-    /// Give a topic this priority (0–127, higher first); by default smaller messages go first.
+    /// Give a topic this priority (0–127, higher first); by default small messages have 100, bulky ones 50 and less.
     #[arg(long, value_name = "TOPIC=N", value_parser = topic_priority)]
     priority: Vec<(String, u8)>,
+    /// Let so many messages of a topic wait for the radio (1–1024); a newer one replaces the oldest.
+    #[arg(long, value_name = "TOPIC=N", value_parser = topic_depth)]
+    depth: Vec<(String, u16)>,
     /// Run publisher, links, radio and subscriber in five processes instead of three.
     #[arg(long)]
     separate: bool,
@@ -85,15 +88,23 @@ fn seconds(text: &str) -> Result<f64, String> {
 }
 
 fn topic_priority(text: &str) -> Result<(String, u8), String> {
-    let (topic, priority) = text
+    topic_number(text, 0..=127)
+}
+
+fn topic_depth(text: &str) -> Result<(String, u16), String> {
+    topic_number(text, 1..=1024)
+}
+
+fn topic_number<T>(text: &str, range: std::ops::RangeInclusive<T>) -> Result<(String, T), String>
+where
+    T: std::str::FromStr + PartialOrd + std::fmt::Display,
+{
+    let (topic, number) = text
         .rsplit_once('=')
         .ok_or("write TOPIC=N, for example /scan=100")?;
-    let priority = priority
-        .parse()
-        .ok()
-        .filter(|p| *p <= 127)
-        .ok_or("a priority is 0 to 127")?;
-    Ok((topic.to_owned(), priority))
+    let number = number.parse().ok().filter(|n| range.contains(n));
+    let number = number.ok_or_else(|| format!("N must be {} to {}", range.start(), range.end()))?;
+    Ok((topic.to_owned(), number))
 }
 
 /// Runs the demo.
@@ -186,8 +197,11 @@ fn simulate(work: &Path, options: &Options, signals: &Signals) -> Result<PathBuf
 
 /// Below this mean size in bytes a topic is taken for one whose every message counts, such as `/tf`.
 const SMALL: f64 = 1000.0;
+/// From this mean size in bytes on a topic goes below the others.
+const BULKY: f64 = 8000.0;
 
-/// Priorities and depths: smaller messages first. Of samples, such as scans and images, the newest two may
+/// Priorities and depths. What a controller closes loops with is small and shares the highest priority; each
+/// bulky topic has one below, the larger the lower. Of samples, such as scans and images, the newest two may
 /// wait; of topics that come in bursts of small messages, a quarter of a second's.
 fn plan(file: &Path, options: &Options) -> Result<BTreeMap<String, TopicPlan>, Failure> {
     let recording = Recording::open(file).or_input()?;
@@ -219,11 +233,17 @@ fn plan(file: &Path, options: &Options) -> Result<BTreeMap<String, TopicPlan>, F
         .collect();
     order.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1)));
     let mut plan = BTreeMap::new();
-    for (rank, (bytes, topic)) in order.into_iter().enumerate() {
+    let mut bulky = 0;
+    for (bytes, topic) in order {
         let (type_name, messages, _) = &sizes[&topic];
         let burst = (*messages as f64 / seconds * 0.25).ceil().clamp(2.0, 64.0) as u16;
         let depth = if bytes < SMALL { burst } else { 2 };
-        let priority = 110u8.saturating_sub((rank * 10).min(110) as u8);
+        let priority = if bytes < BULKY {
+            100
+        } else {
+            50 - (bulky * 10).min(50)
+        };
+        bulky += u8::from(bytes >= BULKY);
         plan.insert(
             topic,
             TopicPlan {
@@ -235,13 +255,18 @@ fn plan(file: &Path, options: &Options) -> Result<BTreeMap<String, TopicPlan>, F
         );
     }
     for (topic, priority) in &options.priority {
-        let known = plan.keys().cloned().collect::<Vec<_>>().join(", ");
-        let topic = plan
-            .get_mut(topic)
-            .ok_or_else(|| Failure::input(format_args!("{topic} is not in the recording; it has {known}")))?;
-        topic.priority = *priority;
+        planned(&mut plan, topic)?.priority = *priority;
+    }
+    for (topic, depth) in &options.depth {
+        planned(&mut plan, topic)?.depth = *depth;
     }
     Ok(plan)
+}
+
+fn planned<'a>(plan: &'a mut BTreeMap<String, TopicPlan>, topic: &str) -> Result<&'a mut TopicPlan, Failure> {
+    let known = plan.keys().cloned().collect::<Vec<_>>().join(", ");
+    let unknown = || Failure::input(format_args!("{topic} is not in the recording; it has {known}"));
+    plan.get_mut(topic).ok_or_else(unknown)
 }
 
 /// A net of 127.0.0.0/8 for one run of one process.

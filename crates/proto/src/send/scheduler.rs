@@ -1,14 +1,22 @@
 //! Which topic's fragment goes next.
 //!
-//! By priority, then earliest deadline, then the topic that had the least service, by start-time fair
-//! queueing: a small flow among equals does not wait behind a large one, and a flow that paused earns no
-//! credit. The choice is made anew for every fragment, which is the pre-emption.
+//! By priority, then earliest deadline, then short messages (a begun one first, then the one with the
+//! fewest bytes left: the order of least mean delay), then the topic that had the least service, by
+//! start-time fair queueing: a small flow among equals does not wait behind a large one, a flow that paused
+//! earns no credit, and one that runs ahead of the others in service loses the advantage of being short.
+//! The choice is made anew for every fragment, which is the pre-emption.
 
-use super::topic::OutTopic;
+use super::topic::{OutTopic, Pending};
 use crate::body::Body;
 use crate::config::{MAX_PRIORITY, Order};
 use core::time::Duration;
 use stats::Time;
+
+/// Up to so many bytes a message is short. A few fragments: interleaved they would all be late.
+const SHORT: u64 = 4096;
+/// So much more service (airtime in ns) than the least served of its equals may a topic of short messages
+/// have had, and still go first.
+const HEAD_START: u64 = 50_000_000;
 
 /// What a topic would send next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,22 +65,45 @@ impl Scheduler {
     ) -> Option<(usize, Work)> {
         let candidates = topics.iter().enumerate().filter(|(_, t)| up(t));
         let candidates = candidates.filter_map(|(i, t)| Some((i, t, Self::work(t)?)));
+        let top = candidates.clone().map(|(_, t, _)| t.config.priority).max()?;
+        let equals = candidates.clone().filter(|(_, t, _)| t.config.priority == top);
+        let least = equals.map(|(_, t, _)| t.served).min()?;
         let key = |i: usize, t: &OutTopic<B>, w: Work| {
             let head = t.head();
             match (self.order, w) {
-                (Order::Fifo, Work::Announce) => (0, t.announced_order, 0, i),
-                (Order::Fifo, Work::Data) => (0, head.map_or(u64::MAX, |p| p.arrival), 0, i),
+                (Order::Fifo, Work::Announce) => (0, t.announced_order, 0, 0, i),
+                (Order::Fifo, Work::Data) => (0, head.map_or(u64::MAX, |p| p.arrival), 0, 0, i),
                 // Its messages wait for the announcement, so it goes first among equals.
-                (Order::Priority, Work::Announce) => (MAX_PRIORITY - t.config.priority, 0, 0, i),
+                (Order::Priority, Work::Announce) => (MAX_PRIORITY - t.config.priority, 0, 0, 0, i),
                 (Order::Priority, Work::Data) => {
                     let deadline = head.map_or(Time::MAX, |p| t.deadline_of(p));
-                    (MAX_PRIORITY - t.config.priority, deadline.as_nanos(), t.served, i)
+                    let length = Self::length(t, least);
+                    (
+                        MAX_PRIORITY - t.config.priority,
+                        deadline.as_nanos(),
+                        length,
+                        t.served,
+                        i,
+                    )
                 }
             }
         };
         candidates
             .min_by_key(|(i, t, w)| key(*i, t, *w))
             .map(|(i, _, w)| (i, w))
+    }
+
+    /// What ranks short messages among equals, where the least served of them had `least`.
+    fn length<B: Body>(t: &OutTopic<B>, least: u64) -> u64 {
+        let bytes = t.head().map_or(u64::MAX, Pending::bytes);
+        match (
+            bytes > SHORT || t.served.saturating_sub(least) > HEAD_START,
+            &t.sending,
+        ) {
+            (true, _) => u64::MAX,
+            (false, Some(_)) => 0,
+            (false, None) => bytes,
+        }
     }
 
     /// The index of the topic of which a message goes along in a datagram that has room, among those that
