@@ -108,14 +108,14 @@ impl<B: Body> Radio<B> {
                 let urgent = self.scheduler.order() == Order::Priority
                     && self.pacer.is_urgent(self.topics[i].config.priority);
                 if !free && !urgent {
-                    return Transmit::Wait(self.pacer.next());
+                    return Transmit::Wait(self.pacer.await_turn());
                 }
                 match work {
                     Work::Announce => self.send_announcement(now, i, datagram),
                     Work::Data => self.send_fragment(now, i, datagram),
                 }
             }
-            None if control.is_some() => Transmit::Wait(self.pacer.next()),
+            None if control.is_some() => Transmit::Wait(self.pacer.await_turn()),
             None => Transmit::Idle,
         }
     }
