@@ -95,7 +95,7 @@ class Round:
         self.json = folder / "out.json"
         self.json.unlink(missing_ok=True)
         env = dict(os.environ, TMPDIR=str(self.tmp), ROPEWALK_KILL_TEST=marker)
-        command = [binary, "demo", "--separate", "--only", "priority", "--seconds", str(seconds)]
+        command = [binary, "demo", "--separate", "--only", "priority", "--tries", "1", "--seconds", str(seconds)]
         command += ["--json", str(self.json), "--figure", str(folder / "figure.svg")]
         if recording:
             command += ["--recording", recording]

@@ -17,16 +17,19 @@ pub(crate) use part::run as run_parts;
 pub(crate) use protocol::Part;
 use protocol::{Spec, TopicPlan};
 use recording::{Recording, Writer, simulation};
+use run::RunResult;
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Shows what priorities do on a shared radio.
 ///
 /// Three processes on this machine: a robot (recording → bus → link), a radio (a model of 802.11 behind
 /// loopback sockets), and a base (link → bus → subscriber). The recording is played twice, once in
-/// first-in-first-out order and once by priority; everything else is equal. No ROS and no root needed.
+/// first-in-first-out order and once by priority (and deadline); everything else is equal. No ROS and no root
+/// needed.
 #[derive(Args)]
 pub(crate) struct Options {
     /// A ROS 1 bag or MCAP file to play; without it a simulated robot in a room is recorded and played.
@@ -50,6 +53,12 @@ pub(crate) struct Options {
     /// Let so many messages of a topic wait for the radio (1–1024); a newer one replaces the oldest.
     #[arg(long, value_name = "TOPIC=N", value_parser = topic_depth)]
     depth: Vec<(String, u16)>,
+    /// By priority, drop a message of a small topic rather than send it later than this (times the hops).
+    #[arg(long, value_name = "DURATION", value_parser = quantity::duration, default_value = "13ms")]
+    deadline: Duration,
+    /// Run an order again if the machine stalled the radio's emulation, so often at most; the best run counts.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=20))]
+    tries: u8,
     /// Run publisher, links, radio and subscriber in five processes instead of three.
     #[arg(long)]
     separate: bool,
@@ -129,6 +138,8 @@ pub(crate) fn run(options: &Options) -> Outcome {
     let systems = [System::Fifo, System::Priority]
         .into_iter()
         .filter(|s| options.only.is_none_or(|o| o == *s));
+    // Sleeping processors wake late: milliseconds in some virtual machines, as long as a message's whole way.
+    let awake = clock::Awake::request();
     let mut results = Vec::new();
     for (i, system) in systems.enumerate() {
         let folder = work.0.join(system.name());
@@ -147,14 +158,38 @@ pub(crate) fn run(options: &Options) -> Outcome {
             net: net(i as u8),
             topics: topics.clone(),
         };
-        let result = run::run(&spec, system, options.separate, &signals)?;
+        let result = best_of(options.tries, || {
+            run::run(&spec, system, options.separate, &signals)
+        })?;
         let stopped = result.stopped;
         results.push(result);
         if stopped {
             break;
         }
     }
-    result::finish(options, &results)
+    result::finish(options, &results, awake.is_some())
+}
+
+/// Runs until the radio's timing was good, `tries` times at most, and gives the run with the least stalls.
+fn best_of(tries: u8, mut run: impl FnMut() -> Result<RunResult, Failure>) -> Result<RunResult, Failure> {
+    let mut best = run()?;
+    for i in 2..=tries {
+        if best.state.radio.good || best.stopped || !best.casualties.is_empty() {
+            break;
+        }
+        eprintln!(
+            "{}: this machine stalled the radio's emulation {} times for over 5 ms; try {i} of {tries}",
+            best.system.name(),
+            best.state.radio.stalls
+        );
+        let again = run()?;
+        let worse = again.casualties.is_empty() && again.state.radio.stalls >= best.state.radio.stalls;
+        if !worse || again.stopped || again.state.radio.good {
+            best = again;
+        }
+        best.tries = i;
+    }
+    Ok(best)
 }
 
 /// The simulated robot's recording, written beside the demo's other temporary files.
@@ -195,14 +230,16 @@ fn simulate(work: &Path, options: &Options, signals: &Signals) -> Result<PathBuf
     Ok(file)
 }
 
-/// Below this mean size in bytes a topic is taken for one whose every message counts, such as `/tf`.
-const SMALL: f64 = 1000.0;
-/// From this mean size in bytes on a topic goes below the others.
+/// Below this mean size in bytes a topic is taken for one that comes in bursts, such as `/tf`.
+const TINY: f64 = 1000.0;
+/// By so much a scan goes before a transform that was offered with it.
+const AFTER_SAMPLES: Duration = Duration::from_micros(500);
+/// From this mean size in bytes on a topic is bulky.
 const BULKY: f64 = 8000.0;
 
-/// Priorities and depths. What a controller closes loops with is small and shares the highest priority; each
-/// bulky topic has one below, the larger the lower. Of samples, such as scans and images, the newest two may
-/// wait; of topics that come in bursts of small messages, a quarter of a second's.
+/// Priorities, depths and deadlines. What a controller closes loops with is small: it shares the highest
+/// priority, late it is useless, and a quarter of a second's messages may wait, since they come in bursts. Each
+/// bulky topic has a priority below, the larger the lower, and its newest two may wait.
 fn plan(file: &Path, options: &Options) -> Result<BTreeMap<String, TopicPlan>, Failure> {
     let recording = Recording::open(file).or_input()?;
     let mut sizes = BTreeMap::<String, (String, u64, u64)>::new();
@@ -237,19 +274,26 @@ fn plan(file: &Path, options: &Options) -> Result<BTreeMap<String, TopicPlan>, F
     for (bytes, topic) in order {
         let (type_name, messages, _) = &sizes[&topic];
         let burst = (*messages as f64 / seconds * 0.25).ceil().clamp(2.0, 64.0) as u16;
-        let depth = if bytes < SMALL { burst } else { 2 };
-        let priority = if bytes < BULKY {
-            100
+        let small = bytes < BULKY;
+        let (priority, depth) = if small {
+            (100, burst)
         } else {
-            50 - (bulky * 10).min(50)
+            (50 - (bulky * 10).min(50), 2)
         };
-        bulky += u8::from(bytes >= BULKY);
+        let deadline = if bytes < TINY {
+            options.deadline + AFTER_SAMPLES
+        } else {
+            options.deadline
+        };
+        let deadline = small.then(|| deadline * u32::from(options.hops));
+        bulky += u8::from(!small);
         plan.insert(
             topic,
             TopicPlan {
                 type_name: type_name.clone(),
                 priority,
                 depth,
+                deadline,
                 bytes,
             },
         );

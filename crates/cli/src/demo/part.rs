@@ -194,7 +194,7 @@ fn link_config(spec: &Spec, host: &str) -> Config {
                 priority: plan.priority,
                 direction: if robot { Direction::Out } else { Direction::In },
                 depth: plan.depth,
-                deadline: None,
+                deadline: plan.deadline.filter(|_| !spec.fifo),
                 rate_limit: None,
             })
             .collect(),

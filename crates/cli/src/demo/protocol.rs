@@ -6,6 +6,7 @@ use stats::{Drops, FlowMetrics};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// The line that lets the publisher begin.
 pub(crate) const GO: &str = "go";
@@ -69,6 +70,8 @@ pub(crate) struct TopicPlan {
     pub(crate) type_name: String,
     pub(crate) priority: u8,
     pub(crate) depth: u16,
+    /// In the run by priority only: first in, first out knows no urgency.
+    pub(crate) deadline: Option<Duration>,
     /// Mean size in bytes.
     pub(crate) bytes: f64,
 }

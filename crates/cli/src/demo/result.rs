@@ -19,6 +19,7 @@ struct Params {
     type_name: String,
     priority: u8,
     depth: u16,
+    deadline_ms: Option<f64>,
     mean_bytes: f64,
     rate_mbit_s: f64,
     hops: u8,
@@ -29,6 +30,7 @@ struct Params {
     radio_late_p99_us: f64,
     radio_stalls: u64,
     radio_timing_good: bool,
+    tries: u8,
 }
 
 #[derive(Serialize)]
@@ -42,7 +44,7 @@ struct Metrics {
 }
 
 /// Shows and writes everything; an error if a part did not live to the end or content differs.
-pub(crate) fn finish(options: &Options, results: &[RunResult]) -> Outcome {
+pub(crate) fn finish(options: &Options, results: &[RunResult], awake: bool) -> Outcome {
     let mut out = std::io::stdout().lock();
     let json_to_stdout = options.json.as_ref().is_some_and(|f| f.as_os_str() == "-");
     let text = comparison(results);
@@ -56,7 +58,7 @@ pub(crate) fn finish(options: &Options, results: &[RunResult]) -> Outcome {
     let figure = std::path::absolute(&options.figure).unwrap_or_else(|_| options.figure.clone());
     eprintln!("figure of the delays: {}", figure.display());
     if let Some(file) = &options.json {
-        let json = serde_json::to_string_pretty(&json(results)).or_job("writing JSON")?;
+        let json = serde_json::to_string_pretty(&json(results, awake)).or_job("writing JSON")?;
         if json_to_stdout {
             writeln!(out, "{json}").or_job("writing JSON")?;
         } else {
@@ -230,8 +232,14 @@ fn draw(options: &Options, results: &[RunResult]) -> String {
     )
 }
 
-fn json(results: &[RunResult]) -> Report<Params, Metrics> {
+fn json(results: &[RunResult], awake: bool) -> Report<Params, Metrics> {
     let mut machine = machine::describe();
+    let sleep = if awake {
+        "none (/dev/cpu_dma_latency held at 0)"
+    } else {
+        "as the kernel likes"
+    };
+    machine.insert("processor_sleep".into(), sleep.into());
     for result in results {
         let threads = result.state.ready.iter().map(|(p, s)| (p.name(), s.clone()));
         let threads: std::collections::BTreeMap<_, _> = threads.collect();
@@ -262,6 +270,10 @@ fn cell(result: &RunResult, topic: &str, plan: &TopicPlan) -> Cell<Params, Metri
             type_name: plan.type_name.clone(),
             priority: plan.priority,
             depth: plan.depth,
+            deadline_ms: plan
+                .deadline
+                .filter(|_| !result.spec.fifo)
+                .map(|d| d.as_secs_f64() * 1e3),
             mean_bytes: plan.bytes,
             rate_mbit_s: result.spec.rate as f64 / 1e6,
             hops: result.spec.hops,
@@ -271,6 +283,7 @@ fn cell(result: &RunResult, topic: &str, plan: &TopicPlan) -> Cell<Params, Metri
             radio_late_p99_us: radio.late_p99_us,
             radio_stalls: radio.stalls,
             radio_timing_good: radio.good,
+            tries: result.tries,
         },
         metrics: Metrics {
             content_equal: arrived.unequal == 0 && arrived.unchecked == 0,

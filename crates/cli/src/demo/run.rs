@@ -27,6 +27,8 @@ pub(crate) struct RunResult {
     pub(crate) casualties: Vec<String>,
     /// Whether the user stopped it.
     pub(crate) stopped: bool,
+    /// How often it was run.
+    pub(crate) tries: u8,
 }
 
 /// The last word of every part.
@@ -201,6 +203,7 @@ pub(crate) fn run(
         state,
         casualties,
         stopped,
+        tries: 1,
     })
 }
 
