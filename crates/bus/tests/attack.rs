@@ -15,14 +15,25 @@ use std::sync::atomic::Ordering;
 
 const TOPIC: &str = "/under/attack";
 
-/// One run: a publisher, an honest subscriber, and an attacker in another process. Gives what the honest one saw
-/// and what the attacker said at the end.
-fn run(attack: Option<&str>, env: &[(&str, &str)], messages: u64) -> (Vec<(u64, u64, u64)>, Option<String>) {
+/// What one subscriber may keep from reuse.
+const QUOTA: u64 = 24 << 20;
+
+struct Run {
+    /// What the honest subscriber saw.
+    seen: Vec<(u64, u64, u64)>,
+    /// What the attacker said at the end.
+    said: Option<String>,
+    /// The most bytes that any subscriber had.
+    most: u64,
+}
+
+/// One run: a publisher, an honest subscriber, and an attacker in another process.
+fn run(attack: Option<&str>, env: &[(&str, &str)], messages: u64) -> Run {
     let dir = folder();
     let bus = bus(&dir);
     let options = PublisherOptions::default()
         .with_memory_limit(96 << 20)
-        .with_subscriber_quota(24 << 20);
+        .with_subscriber_quota(QUOTA);
     let publisher = bus.publisher(topic(TOPIC), options).unwrap();
     let honest = bus
         .subscriber(topic(TOPIC), SubscriberOptions::default())
@@ -47,7 +58,7 @@ fn run(attack: Option<&str>, env: &[(&str, &str)], messages: u64) -> (Vec<(u64, 
         });
     }
     let mut random = Random(5);
-    let mut seen = vec![];
+    let (mut seen, mut most) = (vec![], 0);
     for n in 0..messages {
         let len = [100, 5_000, 70_000, 1_200_000][random.next(4) as usize] + random.next(1000) as usize;
         let mut loan = publisher.loan(8, &[len, 64]).expect("there is memory");
@@ -55,6 +66,10 @@ fn run(attack: Option<&str>, env: &[(&str, &str)], messages: u64) -> (Vec<(u64, 
         loan.part_mut(0).fill(random.next(256) as u8);
         loan.part_mut(1).fill(random.next(256) as u8);
         publisher.publish(loan, Stamp::default()).unwrap();
+        for peer in publisher.stats().subscribers {
+            assert!(peer.bytes <= QUOTA, "{peer:?}");
+            most = most.max(peer.bytes);
+        }
         let message = honest
             .take_timeout(LONG)
             .unwrap()
@@ -79,14 +94,14 @@ fn run(attack: Option<&str>, env: &[(&str, &str)], messages: u64) -> (Vec<(u64, 
     eventually("the attacker's blocks are free", || {
         publisher.stats().subscribers.len() == 1 && publisher.stats().memory_used == 0
     });
-    (seen, said)
+    Run { seen, said, most }
 }
 
-fn compare(attack: &str) -> Option<String> {
-    let (with, said) = run(Some(attack), &[], 300);
-    let (without, _) = run(None, &[], 300);
-    assert!(with == without, "{attack} changed what others see");
-    said
+fn compare(attack: &str) -> Run {
+    let with = run(Some(attack), &[], 300);
+    let without = run(None, &[], 300);
+    assert!(with.seen == without.seen, "{attack} changed what others see");
+    with
 }
 
 #[test]
@@ -120,7 +135,7 @@ fn wait_for_end_with<T: std::fmt::Display>(result: impl FnOnce() -> T) {
 /// Everything that could change a published byte or the file under it.
 #[test]
 fn a_segment_cannot_be_written_by_its_reader() {
-    assert_eq!(compare("segment").unwrap(), "14 refused");
+    assert_eq!(compare("segment").said.unwrap(), "14 refused");
 }
 
 fn attack_segment(dir: &Path) {
@@ -213,7 +228,7 @@ fn was_thrown_out(me: &Intruder) -> bool {
 /// Random bytes over the whole ring, for as long as the publisher bears it; then again with a new connection.
 #[test]
 fn scribbling_over_the_ring_hurts_nobody_else() {
-    let times: u64 = compare("scribble").unwrap().parse().unwrap();
+    let times: u64 = compare("scribble").said.unwrap().parse().unwrap();
     assert!(times > 20, "seen only {times} times");
 }
 
@@ -258,7 +273,7 @@ fn keep_attacking(dir: &Path, first: u64, mut attack: impl FnMut(&Intruder) + Se
 /// States that look right: released before taken, taken twice, queued again.
 #[test]
 fn plausible_lies_about_states_hurt_nobody_else() {
-    let times: u64 = compare("states").unwrap().parse().unwrap();
+    let times: u64 = compare("states").said.unwrap().parse().unwrap();
     assert!(times > 20, "seen only {times} times");
 }
 
@@ -284,7 +299,7 @@ fn take_everything(me: &Intruder) {
 
 #[test]
 fn holding_all_it_may_costs_only_its_quota() {
-    compare("greedy");
+    assert!(compare("greedy").most > QUOTA * 3 / 4);
 }
 
 fn attack_greedy(dir: &Path) {
@@ -301,7 +316,7 @@ fn attack_greedy(dir: &Path) {
 
 #[test]
 fn never_reading_costs_only_its_quota() {
-    compare("deaf");
+    assert!(compare("deaf").most > QUOTA * 3 / 4);
 }
 
 fn attack_deaf(dir: &Path) {
@@ -312,7 +327,7 @@ fn attack_deaf(dir: &Path) {
 
 #[test]
 fn random_handshakes_are_survived() {
-    let sent: u64 = compare("handshake").unwrap().parse().unwrap();
+    let sent: u64 = compare("handshake").said.unwrap().parse().unwrap();
     assert!(sent > 500, "only {sent}");
 }
 
@@ -364,7 +379,7 @@ fn attack_silent(dir: &Path) {
 
 #[test]
 fn wrong_descriptors_are_refused_by_name() {
-    let said = compare("descriptors").unwrap();
+    let said = compare("descriptors").said.unwrap();
     assert_eq!(said, "9 refused");
 }
 
@@ -435,7 +450,7 @@ fn honest(dir: &Path) {
 /// A process that is stopped (not dead) at any step delays nobody and costs at most its quota.
 #[test]
 fn a_subscriber_stopped_at_any_step_hurts_nobody_else() {
-    let (without, _) = run(None, &[], 120);
+    let without = run(None, &[], 120);
     let steps = [
         "bound",
         "shown",
@@ -450,7 +465,10 @@ fn a_subscriber_stopped_at_any_step_hurts_nobody_else() {
         "released:7",
     ];
     for step in steps {
-        let (with, _) = run(Some("honest"), &[("ROPEWALK_TEST_STOP_AT", step)], 120);
-        assert!(with == without, "stopping at {step} changed what others see");
+        let with = run(Some("honest"), &[("ROPEWALK_TEST_STOP_AT", step)], 120);
+        assert!(
+            with.seen == without.seen,
+            "stopping at {step} changed what others see"
+        );
     }
 }

@@ -7,7 +7,7 @@ use bus::{PublisherOptions, Stamp, Subscriber, SubscriberOptions};
 use common::raw::{self, memfd};
 use common::{LONG, Random, bus, eventually, folder, topic};
 use rustix::fs::SealFlags;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -27,7 +27,8 @@ struct Impostor {
     pushes: u64,
 }
 
-fn connect(dir: &Path, id: u64) -> (OwnedFd, &'static [AtomicU64], u32) {
+/// The socket, the ring, its depth, and the doorbell.
+fn connect(dir: &Path, id: u64) -> (OwnedFd, &'static [AtomicU64], u32, OwnedFd) {
     let find = || {
         let entries = std::fs::read_dir(dir).unwrap().flatten().map(|e| e.path());
         entries.filter(|p| p.to_string_lossy().contains(".s.")).last()
@@ -37,11 +38,11 @@ fn connect(dir: &Path, id: u64) -> (OwnedFd, &'static [AtomicU64], u32) {
     hello[10] = 1;
     assert!(raw::send(&socket, &hello, &[]));
     assert_eq!(raw::receive(&socket).unwrap().0, raw::HELLO);
-    let (kind, body, fds) = raw::receive(&socket).unwrap();
+    let (kind, body, mut fds) = raw::receive(&socket).unwrap();
     assert_eq!((kind, fds.len()), (raw::ATTACH, 2));
     let number = |at: usize| u32::from_le_bytes(body[at..at + 4].try_into().unwrap());
     let ring = raw::map_words(&fds[0], raw::ring_bytes(number(0), number(4)));
-    (socket, ring, number(0))
+    (socket, ring, number(0), fds.pop().unwrap())
 }
 
 fn segment_frame(id: u64, len: u64) -> Vec<u8> {
@@ -50,19 +51,30 @@ fn segment_frame(id: u64, len: u64) -> Vec<u8> {
 
 impl Impostor {
     fn new(dir: &Path, id: u64) -> Impostor {
-        let (socket, ring, depth) = connect(dir, id);
-        assert!(raw::send(&socket, &raw::frame(raw::WELCOME, &[]), &[]));
-        let fd = memfd(SEGMENT_LEN, SealFlags::empty());
-        let payload = raw::map_words(&fd, SEGMENT_LEN);
-        rustix::fs::fcntl_add_seals(&fd, payload_seals()).unwrap();
-        assert!(raw::send(&socket, &segment_frame(1, SEGMENT_LEN), &[fd.as_fd()]));
-        Impostor {
+        let (socket, ring, depth, _) = connect(dir, id);
+        let mut impostor = Impostor {
             socket,
             ring,
-            payload,
+            payload: &[],
             depth,
             pushes: 0,
-        }
+        };
+        impostor.welcome();
+        impostor
+    }
+
+    /// Lets the subscriber in, and sends it a segment.
+    fn welcome(&mut self) {
+        let fd = memfd(SEGMENT_LEN, SealFlags::empty());
+        self.payload = raw::map_words(&fd, SEGMENT_LEN);
+        rustix::fs::fcntl_add_seals(&fd, payload_seals()).unwrap();
+        self.write_block(0);
+        assert!(raw::send(&self.socket, &raw::frame(raw::WELCOME, &[]), &[]));
+        assert!(raw::send(
+            &self.socket,
+            &segment_frame(1, SEGMENT_LEN),
+            &[fd.as_fd()]
+        ));
     }
 
     /// Writes a valid block of one 64-byte part at `offset`.
@@ -146,6 +158,40 @@ fn what_follows_the_protocol_is_taken() {
     assert_eq!(state, 1 << 2 | 3, "released");
     drop(impostor.socket);
     eventually("it is gone", || subscriber.publisher_count() == 1);
+}
+
+/// A publisher may queue and ring before the subscriber has read its welcome: the ring must not be forgotten.
+#[test]
+fn what_is_rung_before_the_welcome_is_read_is_still_told() {
+    let dir = folder();
+    let bus = bus(&dir);
+    let subscriber = bus
+        .subscriber(topic(TOPIC), SubscriberOptions::default())
+        .unwrap();
+    let (socket, ring, depth, bell) = connect(dir.path(), 8);
+    assert_eq!(ring[8].swap(0, Ordering::SeqCst), 1, "a ring is made armed");
+    let bell = std::fs::OpenOptions::new()
+        .write(true)
+        .open(format!("/proc/self/fd/{}", bell.as_raw_fd()))
+        .unwrap();
+    rustix::io::write(&bell, &[1]).unwrap();
+    assert!(
+        subscriber.take().unwrap().is_none(),
+        "and what was rung is drained"
+    );
+    let sleeper = std::thread::spawn(move || subscriber.take_timeout(LONG).unwrap().is_some());
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    let mut impostor = Impostor {
+        socket,
+        ring,
+        payload: &[],
+        depth,
+        pushes: 0,
+    };
+    // Queued while it is awake, by what the ring says, so without a ring.
+    impostor.push(0, [1, 0, 256, 0]);
+    impostor.welcome();
+    assert!(sleeper.join().unwrap());
 }
 
 #[test]
