@@ -6,7 +6,7 @@ VENV   := .venv
 PYTHON := $(VENV)/bin/python
 BIN    := $(or $(CARGO_TARGET_DIR),target)/release
 
-.PHONY: demo test build setup lint unit loom schema-crosscheck recording-crosscheck kill bad-input fuzz-build fuzz clean
+.PHONY: demo test build setup lint unit loom schema-crosscheck recording-crosscheck kill fuzz-build fuzz clean
 
 # Why priorities matter, in a minute: no ROS, no root.
 demo: build
@@ -15,7 +15,7 @@ demo: build
 build:
 	$(CARGO) build --release --locked -p ropewalk-cli
 
-test: lint unit loom schema-crosscheck kill fuzz-build
+test: lint unit loom schema-crosscheck recording-crosscheck kill fuzz-build
 	@echo "all tests passed"
 
 lint:
@@ -35,6 +35,15 @@ schema-crosscheck: setup
 	$(CARGO) build --release --locked -p schema --example crosscheck
 	$(PYTHON) tests/schema/crosscheck.py --binary $(BIN)/examples/crosscheck
 
+# A recording that we wrote, read by rosbags and the mcap package.
+recording-crosscheck: setup
+	$(CARGO) build --release --locked -p recording --example convert
+	folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
+	    $(BIN)/examples/convert "$$folder/out.mcap" tests/vectors/recording/bz2.bag && \
+	    $(PYTHON) tests/recording/cross_check.py "$$folder/out.mcap" tests/vectors/recording/bz2.bag && \
+	    $(BIN)/examples/convert "$$folder/simulated.mcap" && \
+	    $(PYTHON) tests/recording/cross_check.py "$$folder/simulated.mcap"
+
 # kill -9 of each part of the demo at random moments; KILLS is how often.
 kill: build
 	python3 tests/demo/kill.py --binary $(BIN)/ropewalk --kills $(or $(KILLS),20)
@@ -51,10 +60,12 @@ fuzz:
 
 setup: $(VENV)/.done
 
-$(VENV)/.done: tests/schema/apt.txt tests/schema/requirements.txt scripts/apt-install
+REQUIREMENTS := tests/schema/requirements.txt tests/recording/requirements.txt
+
+$(VENV)/.done: tests/schema/apt.txt $(REQUIREMENTS) scripts/apt-install
 	scripts/apt-install $$(grep -v '^#' tests/schema/apt.txt) python3-venv
 	/usr/bin/python3 -m venv --system-site-packages $(VENV)
-	$(PYTHON) -m pip install -q -r tests/schema/requirements.txt
+	$(PYTHON) -m pip install -q $(REQUIREMENTS:%=-r %)
 	touch $@
 
 clean:

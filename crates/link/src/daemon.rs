@@ -356,7 +356,7 @@ impl<C: Carrier> Daemon<C> {
                     stats: self.radio.peer_stats(*id).unwrap_or_default(),
                 })
                 .collect(),
-            sent: (self.radio.topics().into_iter())
+            sent: (self.radio.topics())
                 .map(|(_, t)| SentTopic {
                     peer: name(t.peer),
                     bus_drops: bus_drops_out(&t.name),

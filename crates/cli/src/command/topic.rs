@@ -45,7 +45,7 @@ struct Echo {
     /// Stop after so many messages.
     #[arg(short = 'n', long)]
     count: Option<u64>,
-    /// Show one field only, such as header.stamp or ranges[3].
+    /// Show one field only, such as header.stamp or `ranges[3]`.
     #[arg(long)]
     field: Option<String>,
     /// Print a line of JSON for each message.

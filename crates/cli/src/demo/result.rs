@@ -299,10 +299,9 @@ fn idle_air_ms(spec: &Spec, bytes: f64) -> f64 {
     let air = AirtimeModel::wifi(spec.rate).with_gain(1.0);
     let bytes = bytes.round() as usize;
     let full = air.airtime(DATAGRAM, u32::from(spec.hops)).as_secs_f64() * (bytes / DATAGRAM) as f64;
-    let rest = if bytes % DATAGRAM > 0 {
-        air.airtime(bytes % DATAGRAM, u32::from(spec.hops)).as_secs_f64()
-    } else {
-        0.0
+    let rest = match bytes % DATAGRAM {
+        0 => 0.0,
+        n => air.airtime(n, u32::from(spec.hops)).as_secs_f64(),
     };
     (full + rest) * 1e3
 }
