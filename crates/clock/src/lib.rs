@@ -70,6 +70,23 @@ pub fn wait(fds: &mut [PollFd<'_>], until: Option<Time>, spin: Duration) -> std:
     }
 }
 
+/// Sleeps until `until` (of [`monotonic`]), spinning for the last `spin`; false if `stopped`, which is asked at
+/// least ten times a second, was true first.
+///
+/// # Errors
+/// As [`wait`].
+pub fn sleep_until(until: Time, spin: Duration, stopped: impl Fn() -> bool) -> std::io::Result<bool> {
+    const CHECK: Duration = Duration::from_millis(100);
+    while !stopped() {
+        let now = monotonic();
+        if now >= until {
+            return Ok(true);
+        }
+        wait(&mut [], Some(until.min(now + CHECK)), spin)?;
+    }
+    Ok(false)
+}
+
 /// How a thread is scheduled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduling {
@@ -135,6 +152,16 @@ mod tests {
             assert!(!wait(&mut [], Some(until), SPIN).expect("waits"));
             assert!(monotonic() >= until);
         }
+    }
+
+    #[test]
+    fn a_sleeper_can_be_stopped() {
+        let start = monotonic();
+        assert!(sleep_until(start + Duration::from_millis(3), SPIN, || false).expect("sleeps"));
+        assert!(monotonic() >= start + Duration::from_millis(3));
+        assert!(
+            !sleep_until(Time::MAX, SPIN, || monotonic() > start + Duration::from_millis(5)).expect("sleeps")
+        );
     }
 
     #[test]

@@ -85,11 +85,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
         let Some(publisher) = publishers.get(&message.channel) else {
             continue;
         };
-        while clock::monotonic() < due && !signals.stopped() {
-            let until = due.min(clock::monotonic() + Duration::from_millis(100));
-            clock::wait(&mut [], Some(until), Duration::ZERO).or_job("waiting")?;
-        }
-        if signals.stopped() {
+        if !clock::sleep_until(due, Duration::ZERO, || signals.stopped()).or_job("waiting")? {
             break;
         }
         let published = match recording.channel(message.channel).encoding {

@@ -322,12 +322,8 @@ fn run_publish(node: &Node, publish: &Publish, signals: &Signals) -> Outcome {
     let count = publish.count.unwrap_or(if once { 1 } else { u64::MAX });
     let period = Duration::from_secs_f64(1.0 / publish.rate.unwrap_or(10.0));
     let mut due = clock::monotonic();
-    for i in 0..count {
-        while i > 0 && clock::monotonic() < due && !signals.stopped() {
-            let until = due.min(clock::monotonic() + Duration::from_millis(100));
-            clock::wait(&mut [], Some(until), Duration::ZERO).or_job("waiting")?;
-        }
-        if signals.stopped() {
+    for _ in 0..count {
+        if !clock::sleep_until(due, Duration::ZERO, || signals.stopped()).or_job("waiting")? {
             break;
         }
         publisher.publish_value(&value).or_input()?;

@@ -1,6 +1,6 @@
 //! The processes of the demo, seen from inside.
 
-use super::protocol::{AIR_AT_BASE, AIR_AT_ROBOT, BASE, GO, Part, ROBOT, Report, Spec};
+use super::protocol::{AIR_AT_BASE, AIR_AT_ROBOT, BASE, GO, Part, ROBOT, RadioState, Report, Spec};
 use super::{publisher, subscriber};
 use crate::failure::{Failure, OrFail, Outcome};
 use bus::{Bus, BusConfig};
@@ -234,14 +234,14 @@ fn run_radio(spec: &Spec, wishes: &Wishes) -> Outcome {
         let now = clock::monotonic();
         if now >= due {
             due = now + REPORT_INTERVAL;
-            report(&Report::Radio {
+            report(&Report::Radio(RadioState {
                 delivered: radio.delivered,
                 drops: radio.drops.clone(),
                 air_percent: 100.0 * medium.busy.as_secs_f64() / now.since(start).as_secs_f64().max(1e-9),
                 late_p99_us: radio.lateness.histogram().quantile(0.99) as f64 / 1e3,
                 stalls: radio.lateness.stalls(),
                 good: radio.lateness.good(),
-            });
+            }));
         }
     });
     outcome.or_job("the radio")

@@ -112,16 +112,21 @@ pub(crate) enum Report {
         topics: BTreeMap<String, Drops>,
     },
     /// What the radio has done so far.
-    Radio {
-        delivered: u64,
-        drops: Drops,
-        air_percent: f64,
-        late_p99_us: f64,
-        stalls: u64,
-        good: bool,
-    },
+    Radio(RadioState),
     /// What arrived so far.
     Received { topics: BTreeMap<String, Arrived> },
+}
+
+/// What the radio has done.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct RadioState {
+    pub(crate) delivered: u64,
+    pub(crate) drops: Drops,
+    pub(crate) air_percent: f64,
+    pub(crate) late_p99_us: f64,
+    pub(crate) stalls: u64,
+    /// Whether its timing can be trusted.
+    pub(crate) good: bool,
 }
 
 /// Messages of a topic given to the robot's bus.

@@ -69,11 +69,8 @@ fn play(
         let Some(publisher) = publishers.get(&message.channel) else {
             continue;
         };
-        while clock::monotonic() < due && !wishes.stop.load(Ordering::Relaxed) {
-            let until = due.min(clock::monotonic() + Duration::from_millis(100));
-            clock::wait(&mut [], Some(until), clock::SPIN).or_job("waiting")?;
-        }
-        if wishes.stop.load(Ordering::Relaxed) {
+        let stopped = || wishes.stop.load(Ordering::Relaxed);
+        if !clock::sleep_until(due, clock::SPIN, stopped).or_job("waiting")? {
             return Ok(());
         }
         publisher.publish_ros1(&message.data).or_job("publishing")?;

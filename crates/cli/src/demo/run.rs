@@ -2,7 +2,7 @@
 
 use super::System;
 use super::process::{Process, how};
-use super::protocol::{Arrived, Part, Report, Spec};
+use super::protocol::{Arrived, Part, RadioState, Report, Spec};
 use super::view::View;
 use crate::failure::Failure;
 use crate::signals::Signals;
@@ -46,17 +46,6 @@ pub(crate) struct State {
     failed: Option<(Part, String, bool)>,
 }
 
-/// The radio's last word.
-#[derive(Clone, Default)]
-pub(crate) struct RadioState {
-    pub(crate) delivered: u64,
-    pub(crate) drops: Drops,
-    pub(crate) air_percent: f64,
-    pub(crate) late_p99_us: f64,
-    pub(crate) stalls: u64,
-    pub(crate) good: bool,
-}
-
 impl State {
     fn take(&mut self, report: Report) {
         match report {
@@ -80,23 +69,7 @@ impl State {
                 }
                 self.links.insert(part, topics);
             }
-            Report::Radio {
-                delivered,
-                drops,
-                air_percent,
-                late_p99_us,
-                stalls,
-                good,
-            } => {
-                self.radio = RadioState {
-                    delivered,
-                    drops,
-                    air_percent,
-                    late_p99_us,
-                    stalls,
-                    good,
-                };
-            }
+            Report::Radio(state) => self.radio = state,
             Report::Received { topics } => self.arrived = topics,
         }
     }
