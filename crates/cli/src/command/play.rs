@@ -5,6 +5,8 @@ use crate::signals::Signals;
 use clap::Args;
 use recording::{ChannelId, Encoding, Pace, Player, Recording, Schedule};
 use ropewalk::{Node, Publisher};
+use serde_json::json;
+use stats::Drops;
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -34,6 +36,9 @@ pub(crate) struct Options {
     /// Wait until every topic has a subscriber, at most so many seconds.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     wait: Option<f64>,
+    /// Print the result as JSON.
+    #[arg(long)]
+    json: bool,
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
@@ -97,7 +102,21 @@ pub(crate) fn run(options: &Options) -> Outcome {
         progress.show(played, message.log_time.since(first));
     }
     progress.end();
-    println!("played {played} messages on {} topics", publishers.len());
+    let drops = publishers.values().fold(Drops::default(), |mut all, p| {
+        all.merge(&p.stats().drops);
+        all
+    });
+    if options.json {
+        println!(
+            "{}",
+            json!({ "messages": played, "topics": publishers.len(), "drops": drops })
+        );
+    } else {
+        println!(
+            "played {played} messages on {} topics; lost: {drops}",
+            publishers.len()
+        );
+    }
     Ok(())
 }
 

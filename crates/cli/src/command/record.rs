@@ -7,6 +7,7 @@ use clap::Args;
 use recording::{Channel, ChannelId, Writer};
 use ropewalk::{Node, Subscriber};
 use schema::Flavour;
+use serde_json::json;
 use stats::Drops;
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -36,6 +37,9 @@ pub(crate) struct Options {
     /// Replace an existing file.
     #[arg(long)]
     force: bool,
+    /// Print the result as JSON.
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -104,14 +108,21 @@ pub(crate) fn run(options: &Options) -> Outcome {
     if std::io::stderr().is_terminal() {
         eprint!("\r\x1b[K");
     }
-    println!(
-        "recorded {messages} messages on {} topics to {}",
-        topics.len(),
-        options.file.display()
-    );
     let mut drops = Drops::default();
     for topic in &topics {
         drops.merge(&topic.subscriber.stats().drops);
+    }
+    if options.json {
+        println!(
+            "{}",
+            json!({ "messages": messages, "topics": topics.len(), "drops": drops })
+        );
+    } else {
+        println!(
+            "recorded {messages} messages on {} topics to {}",
+            topics.len(),
+            options.file.display()
+        );
     }
     if drops.total() > 0 {
         return Err(Failure::lost(format_args!(

@@ -11,8 +11,12 @@ fn what_is_played_can_be_recorded_and_is_the_same() {
     let copy_name = copy.display().to_string();
     let record = host.start(&["record", &copy_name, "--duration", "60"]);
     // The recorder finds topics within half a second; play waits until it has.
-    let played = host.run(&["play", "original.mcap", "--wait", "30"]);
-    assert_eq!(played.code, 0, "{played:?}");
+    let played = host.run(&["play", "original.mcap", "--wait", "30", "--json"]);
+    let result: serde_json::Value = serde_json::from_str(&played.stdout).expect("JSON");
+    assert_eq!(
+        (played.code, &result["topics"], &result["drops"]),
+        (0, &3.into(), &serde_json::json!({}))
+    );
     std::thread::sleep(std::time::Duration::from_millis(500));
     record.interrupt();
     let recorded = record.wait();
