@@ -83,6 +83,7 @@ fn run(attack: Option<&str>, env: &[(&str, &str)], messages: u64) -> Run {
         assert_eq!(message.part(1).bytes()[..2], [message.part(1).bytes()[63]; 2]);
     }
     assert_eq!(honest.stats().drops.total(), 0);
+    eprintln!("{:?}", publisher.stats());
     let said = attacker.as_mut().and_then(|a| {
         if !env.is_empty() {
             return None;
