@@ -165,7 +165,7 @@ impl Node {
                 .into_iter()
                 .find(|t| t.topic.topic == topic && !t.publishers.is_empty());
             if let Some(info) = found {
-                return schema_of(&info.topic);
+                return self.schema_of(&info);
             }
             if start.elapsed() >= timeout {
                 return Err(NodeError::NoPublisher {
@@ -183,6 +183,14 @@ impl Node {
     /// [`NodeError::Open`] if the runtime folder cannot be read.
     pub fn topics(&self) -> Result<Vec<TopicInfo>, NodeError> {
         Ok(self.bus.topics(PATIENCE)?)
+    }
+
+    /// The type of a topic that [`Node::topics`] listed, from the definition that its publisher tells.
+    ///
+    /// # Errors
+    /// [`NodeError::Definition`] and [`NodeError::Sum`] if what the publisher tells cannot be used.
+    pub fn schema_of(&self, info: &TopicInfo) -> Result<Schema, NodeError> {
+        schema_of(&info.topic)
     }
 
     /// A doorbell that several subscribers share ([`SubscriberOptions::with_wait_set`]).

@@ -145,7 +145,7 @@ fn look(
         if !wanted || info.publishers.is_empty() || topics.iter().any(|t| t.subscriber.topic() == *name) {
             continue;
         }
-        let schema = match node.discover(name, Duration::ZERO) {
+        let schema = match node.schema_of(&info) {
             Ok(schema) => schema,
             Err(error) => {
                 tracing::warn!("{error}");
