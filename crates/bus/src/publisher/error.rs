@@ -1,0 +1,65 @@
+//! Why an endpoint is not made, or a message not published.
+
+/// Why a message was not published.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PublishError {
+    /// The loan is another publisher's.
+    #[error("the loan belongs to another publisher")]
+    ForeignLoan,
+    /// The process was forked after the publisher was made.
+    #[error("this publisher belongs to the parent process: make a new one after fork")]
+    Forked,
+}
+
+/// Why a publisher or a subscriber cannot be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CreateError {
+    /// The topic's or the type's name is empty or too long.
+    #[error("the {what} has {len} bytes: it must have 1 to {max}")]
+    Name {
+        /// Which name.
+        what: &'static str,
+        /// Its length in bytes.
+        len: usize,
+        /// The longest allowed.
+        max: usize,
+    },
+    /// An option is out of its range.
+    #[error("{what} is {value}: it must be from {min} to {max}")]
+    Option {
+        /// Which option.
+        what: &'static str,
+        /// Its value.
+        value: u64,
+        /// The least allowed.
+        min: u64,
+        /// The most allowed.
+        max: u64,
+    },
+    /// A system call failed.
+    #[error("cannot make the endpoint ({what}): {source}")]
+    System {
+        /// What failed.
+        what: &'static str,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The process was forked after the bus was opened.
+    #[error("this bus belongs to the parent process: open a new one after fork")]
+    Forked,
+}
+
+pub(crate) fn check_option(what: &'static str, value: u64, min: u64, max: u64) -> Result<(), CreateError> {
+    if (min..=max).contains(&value) {
+        Ok(())
+    } else {
+        Err(CreateError::Option {
+            what,
+            value,
+            min,
+            max,
+        })
+    }
+}

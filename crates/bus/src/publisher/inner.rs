@@ -1,0 +1,223 @@
+//! What the publisher's handle, its loans and the housekeeping thread share.
+
+use super::Published;
+use super::PublisherOptions;
+use crate::frame::{Frame, Info, RefuseCode, Role};
+use crate::house::Shared;
+use crate::losses::Losses;
+use crate::peer::Attached;
+use crate::pool::{BlockId, Pool};
+use crate::ring;
+use crate::sys;
+use crate::sys::fork::Birth;
+use crate::topic::{RefusalLog, TopicType};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// What the publisher's handle, its loans and the housekeeping thread share.
+#[derive(Debug)]
+pub(crate) struct PubCore {
+    pub(crate) id: u64,
+    pub(crate) topic: TopicType,
+    pub(crate) refusals: RefusalLog,
+    pub(super) birth: Birth,
+    pub(super) options: PublisherOptions,
+    pub(super) state: Mutex<State>,
+    pub(super) changed: Condvar,
+    pub(super) shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) pool: Pool,
+    pub(super) attached: Vec<Attached>,
+    /// Subscribers that broke the rules; the last few.
+    pub(super) banned: Vec<u64>,
+    pub(super) sequence: u64,
+    pub(super) departed: Losses,
+    /// The handle is gone; loans may still be there.
+    pub(super) closed: bool,
+}
+
+impl PubCore {
+    /// No user code runs under the lock and no step of ours leaves the state half done, so a panic elsewhere
+    /// does not make it unusable.
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// An unpublished loan's block.
+    pub(crate) fn give_back(&self, block: BlockId) {
+        if !self.birth.is_foreign() {
+            self.lock().pool.unshare(block);
+        }
+    }
+
+    /// Whether subscriber `id` may attach; if not, why.
+    pub(crate) fn admits(&self, id: u64) -> Result<(), (RefuseCode, String)> {
+        let state = self.lock();
+        if state.attached.iter().any(|a| a.id == id) {
+            return Err((RefuseCode::Duplicate, "connected already".into()));
+        }
+        if state.banned.contains(&id) {
+            return Err((
+                RefuseCode::Mismatch,
+                "this subscriber broke the ring's rules before".into(),
+            ));
+        }
+        let max = self.options.max_subscribers;
+        if state.attached.len() >= max {
+            return Err((
+                RefuseCode::Busy,
+                format!("the publisher has {max} subscribers, the most it accepts"),
+            ));
+        }
+        Ok(())
+    }
+
+    /// The most bytes that a subscriber that asks for `wanted` may have queued and held.
+    pub(crate) fn quota(&self, wanted: u64) -> u64 {
+        self.options
+            .subscriber_quota
+            .unwrap_or(self.options.memory_limit / 2)
+            .min(wanted)
+    }
+
+    pub(crate) fn attach(&self, attached: Attached) {
+        let mut state = self.lock();
+        if state.closed {
+            return attached.socket.hang_up();
+        }
+        state.attached.push(attached);
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    pub(crate) fn is_attached(&self, id: u64) -> bool {
+        self.lock().attached.iter().any(|a| a.id == id)
+    }
+
+    /// The subscriber is gone: everything it had is free at once.
+    pub(crate) fn detach(&self, id: u64) {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        if let Some(i) = state.attached.iter().position(|a| a.id == id) {
+            state.remove(i);
+            self.changed.notify_all();
+        }
+    }
+
+    /// A frame from a connected subscriber; false if it is none that it may send.
+    pub(crate) fn hear(&self, id: u64, frame: &Frame) -> bool {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        let Some(attached) = state.attached.iter_mut().find(|a| a.id == id) else {
+            return false;
+        };
+        match frame {
+            Frame::Unmapped { id } => attached.unmapped(*id, &mut state.pool),
+            Frame::Ready => {
+                attached.ready = true;
+                self.changed.notify_all();
+            }
+            Frame::Closing => {
+                if let Err(hostile) = attached.close(&mut state.pool) {
+                    attached.hostile = Some(hostile);
+                    state.remove_hostile();
+                }
+                self.changed.notify_all();
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Reserves memory ahead of need, in the housekeeping thread; publishing goes on meanwhile.
+    pub(crate) fn grow_ahead(&self) {
+        let plan = self.lock().pool.plan();
+        if let Some(plan) = plan {
+            let done = plan.carry_out();
+            self.lock().pool.finish(&plan, done);
+        }
+    }
+
+    pub(crate) fn info(&self, domain: u32) -> Info {
+        let state = self.lock();
+        Info {
+            role: Role::Publisher,
+            domain,
+            id: self.id,
+            connected: state.attached.len() as u32,
+            messages: state.sequence,
+            memory: state.pool.reserved(),
+            topic: self.topic.clone(),
+        }
+    }
+}
+
+impl State {
+    pub(super) fn subscriber_count(&self) -> usize {
+        self.attached
+            .iter()
+            .filter(|a| a.ready && !a.is_closing())
+            .count()
+    }
+
+    /// Pushes to all rings first and then rings the sleepers, each doorbell once: a subscriber that is woken
+    /// must not take the processor from the pushes to the others.
+    pub(super) fn distribute(&mut self, block: BlockId, done: &mut Published) {
+        let at = self.pool.locate(block);
+        let now = sys::monotonic_ns();
+        for attached in &mut self.attached {
+            attached.offer(&mut self.pool, block, at, now, &mut done.dropped);
+            done.queued_to += usize::from(attached.pushed);
+        }
+        crate::hooks::step("publish-pushed");
+        <[AtomicU64] as ring::Memory>::fence();
+        for i in 0..self.attached.len() {
+            if self.attached[i].must_ring() {
+                let (before, this) = (&self.attached[..i], &self.attached[i]);
+                if !before.iter().any(|a| a.rung && Arc::ptr_eq(&a.bell, &this.bell)) {
+                    this.bell.ring();
+                }
+                self.attached[i].rung = true;
+            }
+        }
+        self.attached.iter_mut().for_each(|a| a.rung = false);
+        crate::hooks::step("publish-rung");
+    }
+
+    pub(super) fn reap(&mut self) {
+        for attached in &mut self.attached {
+            if let Err(hostile) = attached.reap(&mut self.pool) {
+                attached.hostile = Some(hostile);
+            }
+        }
+        self.remove_hostile();
+    }
+
+    /// Disconnects those that broke the rules. Their blocks are free at once: they cannot write them, so reuse
+    /// hurts nobody but themselves.
+    pub(super) fn remove_hostile(&mut self) -> bool {
+        let mut any = false;
+        while let Some(i) = self.attached.iter().position(|a| a.hostile.is_some()) {
+            let a = &self.attached[i];
+            tracing::warn!(pid = a.peer.pid, subscriber = a.id, found = ?a.hostile,
+                "disconnected a subscriber that wrote an impossible state into its ring");
+            self.banned.push(a.id);
+            if self.banned.len() > 64 {
+                self.banned.remove(0);
+            }
+            self.remove(i);
+            any = true;
+        }
+        any
+    }
+
+    pub(super) fn remove(&mut self, i: usize) {
+        let mut attached = self.attached.swap_remove(i);
+        attached.clear(&mut self.pool);
+        attached.socket.hang_up();
+        self.departed.merge(&attached.losses);
+    }
+}

@@ -1,0 +1,284 @@
+//! The sending end of a topic.
+
+mod error;
+mod inner;
+mod options;
+mod report;
+mod shortage;
+
+pub(crate) use error::check_option;
+pub use error::{CreateError, PublishError};
+pub(crate) use inner::PubCore;
+use inner::State;
+pub use options::PublisherOptions;
+pub use report::{Published, PublisherStats, SubscriberPeer};
+
+use crate::block::{Label, Plan};
+use crate::bus::Bus;
+use crate::folder::SocketFile;
+use crate::frame::Role;
+use crate::house::{Command, Core};
+use crate::loan::{Loan, LoanError, MAX_CONTROL, MAX_PARTS};
+use crate::losses::Losses;
+use crate::peer::Attached;
+use crate::pool::Pool;
+use crate::sys;
+use crate::sys::segment::page;
+use crate::topic::{Refusal, RefusalLog, TopicType};
+use stats::Time;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+/// When and where a message came into being.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stamp {
+    /// Nanoseconds of `CLOCK_REALTIME`; `None` takes the clock at the moment of publishing.
+    pub time: Option<Time>,
+    /// Where the message came from first; `None` is this publisher. A link republishes what it received with
+    /// the original origin, and so recognizes its own echo.
+    pub origin: Option<u64>,
+}
+
+/// The sending end of a topic. It owns the memory that its messages stand in.
+///
+/// All methods may be called from any thread. Dropping it lets connected subscribers take what is queued.
+#[derive(Debug)]
+pub struct Publisher {
+    core: Arc<PubCore>,
+    /// Removes the socket from the folder.
+    file: Option<SocketFile>,
+    /// Keeps the housekeeping thread.
+    bus: Bus,
+}
+
+impl Publisher {
+    pub(crate) fn new(bus: &Bus, topic: TopicType, options: PublisherOptions) -> Result<Self, CreateError> {
+        topic.check()?;
+        check_option("memory_limit", options.memory_limit, 4096, 1 << 46)?;
+        check_option("max_subscribers", options.max_subscribers as u64, 1, 65_536)?;
+        let shared = bus.shared();
+        if shared.birth.is_foreign() {
+            return Err(CreateError::Forked);
+        }
+        let core = Arc::new(PubCore {
+            id: sys::unique_id(),
+            birth: shared.birth,
+            state: Mutex::new(State {
+                pool: Pool::new(options.memory_limit),
+                attached: Vec::new(),
+                banned: Vec::new(),
+                sequence: 0,
+                departed: Losses::default(),
+                closed: false,
+            }),
+            topic,
+            options,
+            changed: Condvar::new(),
+            refusals: RefusalLog::default(),
+            shared: shared.clone(),
+        });
+        let (listener, file) = shared
+            .folder
+            .bind(&core.topic.topic, Role::Publisher, core.id)
+            .map_err(|source| CreateError::System {
+                what: "binding its socket",
+                source,
+            })?;
+        shared.command(Command::Add(
+            core.id,
+            listener,
+            Core::Publisher(Arc::downgrade(&core)),
+        ));
+        Ok(Publisher {
+            core,
+            file: Some(file),
+            bus: bus.clone(),
+        })
+    }
+
+    /// Reserves a block with a control part of `control_len` bytes and one data part per entry of `part_lens`
+    /// (at most [`MAX_PARTS`](crate::MAX_PARTS)), each aligned to 64 bytes.
+    ///
+    /// The pages exist when it returns: writing them cannot fail. If memory is short, the queued messages of
+    /// the largest consumer are dropped, oldest first; then it fails. Usually takes well under a microsecond;
+    /// makes system calls only when memory must grow. The content is undefined (bytes of older messages).
+    pub fn loan(&self, control_len: usize, part_lens: &[usize]) -> Result<Loan, LoanError> {
+        let core = &self.core;
+        if core.birth.is_foreign() {
+            return Err(LoanError::Forked);
+        }
+        if part_lens.len() > MAX_PARTS {
+            return Err(LoanError::TooManyParts {
+                count: part_lens.len(),
+            });
+        }
+        if control_len > MAX_CONTROL {
+            return Err(LoanError::ControlTooLong { len: control_len });
+        }
+        let limit = core.options.memory_limit;
+        let plan = Plan::new(control_len, part_lens)
+            .ok_or(LoanError::TooLarge {
+                wanted: u64::MAX,
+                limit,
+            })
+            .and_then(|h| {
+                // Memory is reserved by whole pages.
+                let pages = h.total().checked_next_multiple_of(page()).unwrap_or(u64::MAX);
+                if pages > limit {
+                    Err(LoanError::TooLarge {
+                        wanted: h.total(),
+                        limit,
+                    })
+                } else {
+                    Ok(h)
+                }
+            })?;
+        let mut state = core.lock();
+        let block = state.find_block(plan.total())?;
+        let grow = state.pool.has_grown();
+        let Some((start, memory)) = state.pool.address(block) else {
+            return Err(LoanError::TooLarge {
+                wanted: plan.total(),
+                limit,
+            });
+        };
+        drop(state);
+        if grow {
+            core.shared.command(Command::Grow(Arc::downgrade(core)));
+        }
+        crate::hooks::step("loaned");
+        Ok(Loan::new(core.clone(), block, plan, start, memory))
+    }
+
+    /// Queues the message to every connected subscriber and wakes those that sleep. Never blocks and never
+    /// waits for the housekeeping thread.
+    pub fn publish(&self, loan: Loan, stamp: Stamp) -> Result<Published, PublishError> {
+        let core = &self.core;
+        if core.birth.is_foreign() {
+            return Err(PublishError::Forked);
+        }
+        if !loan.belongs_to(core) {
+            return Err(PublishError::ForeignLoan);
+        }
+        let time = stamp.time.map_or_else(sys::realtime_ns, Time::as_nanos);
+        let mut guard = core.lock();
+        let state = &mut *guard;
+        state.sequence += 1;
+        let sequence = state.sequence;
+        let origin = stamp.origin.unwrap_or(core.id);
+        let block = loan.seal(Label {
+            sequence,
+            stamp: time,
+            origin,
+        });
+        crate::hooks::step("publish-sealed");
+        let mut done = Published {
+            sequence,
+            ..Published::default()
+        };
+        if !state.attached.is_empty() {
+            state.distribute(block, &mut done);
+            if state.remove_hostile() {
+                core.changed.notify_all();
+            }
+        }
+        state.pool.unshare(block);
+        Ok(done)
+    }
+
+    /// The topic and its type.
+    pub fn topic(&self) -> &TopicType {
+        &self.core.topic
+    }
+
+    /// Unique among all endpoints of the bus; the origin of its messages unless another is given.
+    pub fn id(&self) -> u64 {
+        self.core.id
+    }
+
+    /// The bus it is on.
+    pub fn bus(&self) -> &Bus {
+        &self.bus
+    }
+
+    /// How many subscribers are connected and ready to take.
+    pub fn subscriber_count(&self) -> usize {
+        if self.core.birth.is_foreign() {
+            return 0;
+        }
+        self.core.lock().subscriber_count()
+    }
+
+    /// Blocks until at least `n` subscribers are connected; false if `timeout` passed first.
+    pub fn wait_for_subscribers(&self, n: usize, timeout: Duration) -> bool {
+        if self.core.birth.is_foreign() {
+            return false;
+        }
+        let state = self.core.lock();
+        let few = |s: &mut State| s.subscriber_count() < n;
+        match self.core.changed.wait_timeout_while(state, timeout, few) {
+            Ok((_, waited)) => !waited.timed_out(),
+            Err(poisoned) => !poisoned.into_inner().1.timed_out(),
+        }
+    }
+
+    /// What it has done and what it holds.
+    pub fn stats(&self) -> PublisherStats {
+        if self.core.birth.is_foreign() {
+            return PublisherStats::default();
+        }
+        let mut guard = self.core.lock();
+        let state = &mut *guard;
+        state.reap();
+        let mut drops = state.departed;
+        state.attached.iter().for_each(|a| drops.merge(&a.losses));
+        PublisherStats {
+            published: state.sequence,
+            memory_reserved: state.pool.reserved(),
+            memory_used: state.pool.used(),
+            memory_pinned: state.pool.pinned(),
+            segments: state.pool.segment_count(),
+            subscribers: state.attached.iter().map(Attached::report).collect(),
+            drops: drops.drops(),
+        }
+    }
+
+    /// The last 16 peers that did not connect, and why.
+    pub fn refusals(&self) -> Vec<Refusal> {
+        if self.core.birth.is_foreign() {
+            Vec::new()
+        } else {
+            self.core.refusals.list()
+        }
+    }
+
+    /// Overwrites the data parts of a published message through the publisher's own mapping, where it stood:
+    /// what a subscriber then sees was never copied. For tests of just that.
+    #[cfg(feature = "test-hooks")]
+    #[doc(hidden)]
+    pub fn poison(&self, part: *const u8, len: usize, byte: u8) {
+        let mapped = self.core.lock().pool.contains(part, len);
+        assert!(mapped, "only the publisher's own memory is poisoned");
+        // SAFETY: the range lies inside a segment that is mapped writable, as was just checked; this process
+        // has no reference to it, since the loan is gone.
+        unsafe { std::ptr::write_bytes(part.cast_mut(), byte, len) };
+    }
+}
+
+impl Drop for Publisher {
+    fn drop(&mut self) {
+        if self.core.birth.is_foreign() {
+            return;
+        }
+        // First the name, so that nobody connects any more; then the connections.
+        self.file = None;
+        self.core.shared.command(Command::Remove(self.core.id));
+        let mut guard = self.core.lock();
+        let state = &mut *guard;
+        state.closed = true;
+        for mut attached in state.attached.drain(..) {
+            attached.socket.hang_up();
+            attached.clear(&mut state.pool);
+        }
+    }
+}

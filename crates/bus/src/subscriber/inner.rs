@@ -1,0 +1,147 @@
+//! What the subscriber's handle and the housekeeping thread share.
+
+use super::TakeError;
+use super::sources::{Source, State};
+use crate::connection::Connection;
+use crate::frame::{Info, Role};
+use crate::losses::Losses;
+use crate::message::Message;
+use crate::ring::{self, Consumer};
+use crate::sys::fork::Birth;
+use crate::topic::{RefusalLog, TopicType};
+use crate::waitset::Waiter;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// What the subscriber's handle and the housekeeping thread share.
+#[derive(Debug)]
+pub(crate) struct SubCore {
+    pub(crate) id: u64,
+    pub(crate) topic: TopicType,
+    pub(crate) refusals: RefusalLog,
+    pub(crate) depth: u32,
+    pub(crate) max_held: u32,
+    pub(crate) max_held_bytes: u64,
+    pub(crate) waiter: Arc<Waiter>,
+    /// Whether the doorbell is this subscriber's alone.
+    pub(super) alone: bool,
+    pub(super) birth: Birth,
+    pub(super) state: Mutex<State>,
+    pub(super) changed: Condvar,
+}
+
+/// Dead publishers whose queues are kept until they were taken from.
+const MAX_DEAD: usize = 8;
+
+impl SubCore {
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn take(&self, arm: bool) -> Result<Option<Message>, TakeError> {
+        if self.birth.is_foreign() {
+            return Err(TakeError::Forked);
+        }
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        loop {
+            while let Some(i) = state.oldest() {
+                if let Some(message) = state.take_from(i) {
+                    return Ok(Some(message));
+                }
+                if state.sources.len() <= 1 {
+                    break;
+                }
+            }
+            state.forget_dead();
+            if arm && self.rearm_locked(state) {
+                continue;
+            }
+            if state.is_stuck() {
+                let held = state.sources.iter().map(|s| s.connection.held()).sum();
+                return Err(TakeError::HoldLimit { held });
+            }
+            return Ok(None);
+        }
+    }
+
+    pub(super) fn rearm(&self) -> bool {
+        self.rearm_locked(&mut self.lock())
+    }
+
+    fn rearm_locked(&self, state: &mut State) -> bool {
+        let state = std::cell::RefCell::new(state);
+        ring::rearm(
+            &self.waiter.waker,
+            || state.borrow_mut().is_ready(),
+            |armed| state.borrow().arm(armed),
+            <[AtomicU64] as ring::Memory>::fence,
+        )
+    }
+
+    pub(crate) fn is_ready(&self) -> bool {
+        self.lock().is_ready()
+    }
+
+    pub(crate) fn arm(&self, armed: bool) {
+        self.lock().arm(armed);
+    }
+
+    /// A publisher welcomed us.
+    pub(crate) fn add(&self, connection: Arc<Connection>) {
+        let mut state = self.lock();
+        let consumer = Consumer::new(connection.geometry);
+        let seen = Losses::default();
+        let ready = connection.clone();
+        state.sources.push(Source {
+            connection,
+            consumer,
+            seen,
+            received: 0,
+            malformed: 0,
+            passed_over: 0,
+        });
+        let dead = state.sources.iter().filter(|s| s.connection.has_ended()).count();
+        if dead > MAX_DEAD
+            && let Some(i) = state.sources.iter().position(|s| s.connection.has_ended())
+        {
+            state.forget(i);
+        }
+        // What was queued since the publisher let us in may have rung before there was anything to take.
+        if !ring::is_armed(ready.ring()) {
+            self.waiter.ring();
+        }
+        drop(state);
+        ready.ready();
+        self.changed.notify_all();
+    }
+
+    /// Whether publisher `publisher` is connected, or must not be.
+    pub(crate) fn is_connected(&self, publisher: u64) -> bool {
+        let state = self.lock();
+        state.distrusted.contains(&publisher)
+            || state
+                .sources
+                .iter()
+                .any(|s| s.connection.publisher == publisher && !s.connection.has_ended())
+    }
+
+    /// A publisher is gone; what it queued can still be taken.
+    pub(crate) fn publisher_ended(&self) {
+        self.lock().forget_dead();
+        self.changed.notify_all();
+    }
+
+    pub(crate) fn info(&self, domain: u32) -> Info {
+        let state = self.lock();
+        Info {
+            role: Role::Subscriber,
+            domain,
+            id: self.id,
+            connected: state.alive() as u32,
+            messages: state.received,
+            memory: 0,
+            topic: self.topic.clone(),
+        }
+    }
+}

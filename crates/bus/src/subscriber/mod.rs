@@ -1,0 +1,261 @@
+//! The receiving end of a topic.
+
+mod error;
+mod inner;
+mod options;
+mod report;
+mod sources;
+
+pub use error::TakeError;
+pub(crate) use inner::SubCore;
+pub use options::SubscriberOptions;
+pub use report::{PublisherPeer, SubscriberStats};
+
+use crate::bus::Bus;
+use crate::folder::SocketFile;
+use crate::frame::Role;
+use crate::house::{Command, Core};
+use crate::message::Message;
+use crate::publisher::{CreateError, check_option};
+use crate::ring::Geometry;
+use crate::sys;
+use crate::topic::{Refusal, RefusalLog, TopicType};
+use crate::waitset::{WaitSet, Waiter};
+use stats::DropReason;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+/// The receiving end of a topic.
+///
+/// All methods may be called from any thread.
+#[derive(Debug)]
+pub struct Subscriber {
+    core: Arc<SubCore>,
+    /// Removes the socket from the folder.
+    file: Option<SocketFile>,
+    /// Keeps the housekeeping thread.
+    bus: Bus,
+}
+
+impl Subscriber {
+    pub(crate) fn new(bus: &Bus, topic: TopicType, options: SubscriberOptions) -> Result<Self, CreateError> {
+        topic.check()?;
+        let max = u64::from(Geometry::MAX);
+        check_option("depth", u64::from(options.depth), 1, max)?;
+        check_option("max_held", u64::from(options.max_held), 1, max)?;
+        let shared = bus.shared();
+        if shared.birth.is_foreign() {
+            return Err(CreateError::Forked);
+        }
+        let system = |what| move |source| CreateError::System { what, source };
+        let (waiter, alone) = match &options.wait_set {
+            Some(set) => (set.waiter.clone(), false),
+            None => {
+                let waiter = Waiter::new(shared.config.group.is_some(), shared.birth);
+                (Arc::new(waiter.map_err(system("making a doorbell"))?), true)
+            }
+        };
+        let core = Arc::new(SubCore {
+            id: sys::unique_id(),
+            topic,
+            refusals: RefusalLog::default(),
+            depth: options.depth,
+            max_held: options.max_held,
+            max_held_bytes: options.max_held_bytes,
+            waiter,
+            alone,
+            birth: shared.birth,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        });
+        let (listener, file) = shared
+            .folder
+            .bind(&core.topic.topic, Role::Subscriber, core.id)
+            .map_err(system("binding its socket"))?;
+        if !alone {
+            core.waiter.join(&core);
+        }
+        shared.command(Command::Add(
+            core.id,
+            listener,
+            Core::Subscriber(Arc::downgrade(&core)),
+        ));
+        Ok(Subscriber {
+            core,
+            file: Some(file),
+            bus: bus.clone(),
+        })
+    }
+
+    /// Takes a message if one is queued: the oldest of all publishers, by the moment of queueing. Never blocks.
+    ///
+    /// When it finds nothing and the subscriber has a doorbell of its own, the descriptor stops being readable
+    /// until something comes. Readiness is level-triggered: a loop that polls [`Subscriber::as_fd`] and takes
+    /// one message each time misses nothing. With a [`WaitSet`] see [`WaitSet::rearm`].
+    pub fn take(&self) -> Result<Option<Message>, TakeError> {
+        self.core.take(self.core.alone)
+    }
+
+    /// As [`Subscriber::take`], but finding nothing leaves the doorbell as it is: for callers that spin, so that
+    /// publishers need not ring. Before sleeping on the descriptor call [`Subscriber::take`].
+    pub fn take_busy(&self) -> Result<Option<Message>, TakeError> {
+        self.core.take(false)
+    }
+
+    /// Takes a message, waiting for one at most `timeout`. Interrupted waits go on.
+    ///
+    /// Of a subscriber in a [`WaitSet`] it waits on the whole set's doorbell, and so also wakes for the others.
+    pub fn take_timeout(&self, timeout: Duration) -> Result<Option<Message>, TakeError> {
+        let deadline = Instant::now().checked_add(timeout);
+        loop {
+            if let Some(message) = self.core.take(false)? {
+                return Ok(Some(message));
+            }
+            if !self.wait_until(deadline)? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Waits until a message can be taken; false if `timeout` passed first. True also when messages are queued
+    /// but as many are held as may be: taking then says so.
+    pub fn wait(&self, timeout: Duration) -> Result<bool, TakeError> {
+        self.wait_until(Instant::now().checked_add(timeout))
+    }
+
+    /// The topic and its type.
+    pub fn topic(&self) -> &TopicType {
+        &self.core.topic
+    }
+
+    /// Unique among all endpoints of the bus.
+    pub fn id(&self) -> u64 {
+        self.core.id
+    }
+
+    /// The bus it is on.
+    pub fn bus(&self) -> &Bus {
+        &self.bus
+    }
+
+    /// How many publishers are connected.
+    pub fn publisher_count(&self) -> usize {
+        if self.core.birth.is_foreign() {
+            return 0;
+        }
+        self.core.lock().alive()
+    }
+
+    /// Blocks until at least `n` publishers are connected; false if `timeout` passed first.
+    pub fn wait_for_publishers(&self, n: usize, timeout: Duration) -> bool {
+        if self.core.birth.is_foreign() {
+            return false;
+        }
+        match self
+            .core
+            .changed
+            .wait_timeout_while(self.core.lock(), timeout, |s| s.alive() < n)
+        {
+            Ok((_, waited)) => !waited.timed_out(),
+            Err(poisoned) => !poisoned.into_inner().1.timed_out(),
+        }
+    }
+
+    /// What it has received and lost.
+    pub fn stats(&self) -> SubscriberStats {
+        if self.core.birth.is_foreign() {
+            return SubscriberStats::default();
+        }
+        let state = self.core.lock();
+        let mut stats = SubscriberStats {
+            received: state.received,
+            ..SubscriberStats::default()
+        };
+        let mut drops = state.departed;
+        for source in &state.sources {
+            let mut losses = source.connection.losses();
+            losses.add(DropReason::Malformed, source.malformed);
+            drops.merge(&losses);
+            stats.held += source.connection.held();
+            if source.connection.has_ended() {
+                continue;
+            }
+            stats.publishers.push(PublisherPeer {
+                id: source.connection.publisher,
+                pid: source.connection.peer.pid,
+                uid: source.connection.peer.uid,
+                received: source.received,
+                held: source.connection.held(),
+                drops: losses.drops(),
+            });
+        }
+        stats.drops = drops.drops();
+        stats
+    }
+
+    /// The last 16 peers that did not connect, and why.
+    pub fn refusals(&self) -> Vec<Refusal> {
+        if self.core.birth.is_foreign() {
+            Vec::new()
+        } else {
+            self.core.refusals.list()
+        }
+    }
+
+    fn wait_until(&self, deadline: Option<Instant>) -> Result<bool, TakeError> {
+        if self.core.birth.is_foreign() {
+            return Err(TakeError::Forked);
+        }
+        let set = (!self.core.alone).then(|| WaitSet {
+            waiter: self.core.waiter.clone(),
+        });
+        loop {
+            let ready = match &set {
+                None => self.core.rearm(),
+                // Another member's messages keep the doorbell ringing; they must not keep us from sleeping.
+                Some(set) => {
+                    self.core.is_ready() || {
+                        set.rearm()?;
+                        self.core.is_ready()
+                    }
+                }
+            };
+            if ready || self.core.lock().is_stuck() {
+                return Ok(true);
+            }
+            if !self.core.waiter.wait(deadline)? {
+                return Ok(false);
+            }
+            if set.is_some() {
+                // Do not spin at full speed while others let their messages lie.
+                std::thread::yield_now();
+                if deadline.is_some_and(|d| Instant::now() >= d) && !self.core.is_ready() {
+                    return Ok(false);
+                }
+            }
+        }
+    }
+}
+
+impl AsFd for Subscriber {
+    /// Readable when something can be taken: for select, poll, epoll. Do not read from it.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.core.waiter.waker.as_fd()
+    }
+}
+
+impl Drop for Subscriber {
+    fn drop(&mut self) {
+        if self.core.birth.is_foreign() {
+            return;
+        }
+        self.file = None;
+        self.bus.shared().command(Command::Remove(self.core.id));
+        let sources = std::mem::take(&mut self.core.lock().sources);
+        for source in sources {
+            // Messages that are still held keep the connection; the publisher must know that no more are taken.
+            source.connection.close();
+        }
+    }
+}

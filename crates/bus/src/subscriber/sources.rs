@@ -1,0 +1,148 @@
+//! What a subscriber knows of its publishers, and the order in which it takes from them.
+
+use crate::connection::Connection;
+use crate::losses::Losses;
+use crate::message::Message;
+use crate::ring::{self, Consumer};
+use stats::DropReason;
+use std::sync::Arc;
+
+#[derive(Debug, Default)]
+pub(super) struct State {
+    pub(super) sources: Vec<Source>,
+    pub(super) received: u64,
+    pub(super) departed: Losses,
+    /// Publishers that broke the rules; the last few.
+    pub(super) distrusted: Vec<u64>,
+}
+
+/// One publisher's ring.
+#[derive(Debug)]
+pub(super) struct Source {
+    pub(super) connection: Arc<Connection>,
+    pub(super) consumer: Consumer,
+    /// Losses as of the last take.
+    pub(super) seen: Losses,
+    pub(super) received: u64,
+    pub(super) malformed: u64,
+    /// How often in a row another source was preferred although this one had a message.
+    pub(super) passed_over: u32,
+}
+
+/// A publisher that claims that its messages are the oldest cannot keep others waiting for longer than this.
+const PATIENCE: u32 = 64;
+
+impl State {
+    pub(super) fn alive(&self) -> usize {
+        self.sources.iter().filter(|s| !s.connection.has_ended()).count()
+    }
+
+    /// The source whose first message was queued first; the only one, if there is only one.
+    pub(super) fn oldest(&mut self) -> Option<usize> {
+        if let [only] = &mut self.sources[..] {
+            // Whether it has a message the take itself finds out.
+            return (!only.connection.is_at_limit()).then_some(0);
+        }
+        let mut best: Option<(u32, u64, usize)> = None;
+        for (i, source) in self.sources.iter_mut().enumerate() {
+            let Some(time) = source.peek() else { continue };
+            // First those that waited too long, then by time.
+            let rank = u32::from(source.passed_over < PATIENCE);
+            source.passed_over = source.passed_over.saturating_add(1);
+            if best.is_none_or(|(r, t, _)| (rank, time) < (r, t)) {
+                best = Some((rank, time, i));
+            }
+        }
+        let (.., i) = best?;
+        self.sources[i].passed_over = 0;
+        Some(i)
+    }
+
+    /// `None` if the message was dropped in the meantime, or is malformed.
+    pub(super) fn take_from(&mut self, i: usize) -> Option<Message> {
+        let source = &mut self.sources[i];
+        let connection = &source.connection;
+        let taken = source.consumer.take(connection.ring())?;
+        crate::hooks::step("taken");
+        connection.hold();
+        let Some(parsed) = connection.parse(&taken) else {
+            connection.release(&taken, Vec::new());
+            source.malformed += 1;
+            tracing::warn!(
+                pid = connection.peer.pid,
+                publisher = connection.publisher,
+                "left a publisher that queued a malformed block"
+            );
+            connection.leave();
+            self.distrusted.push(connection.publisher);
+            if self.distrusted.len() > 64 {
+                self.distrusted.remove(0);
+            }
+            self.forget(i);
+            return None;
+        };
+        let mut lost = Losses::default();
+        // The sum stands beside the message; the counts, which the publisher shares with nobody else, only where
+        // it changed.
+        if taken.place.lost != source.seen.total() {
+            let losses = connection.losses();
+            lost = losses.since(&source.seen);
+            source.seen = losses;
+        }
+        source.received += 1;
+        self.received += 1;
+        Some(Message::new(connection.clone(), taken, parsed, lost))
+    }
+
+    pub(super) fn is_ready(&mut self) -> bool {
+        self.sources.iter_mut().any(|s| s.peek().is_some())
+    }
+
+    /// Whether messages are queued that cannot be taken before others are dropped.
+    pub(super) fn is_stuck(&mut self) -> bool {
+        let mut sources = self.sources.iter_mut();
+        sources.any(|s| s.connection.is_at_limit() && s.consumer.peek(s.connection.ring()).is_some())
+    }
+
+    pub(super) fn arm(&self, armed: bool) {
+        self.sources
+            .iter()
+            .for_each(|s| ring::arm(s.connection.ring(), armed));
+    }
+
+    /// Lets go of publishers that are gone and whose queues are empty.
+    pub(super) fn forget_dead(&mut self) {
+        let mut i = 0;
+        while i < self.sources.len() {
+            let s = &mut self.sources[i];
+            if s.connection.has_ended() && s.consumer.peek(s.connection.ring()).is_none() {
+                self.forget(i);
+            } else {
+                i += 1;
+            }
+        }
+    }
+
+    pub(super) fn forget(&mut self, i: usize) {
+        let source = self.sources.remove(i);
+        let mut losses = source.connection.losses();
+        losses.add(DropReason::Malformed, source.malformed);
+        // Only those that died in great numbers, unread, leave something here.
+        losses.add(
+            DropReason::QueueFull,
+            source.consumer.backlog(source.connection.ring()),
+        );
+        self.departed.merge(&losses);
+    }
+}
+
+impl Source {
+    /// When the oldest message that may be taken was queued.
+    fn peek(&mut self) -> Option<u64> {
+        if self.connection.is_at_limit() {
+            None
+        } else {
+            self.consumer.peek(self.connection.ring())
+        }
+    }
+}
