@@ -6,7 +6,7 @@ VENV   := .venv
 PYTHON := $(VENV)/bin/python
 BIN    := $(or $(CARGO_TARGET_DIR),target)/release
 
-.PHONY: demo test build setup lint unit loom schema-crosscheck recording-crosscheck kill fuzz-build fuzz clean
+.PHONY: demo test build setup lint unit unit-posix loom schema-crosscheck recording-crosscheck kill fuzz-build fuzz clean
 
 # Why priorities matter, in a minute: no ROS, no root.
 demo: build
@@ -15,7 +15,7 @@ demo: build
 build:
 	$(CARGO) build --release --locked -p ropewalk-cli
 
-test: lint unit loom schema-crosscheck recording-crosscheck kill fuzz-build
+test: lint unit unit-posix loom schema-crosscheck recording-crosscheck kill fuzz-build
 	@echo "all tests passed"
 
 lint:
@@ -25,6 +25,11 @@ lint:
 
 unit:
 	$(CARGO) test --workspace --locked
+
+# The bus's suite over shm_open and passed pipes instead of memfds (docs/decisions/037-posix-variant.md).
+unit-posix:
+	$(CARGO) clippy -p bus --all-targets --features posix --locked -- -D warnings
+	$(CARGO) test -p bus --features posix --locked
 
 # Every interleaving of the ring and the doorbell, up to loom's bound.
 loom:

@@ -88,8 +88,8 @@ impl Reader {
         let theirs = RingMemory::from_peer(fd, geometry.words()).ok()?;
         let (a, b) = Socket::pair().ok()?;
         let waker = Waker::new(false).ok()?;
-        let pipe: OwnedFd = waker.for_peer().try_clone_to_owned().ok()?;
-        let bell = Arc::new(Doorbell::open(&pipe).ok()?);
+        let clones = waker.for_peer().into_iter().map(|fd| fd.try_clone_to_owned());
+        let bell = Arc::new(Doorbell::open(&clones.collect::<Result<Vec<OwnedFd>, _>>().ok()?).ok()?);
         let peer = Peer { pid: 0, uid: 0 };
         Some(Reader {
             attached: Attached::new(1, peer, Arc::new(a), bell, (theirs, geometry), quota),

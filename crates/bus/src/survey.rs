@@ -1,10 +1,10 @@
 //! Who is on the bus: asks every endpoint in the runtime folder.
 
-use crate::block::LAYOUT_VERSION;
 use crate::bus::OpenError;
 use crate::config::BusConfig;
 use crate::folder::Folder;
 use crate::frame::{Frame, Hello, Info, MAX_INFO, Role};
+use crate::sys::Variant;
 use crate::sys::doorbell::wait_readable;
 use crate::sys::process::program;
 use crate::sys::socket::{Received, Socket};
@@ -26,7 +26,7 @@ pub(crate) fn topics(
     })?;
     folder.sweep(false);
     let question = Frame::Hello(Hello {
-        layout: LAYOUT_VERSION,
+        layout: Variant::layout(),
         role: Role::Observer,
         domain: config.domain,
         id: 0,

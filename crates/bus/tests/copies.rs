@@ -18,7 +18,10 @@ fn place(address: usize) -> String {
         let (from, to) = fields[0].split_once('-').unwrap();
         let hex = |t: &str| usize::from_str_radix(t, 16).unwrap();
         if (hex(from)..hex(to)).contains(&address) {
-            assert!(line.contains("/memfd:ropewalk-payload"), "{line}");
+            assert!(
+                line.contains(common::shared_memory("ropewalk-payload").as_str()),
+                "{line}"
+            );
             return format!(
                 "{}:{}+{:#x}",
                 fields[3],

@@ -33,13 +33,16 @@ fn census(dir: &Path) -> Census {
         .filter_map(|e| std::fs::read_link(e.path()).ok())
         .map(|l| l.to_string_lossy().into_owned())
         // Not the folder being read, the runner's own, or a limit that is just being looked up.
-        .filter(|l| !l.starts_with('/') || l.starts_with("/memfd:"))
-        // Only the kind counts: "socket:[123]".
-        .map(|l| l.split('[').next().unwrap_or_default().to_owned())
+        .filter(|l| !l.starts_with('/') || l.starts_with(&common::shared_memory("ropewalk")))
+        // Only the kind counts: "socket:[123]", "/dev/shm/ropewalk-ring.123456789abc (deleted)".
+        .map(|l| l.split(['[', '.']).next().unwrap_or_default().to_owned())
         .collect();
     descriptors.sort();
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
-    let mappings = maps.lines().filter(|l| l.contains("memfd:ropewalk")).count();
+    let mappings = maps
+        .lines()
+        .filter(|l| l.contains(&common::shared_memory("ropewalk")))
+        .count();
     Census {
         descriptors,
         mappings,

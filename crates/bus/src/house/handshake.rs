@@ -4,13 +4,13 @@
 //! other at the same moment.
 
 use super::{Core, Shared};
-use crate::block::LAYOUT_VERSION;
 use crate::connection::Connection;
 use crate::frame::{Frame, FrameError, Hello, Info, MAX_FRAME, RefuseCode, Role};
 use crate::peer::Attached;
 use crate::publisher::PubCore;
 use crate::ring::{self, Geometry};
 use crate::subscriber::SubCore;
+use crate::sys::Variant;
 use crate::sys::process::Peer;
 use crate::sys::segment::RingMemory;
 use crate::sys::socket::{Received, Socket};
@@ -273,10 +273,9 @@ impl Pending {
             max_held: core.max_held,
             max_bytes: core.max_held_bytes,
         };
-        if self
-            .send(&frame, &[fd.as_fd(), core.waiter.waker.for_peer()])
-            .is_err()
-        {
+        let mut fds = vec![fd.as_fd()];
+        fds.extend(core.waiter.waker.for_peer());
+        if self.send(&frame, &fds).is_err() {
             return Outcome::Failed;
         }
         crate::hooks::step("attach-sent");
@@ -306,14 +305,15 @@ impl Pending {
                 "depth {depth} and max_held {max_held}: both must be from 1 to {max}"
             ));
         };
-        let Ok([ring, bell]) = <[OwnedFd; 2]>::try_from(fds) else {
-            return self.turn_away("the ring or the doorbell is missing".into());
+        let mut fds = fds.into_iter();
+        let (Some(ring), bell) = (fds.next(), fds.as_slice()) else {
+            return self.turn_away("the ring is missing".into());
         };
         let ring = match RingMemory::from_peer(ring, geometry.words()) {
             Ok(ring) => (ring, geometry),
             Err(e) => return self.turn_away(format!("the ring is refused: {e}")),
         };
-        let bell = match shared.doorbell(&bell) {
+        let bell = match shared.doorbell(bell) {
             Ok(bell) => bell,
             Err(e) => return self.turn_away(format!("the doorbell is refused: {e}")),
         };
@@ -406,7 +406,7 @@ impl Core {
             }
         };
         Some(Hello {
-            layout: LAYOUT_VERSION,
+            layout: Variant::layout(),
             role,
             domain: shared.config.domain,
             id,
@@ -446,10 +446,19 @@ fn forbids(shared: &Shared, peer: Peer) -> Option<String> {
 
 /// What differs between the two ends, both values named.
 fn difference(ours: &Hello, theirs: &Hello) -> Option<String> {
+    let (layout, variant) = Variant::of_layout(theirs.layout);
+    if variant != Variant::OURS {
+        return Some(format!(
+            "the shared memory is {} here and {variant} there: build both programs with the feature `posix`, or both \
+             without",
+            Variant::OURS
+        ));
+    }
     if ours.layout != theirs.layout {
         return Some(format!(
             "the memory layout is version {} here and {} there: update the older program",
-            ours.layout, theirs.layout
+            Variant::of_layout(ours.layout).0,
+            layout
         ));
     }
     if ours.domain != theirs.domain {

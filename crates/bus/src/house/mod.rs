@@ -84,11 +84,11 @@ impl Shared {
         self.epoll.wake();
     }
 
-    fn doorbell(&self, fd: &OwnedFd) -> io::Result<Arc<Doorbell>> {
+    fn doorbell(&self, fds: &[OwnedFd]) -> io::Result<Arc<Doorbell>> {
         let mut bells = self.doorbells.lock().unwrap_or_else(PoisonError::into_inner);
         bells.retain(|_, bell| bell.strong_count() > 0);
-        let fresh = Doorbell::open(fd)?;
-        let identity = Doorbell::identity(fd)?;
+        let fresh = Doorbell::open(fds)?;
+        let identity = Doorbell::identity(fds)?;
         Ok(match bells.get(&identity).and_then(Weak::upgrade) {
             Some(bell) => bell,
             None => {
@@ -171,6 +171,7 @@ impl House {
     /// Runs until [`Shared::stop`].
     pub(crate) fn run(mut self) {
         self.shared.folder.sweep(false);
+        crate::sys::sweep();
         let mut tokens = Vec::new();
         while !self.shared.stop.load(Ordering::Acquire) {
             let timeout = self

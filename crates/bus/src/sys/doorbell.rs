@@ -1,17 +1,29 @@
 //! Doorbells: what wakes a sleeping subscriber.
 //!
-//! A pipe, not an eventfd: an eventfd's open description is shared by all who hold it, so a hostile reader could
-//! make it blocking and fill it, and the publisher's write would hang. A pipe can be opened anew, and the new
-//! description is the publisher's own.
+//! The subscriber's end is a pipe. How a publisher of another process comes to write into it without ever blocking
+//! is [`Ringer`]; the module `variant` of [`super`] is the one that is built in.
 
 use super::retry;
+use super::variant::Bell as Variant;
 use crate::ring::Bell;
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::{Mode, OFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
+
+/// What the bus needs to ring a pipe that another process made.
+pub(crate) trait Ringer: Sized {
+    /// Prepares a subscriber's pipe for publishers; for those of other users too, if `shared`.
+    fn prepare(waker: &Waker, shared: bool) -> io::Result<()>;
+    /// What a publisher gets, the reading end first.
+    fn for_peer(waker: &Waker) -> Vec<BorrowedFd<'_>>;
+    /// Takes what a peer sent. Refuses what is no anonymous pipe.
+    fn open(fds: &[OwnedFd]) -> io::Result<Self>;
+    /// Rings. Does not block, raises no signal, and has nothing to say: a full pipe is readable, which is all that
+    /// is wanted, and the death of its reader is noticed elsewhere.
+    fn ring(&self);
+}
 
 /// The sleeper's end.
 #[derive(Debug)]
@@ -24,15 +36,24 @@ impl Waker {
     /// A pipe that publishers may open; other users too, if `shared`.
     pub(crate) fn new(shared: bool) -> io::Result<Self> {
         let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-        if shared {
-            rustix::fs::fchmod(&read, Mode::from_raw_mode(0o666))?;
-        }
-        Ok(Waker { read, write })
+        let waker = Waker { read, write };
+        Variant::prepare(&waker, shared)?;
+        Ok(waker)
     }
 
-    /// What a publisher gets, to open it anew.
-    pub(crate) fn for_peer(&self) -> BorrowedFd<'_> {
+    /// What a publisher gets.
+    pub(crate) fn for_peer(&self) -> Vec<BorrowedFd<'_>> {
+        Variant::for_peer(self)
+    }
+
+    pub(super) fn read_end(&self) -> BorrowedFd<'_> {
         self.read.as_fd()
+    }
+
+    /// For variants that pass it.
+    #[cfg_attr(not(feature = "posix"), allow(dead_code))]
+    pub(super) fn write_end(&self) -> BorrowedFd<'_> {
+        self.write.as_fd()
     }
 
     /// Waits until it is readable; false if `deadline` passed first.
@@ -80,75 +101,89 @@ pub(crate) fn wait_readable(fd: BorrowedFd<'_>, deadline: Option<Instant>) -> io
 
 /// The publisher's end.
 #[derive(Debug)]
-pub(crate) struct Doorbell {
-    pipe: OwnedFd,
-}
+pub(crate) struct Doorbell(Variant);
 
 impl Doorbell {
-    /// Opens a peer's pipe anew, without blocking and for writing.
-    ///
-    /// For reading too, so that ringing one whose owner died raises no SIGPIPE in the host program.
-    pub(crate) fn open(fd: &OwnedFd) -> io::Result<Self> {
-        let refuse = |what| Err(io::Error::new(io::ErrorKind::InvalidInput, what));
-        // The link text of an anonymous pipe. A FIFO in a file system shows its path, and opening it could
-        // hang where that file system does; asking a pipe for its size fails for everything else.
-        let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
-        let link = rustix::fs::readlink(&path, Vec::new())?;
-        if rustix::pipe::fcntl_getpipe_size(fd).is_err() || !link.as_bytes().starts_with(b"pipe:[") {
-            return refuse("the doorbell is no anonymous pipe");
-        }
-        let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        Ok(Doorbell {
-            pipe: rustix::fs::open(&path, flags, Mode::empty())?,
-        })
+    /// Takes what a peer sent.
+    pub(crate) fn open(fds: &[OwnedFd]) -> io::Result<Self> {
+        Variant::open(fds).map(Doorbell)
     }
 
-    /// Which pipe it is, as the kernel numbers them.
-    pub(crate) fn identity(fd: &OwnedFd) -> io::Result<u64> {
-        Ok(rustix::fs::fstat(fd)?.st_ino)
+    /// Which pipe it is, as the kernel numbers them. Only of what [`Doorbell::open`] took.
+    pub(crate) fn identity(fds: &[OwnedFd]) -> io::Result<u64> {
+        let read = fds.first().ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(rustix::fs::fstat(read)?.st_ino)
     }
 
     /// Rings. Never blocks; a full pipe is readable, which is all that is wanted.
     pub(crate) fn ring(&self) {
-        let _ = retry(|| rustix::io::write(&self.pipe, &[1]));
+        self.0.ring();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::fs::{Mode, OFlags};
+
+    fn given(waker: &Waker) -> Vec<OwnedFd> {
+        let clone = |fd: BorrowedFd<'_>| fd.try_clone_to_owned().unwrap();
+        waker.for_peer().into_iter().map(clone).collect()
+    }
 
     #[test]
     fn a_full_pipe_that_its_reader_made_blocking_does_not_block_the_ringer() {
         let waker = Waker::new(false).unwrap();
-        let given = waker.for_peer().try_clone_to_owned().unwrap();
+        let given = given(&waker);
         let bell = Doorbell::open(&given).unwrap();
-        rustix::fs::fcntl_setfl(&waker.write, OFlags::NONBLOCK).unwrap();
         while rustix::io::write(&waker.write, &[0; 4096]).is_ok() {}
-        rustix::fs::fcntl_setfl(&waker.write, OFlags::empty()).unwrap();
-        rustix::fs::fcntl_setfl(&given, OFlags::empty()).unwrap();
+        while rustix::io::write(&waker.write, &[0]).is_ok() {}
+        for fd in [&waker.read, &waker.write] {
+            rustix::fs::fcntl_setfl(fd, OFlags::empty()).unwrap();
+        }
         bell.ring();
         assert!(waker.wait(Some(Instant::now())).unwrap());
     }
 
     #[test]
+    fn a_ring_is_heard() {
+        let waker = Waker::new(false).unwrap();
+        let bell = Doorbell::open(&given(&waker)).unwrap();
+        assert!(!waker.wait(Some(Instant::now())).unwrap());
+        bell.ring();
+        assert!(waker.wait(Some(Instant::now())).unwrap());
+        waker.drain();
+        assert!(!waker.wait(Some(Instant::now())).unwrap());
+    }
+
+    #[test]
     fn only_pipes_are_doorbells() {
-        let file: OwnedFd = tempfile::tempfile().unwrap().into();
-        assert!(Doorbell::open(&file).is_err());
+        let good = Waker::new(false).unwrap();
+        let refused = |fd: OwnedFd| {
+            let mut fds = given(&good);
+            fds[0] = fd;
+            assert!(Doorbell::open(&fds).is_err());
+        };
+        refused(tempfile::tempfile().unwrap().into());
         let (socket, _other) = std::os::unix::net::UnixStream::pair().unwrap();
-        assert!(Doorbell::open(&socket.into()).is_err());
+        refused(socket.into());
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("fifo");
         rustix::fs::mkfifoat(rustix::fs::CWD, &path, Mode::RUSR | Mode::WUSR).unwrap();
-        let fifo = rustix::fs::open(&path, OFlags::RDWR, Mode::empty()).unwrap();
-        assert!(Doorbell::open(&fifo).is_err());
+        refused(rustix::fs::open(&path, OFlags::RDWR, Mode::empty()).unwrap());
+        assert!(Doorbell::open(&[]).is_err());
     }
 
     #[test]
     fn ringing_the_dead_is_harmless() {
         let waker = Waker::new(false).unwrap();
-        let bell = Doorbell::open(&waker.for_peer().try_clone_to_owned().unwrap()).unwrap();
+        let bell = Doorbell::open(&given(&waker)).unwrap();
         drop(waker);
+        // Rust programs ignore SIGPIPE, the C++ ones that link the bus do not.
+        // SAFETY: the signal's default action replaces no handler of this process.
+        let before = unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
         bell.ring();
+        // SAFETY: as it was.
+        unsafe { libc::signal(libc::SIGPIPE, before) };
     }
 }

@@ -2,6 +2,10 @@
 //! ([`segment`]), waking ([`doorbell`]), sockets that carry descriptors ([`socket`]), readiness ([`epoll`]),
 //! the death of processes ([`process`]), fork ([`fork`]) and limits ([`limits`]).
 //!
+//! Shared memory and waking are built in one of two variants, chosen here alone: Linux's own, or what POSIX has
+//! (feature `posix`). Both ends of a connection must be of one variant. What else a port would have to replace
+//! is listed in `docs/decisions/037-posix-variant.md`.
+//!
 //! Nothing above this module makes a system call, and all unsafe code of the crate stands here and in
 //! `message` and `loan`, which turn addresses into slices.
 
@@ -13,8 +17,63 @@ pub(crate) mod process;
 pub(crate) mod segment;
 pub(crate) mod socket;
 
+#[cfg(not(feature = "posix"))]
+mod linux;
+#[cfg(feature = "posix")]
+mod posix;
+#[cfg(not(feature = "posix"))]
+use linux as variant;
+#[cfg(feature = "posix")]
+use posix as variant;
+
+use crate::block::LAYOUT_VERSION;
 use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
+
+/// How shared memory and doorbells are made and passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(dead_code, reason = "each build makes one of them, and hears of both")]
+pub(crate) enum Variant {
+    Linux,
+    Posix,
+}
+
+impl Variant {
+    /// The variant of this build.
+    pub(crate) const OURS: Variant = variant::VARIANT;
+
+    const POSIX_BIT: u16 = 1 << 15;
+
+    /// What a hello of this build says of the layout of shared memory.
+    pub(crate) fn layout() -> u16 {
+        match Self::OURS {
+            Variant::Linux => LAYOUT_VERSION,
+            Variant::Posix => LAYOUT_VERSION | Self::POSIX_BIT,
+        }
+    }
+
+    /// The version of the layout and the variant that a hello names.
+    pub(crate) fn of_layout(layout: u16) -> (u16, Variant) {
+        match layout & Self::POSIX_BIT {
+            0 => (layout, Variant::Linux),
+            _ => (layout & !Self::POSIX_BIT, Variant::Posix),
+        }
+    }
+}
+
+impl std::fmt::Display for Variant {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Variant::Linux => "Linux's (memfd)",
+            Variant::Posix => "POSIX's (shm_open)",
+        })
+    }
+}
+
+/// Removes what processes left that were killed while they made shared memory.
+pub(crate) fn sweep() {
+    <variant::Memory as segment::SharedMemory>::sweep();
+}
 
 /// Nanoseconds of `CLOCK_MONOTONIC`, which all processes of the host share.
 pub(crate) fn monotonic_ns() -> u64 {

@@ -1,11 +1,9 @@
 //! Shared memory: payload segments that only their maker can write, and rings that both ends write.
 //!
-//! A descriptor that was passed read-only can be reopened for writing through `/proc/self/fd`, so the promise
-//! not to write is made by a seal: the maker maps its segment writable once, then seals `FUTURE_WRITE`. Sizes
-//! are sealed too, so that no peer can make a mapping trap by shrinking the file.
+//! What the bus needs of the system is [`SharedMemory`]; the module `variant` of [`super`] is the one that is built
+//! in. What that module cannot promise, its documentation lists.
 
-use super::retry;
-use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
+use super::variant::Memory;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 use std::ffi::c_void;
 use std::fmt;
@@ -19,12 +17,54 @@ pub(crate) fn page() -> u64 {
     rustix::param::page_size() as u64
 }
 
-fn payload_seals() -> SealFlags {
-    SealFlags::GROW | SealFlags::SHRINK | SealFlags::FUTURE_WRITE | SealFlags::SEAL
+/// Who writes shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Its maker alone; peers get a descriptor through which they read.
+    Payload,
+    /// Both ends.
+    Ring,
 }
 
-fn ring_seals() -> SealFlags {
-    SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL
+impl Kind {
+    /// What it is called in `/proc/<pid>/maps`.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Kind::Payload => "ropewalk-payload",
+            Kind::Ring => "ropewalk-ring",
+        }
+    }
+}
+
+/// What the bus needs of a system's shared memory.
+///
+/// An object is made, mapped by its maker, protected, and then passed to peers, who check it before they map it.
+/// It has no name that others could open, and goes with its last descriptor and mapping.
+pub(crate) trait SharedMemory: Sized + fmt::Debug {
+    /// An object of `len` zeros, which takes no memory yet.
+    fn create(kind: Kind, len: u64) -> io::Result<Self>;
+    /// Its maker's descriptor, to map and to [reserve](Self::reserve).
+    fn own(&self) -> BorrowedFd<'_>;
+    /// Forbids, as far as the system can, that the size changes, and of payload that anybody maps it writable from
+    /// now on.
+    fn protect(&self, kind: Kind) -> io::Result<()>;
+    /// The descriptor for peers.
+    fn for_peer(&self) -> BorrowedFd<'_>;
+    /// The same, and gives up the maker's.
+    fn into_peer(self) -> OwnedFd;
+    /// Makes the pages of a range exist, so that touching them cannot fail. An error if there is no memory.
+    fn reserve(own: BorrowedFd<'_>, from: u64, len: u64) -> io::Result<()>;
+    /// Whether a peer's descriptor is what its kind promises, as far as the system can tell, and `len` bytes long.
+    /// Says what it is otherwise. Must not block on a descriptor that a hostile peer chose, as far as the system
+    /// lets it.
+    fn check(fd: BorrowedFd<'_>, kind: Kind, len: u64) -> io::Result<()>;
+    /// Removes what processes left that were killed while they made an object.
+    fn sweep();
+}
+
+/// A refusal of a peer's descriptor.
+pub(super) fn refuse<T>(what: impl Into<String>) -> io::Result<T> {
+    Err(io::Error::new(io::ErrorKind::InvalidInput, what.into()))
 }
 
 /// Mapped shared memory.
@@ -42,8 +82,8 @@ unsafe impl Sync for Mapping {}
 impl Mapping {
     fn new(fd: BorrowedFd<'_>, len: u64, prot: ProtFlags) -> io::Result<Self> {
         let len = usize::try_from(len).map_err(|_| io::ErrorKind::OutOfMemory)?;
-        // SAFETY: no address is asked for, so no existing mapping is replaced; the length is the file's, which
-        // seals keep as it is.
+        // SAFETY: no address is asked for, so no existing mapping is replaced; the length is the object's, which
+        // stays as it is: sealed, or by the trust in peers that the POSIX variant states.
         let start = unsafe { mmap(std::ptr::null_mut(), len, prot, MapFlags::SHARED, fd, 0) }?;
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Mapping { start, len })
@@ -64,75 +104,44 @@ impl fmt::Debug for Mapping {
     }
 }
 
-fn memfd(name: &str, len: u64) -> io::Result<OwnedFd> {
-    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    // Kernels before 6.3 do not know NOEXEC_SEAL; some later ones are set up to demand it.
-    let fd = match rustix::fs::memfd_create(name, flags | MemfdFlags::NOEXEC_SEAL) {
-        Err(rustix::io::Errno::INVAL) => rustix::fs::memfd_create(name, flags)?,
-        other => other?,
-    };
-    rustix::fs::ftruncate(&fd, len)?;
-    Ok(fd)
+/// Makes an object, maps it writable, and only then protects it.
+fn make(kind: Kind, len: u64) -> io::Result<(Mapping, Memory)> {
+    let memory = Memory::create(kind, len)?;
+    if kind == Kind::Ring {
+        Memory::reserve(memory.own(), 0, len)?;
+    }
+    let map = Mapping::new(memory.own(), len, ProtFlags::READ | ProtFlags::WRITE)?;
+    memory.protect(kind)?;
+    Ok((map, memory))
 }
 
-/// Whether `fd` is a memfd of `len` bytes with at least `seals`.
-///
-/// Asks for the seals first: only memfds answer, so a descriptor of a file system that never answers (FUSE) is
-/// not touched any further.
-fn check(fd: BorrowedFd<'_>, seals: SealFlags, len: u64) -> io::Result<()> {
-    let refuse = |what: String| Err(io::Error::new(io::ErrorKind::InvalidInput, what));
-    let Ok(has) = rustix::fs::fcntl_get_seals(fd) else {
-        return refuse("the descriptor is no memfd".into());
-    };
-    if !has.contains(seals) {
-        return refuse(format!(
-            "the memfd has seals {:#x}, needed are {:#x}",
-            has.bits(),
-            seals.bits()
-        ));
-    }
-    // A hugetlb memfd is sealed alike but can trap when its pool is empty.
-    const TMPFS_MAGIC: i64 = 0x0102_1994;
-    let fs = rustix::fs::fstatfs(fd)?;
-    #[allow(clippy::unnecessary_cast, reason = "the type differs between architectures")]
-    if fs.f_type as i64 != TMPFS_MAGIC {
-        return refuse(format!("the memfd's file system is {:#x}, not tmpfs", fs.f_type));
-    }
-    let size = rustix::fs::fstat(fd)?.st_size;
-    if u64::try_from(size) != Ok(len) {
-        return refuse(format!("the memfd has {size} bytes, announced were {len}"));
-    }
-    Ok(())
-}
-
-/// A payload segment of this process, mapped writable and sealed.
+/// A payload segment of this process, mapped writable and protected.
 #[derive(Debug)]
 pub(crate) struct OwnSegment {
     map: Mapping,
-    fd: OwnedFd,
+    memory: Memory,
 }
 
 impl OwnSegment {
     /// Makes a segment of `len` bytes, a multiple of [`page`]. No page of it exists yet.
     pub(crate) fn new(len: u64) -> io::Result<Self> {
-        let fd = memfd("ropewalk-payload", len)?;
-        let map = Mapping::new(fd.as_fd(), len, ProtFlags::READ | ProtFlags::WRITE)?;
-        rustix::fs::fcntl_add_seals(&fd, payload_seals())?;
-        Ok(OwnSegment { map, fd })
+        let (map, memory) = make(Kind::Payload, len)?;
+        Ok(OwnSegment { map, memory })
     }
 
     pub(crate) fn len(&self) -> u64 {
         self.map.len as u64
     }
 
+    /// The descriptor for peers.
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
+        self.memory.for_peer()
     }
 
     /// Makes the pages of a range exist, so that touching them cannot fail; and maps them, where the kernel can
     /// (5.14), so that touching them for the first time does not trap.
     pub(crate) fn reserve(&self, from: u64, to: u64) -> io::Result<()> {
-        retry(|| rustix::fs::fallocate(&self.fd, FallocateFlags::empty(), from, to - from))?;
+        Memory::reserve(self.memory.own(), from, to - from)?;
         let start = self.at(from, to - from).as_ptr().cast::<c_void>();
         // SAFETY: the range lies inside the mapping (`at` checks it), and mapping its pages changes no byte.
         let _ = unsafe { madvise(start, (to - from) as usize, Advice::LinuxPopulateWrite) };
@@ -157,14 +166,11 @@ pub(crate) struct PeerSegment {
 }
 
 impl PeerSegment {
-    /// Maps it, if its seals and its size are right, and closes the descriptor.
+    /// Maps it, if it is protected and has the right size, and closes the descriptor.
     pub(crate) fn new(fd: OwnedFd, len: u64) -> io::Result<Self> {
-        check(fd.as_fd(), payload_seals(), len)?;
+        Memory::check(fd.as_fd(), Kind::Payload, len)?;
         if len == 0 || !len.is_multiple_of(page()) {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                format!("a segment of {len} bytes"),
-            ));
+            return refuse(format!("a segment of {len} bytes"));
         }
         Ok(PeerSegment {
             map: Mapping::new(fd.as_fd(), len, ProtFlags::READ)?,
@@ -227,19 +233,16 @@ impl RingMemory {
     /// Makes a ring of zeros; the descriptor is for the other end.
     pub(crate) fn new(words: usize) -> io::Result<(Self, OwnedFd)> {
         let len = Self::file_len(words);
-        let fd = memfd("ropewalk-ring", len)?;
-        retry(|| rustix::fs::fallocate(&fd, FallocateFlags::empty(), 0, len))?;
-        let map = Mapping::new(fd.as_fd(), len, ProtFlags::READ | ProtFlags::WRITE)?;
-        rustix::fs::fcntl_add_seals(&fd, ring_seals())?;
-        Ok((RingMemory { map, words }, fd))
+        let (map, memory) = make(Kind::Ring, len)?;
+        Ok((RingMemory { map, words }, memory.into_peer()))
     }
 
-    /// Maps the other end's ring, if its seals and its size are right, and closes the descriptor.
+    /// Maps the other end's ring, if it is protected and has the right size, and closes the descriptor.
     pub(crate) fn from_peer(fd: OwnedFd, words: usize) -> io::Result<Self> {
         let len = Self::file_len(words);
-        check(fd.as_fd(), ring_seals(), len)?;
+        Memory::check(fd.as_fd(), Kind::Ring, len)?;
         // The peer may have left holes.
-        retry(|| rustix::fs::fallocate(&fd, FallocateFlags::empty(), 0, len))?;
+        Memory::reserve(fd.as_fd(), 0, len)?;
         Ok(RingMemory {
             map: Mapping::new(fd.as_fd(), len, ProtFlags::READ | ProtFlags::WRITE)?,
             words,
@@ -275,21 +278,21 @@ mod tests {
     }
 
     #[test]
-    fn descriptors_without_seals_or_of_wrong_size_are_refused() {
-        let plain = memfd("plain", page()).unwrap();
+    fn descriptors_of_the_wrong_kind_or_size_are_refused() {
         let clone = |fd: &OwnedFd| fd.try_clone().unwrap();
-        assert!(PeerSegment::new(clone(&plain), page()).is_err());
-        assert!(RingMemory::from_peer(clone(&plain), 512).is_err());
         let own = OwnSegment::new(page()).unwrap();
         assert!(PeerSegment::new(own.fd().try_clone_to_owned().unwrap(), 2 * page()).is_err());
-        let file = tempfile::tempfile().unwrap();
-        file.set_len(page()).unwrap();
-        assert!(PeerSegment::new(file.into(), page()).is_err());
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_len(page()).unwrap();
+        let read = std::fs::File::open(file.path()).unwrap();
+        assert!(PeerSegment::new(read.into(), page()).is_err());
         let (_, ring) = RingMemory::new(10).unwrap();
         assert!(
             PeerSegment::new(clone(&ring), page()).is_err(),
             "a ring can be written"
         );
+        let payload = own.fd().try_clone_to_owned().unwrap();
+        assert!(RingMemory::from_peer(payload, 512).is_err(), "payload cannot");
         let both = RingMemory::from_peer(ring, 10).unwrap();
         assert_eq!(both.words()[9].load(Ordering::Relaxed), 0);
     }

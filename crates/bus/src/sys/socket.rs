@@ -13,7 +13,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 /// The most descriptors that one message carries.
-pub(crate) const MAX_FDS: usize = 2;
+pub(crate) const MAX_FDS: usize = 3;
 /// The longest path of a socket, without the closing zero.
 pub(crate) const MAX_PATH: usize = 107;
 

@@ -57,6 +57,16 @@ pub fn eventually(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
+/// What `/proc` shows of shared memory of this name, in the variant that is built.
+pub fn shared_memory(name: &str) -> String {
+    let path = if cfg!(feature = "posix") {
+        "/dev/shm/"
+    } else {
+        "/memfd:"
+    };
+    format!("{path}{name}")
+}
+
 /// A cheap fingerprint of bytes (FNV-1a).
 pub fn fingerprint(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |h, b| {

@@ -19,6 +19,9 @@ pub const WELCOME: u16 = 4;
 pub const SEGMENT: u16 = 5;
 pub const READY: u16 = 8;
 
+/// Version 1 of the layout; the highest bit says that shared memory is POSIX's.
+pub const LAYOUT: u16 = if cfg!(feature = "posix") { 0x8001 } else { 1 };
+
 pub fn frame(kind: u16, body: &[u8]) -> Vec<u8> {
     [&b"RWLK"[..], &1u16.to_le_bytes(), &kind.to_le_bytes(), body].concat()
 }
@@ -28,7 +31,7 @@ pub fn hello(topic: &str, id: u64) -> Vec<u8> {
     let t = super::topic(topic);
     let text = |t: &str| [&(t.len() as u16).to_le_bytes()[..], t.as_bytes()].concat();
     let body = [
-        &1u16.to_le_bytes()[..],
+        &LAYOUT.to_le_bytes()[..],
         &[2],
         &0u32.to_le_bytes(),
         &id.to_le_bytes(),
@@ -117,6 +120,7 @@ pub fn refusal(socket: &OwnedFd) -> Option<String> {
     None
 }
 
+/// A memfd; sealed memory is what the variant `posix` does not have.
 pub fn memfd(len: u64, seals: SealFlags) -> OwnedFd {
     let fd = rustix::fs::memfd_create("attack", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
     rustix::fs::ftruncate(&fd, len).unwrap();
@@ -128,12 +132,74 @@ pub fn ring_seals() -> SealFlags {
     SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL
 }
 
+pub fn payload_seals() -> SealFlags {
+    ring_seals() | SealFlags::FUTURE_WRITE
+}
+
 pub fn ring_words(depth: u32, max_held: u32) -> usize {
     16 + (depth as usize).next_multiple_of(8) + (depth + max_held) as usize * 8
 }
 
 pub fn ring_bytes(depth: u32, max_held: u32) -> u64 {
     (ring_words(depth, max_held) as u64 * 8).next_multiple_of(rustix::param::page_size() as u64)
+}
+
+/// Shared memory without a name, by the rules of the variant that is built: the descriptor for the peer, and the
+/// maker's mapping, for ever.
+#[cfg(not(feature = "posix"))]
+fn shared(len: u64, seals: SealFlags) -> (OwnedFd, &'static [AtomicU64]) {
+    let fd = memfd(len, SealFlags::empty());
+    let words = map_words(&fd, len);
+    rustix::fs::fcntl_add_seals(&fd, seals).unwrap();
+    (fd, words)
+}
+
+/// As `shm_open` makes it: the peer's descriptor of payload is read-only.
+#[cfg(feature = "posix")]
+fn shared(len: u64, seals: SealFlags) -> (OwnedFd, &'static [AtomicU64]) {
+    let (write, read) = shm(len);
+    let words = map_words(&write, len);
+    let is_payload = seals.contains(SealFlags::FUTURE_WRITE);
+    (if is_payload { read } else { write }, words)
+}
+
+/// One object of `shm_open`, opened for writing too and for reading only.
+#[cfg(feature = "posix")]
+pub fn shm(len: u64) -> (OwnedFd, OwnedFd) {
+    use rustix::fs::Mode;
+    use rustix::shm::{OFlags, open, unlink};
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let name = format!("/attack.{}.{number}", std::process::id());
+    let write = open(
+        name.as_str(),
+        OFlags::CREATE | OFlags::EXCL | OFlags::RDWR,
+        Mode::RUSR | Mode::WUSR,
+    );
+    let read = open(name.as_str(), OFlags::RDONLY, Mode::empty());
+    unlink(name.as_str()).unwrap();
+    let write = write.unwrap();
+    rustix::fs::ftruncate(&write, len).unwrap();
+    (write, read.unwrap())
+}
+
+/// A ring's memory, as [`shared`].
+pub fn ring_memory(len: u64) -> (OwnedFd, &'static [AtomicU64]) {
+    shared(len, ring_seals())
+}
+
+/// A segment's memory, as [`shared`].
+pub fn payload_memory(len: u64) -> (OwnedFd, &'static [AtomicU64]) {
+    shared(len, payload_seals())
+}
+
+/// What a publisher needs of a doorbell: the reading end, to open it anew, or both.
+pub fn bell_for_peer<'a>(read: &'a OwnedFd, write: &'a OwnedFd) -> Vec<BorrowedFd<'a>> {
+    if cfg!(feature = "posix") {
+        vec![read.as_fd(), write.as_fd()]
+    } else {
+        vec![read.as_fd()]
+    }
 }
 
 /// Maps a ring writable, for ever.
@@ -181,15 +247,11 @@ pub fn intrude(dir: &Path, topic: &str, id: u64, depth: u32, max_held: u32) -> I
     let (kind, body, _) = receive(&socket).unwrap();
     assert_eq!(kind, HELLO, "{}", String::from_utf8_lossy(&body));
     let bytes = ring_bytes(depth, max_held);
-    let fd = memfd(bytes, SealFlags::empty());
-    let ring = map_words(&fd, bytes);
-    rustix::fs::fcntl_add_seals(&fd, ring_seals()).unwrap();
+    let (fd, ring) = ring_memory(bytes);
     let (bell_read, bell_write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();
-    assert!(send(
-        &socket,
-        &attach(depth, max_held),
-        &[fd.as_fd(), bell_read.as_fd()]
-    ));
+    let mut fds = vec![fd.as_fd()];
+    fds.extend(bell_for_peer(&bell_read, &bell_write));
+    assert!(send(&socket, &attach(depth, max_held), &fds));
     let (kind, body, _) = receive(&socket).unwrap();
     assert_eq!(kind, WELCOME, "{}", String::from_utf8_lossy(&body));
     assert!(send(&socket, &frame(READY, &[]), &[]));
