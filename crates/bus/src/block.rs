@@ -15,6 +15,8 @@ pub(crate) const FIXED: usize = 64;
 const ENTRY: usize = 16;
 /// The longest header.
 pub(crate) const MAX_HEADER: usize = FIXED + ENTRY * MAX_PARTS;
+/// The correlation header of requests and replies, one cache line.
+pub(crate) const CORRELATION: usize = 64;
 
 /// Offset and length of a range of a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,6 +44,8 @@ pub(crate) struct Label {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
     pub(crate) control: Range,
+    /// Where the correlation header stands; empty, at 0, if there is none.
+    pub(crate) correlation: Range,
     count: usize,
     parts: [Range; MAX_PARTS],
     total: u64,
@@ -50,6 +54,15 @@ pub(crate) struct Plan {
 impl Plan {
     /// The layout of a message. `None` if it has too many parts or is larger than any memory.
     pub(crate) fn new(control_len: usize, part_lens: &[usize]) -> Option<Plan> {
+        Plan::with(control_len, part_lens, 0)
+    }
+
+    /// The layout of a request or a reply: a message with a correlation header.
+    pub(crate) fn correlated(control_len: usize, part_lens: &[usize]) -> Option<Plan> {
+        Plan::with(control_len, part_lens, CORRELATION)
+    }
+
+    fn with(control_len: usize, part_lens: &[usize], correlation_len: usize) -> Option<Plan> {
         if part_lens.len() > MAX_PARTS {
             return None;
         }
@@ -62,6 +75,10 @@ impl Plan {
             end = end.checked_add(range.len)?.checked_next_multiple_of(ALIGN)?;
             Some(range)
         };
+        let correlation = match correlation_len {
+            0 => Range::default(),
+            len => place(len)?,
+        };
         let control = place(control_len)?;
         let mut parts = [Range::default(); MAX_PARTS];
         for (part, len) in parts.iter_mut().zip(part_lens) {
@@ -69,6 +86,7 @@ impl Plan {
         }
         Some(Plan {
             control,
+            correlation,
             count: part_lens.len(),
             parts,
             total: end,
@@ -97,8 +115,7 @@ impl Plan {
             label.origin,
             self.control.offset,
             self.control.len,
-            // Kept for the offset of a correlation header (requests and replies); 0 means none.
-            0,
+            self.correlation.offset,
         ];
         for (i, number) in numbers.into_iter().enumerate() {
             put(8 + 8 * i, &number.to_ne_bytes());
@@ -116,13 +133,15 @@ impl Plan {
 pub(crate) struct Header {
     pub(crate) label: Label,
     pub(crate) control: Range,
+    /// Where the correlation header begins; 0 if there is none.
+    pub(crate) correlation: u64,
     /// How many data parts there are.
     pub(crate) parts: usize,
 }
 
 impl Header {
-    /// Reads the fixed part of a block of `block` bytes from a private copy. `None` unless the table and the
-    /// control part lie inside the block.
+    /// Reads the fixed part of a block of `block` bytes from a private copy. `None` unless the table, the
+    /// control part and the correlation header, if any, lie inside the block.
     pub(crate) fn parse(bytes: &[u8; FIXED], block: u64) -> Option<Header> {
         let u16_at = |at: usize| u16::from_ne_bytes([bytes[at], bytes[at + 1]]);
         let u64_at = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
@@ -131,12 +150,17 @@ impl Header {
             offset: u64_at(40)?,
             len: u64_at(48)?,
         };
+        let correlation = Range {
+            offset: u64_at(56)?,
+            len: CORRELATION as u64,
+        };
         let valid = bytes[..4] == MAGIC.to_ne_bytes()
             && u16_at(4) == LAYOUT_VERSION
             && parts <= MAX_PARTS
             && u64_at(8)? == block
             && (FIXED + ENTRY * parts) as u64 <= block
-            && control.is_inside(block);
+            && control.is_inside(block)
+            && (correlation.offset == 0 || correlation.is_inside(block));
         let label = Label {
             sequence: u64_at(16)?,
             stamp: u64_at(24)?,
@@ -145,6 +169,7 @@ impl Header {
         valid.then_some(Header {
             label,
             control,
+            correlation: correlation.offset,
             parts,
         })
     }
@@ -215,10 +240,21 @@ mod tests {
             Header {
                 label,
                 control: plan.control,
+                correlation: 0,
                 parts: 4
             }
         );
         assert_eq!(parts, plan.parts());
+    }
+
+    #[test]
+    fn a_correlation_header_has_a_line_of_its_own() {
+        let plan = Plan::correlated(100, &[1]).unwrap();
+        let Range { offset, len } = plan.correlation;
+        assert_eq!((offset, len, plan.control.offset), (128, 64, 192));
+        let (header, _) = parse(&encoded(&plan, Label::default()), plan.total()).unwrap();
+        assert_eq!(header.correlation, 128);
+        assert_eq!(Plan::new(100, &[1]).unwrap().total() + 64, plan.total());
     }
 
     #[test]
@@ -231,7 +267,7 @@ mod tests {
 
     #[test]
     fn mutated_headers_never_lead_outside() {
-        let plan = Plan::new(100, &[1000, 64, 0, 65]).unwrap();
+        let plan = Plan::correlated(100, &[1000, 64, 0, 65]).unwrap();
         let (valid, block) = (encoded(&plan, Label::default()), plan.total());
         let mut seed = 7u64;
         let mut random = || {
@@ -255,6 +291,7 @@ mod tests {
                 for r in parts.iter().chain([&header.control]) {
                     assert!(r.offset + r.len <= block && r.offset % ALIGN == 0);
                 }
+                assert!(header.correlation == 0 || header.correlation + CORRELATION as u64 <= block);
             }
         }
         assert!(parsed > 100);

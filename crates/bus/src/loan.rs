@@ -1,6 +1,6 @@
 //! A block that is being written.
 
-use crate::block::{Label, MAX_HEADER, Plan, Range};
+use crate::block::{CORRELATION, Label, MAX_HEADER, Plan, Range};
 use crate::pool::BlockId;
 use crate::publisher::PubCore;
 use crate::sys::segment::OwnSegment;
@@ -98,6 +98,16 @@ impl Loan {
     /// Every data part, in order.
     pub fn parts_mut(&mut self) -> PartsMut<'_> {
         self.split_mut().1
+    }
+
+    /// Writes the correlation header; false if no place was kept for one.
+    pub(crate) fn correlate(&mut self, header: &[u8; CORRELATION]) -> bool {
+        let place = self.plan.correlation;
+        let kept = place.len == CORRELATION as u64;
+        if kept {
+            self.range_mut(place).copy_from_slice(header);
+        }
+        kept
     }
 
     pub(crate) fn belongs_to(&self, core: &Arc<PubCore>) -> bool {

@@ -1,6 +1,6 @@
 //! A message that was taken.
 
-use crate::block::{Header, table_entry};
+use crate::block::{CORRELATION, Header, table_entry};
 use crate::connection::{Connection, Parsed};
 use crate::losses::Losses;
 use crate::ring::Taken;
@@ -112,6 +112,26 @@ impl Message {
     /// Where the block stands in its segment, in bytes: the same at both ends, since nothing is copied.
     pub fn block_offset(&self) -> u64 {
         self.taken.place.offset
+    }
+}
+
+impl Message {
+    /// A private copy of the correlation header; `None` if it has none.
+    pub(crate) fn correlation(&self) -> Option<[u8; CORRELATION]> {
+        if self.header.correlation == 0 {
+            return None;
+        }
+        // `Header::parse` checked it against the block, and `Connection::parse` the block against the segment.
+        let start = self.taken.place.offset.checked_add(self.header.correlation)?;
+        self.segment.at(start, CORRELATION as u64)?;
+        let mut copy = [0; CORRELATION];
+        self.segment.copy(start, &mut copy);
+        Some(copy)
+    }
+
+    /// Whether its publisher is gone.
+    pub(crate) fn publisher_has_ended(&self) -> bool {
+        self.connection.has_ended()
     }
 }
 

@@ -120,6 +120,47 @@ impl Attached {
             self.lose(DropReason::HoldLimit);
             return Ok(());
         }
+        self.push(pool, block, at, now);
+        Ok(())
+    }
+
+    /// Queues `block`, or gives the reason why it does not fit: nothing that is queued makes room for it. The
+    /// subscriber is told of the refusal as of a loss.
+    pub(crate) fn offer_or_refuse(
+        &mut self,
+        pool: &mut Pool,
+        block: BlockId,
+        at: Location,
+        now: u64,
+    ) -> Result<(), DropReason> {
+        self.pushed = false;
+        let refusal = match self.reap(pool) {
+            Err(hostile) => {
+                self.hostile = Some(hostile);
+                return Err(DropReason::NoPeer);
+            }
+            Ok(()) if self.closing => return Err(DropReason::NoPeer),
+            Ok(()) if !self.know(at.segment, pool) => Some(DropReason::PeerStalled),
+            Ok(()) if !self.producer.has_room() => Some(DropReason::QueueFull),
+            Ok(()) if self.bytes > 0 && self.bytes.saturating_add(at.len) > self.quota => {
+                Some(DropReason::HoldLimit)
+            }
+            Ok(()) if !self.producer.has_cell() => Some(DropReason::HoldLimit),
+            Ok(()) => None,
+        };
+        match refusal {
+            None => {
+                self.push(pool, block, at, now);
+                Ok(())
+            }
+            Some(reason) => {
+                self.lose(reason);
+                Err(reason)
+            }
+        }
+    }
+
+    fn push(&mut self, pool: &mut Pool, block: BlockId, at: Location, now: u64) {
         let place = Place {
             segment: at.segment,
             offset: at.offset,
@@ -132,7 +173,6 @@ impl Attached {
             self.bytes += at.len;
             self.pushed = true;
         }
-        Ok(())
     }
 
     /// Learns what it took and released, and whether it is closing.

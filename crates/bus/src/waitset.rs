@@ -6,8 +6,9 @@ use crate::subscriber::{SubCore, TakeError};
 use crate::sys::doorbell::Waker;
 use crate::sys::fork::Birth;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::ops::Deref;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 /// One doorbell for many subscribers: a publisher that feeds several of them rings once.
@@ -85,6 +86,8 @@ pub(crate) struct Waiter {
     pub(crate) waker: Waker,
     birth: Birth,
     members: Mutex<Vec<Weak<SubCore>>>,
+    /// What happened beside messages: peers that came or went.
+    events: AtomicU64,
 }
 
 impl Waiter {
@@ -93,6 +96,7 @@ impl Waiter {
             waker: Waker::new(shared)?,
             birth,
             members: Mutex::default(),
+            events: AtomicU64::new(0),
         })
     }
 
@@ -115,5 +119,49 @@ impl Waiter {
 
     pub(crate) fn ring(&self) {
         self.waker.ring();
+    }
+
+    /// How many events there were. Who waits for one reads this first, looks, and then sleeps only if it still
+    /// reads the same after the doorbell was drained.
+    pub(crate) fn events(&self) -> u64 {
+        self.events.load(Ordering::SeqCst)
+    }
+
+    /// Something other than a message happened.
+    pub(crate) fn announce(&self) {
+        self.events.fetch_add(1, Ordering::SeqCst);
+        self.ring();
+    }
+}
+
+/// A condition variable for peers that come and go. It can wake a doorbell too, so that one thread waits for
+/// messages and peers at once.
+#[derive(Debug, Default)]
+pub(crate) struct Changed {
+    condition: Condvar,
+    observer: Option<Arc<Waiter>>,
+}
+
+impl Changed {
+    pub(crate) fn new(observer: Option<Arc<Waiter>>) -> Self {
+        Changed {
+            condition: Condvar::new(),
+            observer,
+        }
+    }
+
+    pub(crate) fn notify_all(&self) {
+        self.condition.notify_all();
+        if let Some(waiter) = &self.observer {
+            waiter.announce();
+        }
+    }
+}
+
+impl Deref for Changed {
+    type Target = Condvar;
+
+    fn deref(&self) -> &Condvar {
+        &self.condition
     }
 }
