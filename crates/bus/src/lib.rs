@@ -51,6 +51,7 @@ mod pool;
 mod publisher;
 #[doc(hidden)]
 pub mod ring;
+mod service;
 mod space;
 mod subscriber;
 mod survey;
@@ -65,6 +66,10 @@ pub use losses::Losses;
 pub use message::{Message, PartView};
 pub use publisher::{
     CreateError, PublishError, Published, Publisher, PublisherOptions, PublisherStats, Stamp, SubscriberPeer,
+};
+pub use service::{
+    CallError, Client, ClientOptions, ClientStats, MAX_REJECTION, Pending, Reply, Request, RespondError,
+    Server, ServerOptions, ServerStats, ServiceInfo, ServiceType,
 };
 pub use subscriber::{PublisherPeer, Subscriber, SubscriberOptions, SubscriberStats, TakeError};
 pub use topic::{EndpointInfo, MAX_DEFINITION, MAX_NAME, Refusal, TopicInfo, TopicType};

@@ -11,8 +11,9 @@ use crate::ring;
 use crate::sys;
 use crate::sys::fork::Birth;
 use crate::topic::{RefusalLog, TopicType};
+use crate::waitset::Changed;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What the publisher's handle, its loans and the housekeeping thread share.
 #[derive(Debug)]
@@ -23,7 +24,7 @@ pub(crate) struct PubCore {
     pub(super) birth: Birth,
     pub(super) options: PublisherOptions,
     pub(super) state: Mutex<State>,
-    pub(super) changed: Condvar,
+    pub(super) changed: Changed,
     pub(super) shared: Arc<Shared>,
 }
 
@@ -37,6 +38,8 @@ pub(super) struct State {
     pub(super) departed: Losses,
     /// The handle is gone; loans may still be there.
     pub(super) closed: bool,
+    /// Nothing that is queued is dropped to make room: each message is somebody's request or answer.
+    pub(super) keeps_queued: bool,
 }
 
 impl PubCore {

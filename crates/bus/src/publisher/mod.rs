@@ -1,11 +1,14 @@
 //! The sending end of a topic.
 
+mod directed;
 mod error;
 mod inner;
 mod options;
 mod report;
 mod shortage;
 
+pub(crate) use directed::Directed;
+use directed::Purpose;
 pub(crate) use error::check_option;
 pub use error::{CreateError, PublishError};
 pub(crate) use inner::PubCore;
@@ -25,8 +28,9 @@ use crate::pool::Pool;
 use crate::sys;
 use crate::sys::segment::page;
 use crate::topic::{Refusal, RefusalLog, TopicType};
+use crate::waitset::Changed;
 use stats::Time;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// When and where a message came into being.
@@ -53,6 +57,15 @@ pub struct Publisher {
 
 impl Publisher {
     pub(crate) fn new(bus: &Bus, topic: TopicType, options: PublisherOptions) -> Result<Self, CreateError> {
+        Self::with(bus, topic, options, Purpose::Topic)
+    }
+
+    fn with(
+        bus: &Bus,
+        topic: TopicType,
+        options: PublisherOptions,
+        purpose: Purpose,
+    ) -> Result<Self, CreateError> {
         topic.check()?;
         check_option("memory_limit", options.memory_limit, 4096, 1 << 46)?;
         check_option("max_subscribers", options.max_subscribers as u64, 1, 65_536)?;
@@ -60,8 +73,12 @@ impl Publisher {
         if shared.birth.is_foreign() {
             return Err(CreateError::Forked);
         }
+        let (id, keeps_queued, observer) = match purpose {
+            Purpose::Topic => (sys::unique_id(), false, None),
+            Purpose::Service { id, observer } => (id, true, observer),
+        };
         let core = Arc::new(PubCore {
-            id: sys::unique_id(),
+            id,
             birth: shared.birth,
             state: Mutex::new(State {
                 pool: Pool::new(options.memory_limit),
@@ -70,10 +87,11 @@ impl Publisher {
                 sequence: 0,
                 departed: Losses::default(),
                 closed: false,
+                keeps_queued,
             }),
             topic,
             options,
-            changed: Condvar::new(),
+            changed: Changed::new(observer),
             refusals: RefusalLog::default(),
             shared: shared.clone(),
         });
@@ -103,6 +121,15 @@ impl Publisher {
     /// the largest consumer are dropped, oldest first; then it fails. Usually takes well under a microsecond;
     /// makes system calls only when memory must grow. The content is undefined (bytes of older messages).
     pub fn loan(&self, control_len: usize, part_lens: &[usize]) -> Result<Loan, LoanError> {
+        self.reserve(control_len, part_lens, Plan::new)
+    }
+
+    fn reserve(
+        &self,
+        control_len: usize,
+        part_lens: &[usize],
+        plan: fn(usize, &[usize]) -> Option<Plan>,
+    ) -> Result<Loan, LoanError> {
         let core = &self.core;
         if core.birth.is_foreign() {
             return Err(LoanError::Forked);
@@ -116,7 +143,7 @@ impl Publisher {
             return Err(LoanError::ControlTooLong { len: control_len });
         }
         let limit = core.options.memory_limit;
-        let plan = Plan::new(control_len, part_lens)
+        let plan = plan(control_len, part_lens)
             .ok_or(LoanError::TooLarge {
                 wanted: u64::MAX,
                 limit,

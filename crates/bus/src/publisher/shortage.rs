@@ -26,7 +26,7 @@ impl State {
                 Ok(block) => return Ok(block),
                 Err(short) => short,
             };
-            if !self.disconnect_pinning() && !self.drop_from_largest() {
+            if !self.disconnect_pinning() && (self.keeps_queued || !self.drop_from_largest()) {
                 return Err(self.explain(short, len));
             }
         }

@@ -9,9 +9,9 @@ use crate::message::Message;
 use crate::ring::{self, Consumer};
 use crate::sys::fork::Birth;
 use crate::topic::{RefusalLog, TopicType};
-use crate::waitset::Waiter;
+use crate::waitset::{Changed, Waiter};
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What the subscriber's handle and the housekeeping thread share.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(crate) struct SubCore {
     pub(super) alone: bool,
     pub(super) birth: Birth,
     pub(super) state: Mutex<State>,
-    pub(super) changed: Condvar,
+    pub(super) changed: Changed,
 }
 
 /// Dead publishers whose queues are kept until they were taken from.

@@ -1,5 +1,6 @@
 //! The receiving end of a topic.
 
+mod directed;
 mod error;
 mod inner;
 mod options;
@@ -20,10 +21,10 @@ use crate::publisher::{CreateError, check_option};
 use crate::ring::Geometry;
 use crate::sys;
 use crate::topic::{Refusal, RefusalLog, TopicType};
-use crate::waitset::{WaitSet, Waiter};
+use crate::waitset::{Changed, WaitSet, Waiter};
 use stats::DropReason;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// The receiving end of a topic.
@@ -40,6 +41,17 @@ pub struct Subscriber {
 
 impl Subscriber {
     pub(crate) fn new(bus: &Bus, topic: TopicType, options: SubscriberOptions) -> Result<Self, CreateError> {
+        Self::with(bus, topic, options, sys::unique_id(), false)
+    }
+
+    /// With an identity of the caller's; `announces` makes the doorbell ring when publishers come or go.
+    pub(crate) fn with(
+        bus: &Bus,
+        topic: TopicType,
+        options: SubscriberOptions,
+        id: u64,
+        announces: bool,
+    ) -> Result<Self, CreateError> {
         topic.check()?;
         let max = u64::from(Geometry::MAX);
         check_option("depth", u64::from(options.depth), 1, max)?;
@@ -56,8 +68,9 @@ impl Subscriber {
                 (Arc::new(waiter.map_err(system("making a doorbell"))?), true)
             }
         };
+        let changed = Changed::new(announces.then(|| waiter.clone()));
         let core = Arc::new(SubCore {
-            id: sys::unique_id(),
+            id,
             topic,
             refusals: RefusalLog::default(),
             depth: options.depth,
@@ -67,7 +80,7 @@ impl Subscriber {
             alone,
             birth: shared.birth,
             state: Mutex::default(),
-            changed: Condvar::new(),
+            changed,
         });
         let (listener, file) = shared
             .folder

@@ -68,17 +68,7 @@ impl State {
         let Some(parsed) = connection.parse(&taken) else {
             connection.release(&taken, Vec::new());
             source.malformed += 1;
-            tracing::warn!(
-                pid = connection.peer.pid,
-                publisher = connection.publisher,
-                "left a publisher that queued a malformed block"
-            );
-            connection.leave();
-            self.distrusted.push(connection.publisher);
-            if self.distrusted.len() > 64 {
-                self.distrusted.remove(0);
-            }
-            self.forget(i);
+            self.distrust(i, "a malformed block");
             return None;
         };
         let mut lost = Losses::default();
@@ -92,6 +82,23 @@ impl State {
         source.received += 1;
         self.received += 1;
         Some(Message::new(connection.clone(), taken, parsed, lost))
+    }
+
+    /// Leaves a publisher for good.
+    pub(super) fn distrust(&mut self, i: usize, why: &'static str) {
+        let connection = &self.sources[i].connection;
+        tracing::warn!(
+            pid = connection.peer.pid,
+            publisher = connection.publisher,
+            why,
+            "left a publisher that broke the rules"
+        );
+        connection.leave();
+        self.distrusted.push(connection.publisher);
+        if self.distrusted.len() > 64 {
+            self.distrusted.remove(0);
+        }
+        self.forget(i);
     }
 
     pub(super) fn is_ready(&mut self) -> bool {

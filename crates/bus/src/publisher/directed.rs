@@ -1,0 +1,126 @@
+//! Messages to one subscriber: the requests and replies of services.
+
+use super::{CreateError, PublishError, Publisher, PublisherOptions};
+use crate::block::{CORRELATION, Label, Plan};
+use crate::bus::Bus;
+use crate::loan::{Loan, LoanError};
+use crate::ring::Memory;
+use crate::sys;
+use crate::topic::TopicType;
+use crate::waitset::Waiter;
+use stats::DropReason;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+/// What a publisher is for.
+#[derive(Debug)]
+pub(super) enum Purpose {
+    /// Messages to all.
+    Topic,
+    /// Requests or replies, each to one.
+    Service {
+        /// Its identity, by which its partner is known.
+        id: u64,
+        /// Rung when subscribers come or go.
+        observer: Option<Arc<Waiter>>,
+    },
+}
+
+/// What became of a message to one subscriber.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Directed {
+    /// It stands in its queue.
+    Queued,
+    /// That subscriber is not connected.
+    Absent,
+    /// It does not fit.
+    Refused(DropReason),
+}
+
+impl Publisher {
+    /// A publisher of a service's requests or replies. Nothing that it queued ever makes room for something else.
+    pub(crate) fn of_service(
+        bus: &Bus,
+        topic: TopicType,
+        options: PublisherOptions,
+        id: u64,
+        observer: Option<Arc<Waiter>>,
+    ) -> Result<Self, CreateError> {
+        Self::with(bus, topic, options, Purpose::Service { id, observer })
+    }
+
+    /// As [`Publisher::loan`], with room for a correlation header.
+    pub(crate) fn loan_correlated(&self, control_len: usize, part_lens: &[usize]) -> Result<Loan, LoanError> {
+        self.reserve(control_len, part_lens, Plan::correlated)
+    }
+
+    /// Queues a message of [`Publisher::loan_correlated`] to subscriber `to` alone, and wakes it if it sleeps.
+    /// Never blocks.
+    pub(crate) fn publish_to(
+        &self,
+        to: u64,
+        mut loan: Loan,
+        correlation: &[u8; CORRELATION],
+    ) -> Result<Directed, PublishError> {
+        let core = &self.core;
+        if core.birth.is_foreign() {
+            return Err(PublishError::Forked);
+        }
+        if !loan.belongs_to(core) || !loan.correlate(correlation) {
+            return Err(PublishError::ForeignLoan);
+        }
+        let stamp = sys::realtime_ns();
+        let mut guard = core.lock();
+        let state = &mut *guard;
+        state.sequence += 1;
+        let block = loan.seal(Label {
+            sequence: state.sequence,
+            stamp,
+            origin: core.id,
+        });
+        let at = state.pool.locate(block);
+        let now = sys::monotonic_ns();
+        let outcome = match state.attached.iter_mut().find(|a| a.id == to) {
+            None => Directed::Absent,
+            Some(a) => match a.offer_or_refuse(&mut state.pool, block, at, now) {
+                Err(DropReason::NoPeer) => Directed::Absent,
+                Err(reason) => Directed::Refused(reason),
+                Ok(()) => {
+                    <[AtomicU64] as Memory>::fence();
+                    if a.must_ring() {
+                        a.bell.ring();
+                    }
+                    Directed::Queued
+                }
+            },
+        };
+        if state.remove_hostile() {
+            core.changed.notify_all();
+        }
+        state.pool.unshare(block);
+        Ok(outcome)
+    }
+
+    /// The first of the subscribers that take, in the order in which they connected, that `accepts`.
+    pub(crate) fn find_subscriber(&self, mut accepts: impl FnMut(u64) -> bool) -> Option<u64> {
+        let state = self.core.lock();
+        let mut ready = state.attached.iter().filter(|a| a.ready && !a.is_closing());
+        ready.find(|a| accepts(a.id)).map(|a| a.id)
+    }
+
+    /// Blocks until subscriber `id` is connected; false if `timeout` passed first.
+    pub(crate) fn wait_for_subscriber(&self, id: u64, timeout: Duration) -> bool {
+        let core = &self.core;
+        let absent = |s: &mut super::State| !s.attached.iter().any(|a| a.id == id);
+        match core.changed.wait_timeout_while(core.lock(), timeout, absent) {
+            Ok((_, waited)) => !waited.timed_out(),
+            Err(poisoned) => !poisoned.into_inner().1.timed_out(),
+        }
+    }
+
+    /// Whether the process was forked since.
+    pub(crate) fn is_foreign(&self) -> bool {
+        self.core.birth.is_foreign()
+    }
+}

@@ -1,0 +1,264 @@
+//! The calling end of a service.
+
+use super::calls::Calls;
+use super::{CallError, ServiceType, pair};
+use crate::bus::Bus;
+use crate::loan::{Loan, LoanError};
+use crate::message::{Message, PartView};
+use crate::publisher::{CreateError, Publisher, PublisherOptions, check_option};
+use crate::ring::Geometry;
+use crate::subscriber::{Subscriber, SubscriberOptions};
+use crate::topic::Refusal;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What a client may use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ClientOptions {
+    /// Most requests without an answer at a time, cancelled ones included. Default 64, at most 2,048.
+    pub max_outstanding: u32,
+    /// Replies of each server that may be held beside those. Default 16, at most 2,048.
+    pub max_held: u32,
+    /// Most bytes of shared memory for requests. Default 64 MiB, reserved only as needed.
+    pub memory_limit: u64,
+}
+
+impl Default for ClientOptions {
+    fn default() -> Self {
+        ClientOptions {
+            max_outstanding: 64,
+            max_held: 16,
+            memory_limit: 64 << 20,
+        }
+    }
+}
+
+impl ClientOptions {
+    /// Sets how many requests may be unanswered.
+    #[must_use]
+    pub fn with_max_outstanding(mut self, requests: u32) -> Self {
+        self.max_outstanding = requests;
+        self
+    }
+
+    /// Sets how many replies may be held.
+    #[must_use]
+    pub fn with_max_held(mut self, replies: u32) -> Self {
+        self.max_held = replies;
+        self
+    }
+
+    /// Sets the most bytes of shared memory.
+    #[must_use]
+    pub fn with_memory_limit(mut self, bytes: u64) -> Self {
+        self.memory_limit = bytes;
+        self
+    }
+}
+
+/// The calling end of a service. All methods may be called from any thread, many calls at a time.
+///
+/// Each request goes to one server: the first that the client connected to, and another only when that is gone.
+/// A request is never repeated, so that none is carried out twice.
+#[derive(Debug)]
+pub struct Client {
+    calls: Arc<Calls>,
+    service: ServiceType,
+}
+
+impl Bus {
+    /// Calls a service. Returns at once; servers connect in the background ([`Client::wait_for_server`]).
+    pub fn client(&self, service: ServiceType, options: ClientOptions) -> Result<Client, CreateError> {
+        let max = u64::from(Geometry::MAX / 2);
+        check_option("max_outstanding", u64::from(options.max_outstanding), 1, max)?;
+        check_option("max_held", u64::from(options.max_held), 1, max)?;
+        let (publisher, subscriber) = pair();
+        let queue = SubscriberOptions::default()
+            // Replies to cancelled requests may stand beside those to new ones.
+            .with_depth(options.max_outstanding * 2)
+            .with_max_held(options.max_outstanding + options.max_held);
+        let replies = Subscriber::with(self, service.replies(), queue, subscriber, true)?;
+        let memory = PublisherOptions::default()
+            .with_memory_limit(options.memory_limit)
+            .with_subscriber_quota(options.memory_limit);
+        let observer = Some(replies.waiter().clone());
+        let requests = Publisher::of_service(self, service.requests(), memory, publisher, observer)?;
+        let name = service.service.clone();
+        let calls = Calls::new(name, requests, replies, options.max_outstanding as usize);
+        Ok(Client {
+            calls: Arc::new(calls),
+            service,
+        })
+    }
+}
+
+impl Client {
+    /// Reserves a block for a request: as [`Publisher::loan`](crate::Publisher::loan), but when memory is short it
+    /// fails and drops nothing.
+    pub fn loan(&self, control_len: usize, part_lens: &[usize]) -> Result<Loan, LoanError> {
+        self.calls.requests.loan_correlated(control_len, part_lens)
+    }
+
+    /// Sends a request and blocks until it is answered, `timeout` passes, or the server is gone.
+    pub fn call(&self, request: Loan, timeout: Duration) -> Result<Reply, CallError> {
+        self.send(request, timeout)?.wait()
+    }
+
+    /// Sends a request, whose reply is awaited later, at most `timeout` from now. Never blocks. Fails at once
+    /// without a server, and if the server's queue has no room.
+    pub fn send(&self, request: Loan, timeout: Duration) -> Result<Pending, CallError> {
+        let deadline = Instant::now().checked_add(timeout);
+        let number = self.calls.send(request, timeout)?;
+        Ok(Pending {
+            calls: self.calls.clone(),
+            number,
+            timeout,
+            deadline,
+            over: false,
+        })
+    }
+
+    /// Blocks until a server is connected; false if `timeout` passed first.
+    pub fn wait_for_server(&self, timeout: Duration) -> Result<bool, CallError> {
+        self.calls.wait_for_server(Instant::now().checked_add(timeout))
+    }
+
+    /// Whether a server is connected.
+    pub fn has_server(&self) -> bool {
+        self.calls.has_server()
+    }
+
+    /// The service and its type.
+    pub fn service(&self) -> &ServiceType {
+        &self.service
+    }
+
+    /// Unique among all endpoints of the bus; servers see it as [`Request::client`](crate::Request::client).
+    pub fn id(&self) -> u64 {
+        self.calls.requests.id()
+    }
+
+    /// What became of its requests.
+    pub fn stats(&self) -> ClientStats {
+        self.calls.stats()
+    }
+
+    /// The last servers that did not connect, and why.
+    pub fn refusals(&self) -> Vec<Refusal> {
+        [self.calls.requests.refusals(), self.calls.replies.refusals()].concat()
+    }
+}
+
+impl AsFd for Client {
+    /// Readable when a [`Pending::poll`] may find something, until one finds nothing: for select, poll, epoll.
+    /// Do not read from it. Not together with blocking calls of other threads, which take what it tells of.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.calls.replies.as_fd()
+    }
+}
+
+/// A request that was sent. Dropping it cancels the wait; the server may still carry the request out.
+#[derive(Debug)]
+#[must_use = "dropping it cancels the wait for the reply"]
+pub struct Pending {
+    calls: Arc<Calls>,
+    number: u64,
+    timeout: Duration,
+    deadline: Option<Instant>,
+    over: bool,
+}
+
+impl Pending {
+    /// Blocks until the request is answered, its time is over, or the server is gone.
+    pub fn wait(mut self) -> Result<Reply, CallError> {
+        self.over = true;
+        let outcome = self.calls.wait(self.number, self.deadline, self.timeout);
+        outcome.map(|message| Reply { message })
+    }
+
+    /// The reply, or why there is none, if that is known: once. Never blocks.
+    pub fn poll(&mut self) -> Option<Result<Reply, CallError>> {
+        if self.over {
+            return None;
+        }
+        let outcome = match self.calls.poll(self.number, self.timeout) {
+            Ok(outcome) => outcome?,
+            Err(e) => {
+                self.calls.cancel(self.number);
+                Err(e)
+            }
+        };
+        self.over = true;
+        Some(outcome.map(|message| Reply { message }))
+    }
+
+    /// Until when it waits; `None` is for ever.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    /// Which request of its client it is, from 1 up.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        if !self.over {
+            self.calls.cancel(self.number);
+        }
+    }
+}
+
+/// A server's answer, read where the server wrote it. Dropping it lets the server reuse the block.
+#[derive(Debug)]
+pub struct Reply {
+    message: Message,
+}
+
+impl Reply {
+    /// The control part: a private copy.
+    pub fn control(&self) -> &[u8] {
+        self.message.control()
+    }
+
+    /// How many data parts there are.
+    pub fn part_count(&self) -> usize {
+        self.message.part_count()
+    }
+
+    /// Data part `i`, in place; empty if there is none.
+    pub fn part(&self, i: usize) -> PartView<'_> {
+        self.message.part(i)
+    }
+
+    /// The message that it came in.
+    pub fn message(&self) -> &Message {
+        &self.message
+    }
+}
+
+/// What became of a client's requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ClientStats {
+    /// Requests queued to a server.
+    pub sent: u64,
+    /// Requests answered, rejections included.
+    pub answered: u64,
+    /// Requests, or replies to them, for which a queue had no room.
+    pub refused: u64,
+    /// Requests that were not answered in time.
+    pub timed_out: u64,
+    /// Requests whose server was gone.
+    pub server_died: u64,
+    /// Replies that nobody waited for any more.
+    pub late: u64,
+    /// Replies that were none; each costs its server the connection.
+    pub malformed: u64,
+    /// Requests without an answer now, cancelled ones included.
+    pub outstanding: usize,
+}

@@ -1,0 +1,109 @@
+//! The correlation header: which request of which client a message belongs to.
+
+use crate::block::CORRELATION;
+
+const MAGIC: u32 = u32::from_le_bytes(*b"RWCO");
+const VERSION: u16 = 1;
+
+/// What a message of a service is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Request,
+    Reply,
+    /// The server's own error; its text is the control part.
+    Rejection,
+}
+
+/// A correlation header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Correlation {
+    pub(super) kind: Kind,
+    /// The client's publisher of requests.
+    pub(super) client: u64,
+    /// Which of its requests, from 1 up.
+    pub(super) number: u64,
+    /// Until when the client waits: nanoseconds of `CLOCK_MONOTONIC`.
+    pub(super) deadline: u64,
+}
+
+impl Correlation {
+    pub(super) fn encode(&self) -> [u8; CORRELATION] {
+        let mut out = [0; CORRELATION];
+        let kind: u16 = match self.kind {
+            Kind::Request => 1,
+            Kind::Reply => 2,
+            Kind::Rejection => 3,
+        };
+        let mut put = |at: usize, bytes: &[u8]| out[at..at + bytes.len()].copy_from_slice(bytes);
+        put(0, &MAGIC.to_ne_bytes());
+        put(4, &VERSION.to_ne_bytes());
+        put(6, &kind.to_ne_bytes());
+        put(8, &self.client.to_ne_bytes());
+        put(16, &self.number.to_ne_bytes());
+        put(24, &self.deadline.to_ne_bytes());
+        out
+    }
+
+    /// `None` if it is none that [`Correlation::encode`] writes.
+    pub(super) fn parse(bytes: &[u8; CORRELATION]) -> Option<Correlation> {
+        let u16_at = |at: usize| u16::from_ne_bytes([bytes[at], bytes[at + 1]]);
+        let u64_at = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+        let kind = match u16_at(6) {
+            1 => Kind::Request,
+            2 => Kind::Reply,
+            3 => Kind::Rejection,
+            _ => return None,
+        };
+        let correlation = Correlation {
+            kind,
+            client: u64_at(8)?,
+            number: u64_at(16)?,
+            deadline: u64_at(24)?,
+        };
+        let valid = bytes[..4] == MAGIC.to_ne_bytes()
+            && u16_at(4) == VERSION
+            && correlation.client != 0
+            && correlation.number != 0
+            && bytes[32..].iter().all(|b| *b == 0);
+        valid.then_some(correlation)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const VALID: Correlation = Correlation {
+        kind: Kind::Rejection,
+        client: 0x0102_0304_0506_0708,
+        number: 9,
+        deadline: u64::MAX,
+    };
+
+    #[test]
+    fn what_is_written_is_read() {
+        for kind in [Kind::Request, Kind::Reply, Kind::Rejection] {
+            let header = Correlation { kind, ..VALID };
+            assert_eq!(Correlation::parse(&header.encode()), Some(header));
+        }
+        assert_eq!(Correlation::parse(&[0; CORRELATION]), None);
+    }
+
+    #[test]
+    fn a_changed_bit_is_refused_or_changes_a_number() {
+        let valid = VALID.encode();
+        for bit in 0..CORRELATION * 8 {
+            let mut bytes = valid;
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            match Correlation::parse(&bytes) {
+                // Whatever is accepted says exactly what it was read from.
+                Some(read) => {
+                    assert_eq!(read.encode(), bytes);
+                    assert_ne!(read, VALID);
+                    assert!((6..32).contains(&(bit / 8)), "bit {bit}");
+                }
+                None => assert!(!(8..16).contains(&(bit / 8)) && !(24..32).contains(&(bit / 8))),
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Why a call failed, and why a reply was not sent.
+
+use crate::publisher::PublishError;
+use crate::subscriber::TakeError;
+use stats::DropReason;
+use std::time::Duration;
+
+/// Why a call has no reply.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CallError {
+    /// Nobody serves it.
+    #[error("no server of {service} is connected: start one, or wait for it with wait_for_server{}", because(.refusal))]
+    NoServer {
+        /// The service.
+        service: String,
+        /// The last server that did not match, and why; empty if there was none.
+        refusal: String,
+    },
+    /// The server has not answered in time. It may still carry the request out.
+    #[error("{service} has not answered within {waited:?}: its server is busy or stopped, give it more time")]
+    Timeout {
+        /// The service.
+        service: String,
+        /// How long the call waited.
+        waited: Duration,
+    },
+    /// The server ended, or left the bus, before it answered. Whether it carried the request out is unknown.
+    #[error(
+        "the server of {service} died before it answered: start it again and repeat the call if that is safe"
+    )]
+    ServerDied {
+        /// The service.
+        service: String,
+    },
+    /// The server answered with an error of its own.
+    #[error("the server rejected the request: {text}")]
+    Rejected {
+        /// What it said, at most [`MAX_REJECTION`](crate::MAX_REJECTION) bytes.
+        text: String,
+    },
+    /// The server's queue had no room for the request, which was not carried out; or, on the way back, this
+    /// client's queue had none for the reply.
+    #[error(
+        "a queue of {service} has no room ({}): call again later, or raise the server's depth \
+         or the client's limits", .reason.name()
+    )]
+    Dropped {
+        /// The service.
+        service: String,
+        /// Why.
+        reason: DropReason,
+    },
+    /// As many requests of this client are unanswered as may be.
+    #[error(
+        "{outstanding} requests to {service} are unanswered, the most allowed: wait, or raise max_outstanding"
+    )]
+    TooMany {
+        /// The service.
+        service: String,
+        /// How many are.
+        outstanding: usize,
+    },
+    /// The reply waits in the queue, but as many replies are held as may be.
+    #[error("as many replies of {service} are held as may be: drop some, or raise max_held")]
+    HoldLimit {
+        /// The service.
+        service: String,
+    },
+    /// The request cannot be published.
+    #[error(transparent)]
+    Publish(#[from] PublishError),
+    /// Waiting failed.
+    #[error(transparent)]
+    Wait(#[from] TakeError),
+}
+
+fn because(refusal: &str) -> String {
+    match refusal {
+        "" => String::new(),
+        text => format!(" (one was refused: {text})"),
+    }
+}
+
+/// Why a reply was not sent. The request is over all the same.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RespondError {
+    /// The client is gone.
+    #[error("the client is gone: nobody waits for the reply")]
+    ClientGone,
+    /// The client no longer waits.
+    #[error("the reply comes too late: the client's deadline has passed")]
+    Expired,
+    /// The client's queue has no room.
+    #[error("the client has no room for the reply ({}): it takes or releases too little", .reason.name())]
+    Refused {
+        /// Why.
+        reason: DropReason,
+    },
+    /// The request is another server's.
+    #[error("the request belongs to another server")]
+    ForeignRequest,
+    /// No memory for the rejection.
+    #[error(transparent)]
+    Loan(#[from] crate::loan::LoanError),
+    /// The loan is another endpoint's, or the process was forked.
+    #[error(transparent)]
+    Publish(#[from] PublishError),
+}

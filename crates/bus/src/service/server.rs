@@ -1,0 +1,402 @@
+//! The answering end of a service.
+
+use super::correlation::{Correlation, Kind};
+use super::{MAX_REJECTION, RespondError, ServiceType, pair, partner};
+use crate::bus::Bus;
+use crate::loan::{Loan, LoanError};
+use crate::losses::Losses;
+use crate::message::{Message, PartView};
+use crate::publisher::{CreateError, Directed, Publisher, PublisherOptions, check_option};
+use crate::subscriber::{Subscriber, SubscriberOptions, TakeError};
+use crate::sys;
+use crate::topic::Refusal;
+use crate::waitset::WaitSet;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+/// How long a reply may wait for the connection to a client whose request was faster than its handshake.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How a server queues, and what it may use.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ServerOptions {
+    /// Requests that each client may queue; more are refused, and the client is told. Default 16, at most 4,096.
+    pub depth: u32,
+    /// Requests of each client that may be held (taken and not answered) at a time. Default 16, at most 4,096.
+    pub max_held: u32,
+    /// Most clients at a time. Default 256.
+    pub max_clients: usize,
+    /// Most bytes of shared memory for replies. Default 256 MiB, reserved only as needed.
+    pub memory_limit: u64,
+    /// Most bytes of replies that one client may keep from reuse, queued and held together. Default: an eighth of
+    /// `memory_limit`.
+    pub client_quota: Option<u64>,
+    /// Wake through this set instead of a doorbell of its own.
+    pub wait_set: Option<WaitSet>,
+}
+
+impl Default for ServerOptions {
+    fn default() -> Self {
+        ServerOptions {
+            depth: 16,
+            max_held: 16,
+            max_clients: 256,
+            memory_limit: 256 << 20,
+            client_quota: None,
+            wait_set: None,
+        }
+    }
+}
+
+impl ServerOptions {
+    /// Sets how many requests each client may queue.
+    #[must_use]
+    pub fn with_depth(mut self, requests: u32) -> Self {
+        self.depth = requests;
+        self
+    }
+
+    /// Sets how many requests of each client may be held.
+    #[must_use]
+    pub fn with_max_held(mut self, requests: u32) -> Self {
+        self.max_held = requests;
+        self
+    }
+
+    /// Sets the most clients at a time.
+    #[must_use]
+    pub fn with_max_clients(mut self, clients: usize) -> Self {
+        self.max_clients = clients;
+        self
+    }
+
+    /// Sets the most bytes of shared memory.
+    #[must_use]
+    pub fn with_memory_limit(mut self, bytes: u64) -> Self {
+        self.memory_limit = bytes;
+        self
+    }
+
+    /// Sets the most bytes of replies for one client.
+    #[must_use]
+    pub fn with_client_quota(mut self, bytes: u64) -> Self {
+        self.client_quota = Some(bytes);
+        self
+    }
+
+    /// Wakes through `set`.
+    #[must_use]
+    pub fn with_wait_set(mut self, set: &WaitSet) -> Self {
+        self.wait_set = Some(set.clone());
+        self
+    }
+}
+
+/// The answering end of a service. All methods may be called from any thread, so several may serve.
+///
+/// When it is dropped, or its process ends, its clients are told at once.
+#[derive(Debug)]
+pub struct Server {
+    // Dropped first: no more requests come in when the replies' end hangs up.
+    requests: Subscriber,
+    desk: Arc<Desk>,
+    service: ServiceType,
+}
+
+/// What the server and its requests share.
+#[derive(Debug)]
+struct Desk {
+    replies: Publisher,
+    counts: Counts,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    taken: AtomicU64,
+    answered: AtomicU64,
+    rejected: AtomicU64,
+    expired: AtomicU64,
+    client_gone: AtomicU64,
+    refused: AtomicU64,
+    malformed: AtomicU64,
+}
+
+fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
+}
+
+impl Bus {
+    /// Serves a service. Returns at once; clients connect in the background.
+    pub fn server(&self, service: ServiceType, options: ServerOptions) -> Result<Server, CreateError> {
+        let (publisher, subscriber) = pair();
+        let max = options.memory_limit;
+        let quota = options.client_quota.unwrap_or(max / 8);
+        check_option("client_quota", quota, 1, max.max(1))?;
+        let mut memory = PublisherOptions::default()
+            .with_memory_limit(max)
+            .with_subscriber_quota(quota);
+        memory.max_subscribers = options.max_clients;
+        let replies = Publisher::of_service(self, service.replies(), memory, publisher, None)?;
+        let mut queue = SubscriberOptions::default()
+            .with_depth(options.depth)
+            .with_max_held(options.max_held);
+        queue.wait_set = options.wait_set;
+        let requests = Subscriber::with(self, service.requests(), queue, subscriber, false)?;
+        let counts = Counts::default();
+        Ok(Server {
+            requests,
+            desk: Arc::new(Desk { replies, counts }),
+            service,
+        })
+    }
+}
+
+impl Server {
+    /// Takes a request if one is queued: the oldest of all clients, by the moment of queueing. Never blocks.
+    /// Requests whose deadline has passed are dropped and counted, not given. The descriptor is as that of
+    /// [`Subscriber::take`].
+    pub fn take(&self) -> Result<Option<Request>, TakeError> {
+        while let Some(message) = self.requests.take()? {
+            if let Some(request) = self.admit(message) {
+                return Ok(Some(request));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes a request, waiting for one at most `timeout`.
+    pub fn take_timeout(&self, timeout: Duration) -> Result<Option<Request>, TakeError> {
+        let deadline = Instant::now().checked_add(timeout);
+        loop {
+            let left = deadline.map_or(timeout, |d| d.saturating_duration_since(Instant::now()));
+            let Some(message) = self.requests.take_timeout(left)? else {
+                return Ok(None);
+            };
+            if let Some(request) = self.admit(message) {
+                return Ok(Some(request));
+            }
+        }
+    }
+
+    /// Reserves a block for a reply: as [`Publisher::loan`](crate::Publisher::loan), but when memory is short it
+    /// fails and drops nothing.
+    pub fn loan(&self, control_len: usize, part_lens: &[usize]) -> Result<Loan, LoanError> {
+        self.desk.replies.loan_correlated(control_len, part_lens)
+    }
+
+    /// Answers a request. Blocks only, and at most for a second, for a client whose handshake is not over.
+    pub fn respond(&self, mut request: Request, reply: Loan) -> Result<(), RespondError> {
+        if !std::ptr::eq(request.desk.as_ptr(), Arc::as_ptr(&self.desk)) {
+            return Err(RespondError::ForeignRequest);
+        }
+        request.answered = true;
+        let sent = self.desk.send(&request, Kind::Reply, reply);
+        if sent.is_ok() {
+            count(&self.desk.counts.answered);
+        }
+        sent
+    }
+
+    /// Answers a request with an error; at most [`MAX_REJECTION`](crate::MAX_REJECTION) bytes of `text` are sent.
+    /// Blocks as [`Server::respond`] does.
+    pub fn reject(&self, mut request: Request, text: &str) -> Result<(), RespondError> {
+        if !std::ptr::eq(request.desk.as_ptr(), Arc::as_ptr(&self.desk)) {
+            return Err(RespondError::ForeignRequest);
+        }
+        request.answered = true;
+        self.desk.reject(&request, text)
+    }
+
+    /// The service and its type.
+    pub fn service(&self) -> &ServiceType {
+        &self.service
+    }
+
+    /// How many clients are connected.
+    pub fn client_count(&self) -> usize {
+        self.desk.replies.subscriber_count()
+    }
+
+    /// Blocks until at least `n` clients are connected; false if `timeout` passed first.
+    pub fn wait_for_clients(&self, n: usize, timeout: Duration) -> bool {
+        self.desk.replies.wait_for_subscribers(n, timeout)
+    }
+
+    /// What became of the requests.
+    pub fn stats(&self) -> ServerStats {
+        let counts = &self.desk.counts;
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        ServerStats {
+            taken: read(&counts.taken),
+            answered: read(&counts.answered),
+            rejected: read(&counts.rejected),
+            expired: read(&counts.expired),
+            client_gone: read(&counts.client_gone),
+            refused: read(&counts.refused),
+            malformed: read(&counts.malformed),
+        }
+    }
+
+    /// The last clients that did not connect, and why.
+    pub fn refusals(&self) -> Vec<Refusal> {
+        [self.requests.refusals(), self.desk.replies.refusals()].concat()
+    }
+
+    /// A request that may be carried out. `None` if it is none, or came too late.
+    fn admit(&self, message: Message) -> Option<Request> {
+        let counts = &self.desk.counts;
+        let header = message.correlation().and_then(|bytes| Correlation::parse(&bytes));
+        let asks = |c: &Correlation| c.kind == Kind::Request && c.client == message.publisher();
+        let Some(header) = header.filter(asks) else {
+            count(&counts.malformed);
+            let why = "a request without a valid correlation header";
+            self.requests.distrust(message.publisher(), why);
+            return None;
+        };
+        if header.deadline <= sys::monotonic_ns() {
+            count(&counts.expired);
+            return None;
+        }
+        count(&counts.taken);
+        Some(Request {
+            message,
+            header,
+            desk: Arc::downgrade(&self.desk),
+            answered: false,
+        })
+    }
+}
+
+impl AsFd for Server {
+    /// Readable when a request can be taken: for select, poll, epoll. Do not read from it.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.requests.as_fd()
+    }
+}
+
+impl Desk {
+    fn send(&self, request: &Request, kind: Kind, loan: Loan) -> Result<(), RespondError> {
+        let header = Correlation {
+            kind,
+            ..request.header
+        };
+        let left = header.deadline.saturating_sub(sys::monotonic_ns());
+        if left == 0 {
+            count(&self.counts.expired);
+            return Err(RespondError::Expired);
+        }
+        let to = partner(header.client);
+        // The client speaks as soon as it is welcome here, which may be before it is known here.
+        if !request.message.publisher_has_ended() && !self.replies.is_foreign() {
+            self.replies
+                .wait_for_subscriber(to, PATIENCE.min(Duration::from_nanos(left)));
+        }
+        match self.replies.publish_to(to, loan, &header.encode())? {
+            Directed::Queued => Ok(()),
+            Directed::Absent => {
+                count(&self.counts.client_gone);
+                Err(RespondError::ClientGone)
+            }
+            Directed::Refused(reason) => {
+                count(&self.counts.refused);
+                Err(RespondError::Refused { reason })
+            }
+        }
+    }
+
+    fn reject(&self, request: &Request, text: &str) -> Result<(), RespondError> {
+        let text = &text[..text.floor_char_boundary(MAX_REJECTION)];
+        let mut loan = self.replies.loan_correlated(text.len(), &[])?;
+        loan.control_mut().copy_from_slice(text.as_bytes());
+        self.send(request, Kind::Rejection, loan)?;
+        count(&self.counts.rejected);
+        Ok(())
+    }
+}
+
+/// A request that was taken, read where the client wrote it. It is answered by [`Server::respond`] or
+/// [`Server::reject`]; dropping it unanswered tells the client so.
+#[derive(Debug)]
+pub struct Request {
+    message: Message,
+    header: Correlation,
+    desk: Weak<Desk>,
+    answered: bool,
+}
+
+impl Request {
+    /// The control part: a private copy.
+    pub fn control(&self) -> &[u8] {
+        self.message.control()
+    }
+
+    /// How many data parts there are.
+    pub fn part_count(&self) -> usize {
+        self.message.part_count()
+    }
+
+    /// Data part `i`, in place; empty if there is none.
+    pub fn part(&self, i: usize) -> PartView<'_> {
+        self.message.part(i)
+    }
+
+    /// The message that it came in.
+    pub fn message(&self) -> &Message {
+        &self.message
+    }
+
+    /// The client that asks ([`Client::id`](crate::Client::id)).
+    pub fn client(&self) -> u64 {
+        self.header.client
+    }
+
+    /// Which request of that client it is, from 1 up.
+    pub fn number(&self) -> u64 {
+        self.header.number
+    }
+
+    /// How long the client still waits.
+    pub fn time_left(&self) -> Duration {
+        Duration::from_nanos(self.header.deadline.saturating_sub(sys::monotonic_ns()))
+    }
+
+    /// What was refused of this client's requests since the one taken before.
+    pub fn lost(&self) -> Losses {
+        self.message.lost()
+    }
+}
+
+impl Drop for Request {
+    fn drop(&mut self) {
+        // Of a server that is gone the client knows already.
+        if !self.answered
+            && let Some(desk) = self.desk.upgrade()
+            && !desk.replies.is_foreign()
+        {
+            let _ = desk.reject(self, "the server dropped the request unanswered");
+        }
+    }
+}
+
+/// What became of a server's requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ServerStats {
+    /// Requests taken.
+    pub taken: u64,
+    /// Requests answered, rejections not counted.
+    pub answered: u64,
+    /// Requests rejected, those dropped unanswered included.
+    pub rejected: u64,
+    /// Requests, or replies, that came after the client's deadline and were dropped.
+    pub expired: u64,
+    /// Replies whose client was gone.
+    pub client_gone: u64,
+    /// Replies for which the client had no room.
+    pub refused: u64,
+    /// Requests that were none; each costs its client the connection.
+    pub malformed: u64,
+}

@@ -1,0 +1,51 @@
+//! Which services there are.
+
+use super::{REPLY, REQUEST, ServiceType};
+use crate::bus::{Bus, OpenError};
+use crate::topic::{EndpointInfo, TopicInfo};
+use std::time::Duration;
+
+/// A service of the bus, as its live endpoints describe it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ServiceInfo {
+    /// The service and its type. Endpoints that disagree about the type appear as several entries.
+    pub service: ServiceType,
+    /// Who serves it; `messages` are the requests taken.
+    pub servers: Vec<EndpointInfo>,
+    /// Who calls it; `messages` are the requests sent.
+    pub clients: Vec<EndpointInfo>,
+}
+
+impl Bus {
+    /// Asks every live endpoint which services there are: as [`Bus::topics`], and as long.
+    pub fn services(&self, timeout: Duration) -> Result<Vec<ServiceInfo>, OpenError> {
+        let topics = self.topics(timeout)?;
+        Ok(topics.into_iter().filter_map(ServiceInfo::from_topic).collect())
+    }
+}
+
+impl TopicInfo {
+    /// Whether it carries the requests or the replies of a service.
+    pub fn is_of_service(&self) -> bool {
+        let name = &self.topic.topic;
+        name.ends_with(REQUEST) || name.ends_with(REPLY)
+    }
+}
+
+impl ServiceInfo {
+    /// The service whose requests `info` carries, if it does.
+    fn from_topic(info: TopicInfo) -> Option<ServiceInfo> {
+        let service = info.topic.topic.strip_suffix(REQUEST)?.to_owned();
+        Some(ServiceInfo {
+            service: ServiceType {
+                service,
+                type_name: info.topic.type_name,
+                type_hash: info.topic.type_hash,
+                definition: info.topic.definition,
+            },
+            servers: info.subscribers,
+            clients: info.publishers,
+        })
+    }
+}
