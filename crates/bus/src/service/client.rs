@@ -145,6 +145,13 @@ impl Client {
         self.calls.stats()
     }
 
+    /// As `Publisher::poison`, of a request.
+    #[cfg(feature = "test-hooks")]
+    #[doc(hidden)]
+    pub fn poison(&self, part: *const u8, len: usize, byte: u8) {
+        self.calls.requests.poison(part, len, byte);
+    }
+
     /// The last servers that did not connect, and why.
     pub fn refusals(&self) -> Vec<Refusal> {
         [self.calls.requests.refusals(), self.calls.replies.refusals()].concat()

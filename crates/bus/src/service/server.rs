@@ -240,6 +240,13 @@ impl Server {
         }
     }
 
+    /// As `Publisher::poison`, of a reply.
+    #[cfg(feature = "test-hooks")]
+    #[doc(hidden)]
+    pub fn poison(&self, part: *const u8, len: usize, byte: u8) {
+        self.desk.replies.poison(part, len, byte);
+    }
+
     /// The last clients that did not connect, and why.
     pub fn refusals(&self) -> Vec<Refusal> {
         [self.requests.refusals(), self.desk.replies.refusals()].concat()
