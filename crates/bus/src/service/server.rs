@@ -315,7 +315,11 @@ impl Desk {
     }
 
     fn reject(&self, request: &Request, text: &str) -> Result<(), RespondError> {
-        let text = &text[..text.floor_char_boundary(MAX_REJECTION)];
+        let mut end = text.len().min(MAX_REJECTION);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        let text = &text[..end];
         let mut loan = self.replies.loan_correlated(text.len(), &[])?;
         loan.control_mut().copy_from_slice(text.as_bytes());
         self.send(request, Kind::Rejection, loan)?;
