@@ -132,6 +132,7 @@ impl Connection {
                     _ => Err("a segment needs one descriptor".into()),
                 },
                 Ok(Frame::Retire { id }) => {
+                    crate::hooks::step("retire-received");
                     incoming.segments.retain(|(known, ..)| *known != id);
                     incoming.untold.push(id);
                     Ok(())
@@ -157,6 +158,7 @@ impl Connection {
                 break;
             }
             incoming.untold.pop();
+            crate::hooks::step("unmapped-sent");
         }
         !incoming.ended
     }
@@ -209,6 +211,7 @@ impl Connection {
         if self.shared.birth.is_foreign() {
             return;
         }
+        crate::hooks::step("releasing");
         ring::release(self.ring(), self.geometry, taken.cell, taken.number);
         buffer.clear();
         let mut buffers = self.buffers();
@@ -227,12 +230,15 @@ impl Connection {
     /// Tells the publisher that messages are taken from now on.
     pub(crate) fn ready(&self) {
         let _ = self.socket.send(&Frame::Ready.encode(), &[]);
+        crate::hooks::step("ready-sent");
     }
 
     /// Tells the publisher that nothing more will be taken.
     pub(crate) fn close(&self) {
         ring::close(self.ring());
+        crate::hooks::step("close-told");
         let _ = self.socket.send(&Frame::Closing.encode(), &[]);
+        crate::hooks::step("close-sent");
     }
 
     fn segment(&self, id: u64) -> Option<Arc<PeerSegment>> {

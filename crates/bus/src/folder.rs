@@ -175,7 +175,17 @@ impl Folder {
 
     /// Connects to an endpoint; removes its socket if nobody listens there any more.
     pub(crate) fn connect(&self, path: &Path) -> io::Result<Socket> {
-        Socket::connect(path).inspect_err(|e| {
+        let connect = || -> io::Result<Socket> {
+            let socket = Socket::connect(path)?;
+            // A fork of the dead may keep the socket, and will never answer.
+            match socket.peer()?.pid {
+                // It lives in another PID namespace.
+                0 => Ok(socket),
+                pid if crate::sys::process::is_visible(pid) => Ok(socket),
+                _ => Err(io::ErrorKind::ConnectionRefused.into()),
+            }
+        };
+        connect().inspect_err(|e| {
             if e.kind() == io::ErrorKind::ConnectionRefused {
                 let _ = fs::remove_file(path);
             }

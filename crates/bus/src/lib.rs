@@ -41,6 +41,10 @@ mod folder;
 mod frame;
 #[doc(hidden)]
 pub mod fuzzing;
+#[cfg(feature = "test-hooks")]
+#[doc(hidden)]
+pub mod hooks;
+#[cfg(not(feature = "test-hooks"))]
 mod hooks;
 mod house;
 mod loan;

@@ -313,6 +313,7 @@ impl Attached {
                 break;
             }
             self.untold -= 1;
+            crate::hooks::step("retire-sent");
         }
     }
 

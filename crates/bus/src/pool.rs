@@ -428,6 +428,7 @@ impl Pool {
             self.segments.push(None);
         }
         self.segments[slot] = Some(segment);
+        crate::hooks::step("segment-made");
         Ok(slot)
     }
 }

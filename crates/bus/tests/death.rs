@@ -4,6 +4,7 @@
 mod common;
 
 use bus::{Bus, BusConfig, PublisherOptions, Stamp, SubscriberOptions};
+use common::census::{Census, census};
 use common::child::{Child, hear, role, say};
 use common::{LONG, Random, bus, eventually, folder, topic};
 use std::path::Path;
@@ -19,48 +20,8 @@ fn alone() -> MutexGuard<'static, ()> {
     LOCK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a process has: descriptors that belong to the bus, mappings of shared memory, files in the folder.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Census {
-    descriptors: Vec<String>,
-    mappings: usize,
-    files: usize,
-}
-
-fn census(dir: &Path) -> Census {
-    let fds = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
-    let mut descriptors: Vec<_> = fds
-        .filter_map(|e| std::fs::read_link(e.path()).ok())
-        .map(|l| l.to_string_lossy().into_owned())
-        // Not the folder being read, the runner's own, or a limit that is just being looked up.
-        .filter(|l| !l.starts_with('/') || l.starts_with(&common::shared_memory("ropewalk")))
-        // Only the kind counts: "socket:[123]", "/dev/shm/ropewalk-ring.123456789abc (deleted)".
-        .map(|l| l.split(['[', '.']).next().unwrap_or_default().to_owned())
-        .collect();
-    descriptors.sort();
-    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
-    let mappings = maps
-        .lines()
-        .filter(|l| l.contains(&common::shared_memory("ropewalk")))
-        .count();
-    Census {
-        descriptors,
-        mappings,
-        files: std::fs::read_dir(dir).unwrap().count(),
-    }
-}
-
 fn returns_to(baseline: &Census, dir: &Path, bus: &Bus, what: &str) {
-    let start = std::time::Instant::now();
-    loop {
-        let now = census(dir);
-        if now == *baseline {
-            return;
-        }
-        assert!(start.elapsed() < LONG, "{what}: {now:?} instead of {baseline:?}");
-        let _ = bus.topics(Duration::from_secs(1));
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    common::census::returns_to(baseline, bus, what, || census(dir));
 }
 
 fn send(publisher: &bus::Publisher, value: u8) {
@@ -86,6 +47,9 @@ fn child_entry() {
         }
         "publisher" => {
             let publisher = bus.publisher(topic(TOPIC), PublisherOptions::default()).unwrap();
+            if role.len() > 1 {
+                assert!(publisher.wait_for_subscribers(1, LONG));
+            }
             for value in 0.. {
                 send(&publisher, value as u8);
                 std::thread::sleep(Duration::from_micros(200));
@@ -225,6 +189,21 @@ fn a_publisher_killed_at_any_step_leaves_nothing() {
         });
         returns_to(&baseline, dir.path(), &bus, step);
     }
+}
+
+/// It queues its first message, and is killed before it rings.
+#[test]
+fn a_sleeper_is_woken_for_what_a_dead_publisher_queued() {
+    let _alone = alone();
+    let dir = folder();
+    let bus = bus(&dir);
+    let subscriber = bus
+        .subscriber(topic(TOPIC), SubscriberOptions::default())
+        .unwrap();
+    let waiting = std::thread::spawn(move || subscriber.take_timeout(LONG).unwrap().is_some());
+    let kill = ("ROPEWALK_TEST_KILL_AT", "publish-pushed");
+    let _child = Child::start("publisher to one", dir.path(), &[kill]);
+    assert!(waiting.join().unwrap(), "nobody rang");
 }
 
 /// Some hundred processes that come and are killed at random moments, while others go on.

@@ -330,6 +330,7 @@ impl Pending {
         };
         let quota = core.quota(max_bytes);
         core.attach(Attached::new(id, self.peer, socket.clone(), bell, ring, quota));
+        crate::hooks::step("attached");
         Outcome::Subscriber {
             subscriber: id,
             peer: self.peer.pid,

@@ -356,6 +356,7 @@ impl House {
             };
             match endpoint.listener.accept() {
                 Ok(Some(socket)) => {
+                    crate::hooks::step("accepted");
                     let core = endpoint.core.clone();
                     if let Some(pending) = Pending::accepted(&self.shared, id, core, socket) {
                         self.add_pending(pending);

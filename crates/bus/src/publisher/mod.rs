@@ -299,12 +299,14 @@ impl Drop for Publisher {
         }
         // First the name, so that nobody connects any more; then the connections.
         self.file = None;
+        crate::hooks::step("close-unnamed");
         self.core.shared.command(Command::Remove(self.core.id));
         let mut guard = self.core.lock();
         let state = &mut *guard;
         state.closed = true;
         for mut attached in state.attached.drain(..) {
             attached.socket.hang_up();
+            crate::hooks::step("close-hung-up");
             attached.clear(&mut state.pool);
         }
     }

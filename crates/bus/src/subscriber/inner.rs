@@ -97,6 +97,7 @@ impl SubCore {
             connection,
             consumer,
             seen,
+            next: 1,
             received: 0,
             malformed: 0,
             passed_over: 0,
@@ -128,7 +129,13 @@ impl SubCore {
 
     /// A publisher is gone; what it queued can still be taken.
     pub(crate) fn publisher_ended(&self) {
-        self.lock().forget_dead();
+        let mut state = self.lock();
+        state.forget_dead();
+        // It may have died between queueing and ringing.
+        if state.is_ready() {
+            self.waiter.ring();
+        }
+        drop(state);
         self.changed.notify_all();
     }
 

@@ -264,6 +264,7 @@ impl Drop for Subscriber {
             return;
         }
         self.file = None;
+        crate::hooks::step("close-unnamed");
         self.bus.shared().command(Command::Remove(self.core.id));
         let sources = std::mem::take(&mut self.core.lock().sources);
         for source in sources {

@@ -23,6 +23,8 @@ pub(super) struct Source {
     pub(super) consumer: Consumer,
     /// Losses as of the last take.
     pub(super) seen: Losses,
+    /// The push that follows the one taken last.
+    pub(super) next: u64,
     pub(super) received: u64,
     pub(super) malformed: u64,
     /// How often in a row another source was preferred although this one had a message.
@@ -72,9 +74,11 @@ impl State {
             return None;
         };
         let mut lost = Losses::default();
-        // The sum stands beside the message; the counts, which the publisher shares with nobody else, only where
-        // it changed.
-        if taken.place.lost != source.seen.total() {
+        // The sum as of the push stands beside the message; what was dropped later shows as a gap in the pushes.
+        // The counts, which the publisher shares with nobody else, are looked at only then.
+        let gap = taken.number != source.next;
+        source.next = taken.number.wrapping_add(1);
+        if gap || taken.place.lost != source.seen.total() {
             let losses = connection.losses();
             lost = losses.since(&source.seen);
             source.seen = losses;

@@ -32,3 +32,11 @@ pub(crate) fn program(pid: i32) -> Option<String> {
 pub(crate) fn is_visible(pid: i32) -> bool {
     pid > 0 && std::path::Path::new(&format!("/proc/{pid}")).exists()
 }
+
+/// Stops the process before this thread does anything more; a signal to the process as a whole may reach another
+/// thread first.
+#[cfg(feature = "test-hooks")]
+pub(crate) fn stop_here() {
+    // SAFETY: raising a signal touches no memory.
+    unsafe { libc::raise(libc::SIGSTOP) };
+}

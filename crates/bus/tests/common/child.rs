@@ -74,6 +74,11 @@ impl Child {
         })
     }
 
+    /// What it has said, if it has said something.
+    pub fn poll(&self) -> Option<String> {
+        self.lines.try_recv().ok()
+    }
+
     /// The next thing it says, unless it ends before.
     pub fn try_hear(&self) -> Option<String> {
         match self.lines.recv_timeout(LONG) {

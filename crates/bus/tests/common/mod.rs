@@ -6,6 +6,7 @@
     reason = "each test uses a part of it"
 )]
 
+pub mod census;
 pub mod child;
 pub mod raw;
 
