@@ -8,6 +8,7 @@ use crate::bus::OpenError;
 use crate::config::BusConfig;
 use crate::frame::Role;
 use crate::sys::socket::{Listener, MAX_PATH, Socket};
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
@@ -24,6 +25,9 @@ pub(crate) struct Folder {
     domain: u32,
     group: Option<u32>,
 }
+
+/// Endpoints by their topics' hashes.
+pub(crate) type ByTopic = BTreeMap<u64, Vec<(Name, PathBuf)>>;
 
 /// The name of an endpoint's socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,23 +124,33 @@ impl Folder {
         Ok((listener, SocketFile { path, birth }))
     }
 
-    /// The endpoints of `topic` in `role`, by their names; they may be dead.
-    pub(crate) fn scan(&self, topic: &str, role: Role) -> io::Result<Vec<(Name, PathBuf)>> {
-        self.list(&format!("{:016x}.{}.", self.topic_hash(topic), role_letter(role)))
+    /// All endpoints by their topics' hashes; they may be dead.
+    pub(crate) fn by_topic(&self) -> io::Result<ByTopic> {
+        let mut topics = ByTopic::new();
+        for (name, path) in self.all()? {
+            topics.entry(name.topic_hash).or_default().push((name, path));
+        }
+        Ok(topics)
+    }
+
+    /// Of these, the endpoints of `topic` in `role`.
+    pub(crate) fn peers<'a>(
+        &self,
+        all: &'a ByTopic,
+        topic: &str,
+        role: Role,
+    ) -> impl Iterator<Item = &'a (Name, PathBuf)> + use<'a> {
+        let of_topic = all.get(&self.topic_hash(topic)).into_iter().flatten();
+        of_topic.filter(move |(name, _)| name.role == role)
     }
 
     /// All endpoints of all domains, by their names; they may be dead.
     pub(crate) fn all(&self) -> io::Result<Vec<(Name, PathBuf)>> {
-        self.list("")
-    }
-
-    fn list(&self, prefix: &str) -> io::Result<Vec<(Name, PathBuf)>> {
         let mut found = Vec::new();
         for entry in fs::read_dir(&self.dir)? {
             let entry = entry?;
             let file = entry.file_name();
-            let text = file.to_str().filter(|t| t.starts_with(prefix));
-            if let Some(name) = text.and_then(Name::parse) {
+            if let Some(name) = file.to_str().and_then(Name::parse) {
                 found.push((name, entry.path()));
             }
         }
@@ -314,9 +328,10 @@ mod tests {
         let (dead, dead_file) = folder.bind("/a", Role::Publisher, 2).unwrap();
         std::mem::forget(dead_file);
         drop(dead);
-        assert_eq!(folder.scan("/a", Role::Publisher).unwrap().len(), 2);
-        assert_eq!(folder.scan("/b", Role::Publisher).unwrap().len(), 0);
-        assert_eq!(folder.scan("/a", Role::Subscriber).unwrap().len(), 0);
+        let all = folder.by_topic().unwrap();
+        assert_eq!(folder.peers(&all, "/a", Role::Publisher).count(), 2);
+        assert_eq!(folder.peers(&all, "/b", Role::Publisher).count(), 0);
+        assert_eq!(folder.peers(&all, "/a", Role::Subscriber).count(), 0);
         folder.sweep(false);
         assert_eq!(folder.all().unwrap().len(), 2, "its process is visible");
         folder.sweep(true);

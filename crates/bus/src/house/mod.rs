@@ -7,7 +7,7 @@ mod handshake;
 
 use crate::config::BusConfig;
 use crate::connection::Connection;
-use crate::folder::Folder;
+use crate::folder::{ByTopic, Folder};
 use crate::frame::{Frame, MAX_FRAME, Role};
 use crate::publisher::PubCore;
 use crate::subscriber::SubCore;
@@ -153,6 +153,10 @@ pub(crate) struct House {
     shared: Arc<Shared>,
     endpoints: BTreeMap<u64, Endpoint>,
     sources: BTreeMap<u64, Source>,
+    /// The handshakes in progress among the sources, as (endpoint, token).
+    pending: BTreeSet<(u64, u64)>,
+    /// Endpoints that have something to do later.
+    later: BTreeSet<u64>,
     next_token: u64,
     processes: BTreeMap<i32, Watch>,
 }
@@ -163,6 +167,8 @@ impl House {
             shared,
             endpoints: BTreeMap::new(),
             sources: BTreeMap::new(),
+            pending: BTreeSet::new(),
+            later: BTreeSet::new(),
             next_token: 1,
             processes: BTreeMap::new(),
         }
@@ -191,14 +197,17 @@ impl House {
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner),
             );
+            let mut fresh = vec![];
             for command in commands {
-                self.obey(command);
+                self.obey(command, &mut fresh);
             }
+            self.scan(&fresh);
             self.handle_deadlines();
         }
     }
 
-    fn obey(&mut self, command: Command) {
+    /// New endpoints, whose peers are to be looked for, go to `fresh`.
+    fn obey(&mut self, command: Command, fresh: &mut Vec<u64>) {
         match command {
             Command::Add(id, listener, core) => {
                 let token = self.token();
@@ -216,7 +225,7 @@ impl House {
                     mismatched: BTreeSet::new(),
                 };
                 self.endpoints.insert(id, endpoint);
-                self.scan(id);
+                fresh.push(id);
             }
             Command::Remove(id) => self.remove_endpoint(id),
             Command::Forget(token) => drop(self.forget(token)),
@@ -368,14 +377,29 @@ impl House {
                     tracing::warn!("cannot accept a connection: {e}");
                     self.shared.epoll.remove(&endpoint.listener);
                     endpoint.resume_at = Some(Instant::now() + Duration::from_millis(100));
+                    self.later.insert(id);
                     return;
                 }
             }
         }
     }
 
-    /// Connects to all peers of an endpoint that it does not know yet.
-    fn scan(&mut self, id: u64) {
+    /// Connects to all peers that endpoints do not know yet. Reads the folder once for all of them: when many
+    /// start together, reading it for each would take most of their time.
+    fn scan(&mut self, ids: &[u64]) {
+        if ids.is_empty() {
+            return;
+        }
+        match self.shared.folder.by_topic() {
+            Ok(names) => ids.iter().for_each(|id| self.connect_to_peers(*id, &names)),
+            Err(e) => {
+                tracing::warn!("cannot read the runtime folder: {e}");
+                ids.iter().for_each(|id| self.scan_soon(*id));
+            }
+        }
+    }
+
+    fn connect_to_peers(&mut self, id: u64, names: &ByTopic) {
         let Some(endpoint) = self.endpoints.get_mut(&id) else {
             return;
         };
@@ -386,26 +410,17 @@ impl House {
             Core::Subscriber(core) => (core.upgrade().map(|c| c.topic.topic.clone()), Role::Publisher),
         };
         let Some(topic) = topic else { return };
-        let names = match self.shared.folder.scan(&topic, role) {
-            Ok(names) => names,
-            Err(e) => {
-                tracing::warn!("cannot read the runtime folder: {e}");
-                return self.scan_soon(id);
-            }
-        };
-        for (name, path) in names {
+        for (name, path) in self.shared.folder.peers(names, &topic, role) {
             let known = self
                 .endpoints
                 .get(&id)
                 .is_none_or(|e| e.mismatched.contains(&name.id))
                 || core.is_connected(name.id)
-                || self.sources.values().any(
-                    |s| matches!(s, Source::Pending(p) if p.endpoint == id && p.peer_id == Some(name.id)),
-                );
+                || self.pending_of(id).any(|(_, p)| p.peer_id == Some(name.id));
             if known {
                 continue;
             }
-            match self.shared.folder.connect(&path) {
+            match self.shared.folder.connect(path) {
                 Ok(socket) => {
                     crate::hooks::step("connected");
                     match Pending::connected(&self.shared, id, core.clone(), socket, name.id) {
@@ -441,6 +456,7 @@ impl House {
         {
             endpoint.scan_at = Some(Instant::now() + endpoint.backoff);
             endpoint.backoff = (endpoint.backoff * 2).min(MAX_BACKOFF);
+            self.later.insert(id);
         }
     }
 
@@ -454,11 +470,9 @@ impl House {
     }
 
     fn add_pending(&mut self, pending: Pending) {
-        let of_endpoint = self
-            .sources
-            .iter()
-            .filter(|(_, s)| matches!(s, Source::Pending(p) if p.endpoint == pending.endpoint));
-        let (count, oldest) = (of_endpoint.clone().count(), of_endpoint.map(|(t, _)| *t).next());
+        let endpoint = pending.endpoint;
+        let count = self.pending_of(endpoint).count();
+        let oldest = self.pending_of(endpoint).map(|(token, _)| token).next();
         if let Some(oldest) = oldest.filter(|_| count >= MAX_PENDING) {
             self.forget(oldest);
         }
@@ -468,7 +482,17 @@ impl House {
             .is_some_and(|s| self.shared.epoll.add(s, token).is_ok())
         {
             self.sources.insert(token, Source::Pending(Box::new(pending)));
+            self.pending.insert((endpoint, token));
         }
+    }
+
+    /// The handshakes in progress of an endpoint, oldest first.
+    fn pending_of(&self, endpoint: u64) -> impl Iterator<Item = (u64, &Pending)> {
+        let tokens = self.pending.range((endpoint, 0)..=(endpoint, u64::MAX));
+        tokens.filter_map(|(_, token)| match self.sources.get(token) {
+            Some(Source::Pending(p)) => Some((*token, &**p)),
+            _ => None,
+        })
     }
 
     fn shake_hands(&mut self, token: u64) {
@@ -478,12 +502,9 @@ impl House {
         let endpoint = pending.endpoint;
         // Another handshake with the same subscriber may be further on.
         let rivals: Vec<u64> = self
-            .sources
-            .iter()
-            .filter_map(|(t, s)| match s {
-                Source::Pending(p) if *t != token && p.endpoint == endpoint && p.awaits_attach() => p.peer_id,
-                _ => None,
-            })
+            .pending_of(endpoint)
+            .filter(|(t, p)| *t != token && p.awaits_attach())
+            .filter_map(|(_, p)| p.peer_id)
             .collect();
         let Some(Source::Pending(pending)) = self.sources.get_mut(&token) else {
             return;
@@ -540,7 +561,9 @@ impl House {
 
     /// The socket of a handshake stays in the set when the handshake becomes a connection.
     fn replace(&mut self, token: u64, source: Source) {
-        self.sources.insert(token, source);
+        if let Some(Source::Pending(p)) = self.sources.insert(token, source) {
+            self.pending.remove(&(p.endpoint, token));
+        }
     }
 
     fn reset_backoff(&mut self, id: u64) {
@@ -592,7 +615,10 @@ impl House {
     fn forget(&mut self, token: u64) -> Option<Source> {
         let source = self.sources.remove(&token)?;
         match &source {
-            Source::Pending(p) => p.socket().into_iter().for_each(|s| self.shared.epoll.remove(s)),
+            Source::Pending(p) => {
+                self.pending.remove(&(p.endpoint, token));
+                p.socket().into_iter().for_each(|s| self.shared.epoll.remove(s));
+            }
             Source::Subscriber { pid, socket, .. } => {
                 self.shared.epoll.remove(&**socket);
                 self.unwatch(*pid);
@@ -609,25 +635,29 @@ impl House {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        let pending = self.sources.values().filter_map(|s| match s {
-            Source::Pending(p) => Some(p.deadline),
-            _ => None,
-        });
-        self.endpoints
-            .values()
+        let pending = self.pending.iter().filter_map(|(_, t)| self.deadline(*t));
+        self.later
+            .iter()
+            .filter_map(|id| self.endpoints.get(id))
             .flat_map(|e| [e.scan_at, e.resume_at])
             .flatten()
             .chain(pending)
             .min()
     }
 
+    /// When a handshake must be over.
+    fn deadline(&self, token: u64) -> Option<Instant> {
+        match self.sources.get(&token) {
+            Some(Source::Pending(p)) => Some(p.deadline),
+            _ => None,
+        }
+    }
+
     fn handle_deadlines(&mut self) {
         let now = Instant::now();
-        let late = self
-            .sources
-            .iter()
-            .filter(|(_, s)| matches!(s, Source::Pending(p) if p.deadline <= now));
-        for token in late.map(|(t, _)| *t).collect::<Vec<_>>() {
+        let late = self.pending.iter().map(|(_, token)| *token);
+        let late = late.filter(|token| self.deadline(*token).is_some_and(|at| at <= now));
+        for token in late.collect::<Vec<_>>() {
             if let Some(Source::Pending(p)) = self.sources.get(&token) {
                 tracing::debug!(
                     pid = p.peer.pid,
@@ -636,39 +666,28 @@ impl House {
             }
             self.end(token);
         }
-        let due: Vec<u64> = self
-            .endpoints
-            .iter()
-            .filter(|(_, e)| e.is_due(now))
-            .map(|(id, _)| *id)
-            .collect();
-        for id in due {
-            let Some(endpoint) = self.endpoints.get_mut(&id) else {
-                continue;
+        let mut due = vec![];
+        let endpoints = &mut self.endpoints;
+        let epoll = &self.shared.epoll;
+        self.later.retain(|id| {
+            let Some(endpoint) = endpoints.get_mut(id) else {
+                return false;
             };
-            if endpoint.resume_at.is_some_and(|at| at <= now) {
-                endpoint.resume_at = None;
-                let _ = self.shared.epoll.add(&endpoint.listener, endpoint.listener_token);
+            if endpoint.resume_at.take_if(|at| *at <= now).is_some() {
+                let _ = epoll.add(&endpoint.listener, endpoint.listener_token);
             }
-            if endpoint.scan_at.is_some_and(|at| at <= now) {
-                self.scan(id);
+            if endpoint.scan_at.take_if(|at| *at <= now).is_some() {
+                due.push(*id);
             }
-        }
+            endpoint.resume_at.is_some() || endpoint.scan_at.is_some()
+        });
+        self.scan(&due);
     }
 
     fn token(&mut self) -> u64 {
         let token = self.next_token;
         self.next_token += 1;
         token
-    }
-}
-
-impl Endpoint {
-    fn is_due(&self, now: Instant) -> bool {
-        [self.scan_at, self.resume_at]
-            .into_iter()
-            .flatten()
-            .any(|at| at <= now)
     }
 }
 
