@@ -8,9 +8,7 @@ mod command;
 mod demo;
 mod failure;
 mod figure;
-mod machine;
 mod signals;
-mod table;
 mod types;
 
 use clap::{Parser, Subcommand};
@@ -36,6 +34,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Demo(demo::Options),
+    Bench(command::bench::Options),
     Link(command::link::Options),
     Topic(command::topic::Options),
     Play(command::play::Options),
@@ -66,6 +65,7 @@ fn main() -> ExitCode {
         .init();
     let outcome: Outcome = match cli.command {
         Command::Demo(options) => demo::run(&options),
+        Command::Bench(options) => command::bench::run(&options),
         Command::Link(options) => command::link::run(&options),
         Command::Topic(options) => command::topic::run(&options),
         Command::Play(options) => command::play::run(&options),

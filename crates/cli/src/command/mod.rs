@@ -1,5 +1,6 @@
 //! The commands other than the demo, a file each.
 
+pub(crate) mod bench;
 pub(crate) mod link;
 pub(crate) mod msg;
 pub(crate) mod play;

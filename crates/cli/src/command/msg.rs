@@ -1,8 +1,8 @@
 //! `ropewalk msg`: message types.
 
 use crate::failure::{OrFail, Outcome};
-use crate::table::{Align, Table};
 use crate::types::SearchPath;
+use bench::table::{Align, Table};
 use clap::{Args, Subcommand};
 use serde_json::json;
 use std::io::Write;

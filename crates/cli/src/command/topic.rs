@@ -2,8 +2,8 @@
 
 use crate::failure::{Failure, OrFail, Outcome};
 use crate::signals::Signals;
-use crate::table::{Align, Table};
 use crate::types::SearchPath;
+use bench::table::{Align, Table};
 use bus::SubscriberOptions;
 use clap::{Args, Subcommand};
 use ropewalk::{Message, Node, Subscriber};

@@ -5,8 +5,7 @@ use super::run::{RunResult, State};
 use super::{Options, System};
 use crate::failure::{Failure, OrFail, Outcome};
 use crate::figure::{self, Panel, Series};
-use crate::machine;
-use crate::table::{Align, Table};
+use bench::table::{Align, Table};
 use proto::AirtimeModel;
 use serde::Serialize;
 use stats::{Cell, FlowMetrics, Report};
@@ -233,7 +232,7 @@ fn draw(options: &Options, results: &[RunResult]) -> String {
 }
 
 fn json(results: &[RunResult], awake: bool) -> Report<Params, Metrics> {
-    let mut machine = machine::describe();
+    let mut machine = bench::machine::describe();
     let sleep = if awake {
         "none (/dev/cpu_dma_latency held at 0)"
     } else {
@@ -254,7 +253,7 @@ fn json(results: &[RunResult], awake: bool) -> Report<Params, Metrics> {
     Report {
         experiment: "demo".into(),
         machine,
-        versions: machine::versions(),
+        versions: bench::machine::versions(),
         cells: cells.collect(),
     }
 }

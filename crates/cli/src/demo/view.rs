@@ -3,7 +3,7 @@
 use super::System;
 use super::protocol::Spec;
 use super::run::State;
-use crate::table::{Align, Table};
+use bench::table::{Align, Table};
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 

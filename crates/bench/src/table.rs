@@ -2,31 +2,35 @@
 
 /// How a column is aligned.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Align {
+pub enum Align {
+    /// Text.
     Left,
+    /// Numbers.
     Right,
 }
 
 /// A table with a head; columns are as wide as their widest cell.
-pub(crate) struct Table {
+pub struct Table {
     head: Vec<(&'static str, Align)>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    pub(crate) fn new(head: &[(&'static str, Align)]) -> Self {
+    /// A table without rows; each column has a title and an alignment.
+    pub fn new(head: &[(&'static str, Align)]) -> Self {
         Table {
             head: head.to_vec(),
             rows: Vec::new(),
         }
     }
 
-    pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
+    /// Adds a row: as many cells as there are columns.
+    pub fn row<const N: usize>(&mut self, cells: [String; N]) {
         self.rows.push(cells.into());
     }
 
     /// The lines of the table, without trailing spaces.
-    pub(crate) fn lines(&self) -> Vec<String> {
+    pub fn lines(&self) -> Vec<String> {
         let width = |i: usize| {
             let cells = self
                 .rows

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// Processor, cores, memory, kernel and governor, as far as the system tells.
-pub(crate) fn describe() -> BTreeMap<String, Value> {
+pub fn describe() -> BTreeMap<String, Value> {
     let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let field = |text: &str, name: &str| {
@@ -35,6 +35,6 @@ pub(crate) fn describe() -> BTreeMap<String, Value> {
 }
 
 /// Versions of what was measured.
-pub(crate) fn versions() -> BTreeMap<String, String> {
+pub fn versions() -> BTreeMap<String, String> {
     BTreeMap::from([("ropewalk".into(), env!("CARGO_PKG_VERSION").into())])
 }

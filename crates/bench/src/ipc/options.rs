@@ -1,0 +1,176 @@
+//! What a user can ask for.
+
+use super::System;
+use clap::{Args, ValueEnum};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// Which experiment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Experiment {
+    /// Latency by size and number of subscribers at 30 Hz (the TZC paper's Fig. 7).
+    Fig7,
+    /// Copied payloads for each message (Table I).
+    Table1,
+    /// 4 MiB to 8 subscribers at SCHED_FIFO (Fig. 8).
+    Fig8,
+    /// Received messages at high rates, and beside a slow subscriber (Fig. 9).
+    Fig9,
+    /// Round trips between processes that never sleep.
+    Spin,
+    /// As fast as publishing allows.
+    Throughput,
+    /// What publishing costs, to subscribers awake and asleep.
+    Publish,
+    /// Resident and shared memory.
+    Memory,
+    /// All of these, one after the other.
+    All,
+}
+
+impl Experiment {
+    /// As in results and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Experiment::Fig7 => "fig7",
+            Experiment::Table1 => "table1",
+            Experiment::Fig8 => "fig8",
+            Experiment::Fig9 => "fig9",
+            Experiment::Spin => "spin",
+            Experiment::Throughput => "throughput",
+            Experiment::Publish => "publish",
+            Experiment::Memory => "memory",
+            Experiment::All => "all",
+        }
+    }
+}
+
+/// Measures local transports beside each other: ours, the floor of this machine, and other systems.
+///
+/// Peers are programs of their own in the folder `peers`, built when first needed; all processes are started anew
+/// for each run, systems alternate, and everything runs on this machine alone. The payload is filled, then
+/// stamped, then published, in every system.
+#[derive(Args, Clone, Debug)]
+pub struct Options {
+    /// Which experiment.
+    #[arg(long, value_enum, default_value = "fig7")]
+    pub experiment: Experiment,
+    /// Fewer cells, 150 messages, one run.
+    #[arg(long)]
+    pub quick: bool,
+    /// Runs of each cell and system (default 1 with --quick, else 3).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub runs: Option<u32>,
+    /// Only these systems; then one that is missing is an error.
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "A,B")]
+    pub systems: Vec<System>,
+    /// Only these sizes, such as 4K or 1M (powers of 1024).
+    #[arg(long, value_delimiter = ',', value_name = "A,B", value_parser = size)]
+    pub sizes: Vec<u64>,
+    /// Only these numbers of subscribers.
+    #[arg(long, value_delimiter = ',', value_name = "A,B", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub subscribers: Vec<u32>,
+    /// Messages that count, in each run.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub messages: Option<u32>,
+    /// Messages a second, instead of the experiment's.
+    #[arg(long, value_name = "HZ", value_parser = rate)]
+    pub rate: Option<f64>,
+    /// Print the result as JSON instead of tables.
+    #[arg(long)]
+    pub json: bool,
+    /// Write the cells to this file, too.
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Draw the experiment's figure into this file (SVG).
+    #[arg(long, value_name = "FILE")]
+    pub figure: Option<PathBuf>,
+    /// The folder of the peers (default: `peers` here or further up).
+    #[arg(long, value_name = "FOLDER")]
+    pub peers: Option<PathBuf>,
+}
+
+impl Options {
+    /// An experiment with everything else as by default.
+    pub fn new(experiment: Experiment) -> Self {
+        Options {
+            experiment,
+            quick: false,
+            runs: None,
+            systems: Vec::new(),
+            sizes: Vec::new(),
+            subscribers: Vec::new(),
+            messages: None,
+            rate: None,
+            json: false,
+            csv: None,
+            figure: None,
+            peers: None,
+        }
+    }
+
+    pub(super) fn runs(&self) -> u32 {
+        self.runs.unwrap_or(if self.quick { 1 } else { 3 })
+    }
+}
+
+/// Bytes, with K, M or G as powers of 1024. The least leaves room for stamp and number and is what our messages
+/// lift into a data part.
+fn size(text: &str) -> Result<u64, String> {
+    let problem = || format!("{text:?} is no size from 256 to 1G: give bytes, or such as 4K or 1M");
+    let (number, factor) = match text.strip_suffix(['K', 'k', 'M', 'm', 'G', 'g']) {
+        Some(number) => match text.chars().last() {
+            Some('K' | 'k') => (number, 1 << 10),
+            Some('M' | 'm') => (number, 1 << 20),
+            _ => (number, 1 << 30),
+        },
+        None => (text, 1),
+    };
+    let bytes = number.parse::<u64>().ok().and_then(|n| n.checked_mul(factor));
+    bytes.filter(|b| (256..=1 << 30).contains(b)).ok_or_else(problem)
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let good = text
+        .parse()
+        .ok()
+        .filter(|r: &f64| (0.1..=1e5).contains(r) || *r == 0.0);
+    good.ok_or_else(|| "give a rate in Hz from 0.1 to 100000, or 0 for as fast as publishing allows".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_powers_of_1024() {
+        assert_eq!(size("4K"), Ok(4096));
+        assert_eq!(size("1m"), Ok(1 << 20));
+        assert_eq!(size("300"), Ok(300));
+        for bad in [
+            "",
+            "K",
+            "4T",
+            "-1",
+            "16",
+            "2G",
+            "99999999999999999999",
+            "18014398509481985K",
+            "é",
+        ] {
+            assert!(size(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn one_name_everywhere() {
+        for experiment in Experiment::value_variants() {
+            let value = experiment.to_possible_value().expect("shown");
+            assert_eq!(value.get_name(), experiment.name());
+            let json = serde_json::to_value(experiment).expect("serializes");
+            assert_eq!(json, experiment.name());
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! The peer program of our own system: what `ropewalk bench ipc-peer` runs, once in each process.
+//!
+//! It uses nodes, publishers and subscribers as any program would, with their defaults. What it is told and what
+//! it prints is the contract that all peers keep (`peers/CONTRACT.md`).
+
+mod gate;
+mod pingpong;
+mod publish;
+mod subscribe;
+
+use clap::{Args, Subcommand};
+use gate::Gate;
+use ropewalk::{Flavour, Node, Registry, Schema};
+use serde_json::json;
+use std::io::Write;
+use std::time::Duration;
+
+/// How long a peer waits for others to connect before it gives up.
+const CONNECT: Duration = Duration::from_secs(30);
+/// How often something that waits looks whether it should stop.
+const LOOK: Duration = Duration::from_millis(100);
+/// Where the stamp lies in the payload: nanoseconds of CLOCK_MONOTONIC, u64 little-endian.
+const STAMP: std::ops::Range<usize> = 0..8;
+/// Where the sequence number lies, u64 little-endian, from 0.
+const SEQUENCE: std::ops::Range<usize> = 8..16;
+
+/// What one process does.
+#[derive(Subcommand, Clone, Debug)]
+pub enum Role {
+    /// Print name, version and modes.
+    Version {
+        /// Accepted for the contract's sake.
+        #[arg(long, default_value = "ropewalk")]
+        system: String,
+    },
+    /// Publish on a schedule.
+    Publish(Publish),
+    /// Log what comes.
+    Subscribe(Subscribe),
+    /// Send, and wait for the echo, spinning.
+    Ping(Common),
+    /// Echo, spinning.
+    Pong(Common),
+}
+
+/// What every role is told.
+#[derive(Args, Clone, Debug)]
+pub struct Common {
+    /// Accepted for the contract's sake.
+    #[arg(long, default_value = "ropewalk")]
+    system: String,
+    /// The topic, unique to this run.
+    #[arg(long)]
+    topic: String,
+    /// Bytes of the image's data.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(256..=1 << 30))]
+    size: u64,
+    /// Messages before those that count.
+    #[arg(long)]
+    warmup: u32,
+    /// Messages that count.
+    #[arg(long)]
+    messages: u32,
+    /// SCHED_FIFO at this priority.
+    #[arg(long, value_parser = clap::value_parser!(u8).range(1..=99))]
+    fifo: Option<u8>,
+}
+
+/// What a publisher is told.
+#[derive(Args, Clone, Debug)]
+pub struct Publish {
+    #[command(flatten)]
+    common: Common,
+    /// Subscribers to wait for.
+    #[arg(long)]
+    subscribers: usize,
+    /// Messages a second; 0: as fast as publishing allows.
+    #[arg(long, value_parser = rate)]
+    rate: f64,
+    /// Most bytes of shared memory.
+    #[arg(long)]
+    limit: Option<u64>,
+}
+
+/// What a subscriber is told.
+#[derive(Args, Clone, Debug)]
+pub struct Subscribe {
+    #[command(flatten)]
+    common: Common,
+    /// Which subscriber this is.
+    #[arg(long)]
+    index: u32,
+    /// How many there are.
+    #[arg(long)]
+    subscribers: usize,
+    /// Microseconds that the callback takes (it sleeps).
+    #[arg(long, default_value_t = 0)]
+    work_us: u64,
+    /// Look for messages without ever sleeping.
+    #[arg(long)]
+    spin: bool,
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let good = text.parse().ok().filter(|r: &f64| (0.0..=1e6).contains(r));
+    good.ok_or_else(|| "give a rate in Hz from 0 to 1000000".into())
+}
+
+/// Why a peer gives up; the text tells the mend.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PeerError {
+    /// The bus refuses.
+    #[error(transparent)]
+    Node(#[from] ropewalk::NodeError),
+    /// The subscribers did not come.
+    #[error(
+        "only {connected} of {wanted} peers connected within {}: look whether they run",
+        seconds(CONNECT)
+    )]
+    Alone {
+        /// Peers that are connected.
+        connected: usize,
+        /// Peers that were waited for.
+        wanted: usize,
+    },
+    /// Real-time scheduling was asked for.
+    #[error("SCHED_FIFO {priority} is not permitted: run as root, or raise the limit rtprio (ulimit -r)")]
+    Fifo {
+        /// The priority asked for.
+        priority: u8,
+    },
+    /// The standard type is not what this program knows.
+    #[error("sensor_msgs/Image: {0}")]
+    Image(String),
+    /// Taking a message failed.
+    #[error(transparent)]
+    Take(#[from] bus::TakeError),
+    /// Publishing failed.
+    #[error(transparent)]
+    Publish(#[from] bus::PublishError),
+    /// Reserving memory failed where nothing may be refused.
+    #[error(transparent)]
+    Loan(#[from] bus::LoanError),
+    /// Standard output is gone, or waiting failed.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+}
+
+fn seconds(d: Duration) -> String {
+    format!("{} s", d.as_secs())
+}
+
+/// Does what `role` says, to the end. Blocks until standard input says `stop` or ends.
+///
+/// # Errors
+/// [`PeerError`]: what keeps it from working.
+pub fn run(role: &Role) -> Result<(), PeerError> {
+    match role {
+        Role::Version { .. } => say(&json!({
+            "system": "ropewalk", "version": env!("CARGO_PKG_VERSION"), "modes": ["block", "spin"],
+        })),
+        Role::Publish(options) => publish::run(options),
+        Role::Subscribe(options) => subscribe::run(options),
+        Role::Ping(options) => pingpong::ping(options),
+        Role::Pong(options) => pingpong::pong(options),
+    }
+}
+
+/// Prints one line of the contract.
+fn say(line: &impl std::fmt::Display) -> Result<(), PeerError> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{line}")?;
+    Ok(out.flush()?)
+}
+
+fn node() -> Result<(Node, Schema), PeerError> {
+    let image = Registry::new(Flavour::Ros1).schema("sensor_msgs/Image");
+    let image = image.map_err(|e| PeerError::Image(e.to_string()))?;
+    Ok((Node::new("bench")?, image))
+}
+
+/// Moves the calling thread to SCHED_FIFO if the contract asks for it.
+fn schedule(common: &Common) -> Result<(), PeerError> {
+    match common.fifo {
+        Some(priority) if clock::realtime_thread(priority) == clock::Scheduling::Other => {
+            Err(PeerError::Fifo { priority })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Waits for `n` peers, asking `connected`, or until the run is over (false).
+fn connect(gate: &Gate, n: usize, connected: impl Fn(Duration) -> (bool, usize)) -> Result<bool, PeerError> {
+    let deadline = clock::monotonic() + CONNECT;
+    loop {
+        let (enough, count) = connected(LOOK);
+        if enough {
+            return Ok(true);
+        }
+        if gate.stopped() {
+            return Ok(false);
+        }
+        if clock::monotonic() > deadline {
+            return Err(PeerError::Alone {
+                connected: count,
+                wanted: n,
+            });
+        }
+    }
+}
+
+/// A number of a payload; `None` if the payload is too short.
+fn number(payload: &[u8], range: std::ops::Range<usize>) -> Option<u64> {
+    Some(u64::from_le_bytes(payload.get(range)?.try_into().ok()?))
+}

@@ -1,0 +1,161 @@
+//! The publishing process.
+
+use super::{Common, Gate, PeerError, Publish, SEQUENCE, STAMP, connect, node, say, schedule};
+use bus::LoanError;
+use ropewalk::{Publisher, PublisherOptions, Schema};
+use rustix::thread::ClockId;
+use rustix::time::Timespec;
+use serde_json::json;
+use stats::Time;
+use std::time::Duration;
+
+/// Between `go` and the first message.
+const BEFORE: Duration = Duration::from_millis(200);
+
+pub(super) fn run(options: &Publish) -> Result<(), PeerError> {
+    let common = &options.common;
+    let gate = Gate::watch()?;
+    let (node, image) = node()?;
+    let limit = options.limit.map_or_else(PublisherOptions::default, |bytes| {
+        PublisherOptions::default().with_memory_limit(bytes)
+    });
+    let publisher = node.publisher_with(&common.topic, &image, limit)?;
+    let source = Source::new(&publisher, common.size as usize)?;
+    let everyone = |patience| {
+        let enough = publisher.wait_for_subscribers(options.subscribers, patience);
+        (enough, publisher.bus().subscriber_count())
+    };
+    if !connect(&gate, options.subscribers, everyone)? {
+        return Ok(());
+    }
+    say(&"ready")?;
+    schedule(common)?;
+    if !gate.wait_for_go() {
+        return Ok(());
+    }
+    let (published, refused, publish_ns) = publish(options, &source, &gate)?;
+    say(&json!({ "published": published, "refused": refused, "publish_ns": publish_ns }))?;
+    gate.wait_for_stop();
+    Ok(())
+}
+
+fn publish(options: &Publish, source: &Source<'_>, gate: &Gate) -> Result<(u32, u32, Vec<u64>), PeerError> {
+    let Common { warmup, messages, .. } = options.common;
+    let mut publish_ns = Vec::with_capacity(messages as usize);
+    let (mut published, mut refused) = (0, 0);
+    let start = clock::monotonic() + BEFORE;
+    sleep_until(start)?;
+    for i in 0..u64::from(warmup) + u64::from(messages) {
+        if gate.stopped() {
+            break;
+        }
+        if options.rate > 0.0 {
+            sleep_until(start + Duration::from_secs_f64(i as f64 / options.rate))?;
+        }
+        let counts = i >= u64::from(warmup);
+        match source.send(i) {
+            Ok(sent) if counts => {
+                published += 1;
+                publish_ns.push(sent.took.as_nanos() as u64);
+            }
+            Err(PeerError::Loan(LoanError::MemoryShort { .. })) if counts => refused += 1,
+            Ok(_) | Err(PeerError::Loan(LoanError::MemoryShort { .. })) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((published, refused, publish_ns))
+}
+
+/// Makes images of one size and sends them.
+pub(super) struct Source<'a> {
+    publisher: &'a Publisher,
+    control: Vec<u8>,
+    size: usize,
+}
+
+impl<'a> Source<'a> {
+    /// Prepares the control part, which is the same for all messages.
+    pub(super) fn new(publisher: &'a Publisher, size: usize) -> Result<Self, PeerError> {
+        Ok(Source {
+            publisher,
+            control: control_part(publisher.schema(), size)?,
+            size,
+        })
+    }
+
+    /// Sends message `i` by the paper's rule (section IV-A): the whole payload is written, then stamped, then
+    /// published.
+    pub(super) fn send(&self, i: u64) -> Result<Sent, PeerError> {
+        self.send_with(i, |payload| payload.fill(i as u8))
+    }
+
+    /// As [`Source::send`], but nothing is written except the number and the stamp.
+    pub(super) fn send_empty(&self, i: u64) -> Result<Sent, PeerError> {
+        self.send_with(i, |_| {})
+    }
+
+    fn send_with(&self, i: u64, fill: impl FnOnce(&mut [u8])) -> Result<Sent, PeerError> {
+        let mut loan = self.publisher.loan(self.control.len(), &[self.size])?;
+        loan.control_mut().copy_from_slice(&self.control);
+        let payload = loan.part_mut(0);
+        fill(payload);
+        payload[SEQUENCE].copy_from_slice(&i.to_le_bytes());
+        let stamp = clock::monotonic();
+        payload[STAMP].copy_from_slice(&stamp.as_nanos().to_le_bytes());
+        self.publisher.publish(loan)?;
+        let took = clock::monotonic().since(stamp);
+        Ok(Sent { stamp, took })
+    }
+}
+
+/// A message that was published.
+pub(super) struct Sent {
+    /// Right before publishing.
+    pub(super) stamp: Time,
+    /// What publishing took.
+    pub(super) took: Duration,
+}
+
+/// The control part of an image with `size` bytes of data, which become data part 0.
+fn control_part(image: &Schema, size: usize) -> Result<Vec<u8>, PeerError> {
+    let complain = |e: &dyn std::fmt::Display| PeerError::Image(e.to_string());
+    let text = |out: &mut Vec<u8>, s: &str| {
+        out.extend((s.len() as u32).to_le_bytes());
+        out.extend(s.as_bytes());
+    };
+    // seq, stamp, frame_id, height, width, encoding, is_bigendian, step, data
+    let mut head = vec![0; 12];
+    text(&mut head, "camera");
+    head.extend(1u32.to_le_bytes());
+    head.extend((size as u32).to_le_bytes());
+    text(&mut head, "mono8");
+    head.push(0);
+    head.extend((size as u32).to_le_bytes());
+    head.extend((size as u32).to_le_bytes());
+    // Zeroed pages that nobody writes take no memory.
+    let mut bytes = vec![0; head.len() + size];
+    bytes[..head.len()].copy_from_slice(&head);
+    let split = image.split_ros1(&bytes).map_err(|e| complain(&e))?;
+    if split.sizes().part_lens != [size] {
+        return Err(PeerError::Image(format!(
+            "{size} bytes of data do not make one data part"
+        )));
+    }
+    let mut control = vec![0; split.sizes().control_len];
+    split.write_control(&mut control).map_err(|e| complain(&e))?;
+    Ok(control)
+}
+
+/// Sleeps as the contract says; clock::sleep_until would wake ten times a second.
+fn sleep_until(until: Time) -> std::io::Result<()> {
+    let until = Timespec {
+        tv_sec: (until.as_nanos() / 1_000_000_000) as i64,
+        tv_nsec: (until.as_nanos() % 1_000_000_000) as i64,
+    };
+    loop {
+        match rustix::thread::clock_nanosleep_absolute(ClockId::Monotonic, &until) {
+            Err(rustix::io::Errno::INTR) => {}
+            other => return Ok(other?),
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! Finding, building and asking the peer programs.
+
+use super::group::{Group, how};
+use super::line::shorten;
+use super::sandbox::Sandbox;
+use super::{Error, System};
+use serde::{Deserialize, Serialize};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a program may take to tell its version.
+const VERSION: Duration = Duration::from_secs(20);
+/// How long building one system may take.
+const BUILD: Duration = Duration::from_secs(30 * 60);
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A system that can be measured.
+#[derive(Clone, Debug)]
+pub(super) struct Ready {
+    pub(super) system: System,
+    pub(super) version: String,
+    modes: Vec<String>,
+    program: PathBuf,
+}
+
+/// A system that cannot be measured here.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Missing {
+    /// The system.
+    pub system: System,
+    /// Why, with the mend.
+    pub why: String,
+}
+
+impl Ready {
+    /// Whether its subscribers can poll without sleeping.
+    pub(super) fn spins(&self) -> bool {
+        self.modes.iter().any(|m| m == "spin")
+    }
+
+    /// Whether its subscribers live in the publisher's process.
+    pub(super) fn is_intra(&self) -> bool {
+        self.modes.iter().any(|m| m == "intra")
+    }
+
+    /// The program in one of its roles.
+    pub(super) fn command(&self, role: &str) -> Command {
+        command(self.system, &self.program, role)
+    }
+}
+
+fn command(system: System, program: &Path, role: &str) -> Command {
+    let mut command = Command::new(program);
+    if system == System::Ropewalk {
+        command.args(["bench", "ipc-peer"]);
+    }
+    command.arg(role).args(["--system", system.name()]);
+    command
+}
+
+/// The folder of the peers: the one given, or `peers` here or further up.
+pub(super) fn folder(given: Option<&Path>) -> Option<PathBuf> {
+    if let Some(folder) = given {
+        // Peers run elsewhere.
+        return std::path::absolute(folder).ok();
+    }
+    let here = std::env::current_dir().ok()?;
+    let candidates = here.ancestors().map(|a| a.join("peers"));
+    candidates.into_iter().find(|f| f.join("Makefile").is_file())
+}
+
+/// Finds `system`'s program, builds it if it is not there, and asks its version. Blocks while it builds.
+pub(super) fn prepare(
+    system: System,
+    folder: Option<&Path>,
+    sandbox: &Sandbox,
+    stopped: &dyn Fn() -> bool,
+) -> Result<Result<Ready, Missing>, Error> {
+    let missing = |why: String| Ok(Err(Missing { system, why }));
+    let program = if system == System::Ropewalk {
+        match std::env::current_exe() {
+            Ok(program) => program,
+            Err(e) => return missing(format!("finding this program: {e}")),
+        }
+    } else {
+        let Some(folder) = folder else {
+            let why = "there is no folder `peers` with a Makefile here or further up: start in the repository, or \
+                       name the folder by --peers";
+            return missing(why.into());
+        };
+        let program = folder.join("bin").join(system.name());
+        if let Some(why) = build(system.name(), &program, folder, stopped)? {
+            return missing(why);
+        }
+        program
+    };
+    match ask(system, &program, sandbox, stopped)? {
+        Ok(ready) => Ok(Ok(ready)),
+        Err(why) => missing(why),
+    }
+}
+
+/// The library that counts copies, built if it is not there; or why it is missing.
+pub(super) fn copy_counter(
+    folder: Option<&Path>,
+    stopped: &dyn Fn() -> bool,
+) -> Result<Result<PathBuf, String>, Error> {
+    let Some(folder) = folder else {
+        return Ok(Err("there is no folder `peers` here or further up".into()));
+    };
+    let library = folder.join("bin").join("libcopycount.so");
+    let why = build("copycount", &library, folder, stopped)?;
+    Ok(why.map_or(Ok(library), Err))
+}
+
+/// Builds `target` unless the file that it makes is there, with its progress on standard error; gives why it
+/// could not.
+fn build(
+    target: &str,
+    file: &Path,
+    folder: &Path,
+    stopped: &dyn Fn() -> bool,
+) -> Result<Option<String>, Error> {
+    if file.is_file() {
+        return Ok(None);
+    }
+    let shown = folder.display();
+    if !folder.join("Makefile").is_file() {
+        return Ok(Some(format!(
+            "{} is not there, and neither is {shown}/Makefile to build it",
+            file.display()
+        )));
+    }
+    eprintln!("{target}: building it once (make -C {shown} {target})");
+    let mut command = Command::new("make");
+    command.arg("-C").arg(folder).arg(target);
+    command
+        .stdin(Stdio::null())
+        .stdout(std::io::stderr())
+        .stderr(Stdio::piped());
+    let mut group = match Group::start(&mut command) {
+        Ok(group) => group,
+        Err(e) => return Ok(Some(format!("make does not start ({e}): install make"))),
+    };
+    let errors = group.child().stderr.take();
+    let last = std::thread::spawn(move || errors.map_or_else(String::new, |e| pass_on(e)));
+    let deadline = Instant::now() + BUILD;
+    let status = loop {
+        let waited = group.wait(LOOK);
+        match waited.map_err(|source| Error::System {
+            doing: "waiting for make",
+            source,
+        })? {
+            Some(status) => break status,
+            None if stopped() => return Err(Error::Stopped),
+            None if Instant::now() > deadline => {
+                return Ok(Some(format!(
+                    "`make -C {shown} {target}` took longer than {} minutes: run it by hand",
+                    BUILD.as_secs() / 60
+                )));
+            }
+            None => {}
+        }
+    };
+    if !status.success() {
+        let said = last.join().unwrap_or_default();
+        return Ok(Some(format!(
+            "`make -C {shown} {target}` {}: {said}",
+            how(status)
+        )));
+    }
+    let made = file.is_file();
+    Ok((!made).then(|| format!("`make -C {shown} {target}` left no {}", file.display())))
+}
+
+/// Copies a stream to standard error and gives the last lines that say what is wrong.
+fn pass_on(stream: impl Read) -> String {
+    let mut last: Vec<String> = Vec::new();
+    let mut stream = BufReader::new(stream);
+    let mut bytes = Vec::new();
+    loop {
+        bytes.clear();
+        match (&mut stream).take(4096).read_until(b'\n', &mut bytes) {
+            Ok(0) | Err(_) => return last.join(" | "),
+            Ok(_) => {}
+        }
+        let _ = std::io::stderr().write_all(&bytes);
+        let text = String::from_utf8_lossy(&bytes);
+        if !text.trim().is_empty() {
+            if last.len() == 3 {
+                last.remove(0);
+            }
+            last.push(shorten(text.trim()));
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Version {
+    system: String,
+    version: String,
+    modes: Vec<String>,
+}
+
+fn ask(
+    system: System,
+    program: &Path,
+    sandbox: &Sandbox,
+    stopped: &dyn Fn() -> bool,
+) -> Result<Result<Ready, String>, Error> {
+    let shown = program.display();
+    let mut command = command(system, program, "version");
+    sandbox.prepare(&mut command);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut group = match Group::start(&mut command) {
+        Ok(group) => group,
+        Err(e) => return Ok(Err(format!("{shown} does not start: {e}"))),
+    };
+    let (output, errors) = (group.child().stdout.take(), group.child().stderr.take());
+    let read = |stream: Option<Box<dyn Read + Send>>| {
+        std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            let _ = stream.map(|s| s.take(64 << 10).read_to_end(&mut bytes));
+            String::from_utf8_lossy(&bytes).into_owned()
+        })
+    };
+    let output = read(output.map(|o| Box::new(o) as _));
+    let errors = read(errors.map(|e| Box::new(e) as _));
+    let deadline = Instant::now() + VERSION;
+    let status = loop {
+        let waited = group.wait(LOOK);
+        match waited.map_err(|source| Error::System {
+            doing: "waiting for a peer",
+            source,
+        })? {
+            Some(status) => break status,
+            None if stopped() => return Err(Error::Stopped),
+            None if Instant::now() > deadline => {
+                return Ok(Err(format!(
+                    "{shown} did not tell its version within {VERSION:?}"
+                )));
+            }
+            None => {}
+        }
+    };
+    let (output, errors) = (
+        output.join().unwrap_or_default(),
+        errors.join().unwrap_or_default(),
+    );
+    if !status.success() {
+        let said = shorten(errors.trim());
+        return Ok(Err(format!("{shown} version {}: {said}", how(status))));
+    }
+    let told: Result<Version, _> = serde_json::from_str(&output);
+    Ok(match told {
+        Ok(told) if told.system == system.name() => Ok(Ready {
+            system,
+            version: shorten(&told.version),
+            modes: told.modes,
+            program: program.to_owned(),
+        }),
+        Ok(told) => Err(format!(
+            "{shown} says that it is {:?}: build it again",
+            shorten(&told.system)
+        )),
+        Err(e) => Err(format!("{shown} tells no version ({e}): {:?}", shorten(&output))),
+    })
+}

@@ -1,0 +1,82 @@
+//! A ROS master of our own, for the systems that need one.
+
+use super::group::{Group, how};
+use super::sandbox::Sandbox;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long it may take to answer.
+const START: Duration = Duration::from_secs(60);
+/// How long it may take to end its own children.
+const END: Duration = Duration::from_secs(10);
+
+/// A running `roscore` on a loopback port. Dropping it ends it.
+pub(super) struct Roscore {
+    group: Group,
+    port: u16,
+}
+
+impl Roscore {
+    /// Starts it and waits until it answers. `None` if `stopped`.
+    pub(super) fn start(sandbox: &Sandbox, stopped: &dyn Fn() -> bool) -> Result<Option<Roscore>, String> {
+        let port = free_port().map_err(|e| format!("no free port: {e}"))?;
+        // The shell ends roscore when its input ends, so that nothing stays behind even if we are killed.
+        let script =
+            "roscore -p \"$1\" >/dev/null 2>&1 & core=$!; cat >/dev/null; kill \"$core\"; wait \"$core\"";
+        let mut command = Command::new("sh");
+        command.args([
+            "-c",
+            &format!("command -v roscore >/dev/null || exit 127; {script}"),
+            "sh",
+        ]);
+        command.arg(port.to_string());
+        sandbox.prepare(&mut command);
+        command.env("ROS_MASTER_URI", uri(port));
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let group = Group::start(&mut command).map_err(|e| format!("sh does not start: {e}"))?;
+        let mut roscore = Roscore { group, port };
+        let deadline = Instant::now() + START;
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        while TcpStream::connect_timeout(&address, Duration::from_millis(100)).is_err() {
+            if let Ok(Some(status)) = roscore.group.try_wait() {
+                return Err(match status.code() {
+                    Some(127) => "there is no roscore: on Debian install python3-roslaunch".into(),
+                    _ => format!("roscore {}", how(status)),
+                });
+            }
+            if stopped() {
+                return Ok(None);
+            }
+            if Instant::now() > deadline {
+                return Err(format!("roscore does not answer on port {port} within {START:?}"));
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok(Some(roscore))
+    }
+
+    /// Tells a node where the master is.
+    pub(super) fn prepare(&self, command: &mut Command) {
+        command.env("ROS_MASTER_URI", uri(self.port));
+    }
+}
+
+impl Drop for Roscore {
+    fn drop(&mut self) {
+        self.group.child().stdin = None;
+        let _ = self.group.wait(END);
+    }
+}
+
+fn uri(port: u16) -> String {
+    format!("http://127.0.0.1:{port}")
+}
+
+/// A port that nobody uses now.
+fn free_port() -> std::io::Result<u16> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
+}

@@ -1,0 +1,119 @@
+//! One setting of one experiment: what peers are told, and how it appears in results.
+
+use super::Experiment;
+use super::programs::Ready;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// How subscribers wait, and what runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// Subscribers sleep until they are woken.
+    Block,
+    /// Subscribers poll without sleeping.
+    Spin,
+    /// Round trips between two processes that poll without sleeping.
+    PingPong,
+}
+
+/// What is measured, as far as peers are concerned.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Setting {
+    pub(super) experiment: Experiment,
+    pub(super) size: u64,
+    pub(super) subscribers: u32,
+    /// Messages a second; 0: as fast as publishing allows.
+    pub(super) rate: f64,
+    pub(super) warmup: u32,
+    pub(super) messages: u32,
+    pub(super) mode: Mode,
+    /// SCHED_FIFO at this priority.
+    pub(super) fifo: Option<u8>,
+    /// The first subscriber's callback takes so long.
+    pub(super) slow_us: Option<u64>,
+    /// The publisher's memory.
+    pub(super) limit: Option<u64>,
+    /// Count copied bytes; slows everything down.
+    pub(super) count_copies: bool,
+}
+
+/// The setting of a cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Params {
+    /// The experiment that the cell belongs to.
+    pub experiment: Experiment,
+    /// Bytes of the payload.
+    pub size: u64,
+    /// Subscribing processes.
+    pub subscribers: u32,
+    /// Messages a second; 0: as fast as publishing allows.
+    pub rate_hz: f64,
+    /// Messages that count, in each run.
+    pub messages: u32,
+    /// Runs that went well and are pooled.
+    pub runs: u32,
+    /// How subscribers wait.
+    pub mode: Mode,
+    /// Priority at SCHED_FIFO; absent: the kernel's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fifo: Option<u8>,
+    /// The callback of the first subscriber sleeps so many microseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slow_us: Option<u64>,
+    /// Most bytes of shared memory of the publisher, where the system has such a limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_bytes: Option<u64>,
+}
+
+impl Setting {
+    /// Subscribers that sleep, no work, nothing special.
+    pub(super) fn plain(experiment: Experiment, size: u64, subscribers: u32) -> Self {
+        Setting {
+            experiment,
+            size,
+            subscribers,
+            rate: 30.0,
+            warmup: 15,
+            messages: 150,
+            mode: Mode::Block,
+            fifo: None,
+            slow_us: None,
+            limit: None,
+            count_copies: false,
+        }
+    }
+
+    pub(super) fn params(&self, runs: u32) -> Params {
+        Params {
+            experiment: self.experiment,
+            size: self.size,
+            subscribers: self.subscribers,
+            rate_hz: self.rate,
+            messages: self.messages,
+            runs,
+            mode: self.mode,
+            fifo: self.fifo,
+            slow_us: self.slow_us,
+            limit_bytes: self.limit,
+        }
+    }
+
+    /// Whether `system` can do it at all.
+    pub(super) fn fits(&self, system: &Ready) -> bool {
+        match self.mode {
+            Mode::Block => !(system.is_intra() && self.slow_us.is_some()),
+            Mode::Spin | Mode::PingPong => system.spins() && !system.is_intra(),
+        }
+    }
+
+    /// What publishing takes by plan; unknown (and so 1 s) where there is no schedule.
+    pub(super) fn expected(&self) -> Duration {
+        let messages = f64::from(self.warmup) + f64::from(self.messages);
+        if self.rate > 0.0 && self.mode != Mode::PingPong {
+            Duration::from_secs_f64(0.2 + messages / self.rate)
+        } else {
+            Duration::from_secs(1)
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! One run of one system under one setting.
+
+use super::copies::{self, CopyCount};
+use super::crew::{Crew, Peer};
+use super::error::RunError;
+use super::line::{Count, Published, Received};
+use super::programs::Ready;
+use super::roscore::Roscore;
+use super::sandbox::Sandbox;
+use super::setting::{Mode, Setting};
+use super::usage::{Host, HostLoad, Memory, Usage};
+use stats::Time;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+/// How long peers may take to find each other.
+const READY: Duration = Duration::from_secs(60);
+/// How long messages may be under way after the last was published.
+const GRACE: Duration = Duration::from_secs(5);
+/// How long peers may take to print their results.
+const RESULT: Duration = Duration::from_secs(30);
+/// How long a publisher may take beyond its schedule before it counts as hanging.
+const HANGING: Duration = Duration::from_secs(60);
+/// Between everyone's `ready` and `go`.
+const SETTLE: Duration = Duration::from_millis(100);
+/// The same where the publisher cannot know who is connected.
+const SETTLE_BLIND: Duration = Duration::from_secs(1);
+/// Publishers wait so long after `go`.
+const BEFORE: Duration = Duration::from_millis(200);
+
+/// What one run gave.
+#[derive(Debug, Default)]
+pub(super) struct Trial {
+    pub(super) published: Published,
+    pub(super) received: Vec<Received>,
+    pub(super) round_trip_ns: Vec<u64>,
+    /// From the first message to the last one's arrival, warm-up included.
+    pub(super) window: Duration,
+    /// Publisher first; with one process, that one alone.
+    pub(super) used: Vec<(Usage, Memory)>,
+    pub(super) copies: Vec<CopyCount>,
+    /// Others' load on the host while it ran.
+    pub(super) others: HostLoad,
+}
+
+/// What runs need of their surroundings.
+pub(super) struct Surroundings<'a> {
+    pub(super) sandbox: &'a Sandbox,
+    pub(super) roscore: Option<&'a Roscore>,
+    /// The library that counts copies.
+    pub(super) copy_counter: Option<&'a Path>,
+    pub(super) stopped: &'a dyn Fn() -> bool,
+}
+
+/// Runs `system` once. `number` makes the topic unique.
+pub(super) fn run(
+    system: &Ready,
+    setting: &Setting,
+    number: u64,
+    around: &Surroundings<'_>,
+) -> Result<Trial, RunError> {
+    let count = Count {
+        warmup: u64::from(setting.warmup),
+        messages: u64::from(setting.messages),
+    };
+    let mut crew = Crew::new(count, around.sandbox, around.stopped);
+    let roles = roles(system, setting);
+    for (i, role) in roles.iter().enumerate() {
+        let mut command = command(system, setting, role, number);
+        if let Some(roscore) = around.roscore.filter(|_| system.system.needs_roscore()) {
+            roscore.prepare(&mut command);
+        }
+        if setting.count_copies {
+            let library = around
+                .copy_counter
+                .ok_or("the library that counts copies is not there".to_owned())?;
+            copies::prepare(&mut command, library, around.sandbox, i);
+        }
+        crew.start(format!("{} {}", system.system, role.name()), &mut command)?;
+    }
+    let trial = conduct(&mut crew, system, setting);
+    crew.look();
+    let mut trial = trial?;
+    crew.join()?;
+    if setting.count_copies {
+        for i in 0..roles.len() {
+            trial.copies.push(copies::read(around.sandbox, i)?);
+        }
+    }
+    for peer in crew.into_peers() {
+        if let Some((_, published)) = peer.published {
+            trial.published = published;
+        }
+        if let Some((_, trips)) = peer.round_trips {
+            trial.round_trip_ns = trips.round_trip_ns;
+        }
+        trial.received.extend(peer.received);
+    }
+    Ok(trial)
+}
+
+/// From the start of the processes to their results.
+fn conduct(crew: &mut Crew<'_>, system: &Ready, setting: &Setting) -> Result<Trial, RunError> {
+    let ready = |peers: &[Peer]| peers.iter().all(|p| p.ready > 0);
+    if !crew.listen(clock::monotonic() + READY, ready)? {
+        let late: Vec<_> = crew
+            .peers()
+            .iter()
+            .filter(|p| p.ready == 0)
+            .map(|p| &*p.name)
+            .collect();
+        return Err(format!("not ready within {READY:?}: {}", late.join(", ")).into());
+    }
+    let settle = if system.system.counts_subscribers() {
+        SETTLE
+    } else {
+        SETTLE_BLIND
+    };
+    crew.listen(clock::monotonic() + settle, |_| false)?;
+
+    let host = Host::now();
+    let before: Vec<_> = crew.peers().iter().map(Peer::usage).collect();
+    let start = clock::monotonic();
+    crew.tell(0, "go");
+    let used_up = |peers: &[Peer]| peers[0].published.is_some() || peers[0].round_trips.is_some();
+    let patience = setting.expected() * 2 + HANGING;
+    if !crew.listen(start + patience, used_up)? {
+        return Err(
+            crew.peers()[0].complain(&format!("nothing was published to the end within {patience:?}"))
+        );
+    }
+    let expected = if setting.mode == Mode::PingPong {
+        0
+    } else {
+        setting.subscribers as usize
+    };
+    // A slow subscriber may still have its queue to work off: its last message is not waited for.
+    let awaited = expected - usize::from(setting.slow_us.is_some()).min(expected);
+    crew.listen(clock::monotonic() + GRACE, |peers| {
+        peers.iter().map(|p| p.done.len()).sum::<usize>() >= awaited
+    })?;
+
+    let after: Vec<_> = crew.peers().iter().map(Peer::usage).collect();
+    let used = before.into_iter().zip(after).map(|(before, after)| {
+        let (before, _) = before.unwrap_or_default();
+        let (after, memory) = after.unwrap_or_default();
+        (after.since(&before), memory)
+    });
+    let used: Vec<_> = used.collect();
+    let end = last_event(crew.peers()).unwrap_or(start);
+    let elapsed = clock::monotonic().since(start);
+    let others = others(Host::now().since(&host), &used, elapsed);
+    crew.look();
+
+    let results = |peers: &[Peer]| peers.iter().map(|p| p.received.len()).sum::<usize>() >= expected;
+    if !crew.stop(RESULT, results)? {
+        return Err(format!(
+            "{}: not all subscribers gave a result within {RESULT:?}",
+            system.system
+        )
+        .into());
+    }
+    Ok(Trial {
+        window: end.since(start + BEFORE),
+        used,
+        others,
+        ..Trial::default()
+    })
+}
+
+fn last_event(peers: &[Peer]) -> Option<Time> {
+    let results = peers.iter().flat_map(|p| {
+        let published = p.published.as_ref().map(|(at, _)| *at);
+        published
+            .into_iter()
+            .chain(p.round_trips.as_ref().map(|(at, _)| *at))
+    });
+    results
+        .chain(peers.iter().flat_map(|p| p.done.iter().copied()))
+        .max()
+}
+
+/// The host's load without what the peers used themselves.
+fn others(all: HostLoad, used: &[(Usage, Memory)], elapsed: Duration) -> HostLoad {
+    let processors = std::thread::available_parallelism().map_or(1, |n| n.get()) as f64;
+    let own: Duration = used.iter().map(|(u, _)| u.cpu).sum();
+    let own = own.as_secs_f64() / (elapsed.as_secs_f64() * processors).max(1e-9);
+    HostLoad {
+        busy: (all.busy - own).max(0.0),
+        steal: all.steal,
+    }
+}
+
+/// What one process of a run does.
+enum Role {
+    Publish,
+    Subscribe(u32),
+    Ping,
+    Pong,
+    Run,
+}
+
+impl Role {
+    fn name(&self) -> String {
+        match self {
+            Role::Publish => "publisher".into(),
+            Role::Subscribe(i) => format!("subscriber {}", i + 1),
+            Role::Ping => "ping".into(),
+            Role::Pong => "pong".into(),
+            Role::Run => "process".into(),
+        }
+    }
+}
+
+/// Who is told to go comes first.
+fn roles(system: &Ready, setting: &Setting) -> Vec<Role> {
+    if setting.mode == Mode::PingPong {
+        return vec![Role::Ping, Role::Pong];
+    }
+    if system.is_intra() {
+        return vec![Role::Run];
+    }
+    let subscribers = (0..setting.subscribers).map(Role::Subscribe);
+    std::iter::once(Role::Publish).chain(subscribers).collect()
+}
+
+fn command(system: &Ready, setting: &Setting, role: &Role, number: u64) -> Command {
+    let verb = match role {
+        Role::Publish => "publish",
+        Role::Subscribe(_) => "subscribe",
+        Role::Ping => "ping",
+        Role::Pong => "pong",
+        Role::Run => "run",
+    };
+    let mut command = system.command(verb);
+    let mut option = |name: &str, value: &dyn std::fmt::Display| {
+        command.arg(format!("--{name}")).arg(value.to_string());
+    };
+    option("topic", &format!("/bench/n{number}"));
+    option("size", &setting.size);
+    option("warmup", &setting.warmup);
+    option("messages", &setting.messages);
+    if let Some(priority) = setting.fifo {
+        option("fifo", &priority);
+    }
+    if matches!(role, Role::Publish | Role::Subscribe(_) | Role::Run) {
+        option("subscribers", &setting.subscribers);
+    }
+    if matches!(role, Role::Publish | Role::Run) {
+        option("rate", &setting.rate);
+        if let Some(bytes) = setting.limit {
+            option("limit", &bytes);
+        }
+    }
+    if let Role::Subscribe(index) = role {
+        option("index", index);
+        if let Some(us) = setting.slow_us.filter(|_| *index == 0) {
+            option("work-us", &us);
+        }
+        if setting.mode == Mode::Spin {
+            command.arg("--spin");
+        }
+    }
+    command
+}

@@ -1,0 +1,21 @@
+#![forbid(unsafe_code)]
+//! Experiments: commands that measure, compare with other systems in the same session, and report.
+//!
+//! The systems compared with are programs of their own, outside this workspace; this crate starts them, tells
+//! them when to go, and computes from what they print. It knows nothing of their insides, and no transport is
+//! implemented here: our own peer ([`ipc::peer`]) uses the `ropewalk` crate as any user would.
+//!
+//! ```no_run
+//! use bench::ipc::{Experiment, Options, System};
+//!
+//! let mut options = Options::new(Experiment::Fig7);
+//! options.quick = true;
+//! options.systems = vec![System::Ropewalk];
+//! let result = bench::ipc::run(&options, &|| false)?;
+//! println!("{}", result.text());
+//! # Ok::<(), bench::ipc::Error>(())
+//! ```
+
+pub mod ipc;
+pub mod machine;
+pub mod table;

@@ -1,0 +1,57 @@
+//! `ropewalk bench`: experiments that compare.
+
+use crate::failure::{Failure, OrFail, Outcome};
+use crate::signals::Signals;
+use bench::ipc::{self, peer};
+use clap::{Args, Subcommand};
+use std::io::Write;
+use std::path::Path;
+
+/// Measures this machine, and this software beside others.
+#[derive(Args)]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    Ipc(ipc::Options),
+    /// One process of `bench ipc`.
+    #[command(hide = true)]
+    IpcPeer {
+        #[command(subcommand)]
+        role: peer::Role,
+    },
+}
+
+/// Runs one of the experiments.
+pub(crate) fn run(options: &Options) -> Outcome {
+    match &options.what {
+        What::Ipc(options) => run_ipc(options),
+        What::IpcPeer { role } => peer::run(role).or_job("bench ipc-peer"),
+    }
+}
+
+fn run_ipc(options: &ipc::Options) -> Outcome {
+    // Before hours of measuring, not after.
+    for file in [&options.csv, &options.figure].into_iter().flatten() {
+        write(file, "")?;
+    }
+    let signals = Signals::watch().or_job("watching signals")?;
+    let outcome = ipc::run(options, &|| signals.stopped()).map_err(Failure::job)?;
+    if let Some(file) = &options.csv {
+        write(file, &outcome.csv())?;
+    }
+    let text = if options.json {
+        outcome.json()
+    } else {
+        outcome.text()
+    };
+    writeln!(std::io::stdout().lock(), "{text}").or_job("writing")?;
+    outcome.verdict().map_err(Failure::job)
+}
+
+fn write(file: &Path, text: &str) -> Outcome {
+    std::fs::write(file, text).map_err(|e| Failure::input(format_args!("{}: {e}", file.display())))
+}
