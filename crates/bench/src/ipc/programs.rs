@@ -145,7 +145,7 @@ fn build(
         Err(e) => return Ok(Some(format!("make does not start ({e}): install make"))),
     };
     let errors = group.child().stderr.take();
-    let last = std::thread::spawn(move || errors.map_or_else(String::new, |e| pass_on(e)));
+    let last = std::thread::spawn(move || errors.map_or_else(String::new, pass_on));
     let deadline = Instant::now() + BUILD;
     let status = loop {
         let waited = group.wait(LOOK);
