@@ -3,6 +3,7 @@
 //! Integers are little-endian. Every frame begins with a magic number and the protocol's version, so that any
 //! later version can at least be named. A frame has no bytes behind its last field.
 
+use crate::subscriber::QueuePolicy;
 use crate::topic::{MAX_DEFINITION, MAX_NAME, TopicType};
 
 /// The protocol's version. A change of any frame, of the ring or of the death rules changes it.
@@ -53,6 +54,18 @@ pub(crate) struct Hello {
     pub(crate) type_hash: [u8; 16],
 }
 
+/// What a subscriber wants of a publisher.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Wishes {
+    pub(crate) depth: u32,
+    pub(crate) max_held: u32,
+    pub(crate) max_bytes: u64,
+    pub(crate) queue: QueuePolicy,
+    /// Most kept messages wanted, and the number of the last that it knows.
+    pub(crate) history: u32,
+    pub(crate) after: u64,
+}
+
 /// Why an endpoint turns another away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RefuseCode {
@@ -84,12 +97,8 @@ pub(crate) enum Frame {
         code: RefuseCode,
         text: String,
     },
-    /// A subscriber's wishes, with the descriptors of its ring and of its doorbell.
-    Attach {
-        depth: u32,
-        max_held: u32,
-        max_bytes: u64,
-    },
+    /// With the descriptors of its ring and of its doorbell.
+    Attach(Wishes),
     /// A publisher's consent: from now on it queues.
     Welcome,
     /// A new segment, with its descriptor.
@@ -151,15 +160,14 @@ impl Frame {
                     .find(|i| text.is_char_boundary(*i));
                 w.text(&text[..end.unwrap_or(0)]);
             }
-            Frame::Attach {
-                depth,
-                max_held,
-                max_bytes,
-            } => {
+            Frame::Attach(wishes) => {
                 w.u16(3);
-                w.u32(*depth);
-                w.u32(*max_held);
-                w.u64(*max_bytes);
+                w.u32(wishes.depth);
+                w.u32(wishes.max_held);
+                w.u64(wishes.max_bytes);
+                w.u8(queue_code(wishes.queue));
+                w.u32(wishes.history);
+                w.u64(wishes.after);
             }
             Frame::Welcome => w.u16(4),
             Frame::Segment { id, len } => {
@@ -228,6 +236,13 @@ impl Frame {
         } else {
             Err(FrameError::Malformed("bytes behind the end"))
         }
+    }
+}
+
+fn queue_code(policy: QueuePolicy) -> u8 {
+    match policy {
+        QueuePolicy::DropOldest => 0,
+        QueuePolicy::DropNewest => 1,
     }
 }
 
@@ -308,11 +323,21 @@ impl<'a> Reader<'a> {
     }
 
     fn attach(&mut self) -> Option<Frame> {
-        Some(Frame::Attach {
+        Some(Frame::Attach(Wishes {
             depth: self.u32()?,
             max_held: self.u32()?,
             max_bytes: self.u64()?,
-        })
+            queue: self.queue()?,
+            history: self.u32()?,
+            after: self.u64()?,
+        }))
+    }
+
+    fn queue(&mut self) -> Option<QueuePolicy> {
+        let code = self.u8()?;
+        [QueuePolicy::DropOldest, QueuePolicy::DropNewest]
+            .into_iter()
+            .find(|p| queue_code(*p) == code)
     }
 
     fn segment(&mut self) -> Option<Frame> {
@@ -374,11 +399,14 @@ pub(crate) fn samples() -> Vec<Frame> {
             code: RefuseCode::Mismatch,
             text: "the type differs".into(),
         },
-        Frame::Attach {
+        Frame::Attach(Wishes {
             depth: 16,
             max_held: 4,
             max_bytes: u64::MAX,
-        },
+            queue: QueuePolicy::DropNewest,
+            history: 1,
+            after: 7,
+        }),
         Frame::Welcome,
         Frame::Segment { id: 1, len: 4096 },
         Frame::Retire { id: 1 },

@@ -3,9 +3,10 @@
 use crate::block::{FIXED, Header, Range, table_entry, table_is_inside};
 use crate::frame::Frame;
 use crate::losses::Losses;
-use crate::peer::Attached;
+use crate::peer::{Attached, Terms};
 use crate::pool::{BlockId, Pool};
 use crate::ring::{self, Consumer, Geometry, Taken};
+use crate::subscriber::QueuePolicy;
 use crate::sys::doorbell::{Doorbell, Waker};
 use crate::sys::process::Peer;
 use crate::sys::segment::RingMemory;
@@ -91,8 +92,13 @@ impl Reader {
         let clones = waker.for_peer().into_iter().map(|fd| fd.try_clone_to_owned());
         let bell = Arc::new(Doorbell::open(&clones.collect::<Result<Vec<OwnedFd>, _>>().ok()?).ok()?);
         let peer = Peer { pid: 0, uid: 0 };
+        let terms = Terms {
+            quota,
+            queue: QueuePolicy::DropOldest,
+            yields: true,
+        };
         Some(Reader {
-            attached: Attached::new(1, peer, Arc::new(a), bell, (theirs, geometry), quota),
+            attached: Attached::new(1, peer, Arc::new(a), bell, (theirs, geometry), terms),
             ring: Arc::new(ring),
             geometry,
             consumer: Consumer::new(geometry),

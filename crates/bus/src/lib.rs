@@ -69,12 +69,13 @@ pub use loan::{Loan, LoanError, MAX_CONTROL, MAX_PARTS, PartsMut};
 pub use losses::Losses;
 pub use message::{Message, PartView};
 pub use publisher::{
-    CreateError, PublishError, Published, Publisher, PublisherOptions, PublisherStats, Stamp, SubscriberPeer,
+    CreateError, MemoryPolicy, PublishError, Published, Publisher, PublisherOptions, PublisherStats, Stamp,
+    SubscriberPeer,
 };
 pub use service::{
     CallError, Client, ClientOptions, ClientStats, MAX_REJECTION, Pending, Reply, Request, RespondError,
     Server, ServerOptions, ServerStats, ServiceInfo, ServiceType,
 };
-pub use subscriber::{PublisherPeer, Subscriber, SubscriberOptions, SubscriberStats, TakeError};
+pub use subscriber::{PublisherPeer, QueuePolicy, Subscriber, SubscriberOptions, SubscriberStats, TakeError};
 pub use topic::{EndpointInfo, MAX_DEFINITION, MAX_NAME, Refusal, TopicInfo, TopicType};
 pub use waitset::WaitSet;

@@ -2,7 +2,7 @@
 
 use crate::block::{CORRELATION, Label, MAX_HEADER, Plan, Range};
 use crate::pool::BlockId;
-use crate::publisher::PubCore;
+use crate::publisher::{MemoryPolicy, PubCore};
 use crate::sys::segment::OwnSegment;
 use std::fmt;
 use std::ptr::NonNull;
@@ -206,20 +206,27 @@ pub enum LoanError {
         /// The publisher's limit.
         limit: u64,
     },
-    /// The memory limit is reached, and what is held cannot be reused.
+    /// The memory limit is reached, and what is in use cannot be reused, or by the policy must not be.
     #[error(
-        "no memory for {wanted} bytes: {held} bytes are held by subscribers, {loaned} loaned, of {limit}: \
-         raise memory_limit, or hold fewer messages"
+        "no memory for {wanted} bytes: subscribers hold {held} bytes and have {queued} queued, {history} are kept \
+         as history, {loaned} loaned, of {limit}: {}",
+        mend(*policy)
     )]
     MemoryShort {
         /// Bytes of the block.
         wanted: u64,
         /// Bytes that subscribers hold.
         held: u64,
+        /// Bytes that wait in queues and that nobody holds.
+        queued: u64,
+        /// Bytes kept as history alone.
+        history: u64,
         /// Bytes in other loans.
         loaned: u64,
         /// The publisher's limit.
         limit: u64,
+        /// What the publisher does when memory is short.
+        policy: MemoryPolicy,
     },
     /// The system has no memory to give (cgroup limit, free memory, with a margin).
     #[error("the system has {available} bytes of memory left for {wanted} ({which})")]
@@ -250,4 +257,23 @@ pub enum LoanError {
     /// The process was forked after the publisher was made.
     #[error("this publisher belongs to the parent process: make a new one after fork")]
     Forked,
+}
+
+/// What helps when memory is short under a policy.
+fn mend(policy: MemoryPolicy) -> &'static str {
+    match policy {
+        MemoryPolicy::BestEffort => "raise memory_limit, or hold fewer messages",
+        MemoryPolicy::WorstEffort => {
+            "the worst-effort policy takes nothing away: raise memory_limit, take and drop messages sooner, or \
+             choose best effort"
+        }
+        MemoryPolicy::Medium(_) => {
+            "as many were dropped as the medium policy allows: raise its number or memory_limit, or hold fewer \
+             messages"
+        }
+        MemoryPolicy::Block(_) => {
+            "nothing was released in time: raise memory_limit or the block policy's timeout, or take and drop \
+             messages sooner"
+        }
+    }
 }

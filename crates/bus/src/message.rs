@@ -69,6 +69,12 @@ impl Message {
         Time(self.taken.place.time)
     }
 
+    /// Whether it was published before this subscriber joined, and kept for it
+    /// ([`PublisherOptions::with_history`](crate::PublisherOptions::with_history)).
+    pub fn is_history(&self) -> bool {
+        self.taken.place.history
+    }
+
     /// What this publisher dropped for this subscriber since the message taken before.
     pub fn lost(&self) -> Losses {
         self.lost

@@ -5,6 +5,7 @@ use crate::losses::Losses;
 use crate::pool::{BlockId, Location, Pool};
 use crate::publisher::SubscriberPeer;
 use crate::ring::{self, Geometry, Hostile, Place, Producer};
+use crate::subscriber::QueuePolicy;
 use crate::sys::doorbell::Doorbell;
 use crate::sys::process::Peer;
 use crate::sys::segment::RingMemory;
@@ -16,6 +17,17 @@ use std::time::{Duration, Instant};
 
 /// How long a subscriber may take to unmap a segment when memory is short. Housekeeping does it at once.
 const PIN_PATIENCE: Duration = Duration::from_secs(1);
+
+/// What a subscriber gets, and what gives way when that is used up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    /// Most bytes queued and held.
+    pub(crate) quota: u64,
+    /// What a full queue loses.
+    pub(crate) queue: QueuePolicy,
+    /// Whether what is queued may go for the quota's sake.
+    pub(crate) yields: bool,
+}
 
 /// A connected subscriber, as its publisher keeps it: the private truth about what it has.
 #[derive(Debug)]
@@ -33,8 +45,9 @@ pub(crate) struct Attached {
     pub(crate) losses: Losses,
     ring: RingMemory,
     producer: Producer<BlockId>,
-    /// Most bytes queued and held.
-    quota: u64,
+    /// Whether what is offered was published before it joined.
+    pub(crate) replaying: bool,
+    terms: Terms,
     bytes: u64,
     /// Segments whose descriptor it was sent.
     known: Vec<u64>,
@@ -54,7 +67,7 @@ impl Attached {
         socket: Arc<Socket>,
         bell: Arc<Doorbell>,
         ring: (RingMemory, Geometry),
-        quota: u64,
+        terms: Terms,
     ) -> Self {
         Attached {
             id,
@@ -67,7 +80,8 @@ impl Attached {
             losses: Losses::default(),
             producer: Producer::new(ring.1),
             ring: ring.0,
-            quota,
+            replaying: false,
+            terms,
             bytes: 0,
             known: Vec::with_capacity(8),
             leaving: Vec::new(),
@@ -105,18 +119,24 @@ impl Attached {
             self.lose(DropReason::PeerStalled);
             return Ok(());
         }
+        let Terms { quota, queue, yields } = self.terms;
         while !self.producer.has_room() {
+            if queue == QueuePolicy::DropNewest {
+                self.lose(DropReason::QueueFull);
+                return Ok(());
+            }
             self.drop_oldest(pool, DropReason::QueueFull)?;
         }
-        while self.bytes.saturating_add(at.len) > self.quota
+        while yields
+            && self.bytes.saturating_add(at.len) > quota
             && self.drop_oldest(pool, DropReason::HoldLimit)?
         {}
         // A message larger than the whole quota goes to a subscriber that has nothing else.
-        if self.bytes > 0 && self.bytes.saturating_add(at.len) > self.quota {
+        if self.bytes > 0 && self.bytes.saturating_add(at.len) > quota {
             self.lose(DropReason::HoldLimit);
             return Ok(());
         }
-        if !self.producer.has_cell() && !self.drop_oldest(pool, DropReason::HoldLimit)? {
+        if !self.producer.has_cell() && !(yields && self.drop_oldest(pool, DropReason::HoldLimit)?) {
             self.lose(DropReason::HoldLimit);
             return Ok(());
         }
@@ -167,6 +187,7 @@ impl Attached {
             length: at.len,
             time: now,
             lost: self.losses.total(),
+            history: self.replaying,
         };
         if self.producer.push(self.ring.words(), place, block) {
             pool.share(block);
@@ -267,6 +288,21 @@ impl Attached {
         self.producer.blocks()
     }
 
+    /// The blocks that it has taken and not released.
+    pub(crate) fn held_blocks(&self) -> impl Iterator<Item = BlockId> + '_ {
+        self.producer.held_blocks()
+    }
+
+    /// Most bytes that it may have queued and held.
+    pub(crate) fn quota(&self) -> u64 {
+        self.terms.quota
+    }
+
+    /// Most messages that may be queued.
+    pub(crate) fn depth(&self) -> usize {
+        self.producer.depth()
+    }
+
     pub(crate) fn is_closing(&self) -> bool {
         self.closing
     }
@@ -278,7 +314,11 @@ impl Attached {
             uid: self.peer.uid,
             queued: self.producer.queued(),
             held: self.producer.held(),
+            depth: self.producer.depth(),
             bytes: self.bytes,
+            quota: self.terms.quota,
+            ready: self.ready,
+            closing: self.closing,
             drops: self.losses.drops(),
         }
     }

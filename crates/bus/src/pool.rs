@@ -214,6 +214,11 @@ impl Pool {
         }
     }
 
+    /// How many use a block: loans, queues, holders, the history.
+    pub(crate) fn users(&self, block: BlockId) -> u32 {
+        self.blocks[block.0 as usize].users
+    }
+
     pub(crate) fn len_of(&self, block: BlockId) -> u64 {
         self.blocks[block.0 as usize].len
     }

@@ -74,6 +74,8 @@ const OFFSET: usize = 2;
 const LENGTH: usize = 3;
 const TIME: usize = 4;
 const LOST: usize = 5;
+/// In a cell's length: the message was published before the subscriber joined.
+const HISTORY: u64 = 1 << 63;
 
 const FREE: u64 = 0;
 const QUEUED: u64 = 1;
@@ -149,6 +151,8 @@ pub struct Place {
     pub time: u64,
     /// How many messages this subscriber had lost by then, for whatever reason.
     pub lost: u64,
+    /// Whether it was published before this subscriber joined.
+    pub history: bool,
 }
 
 /// The subscriber wrote something that no correct subscriber writes.
@@ -279,8 +283,10 @@ impl<T: Copy> Producer<T> {
             .store(place.segment, Ordering::Relaxed);
         ring.word(g.cell(cell, OFFSET))
             .store(place.offset, Ordering::Relaxed);
-        ring.word(g.cell(cell, LENGTH))
-            .store(place.length, Ordering::Relaxed);
+        ring.word(g.cell(cell, LENGTH)).store(
+            place.length | if place.history { HISTORY } else { 0 },
+            Ordering::Relaxed,
+        );
         ring.word(g.cell(cell, TIME)).store(place.time, Ordering::Relaxed);
         ring.word(g.cell(cell, LOST)).store(place.lost, Ordering::Relaxed);
         ring.word(g.cell(cell, STATE))
@@ -299,6 +305,16 @@ impl<T: Copy> Producer<T> {
         for (i, n) in losses.into_iter().enumerate() {
             ring.word(LOSSES + i).store(n, Ordering::Release);
         }
+    }
+
+    /// Every block that is held, as of the last [`Producer::reap`].
+    pub fn held_blocks(&self) -> impl Iterator<Item = T> + '_ {
+        self.held.iter().map(|s| s.tag)
+    }
+
+    /// The most messages queued.
+    pub fn depth(&self) -> usize {
+        self.geometry.depth()
     }
 
     /// Every block that stands in the queue or is held, oldest first within each.
@@ -361,12 +377,14 @@ impl Consumer {
                 .is_ok()
             {
                 let field = |i| ring.word(g.cell(cell, i)).load(Ordering::Relaxed);
+                let length = field(LENGTH);
                 let place = Place {
                     segment: field(SEGMENT),
                     offset: field(OFFSET),
-                    length: field(LENGTH),
+                    length: length & !HISTORY,
                     time: field(TIME),
                     lost: field(LOST),
+                    history: length & HISTORY != 0,
                 };
                 return Some(Taken { number, cell, place });
             }

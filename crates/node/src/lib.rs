@@ -30,7 +30,10 @@ mod node;
 mod publisher;
 mod subscriber;
 
-pub use bus::{BusConfig, Loan, Published, PublisherOptions, Stamp, SubscriberOptions, WaitSet};
+pub use bus::{
+    BusConfig, Loan, MemoryPolicy, Published, PublisherOptions, QueuePolicy, Stamp, SubscriberOptions,
+    WaitSet,
+};
 pub use callback::Callback;
 pub use message::Message;
 pub use name::NameError;

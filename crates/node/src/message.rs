@@ -63,6 +63,12 @@ impl Message {
         self.bus.origin()
     }
 
+    /// Whether it was published before this subscriber joined, and kept for it
+    /// ([`PublisherOptions::with_history`](crate::PublisherOptions::with_history)).
+    pub fn is_history(&self) -> bool {
+        self.bus.is_history()
+    }
+
     /// What was lost between the message taken before and this one.
     pub fn lost(&self) -> Drops {
         self.bus.lost().drops()

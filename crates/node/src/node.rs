@@ -110,7 +110,8 @@ impl Node {
         self.publisher_with(topic, schema, PublisherOptions::default())
     }
 
-    /// As [`Node::publisher`], with limits of memory.
+    /// As [`Node::publisher`], with limits of memory, what to do when they are reached, and history for late
+    /// joiners.
     ///
     /// # Errors
     /// As [`Node::publisher`].
@@ -135,7 +136,7 @@ impl Node {
         self.subscriber_with(topic, schema, SubscriberOptions::default())
     }
 
-    /// As [`Node::subscriber`], with depth, limits and a wait set.
+    /// As [`Node::subscriber`], with depth, policy, limits, history and a wait set.
     ///
     /// # Errors
     /// As [`Node::publisher`].

@@ -45,7 +45,7 @@ impl Publisher {
     }
 
     /// Publishes a message given as ROS 1 bytes. Each data part is copied once, from `bytes` into shared
-    /// memory. Never blocks.
+    /// memory. Blocks only while memory is short, under [`MemoryPolicy::Block`](crate::MemoryPolicy::Block).
     ///
     /// # Errors
     /// [`PublishError`]: the bytes are not a message of this type, or memory is short.
@@ -73,7 +73,9 @@ impl Publisher {
         self.publish_ros1(&bytes)
     }
 
-    /// Reserves a block for a control part and data parts of these lengths in bytes, to be filled in place.
+    /// Reserves a block for a control part and data parts of these lengths in bytes, to be filled in place. What
+    /// happens when memory is short the [`MemoryPolicy`](crate::MemoryPolicy) says; only under
+    /// [`MemoryPolicy::Block`](crate::MemoryPolicy::Block) it blocks.
     ///
     /// # Errors
     /// [`LoanError`] if memory is short.

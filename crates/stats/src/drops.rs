@@ -28,7 +28,7 @@ macro_rules! reasons {
 }
 
 reasons! {
-    /// A subscriber's queue was full and its oldest message made room.
+    /// A subscriber's queue was full: its oldest message made room, or the new one was not queued.
     QueueFull = "queue_full",
     /// A subscriber held as many blocks or bytes as it may.
     HoldLimit = "hold_limit",

@@ -5,7 +5,7 @@
 
 use super::{Core, Shared};
 use crate::connection::Connection;
-use crate::frame::{Frame, FrameError, Hello, Info, MAX_FRAME, RefuseCode, Role};
+use crate::frame::{Frame, FrameError, Hello, Info, MAX_FRAME, RefuseCode, Role, Wishes};
 use crate::peer::Attached;
 use crate::publisher::PubCore;
 use crate::ring::{self, Geometry};
@@ -192,14 +192,7 @@ impl Pending {
                 }
             },
             (Frame::Hello(hello), Stage::Hello) => self.on_hello(shared, hello, rivals),
-            (
-                Frame::Attach {
-                    depth,
-                    max_held,
-                    max_bytes,
-                },
-                Stage::Attach,
-            ) => self.on_attach(shared, depth, max_held, max_bytes, fds),
+            (Frame::Attach(wishes), Stage::Attach) => self.on_attach(shared, wishes, fds),
             (Frame::Welcome, Stage::Welcome(..)) => self.on_welcome(shared),
             _ => self.turn_away("the peer sent a frame that has no place in the handshake".into()),
         }
@@ -257,7 +250,8 @@ impl Pending {
 
     /// We subscribe: makes the ring and sends it, with the doorbell.
     fn attach(&mut self, core: &Arc<SubCore>) -> Outcome {
-        let Some(geometry) = Geometry::new(core.depth, core.max_held) else {
+        let options = &core.options;
+        let Some(geometry) = Geometry::new(options.depth, options.max_held) else {
             return Outcome::Done;
         };
         let (memory, fd) = match RingMemory::new(geometry.words()) {
@@ -268,11 +262,14 @@ impl Pending {
             }
         };
         ring::arm(memory.words(), true);
-        let frame = Frame::Attach {
-            depth: core.depth,
-            max_held: core.max_held,
-            max_bytes: core.max_held_bytes,
-        };
+        let frame = Frame::Attach(Wishes {
+            depth: options.depth,
+            max_held: options.max_held,
+            max_bytes: options.max_held_bytes,
+            queue: options.queue_policy,
+            history: options.history,
+            after: self.peer_id.map_or(0, |id| core.last_taken(id)),
+        });
         let mut fds = vec![fd.as_fd()];
         fds.extend(core.waiter.waker.for_peer());
         if self.send(&frame, &fds).is_err() {
@@ -284,14 +281,7 @@ impl Pending {
     }
 
     /// We publish: checks what the subscriber sent, and lets it in.
-    fn on_attach(
-        &mut self,
-        shared: &Arc<Shared>,
-        depth: u32,
-        max_held: u32,
-        max_bytes: u64,
-        fds: Vec<OwnedFd>,
-    ) -> Outcome {
+    fn on_attach(&mut self, shared: &Arc<Shared>, wishes: Wishes, fds: Vec<OwnedFd>) -> Outcome {
         crate::hooks::step("attach-received");
         let Core::Publisher(core) = self.core.clone() else {
             return Outcome::Done;
@@ -299,6 +289,7 @@ impl Pending {
         let (Some(core), Some(id)) = (core.upgrade(), self.peer_id) else {
             return Outcome::Done;
         };
+        let (depth, max_held) = (wishes.depth, wishes.max_held);
         let Some(geometry) = Geometry::new(depth, max_held) else {
             let max = Geometry::MAX;
             return self.turn_away(format!(
@@ -328,8 +319,9 @@ impl Pending {
         let Some(socket) = self.socket.take().map(Arc::new) else {
             return Outcome::Done;
         };
-        let quota = core.quota(max_bytes);
-        core.attach(Attached::new(id, self.peer, socket.clone(), bell, ring, quota));
+        let terms = core.terms(&wishes);
+        let attached = Attached::new(id, self.peer, socket.clone(), bell, ring, terms);
+        core.attach(attached, wishes.history, wishes.after);
         crate::hooks::step("attached");
         Outcome::Subscriber {
             subscriber: id,
@@ -359,7 +351,7 @@ impl Pending {
             socket,
             ring,
             geometry,
-            core.max_held as usize,
+            core.options.max_held as usize,
             core.waiter.clone(),
             shared.clone(),
         );

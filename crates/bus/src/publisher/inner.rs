@@ -2,12 +2,14 @@
 
 use super::Published;
 use super::PublisherOptions;
-use crate::frame::{Frame, Info, RefuseCode, Role};
+use super::history::History;
+use crate::frame::{Frame, Info, RefuseCode, Role, Wishes};
 use crate::house::Shared;
 use crate::losses::Losses;
-use crate::peer::Attached;
+use crate::peer::{Attached, Terms};
 use crate::pool::{BlockId, Pool};
 use crate::ring;
+use crate::subscriber::QueuePolicy;
 use crate::sys;
 use crate::sys::fork::Birth;
 use crate::topic::{RefusalLog, TopicType};
@@ -35,11 +37,14 @@ pub(super) struct State {
     /// Subscribers that broke the rules; the last few.
     pub(super) banned: Vec<u64>,
     pub(super) sequence: u64,
+    pub(super) history: History,
+    /// Loans refused because memory was short.
+    pub(super) refused: u64,
+    /// A loan has waited in vain since the last that succeeded.
+    pub(super) stalled: bool,
     pub(super) departed: Losses,
     /// The handle is gone; loans may still be there.
     pub(super) closed: bool,
-    /// Nothing that is queued is dropped to make room: each message is somebody's request or answer.
-    pub(super) keeps_queued: bool,
 }
 
 impl PubCore {
@@ -78,21 +83,29 @@ impl PubCore {
         Ok(())
     }
 
-    /// The most bytes that a subscriber that asks for `wanted` may have queued and held.
-    pub(crate) fn quota(&self, wanted: u64) -> u64 {
-        self.options
-            .subscriber_quota
-            .unwrap_or(self.options.memory_limit / 2)
-            .min(wanted)
+    /// What a subscriber gets of what it wishes.
+    pub(crate) fn terms(&self, wishes: &Wishes) -> Terms {
+        Terms {
+            quota: self.options.quota(wishes.max_bytes),
+            queue: wishes.queue,
+            yields: wishes.queue == QueuePolicy::DropOldest && self.options.memory_policy.drops() > 0,
+        }
     }
 
-    pub(crate) fn attach(&self, attached: Attached) {
-        let mut state = self.lock();
+    /// Lets a subscriber in. It gets what is kept of the last messages, at most `history` of them and none up to
+    /// number `after`, before anything that is published from now on.
+    pub(crate) fn attach(&self, mut attached: Attached, history: u32, after: u64) {
+        let mut guard = self.lock();
+        let state = &mut *guard;
         if state.closed {
             return attached.socket.hang_up();
         }
+        state
+            .history
+            .replay(&mut attached, history, after, &mut state.pool);
         state.attached.push(attached);
-        drop(state);
+        state.remove_hostile();
+        drop(guard);
         self.changed.notify_all();
     }
 
@@ -219,6 +232,9 @@ impl State {
 
     pub(super) fn remove(&mut self, i: usize) {
         let mut attached = self.attached.swap_remove(i);
+        // What it has not taken yet it must not take any more: the blocks are to be reused, and if it comes back
+        // it gets them anew, as history.
+        let _ = attached.close(&mut self.pool);
         attached.clear(&mut self.pool);
         attached.socket.hang_up();
         self.departed.merge(&attached.losses);

@@ -2,6 +2,7 @@
 
 mod directed;
 mod error;
+mod history;
 mod inner;
 mod options;
 mod report;
@@ -11,9 +12,10 @@ pub(crate) use directed::Directed;
 use directed::Purpose;
 pub(crate) use error::check_option;
 pub use error::{CreateError, PublishError};
+use history::History;
 pub(crate) use inner::PubCore;
 use inner::State;
-pub use options::PublisherOptions;
+pub use options::{MemoryPolicy, PublisherOptions};
 pub use report::{Published, PublisherStats, SubscriberPeer};
 
 use crate::block::{Label, Plan};
@@ -63,19 +65,24 @@ impl Publisher {
     fn with(
         bus: &Bus,
         topic: TopicType,
-        options: PublisherOptions,
+        mut options: PublisherOptions,
         purpose: Purpose,
     ) -> Result<Self, CreateError> {
         topic.check()?;
-        check_option("memory_limit", options.memory_limit, 4096, 1 << 46)?;
-        check_option("max_subscribers", options.max_subscribers as u64, 1, 65_536)?;
+        options.check()?;
+        if matches!(purpose, Purpose::Service { .. }) {
+            // Each message is somebody's request or answer: nothing that is queued makes room for another.
+            options.subscriber_quota = Some(options.quota(u64::MAX));
+            options.memory_policy = MemoryPolicy::WorstEffort;
+            options.history = 0;
+        }
         let shared = bus.shared();
         if shared.birth.is_foreign() {
             return Err(CreateError::Forked);
         }
-        let (id, keeps_queued, observer) = match purpose {
-            Purpose::Topic => (sys::unique_id(), false, None),
-            Purpose::Service { id, observer } => (id, true, observer),
+        let (id, observer) = match purpose {
+            Purpose::Topic => (sys::unique_id(), None),
+            Purpose::Service { id, observer } => (id, observer),
         };
         let core = Arc::new(PubCore {
             id,
@@ -85,9 +92,11 @@ impl Publisher {
                 attached: Vec::new(),
                 banned: Vec::new(),
                 sequence: 0,
+                history: History::new(options.history),
+                refused: 0,
+                stalled: false,
                 departed: Losses::default(),
                 closed: false,
-                keeps_queued,
             }),
             topic,
             options,
@@ -117,9 +126,10 @@ impl Publisher {
     /// Reserves a block with a control part of `control_len` bytes and one data part per entry of `part_lens`
     /// (at most [`MAX_PARTS`](crate::MAX_PARTS)), each aligned to 64 bytes.
     ///
-    /// The pages exist when it returns: writing them cannot fail. If memory is short, the queued messages of
-    /// the largest consumer are dropped, oldest first; then it fails. Usually takes well under a microsecond;
-    /// makes system calls only when memory must grow. The content is undefined (bytes of older messages).
+    /// The pages exist when it returns: writing them cannot fail. If memory is short, it does what the
+    /// [`MemoryPolicy`] says: drop queued messages, fail, or wait; no other policy than [`MemoryPolicy::Block`]
+    /// ever blocks. Usually takes well under a microsecond; makes system calls only when memory must grow. The
+    /// content is undefined (bytes of older messages).
     pub fn loan(&self, control_len: usize, part_lens: &[usize]) -> Result<Loan, LoanError> {
         self.reserve(control_len, part_lens, Plan::new)
     }
@@ -160,8 +170,7 @@ impl Publisher {
                     Ok(h)
                 }
             })?;
-        let mut state = core.lock();
-        let block = state.find_block(plan.total())?;
+        let (mut state, block) = core.find_block(plan.total())?;
         let grow = state.pool.has_grown();
         let Some((start, memory)) = state.pool.address(block) else {
             return Err(LoanError::TooLarge {
@@ -209,7 +218,9 @@ impl Publisher {
                 core.changed.notify_all();
             }
         }
-        state.pool.unshare(block);
+        if !state.history.keep(sequence, block, &mut state.pool) {
+            state.pool.unshare(block);
+        }
         Ok(done)
     }
 
@@ -261,6 +272,7 @@ impl Publisher {
         state.attached.iter().for_each(|a| drops.merge(&a.losses));
         PublisherStats {
             published: state.sequence,
+            refused: state.refused,
             memory_reserved: state.pool.reserved(),
             memory_used: state.pool.used(),
             memory_pinned: state.pool.pinned(),
@@ -309,5 +321,6 @@ impl Drop for Publisher {
             crate::hooks::step("close-hung-up");
             attached.clear(&mut state.pool);
         }
+        state.history.clear(&mut state.pool);
     }
 }

@@ -1,4 +1,9 @@
-//! What a publisher may use.
+//! What a publisher may use, and what it does when that is not enough.
+
+use super::error::{CreateError, check_option};
+use crate::ring::Geometry;
+use std::fmt;
+use std::time::Duration;
 
 /// What a publisher may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -7,10 +12,59 @@ pub struct PublisherOptions {
     /// Most bytes of shared memory that it reserves. Default 256 MiB. Reserved only as needed.
     pub memory_limit: u64,
     /// Most bytes that one subscriber may keep from reuse, queued and held together; one message is always let
-    /// through when it has none. Default: half of `memory_limit`. A subscriber may ask for less.
+    /// through when it has none. Default: half of `memory_limit`, or all of it where the memory policy takes
+    /// nothing away ([`MemoryPolicy::WorstEffort`], [`MemoryPolicy::Block`]). A subscriber may ask for less.
     pub subscriber_quota: Option<u64>,
     /// Most subscribers at a time. Default 256.
     pub max_subscribers: usize,
+    /// What is done when a loan finds no memory. Default: [`MemoryPolicy::BestEffort`].
+    pub memory_policy: MemoryPolicy,
+    /// How many of the last messages are kept for subscribers that join later; 1 is what ROS calls latching.
+    /// They count against `memory_limit`, and one more must fit beside them. Default 0, at most 4,096.
+    pub history: u32,
+}
+
+/// What a publisher does when a loan finds no memory: the publication policies of TZC (section III-E).
+///
+/// Before any of them applies, older history is given up (never the newest message of it).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MemoryPolicy {
+    /// New messages are worth more than old ones: queued messages of the largest consumer are dropped, oldest
+    /// first, until the loan fits or nothing is queued.
+    #[default]
+    BestEffort,
+    /// What is queued or held is never taken away, for memory or for a quota: the loan is refused, so that
+    /// subscribers see contiguous runs. A subscriber whose own quota is used up loses the new message alone. How
+    /// long its queue is, and what happens when that is full, remains the subscriber's choice.
+    WorstEffort,
+    /// At most so many messages are dropped for one loan, at least 1; then it is refused.
+    Medium(u32),
+    /// The loan waits at most so long for subscribers to release something; nothing is taken away. It waits once
+    /// in a stall: after a wait in vain loans are refused at once, until one succeeds again. At most one hour.
+    Block(Duration),
+}
+
+impl MemoryPolicy {
+    /// How many queued messages one loan may drop.
+    pub(crate) fn drops(self) -> u32 {
+        match self {
+            MemoryPolicy::BestEffort => u32::MAX,
+            MemoryPolicy::Medium(n) => n,
+            MemoryPolicy::WorstEffort | MemoryPolicy::Block(_) => 0,
+        }
+    }
+}
+
+impl fmt::Display for MemoryPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MemoryPolicy::BestEffort => f.write_str("best effort"),
+            MemoryPolicy::WorstEffort => f.write_str("worst effort"),
+            MemoryPolicy::Medium(n) => write!(f, "medium effort ({n})"),
+            MemoryPolicy::Block(timeout) => write!(f, "block ({timeout:?})"),
+        }
+    }
 }
 
 impl Default for PublisherOptions {
@@ -19,6 +73,8 @@ impl Default for PublisherOptions {
             memory_limit: 256 << 20,
             subscriber_quota: None,
             max_subscribers: 256,
+            memory_policy: MemoryPolicy::BestEffort,
+            history: 0,
         }
     }
 }
@@ -36,5 +92,47 @@ impl PublisherOptions {
     pub fn with_subscriber_quota(mut self, bytes: u64) -> Self {
         self.subscriber_quota = Some(bytes);
         self
+    }
+
+    /// Sets what is done when a loan finds no memory.
+    #[must_use]
+    pub fn with_memory_policy(mut self, policy: MemoryPolicy) -> Self {
+        self.memory_policy = policy;
+        self
+    }
+
+    /// Sets how many of the last messages are kept for subscribers that join later.
+    #[must_use]
+    pub fn with_history(mut self, messages: u32) -> Self {
+        self.history = messages;
+        self
+    }
+
+    pub(crate) fn check(&self) -> Result<(), CreateError> {
+        check_option("memory_limit", self.memory_limit, 4096, 1 << 46)?;
+        check_option("max_subscribers", self.max_subscribers as u64, 1, 65_536)?;
+        check_option("history", u64::from(self.history), 0, u64::from(Geometry::MAX))?;
+        match self.memory_policy {
+            MemoryPolicy::Medium(n) => {
+                check_option("the medium policy's number", u64::from(n), 1, u64::from(u32::MAX))
+            }
+            MemoryPolicy::Block(timeout) => check_option(
+                "the block policy's timeout in seconds",
+                timeout.as_secs(),
+                0,
+                3600,
+            ),
+            MemoryPolicy::BestEffort | MemoryPolicy::WorstEffort => Ok(()),
+        }
+    }
+
+    /// The most bytes that a subscriber that asks for `wanted` may have queued and held.
+    pub(crate) fn quota(&self, wanted: u64) -> u64 {
+        let all = if self.memory_policy.drops() == 0 {
+            self.memory_limit
+        } else {
+            self.memory_limit / 2
+        };
+        self.subscriber_quota.unwrap_or(all).min(wanted)
     }
 }

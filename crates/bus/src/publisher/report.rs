@@ -9,6 +9,8 @@ use stats::Drops;
 pub struct PublisherStats {
     /// Messages published.
     pub published: u64,
+    /// Loans refused because memory was short.
+    pub refused: u64,
     /// Bytes of shared memory reserved, against [`PublisherOptions::memory_limit`].
     pub memory_reserved: u64,
     /// Of these, bytes in loaned, queued or held blocks.
@@ -37,8 +39,16 @@ pub struct SubscriberPeer {
     pub queued: usize,
     /// Messages that it has taken and not yet released.
     pub held: usize,
+    /// Most messages that its queue takes.
+    pub depth: usize,
     /// Bytes queued and held.
     pub bytes: u64,
+    /// Most bytes that may be queued and held.
+    pub quota: u64,
+    /// Whether it has said that it takes.
+    pub ready: bool,
+    /// Whether it has said that it takes no more.
+    pub closing: bool,
     /// What it lost.
     pub drops: Drops,
 }

@@ -1,17 +1,62 @@
 //! What a publisher does when memory is short.
 
-use super::State;
+use super::inner::{PubCore, State};
+use super::options::MemoryPolicy;
 use crate::loan::LoanError;
 use crate::peer::Attached;
 use crate::pool::{BlockId, Short};
 use stats::DropReason;
+use std::sync::MutexGuard;
+use std::time::{Duration, Instant};
+
+/// How often a loan that waits looks whether something was released: soon at first, then less often.
+const FIRST_PAUSE: Duration = Duration::from_micros(50);
+const LONGEST_PAUSE: Duration = Duration::from_millis(1);
+
+impl PubCore {
+    /// A block of `len` bytes with one user, as the policy allows; waits only under [`MemoryPolicy::Block`], and
+    /// then without the lock.
+    pub(super) fn find_block(&self, len: u64) -> Result<(MutexGuard<'_, State>, BlockId), LoanError> {
+        let policy = self.options.memory_policy;
+        let mut deadline = None;
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let mut state = self.lock();
+            let error = match state.find_block(len, policy) {
+                Ok(block) => {
+                    state.stalled = false;
+                    return Ok((state, block));
+                }
+                Err(error) => error,
+            };
+            if let (MemoryPolicy::Block(timeout), LoanError::MemoryShort { .. }) = (policy, &error)
+                && !state.stalled
+            {
+                let now = Instant::now();
+                let left = deadline
+                    .get_or_insert(now + timeout)
+                    .saturating_duration_since(now);
+                if !left.is_zero() {
+                    drop(state);
+                    std::thread::sleep(pause.min(left));
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                    continue;
+                }
+                state.stalled = true;
+            }
+            state.refused += 1;
+            return Err(error);
+        }
+    }
+}
 
 impl State {
-    pub(super) fn find_block(&mut self, len: u64) -> Result<BlockId, LoanError> {
+    fn find_block(&mut self, len: u64, policy: MemoryPolicy) -> Result<BlockId, LoanError> {
         if let Some(block) = self.pool.reuse(len) {
             return Ok(block);
         }
         self.reap();
+        let mut drops = policy.drops();
         loop {
             if let Some(block) = self.pool.reuse(len) {
                 return Ok(block);
@@ -26,9 +71,13 @@ impl State {
                 Ok(block) => return Ok(block),
                 Err(short) => short,
             };
-            if !self.disconnect_pinning() && (self.keeps_queued || !self.drop_from_largest()) {
-                return Err(self.explain(short, len));
+            if self.disconnect_pinning() || self.history.shrink(&mut self.pool) {
+                continue;
             }
+            if drops == 0 || !self.drop_from_largest() {
+                return Err(self.explain(short, len, policy));
+            }
+            drops -= 1;
         }
     }
 
@@ -69,19 +118,32 @@ impl State {
         }
     }
 
-    fn explain(&self, short: Short, wanted: u64) -> LoanError {
+    fn explain(&self, short: Short, wanted: u64, policy: MemoryPolicy) -> LoanError {
         match short {
             Short::Limit => {
-                let mut held: Vec<BlockId> = self.attached.iter().flat_map(Attached::blocks).collect();
-                held.sort_unstable();
-                held.dedup();
-                let held = held.into_iter().map(|b| self.pool.len_of(b)).sum();
-                let loaned = self.pool.used().saturating_sub(held);
+                // A block that several use counts once, for the first of these who has it.
+                let mut counted: Vec<BlockId> = Vec::new();
+                let mut bytes = |blocks: &mut dyn Iterator<Item = BlockId>| {
+                    let mut sum = 0;
+                    for block in blocks {
+                        if let Err(i) = counted.binary_search(&block) {
+                            counted.insert(i, block);
+                            sum += self.pool.len_of(block);
+                        }
+                    }
+                    sum
+                };
+                let held = bytes(&mut self.attached.iter().flat_map(Attached::held_blocks));
+                let queued = bytes(&mut self.attached.iter().flat_map(Attached::blocks));
+                let history = bytes(&mut self.history.blocks());
                 LoanError::MemoryShort {
                     wanted,
                     held,
-                    loaned,
+                    queued,
+                    history,
+                    loaned: self.pool.used().saturating_sub(held + queued + history),
                     limit: self.pool.limit(),
+                    policy,
                 }
             }
             Short::System { available, which } => LoanError::SystemMemory {

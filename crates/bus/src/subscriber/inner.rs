@@ -1,6 +1,7 @@
 //! What the subscriber's handle and the housekeeping thread share.
 
 use super::TakeError;
+use super::options::SubscriberOptions;
 use super::sources::{Source, State};
 use crate::connection::Connection;
 use crate::frame::{Info, Role};
@@ -19,9 +20,7 @@ pub(crate) struct SubCore {
     pub(crate) id: u64,
     pub(crate) topic: TopicType,
     pub(crate) refusals: RefusalLog,
-    pub(crate) depth: u32,
-    pub(crate) max_held: u32,
-    pub(crate) max_held_bytes: u64,
+    pub(crate) options: SubscriberOptions,
     pub(crate) waiter: Arc<Waiter>,
     /// Whether the doorbell is this subscriber's alone.
     pub(super) alone: bool,
@@ -98,6 +97,7 @@ impl SubCore {
             consumer,
             seen,
             next: 1,
+            last: 0,
             received: 0,
             malformed: 0,
             passed_over: 0,
@@ -125,6 +125,26 @@ impl SubCore {
                 .sources
                 .iter()
                 .any(|s| s.connection.publisher == publisher && !s.connection.has_ended())
+    }
+
+    /// The number of the last message that was taken from `publisher` in a connection that ended, 0 if none:
+    /// whoever connects again must not get a message twice.
+    pub(crate) fn last_taken(&self, publisher: u64) -> u64 {
+        let state = self.lock();
+        let kept = state
+            .sources
+            .iter()
+            .filter(|s| s.connection.publisher == publisher);
+        kept.map(|s| s.last)
+            .chain(
+                state
+                    .left
+                    .iter()
+                    .filter(|(id, _)| *id == publisher)
+                    .map(|(_, n)| *n),
+            )
+            .max()
+            .unwrap_or(0)
     }
 
     /// A publisher is gone; what it queued can still be taken.

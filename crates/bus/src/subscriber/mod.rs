@@ -9,7 +9,7 @@ mod sources;
 
 pub use error::TakeError;
 pub(crate) use inner::SubCore;
-pub use options::SubscriberOptions;
+pub use options::{QueuePolicy, SubscriberOptions};
 pub use report::{PublisherPeer, SubscriberStats};
 
 use crate::bus::Bus;
@@ -73,9 +73,7 @@ impl Subscriber {
             id,
             topic,
             refusals: RefusalLog::default(),
-            depth: options.depth,
-            max_held: options.max_held,
-            max_held_bytes: options.max_held_bytes,
+            options: options.clone(),
             waiter,
             alone,
             birth: shared.birth,

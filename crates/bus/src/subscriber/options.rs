@@ -6,8 +6,13 @@ use crate::waitset::WaitSet;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SubscriberOptions {
-    /// Messages that each publisher may queue; then its oldest makes room. Default 16, at most 4,096.
+    /// Messages that each publisher may queue. Default 16, at most 4,096.
     pub depth: u32,
+    /// What a full queue loses. Default: [`QueuePolicy::DropOldest`].
+    pub queue_policy: QueuePolicy,
+    /// How many of the messages that publishers keep for late joiners are wanted, of each publisher; those that
+    /// do not fit `depth` and the quota are left out, the oldest first. Default: all that are offered.
+    pub history: u32,
     /// Messages of each publisher that may be held (taken and not dropped) at a time. Default 16, at most 4,096.
     pub max_held: u32,
     /// Bytes of each publisher's memory that may be queued and held. Default: what the publisher allows.
@@ -16,10 +21,25 @@ pub struct SubscriberOptions {
     pub wait_set: Option<WaitSet>,
 }
 
+/// What a full queue loses. A queue is full when `depth` messages wait, when the subscriber's quota of bytes is
+/// used up, or when more messages are held than it said it would hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum QueuePolicy {
+    /// Its oldest messages make room: what is taken is as new as can be.
+    #[default]
+    DropOldest,
+    /// The new message is not queued: what waits stays. When memory is short the publisher's own policy
+    /// ([`MemoryPolicy`](crate::MemoryPolicy)) may still take what waits.
+    DropNewest,
+}
+
 impl Default for SubscriberOptions {
     fn default() -> Self {
         SubscriberOptions {
             depth: 16,
+            queue_policy: QueuePolicy::DropOldest,
+            history: u32::MAX,
             max_held: 16,
             max_held_bytes: u64::MAX,
             wait_set: None,
@@ -32,6 +52,20 @@ impl SubscriberOptions {
     #[must_use]
     pub fn with_depth(mut self, depth: u32) -> Self {
         self.depth = depth;
+        self
+    }
+
+    /// Sets what a full queue loses.
+    #[must_use]
+    pub fn with_queue_policy(mut self, policy: QueuePolicy) -> Self {
+        self.queue_policy = policy;
+        self
+    }
+
+    /// Sets how many kept messages are wanted on joining; 0 for none.
+    #[must_use]
+    pub fn with_history(mut self, messages: u32) -> Self {
+        self.history = messages;
         self
     }
 

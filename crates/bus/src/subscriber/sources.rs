@@ -5,6 +5,7 @@ use crate::losses::Losses;
 use crate::message::Message;
 use crate::ring::{self, Consumer};
 use stats::DropReason;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 #[derive(Debug, Default)]
@@ -14,7 +15,12 @@ pub(super) struct State {
     pub(super) departed: Losses,
     /// Publishers that broke the rules; the last few.
     pub(super) distrusted: Vec<u64>,
+    /// Publishers whose connection ended, and the last message taken from each; the last few.
+    pub(super) left: VecDeque<(u64, u64)>,
 }
+
+/// Ended connections that are remembered.
+const MAX_LEFT: usize = 64;
 
 /// One publisher's ring.
 #[derive(Debug)]
@@ -25,6 +31,8 @@ pub(super) struct Source {
     pub(super) seen: Losses,
     /// The push that follows the one taken last.
     pub(super) next: u64,
+    /// The publisher's number of the last message taken.
+    pub(super) last: u64,
     pub(super) received: u64,
     pub(super) malformed: u64,
     /// How often in a row another source was preferred although this one had a message.
@@ -83,6 +91,7 @@ impl State {
             lost = losses.since(&source.seen);
             source.seen = losses;
         }
+        source.last = parsed.header.label.sequence;
         source.received += 1;
         self.received += 1;
         Some(Message::new(connection.clone(), taken, parsed, lost))
@@ -136,6 +145,12 @@ impl State {
 
     pub(super) fn forget(&mut self, i: usize) {
         let source = self.sources.remove(i);
+        if source.last > 0 {
+            if self.left.len() >= MAX_LEFT {
+                self.left.pop_front();
+            }
+            self.left.push_back((source.connection.publisher, source.last));
+        }
         let mut losses = source.connection.losses();
         losses.add(DropReason::Malformed, source.malformed);
         // Only those that died in great numbers, unread, leave something here.

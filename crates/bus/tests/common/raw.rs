@@ -43,13 +43,48 @@ pub fn hello(topic: &str, id: u64) -> Vec<u8> {
     frame(HELLO, &body)
 }
 
+/// What an attach asks for.
+pub struct Wishes {
+    pub depth: u32,
+    pub max_held: u32,
+    pub max_bytes: u64,
+    /// 0: a full queue drops its oldest; 1: its newest.
+    pub queue: u8,
+    pub history: u32,
+    pub after: u64,
+}
+
+impl Default for Wishes {
+    fn default() -> Self {
+        Wishes {
+            depth: 1,
+            max_held: 1,
+            max_bytes: u64::MAX,
+            queue: 0,
+            history: 0,
+            after: 0,
+        }
+    }
+}
+
 pub fn attach(depth: u32, max_held: u32) -> Vec<u8> {
+    attach_with(&Wishes {
+        depth,
+        max_held,
+        ..Wishes::default()
+    })
+}
+
+pub fn attach_with(wishes: &Wishes) -> Vec<u8> {
     frame(
         ATTACH,
         &[
-            &depth.to_le_bytes()[..],
-            &max_held.to_le_bytes(),
-            &u64::MAX.to_le_bytes(),
+            &wishes.depth.to_le_bytes()[..],
+            &wishes.max_held.to_le_bytes(),
+            &wishes.max_bytes.to_le_bytes(),
+            &[wishes.queue],
+            &wishes.history.to_le_bytes(),
+            &wishes.after.to_le_bytes(),
         ]
         .concat(),
     )
@@ -237,6 +272,17 @@ pub fn state_word(depth: u32, cell: u32) -> usize {
 
 /// Shakes hands with the first publisher in the folder, by the rules.
 pub fn intrude(dir: &Path, topic: &str, id: u64, depth: u32, max_held: u32) -> Intruder {
+    let wishes = Wishes {
+        depth,
+        max_held,
+        ..Wishes::default()
+    };
+    intrude_with(dir, topic, id, &wishes)
+}
+
+/// As [`intrude`], with every wish.
+pub fn intrude_with(dir: &Path, topic: &str, id: u64, wishes: &Wishes) -> Intruder {
+    let (depth, max_held) = (wishes.depth, wishes.max_held);
     let mut path = None;
     super::eventually("a publisher appears", || {
         path = publishers(dir).pop();
@@ -251,7 +297,7 @@ pub fn intrude(dir: &Path, topic: &str, id: u64, depth: u32, max_held: u32) -> I
     let (bell_read, bell_write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();
     let mut fds = vec![fd.as_fd()];
     fds.extend(bell_for_peer(&bell_read, &bell_write));
-    assert!(send(&socket, &attach(depth, max_held), &fds));
+    assert!(send(&socket, &attach_with(wishes), &fds));
     let (kind, body, _) = receive(&socket).unwrap();
     assert_eq!(kind, WELCOME, "{}", String::from_utf8_lossy(&body));
     assert!(send(&socket, &frame(READY, &[]), &[]));
