@@ -136,7 +136,8 @@ impl Attached {
             self.lose(DropReason::HoldLimit);
             return Ok(());
         }
-        if !self.producer.has_cell() && !(yields && self.drop_oldest(pool, DropReason::HoldLimit)?) {
+        let cell = self.producer.has_cell() || yields && self.drop_oldest(pool, DropReason::HoldLimit)?;
+        if !cell {
             self.lose(DropReason::HoldLimit);
             return Ok(());
         }
