@@ -163,7 +163,7 @@ impl Attached {
             Ok(()) if self.closing => return Err(DropReason::NoPeer),
             Ok(()) if !self.know(at.segment, pool) => Some(DropReason::PeerStalled),
             Ok(()) if !self.producer.has_room() => Some(DropReason::QueueFull),
-            Ok(()) if self.bytes > 0 && self.bytes.saturating_add(at.len) > self.quota => {
+            Ok(()) if self.bytes > 0 && self.bytes.saturating_add(at.len) > self.terms.quota => {
                 Some(DropReason::HoldLimit)
             }
             Ok(()) if !self.producer.has_cell() => Some(DropReason::HoldLimit),
