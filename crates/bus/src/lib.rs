@@ -78,4 +78,4 @@ pub use service::{
 };
 pub use subscriber::{PublisherPeer, QueuePolicy, Subscriber, SubscriberOptions, SubscriberStats, TakeError};
 pub use topic::{EndpointInfo, MAX_DEFINITION, MAX_NAME, Refusal, TopicInfo, TopicType};
-pub use waitset::WaitSet;
+pub use waitset::{Interrupt, WaitSet};

@@ -7,7 +7,7 @@ use crate::sys::doorbell::Waker;
 use crate::sys::fork::Birth;
 use std::ops::Deref;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -40,17 +40,28 @@ impl WaitSet {
         })
     }
 
-    /// Waits until a message can be taken from one of the subscribers; false if `timeout` passed first.
-    /// Interrupted waits go on.
+    /// Waits until a message can be taken from one of the subscribers; false if `timeout` passed first, or if an
+    /// [`Interrupt`] was used. Signals do not end it.
     pub fn wait(&self, timeout: Duration) -> Result<bool, TakeError> {
         let deadline = Instant::now().checked_add(timeout);
+        let _asleep = self.waiter.fall_asleep();
         loop {
             if self.rearm()? {
                 return Ok(true);
             }
+            if self.waiter.was_interrupted() {
+                return Ok(false);
+            }
             if !self.waiter.wait(deadline)? {
                 return Ok(false);
             }
+        }
+    }
+
+    /// What makes a thread that waits here return.
+    pub fn interrupt(&self) -> Interrupt {
+        Interrupt {
+            waiter: self.waiter.clone(),
         }
     }
 
@@ -80,6 +91,23 @@ impl AsFd for WaitSet {
     }
 }
 
+/// Makes a thread that waits for messages return without one. Cheap to clone; any thread may use it.
+#[derive(Clone, Debug)]
+pub struct Interrupt {
+    pub(crate) waiter: Arc<Waiter>,
+}
+
+impl Interrupt {
+    /// Ends one wait of the subscriber, or of its wait set: the one in progress, or else the next that finds no
+    /// message. Several calls before that end one wait.
+    pub fn wake(&self) {
+        if !self.waiter.birth.is_foreign() {
+            self.waiter.interrupted.store(true, Ordering::SeqCst);
+            self.waiter.ring();
+        }
+    }
+}
+
 /// A doorbell and those who sleep at it.
 #[derive(Debug)]
 pub(crate) struct Waiter {
@@ -88,6 +116,20 @@ pub(crate) struct Waiter {
     members: Mutex<Vec<Weak<SubCore>>>,
     /// What happened beside messages: peers that came or went.
     events: AtomicU64,
+    /// Set by [`Interrupt::wake`], taken by one wait.
+    interrupted: AtomicBool,
+    /// Threads that sleep here or are about to; they arm the rings.
+    sleepers: AtomicUsize,
+}
+
+/// One of [`Waiter::sleepers`].
+#[derive(Debug)]
+pub(crate) struct Asleep<'a>(&'a Waiter);
+
+impl Drop for Asleep<'_> {
+    fn drop(&mut self) {
+        self.0.sleepers.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 impl Waiter {
@@ -97,6 +139,8 @@ impl Waiter {
             birth,
             members: Mutex::default(),
             events: AtomicU64::new(0),
+            interrupted: AtomicBool::new(false),
+            sleepers: AtomicUsize::new(0),
         })
     }
 
@@ -115,6 +159,26 @@ impl Waiter {
         self.waker
             .wait(deadline)
             .map_err(|source| TakeError::System { source })
+    }
+
+    /// Counts the caller as a sleeper. To be called before arming.
+    pub(crate) fn fall_asleep(&self) -> Asleep<'_> {
+        self.sleepers.fetch_add(1, Ordering::SeqCst);
+        Asleep(self)
+    }
+
+    pub(crate) fn has_sleepers(&self) -> bool {
+        self.sleepers.load(Ordering::SeqCst) > 0
+    }
+
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
+    }
+
+    /// Whether the caller must not sleep. To be asked after the doorbell was drained: whoever interrupts later
+    /// rings it again.
+    pub(crate) fn was_interrupted(&self) -> bool {
+        self.interrupted.swap(false, Ordering::SeqCst)
     }
 
     pub(crate) fn ring(&self) {

@@ -31,8 +31,8 @@ mod publisher;
 mod subscriber;
 
 pub use bus::{
-    BusConfig, Loan, MemoryPolicy, Published, PublisherOptions, QueuePolicy, Stamp, SubscriberOptions,
-    WaitSet,
+    BusConfig, Interrupt, Loan, MemoryPolicy, Published, PublisherOptions, QueuePolicy, Stamp,
+    SubscriberOptions, WaitSet,
 };
 pub use callback::Callback;
 pub use message::Message;

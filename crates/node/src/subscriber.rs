@@ -1,7 +1,7 @@
 //! The receiving end of a topic.
 
 use crate::{Callback, Message};
-use bus::{SubscriberStats, TakeError};
+use bus::{Interrupt, SubscriberStats, TakeError};
 use schema::Schema;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
@@ -43,6 +43,11 @@ impl Subscriber {
     /// If no thread can be started.
     pub fn callback(self, f: impl FnMut(Message) + Send + 'static) -> std::io::Result<Callback> {
         Callback::start(self, f)
+    }
+
+    /// What makes a thread that waits for messages of this subscriber return without one.
+    pub fn interrupt(&self) -> Interrupt {
+        self.bus.interrupt()
     }
 
     /// Blocks until at least `n` publishers are connected; false if `timeout` passed first.

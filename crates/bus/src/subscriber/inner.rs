@@ -13,6 +13,7 @@ use crate::topic::{RefusalLog, TopicType};
 use crate::waitset::{Changed, Waiter};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 /// What the subscriber's handle and the housekeeping thread share.
 #[derive(Debug)]
@@ -84,6 +85,25 @@ impl SubCore {
 
     pub(crate) fn arm(&self, armed: bool) {
         self.lock().arm(armed);
+    }
+
+    /// Looks for messages until `end` without being rung: publishers make no system call meanwhile. False if there
+    /// is none, or the wait was interrupted.
+    pub(super) fn spin(&self, end: Instant) -> bool {
+        let state = self.lock();
+        if !self.waiter.has_sleepers() {
+            state.arm(false);
+        }
+        drop(state);
+        loop {
+            if self.is_ready() {
+                return true;
+            }
+            if self.waiter.is_interrupted() || Instant::now() >= end {
+                return false;
+            }
+            std::hint::spin_loop();
+        }
     }
 
     /// A publisher welcomed us.

@@ -21,7 +21,7 @@ use crate::publisher::{CreateError, check_option};
 use crate::ring::Geometry;
 use crate::sys;
 use crate::topic::{Refusal, RefusalLog, TopicType};
-use crate::waitset::{Changed, WaitSet, Waiter};
+use crate::waitset::{Changed, Interrupt, WaitSet, Waiter};
 use stats::DropReason;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex};
@@ -56,6 +56,7 @@ impl Subscriber {
         let max = u64::from(Geometry::MAX);
         check_option("depth", u64::from(options.depth), 1, max)?;
         check_option("max_held", u64::from(options.max_held), 1, max)?;
+        check_option("spin in seconds", options.spin.as_secs(), 0, 3600)?;
         let shared = bus.shared();
         if shared.birth.is_foreign() {
             return Err(CreateError::Forked);
@@ -114,7 +115,8 @@ impl Subscriber {
         self.core.take(false)
     }
 
-    /// Takes a message, waiting for one at most `timeout`. Interrupted waits go on.
+    /// Takes a message, waiting for one at most `timeout`. Signals do not end the wait; an [`Interrupt`] does, with
+    /// `None`. With [`SubscriberOptions::with_spin`] it spins first.
     ///
     /// Of a subscriber in a [`WaitSet`] it waits on the whole set's doorbell, and so also wakes for the others.
     pub fn take_timeout(&self, timeout: Duration) -> Result<Option<Message>, TakeError> {
@@ -123,16 +125,29 @@ impl Subscriber {
             if let Some(message) = self.core.take(false)? {
                 return Ok(Some(message));
             }
-            if !self.wait_until(deadline)? {
+            if !self.wait_until(deadline, true)? {
                 return Ok(None);
             }
         }
     }
 
-    /// Waits until a message can be taken; false if `timeout` passed first. True also when messages are queued
-    /// but as many are held as may be: taking then says so.
+    /// Waits until a message can be taken; false if `timeout` passed first, or an [`Interrupt`] was used. True also
+    /// when messages are queued but as many are held as may be: taking then says so.
     pub fn wait(&self, timeout: Duration) -> Result<bool, TakeError> {
-        self.wait_until(Instant::now().checked_add(timeout))
+        self.wait_until(Instant::now().checked_add(timeout), true)
+    }
+
+    /// As [`Subscriber::wait`], but while as many messages are held as may be it waits on, until one of them is
+    /// dropped: after [`TakeError::HoldLimit`] in a loop.
+    pub fn wait_takeable(&self, timeout: Duration) -> Result<bool, TakeError> {
+        self.wait_until(Instant::now().checked_add(timeout), false)
+    }
+
+    /// What makes a thread that waits for messages of this subscriber return.
+    pub fn interrupt(&self) -> Interrupt {
+        Interrupt {
+            waiter: self.core.waiter.clone(),
+        }
     }
 
     /// The topic and its type.
@@ -214,10 +229,18 @@ impl Subscriber {
         }
     }
 
-    fn wait_until(&self, deadline: Option<Instant>) -> Result<bool, TakeError> {
+    fn wait_until(&self, deadline: Option<Instant>, tell_stuck: bool) -> Result<bool, TakeError> {
         if self.core.birth.is_foreign() {
             return Err(TakeError::Forked);
         }
+        let spin = self.core.options.spin;
+        if !spin.is_zero() {
+            let end = Instant::now() + spin;
+            if self.core.spin(deadline.map_or(end, |d| d.min(end))) {
+                return Ok(true);
+            }
+        }
+        let _asleep = self.core.waiter.fall_asleep();
         let set = (!self.core.alone).then(|| WaitSet {
             waiter: self.core.waiter.clone(),
         });
@@ -232,8 +255,11 @@ impl Subscriber {
                     }
                 }
             };
-            if ready || self.core.lock().is_stuck() {
+            if ready || tell_stuck && self.core.lock().is_stuck() {
                 return Ok(true);
+            }
+            if self.core.waiter.was_interrupted() {
+                return Ok(false);
             }
             if !self.core.waiter.wait(deadline)? {
                 return Ok(false);

@@ -1,6 +1,7 @@
 //! How a subscriber queues and waits.
 
 use crate::waitset::WaitSet;
+use std::time::Duration;
 
 /// How a subscriber queues and waits.
 #[derive(Clone, Debug)]
@@ -17,6 +18,9 @@ pub struct SubscriberOptions {
     pub max_held: u32,
     /// Bytes of each publisher's memory that may be queued and held. Default: what the publisher allows.
     pub max_held_bytes: u64,
+    /// How long blocking takes and waits look for a message before they sleep. Meanwhile publishers make no system
+    /// call for this subscriber, and the processor is busy. Default 0, at most an hour.
+    pub spin: Duration,
     /// Wake through this set instead of a doorbell of its own.
     pub wait_set: Option<WaitSet>,
 }
@@ -42,6 +46,7 @@ impl Default for SubscriberOptions {
             history: u32::MAX,
             max_held: 16,
             max_held_bytes: u64::MAX,
+            spin: Duration::ZERO,
             wait_set: None,
         }
     }
@@ -80,6 +85,17 @@ impl SubscriberOptions {
     #[must_use]
     pub fn with_max_held_bytes(mut self, bytes: u64) -> Self {
         self.max_held_bytes = bytes;
+        self
+    }
+
+    /// Sets how long blocking takes and waits spin before they sleep.
+    ///
+    /// While one spins, and after one that found a message by spinning, the descriptor is silent: whoever also polls
+    /// [`Subscriber::as_fd`](crate::Subscriber) calls [`Subscriber::take`](crate::Subscriber::take) until it finds
+    /// nothing before polling.
+    #[must_use]
+    pub fn with_spin(mut self, spin: Duration) -> Self {
+        self.spin = spin;
         self
     }
 

@@ -1,0 +1,161 @@
+//! Spinning before sleeping, and ending a wait from outside.
+#![allow(missing_docs)]
+
+mod common;
+
+use bus::{Publisher, PublisherOptions, Stamp, SubscriberOptions, WaitSet};
+use common::{LONG, bus, folder, topic};
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+fn send(publisher: &Publisher) {
+    let loan = publisher.loan(0, &[64]).unwrap();
+    publisher.publish(loan, Stamp::default()).unwrap();
+}
+
+fn readable(fd: impl AsFd) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let fd = fd.as_fd();
+    let zero = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&zero)).unwrap() == 1
+}
+
+#[test]
+fn who_spins_is_not_rung_and_who_sleeps_is() {
+    let dir = folder();
+    let bus = bus(&dir);
+    for (spin, rung) in [(LONG, false), (Duration::ZERO, true)] {
+        let publisher = bus.publisher(topic("/a"), PublisherOptions::default()).unwrap();
+        let options = SubscriberOptions::default().with_spin(spin);
+        let subscriber = bus.subscriber(topic("/a"), options).unwrap();
+        assert!(publisher.wait_for_subscribers(1, LONG));
+        let is_rung = || {
+            assert!(subscriber.take().unwrap().is_none(), "arms the doorbell");
+            assert!(!readable(&subscriber));
+            std::thread::scope(|scope| {
+                let waiting = scope.spawn(|| subscriber.take_timeout(LONG).unwrap().is_some());
+                std::thread::sleep(Duration::from_millis(20));
+                send(&publisher);
+                assert!(waiting.join().unwrap());
+            });
+            readable(&subscriber)
+        };
+        if rung {
+            (0..10).for_each(|_| assert!(is_rung()));
+        } else {
+            // On a busy machine the message may come before the thread begins to spin.
+            common::eventually("a message comes without a ring", || !is_rung());
+        }
+        assert!(subscriber.take().unwrap().is_none());
+        send(&publisher);
+        assert!(readable(&subscriber), "finding nothing arms again");
+    }
+}
+
+#[test]
+fn after_spinning_in_vain_it_sleeps_and_is_woken() {
+    let dir = folder();
+    let bus = bus(&dir);
+    let publisher = bus.publisher(topic("/a"), PublisherOptions::default()).unwrap();
+    let options = SubscriberOptions::default().with_spin(Duration::from_millis(5));
+    let subscriber = bus.subscriber(topic("/a"), options).unwrap();
+    assert!(publisher.wait_for_subscribers(1, LONG));
+    let start = Instant::now();
+    let timeout = Duration::from_millis(50);
+    assert!(subscriber.take_timeout(timeout).unwrap().is_none());
+    assert!(start.elapsed() >= timeout);
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| subscriber.take_timeout(LONG).unwrap().is_some());
+        std::thread::sleep(Duration::from_millis(100));
+        send(&publisher);
+        assert!(waiting.join().unwrap());
+    });
+}
+
+/// One sleeps and one spins: the spinner must not make the sleeper deaf.
+#[test]
+fn a_spinner_leaves_a_sleeper_its_doorbell() {
+    let dir = folder();
+    let bus = bus(&dir);
+    let publisher = bus.publisher(topic("/a"), PublisherOptions::default()).unwrap();
+    let options = SubscriberOptions::default().with_spin(Duration::from_millis(1));
+    let subscriber = bus.subscriber(topic("/a"), options).unwrap();
+    assert!(publisher.wait_for_subscribers(1, LONG));
+    std::thread::scope(|scope| {
+        let takers: Vec<_> = (0..2)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut got = 0;
+                    while got < 200 {
+                        got += usize::from(subscriber.take_timeout(LONG).unwrap().is_some());
+                    }
+                })
+            })
+            .collect();
+        for n in 0..400 {
+            common::eventually("a taker comes", || publisher.stats().subscribers[0].queued < 8);
+            send(&publisher);
+            if n % 20 == 0 {
+                std::thread::sleep(Duration::from_millis(3));
+            }
+        }
+        for taker in takers {
+            taker.join().unwrap();
+        }
+    });
+}
+
+#[test]
+fn an_interrupt_ends_one_wait() {
+    let dir = folder();
+    let bus = bus(&dir);
+    for spin in [Duration::ZERO, LONG] {
+        let options = SubscriberOptions::default().with_spin(spin);
+        let subscriber = bus.subscriber(topic("/a"), options).unwrap();
+        let interrupt = subscriber.interrupt();
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| subscriber.take_timeout(Duration::MAX).unwrap());
+            std::thread::sleep(Duration::from_millis(50));
+            interrupt.wake();
+            assert!(waiting.join().unwrap().is_none());
+        });
+        // Before a wait it ends the next one, and only that.
+        interrupt.clone().wake();
+        interrupt.wake();
+        assert!(!subscriber.wait(Duration::MAX).unwrap());
+        let start = Instant::now();
+        assert!(!subscriber.wait(Duration::from_millis(20)).unwrap());
+        assert!(start.elapsed() >= Duration::from_millis(20));
+    }
+    let set = WaitSet::new(&bus).unwrap();
+    set.interrupt().wake();
+    assert!(!set.wait(Duration::MAX).unwrap());
+}
+
+#[test]
+fn waiting_for_room_ends_when_a_held_message_is_dropped() {
+    let dir = folder();
+    let bus = bus(&dir);
+    let publisher = bus.publisher(topic("/a"), PublisherOptions::default()).unwrap();
+    let options = SubscriberOptions::default().with_max_held(1);
+    let subscriber = bus.subscriber(topic("/a"), options).unwrap();
+    assert!(publisher.wait_for_subscribers(1, LONG));
+    send(&publisher);
+    send(&publisher);
+    let held = subscriber.take_timeout(LONG).unwrap().unwrap();
+    assert!(
+        subscriber.wait(Duration::ZERO).unwrap(),
+        "it is told that it holds too many"
+    );
+    assert!(!subscriber.wait_takeable(Duration::from_millis(20)).unwrap());
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| subscriber.wait_takeable(LONG).unwrap());
+        std::thread::sleep(Duration::from_millis(50));
+        drop(held);
+        assert!(waiting.join().unwrap());
+    });
+    assert_eq!(subscriber.take().unwrap().unwrap().sequence(), 2);
+}
