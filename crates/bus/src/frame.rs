@@ -3,13 +3,16 @@
 //! Integers are little-endian. Every frame begins with a magic number and the protocol's version, so that any
 //! later version can at least be named. A frame has no bytes behind its last field.
 
+use crate::definition::{MAX_SHOWN, shown};
 use crate::subscriber::QueuePolicy;
 use crate::topic::{MAX_DEFINITION, MAX_NAME, TopicType};
 
 /// The protocol's version. A change of any frame, of the ring or of the death rules changes it.
 pub(crate) const PROTOCOL_VERSION: u16 = 1;
-/// The longest frame but [`Info`].
+/// The longest frame but [`Info`] and [`Frame::Definition`].
 pub(crate) const MAX_FRAME: usize = 2048;
+/// The longest frame of a handshake.
+pub(crate) const MAX_HANDSHAKE: usize = MAX_SHOWN + 64;
 /// The longest frame.
 pub(crate) const MAX_INFO: usize = MAX_DEFINITION + MAX_FRAME;
 
@@ -119,6 +122,12 @@ pub(crate) enum Frame {
     /// A subscriber takes no more, but still reads what it holds.
     Closing,
     Info(Info),
+    /// The sum and the definition of one whose type differs in these alone, so that both can say how.
+    Definition {
+        hash: [u8; 16],
+        /// At most [`MAX_SHOWN`] bytes.
+        text: String,
+    },
 }
 
 /// Why bytes are no frame.
@@ -185,6 +194,13 @@ impl Frame {
             }
             Frame::Ready => w.u16(8),
             Frame::Closing => w.u16(9),
+            Frame::Definition { hash, text } => {
+                w.u16(11);
+                w.0.extend(hash);
+                let text = shown(text);
+                w.u32(text.len() as u32);
+                w.0.extend(text.as_bytes());
+            }
             Frame::Info(i) => {
                 w.u16(10);
                 w.u8(i.role.code());
@@ -229,6 +245,7 @@ impl Frame {
             8 => Frame::Ready,
             9 => Frame::Closing,
             10 => r.info().ok_or(FrameError::Malformed("info"))?,
+            11 => r.definition().ok_or(FrameError::Malformed("definition"))?,
             _ => return Err(FrameError::Malformed("unknown kind")),
         };
         if r.0.is_empty() {
@@ -297,6 +314,14 @@ impl<'a> Reader<'a> {
         (len <= max).then(|| text.to_owned())
     }
 
+    fn long_text(&mut self, max: usize) -> Option<&'a str> {
+        let len = self.u32()? as usize;
+        if len > max {
+            return None;
+        }
+        std::str::from_utf8(self.bytes(len)?).ok()
+    }
+
     fn hello(&mut self) -> Option<Frame> {
         Some(Frame::Hello(Hello {
             layout: self.u16()?,
@@ -340,6 +365,12 @@ impl<'a> Reader<'a> {
             .find(|p| queue_code(*p) == code)
     }
 
+    fn definition(&mut self) -> Option<Frame> {
+        let hash = self.array()?;
+        let text = self.long_text(MAX_SHOWN)?.to_owned();
+        Some(Frame::Definition { hash, text })
+    }
+
     fn segment(&mut self) -> Option<Frame> {
         Some(Frame::Segment {
             id: self.u64()?,
@@ -352,11 +383,7 @@ impl<'a> Reader<'a> {
         let (domain, id, connected) = (self.u32()?, self.u64()?, self.u32()?);
         let (messages, memory) = (self.u64()?, self.u64()?);
         let (topic, type_name, type_hash) = (self.text(MAX_NAME)?, self.text(MAX_NAME)?, self.array()?);
-        let len = self.u32()? as usize;
-        if len > MAX_DEFINITION {
-            return None;
-        }
-        let definition = std::str::from_utf8(self.bytes(len)?).ok()?.into();
+        let definition = self.long_text(MAX_DEFINITION)?.into();
         let topic = TopicType {
             topic,
             type_name,
@@ -413,6 +440,10 @@ pub(crate) fn samples() -> Vec<Frame> {
         Frame::Unmapped { id: 1 },
         Frame::Ready,
         Frame::Closing,
+        Frame::Definition {
+            hash: [7; 16],
+            text: "float32[] ranges\n".into(),
+        },
         Frame::Info(Info {
             role: Role::Publisher,
             domain: 0,

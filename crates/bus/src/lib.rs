@@ -37,6 +37,7 @@ mod block;
 mod bus;
 mod config;
 mod connection;
+mod definition;
 mod folder;
 mod frame;
 #[doc(hidden)]

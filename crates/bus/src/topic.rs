@@ -19,7 +19,8 @@ pub struct TopicType {
     pub type_name: String,
     /// The MD5 of the type, as ROS 1 computes it.
     pub type_hash: [u8; 16],
-    /// The full text of the definition, for tools; not compared. At most [`MAX_DEFINITION`] bytes.
+    /// The full text of the definition, for tools and to say how two types differ; the hash decides whether they
+    /// do. At most [`MAX_DEFINITION`] bytes.
     pub definition: Arc<str>,
 }
 
@@ -102,7 +103,7 @@ impl TopicType {
         }
         (self.type_hash != theirs.type_hash).then(|| {
             format!(
-                "the MD5 of {} ({}) is {} here and {} there: the two sides have different definitions",
+                "the MD5 of {} ({}) is {} here and {} there",
                 self.topic,
                 self.type_name,
                 hex(&self.type_hash),

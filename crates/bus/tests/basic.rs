@@ -295,6 +295,7 @@ fn a_type_mismatch_is_named_on_both_sides() {
     let publisher = bus.publisher(topic("/a"), PublisherOptions::default()).unwrap();
     let mut other = topic("/a");
     other.type_hash = [0xA5; 16];
+    other.definition = "# Not as there.\nuint16[] data\n".into();
     let subscriber = bus.subscriber(other, SubscriberOptions::default()).unwrap();
     eventually("both sides know", || {
         !publisher.refusals().is_empty() && !subscriber.refusals().is_empty()
@@ -307,6 +308,11 @@ fn a_type_mismatch_is_named_on_both_sides() {
         );
         assert!(reason.contains("/a"), "{reason}");
         assert_eq!(refusal.pid, std::process::id() as i32);
+        let field = [
+            "\"uint8[] data\" here and \"uint16[] data\" there",
+            "\"uint16[] data\" here and \"uint8[] data\" there",
+        ];
+        assert!(field.iter().any(|f| reason.contains(f)), "{reason}");
     }
     assert_eq!(publisher.subscriber_count(), 0);
 

@@ -5,7 +5,8 @@
 
 use super::{Core, Shared};
 use crate::connection::Connection;
-use crate::frame::{Frame, FrameError, Hello, Info, MAX_FRAME, RefuseCode, Role, Wishes};
+use crate::definition::shown;
+use crate::frame::{Frame, FrameError, Hello, Info, MAX_FRAME, MAX_HANDSHAKE, RefuseCode, Role, Wishes};
 use crate::peer::Attached;
 use crate::publisher::PubCore;
 use crate::ring::{self, Geometry};
@@ -38,6 +39,8 @@ pub(super) struct Pending {
 enum Stage {
     /// Awaits who the peer is.
     Hello,
+    /// The sums differ, and the peer has our definition: awaits its own. Until then this is what is known.
+    Definition(String),
     /// We publish: awaits the peer's ring and doorbell.
     Attach,
     /// We subscribe: awaits consent.
@@ -146,11 +149,20 @@ impl Pending {
             let Some(socket) = &self.socket else {
                 return Outcome::Done;
             };
-            let mut buffer = [0; MAX_FRAME];
+            let mut buffer = match self.stage {
+                Stage::Hello | Stage::Definition(_) => vec![0; MAX_HANDSHAKE],
+                Stage::Attach | Stage::Welcome(..) => vec![0; MAX_FRAME],
+            };
             let (bytes, fds) = match socket.receive(&mut buffer) {
                 Ok(Received::Nothing) => return Outcome::Wait,
                 Ok(Received::Message(n, fds)) => (&buffer[..n], fds),
                 Ok(Received::Oversized) => return self.turn_away("the peer sent an oversized frame".into()),
+                Ok(Received::End) | Err(_) if matches!(self.stage, Stage::Definition(_)) => {
+                    let Stage::Definition(reason) = &self.stage else {
+                        return Outcome::Done;
+                    };
+                    return self.note(reason.clone());
+                }
                 // Who leaves after looking whether somebody lives, or died, is no failure of ours.
                 Ok(Received::End) | Err(_) if self.we_connected => return Outcome::Failed,
                 Ok(Received::End) | Err(_) => return Outcome::Done,
@@ -191,6 +203,12 @@ impl Pending {
                     Outcome::Failed
                 }
             },
+            (Frame::Definition { hash, text }, Stage::Hello) if self.we_connected => {
+                self.compare(shared, hash, &text, true)
+            }
+            (Frame::Definition { hash, text }, Stage::Definition(_)) => {
+                self.compare(shared, hash, &text, false)
+            }
             (Frame::Hello(hello), Stage::Hello) => self.on_hello(shared, hello, rivals),
             (Frame::Attach(wishes), Stage::Attach) => self.on_attach(shared, wishes, fds),
             (Frame::Welcome, Stage::Welcome(..)) => self.on_welcome(shared),
@@ -213,6 +231,18 @@ impl Pending {
         }
         self.peer_id = Some(hello.id);
         if let Some(reason) = difference(&ours, &hello) {
+            let same_type = Hello {
+                type_hash: ours.type_hash,
+                ..hello
+            };
+            // Only the sums differ: each shows the other its definition, and both say how.
+            if difference(&ours, &same_type).is_none()
+                && let Some(topic) = self.core.topic()
+                && self.send(&definition_of(&topic), &[]).is_ok()
+            {
+                self.stage = Stage::Definition(reason);
+                return Outcome::Wait;
+            }
             return self.turn_away(reason);
         }
         if !self.we_connected && self.send(&Frame::Hello(ours), &[]).is_err() {
@@ -361,6 +391,37 @@ impl Pending {
         }
     }
 
+    /// The peer's sum differs from ours, and this is its definition. `answer`: it awaits ours.
+    fn compare(&mut self, shared: &Shared, hash: [u8; 16], text: &str, answer: bool) -> Outcome {
+        let (Some(ours), Some(hello)) = (self.core.topic(), self.core.hello(shared)) else {
+            return Outcome::Done;
+        };
+        if answer {
+            let _ = self.send(&definition_of(&ours), &[]);
+        }
+        let theirs = TopicType {
+            type_hash: hash,
+            definition: text.into(),
+            topic: hello.topic,
+            type_name: hello.type_name,
+        };
+        let Some(sums) = ours.difference(&theirs) else {
+            return self.turn_away("the peer shows a definition of the same sum".into());
+        };
+        let fields = crate::definition::difference(shown(&ours.definition), text);
+        self.note(format!("{sums}: {fields}"))
+    }
+
+    /// Notes why, and ends; the peer knows it.
+    fn note(&self, reason: String) -> Outcome {
+        self.core.refuse(Refusal {
+            pid: self.peer.pid,
+            uid: self.peer.uid,
+            reason,
+        });
+        Outcome::Never(self.peer_id)
+    }
+
     /// Tells the peer why, notes it here, and ends.
     fn turn_away(&mut self, reason: String) -> Outcome {
         let _ = self.send(
@@ -370,12 +431,7 @@ impl Pending {
             },
             &[],
         );
-        self.core.refuse(Refusal {
-            pid: self.peer.pid,
-            uid: self.peer.uid,
-            reason,
-        });
-        Outcome::Never(self.peer_id)
+        self.note(reason)
     }
 
     fn send(&self, frame: &Frame, fds: &[std::os::fd::BorrowedFd<'_>]) -> std::io::Result<()> {
@@ -409,12 +465,26 @@ impl Core {
         })
     }
 
+    fn topic(&self) -> Option<TopicType> {
+        match self {
+            Core::Publisher(core) => core.upgrade().map(|c| c.topic.clone()),
+            Core::Subscriber(core) => core.upgrade().map(|c| c.topic.clone()),
+        }
+    }
+
     fn info(&self, shared: &Shared) -> Option<Info> {
         let domain = shared.config.domain;
         match self {
             Core::Publisher(core) => core.upgrade().map(|c| c.info(domain)),
             Core::Subscriber(core) => core.upgrade().map(|c| c.info(domain)),
         }
+    }
+}
+
+fn definition_of(topic: &TopicType) -> Frame {
+    Frame::Definition {
+        hash: topic.type_hash,
+        text: shown(&topic.definition).to_owned(),
     }
 }
 
