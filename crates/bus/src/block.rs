@@ -13,8 +13,6 @@ const MAGIC: u32 = u32::from_le_bytes(*b"RWBK");
 /// The fixed part of the header, one cache line; the table of data parts follows.
 pub(crate) const FIXED: usize = 64;
 const ENTRY: usize = 16;
-/// The longest header.
-pub(crate) const MAX_HEADER: usize = FIXED + ENTRY * MAX_PARTS;
 /// The correlation header of requests and replies, one cache line.
 pub(crate) const CORRELATION: usize = 64;
 
@@ -40,6 +38,9 @@ pub(crate) struct Label {
     pub(crate) origin: u64,
 }
 
+/// Parts whose places stand in the plan itself: more are rare, and a small plan is cheap to pass on.
+const FEW: usize = 4;
+
 /// Where everything stands in a block that is about to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
@@ -47,7 +48,9 @@ pub(crate) struct Plan {
     /// Where the correlation header stands; empty, at 0, if there is none.
     pub(crate) correlation: Range,
     count: usize,
-    parts: [Range; MAX_PARTS],
+    few: [Range; FEW],
+    /// All of them, if there are more than a few.
+    many: Vec<Range>,
     total: u64,
 }
 
@@ -66,7 +69,7 @@ impl Plan {
         if part_lens.len() > MAX_PARTS {
             return None;
         }
-        let mut end = ((FIXED + ENTRY * part_lens.len()) as u64).next_multiple_of(ALIGN);
+        let mut end = (header_len(part_lens.len()) as u64).next_multiple_of(ALIGN);
         let mut place = |len: usize| {
             let range = Range {
                 offset: end,
@@ -80,15 +83,20 @@ impl Plan {
             len => place(len)?,
         };
         let control = place(control_len)?;
-        let mut parts = [Range::default(); MAX_PARTS];
-        for (part, len) in parts.iter_mut().zip(part_lens) {
-            *part = place(*len)?;
+        let (mut few, mut many) = ([Range::default(); FEW], Vec::new());
+        if part_lens.len() <= FEW {
+            for (part, len) in few.iter_mut().zip(part_lens) {
+                *part = place(*len)?;
+            }
+        } else {
+            many = part_lens.iter().map(|len| place(*len)).collect::<Option<_>>()?;
         }
         Some(Plan {
             control,
             correlation,
             count: part_lens.len(),
-            parts,
+            few,
+            many,
             total: end,
         })
     }
@@ -99,16 +107,29 @@ impl Plan {
     }
 
     pub(crate) fn parts(&self) -> &[Range] {
-        &self.parts[..self.count]
+        if self.count <= FEW {
+            &self.few[..self.count]
+        } else {
+            &self.many
+        }
     }
 
-    /// Writes the header to the front of `out`, and gives its length.
-    pub(crate) fn encode(&self, label: Label, out: &mut [u8; MAX_HEADER]) -> usize {
-        let mut put = |at: usize, bytes: &[u8]| out[at..at + bytes.len()].copy_from_slice(bytes);
-        put(0, &MAGIC.to_ne_bytes());
-        put(4, &LAYOUT_VERSION.to_ne_bytes());
-        put(6, &(self.count as u16).to_ne_bytes());
-        let numbers = [
+    /// The length of the header, which is less than the block's.
+    pub(crate) fn header_len(&self) -> usize {
+        header_len(self.count)
+    }
+
+    /// Writes the header, which is as long as [`Plan::header_len`] says.
+    ///
+    /// # Panics
+    /// If `out` is shorter.
+    pub(crate) fn encode(&self, label: Label, out: &mut [u8]) {
+        let (words, _) = out[..self.header_len()].as_chunks_mut::<8>();
+        let mut first = [0; 8];
+        first[..4].copy_from_slice(&MAGIC.to_ne_bytes());
+        first[4..6].copy_from_slice(&LAYOUT_VERSION.to_ne_bytes());
+        first[6..].copy_from_slice(&(self.count as u16).to_ne_bytes());
+        let fixed = [
             self.total,
             label.sequence,
             label.stamp,
@@ -117,15 +138,16 @@ impl Plan {
             self.control.len,
             self.correlation.offset,
         ];
-        for (i, number) in numbers.into_iter().enumerate() {
-            put(8 + 8 * i, &number.to_ne_bytes());
+        let table = self.parts().iter().flat_map(|part| [part.offset, part.len]);
+        let numbers = fixed.into_iter().chain(table).map(u64::to_ne_bytes);
+        for (word, bytes) in words.iter_mut().zip(std::iter::once(first).chain(numbers)) {
+            *word = bytes;
         }
-        for (i, part) in self.parts().iter().enumerate() {
-            put(FIXED + ENTRY * i, &part.offset.to_ne_bytes());
-            put(FIXED + ENTRY * i + 8, &part.len.to_ne_bytes());
-        }
-        FIXED + ENTRY * self.count
     }
+}
+
+const fn header_len(parts: usize) -> usize {
+    FIXED + ENTRY * parts
 }
 
 /// The fixed part of a header that was read.
@@ -200,9 +222,9 @@ mod tests {
     use super::*;
 
     fn encoded(plan: &Plan, label: Label) -> Vec<u8> {
-        let mut bytes = [0xFF; MAX_HEADER];
-        let len = plan.encode(label, &mut bytes);
-        bytes[..len].to_vec()
+        let mut bytes = vec![0xFF; plan.header_len()];
+        plan.encode(label, &mut bytes);
+        bytes
     }
 
     fn parse(bytes: &[u8], block: u64) -> Option<(Header, Vec<Range>)> {

@@ -1,9 +1,8 @@
 //! A block that is being written.
 
-use crate::block::{CORRELATION, Label, MAX_HEADER, Plan, Range};
+use crate::block::{CORRELATION, Label, Plan, Range};
 use crate::pool::BlockId;
 use crate::publisher::{MemoryPolicy, PubCore};
-use crate::sys::segment::OwnSegment;
 use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -20,9 +19,8 @@ pub struct Loan {
     core: Arc<PubCore>,
     block: BlockId,
     plan: Plan,
+    /// Mapped as long as the block has a user: `core`'s pool gives up only idle segments.
     start: NonNull<u8>,
-    /// Keeps `start` mapped.
-    _memory: Arc<OwnSegment>,
     published: bool,
 }
 
@@ -33,19 +31,12 @@ unsafe impl Sync for Loan {}
 
 impl Loan {
     /// `start` is the address of `block`, which is as long as `plan` says and has no other user.
-    pub(crate) fn new(
-        core: Arc<PubCore>,
-        block: BlockId,
-        plan: Plan,
-        start: NonNull<u8>,
-        memory: Arc<OwnSegment>,
-    ) -> Loan {
+    pub(crate) fn new(core: Arc<PubCore>, block: BlockId, plan: Plan, start: NonNull<u8>) -> Loan {
         Loan {
             core,
             block,
             plan,
             start,
-            _memory: memory,
             published: false,
         }
     }
@@ -116,19 +107,21 @@ impl Loan {
 
     /// Writes the header, and gives the block up without freeing it.
     pub(crate) fn seal(mut self, label: Label) -> BlockId {
-        let mut bytes = [0; MAX_HEADER];
-        let len = self.plan.encode(label, &mut bytes);
-        // SAFETY: the block is at least as long as its header, nobody else accesses it yet, and the source is a
-        // private array.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.start.as_ptr(), len) };
+        let header = Range {
+            offset: 0,
+            len: self.plan.header_len() as u64,
+        };
+        // SAFETY: as in `range_mut`: the header lies at the front of the block, before the plan's ranges.
+        let out = unsafe { slice_mut(self.start, header) };
+        self.plan.encode(label, out);
         self.published = true;
         self.block
     }
 
     fn range_mut(&mut self, range: Range) -> &mut [u8] {
-        // SAFETY: the range is one of `self.plan`'s, which lie inside the block; the block is mapped (held by
-        // `self._memory`) and initialized (by the kernel at first); nobody else accesses it before it is
-        // published; the result borrows `self` mutably, so it is the only reference.
+        // SAFETY: the range is the header or one of `self.plan`'s, which lie inside the block; the block is mapped
+        // while it has a user (this loan) and initialized (by the kernel at first); nobody else accesses it before
+        // it is published; the result borrows `self` mutably, so it is the only reference.
         unsafe { slice_mut(self.start, range) }
     }
 }

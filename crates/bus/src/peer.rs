@@ -111,7 +111,11 @@ impl Attached {
     }
 
     fn try_offer(&mut self, pool: &mut Pool, block: BlockId, at: Location, now: u64) -> Result<(), Hostile> {
-        self.reap(pool)?;
+        // What it took and released stands in cache lines that it wrote last: while there is room, they are looked
+        // at after everybody was woken.
+        if !self.has_room_for(at.len) || ring::is_closing(self.ring.words()) {
+            self.reap(pool)?;
+        }
         if self.closing {
             return Ok(());
         }
@@ -195,6 +199,11 @@ impl Attached {
             self.bytes += at.len;
             self.pushed = true;
         }
+    }
+
+    /// Whether a message of `len` bytes can be queued without dropping any, as of the last [`Attached::reap`].
+    fn has_room_for(&self, len: u64) -> bool {
+        self.producer.has_room() && self.producer.has_cell() && self.bytes.saturating_add(len) <= self.quota
     }
 
     /// Learns what it took and released, and whether it is closing.

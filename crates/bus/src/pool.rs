@@ -247,11 +247,10 @@ impl Pool {
             .map(|s| &s.memory)
     }
 
-    /// The address of a block, and what keeps it mapped.
-    pub(crate) fn address(&self, block: BlockId) -> Option<(NonNull<u8>, Arc<OwnSegment>)> {
+    /// The address of a block; it stays mapped as long as the block has a user and the pool lives.
+    pub(crate) fn address(&self, block: BlockId) -> Option<NonNull<u8>> {
         let at = self.locate(block);
-        let memory = self.memory(at.slot)?;
-        Some((memory.at(at.offset, at.len), memory.clone()))
+        Some(self.memory(at.slot)?.at(at.offset, at.len))
     }
 
     /// A subscriber no longer maps retired segment `id`.

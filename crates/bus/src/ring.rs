@@ -408,14 +408,19 @@ impl Consumer {
 
     /// Moves the cursor to the oldest message that is still queued.
     ///
-    /// The tail is looked at only when the order word does not settle it, so that a subscriber that keeps up
-    /// shares two cache lines with its publisher for each message: order and cell.
+    /// The tail is looked at only when the order word does not settle it. So a subscriber that keeps up shares two
+    /// cache lines with its publisher for each message, order and cell, and one that polls only reads the first.
     fn front<M: Memory + ?Sized>(&mut self, ring: &M) -> Option<(u64, u16)> {
         let g = self.geometry;
         for _ in 0..self.patience() {
             let entry = ring.word(g.order(self.cursor)).load(Ordering::Acquire);
-            if entry >> CELL_BITS != self.cursor & NUMBER_MASK {
-                // Not pushed yet, or overwritten by a later push.
+            let number = entry >> CELL_BITS;
+            if number != self.cursor & NUMBER_MASK {
+                // What stood there a lap ago: the push has not come.
+                if number == self.cursor.saturating_sub(u64::from(g.depth)) & NUMBER_MASK {
+                    return None;
+                }
+                // Overwritten by a later push.
                 let tail = ring.word(TAIL).load(Ordering::Acquire);
                 let ahead = tail.checked_sub(self.cursor)?;
                 if ahead >= u64::from(g.depth) {

@@ -42,6 +42,7 @@ pub(super) struct State {
     pub(super) refused: u64,
     /// A loan has waited in vain since the last that succeeded.
     pub(super) stalled: bool,
+    pub(super) clock: sys::Wall,
     pub(super) departed: Losses,
     /// The handle is gone; loans may still be there.
     pub(super) closed: bool,
@@ -181,9 +182,8 @@ impl State {
 
     /// Pushes to all rings first and then rings the sleepers, each doorbell once: a subscriber that is woken
     /// must not take the processor from the pushes to the others.
-    pub(super) fn distribute(&mut self, block: BlockId, done: &mut Published) {
+    pub(super) fn distribute(&mut self, block: BlockId, now: u64, done: &mut Published) {
         let at = self.pool.locate(block);
-        let now = sys::monotonic_ns();
         for attached in &mut self.attached {
             attached.offer(&mut self.pool, block, at, now, &mut done.dropped);
             done.queued_to += usize::from(attached.pushed);
@@ -201,6 +201,11 @@ impl State {
         }
         self.attached.iter_mut().for_each(|a| a.rung = false);
         crate::hooks::step("publish-rung");
+        for attached in &mut self.attached {
+            if let Err(hostile) = attached.reap(&mut self.pool) {
+                attached.hostile = Some(hostile);
+            }
+        }
     }
 
     pub(super) fn reap(&mut self) {

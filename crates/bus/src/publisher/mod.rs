@@ -95,6 +95,7 @@ impl Publisher {
                 history: History::new(options.history),
                 refused: 0,
                 stalled: false,
+                clock: sys::Wall::default(),
                 departed: Losses::default(),
                 closed: false,
             }),
@@ -172,7 +173,7 @@ impl Publisher {
             })?;
         let (mut state, block) = core.find_block(plan.total())?;
         let grow = state.pool.has_grown();
-        let Some((start, memory)) = state.pool.address(block) else {
+        let Some(start) = state.pool.address(block) else {
             return Err(LoanError::TooLarge {
                 wanted: plan.total(),
                 limit,
@@ -183,7 +184,7 @@ impl Publisher {
             core.shared.command(Command::Grow(Arc::downgrade(core)));
         }
         crate::hooks::step("loaned");
-        Ok(Loan::new(core.clone(), block, plan, start, memory))
+        Ok(Loan::new(core.clone(), block, plan, start))
     }
 
     /// Queues the message to every connected subscriber and wakes those that sleep. Never blocks and never
@@ -196,9 +197,10 @@ impl Publisher {
         if !loan.belongs_to(core) {
             return Err(PublishError::ForeignLoan);
         }
-        let time = stamp.time.map_or_else(sys::realtime_ns, Time::as_nanos);
         let mut guard = core.lock();
         let state = &mut *guard;
+        let now = sys::monotonic_ns();
+        let time = stamp.time.map_or_else(|| state.clock.realtime(now), Time::as_nanos);
         state.sequence += 1;
         let sequence = state.sequence;
         let origin = stamp.origin.unwrap_or(core.id);
@@ -213,7 +215,7 @@ impl Publisher {
             ..Published::default()
         };
         if !state.attached.is_empty() {
-            state.distribute(block, &mut done);
+            state.distribute(block, now, &mut done);
             if state.remove_hostile() {
                 core.changed.notify_all();
             }

@@ -90,6 +90,28 @@ pub(crate) fn realtime_ns() -> u64 {
         .map_or(0, |d| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX))
 }
 
+/// `CLOCK_REALTIME` told from `CLOCK_MONOTONIC`, so that a message that needs both costs one reading. They are
+/// compared anew after [`Wall::PERIOD`]: by then an adjusted clock has slewed by half a microsecond at most, and one
+/// that was set anew is behind by no more than that period.
+#[derive(Debug, Default)]
+pub(crate) struct Wall {
+    offset: u64,
+    until: u64,
+}
+
+impl Wall {
+    const PERIOD: u64 = 1_000_000;
+
+    /// `CLOCK_REALTIME` at `now` of `CLOCK_MONOTONIC`.
+    pub(crate) fn realtime(&mut self, now: u64) -> u64 {
+        if now >= self.until {
+            self.offset = realtime_ns().wrapping_sub(monotonic_ns());
+            self.until = now.saturating_add(Self::PERIOD);
+        }
+        now.wrapping_add(self.offset)
+    }
+}
+
 /// A number that no other endpoint has.
 pub(crate) fn unique_id() -> u64 {
     use std::hash::{BuildHasher, Hasher};
