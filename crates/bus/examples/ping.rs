@@ -109,7 +109,12 @@ fn main() -> Outcome<()> {
     child.wait()?;
     for (what, mut v) in [("round trip / 2", all), ("publish", calls)] {
         v.sort_unstable();
-        println!("{what}: p10 {} p50 {} p99 {} ns", v[v.len() / 10], v[v.len() / 2], v[v.len() * 99 / 100]);
+        println!(
+            "{what}: p10 {} p50 {} p99 {} ns",
+            v[v.len() / 10],
+            v[v.len() / 2],
+            v[v.len() * 99 / 100]
+        );
     }
     Ok(())
 }

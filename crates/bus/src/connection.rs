@@ -3,18 +3,18 @@
 //! Messages share it: the socket closes with the last view, so that hanging up always means that nobody reads
 //! the publisher's memory through it any more.
 
-use crate::block::{FIXED, Header, table_is_inside};
+use crate::block::{FIXED, Header, Range, table_is_inside};
 use crate::frame::{Frame, MAX_FRAME};
 use crate::house::{Command, Shared};
 use crate::loan::MAX_CONTROL;
 use crate::losses::Losses;
-use crate::ring::{self, Geometry, Taken};
+use crate::ring::{self, Geometry, Place, Taken};
 use crate::space::ALIGN;
 use crate::sys::process::Peer;
 use crate::sys::segment::{PeerSegment, RingMemory};
 use crate::sys::socket::{Received, Socket};
 use crate::waitset::Waiter;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The most segments of one publisher, and the most address space that they may take together.
@@ -32,6 +32,8 @@ pub(crate) struct Connection {
     ring: RingMemory,
     socket: Socket,
     incoming: Mutex<Incoming>,
+    /// Whether the publisher is gone, or is to be treated so.
+    ended: AtomicBool,
     held: AtomicUsize,
     max_held: usize,
     waiter: Arc<Waiter>,
@@ -45,7 +47,17 @@ struct Incoming {
     segments: Vec<(u64, u64, Arc<PeerSegment>)>,
     /// Segments that were unmapped, of which the publisher could not be told yet.
     untold: Vec<u64>,
-    ended: bool,
+}
+
+/// How much of a block is copied at once: the header and, of most messages, the whole control part. The copies of
+/// its cache lines then do not wait for each other.
+const FRONT: usize = 256;
+
+/// A private copy of the beginning of a block, not checked.
+#[derive(Debug)]
+pub(crate) struct Front {
+    segment: Arc<PeerSegment>,
+    bytes: [u8; FRONT],
 }
 
 /// What a message consists of, checked.
@@ -53,9 +65,30 @@ struct Incoming {
 pub(crate) struct Parsed {
     pub(crate) header: Header,
     pub(crate) segment: Arc<PeerSegment>,
-    /// Private copies: the control part, then the table of data parts.
-    pub(crate) buffer: Vec<u8>,
-    pub(crate) control_len: usize,
+    /// A private copy of the beginning of the block.
+    front: [u8; FRONT],
+    /// Private copies of the control part and the table, if the front does not contain both.
+    pub(crate) buffer: Option<Vec<u8>>,
+}
+
+impl Parsed {
+    /// The control part.
+    pub(crate) fn control(&self) -> &[u8] {
+        let Range { offset, len } = self.header.control;
+        let (offset, len) = (offset as usize, len as usize);
+        match &self.buffer {
+            None => &self.front[offset..offset + len],
+            Some(buffer) => &buffer[..len],
+        }
+    }
+
+    /// The table of data parts.
+    pub(crate) fn table(&self) -> &[u8] {
+        match &self.buffer {
+            None => &self.front[FIXED..FIXED + self.header.table_len()],
+            Some(buffer) => &buffer[self.header.control.len as usize..],
+        }
+    }
 }
 
 impl Connection {
@@ -81,6 +114,7 @@ impl Connection {
             ring,
             socket,
             incoming: Mutex::default(),
+            ended: AtomicBool::new(false),
             held: AtomicUsize::new(0),
             max_held,
             waiter,
@@ -110,19 +144,23 @@ impl Connection {
     }
 
     pub(crate) fn has_ended(&self) -> bool {
-        self.incoming().ended
+        self.ended.load(Ordering::Acquire)
+    }
+
+    fn set_ended(&self) {
+        self.ended.store(true, Ordering::Release);
     }
 
     /// Receives what the publisher sent; false once it is gone, or broke the rules.
     pub(crate) fn pump(&self) -> bool {
         let mut incoming = self.incoming();
-        while !incoming.ended {
+        while !self.has_ended() {
             let mut buffer = [0; MAX_FRAME];
             let (bytes, mut fds) = match self.socket.receive(&mut buffer) {
                 Ok(Received::Nothing) => break,
                 Ok(Received::Message(n, fds)) => (&buffer[..n], fds),
                 Ok(Received::End | Received::Oversized) | Err(_) => {
-                    incoming.ended = true;
+                    self.set_ended();
                     break;
                 }
             };
@@ -148,57 +186,72 @@ impl Connection {
                     reason,
                     "left a publisher"
                 );
-                incoming.ended = true;
+                self.set_ended();
                 self.socket.hang_up();
             }
         }
         while let Some(id) = incoming.untold.last() {
             let sent = self.socket.send(&Frame::Unmapped { id: *id }.encode(), &[]);
-            if sent.is_err() && !incoming.ended {
+            if sent.is_err() && !self.has_ended() {
                 break;
             }
             incoming.untold.pop();
             crate::hooks::step("unmapped-sent");
         }
-        !incoming.ended
+        !self.has_ended()
     }
 
     /// The publisher's process is gone, although somebody still holds the other end of its socket.
     pub(crate) fn end(&self) {
         self.pump();
-        self.incoming().ended = true;
+        self.set_ended();
     }
 
     /// Hangs up on a publisher that broke the rules.
     pub(crate) fn leave(&self) {
         self.socket.hang_up();
-        self.incoming().ended = true;
+        self.set_ended();
     }
 
-    /// Checks what was taken and copies the control part. `None` if it does not stand where it says, or is
-    /// malformed.
-    pub(crate) fn parse(&self, taken: &Taken) -> Option<Parsed> {
-        let place = taken.place;
+    /// Copies the beginning of a block that may be dropped meanwhile. `None` if it is not where it should be.
+    pub(crate) fn look(&self, place: &Place) -> Option<Front> {
         let segment = self.segment(place.segment)?;
+        let mut bytes = [0; FRONT];
+        let inside = if place.length >= FRONT as u64 {
+            segment.copy(place.offset, &mut bytes)
+        } else {
+            segment.copy(place.offset, &mut bytes[..place.length as usize])
+        };
+        inside.then_some(Front { segment, bytes })
+    }
+
+    /// Checks what was taken, and copies what the front does not contain. `None` if it does not stand where it
+    /// says, or is malformed.
+    pub(crate) fn parse(&self, place: &Place, front: Front) -> Option<Parsed> {
+        let Front { segment, bytes } = front;
         if !place.offset.is_multiple_of(ALIGN) || place.length < FIXED as u64 {
             return None;
         }
         segment.at(place.offset, place.length)?;
-        let mut fixed = [0; FIXED];
-        segment.copy(place.offset, &mut fixed);
-        let header = Header::parse(&fixed, place.length)?;
+        let header = Header::parse(bytes.first_chunk()?, place.length)?;
         let control_len = usize::try_from(header.control.len)
             .ok()
             .filter(|len| *len <= MAX_CONTROL)?;
-        let mut buffer = self.buffers().pop().unwrap_or_default();
-        segment.append(place.offset + header.control.offset, control_len, &mut buffer);
-        segment.append(place.offset + FIXED as u64, header.table_len(), &mut buffer);
-        table_is_inside(&buffer[control_len..], place.length).then_some(Parsed {
+        let mut buffer = None;
+        let whole = (FRONT as u64).min(place.length);
+        if FIXED + header.table_len() > FRONT || header.control.offset + header.control.len > whole {
+            let mut more = self.buffers().pop().unwrap_or_default();
+            segment.append(place.offset + header.control.offset, control_len, &mut more);
+            segment.append(place.offset + FIXED as u64, header.table_len(), &mut more);
+            buffer = Some(more);
+        }
+        let parsed = Parsed {
             header,
             segment,
+            front: bytes,
             buffer,
-            control_len,
-        })
+        };
+        table_is_inside(parsed.table(), place.length).then_some(parsed)
     }
 
     /// Counts a message as held.
@@ -207,19 +260,20 @@ impl Connection {
     }
 
     /// Gives a message back.
-    pub(crate) fn release(&self, taken: &Taken, mut buffer: Vec<u8>) {
+    pub(crate) fn release(&self, taken: &Taken, buffer: Option<Vec<u8>>) {
         if self.shared.birth.is_foreign() {
             return;
         }
         crate::hooks::step("releasing");
         ring::release(self.ring(), self.geometry, taken.cell, taken.number);
-        buffer.clear();
-        let mut buffers = self.buffers();
         // A huge control part is the exception, not worth keeping.
-        if buffer.capacity() > 0 && buffer.capacity() <= 1 << 20 && buffers.len() < self.max_held {
-            buffers.push(buffer);
+        if let Some(mut buffer) = buffer.filter(|b| b.capacity() <= 1 << 20) {
+            buffer.clear();
+            let mut buffers = self.buffers();
+            if buffers.len() < self.max_held {
+                buffers.push(buffer);
+            }
         }
-        drop(buffers);
         crate::hooks::step("released");
         if self.held.fetch_sub(1, Ordering::SeqCst) == self.max_held {
             // Until now nothing could be taken, and the doorbell was silent about what is queued.

@@ -1,10 +1,9 @@
 //! A message that was taken.
 
-use crate::block::{CORRELATION, Header, table_entry};
+use crate::block::{CORRELATION, table_entry};
 use crate::connection::{Connection, Parsed};
 use crate::losses::Losses;
 use crate::ring::Taken;
-use crate::sys::segment::PeerSegment;
 use stats::Time;
 use std::fmt;
 use std::marker::PhantomData;
@@ -18,45 +17,33 @@ use std::sync::Arc;
 pub struct Message {
     connection: Arc<Connection>,
     taken: Taken,
-    header: Header,
-    segment: Arc<PeerSegment>,
-    buffer: Vec<u8>,
-    control_len: usize,
+    content: Parsed,
     lost: Losses,
 }
 
 impl Message {
-    pub(crate) fn new(connection: Arc<Connection>, taken: Taken, parsed: Parsed, lost: Losses) -> Message {
-        let Parsed {
-            header,
-            segment,
-            buffer,
-            control_len,
-        } = parsed;
+    pub(crate) fn new(connection: Arc<Connection>, taken: Taken, content: Parsed, lost: Losses) -> Message {
         Message {
             connection,
             taken,
-            header,
-            segment,
-            buffer,
-            control_len,
+            content,
             lost,
         }
     }
 
     /// When it came into being: nanoseconds of the `CLOCK_REALTIME` of the host of origin.
     pub fn stamp(&self) -> Time {
-        Time(self.header.label.stamp)
+        Time(self.content.header.label.stamp)
     }
 
     /// The publisher's count, from 1 up.
     pub fn sequence(&self) -> u64 {
-        self.header.label.sequence
+        self.content.header.label.sequence
     }
 
     /// Where it came from first (see [`Stamp::origin`](crate::Stamp::origin)).
     pub fn origin(&self) -> u64 {
-        self.header.label.origin
+        self.content.header.label.origin
     }
 
     /// The identity of the publisher on this host.
@@ -82,12 +69,12 @@ impl Message {
 
     /// The control part: a private copy that nobody else can change.
     pub fn control(&self) -> &[u8] {
-        &self.buffer[..self.control_len]
+        self.content.control()
     }
 
     /// How many data parts there are.
     pub fn part_count(&self) -> usize {
-        self.header.parts
+        self.content.header.parts
     }
 
     /// The length of data part `i`; 0 if there is none.
@@ -100,8 +87,8 @@ impl Message {
         let place = self.taken.place;
         // `table_is_inside` checked the part against the block, and `Connection::parse` the block against the
         // segment; `at` checks the sum again.
-        let view = table_entry(&self.buffer[self.control_len..], i).and_then(|part| {
-            let start = self.segment.at(place.offset + part.offset, part.len)?;
+        let view = table_entry(self.content.table(), i).and_then(|part| {
+            let start = self.content.segment.at(place.offset + part.offset, part.len)?;
             Some(PartView {
                 start,
                 len: part.len as usize,
@@ -124,14 +111,18 @@ impl Message {
 impl Message {
     /// A private copy of the correlation header; `None` if it has none.
     pub(crate) fn correlation(&self) -> Option<[u8; CORRELATION]> {
-        if self.header.correlation == 0 {
+        if self.content.header.correlation == 0 {
             return None;
         }
         // `Header::parse` checked it against the block, and `Connection::parse` the block against the segment.
-        let start = self.taken.place.offset.checked_add(self.header.correlation)?;
-        self.segment.at(start, CORRELATION as u64)?;
+        let start = self
+            .taken
+            .place
+            .offset
+            .checked_add(self.content.header.correlation)?;
+        self.content.segment.at(start, CORRELATION as u64)?;
         let mut copy = [0; CORRELATION];
-        self.segment.copy(start, &mut copy);
+        self.content.segment.copy(start, &mut copy);
         Some(copy)
     }
 
@@ -143,8 +134,7 @@ impl Message {
 
 impl Drop for Message {
     fn drop(&mut self) {
-        self.connection
-            .release(&self.taken, std::mem::take(&mut self.buffer));
+        self.connection.release(&self.taken, self.content.buffer.take());
     }
 }
 
@@ -154,7 +144,7 @@ impl fmt::Debug for Message {
             .field("publisher", &self.publisher())
             .field("sequence", &self.sequence())
             .field("stamp", &self.stamp())
-            .field("control", &self.control_len)
+            .field("control", &self.control().len())
             .field(
                 "parts",
                 &(0..self.part_count())

@@ -203,7 +203,9 @@ impl Attached {
 
     /// Whether a message of `len` bytes can be queued without dropping any, as of the last [`Attached::reap`].
     fn has_room_for(&self, len: u64) -> bool {
-        self.producer.has_room() && self.producer.has_cell() && self.bytes.saturating_add(len) <= self.quota
+        self.producer.has_room()
+            && self.producer.has_cell()
+            && self.bytes.saturating_add(len) <= self.terms.quota
     }
 
     /// Learns what it took and released, and whether it is closing.

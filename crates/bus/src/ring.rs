@@ -60,15 +60,15 @@ impl Memory for [AtomicU64] {
 /// The number of loss counters in the header.
 pub const LOSS_WORDS: usize = 5;
 
-// Words of the header. Each group has a cache line (8 words) of its own, by who writes it.
+// Words of the header. Each group has a cache line of its own, by who writes it.
+const LINE: usize = 8;
 const TAIL: usize = 0;
 const LOSSES: usize = 1;
 const ARMED: usize = 8;
 const CLOSING: usize = 9;
 const ORDER: usize = 16;
-// Words of a cell, which fills one cache line.
-const CELL_WORDS: usize = 8;
-const STATE: usize = 0;
+// Words of an entry of the queue, which fills one cache line. Only the publisher writes it.
+const ENTRY: usize = 0;
 const SEGMENT: usize = 1;
 const OFFSET: usize = 2;
 const LENGTH: usize = 3;
@@ -122,19 +122,21 @@ impl Geometry {
 
     /// How many words the ring has.
     pub fn words(self) -> usize {
-        self.first_cell() + self.cells() * CELL_WORDS
+        self.first_cell() + self.cells() * LINE
     }
 
     fn first_cell(self) -> usize {
-        ORDER + self.depth().next_multiple_of(8)
+        ORDER + self.depth() * LINE
     }
 
-    fn cell(self, cell: u16, field: usize) -> usize {
-        self.first_cell() + usize::from(cell) * CELL_WORDS + field
+    /// The state of a cell, which has a cache line of its own.
+    fn cell(self, cell: u16) -> usize {
+        self.first_cell() + usize::from(cell) * LINE
     }
 
-    fn order(self, n: u64) -> usize {
-        ORDER + (n % u64::from(self.depth)) as usize
+    /// A word of the queue's entry for push `n`.
+    fn entry(self, n: u64, field: usize) -> usize {
+        ORDER + (n % u64::from(self.depth)) as usize * LINE + field
     }
 }
 
@@ -219,9 +221,7 @@ impl<T: Copy> Producer<T> {
     /// Learns what the subscriber took and released; `released` gets each block that it keeps no longer.
     pub fn reap<M: Memory + ?Sized>(&mut self, ring: &M, mut released: impl FnMut(T)) -> Result<(), Hostile> {
         while let Some(front) = self.queue.front() {
-            let word = ring
-                .word(self.geometry.cell(front.cell, STATE))
-                .load(Ordering::Acquire);
+            let word = ring.word(self.geometry.cell(front.cell)).load(Ordering::Acquire);
             if word == state(front.n, QUEUED) {
                 break;
             }
@@ -230,9 +230,7 @@ impl<T: Copy> Producer<T> {
         }
         let mut i = 0;
         while let Some(slot) = self.held.get(i).copied() {
-            let word = ring
-                .word(self.geometry.cell(slot.cell, STATE))
-                .load(Ordering::Acquire);
+            let word = ring.word(self.geometry.cell(slot.cell)).load(Ordering::Acquire);
             if word == state(slot.n, RELEASED) {
                 self.held.swap_remove(i);
                 self.free.push(slot.cell);
@@ -258,7 +256,7 @@ impl<T: Copy> Producer<T> {
         mut released: impl FnMut(T),
     ) -> Result<Option<T>, Hostile> {
         while let Some(slot) = self.queue.front().copied() {
-            let word = ring.word(self.geometry.cell(slot.cell, STATE));
+            let word = ring.word(self.geometry.cell(slot.cell));
             match word.compare_exchange(state(slot.n, QUEUED), state(slot.n, FREE)) {
                 Ok(()) => {
                     self.queue.pop_front();
@@ -279,19 +277,19 @@ impl<T: Copy> Producer<T> {
         let Some(cell) = self.free.pop() else { return false };
         let (n, g) = (self.next, self.geometry);
         self.next += 1;
-        ring.word(g.cell(cell, SEGMENT))
-            .store(place.segment, Ordering::Relaxed);
-        ring.word(g.cell(cell, OFFSET))
-            .store(place.offset, Ordering::Relaxed);
-        ring.word(g.cell(cell, LENGTH)).store(
-            place.length | if place.history { HISTORY } else { 0 },
-            Ordering::Relaxed,
-        );
-        ring.word(g.cell(cell, TIME)).store(place.time, Ordering::Relaxed);
-        ring.word(g.cell(cell, LOST)).store(place.lost, Ordering::Relaxed);
-        ring.word(g.cell(cell, STATE))
-            .store(state(n, QUEUED), Ordering::Release);
-        ring.word(g.order(n)).store(
+        // What stood in this entry has left the queue, so whoever reads a mixture fails to take it.
+        let fields = [
+            (SEGMENT, place.segment),
+            (OFFSET, place.offset),
+            (LENGTH, place.length | if place.history { HISTORY } else { 0 }),
+            (TIME, place.time),
+            (LOST, place.lost),
+        ];
+        for (field, value) in fields {
+            ring.word(g.entry(n, field)).store(value, Ordering::Relaxed);
+        }
+        ring.word(g.cell(cell)).store(state(n, QUEUED), Ordering::Release);
+        ring.word(g.entry(n, ENTRY)).store(
             (n & NUMBER_MASK) << CELL_BITS | u64::from(cell),
             Ordering::Release,
         );
@@ -366,36 +364,65 @@ impl Consumer {
 
     /// Takes the oldest message.
     pub fn take<M: Memory + ?Sized>(&mut self, ring: &M) -> Option<Taken> {
-        let g = self.geometry;
         // Each failure means that the publisher dropped the message in the meantime.
         for _ in 0..self.patience() {
-            let (number, cell) = self.front(ring)?;
-            self.cursor = self.cursor.saturating_add(1);
-            let word = ring.word(g.cell(cell, STATE));
-            if word
-                .compare_exchange(state(number, QUEUED), state(number, TAKEN))
-                .is_ok()
-            {
-                let field = |i| ring.word(g.cell(cell, i)).load(Ordering::Relaxed);
-                let length = field(LENGTH);
-                let place = Place {
-                    segment: field(SEGMENT),
-                    offset: field(OFFSET),
-                    length: length & !HISTORY,
-                    time: field(TIME),
-                    lost: field(LOST),
-                    history: length & HISTORY != 0,
-                };
-                return Some(Taken { number, cell, place });
+            let next = self.next(ring)?;
+            if self.claim(ring, &next) {
+                return Some(next);
             }
         }
         None
     }
 
+    /// The oldest message, to be [claimed](Consumer::claim). Until then it may be dropped at any time.
+    ///
+    /// Reading ahead what it points to costs nothing where the claim would have to wait for the cell anyway.
+    pub fn next<M: Memory + ?Sized>(&mut self, ring: &M) -> Option<Taken> {
+        let cell = self.front(ring)?;
+        let field = |i| {
+            ring.word(self.geometry.entry(self.cursor, i))
+                .load(Ordering::Relaxed)
+        };
+        let length = field(LENGTH);
+        Some(Taken {
+            number: self.cursor,
+            cell,
+            place: Place {
+                segment: field(SEGMENT),
+                offset: field(OFFSET),
+                length: length & !HISTORY,
+                time: field(TIME),
+                lost: field(LOST),
+                history: length & HISTORY != 0,
+            },
+        })
+    }
+
+    /// Takes what [`Consumer::next`] gave; false if the publisher dropped it. Either way the next is another.
+    ///
+    /// An entry is overwritten only after its message left the queue. So if the claim succeeds, what was read of
+    /// the entry, and of the block, before it was whole.
+    pub fn claim<M: Memory + ?Sized>(&mut self, ring: &M, next: &Taken) -> bool {
+        self.cursor = next.number.saturating_add(1);
+        ring.word(self.geometry.cell(next.cell))
+            .compare_exchange(state(next.number, QUEUED), state(next.number, TAKEN))
+            .is_ok()
+    }
+
     /// When the oldest message was queued, if there is one. It may be gone by the time it is taken.
     pub fn peek<M: Memory + ?Sized>(&mut self, ring: &M) -> Option<u64> {
-        let (_, cell) = self.front(ring)?;
-        Some(ring.word(self.geometry.cell(cell, TIME)).load(Ordering::Relaxed))
+        for _ in 0..self.patience() {
+            let cell = self.front(ring)?;
+            let time = ring
+                .word(self.geometry.entry(self.cursor, TIME))
+                .load(Ordering::Relaxed);
+            let word = ring.word(self.geometry.cell(cell)).load(Ordering::Acquire);
+            if word == state(self.cursor, QUEUED) {
+                return Some(time);
+            }
+            self.cursor = self.cursor.saturating_add(1);
+        }
+        None
     }
 
     /// How many messages were pushed and neither taken nor passed over; some of them may have been dropped.
@@ -406,14 +433,14 @@ impl Consumer {
             .min(self.geometry.depth() as u64)
     }
 
-    /// Moves the cursor to the oldest message that is still queued.
+    /// Moves the cursor to the oldest push that may still be queued, and gives its cell.
     ///
-    /// The tail is looked at only when the order word does not settle it. So a subscriber that keeps up shares two
-    /// cache lines with its publisher for each message, order and cell, and one that polls only reads the first.
-    fn front<M: Memory + ?Sized>(&mut self, ring: &M) -> Option<(u64, u16)> {
+    /// The tail is looked at only when the entry does not settle it. So a subscriber that keeps up shares two
+    /// cache lines with its publisher for each message, entry and cell, and one that polls only reads the first.
+    fn front<M: Memory + ?Sized>(&mut self, ring: &M) -> Option<u16> {
         let g = self.geometry;
         for _ in 0..self.patience() {
-            let entry = ring.word(g.order(self.cursor)).load(Ordering::Acquire);
+            let entry = ring.word(g.entry(self.cursor, ENTRY)).load(Ordering::Acquire);
             let number = entry >> CELL_BITS;
             if number != self.cursor & NUMBER_MASK {
                 // What stood there a lap ago: the push has not come.
@@ -431,10 +458,7 @@ impl Consumer {
             }
             let cell = (entry & ((1 << CELL_BITS) - 1)) as u16;
             if usize::from(cell) < g.cells() {
-                let word = ring.word(g.cell(cell, STATE)).load(Ordering::Acquire);
-                if word == state(self.cursor, QUEUED) {
-                    return Some((self.cursor, cell));
-                }
+                return Some(cell);
             }
             self.cursor = self.cursor.saturating_add(1);
         }
@@ -449,7 +473,7 @@ impl Consumer {
 
 /// Gives the cell of push `number` back to the publisher.
 pub fn release<M: Memory + ?Sized>(ring: &M, geometry: Geometry, cell: u16, number: u64) {
-    ring.word(geometry.cell(cell, STATE))
+    ring.word(geometry.cell(cell))
         .store(state(number, RELEASED), Ordering::Release);
 }
 
@@ -581,7 +605,7 @@ mod tests {
         let ring = memory(g);
         let mut p = Producer::new(g);
         assert!(push(&mut p, &ring, 9));
-        ring[g.cell(0, STATE)].store(state(7, RELEASED), Ordering::Relaxed);
+        ring[g.cell(0)].store(state(7, RELEASED), Ordering::Relaxed);
         assert_eq!(
             p.reap(&ring[..], |_| panic!("must not free")),
             Err(Hostile {
@@ -593,9 +617,9 @@ mod tests {
         // Queued again after it was seen taken is forbidden too.
         let mut p = Producer::new(g);
         assert!(push(&mut p, &ring, 9));
-        ring[g.cell(0, STATE)].store(state(1, TAKEN), Ordering::Relaxed);
+        ring[g.cell(0)].store(state(1, TAKEN), Ordering::Relaxed);
         p.reap(&ring[..], |_| ()).unwrap();
-        ring[g.cell(0, STATE)].store(state(1, QUEUED), Ordering::Relaxed);
+        ring[g.cell(0)].store(state(1, QUEUED), Ordering::Relaxed);
         assert!(p.reap(&ring[..], |_| ()).is_err());
     }
 
@@ -631,7 +655,7 @@ mod tests {
             for tag in 0..20u32 {
                 let cell = (random() % g.cells() as u64) as u16;
                 match random() % 4 {
-                    0 => ring[g.cell(cell, STATE)].store(random() % 64, Ordering::Relaxed),
+                    0 => ring[g.cell(cell)].store(random() % 64, Ordering::Relaxed),
                     1 => drop(c.take(&ring[..])),
                     2 => release(&ring[..], g, cell, random() % 16),
                     _ => {}

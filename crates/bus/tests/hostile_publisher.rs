@@ -97,13 +97,13 @@ impl Impostor {
 
     fn push(&mut self, cell: u64, place: [u64; 4]) {
         self.pushes += 1;
-        let (n, first) = (self.pushes, raw::state_word(self.depth, cell as u32));
+        let n = self.pushes;
+        let entry = 16 + (n % u64::from(self.depth)) as usize * 8;
         for (i, value) in place.into_iter().enumerate() {
-            self.ring[first + 1 + i].store(value, Ordering::Relaxed);
+            self.ring[entry + 1 + i].store(value, Ordering::Relaxed);
         }
-        self.ring[first].store(n << 2 | 1, Ordering::Release);
-        let order = 16 + (n % u64::from(self.depth)) as usize;
-        self.ring[order].store(n << 16 | cell, Ordering::Release);
+        self.ring[raw::state_word(self.depth, cell as u32)].store(n << 2 | 1, Ordering::Release);
+        self.ring[entry].store(n << 16 | cell, Ordering::Release);
         self.ring[0].store(n, Ordering::Release);
     }
 }

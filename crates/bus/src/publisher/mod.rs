@@ -200,7 +200,9 @@ impl Publisher {
         let mut guard = core.lock();
         let state = &mut *guard;
         let now = sys::monotonic_ns();
-        let time = stamp.time.map_or_else(|| state.clock.realtime(now), Time::as_nanos);
+        let time = stamp
+            .time
+            .map_or_else(|| state.clock.realtime(now), Time::as_nanos);
         state.sequence += 1;
         let sequence = state.sequence;
         let origin = stamp.origin.unwrap_or(core.id);

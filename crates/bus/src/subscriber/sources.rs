@@ -1,9 +1,9 @@
 //! What a subscriber knows of its publishers, and the order in which it takes from them.
 
-use crate::connection::Connection;
+use crate::connection::{Connection, Front};
 use crate::losses::Losses;
 use crate::message::Message;
-use crate::ring::{self, Consumer};
+use crate::ring::{self, Consumer, Taken};
 use stats::DropReason;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -71,12 +71,12 @@ impl State {
     /// `None` if the message was dropped in the meantime, or is malformed.
     pub(super) fn take_from(&mut self, i: usize) -> Option<Message> {
         let source = &mut self.sources[i];
+        let (taken, front) = source.next()?;
         let connection = &source.connection;
-        let taken = source.consumer.take(connection.ring())?;
         crate::hooks::step("taken");
         connection.hold();
-        let Some(parsed) = connection.parse(&taken) else {
-            connection.release(&taken, Vec::new());
+        let Some(parsed) = front.and_then(|front| connection.parse(&taken.place, front)) else {
+            connection.release(&taken, None);
             source.malformed += 1;
             self.distrust(i, "a malformed block");
             return None;
@@ -163,6 +163,21 @@ impl State {
 }
 
 impl Source {
+    /// Takes the oldest message, and copies its beginning.
+    fn next(&mut self) -> Option<(Taken, Option<Front>)> {
+        let ring = self.connection.ring();
+        // Each failure means that the publisher dropped the message meanwhile; a hostile one gets no more tries.
+        for _ in 0..=self.connection.geometry.depth() {
+            let next = self.consumer.next(ring)?;
+            // Before the message is ours, since the claim has to wait for the cell; the two waits are then one.
+            let front = self.connection.look(&next.place);
+            if self.consumer.claim(ring, &next) {
+                return Some((next, front));
+            }
+        }
+        None
+    }
+
     /// When the oldest message that may be taken was queued.
     fn peek(&mut self) -> Option<u64> {
         if self.connection.is_at_limit() {

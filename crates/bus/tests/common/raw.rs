@@ -172,7 +172,7 @@ pub fn payload_seals() -> SealFlags {
 }
 
 pub fn ring_words(depth: u32, max_held: u32) -> usize {
-    16 + (depth as usize).next_multiple_of(8) + (depth + max_held) as usize * 8
+    state_word(depth, depth + max_held)
 }
 
 pub fn ring_bytes(depth: u32, max_held: u32) -> u64 {
@@ -267,7 +267,7 @@ pub struct Intruder {
 
 /// The index of a cell's state word.
 pub fn state_word(depth: u32, cell: u32) -> usize {
-    16 + (depth as usize).next_multiple_of(8) + cell as usize * 8
+    16 + depth as usize * 8 + cell as usize * 8
 }
 
 /// Shakes hands with the first publisher in the folder, by the rules.
