@@ -4,7 +4,7 @@
 mod common;
 
 use bus::{LoanError, MemoryPolicy, Publisher, PublisherOptions, Stamp, Subscriber, SubscriberOptions};
-use common::raw::{Wishes, intrude_with, state_word};
+use common::raw::{Wishes, entry_word, intrude_with};
 use common::{LONG, bus, folder, topic};
 use stats::DropReason;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,8 +41,8 @@ fn a_late_joiner_gets_the_last_messages_and_then_the_new_ones() {
         [(1, false), (2, false), (3, false), (4, false), (5, false)]
     );
     let join = |options| {
-        let subscriber = bus.subscriber(topic("/a"), options).unwrap();
         let n = publisher.subscriber_count();
+        let subscriber = bus.subscriber(topic("/a"), options).unwrap();
         assert!(publisher.wait_for_subscribers(n + 1, LONG));
         subscriber
     };
@@ -213,7 +213,7 @@ fn who_comes_back_gets_only_what_it_has_not_had() {
         });
         assert_eq!(intruder.ring[0].load(Ordering::SeqCst), count, "pushes");
         if count > 0 {
-            let length = intruder.ring[state_word(8, 0) + 3].load(Ordering::SeqCst);
+            let length = intruder.ring[entry_word(8, 1) + 3].load(Ordering::SeqCst);
             assert_eq!(length >> 63, 1, "history is marked");
         }
     }

@@ -98,7 +98,7 @@ impl Impostor {
     fn push(&mut self, cell: u64, place: [u64; 4]) {
         self.pushes += 1;
         let n = self.pushes;
-        let entry = 16 + (n % u64::from(self.depth)) as usize * 8;
+        let entry = raw::entry_word(self.depth, n);
         for (i, value) in place.into_iter().enumerate() {
             self.ring[entry + 1 + i].store(value, Ordering::Relaxed);
         }

@@ -265,6 +265,11 @@ pub struct Intruder {
     pub bell_write: OwnedFd,
 }
 
+/// The index of the first word of the entry of push `n`.
+pub fn entry_word(depth: u32, n: u64) -> usize {
+    16 + (n % u64::from(depth)) as usize * 8
+}
+
 /// The index of a cell's state word.
 pub fn state_word(depth: u32, cell: u32) -> usize {
     16 + depth as usize * 8 + cell as usize * 8
