@@ -9,6 +9,7 @@ mod copies;
 mod crew;
 mod elsewhere;
 mod error;
+mod figure;
 mod group;
 mod line;
 mod metrics;

@@ -1,9 +1,9 @@
 //! A result: as JSON, as CSV, as tables.
 
-use super::elsewhere;
 use super::metrics::{Latency, Metrics};
 use super::progress::bytes;
 use super::{Error, Experiment, HostLoad, Missing, Mode, Params, System};
+use super::{elsewhere, figure};
 use crate::table::{Align, Table};
 use serde::Serialize;
 use stats::{Cell, Report};
@@ -182,6 +182,21 @@ impl Outcome {
             );
         }
         lines.join("\n") + "\n"
+    }
+
+    /// The experiment's figure as SVG; of several experiments that of Fig. 7.
+    pub fn figure(&self, experiment: Experiment) -> String {
+        let experiment = if experiment == Experiment::All {
+            Experiment::Fig7
+        } else {
+            experiment
+        };
+        let cells = self
+            .report
+            .cells
+            .iter()
+            .filter(|c| c.params.experiment == experiment);
+        figure::draw(experiment, &cells.cloned().collect::<Vec<_>>())
     }
 
     /// Tables for people.

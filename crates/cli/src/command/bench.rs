@@ -43,6 +43,9 @@ fn run_ipc(options: &ipc::Options) -> Outcome {
     if let Some(file) = &options.csv {
         write(file, &outcome.csv())?;
     }
+    if let Some(file) = &options.figure {
+        write(file, &outcome.figure(options.experiment))?;
+    }
     let text = if options.json {
         outcome.json()
     } else {

@@ -1,6 +1,7 @@
 //! The command as a user meets it: real processes, real sockets, real files.
 
 mod bad_input;
+mod bench;
 mod demo;
 mod link;
 mod support;
