@@ -1,0 +1,188 @@
+// ROS 1 (roscpp): `tcpros` is its default transport, `nodelay` the same with TCP_NODELAY asked for by the
+// subscriber, `nodelet` the intra-process way: publisher and subscribers are nodelets of one manager, and messages
+// are handed over as shared pointers. The payload is the data of a sensor_msgs/Image.
+#include <nodelet/loader.h>
+#include <nodelet/nodelet.h>
+#include <ros/ros.h>
+#include <sensor_msgs/Image.h>
+
+#include <memory>
+
+#include "peer.hpp"
+
+namespace {
+
+constexpr uint32_t kDepth = 32;  // messages that wait for one subscriber
+
+void shape(sensor_msgs::Image& image, const peer::Options& o) {
+    image.encoding = "mono8";
+    image.header.frame_id = "camera";
+    image.height = 1;
+    image.width = image.step = static_cast<uint32_t>(o.size);
+    image.data.resize(o.size);
+}
+
+const uint8_t* payload(const sensor_msgs::Image& image, const peer::Options& o) {
+    if (image.data.size() != o.size) peer::fail(1, "ros: an image of another size: give each cell its own --topic");
+    return image.data.data();
+}
+
+bool wait_subscribers(const ros::Publisher& publisher, const peer::Options& o, const peer::Orchestrator& orchestrator) {
+    while (publisher.getNumSubscribers() < o.subscribers)
+        if (!orchestrator.pause_ms(5)) return false;
+    return true;
+}
+
+// Registering with a master that is not there would wait for ever.
+void start(const peer::Options& o, const peer::Orchestrator& orchestrator, const std::string& name) {
+    int argc = 0;
+    ros::init(argc, nullptr, name, ros::init_options::NoSigintHandler | ros::init_options::NoRosout | ros::init_options::AnonymousName);
+    for (int tries = 0; !ros::master::check(); ++tries) {
+        if (tries == 100) peer::fail(1, "%s: no master at %s: start roscore there or set ROS_MASTER_URI", o.system.c_str(), ros::master::getURI().c_str());
+        if (!orchestrator.pause_ms(100)) exit(0);
+    }
+}
+
+void publish(const peer::Options& o, const peer::Orchestrator& orchestrator) {
+    ros::NodeHandle node;
+    ros::Publisher publisher = node.advertise<sensor_msgs::Image>(o.topic, kDepth);
+    sensor_msgs::Image image;
+    shape(image, o);
+    wait_subscribers(publisher, o, orchestrator);
+    peer::ready_and_go(orchestrator);
+    // publish() serializes at once, so one image serves all messages.
+    peer::send_all(o, orchestrator, [&] { return image.data.data(); }, [&] {
+        publisher.publish(image);
+        return true;
+    });
+    orchestrator.wait_stop();
+}
+
+void subscribe(const peer::Options& o, const peer::Orchestrator& orchestrator) {
+    peer::Log log(o);
+    ros::NodeHandle node;
+    const boost::function<void(const sensor_msgs::ImageConstPtr&)> callback = [&](const sensor_msgs::ImageConstPtr& image) {
+        if (log.receive(payload(*image, o))) peer::say("done");
+    };
+    const ros::Subscriber subscriber = node.subscribe<sensor_msgs::Image>(
+        o.topic, kDepth, callback, ros::VoidConstPtr(), o.system == "nodelay" ? ros::TransportHints().tcpNoDelay() : ros::TransportHints());
+    peer::say("ready");
+    std::thread stopper([&] {
+        orchestrator.wait_stop();
+        ros::requestShutdown();
+    });
+    ros::spin();
+    stopper.join();
+    log.print();
+}
+
+// What the nodelets of this process share; they are made by name and so take no arguments.
+struct Cell {
+    const peer::Options* options = nullptr;
+    const peer::Orchestrator* orchestrator = nullptr;
+    std::vector<std::unique_ptr<peer::Log>> logs;
+    std::atomic<uint64_t> done{0};
+    std::atomic<bool> sent{false};
+} cell;
+
+void say_done_once() {
+    if (cell.sent.load() && cell.done.load() == cell.options->subscribers) {
+        static std::once_flag once;
+        std::call_once(once, [] { peer::say("done"); });
+    }
+}
+
+class Receiver : public nodelet::Nodelet {
+public:
+    explicit Receiver(peer::Log& log) : log_(log) {}
+
+private:
+    void onInit() override { subscriber_ = getNodeHandle().subscribe(cell.options->topic, kDepth, &Receiver::receive, this); }
+
+    void receive(const sensor_msgs::ImageConstPtr& image) {
+        if (!log_.receive(payload(*image, *cell.options))) return;
+        ++cell.done;
+        say_done_once();
+    }
+
+    peer::Log& log_;
+    ros::Subscriber subscriber_;
+};
+
+class Sender : public nodelet::Nodelet {
+public:
+    ~Sender() override {
+        if (thread_.joinable()) thread_.join();
+    }
+
+private:
+    void onInit() override {
+        publisher_ = getNodeHandle().advertise<sensor_msgs::Image>(cell.options->topic, kDepth);
+        thread_ = std::thread([this] { send(); });
+    }
+
+    void send() {
+        const peer::Options& o = *cell.options;
+        wait_subscribers(publisher_, o, *cell.orchestrator);
+        peer::ready_and_go(*cell.orchestrator);
+        sensor_msgs::ImagePtr image;
+        // A new image for each message, since subscribers may keep what was published.
+        auto loan = [&] {
+            image = boost::make_shared<sensor_msgs::Image>();
+            shape(*image, o);
+            return image->data.data();
+        };
+        peer::send_all(o, *cell.orchestrator, loan, [&] {
+            publisher_.publish(image);
+            return true;
+        });
+        cell.sent = true;
+        say_done_once();
+    }
+
+    ros::Publisher publisher_;
+    std::thread thread_;
+};
+
+boost::shared_ptr<nodelet::Nodelet> make_nodelet(const std::string& type) {
+    if (type == "sender") return boost::make_shared<Sender>();
+    return boost::make_shared<Receiver>(*cell.logs[std::stoul(type)]);
+}
+
+void run(const peer::Options& o, const peer::Orchestrator& orchestrator) {
+    cell.options = &o;
+    cell.orchestrator = &orchestrator;
+    for (uint64_t i = 0; i < o.subscribers; ++i) cell.logs.emplace_back(new peer::Log(o));
+    ros::NodeHandle node;  // keeps roscpp running
+    {
+        nodelet::Loader loader{boost::function<boost::shared_ptr<nodelet::Nodelet>(const std::string&)>(make_nodelet)};
+        bool loaded = true;
+        for (uint64_t i = 0; i < o.subscribers; ++i) loaded &= loader.load("receiver" + std::to_string(i), std::to_string(i), {}, {});
+        if (!loaded || !loader.load("sender", "sender", {}, {})) peer::fail(1, "nodelet: a nodelet cannot be loaded: see above");
+        orchestrator.wait_stop();
+        loader.unload("sender");  // joins its thread, which prints its line
+    }
+    for (const auto& log : cell.logs) log->print();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const bool nodelet = std::string(argc > 1 ? argv[1] : "") == "run";
+    const peer::Program program = nodelet ? peer::Program{{"nodelet"}, {"run"}} : peer::Program{{"tcpros", "nodelay", "nodelet"}, {"publish", "subscribe", "run"}};
+    const peer::Options o = peer::parse(argc, argv, program);
+    if (o.command == "version") {
+        std::vector<std::string> modes = {"block"};
+        if (o.system == "nodelet") modes = {"intra"};
+        const std::string version = std::to_string(ROS_VERSION_MAJOR) + "." + std::to_string(ROS_VERSION_MINOR) + "." + std::to_string(ROS_VERSION_PATCH);
+        return peer::version(o, version, modes);
+    }
+    if (!nodelet && o.system == "nodelet") peer::fail(2, "--system nodelet: its subscribers live in one process, give the command run");
+    peer::Orchestrator orchestrator;
+    peer::enter_fifo(o);
+    start(o, orchestrator, "ropewalk_bench_" + o.command);
+    if (o.command == "publish") publish(o, orchestrator);
+    if (o.command == "subscribe") subscribe(o, orchestrator);
+    if (o.command == "run") run(o, orchestrator);
+    ros::shutdown();
+}
