@@ -27,10 +27,8 @@ const uint8_t* payload(const sensor_msgs::Image& image, const peer::Options& o) 
     return image.data.data();
 }
 
-bool wait_subscribers(const ros::Publisher& publisher, const peer::Options& o, const peer::Orchestrator& orchestrator) {
-    while (publisher.getNumSubscribers() < o.subscribers)
-        if (!orchestrator.pause_ms(5)) return false;
-    return true;
+void wait_links(const ros::Publisher& publisher, uint64_t count, const peer::Orchestrator& orchestrator) {
+    while (publisher.getNumSubscribers() < count && orchestrator.pause_ms(5)) {}
 }
 
 // Registering with a master that is not there would wait for ever.
@@ -48,7 +46,7 @@ void publish(const peer::Options& o, const peer::Orchestrator& orchestrator) {
     ros::Publisher publisher = node.advertise<sensor_msgs::Image>(o.topic, kDepth);
     sensor_msgs::Image image;
     shape(image, o);
-    wait_subscribers(publisher, o, orchestrator);
+    wait_links(publisher, o.subscribers, orchestrator);
     peer::ready_and_go(orchestrator);
     // publish() serializes at once, so one image serves all messages.
     peer::send_all(o, orchestrator, [&] { return image.data.data(); }, [&] {
@@ -123,7 +121,7 @@ private:
 
     void send() {
         const peer::Options& o = *cell.options;
-        wait_subscribers(publisher_, o, *cell.orchestrator);
+        wait_links(publisher_, 1, *cell.orchestrator);  // roscpp joins a process's subscribers of a topic into one link
         peer::ready_and_go(*cell.orchestrator);
         sensor_msgs::ImagePtr image;
         // A new image for each message, since subscribers may keep what was published.

@@ -49,15 +49,14 @@ void set(void* socket, int option, int value) {
     if (zmq_setsockopt(socket, option, &value, sizeof value)) fail_zmq("zmq_setsockopt");
 }
 
-// Counts subscription messages until all are there; false when stopped.
-bool wait_subscribers(void* socket, const peer::Options& o, const peer::Orchestrator& orchestrator) {
+// Counts subscription messages until all are there; returns on `stop`, too.
+void wait_subscribers(void* socket, const peer::Options& o, const peer::Orchestrator& orchestrator) {
     for (uint64_t connected = 0; connected < o.subscribers;) {
         char message[16];
         const int n = zmq_recv(socket, message, sizeof message, ZMQ_DONTWAIT);
         if (n >= 1) connected += message[0] == 1;
-        else if (!orchestrator.pause_ms(5)) return false;
+        else if (!orchestrator.pause_ms(5)) return;
     }
-    return true;
 }
 
 void publish(void* context, const peer::Options& o, const peer::Orchestrator& orchestrator) {

@@ -17,6 +17,7 @@ const STOP: EventId = EventId::new(1);
 
 type Service = ipc::Service;
 type Payloads = publish_subscribe::PortFactory<Service, [u8], ()>;
+type Loan = SampleMutUninit<Service, [std::mem::MaybeUninit<u8>], ()>;
 type Events = event::PortFactory<Service>;
 
 fn main() {
@@ -33,6 +34,10 @@ fn main() {
         "ping" => ping(&o, &orchestrator),
         _ => pong(&o, &orchestrator),
     }
+    // Which the library leaves; only the last process finds them empty.
+    for folder in ["nodes", "services", ""] {
+        let _ = std::fs::remove_dir(peer::runtime_folder().join("iceoryx2").join(folder));
+    }
 }
 
 fn publish(o: &Options, orchestrator: &Orchestrator) {
@@ -48,7 +53,7 @@ fn publish(o: &Options, orchestrator: &Orchestrator) {
         o,
         orchestrator,
         || publisher.loan_slice_uninit(o.size).ok(),
-        SampleMutUninit::payload_mut,
+        |sample: &mut Loan| sample.payload_mut(),
         |sample| {
             // `fill` wrote all of it.
             let sample = unsafe { sample.assume_init() };
@@ -121,7 +126,7 @@ fn ping(o: &Options, orchestrator: &Orchestrator) {
         o,
         orchestrator,
         || publisher.loan_slice_uninit(o.size).ok(),
-        SampleMutUninit::payload_mut,
+        |sample: &mut Loan| sample.payload_mut(),
         |sample, sequence| {
             // `fill` wrote all of it.
             need(unsafe { sample.assume_init() }.send(), "iceoryx2 send");
