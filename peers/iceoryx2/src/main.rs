@@ -1,6 +1,8 @@
 //! iceoryx2: publish/subscribe of byte slices in shared memory, with an event service that wakes the subscribers,
 //! as its example `event_based_communication` does.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use iceoryx2::port::listener::Listener;
 use iceoryx2::port::publisher::Publisher;
 use iceoryx2::port::subscriber::Subscriber;
@@ -34,10 +36,31 @@ fn main() {
         "ping" => ping(&o, &orchestrator),
         _ => pong(&o, &orchestrator),
     }
-    // Which the library leaves; only the last process finds them empty.
-    for folder in ["nodes", "services", ""] {
-        let _ = std::fs::remove_dir(peer::runtime_folder().join("iceoryx2").join(folder));
+    clean_up(&o);
+}
+
+/// Removes what the library leaves: empty folders, and one file that all nodes share. Only the last process of the
+/// cell finds the folder of the nodes empty.
+fn clean_up(o: &Options) {
+    let folder = peer::runtime_folder().join("iceoryx2");
+    if std::fs::remove_dir(folder.join("nodes")).is_err() {
+        return;
     }
+    let _ = std::fs::remove_dir(folder.join("services"));
+    let _ = std::fs::remove_dir(folder);
+    let prefix = prefix(o);
+    for file in std::fs::read_dir("/dev/shm").into_iter().flatten().flatten() {
+        if file.file_name().to_str().is_some_and(|name| name.starts_with(&prefix) && name.ends_with(".global_mgmt")) {
+            let _ = std::fs::remove_file(file.path());
+        }
+    }
+}
+
+/// Of this cell's files in /dev/shm, whose names do not tell the root path.
+fn prefix(o: &Options) -> String {
+    let mut hasher = DefaultHasher::new();
+    (peer::runtime_folder(), &o.topic).hash(&mut hasher);
+    format!("ropewalk_{:016x}_", hasher.finish())
 }
 
 fn publish(o: &Options, orchestrator: &Orchestrator) {
@@ -167,7 +190,7 @@ fn node(o: &Options) -> Node<Service> {
     let mut config = Config::default();
     let root = need(Path::new(folder.as_os_str().as_encoded_bytes()), "iceoryx2 root path");
     config.global.set_root_path(&root);
-    config.global.prefix = need(FileName::new(format!("ropewalk_{}_", o.file_name()).as_bytes()), "iceoryx2 prefix");
+    config.global.prefix = need(FileName::new(prefix(o).as_bytes()), "iceoryx2 prefix");
     let node = NodeBuilder::new().config(&config).signal_handling_mode(SignalHandlingMode::Disabled).create::<Service>();
     need(node, "iceoryx2 node")
 }
