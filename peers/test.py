@@ -278,7 +278,40 @@ def check(system):
     print(f"ok   {system} {version['version']}: medians in µs: {'; '.join(text)}", flush=True)
 
 
+def check_copycount():
+    """A program whose copies are known."""
+    program = """if True:
+        import ctypes, os, sys
+        libc, n = ctypes.CDLL(None), 1 << 20
+        a, b = ctypes.create_string_buffer(n), ctypes.create_string_buffer(n)
+        for _ in range(3):
+            libc.memcpy(a, b, n)
+            libc.memmove(a, b, n // 2)
+            libc.memset(a, 1, n)
+            libc.memcpy(a, b, n // 2 - 1)
+        fd = os.open("/dev/zero", os.O_RDWR)
+        libc.write(fd, a, 900000)
+        libc.read(fd, a, 700000)
+        if sys.argv[1] == "term":
+            os.kill(os.getpid(), 15)
+    """
+    for how, code in (("exit", 0), ("term", -signal.SIGTERM)):
+        with tempfile.TemporaryDirectory() as folder:
+            out = pathlib.Path(folder, "out.json")
+            environment = {**os.environ, "LD_PRELOAD": str(BIN / "libcopycount.so"), "COPYCOUNT_OUT": str(out), "COPYCOUNT_MIN": str(1 << 19)}
+            result = subprocess.run([sys.executable, "-c", program, how], env=environment, timeout=PATIENCE_S)
+            assert result.returncode == code, result
+            counted = json.loads(out.read_text())
+        assert counted["user_copies"] == 6 and counted["user_copies_bytes"] == 3 * ((1 << 20) + (1 << 19)), counted
+        # Python reads and writes a little itself.
+        assert 900000 <= counted["kernel_in_bytes"] < 910000, counted
+        assert 700000 <= counted["kernel_out_bytes"] < 2500000, counted
+    print("ok   copycount", flush=True)
+
+
 def main():
+    if not sys.argv[1:] and (BIN / "libcopycount.so").exists():
+        check_copycount()
     names = sys.argv[1:] or sorted(path.name for path in BIN.iterdir() if path.suffix != ".so" and not path.name.startswith(".") and path.name not in ("ros", "zenoh"))
     assert names, f"no program in {BIN}: run `make -C peers all`"
     failed = 0

@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 static atomic_ullong user_copies, user_copies_bytes, kernel_in_bytes, kernel_out_bytes;
-static size_t least = 1;
+static size_t least = SIZE_MAX;  // nothing is counted before the start
 static atomic_flag written = ATOMIC_FLAG_INIT;
 
 // ---- Copies of the program ----
@@ -190,7 +190,11 @@ static void result(void) {
     text[at++] = '}';
     text[at++] = '\n';
     const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (fd < 0) return;
+    if (fd < 0) {
+        static const char complaint[] = "copycount: cannot write the file of COPYCOUNT_OUT\n";
+        syscall(SYS_write, STDERR_FILENO, complaint, sizeof complaint - 1);
+        return;
+    }
     syscall(SYS_write, fd, text, at);
     close(fd);
 }
@@ -204,8 +208,9 @@ static void on_term(int number) {
 __attribute__((constructor)) static void start(void) {
     atomic_store_explicit(&real_memmove, (copy_function)dlsym(RTLD_NEXT, "memmove"), memory_order_release);
     const char *text = getenv("COPYCOUNT_MIN");
-    if (text) least = strtoull(text, NULL, 10);
+    least = text ? strtoull(text, NULL, 10) : 1;
     if (!getenv("COPYCOUNT_OUT")) return;
+    unsetenv("LD_PRELOAD");  // a child would write over the result
     struct sigaction old;
     if (!sigaction(SIGTERM, NULL, &old) && old.sa_handler == SIG_DFL) signal(SIGTERM, on_term);
 }

@@ -23,7 +23,10 @@ type Loan = SampleMutUninit<Service, [std::mem::MaybeUninit<u8>], ()>;
 type Events = event::PortFactory<Service>;
 
 fn main() {
-    let o = peer::parse(&Program { systems: &["iceoryx2"], commands: &["publish", "subscribe", "ping", "pong"] });
+    let o = peer::parse(&Program {
+        systems: &["iceoryx2"],
+        commands: &["publish", "subscribe", "ping", "pong"],
+    });
     if o.command == "version" {
         return peer::say_version(&o, "0.10.0", &["block", "spin"]);
     }
@@ -50,7 +53,11 @@ fn clean_up(o: &Options) {
     let _ = std::fs::remove_dir(folder);
     let prefix = prefix(o);
     for file in std::fs::read_dir("/dev/shm").into_iter().flatten().flatten() {
-        if file.file_name().to_str().is_some_and(|name| name.starts_with(&prefix) && name.ends_with(".global_mgmt")) {
+        if file
+            .file_name()
+            .to_str()
+            .is_some_and(|name| name.starts_with(&prefix) && name.ends_with(".global_mgmt"))
+        {
             let _ = std::fs::remove_file(file.path());
         }
     }
@@ -68,9 +75,14 @@ fn publish(o: &Options, orchestrator: &Orchestrator) {
     let payloads = payloads(o, &node, "");
     let events = events(o, &node);
     let publisher = publisher(o, &payloads, o.limit);
-    let notifier = need(events.notifier_builder().default_event_id(SENT).create(), "iceoryx2 notifier");
+    let notifier = need(
+        events.notifier_builder().default_event_id(SENT).create(),
+        "iceoryx2 notifier",
+    );
     // A spinning subscriber has no listener, so only the payload service tells who is there.
-    peer::wait_connected(orchestrator, o.subscribers, || payloads.dynamic_config().number_of_subscribers());
+    peer::wait_connected(orchestrator, o.subscribers, || {
+        payloads.dynamic_config().number_of_subscribers()
+    });
     peer::ready_and_go(orchestrator);
     peer::send_all(
         o,
@@ -78,7 +90,7 @@ fn publish(o: &Options, orchestrator: &Orchestrator) {
         || publisher.loan_slice_uninit(o.size).ok(),
         |sample: &mut Loan| sample.payload_mut(),
         |sample| {
-            // `fill` wrote all of it.
+            // SAFETY: `fill` wrote all of it.
             let sample = unsafe { sample.assume_init() };
             sample.send().is_ok_and(|receivers| receivers == o.subscribers) && (notifier.notify().is_ok())
         },
@@ -109,13 +121,19 @@ fn subscribe(o: &Options, orchestrator: &Orchestrator) {
 
 /// Blocks in the wait set until `stop`; `on_sent` is called after each wake-up.
 fn wait(listener: &Listener<Service>, orchestrator: &Orchestrator, mut on_sent: impl FnMut()) {
-    let waitset = WaitSetBuilder::new().signal_handling_mode(SignalHandlingMode::Disabled).create::<Service>();
+    let waitset = WaitSetBuilder::new()
+        .signal_handling_mode(SignalHandlingMode::Disabled)
+        .create::<Service>();
     let waitset = need(waitset, "iceoryx2 wait set");
     let _guard = need(waitset.attach_notification(listener), "iceoryx2 wait set");
     let result = waitset.wait_and_process(|_| {
         let _ = listener.try_wait(|_| {});
         on_sent();
-        if orchestrator.stopped() { CallbackProgression::Stop } else { CallbackProgression::Continue }
+        if orchestrator.stopped() {
+            CallbackProgression::Stop
+        } else {
+            CallbackProgression::Continue
+        }
     });
     need(result, "iceoryx2 wait set");
 }
@@ -128,7 +146,12 @@ fn take_all(subscriber: &Subscriber<Service, [u8], ()>, log: &mut Log) {
 
 /// A thread that rings the subscribers' listeners when the orchestrator says `stop`.
 fn wake_on_stop(o: &Options, orchestrator: &Orchestrator) -> std::thread::JoinHandle<()> {
-    let o = Options { topic: o.topic.clone(), size: o.size, subscribers: o.subscribers, ..Options::default() };
+    let o = Options {
+        topic: o.topic.clone(),
+        size: o.size,
+        subscribers: o.subscribers,
+        ..Options::default()
+    };
     let orchestrator = orchestrator.clone();
     std::thread::spawn(move || {
         orchestrator.wait_stop();
@@ -143,7 +166,9 @@ fn ping(o: &Options, orchestrator: &Orchestrator) {
     let (there, back) = (payloads(o, &node, ".ping"), payloads(o, &node, ".pong"));
     let subscriber = subscriber(&back);
     let publisher = publisher(o, &there, 0);
-    peer::wait_connected(orchestrator, 2, || there.dynamic_config().number_of_subscribers() + back.dynamic_config().number_of_publishers());
+    peer::wait_connected(orchestrator, 2, || {
+        there.dynamic_config().number_of_subscribers() + back.dynamic_config().number_of_publishers()
+    });
     peer::ready_and_go(orchestrator);
     peer::ping_all(
         o,
@@ -151,7 +176,7 @@ fn ping(o: &Options, orchestrator: &Orchestrator) {
         || publisher.loan_slice_uninit(o.size).ok(),
         |sample: &mut Loan| sample.payload_mut(),
         |sample, sequence| {
-            // `fill` wrote all of it.
+            // SAFETY: `fill` wrote all of it.
             need(unsafe { sample.assume_init() }.send(), "iceoryx2 send");
             loop {
                 if let Some(reply) = need(subscriber.receive(), "iceoryx2 receive") {
@@ -174,10 +199,12 @@ fn pong(o: &Options, orchestrator: &Orchestrator) {
     peer::say("ready");
     let mut left = o.total();
     while left > 0 && !orchestrator.stopped() {
-        let Some(sample) = need(subscriber.receive(), "iceoryx2 receive") else { continue };
+        let Some(sample) = need(subscriber.receive(), "iceoryx2 receive") else {
+            continue;
+        };
         let mut reply = need(publisher.loan_slice_uninit(o.size), "iceoryx2 loan");
-        reply.payload_mut()[8..16].write_copy_of_slice(&sample.payload()[8..16]);
-        // Fresh shared memory holds zeros; ping reads the sequence number alone.
+        peer::write(&mut reply.payload_mut()[8..16], &sample.payload()[8..16]);
+        // SAFETY: bytes of mapped memory hold some value always; ping reads the sequence number alone.
         need(unsafe { reply.assume_init() }.send(), "iceoryx2 send");
         left -= 1;
     }
@@ -188,15 +215,24 @@ fn pong(o: &Options, orchestrator: &Orchestrator) {
 fn node(o: &Options) -> Node<Service> {
     let folder = peer::runtime_folder().join("iceoryx2");
     let mut config = Config::default();
-    let root = need(Path::new(folder.as_os_str().as_encoded_bytes()), "iceoryx2 root path");
+    let root = need(
+        Path::new(folder.as_os_str().as_encoded_bytes()),
+        "iceoryx2 root path",
+    );
     config.global.set_root_path(&root);
     config.global.prefix = need(FileName::new(prefix(o).as_bytes()), "iceoryx2 prefix");
-    let node = NodeBuilder::new().config(&config).signal_handling_mode(SignalHandlingMode::Disabled).create::<Service>();
+    let node = NodeBuilder::new()
+        .config(&config)
+        .signal_handling_mode(SignalHandlingMode::Disabled)
+        .create::<Service>();
     need(node, "iceoryx2 node")
 }
 
 fn payloads(o: &Options, node: &Node<Service>, suffix: &str) -> Payloads {
-    let name = need(format!("{}{suffix}", o.topic).as_str().try_into(), "iceoryx2 service name");
+    let name = need(
+        format!("{}{suffix}", o.topic).as_str().try_into(),
+        "iceoryx2 service name",
+    );
     let service = node
         .service_builder(&name)
         .publish_subscribe::<[u8]>()
@@ -211,7 +247,10 @@ fn payloads(o: &Options, node: &Node<Service>, suffix: &str) -> Payloads {
 }
 
 fn events(o: &Options, node: &Node<Service>) -> Events {
-    let name = need(format!("{}.sent", o.topic).as_str().try_into(), "iceoryx2 service name");
+    let name = need(
+        format!("{}.sent", o.topic).as_str().try_into(),
+        "iceoryx2 service name",
+    );
     let service = node
         .service_builder(&name)
         .event()
@@ -225,8 +264,16 @@ fn events(o: &Options, node: &Node<Service>) -> Events {
 
 /// At a fixed rate a full queue refuses; as fast as possible, publishing waits for room.
 fn publisher(o: &Options, payloads: &Payloads, limit: usize) -> Publisher<Service, [u8], ()> {
-    let strategy = if o.rate > 0.0 { BackpressureStrategy::DiscardData } else { BackpressureStrategy::RetryUntilDelivered };
-    let builder = payloads.publisher_builder().initial_max_slice_len(o.size).max_loaned_samples(1).backpressure_strategy(strategy);
+    let strategy = if o.rate > 0.0 {
+        BackpressureStrategy::DiscardData
+    } else {
+        BackpressureStrategy::RetryUntilDelivered
+    };
+    let builder = payloads
+        .publisher_builder()
+        .initial_max_slice_len(o.size)
+        .max_loaned_samples(1)
+        .backpressure_strategy(strategy);
     let size = o.size;
     let builder = match limit {
         0 => builder,
@@ -236,5 +283,8 @@ fn publisher(o: &Options, payloads: &Payloads, limit: usize) -> Publisher<Servic
 }
 
 fn subscriber(payloads: &Payloads) -> Subscriber<Service, [u8], ()> {
-    need(payloads.subscriber_builder().buffer_size(DEPTH).create(), "iceoryx2 subscriber")
+    need(
+        payloads.subscriber_builder().buffer_size(DEPTH).create(),
+        "iceoryx2 subscriber",
+    )
 }

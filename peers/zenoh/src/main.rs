@@ -9,14 +9,19 @@ use std::sync::{Arc, Mutex};
 use peer::{Log, Options, Orchestrator, Program, fail, need};
 use zenoh::qos::CongestionControl;
 use zenoh::sample::SampleKind;
-use zenoh::shm::{BlockOn, GarbageCollect, PosixShmProviderBackend, ShmProvider, ShmProviderBuilder, ZShmMut};
+use zenoh::shm::{
+    BlockOn, GarbageCollect, PosixShmProviderBackend, ShmProvider, ShmProviderBuilder, ZShmMut,
+};
 use zenoh::{Config, Session, Wait};
 
 /// Messages that fit into the shared memory at once.
 const DEPTH: usize = 18;
 
 fn main() {
-    let o = peer::parse(&Program { systems: &["zenoh-shm", "zenoh-tcp"], commands: &["publish", "subscribe"] });
+    let o = peer::parse(&Program {
+        systems: &["zenoh-shm", "zenoh-tcp"],
+        commands: &["publish", "subscribe"],
+    });
     if o.command == "version" {
         return peer::say_version(&o, "1.10.2", &["block"]);
     }
@@ -56,9 +61,16 @@ fn publish(o: &Options, orchestrator: &Orchestrator) {
     peer::wait_connected(orchestrator, o.subscribers, || connected.load(Ordering::Relaxed));
     peer::ready_and_go(orchestrator);
 
-    if o.system == "zenoh-shm" {
-        let memory = memory(o);
-        peer::send_all(o, orchestrator, || loan(o, &memory), |loan| peer::uninit(loan), |loan| publisher.put(loan).wait().is_ok());
+    // It must outlive the messages on their way, or the last of them is lost.
+    let memory = (o.system == "zenoh-shm").then(|| memory(o));
+    if let Some(memory) = &memory {
+        peer::send_all(
+            o,
+            orchestrator,
+            || loan(o, memory),
+            |loan| peer::uninit(loan),
+            |loan| publisher.put(loan).wait().is_ok(),
+        );
     } else {
         // The library keeps the vector until it is sent, so each message has its own.
         peer::send_all(
@@ -71,30 +83,45 @@ fn publish(o: &Options, orchestrator: &Orchestrator) {
     }
     orchestrator.wait_stop();
     drop(publisher);
-    let _ = session.close().wait();
+    close(&session);
 }
 
 fn memory(o: &Options) -> ShmProvider<PosixShmProviderBackend> {
     // Room for the allocator's own marks and alignment beside each message.
     let each = o.size + 4096;
-    let count = if o.limit > 0 { (o.limit / o.size).min(DEPTH) } else { DEPTH };
+    let count = if o.limit > 0 {
+        (o.limit / o.size).min(DEPTH)
+    } else {
+        DEPTH
+    };
     if count == 0 {
-        fail(2, format!("--limit {} holds no message of --size: raise it", o.limit));
+        fail(
+            2,
+            format!("--limit {} holds no message of --size: raise it", o.limit),
+        );
     }
-    need(ShmProviderBuilder::default_backend(each * count).wait(), "zenoh shared memory")
+    need(
+        ShmProviderBuilder::default_backend(each * count).wait(),
+        "zenoh shared memory",
+    )
 }
 
 fn loan(o: &Options, memory: &ShmProvider<PosixShmProviderBackend>) -> Option<ZShmMut> {
     if o.rate > 0.0 {
         memory.alloc(o.size).with_policy::<GarbageCollect>().wait().ok()
     } else {
-        memory.alloc(o.size).with_policy::<BlockOn<GarbageCollect>>().wait().ok()
+        memory
+            .alloc(o.size)
+            .with_policy::<BlockOn<GarbageCollect>>()
+            .wait()
+            .ok()
     }
 }
 
 /// The same vector, all of which `fill` wrote.
 fn initialized(bytes: Vec<MaybeUninit<u8>>) -> Vec<u8> {
     let mut bytes = std::mem::ManuallyDrop::new(bytes);
+    // SAFETY: the vector's own parts; u8 and MaybeUninit<u8> have one layout, and all bytes are initialized.
     unsafe { Vec::from_raw_parts(bytes.as_mut_ptr().cast(), bytes.len(), bytes.capacity()) }
 }
 
@@ -112,19 +139,40 @@ fn subscribe(o: &Options, orchestrator: &Orchestrator) {
             let Ok(mut log) = callback_log.lock() else { return };
             log.receive(first);
             if payload.len() != size || shared && payload.as_shm().is_none() {
-                fail(1, "zenoh: a message of another size, or one that did not come through shared memory");
+                fail(
+                    1,
+                    "zenoh: a message of another size, or one that did not come through shared memory",
+                );
             }
         })
         .wait();
     let subscriber = need(subscriber, "zenoh subscriber");
-    let token = need(session.liveliness().declare_token(format!("{}/{}", token_key(o), o.index)).wait(), "zenoh liveliness");
+    let token = need(
+        session
+            .liveliness()
+            .declare_token(format!("{}/{}", token_key(o), o.index))
+            .wait(),
+        "zenoh liveliness",
+    );
     peer::say("ready");
     orchestrator.wait_stop();
     let _ = subscriber.undeclare().wait();
     let _ = token.undeclare().wait();
-    let _ = session.close().wait();
+    close(&session);
     if let Ok(log) = log.lock() {
         log.print();
+    }
+}
+
+/// Closes the session, and removes the files in /dev/shm which the library leaves: those that this process has mapped.
+/// Whoever else has mapped them keeps them.
+fn close(session: &Session) {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let _ = session.close().wait();
+    for path in maps.lines().filter_map(|line| line.split_whitespace().nth(5)) {
+        if path.starts_with("/dev/shm/") && path.ends_with(".zenoh") {
+            let _ = std::fs::remove_file(path);
+        }
     }
 }
 
@@ -150,14 +198,29 @@ fn open(o: &Options, side: &str) -> Session {
         (&format!("{other}/endpoints"), "[]"),
         ("connect/timeout_ms", "-1"),
         ("connect/exit_on_failure", "false"),
-        ("connect/retry", "{period_init_ms: 20, period_max_ms: 100, period_increase_factor: 2}"),
+        (
+            "connect/retry",
+            "{period_init_ms: 20, period_max_ms: 100, period_increase_factor: 2}",
+        ),
         ("scouting/multicast/enabled", "false"),
         ("scouting/gossip/enabled", "false"),
-        ("transport/shared_memory/enabled", if o.system == "zenoh-shm" { "true" } else { "false" }),
-        ("transport/shared_memory/mode", "\"init\""),
+        (
+            "transport/shared_memory/enabled",
+            if o.system == "zenoh-shm" { "true" } else { "false" },
+        ),
+        (
+            "transport/shared_memory/mode",
+            if o.system == "zenoh-shm" {
+                "\"init\""
+            } else {
+                "\"lazy\""
+            },
+        ),
     ] {
         need(config.insert_json5(key, value), key);
     }
-    let what = format!("zenoh cannot listen at {endpoint}, which follows from --topic and the runtime folder; choose another topic");
+    let what = format!(
+        "zenoh cannot listen at {endpoint}, which follows from --topic and the runtime folder; choose another topic"
+    );
     need(zenoh::open(config).wait(), &what)
 }

@@ -16,6 +16,7 @@ pub use orchestrator::Orchestrator;
 pub fn fail(code: i32, message: impl Display) -> ! {
     eprintln!("{}", message.to_string().replace('\n', " "));
     // Without destructors: other threads may be inside the middleware.
+    // SAFETY: ends the process; takes no pointers.
     unsafe { libc::_exit(code) }
 }
 
@@ -27,7 +28,11 @@ pub fn need<T, E: Display>(result: Result<T, E>, what: &str) -> T {
 /// Nanoseconds of CLOCK_MONOTONIC.
 #[inline]
 pub fn now_ns() -> u64 {
-    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut t = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the call writes one timespec, which `t` is.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut t) };
     t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
 }
@@ -43,7 +48,11 @@ pub fn say(line: &str) {
 /// For `version`.
 pub fn say_version(o: &Options, version: &str, modes: &[&str]) {
     let modes: Vec<String> = modes.iter().map(|mode| format!("\"{mode}\"")).collect();
-    say(&format!("{{\"system\": \"{}\", \"version\": \"{version}\", \"modes\": [{}]}}", o.system, modes.join(", ")));
+    say(&format!(
+        "{{\"system\": \"{}\", \"version\": \"{version}\", \"modes\": [{}]}}",
+        o.system,
+        modes.join(", ")
+    ));
 }
 
 /// Gives this thread, and those it makes from now on, SCHED_FIFO.
@@ -51,10 +60,16 @@ pub fn enter_fifo(o: &Options) {
     if o.fifo == 0 {
         return;
     }
-    let parameter = libc::sched_param { sched_priority: o.fifo };
+    let parameter = libc::sched_param {
+        sched_priority: o.fifo,
+    };
+    // SAFETY: the call reads one sched_param.
     if unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &parameter) } != 0 {
         let error = std::io::Error::last_os_error();
-        fail(1, format!("--fifo {}: {error}; run as root or raise `ulimit -r`", o.fifo));
+        fail(
+            1,
+            format!("--fifo {}: {error}; run as root or raise `ulimit -r`", o.fifo),
+        );
     }
 }
 
@@ -75,22 +90,34 @@ pub fn ready_and_go(orchestrator: &Orchestrator) {
 pub fn fill(payload: &mut [MaybeUninit<u8>], sequence: u64) -> u64 {
     let byte = (sequence.wrapping_mul(31) + 1) as u8;
     // One memset, as in C.
+    // SAFETY: exactly the slice's bytes are written.
     unsafe { std::ptr::write_bytes(payload.as_mut_ptr(), byte, payload.len()) };
-    payload[8..16].write_copy_of_slice(&sequence.to_le_bytes());
+    write(&mut payload[8..16], &sequence.to_le_bytes());
     let now = now_ns();
-    payload[0..8].write_copy_of_slice(&now.to_le_bytes());
+    write(&mut payload[..8], &now.to_le_bytes());
     now
+}
+
+/// Copies `bytes` to the start of `to`.
+#[inline]
+pub fn write(to: &mut [MaybeUninit<u8>], bytes: &[u8]) {
+    for (to, &byte) in to.iter_mut().zip(bytes) {
+        to.write(byte);
+    }
 }
 
 /// Initialized bytes as a payload to fill.
 pub fn uninit(bytes: &mut [u8]) -> &mut [MaybeUninit<u8>] {
-    // Only `fill` writes here, and it writes initialized bytes.
+    // SAFETY: same memory and lifetime; only `fill` writes here, and it writes initialized bytes.
     unsafe { std::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), bytes.len()) }
 }
 
 /// The sequence number of a payload.
 pub fn sequence_of(payload: &[u8]) -> u64 {
-    payload.get(8..16).and_then(|b| b.try_into().ok()).map_or(u64::MAX, u64::from_le_bytes)
+    payload
+        .get(8..16)
+        .and_then(|b| b.try_into().ok())
+        .map_or(u64::MAX, u64::from_le_bytes)
 }
 
 /// Sends all messages on the schedule and prints the publisher's line. `loan` gives the next message's memory, or
@@ -125,7 +152,11 @@ pub fn send_all<L>(
             (false, _) => {}
         }
     }
-    say(&format!("{{\"published\": {}, \"refused\": {refused}, \"publish_ns\": {}}}", publish_ns.len(), numbers(&publish_ns)));
+    say(&format!(
+        "{{\"published\": {}, \"refused\": {refused}, \"publish_ns\": {}}}",
+        publish_ns.len(),
+        numbers(&publish_ns)
+    ));
 }
 
 /// Ping's loop: `loan` and `bytes` as above; `exchange` publishes and busy-polls for the reply, false when stopped.
@@ -141,7 +172,9 @@ pub fn ping_all<L>(
         if orchestrator.stopped() {
             break;
         }
-        let Some(mut message) = loan() else { fail(1, "no memory for a ping: raise --limit") };
+        let Some(mut message) = loan() else {
+            fail(1, "no memory for a ping: raise --limit")
+        };
         let before = fill(bytes(&mut message), sequence);
         if !exchange(message, sequence) {
             break;
@@ -165,20 +198,35 @@ pub struct Log {
 
 impl Log {
     pub fn new(o: &Options) -> Self {
-        Log { latency: reserved(o.messages), sequence: reserved(o.messages), warmup: o.warmup, last: o.total() - 1, work_us: o.work_us }
+        Log {
+            latency: reserved(o.messages),
+            sequence: reserved(o.messages),
+            warmup: o.warmup,
+            last: o.total() - 1,
+            work_us: o.work_us,
+        }
     }
 
     /// The callback's first act; prints `done` with the last message.
     #[inline]
     pub fn receive(&mut self, payload: &[u8]) {
         let now = now_ns();
-        let Some(sent) = payload.get(..8).and_then(|b| b.try_into().ok()).map(u64::from_le_bytes) else {
+        let Some(sent) = payload
+            .get(..8)
+            .and_then(|b| b.try_into().ok())
+            .map(u64::from_le_bytes)
+        else {
             fail(1, "a message without a stamp: give each cell its own --topic");
         };
         let sequence = sequence_of(payload);
         if sequence >= self.warmup {
             if sequence > self.last || self.sequence.len() == self.sequence.capacity() {
-                fail(1, format!("message {sequence} does not belong to this cell: give each cell its own --topic"));
+                fail(
+                    1,
+                    format!(
+                        "message {sequence} does not belong to this cell: give each cell its own --topic"
+                    ),
+                );
             }
             self.latency.push(now.saturating_sub(sent));
             self.sequence.push(sequence);
@@ -209,9 +257,24 @@ fn sleep_until(due: u64, orchestrator: &Orchestrator) {
         if now >= due || orchestrator.stopped() {
             return;
         }
-        let until = if due - now > 500_000_000 { now + 250_000_000 } else { due };
-        let t = libc::timespec { tv_sec: (until / 1_000_000_000) as libc::time_t, tv_nsec: (until % 1_000_000_000) as libc::c_long };
-        unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &t, std::ptr::null_mut()) };
+        let until = if due - now > 500_000_000 {
+            now + 250_000_000
+        } else {
+            due
+        };
+        let t = libc::timespec {
+            tv_sec: (until / 1_000_000_000) as libc::time_t,
+            tv_nsec: (until % 1_000_000_000) as libc::c_long,
+        };
+        // SAFETY: the call reads one timespec; absolute waits write no remainder.
+        unsafe {
+            libc::clock_nanosleep(
+                libc::CLOCK_MONOTONIC,
+                libc::TIMER_ABSTIME,
+                &t,
+                std::ptr::null_mut(),
+            )
+        };
     }
 }
 

@@ -53,9 +53,20 @@ pub fn runtime_folder() -> PathBuf {
 /// Reads this process's arguments; ends the process with one line if they are bad.
 pub fn parse(program: &Program) -> Options {
     let mut arguments = std::env::args().skip(1);
-    let mut o = Options { subscribers: 1, command: arguments.next().unwrap_or_default(), ..Options::default() };
+    let mut o = Options {
+        subscribers: 1,
+        command: arguments.next().unwrap_or_default(),
+        ..Options::default()
+    };
     if o.command != "version" && !program.commands.contains(&o.command.as_str()) {
-        fail(2, format!("first argument '{}': give one of version, {}", o.command, program.commands.join(", ")));
+        fail(
+            2,
+            format!(
+                "first argument '{}': give one of version, {}",
+                o.command,
+                program.commands.join(", ")
+            ),
+        );
     }
     while let Some(option) = arguments.next() {
         if option == "--spin" {
@@ -65,7 +76,9 @@ pub fn parse(program: &Program) -> Options {
         if !KNOWN.contains(&option.as_str()) {
             fail(2, format!("unknown option {option}"));
         }
-        let Some(value) = arguments.next() else { fail(2, format!("{option} needs a value")) };
+        let Some(value) = arguments.next() else {
+            fail(2, format!("{option} needs a value"))
+        };
         let number = |low, high| number(&option, &value, low, high);
         match option.as_str() {
             "--system" => o.system = value,
@@ -91,19 +104,39 @@ pub fn parse(program: &Program) -> Options {
 const MANY: u64 = 100_000_000;
 
 const KNOWN: [&str; 11] = [
-    "--system", "--topic", "--size", "--subscribers", "--index", "--warmup", "--messages", "--rate", "--fifo", "--limit", "--work-us",
+    "--system",
+    "--topic",
+    "--size",
+    "--subscribers",
+    "--index",
+    "--warmup",
+    "--messages",
+    "--rate",
+    "--fifo",
+    "--limit",
+    "--work-us",
 ];
 
 fn number(option: &str, value: &str, low: u64, high: u64) -> u64 {
     match value.parse() {
         Ok(number) if (low..=high).contains(&number) => number,
-        _ => fail(2, format!("{option} {value}: give a whole number from {low} to {high}")),
+        _ => fail(
+            2,
+            format!("{option} {value}: give a whole number from {low} to {high}"),
+        ),
     }
 }
 
 fn check(o: &Options, program: &Program) {
     if !program.systems.contains(&o.system.as_str()) {
-        fail(2, format!("--system '{}': this program serves {}", o.system, program.systems.join(", ")));
+        fail(
+            2,
+            format!(
+                "--system '{}': this program serves {}",
+                o.system,
+                program.systems.join(", ")
+            ),
+        );
     }
     if o.command == "version" {
         return;
@@ -115,13 +148,23 @@ fn check(o: &Options, program: &Program) {
         fail(2, "--messages is missing: give how many are measured");
     }
     if o.total() > MANY {
-        fail(2, format!("--warmup and --messages: give at most {MANY} together"));
+        fail(
+            2,
+            format!("--warmup and --messages: give at most {MANY} together"),
+        );
     }
     if o.topic.is_empty() || o.topic.len() > 40 {
         fail(2, "--topic: give a name of 1 to 40 characters");
     }
-    if !o.topic.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'/') {
-        fail(2, format!("--topic {}: use letters, digits, _ and / only", o.topic));
+    if !o
+        .topic
+        .bytes()
+        .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'/')
+    {
+        fail(
+            2,
+            format!("--topic {}: use letters, digits, _ and / only", o.topic),
+        );
     }
     if o.command == "subscribe" && o.index >= o.subscribers {
         fail(2, "--index must be below --subscribers");
