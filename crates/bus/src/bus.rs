@@ -114,7 +114,10 @@ pub enum OpenError {
         dir: PathBuf,
     },
     /// The runtime folder belongs to someone else.
-    #[error("the runtime folder {dir:?} belongs to user {owner}, not to {uid}: set ROPEWALK_RUNTIME_DIR")]
+    #[error(
+        "the runtime folder {dir:?} belongs to user {owner} and group {group}, not to {uid}: set ROPEWALK_RUNTIME_DIR, or \
+         let both sides share it by its group"
+    )]
     Owner {
         /// The folder.
         dir: PathBuf,
@@ -122,6 +125,8 @@ pub enum OpenError {
         owner: u32,
         /// The user of this process.
         uid: u32,
+        /// Its group.
+        group: u32,
     },
     /// Others may write the runtime folder, so they could pose as endpoints.
     #[error("others may write the runtime folder {dir:?} (mode {mode:03o}): run chmod 700 on it")]
@@ -131,14 +136,16 @@ pub enum OpenError {
         /// Its permission bits.
         mode: u32,
     },
-    /// The path is too long for a Unix socket's address (108 bytes).
-    #[error("the runtime folder {dir:?} is too long: {len} bytes, at most {max}")]
+    /// The path is too long for a Unix socket's address (108 bytes), and there is no `/proc` to reach it otherwise.
+    #[error(
+        "the runtime folder {dir:?} has {len} bytes: without /proc it may have {max}, so use a shorter one"
+    )]
     PathTooLong {
         /// The folder.
         dir: PathBuf,
         /// Its length.
         len: usize,
-        /// The longest that works.
+        /// The longest that works without `/proc`.
         max: usize,
     },
     /// A descriptor or the thread could not be made.

@@ -3,6 +3,9 @@
 //! A name is `<hash of domain and topic>.<p or s>.<pid>.<identity>`; topics do not fit into a socket's address,
 //! so they are hashed, and the handshake compares them in full. A socket appears under its name only when it
 //! already accepts connections: one that refuses them belongs to the dead, and whoever sees it removes it.
+//!
+//! The pid in a name is that of its maker's PID namespace. Another container that shares the folder cannot look it
+//! up, so it says at most that somebody seems to be alive, never that somebody is dead.
 
 use crate::bus::OpenError;
 use crate::config::BusConfig;
@@ -11,8 +14,10 @@ use crate::sys::socket::{Listener, MAX_PATH, Socket};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The longest name: two 16-digit numbers, a letter, a pid, three dots; a dot more while it is bound.
@@ -22,6 +27,8 @@ const MAX_FILE_NAME: usize = 16 + 1 + 1 + 1 + 10 + 1 + 16 + 1;
 #[derive(Clone, Debug)]
 pub(crate) struct Folder {
     dir: PathBuf,
+    /// The folder itself, where its path does not fit into a socket's address.
+    handle: Option<Arc<OwnedFd>>,
     domain: u32,
     group: Option<u32>,
 }
@@ -53,14 +60,6 @@ impl Folder {
             dir: config.runtime_dir.clone(),
             source,
         };
-        let max = MAX_PATH - MAX_FILE_NAME - 1;
-        if dir.as_os_str().len() > max {
-            return Err(OpenError::PathTooLong {
-                len: dir.as_os_str().len(),
-                dir,
-                max,
-            });
-        }
         match fs::DirBuilder::new().mode(0o700).create(&dir) {
             Ok(()) => {
                 if let Some(gid) = config.group {
@@ -82,14 +81,27 @@ impl Folder {
                 dir,
                 owner: meta.uid(),
                 uid,
+                group: meta.gid(),
             });
         }
         let mode = meta.mode() & 0o777;
         if mode & if of_group { 0o002 } else { 0o022 } != 0 {
             return Err(OpenError::Mode { dir, mode });
         }
+        let max = MAX_PATH - MAX_FILE_NAME - 1;
+        let len = dir.as_os_str().len();
+        let handle = if len > max {
+            match reachable(&dir, &meta) {
+                Ok(Some(handle)) => Some(Arc::new(handle)),
+                Ok(None) => return Err(OpenError::PathTooLong { dir, len, max }),
+                Err(e) => return Err(fail(e)),
+            }
+        } else {
+            None
+        };
         Ok(Folder {
             dir,
+            handle,
             domain: config.domain,
             group: config.group,
         })
@@ -97,19 +109,32 @@ impl Folder {
 
     /// Binds and listens, and only then shows the socket under its name.
     pub(crate) fn bind(&self, topic: &str, role: Role, id: u64) -> io::Result<(Listener, SocketFile)> {
-        let birth = crate::sys::fork::Birth::here()?;
         let name = Name {
             topic_hash: self.topic_hash(topic),
             role,
             pid: std::process::id(),
             id,
         };
+        // A sweep in another PID namespace takes a socket that does not listen yet for a dead one's.
+        let attempts = (0..3).map(|_| self.try_bind(&name));
+        let mut result = Err(io::ErrorKind::NotFound.into());
+        for attempt in attempts {
+            result = attempt;
+            if !matches!(&result, Err(e) if e.kind() == io::ErrorKind::NotFound) {
+                break;
+            }
+        }
+        result
+    }
+
+    fn try_bind(&self, name: &Name) -> io::Result<(Listener, SocketFile)> {
+        let birth = crate::sys::fork::Birth::here()?;
         let path = self.dir.join(name.to_string());
         let hidden = SocketFile {
             path: self.dir.join(format!(".{name}")),
             birth,
         };
-        let listener = Listener::bind(&hidden.path)?;
+        let listener = Listener::bind(&self.address(&hidden.path))?;
         crate::hooks::step("bound");
         fs::set_permissions(
             &hidden.path,
@@ -158,9 +183,10 @@ impl Folder {
         Ok(found)
     }
 
-    /// Removes the sockets of processes that are gone: those that refuse a connection. Looks only at those
-    /// whose process cannot be seen, unless `all`; the others would only be disturbed.
-    pub(crate) fn sweep(&self, all: bool) {
+    /// Removes the sockets of processes that are gone: those that refuse a connection. Looks only at those whose
+    /// process cannot be seen; the others would only be disturbed. Those with the pid of this process may be of
+    /// another PID namespace: in a container everybody is number 1.
+    pub(crate) fn sweep(&self) {
         let Ok(entries) = fs::read_dir(&self.dir) else {
             return;
         };
@@ -169,7 +195,8 @@ impl Folder {
             let Some(text) = file.to_str() else { continue };
             let (hidden, text) = text.strip_prefix('.').map_or((false, text), |t| (true, t));
             let Some(name) = Name::parse(text) else { continue };
-            if !all && i32::try_from(name.pid).is_ok_and(crate::sys::process::is_visible) {
+            let visible = i32::try_from(name.pid).is_ok_and(crate::sys::process::is_visible);
+            if visible && name.pid != std::process::id() {
                 continue;
             }
             // A socket refuses between binding and listening, but not for long.
@@ -177,10 +204,7 @@ impl Folder {
                 let age = entry.metadata().ok()?.modified().ok()?.elapsed().ok()?;
                 Some(age > Duration::from_secs(10))
             };
-            if hidden
-                && i32::try_from(name.pid).is_ok_and(crate::sys::process::is_visible)
-                && old() != Some(true)
-            {
+            if hidden && visible && old() != Some(true) {
                 continue;
             }
             let _ = self.connect(&entry.path());
@@ -190,7 +214,7 @@ impl Folder {
     /// Connects to an endpoint; removes its socket if nobody listens there any more.
     pub(crate) fn connect(&self, path: &Path) -> io::Result<Socket> {
         let connect = || -> io::Result<Socket> {
-            let socket = Socket::connect(path)?;
+            let socket = Socket::connect(&self.address(path))?;
             // A fork of the dead may keep the socket, and will never answer.
             match socket.peer()?.pid {
                 // It lives in another PID namespace.
@@ -206,6 +230,14 @@ impl Folder {
         })
     }
 
+    /// What to call a file of this folder in a socket's address.
+    fn address(&self, path: &Path) -> PathBuf {
+        match (&self.handle, path.file_name()) {
+            (Some(handle), Some(name)) => through(handle).join(name),
+            _ => path.to_owned(),
+        }
+    }
+
     /// FNV-1a. Two topics with one hash cost a refused handshake, no more.
     fn topic_hash(&self, topic: &str) -> u64 {
         let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
@@ -215,6 +247,25 @@ impl Folder {
             .chain(topic.bytes())
             .fold(0xcbf2_9ce4_8422_2325, step)
     }
+}
+
+/// The folder behind a descriptor, by a path that is short.
+fn through(handle: &OwnedFd) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", handle.as_raw_fd()))
+}
+
+/// Opens a folder that was checked, to reach it by a short path; `None` if there is no `/proc` for that.
+fn reachable(dir: &Path, checked: &fs::Metadata) -> io::Result<Option<OwnedFd>> {
+    use rustix::fs::{Mode, OFlags};
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let handle = rustix::fs::open(dir, flags, Mode::empty())?;
+    let Ok(seen) = fs::metadata(through(&handle)) else {
+        return Ok(None);
+    };
+    if (seen.dev(), seen.ino()) != (checked.dev(), checked.ino()) {
+        return Err(io::Error::other("it was replaced while it was opened"));
+    }
+    Ok(Some(handle))
 }
 
 impl Name {
@@ -302,8 +353,6 @@ mod tests {
         fs::set_permissions(&made, fs::Permissions::from_mode(0o777)).unwrap();
         assert!(matches!(open(&made), Err(OpenError::Mode { mode: 0o777, .. })));
 
-        let long = root.path().join("x".repeat(90));
-        assert!(matches!(open(&long), Err(OpenError::PathTooLong { .. })));
         assert!(
             matches!(open(&root.path().join("a/b")), Err(OpenError::Dir { .. })),
             "its parent is missing"
@@ -332,11 +381,44 @@ mod tests {
         assert_eq!(folder.peers(&all, "/a", Role::Publisher).count(), 2);
         assert_eq!(folder.peers(&all, "/b", Role::Publisher).count(), 0);
         assert_eq!(folder.peers(&all, "/a", Role::Subscriber).count(), 0);
-        folder.sweep(false);
+        let (dead_name, dead_path) = folder.all().unwrap().pop().unwrap();
+        // Somebody who lives has this pid, in this namespace.
+        let parent = Name {
+            pid: std::os::unix::process::parent_id(),
+            ..dead_name
+        };
+        let others = dir.path().join(parent.to_string());
+        fs::rename(&dead_path, &others).unwrap();
+        folder.sweep();
         assert_eq!(folder.all().unwrap().len(), 2, "its process is visible");
-        folder.sweep(true);
+        fs::rename(&others, &dead_path).unwrap();
+        folder.sweep();
         assert_eq!(folder.all().unwrap().len(), 1);
         drop((listener, file));
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn sockets_in_a_folder_with_a_long_path_are_bound_found_and_swept() {
+        let root = tempfile::tempdir().unwrap();
+        let long = root.path().join("x".repeat(200)).join("y".repeat(100));
+        assert!(long.as_os_str().len() > 300);
+        fs::create_dir(long.parent().unwrap()).unwrap();
+        let folder = folder(&long);
+        let (_listener, _file) = folder.bind("/a", Role::Publisher, 1).unwrap();
+        let (dead, dead_file) = folder.bind("/a", Role::Publisher, u64::MAX).unwrap();
+        std::mem::forget(dead_file);
+        drop(dead);
+        let (name, path) = folder.all().unwrap().swap_remove(0);
+        assert_eq!(name.id, 1);
+        folder.connect(&path).unwrap();
+        folder.sweep();
+        assert_eq!(folder.all().unwrap().len(), 1);
+
+        // What was checked is what is used.
+        let meta = fs::symlink_metadata(&long).unwrap();
+        fs::rename(&long, root.path().join("elsewhere")).unwrap();
+        fs::create_dir(&long).unwrap();
+        assert!(reachable(&long, &meta).is_err());
     }
 }

@@ -24,7 +24,7 @@ pub(crate) fn topics(
         dir: config.runtime_dir.clone(),
         source,
     })?;
-    folder.sweep(false);
+    folder.sweep();
     let question = Frame::Hello(Hello {
         layout: Variant::layout(),
         role: Role::Observer,

@@ -97,6 +97,7 @@ impl Pending {
     ) -> Result<Pending, bool> {
         let peer = socket.peer().map_err(|_| false)?;
         if let Some(reason) = forbids(shared, peer) {
+            let _ = socket.send(&refuse(RefuseCode::Mismatch, &reason), &[]);
             core.refuse(Refusal {
                 pid: peer.pid,
                 uid: peer.uid,

@@ -176,7 +176,7 @@ impl House {
 
     /// Runs until [`Shared::stop`].
     pub(crate) fn run(mut self) {
-        self.shared.folder.sweep(false);
+        self.shared.folder.sweep();
         crate::sys::sweep();
         let mut tokens = Vec::new();
         while !self.shared.stop.load(Ordering::Acquire) {
