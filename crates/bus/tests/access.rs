@@ -17,11 +17,7 @@ fn set_mode(path: &Path, mode: u32) {
 }
 
 fn is_root() -> bool {
-    let root = rustix::process::geteuid().is_root();
-    if !root {
-        eprintln!("not root: nothing was tested");
-    }
-    root
+    common::permitted("becoming another user", rustix::process::geteuid().is_root())
 }
 
 fn become_nobody() {
@@ -42,6 +38,19 @@ fn child_entry() {
         "stranger" => {
             let socket = raw::connect(&socket.unwrap());
             say(raw::refusal(&socket).unwrap());
+        }
+        // Waits in the folder like a subscriber of the topic that the first publisher has.
+        "waiter" => {
+            let name = socket.unwrap().file_name().unwrap().to_str().unwrap().to_owned();
+            let hash = name.split('.').next().unwrap();
+            let listener = raw::listen(&dir.join(format!("{hash}.s.1.0000000000000007")));
+            say("waiting");
+            let socket = raw::accept(&listener);
+            say(raw::refusal(&socket).unwrap());
+        }
+        "outsider" => {
+            let config = BusConfig::new(&dir).with_group(NOBODY);
+            say(Bus::open(config).unwrap_err());
         }
         "opener" => say(Bus::open(BusConfig::new(&dir)).unwrap_err()),
         "member" => {
@@ -83,7 +92,47 @@ fn another_user_is_refused_and_both_sides_know_why() {
             .any(|r| r.uid == NOBODY && r.reason == text)
     });
     let child = Child::start("opener", dir.path(), &[]);
-    assert!(child.hear().contains("belongs to user 0, not to 65534"));
+    assert!(child.hear().contains("belongs to user 0 and group 0, not to 65534"));
+}
+
+/// The same the other way round: who is connected to is told, too, and does not have to guess.
+#[test]
+fn another_user_that_waits_is_told_why_nobody_talks_to_it() {
+    if !is_root() {
+        return;
+    }
+    let dir = folder();
+    let bus = common::bus(&dir);
+    let first = bus.publisher(topic("/a"), PublisherOptions::default()).unwrap();
+    set_mode(dir.path(), 0o777);
+    let child = Child::start("waiter", dir.path(), &[]);
+    assert_eq!(child.hear(), "waiting");
+    let second = bus.publisher(topic("/a"), PublisherOptions::default()).unwrap();
+    let text = child.hear();
+    assert!(text.contains("user 65534") && text.contains("user 0"), "{text}");
+    eventually("the publisher knows", || {
+        second
+            .refusals()
+            .iter()
+            .any(|r| r.uid == NOBODY && r.reason == text)
+    });
+    assert!(first.refusals().is_empty(), "it connected to nobody");
+}
+
+/// A group that only one side has set, or that the folder does not have.
+#[test]
+fn a_group_on_one_side_alone_is_refused_with_the_mend() {
+    if !is_root() {
+        return;
+    }
+    let dir = folder();
+    let _bus = common::bus(&dir);
+    let child = Child::start("outsider", dir.path(), &[]);
+    let text = child.hear();
+    assert!(
+        text.contains("user 0 and group 0, not to 65534") && text.contains("by its group"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -36,7 +36,33 @@ pub struct Child {
 impl Child {
     /// Starts this binary's test `child_entry`, which must call [`role`].
     pub fn start(role: &str, dir: &Path, env: &[(&str, &str)]) -> Child {
-        let mut process = Command::new(std::env::current_exe().unwrap())
+        Self::launch(Command::new(std::env::current_exe().unwrap()), role, dir, env)
+    }
+
+    /// The same in a container: PID and mount namespaces of its own, and a `/dev/shm` of its own, of 64 MiB.
+    /// Before it starts, `burnt` pids are used up, so that it is not number 1 if that is not 0.
+    pub fn start_contained(role: &str, dir: &Path, burnt: u32) -> Child {
+        let script = "mount -t tmpfs -o size=64m none /dev/shm || exit 1
+            burnt=$1; shift
+            [ $burnt = 0 ] && exec \"$@\"
+            while [ $burnt -gt 0 ]; do /bin/true; burnt=$((burnt - 1)); done
+            \"$@\"; exit $?";
+        let mut command = Self::container();
+        command
+            .args(["sh", "-c", script, "sh", &burnt.to_string()])
+            .arg(std::env::current_exe().unwrap());
+        Self::launch(command, role, dir, &[])
+    }
+
+    /// Runs what its further arguments say in a container, and kills that when it is killed itself.
+    pub fn container() -> Command {
+        let mut command = Command::new("unshare");
+        command.args(["--pid", "--mount", "--fork", "--kill-child", "--mount-proc", "--"]);
+        command
+    }
+
+    fn launch(mut command: Command, role: &str, dir: &Path, env: &[(&str, &str)]) -> Child {
+        let mut process = command
             .args(["child_entry", "--exact", "--nocapture", "--test-threads=1"])
             .env("RW_ROLE", role)
             .env("RW_DIR", dir)

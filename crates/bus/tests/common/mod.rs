@@ -58,6 +58,19 @@ pub fn eventually(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
+/// Whether a test may go on that needs what not every machine permits. Where it may not, the test says so; in CI
+/// (`CI=true`) that is a failure.
+pub fn permitted(what: &str, is_permitted: bool) -> bool {
+    if !is_permitted {
+        eprintln!("NOTHING WAS TESTED: {what} is not possible here");
+        assert!(
+            std::env::var("CI").as_deref() != Ok("true"),
+            "{what} is not possible here, but CI must test it"
+        );
+    }
+    is_permitted
+}
+
 /// What `/proc` shows of shared memory of this name, in the variant that is built.
 pub fn shared_memory(name: &str) -> String {
     let path = if cfg!(feature = "posix") {

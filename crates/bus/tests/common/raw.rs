@@ -113,6 +113,24 @@ pub fn connect(path: &Path) -> OwnedFd {
     fd
 }
 
+/// Waits at `path` like an endpoint of this process.
+pub fn listen(path: &Path) -> OwnedFd {
+    let fd = rustix::net::socket_with(
+        AddressFamily::UNIX,
+        SocketType::SEQPACKET,
+        SocketFlags::CLOEXEC,
+        None,
+    );
+    let fd = fd.unwrap();
+    rustix::net::bind(&fd, &SocketAddrUnix::new(path).unwrap()).unwrap();
+    rustix::net::listen(&fd, 8).unwrap();
+    fd
+}
+
+pub fn accept(listener: &OwnedFd) -> OwnedFd {
+    rustix::net::accept_with(listener, SocketFlags::CLOEXEC).unwrap()
+}
+
 pub fn send(socket: &OwnedFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> bool {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
     let mut control = SendAncillaryBuffer::new(&mut space);
