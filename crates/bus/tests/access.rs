@@ -92,7 +92,11 @@ fn another_user_is_refused_and_both_sides_know_why() {
             .any(|r| r.uid == NOBODY && r.reason == text)
     });
     let child = Child::start("opener", dir.path(), &[]);
-    assert!(child.hear().contains("belongs to user 0 and group 0, not to 65534"));
+    assert!(
+        child
+            .hear()
+            .contains("belongs to user 0 and group 0, not to 65534")
+    );
 }
 
 /// The same the other way round: who is connected to is told, too, and does not have to guess.
