@@ -175,6 +175,7 @@ fn containers_see_each_other_and_notice_each_others_death() {
     // Of the dead there were three sockets; the last subscriber's and the new publisher's two stay.
     let mut publisher = start("publisher");
     assert_eq!(ask(&mut subscriber, "ready"), "true");
+    assert_eq!(ask(&mut publisher, "peer"), format!("pid 0 uid {uid}"));
     assert_eq!(ask(&mut publisher, "send"), "1");
     assert_eq!(ask(&mut subscriber, "take"), "true");
     eventually("what the dead left is removed", || files(dir.path()) == 3);
