@@ -1,6 +1,6 @@
 //! Other processes: who they are, and their death.
 
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, pidfd_open, test_kill_process};
 use std::os::fd::OwnedFd;
 
 /// Who is at the other end of a socket.
@@ -28,9 +28,13 @@ pub(crate) fn program(pid: i32) -> Option<String> {
         .map(|path| path.to_string_lossy().into_owned())
 }
 
-/// Whether process `pid` can be seen from here.
+/// Whether process `pid` of this PID namespace exists.
+///
+/// Asks the kernel and not `/proc`, which may be another namespace's, or hide other users' processes (hidepid): a
+/// living one must not be taken for dead.
 pub(crate) fn is_visible(pid: i32) -> bool {
-    pid > 0 && std::path::Path::new(&format!("/proc/{pid}")).exists()
+    let pid = (pid > 0).then(|| Pid::from_raw(pid)).flatten();
+    pid.is_some_and(|pid| test_kill_process(pid) != Err(rustix::io::Errno::SRCH))
 }
 
 /// Stops the process before this thread does anything more; a signal to the process as a whole may reach another
@@ -39,4 +43,21 @@ pub(crate) fn is_visible(pid: i32) -> bool {
 pub(crate) fn stop_here() {
     // SAFETY: raising a signal touches no memory.
     unsafe { libc::raise(libc::SIGSTOP) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_processes_that_exist_are_visible() {
+        assert!(is_visible(std::process::id() as i32));
+        assert!(is_visible(1), "even if it is another user's");
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let pid = child.id() as i32;
+        assert!(is_visible(pid));
+        child.wait().unwrap();
+        assert!(!is_visible(pid));
+        assert!(!is_visible(0) && !is_visible(-1) && !is_visible(i32::MAX));
+    }
 }
