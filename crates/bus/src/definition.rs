@@ -9,11 +9,7 @@ const MAX_QUOTED: usize = 80;
 
 /// The beginning of a definition, as much as may be shown.
 pub(crate) fn shown(definition: &str) -> &str {
-    let mut end = definition.len().min(MAX_SHOWN);
-    while !definition.is_char_boundary(end) {
-        end -= 1;
-    }
-    &definition[..end]
+    crate::frame::cut(definition, MAX_SHOWN)
 }
 
 /// The first field that differs, with both versions of it. Comments and white space do not count.

@@ -4,6 +4,7 @@
 //! later version can at least be named. A frame has no bytes behind its last field.
 
 use crate::definition::{MAX_SHOWN, shown};
+use crate::detail::{self, EndpointDetail, MAX_REFUSAL, MAX_REFUSALS};
 use crate::subscriber::QueuePolicy;
 use crate::topic::{MAX_DEFINITION, MAX_NAME, TopicType};
 
@@ -14,7 +15,7 @@ pub(crate) const MAX_FRAME: usize = 2048;
 /// The longest frame of a handshake.
 pub(crate) const MAX_HANDSHAKE: usize = MAX_SHOWN + 64;
 /// The longest frame.
-pub(crate) const MAX_INFO: usize = MAX_DEFINITION + MAX_FRAME;
+pub(crate) const MAX_INFO: usize = MAX_DEFINITION + (16 << 10);
 
 const MAGIC: [u8; 4] = *b"RWLK";
 const MAX_TEXT: usize = 1024;
@@ -83,13 +84,16 @@ pub(crate) enum RefuseCode {
 /// What an endpoint tells of itself to an observer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Info {
-    pub(crate) role: Role,
     pub(crate) domain: u32,
     pub(crate) id: u64,
     pub(crate) connected: u32,
     pub(crate) messages: u64,
     pub(crate) memory: u64,
     pub(crate) topic: TopicType,
+    /// Says its role, too.
+    pub(crate) detail: EndpointDetail,
+    /// Why peers were turned away, the last few.
+    pub(crate) refusals: Vec<String>,
 }
 
 /// One message on a socket.
@@ -164,17 +168,14 @@ impl Frame {
                     RefuseCode::Duplicate => 2,
                     RefuseCode::Busy => 3,
                 });
-                let end = (0..=text.len().min(MAX_TEXT))
-                    .rev()
-                    .find(|i| text.is_char_boundary(*i));
-                w.text(&text[..end.unwrap_or(0)]);
+                w.text(cut(text, MAX_TEXT));
             }
             Frame::Attach(wishes) => {
                 w.u16(3);
                 w.u32(wishes.depth);
                 w.u32(wishes.max_held);
                 w.u64(wishes.max_bytes);
-                w.u8(queue_code(wishes.queue));
+                w.queue(wishes.queue);
                 w.u32(wishes.history);
                 w.u64(wishes.after);
             }
@@ -203,7 +204,11 @@ impl Frame {
             }
             Frame::Info(i) => {
                 w.u16(10);
-                w.u8(i.role.code());
+                let role = match i.detail {
+                    EndpointDetail::Publisher(_) => Role::Publisher,
+                    EndpointDetail::Subscriber(_) => Role::Subscriber,
+                };
+                w.u8(role.code());
                 w.u32(i.domain);
                 w.u64(i.id);
                 w.u32(i.connected);
@@ -214,6 +219,12 @@ impl Frame {
                 w.0.extend(i.topic.type_hash);
                 w.u32(i.topic.definition.len() as u32);
                 w.0.extend(i.topic.definition.as_bytes());
+                detail::write(&mut w, &i.detail);
+                let first = i.refusals.len().saturating_sub(MAX_REFUSALS);
+                w.u8((i.refusals.len() - first) as u8);
+                for text in &i.refusals[first..] {
+                    w.text(cut(text, MAX_REFUSAL));
+                }
             }
         }
         w.0
@@ -256,6 +267,14 @@ impl Frame {
     }
 }
 
+/// The beginning of a text, at most `max` bytes.
+pub(crate) fn cut(text: &str, max: usize) -> &str {
+    let end = (0..=text.len().min(max))
+        .rev()
+        .find(|i| text.is_char_boundary(*i));
+    &text[..end.unwrap_or(0)]
+}
+
 fn queue_code(policy: QueuePolicy) -> u8 {
     match policy {
         QueuePolicy::DropOldest => 0,
@@ -263,20 +282,23 @@ fn queue_code(policy: QueuePolicy) -> u8 {
     }
 }
 
-struct Writer(Vec<u8>);
+pub(crate) struct Writer(Vec<u8>);
 
 impl Writer {
-    fn u8(&mut self, v: u8) {
+    pub(crate) fn u8(&mut self, v: u8) {
         self.0.push(v);
     }
-    fn u16(&mut self, v: u16) {
+    pub(crate) fn u16(&mut self, v: u16) {
         self.0.extend(v.to_le_bytes());
     }
-    fn u32(&mut self, v: u32) {
+    pub(crate) fn u32(&mut self, v: u32) {
         self.0.extend(v.to_le_bytes());
     }
-    fn u64(&mut self, v: u64) {
+    pub(crate) fn u64(&mut self, v: u64) {
         self.0.extend(v.to_le_bytes());
+    }
+    pub(crate) fn queue(&mut self, policy: QueuePolicy) {
+        self.u8(queue_code(policy));
     }
     /// Names and texts were bounded where they came in, far below 65,536 bytes.
     fn text(&mut self, text: &str) {
@@ -285,7 +307,7 @@ impl Writer {
     }
 }
 
-struct Reader<'a>(&'a [u8]);
+pub(crate) struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
     fn bytes(&mut self, n: usize) -> Option<&'a [u8]> {
@@ -296,16 +318,16 @@ impl<'a> Reader<'a> {
     fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         self.bytes(N)?.try_into().ok()
     }
-    fn u8(&mut self) -> Option<u8> {
+    pub(crate) fn u8(&mut self) -> Option<u8> {
         self.array().map(u8::from_le_bytes)
     }
-    fn u16(&mut self) -> Option<u16> {
+    pub(crate) fn u16(&mut self) -> Option<u16> {
         self.array().map(u16::from_le_bytes)
     }
-    fn u32(&mut self) -> Option<u32> {
+    pub(crate) fn u32(&mut self) -> Option<u32> {
         self.array().map(u32::from_le_bytes)
     }
-    fn u64(&mut self) -> Option<u64> {
+    pub(crate) fn u64(&mut self) -> Option<u64> {
         self.array().map(u64::from_le_bytes)
     }
     fn text(&mut self, max: usize) -> Option<String> {
@@ -358,7 +380,7 @@ impl<'a> Reader<'a> {
         }))
     }
 
-    fn queue(&mut self) -> Option<QueuePolicy> {
+    pub(crate) fn queue(&mut self) -> Option<QueuePolicy> {
         let code = self.u8()?;
         [QueuePolicy::DropOldest, QueuePolicy::DropNewest]
             .into_iter()
@@ -390,14 +412,28 @@ impl<'a> Reader<'a> {
             type_hash,
             definition,
         };
+        let detail = match role {
+            Role::Publisher => detail::read_publisher(self, messages, memory)?,
+            Role::Subscriber => detail::read_subscriber(self)?,
+            Role::Observer => return None,
+        };
+        let count = usize::from(self.u8()?);
+        if count > MAX_REFUSALS {
+            return None;
+        }
+        let mut refusals = Vec::new();
+        for _ in 0..count {
+            refusals.push(self.text(MAX_REFUSAL)?);
+        }
         Some(Frame::Info(Info {
-            role,
             domain,
             id,
             connected,
             messages,
             memory,
             topic,
+            detail,
+            refusals,
         }))
     }
 }
@@ -445,13 +481,24 @@ pub(crate) fn samples() -> Vec<Frame> {
             text: "float32[] ranges\n".into(),
         },
         Frame::Info(Info {
-            role: Role::Publisher,
             domain: 0,
             id: 5,
             connected: 2,
             messages: 100,
             memory: 1 << 20,
+            topic: topic.clone(),
+            detail: EndpointDetail::Publisher(detail::sample(2)),
+            refusals: vec!["the type differs".into()],
+        }),
+        Frame::Info(Info {
+            domain: 0,
+            id: 6,
+            connected: 1,
+            messages: 90,
+            memory: 0,
             topic,
+            detail: EndpointDetail::Subscriber(detail::SubscriberInfo::default()),
+            refusals: vec![],
         }),
     ]
 }
@@ -470,6 +517,56 @@ mod tests {
             }
             let longer = [&bytes[..], &[0]].concat();
             assert!(Frame::decode(&longer).is_err());
+        }
+    }
+
+    #[test]
+    fn the_longest_info_fits_and_goes_through_a_socket() {
+        let long = "é".repeat(MAX_DEFINITION / 2);
+        let name = "x".repeat(MAX_NAME);
+        let info = Info {
+            domain: u32::MAX,
+            id: u64::MAX,
+            connected: 1000,
+            messages: 100,
+            memory: 1 << 20,
+            topic: TopicType {
+                topic: name.clone(),
+                type_name: name,
+                type_hash: [7; 16],
+                definition: long.as_str().into(),
+            },
+            detail: EndpointDetail::Publisher(detail::sample(1000)),
+            refusals: vec![long.clone(); 20],
+        };
+        let bytes = Frame::Info(info).encode();
+        assert!(bytes.len() <= MAX_INFO && bytes.len() > MAX_DEFINITION + 14_000);
+        let (a, b) = crate::sys::socket::Socket::pair().unwrap();
+        a.send(&bytes, &[]).unwrap();
+        let mut buffer = vec![0; MAX_INFO];
+        assert!(matches!(
+            b.receive(&mut buffer),
+            Ok(crate::sys::socket::Received::Message(n, _)) if n == bytes.len()
+        ));
+        let Ok(Frame::Info(info)) = Frame::decode(&bytes) else {
+            panic!("not an info")
+        };
+        let EndpointDetail::Publisher(publisher) = info.detail else {
+            panic!("not a publisher's")
+        };
+        assert_eq!(publisher.stats.subscribers.len(), detail::MAX_PEERS);
+        assert_eq!(
+            (info.refusals.len(), info.refusals[0].len()),
+            (MAX_REFUSALS, MAX_REFUSAL)
+        );
+    }
+
+    #[test]
+    fn the_fuzz_seeds_are_frames() {
+        let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/bus_handshake/");
+        for name in ["hello", "refuse", "attach", "segment", "definition", "info", "info-subscriber"] {
+            let bytes = std::fs::read(format!("{dir}{name}")).unwrap();
+            assert!(Frame::decode(&bytes).is_ok(), "{name}");
         }
     }
 

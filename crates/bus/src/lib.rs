@@ -38,6 +38,7 @@ mod bus;
 mod config;
 mod connection;
 mod definition;
+mod detail;
 mod folder;
 mod frame;
 #[doc(hidden)]
@@ -66,6 +67,7 @@ mod waitset;
 
 pub use bus::{Bus, OpenError};
 pub use config::{BusConfig, ConfigError};
+pub use detail::{EndpointDetail, PublisherInfo, SubscriberInfo};
 pub use loan::{Loan, LoanError, MAX_CONTROL, MAX_PARTS, PartsMut};
 pub use losses::Losses;
 pub use message::{Message, PartView};

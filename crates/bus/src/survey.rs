@@ -2,6 +2,7 @@
 
 use crate::bus::OpenError;
 use crate::config::BusConfig;
+use crate::detail::EndpointDetail;
 use crate::folder::Folder;
 use crate::frame::{Frame, Hello, Info, MAX_INFO, Role};
 use crate::sys::Variant;
@@ -59,6 +60,8 @@ pub(crate) fn topics(
             connected: info.connected,
             messages: info.messages,
             memory: info.memory,
+            detail: info.detail,
+            refusals: info.refusals,
         };
         let key = (
             info.topic.topic.clone(),
@@ -74,9 +77,9 @@ pub(crate) fn topics(
         if topic.topic.definition.is_empty() {
             topic.topic.definition = info.topic.definition;
         }
-        match info.role {
-            Role::Publisher => topic.publishers.push(endpoint),
-            _ => topic.subscribers.push(endpoint),
+        match endpoint.detail {
+            EndpointDetail::Publisher(_) => topic.publishers.push(endpoint),
+            EndpointDetail::Subscriber(_) => topic.subscribers.push(endpoint),
         }
     }
     Ok(topics.into_values().collect())

@@ -1,5 +1,6 @@
 //! What a topic is, and what is known of those who use it.
 
+use crate::detail::EndpointDetail;
 use crate::publisher::CreateError;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -54,6 +55,10 @@ pub struct EndpointInfo {
     pub messages: u64,
     /// Bytes of shared memory reserved (publishers only).
     pub memory: u64,
+    /// Policies, queues, memory and losses.
+    pub detail: EndpointDetail,
+    /// Why peers were turned away, the last 8 reasons.
+    pub refusals: Vec<String>,
 }
 
 /// A peer that was turned away, or that turned us away.
@@ -127,6 +132,10 @@ impl RefusalLog {
             log.pop_front();
         }
         log.push_back(refusal);
+    }
+
+    pub(crate) fn reasons(&self) -> Vec<String> {
+        self.list().into_iter().map(|r| r.reason).collect()
     }
 
     pub(crate) fn list(&self) -> Vec<Refusal> {

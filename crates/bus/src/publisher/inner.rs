@@ -1,9 +1,10 @@
 //! What the publisher's handle, its loans and the housekeeping thread share.
 
 use super::Published;
-use super::PublisherOptions;
 use super::history::History;
-use crate::frame::{Frame, Info, RefuseCode, Role, Wishes};
+use super::{PublisherOptions, PublisherStats};
+use crate::detail::{EndpointDetail, PublisherInfo};
+use crate::frame::{Frame, Info, RefuseCode, Wishes};
 use crate::house::Shared;
 use crate::losses::Losses;
 use crate::peer::{Attached, Terms};
@@ -158,16 +159,40 @@ impl PubCore {
         }
     }
 
+    pub(super) fn stats(&self) -> PublisherStats {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        state.reap();
+        let mut drops = state.departed;
+        state.attached.iter().for_each(|a| drops.merge(&a.losses));
+        PublisherStats {
+            published: state.sequence,
+            refused: state.refused,
+            memory_reserved: state.pool.reserved(),
+            memory_used: state.pool.used(),
+            memory_pinned: state.pool.pinned(),
+            segments: state.pool.segment_count(),
+            subscribers: state.attached.iter().map(Attached::report).collect(),
+            drops: drops.drops(),
+        }
+    }
+
     pub(crate) fn info(&self, domain: u32) -> Info {
-        let state = self.lock();
+        let stats = self.stats();
         Info {
-            role: Role::Publisher,
             domain,
             id: self.id,
-            connected: state.attached.len() as u32,
-            messages: state.sequence,
-            memory: state.pool.reserved(),
+            connected: stats.subscribers.len() as u32,
+            messages: stats.published,
+            memory: stats.memory_reserved,
             topic: self.topic.clone(),
+            detail: EndpointDetail::Publisher(PublisherInfo {
+                memory_limit: self.options.memory_limit,
+                memory_policy: self.options.memory_policy,
+                history: self.options.history,
+                stats,
+            }),
+            refusals: self.refusals.reasons(),
         }
     }
 }

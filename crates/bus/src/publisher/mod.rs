@@ -25,7 +25,6 @@ use crate::frame::Role;
 use crate::house::{Command, Core};
 use crate::loan::{Loan, LoanError, MAX_CONTROL, MAX_PARTS};
 use crate::losses::Losses;
-use crate::peer::Attached;
 use crate::pool::Pool;
 use crate::sys;
 use crate::sys::segment::page;
@@ -269,21 +268,7 @@ impl Publisher {
         if self.core.birth.is_foreign() {
             return PublisherStats::default();
         }
-        let mut guard = self.core.lock();
-        let state = &mut *guard;
-        state.reap();
-        let mut drops = state.departed;
-        state.attached.iter().for_each(|a| drops.merge(&a.losses));
-        PublisherStats {
-            published: state.sequence,
-            refused: state.refused,
-            memory_reserved: state.pool.reserved(),
-            memory_used: state.pool.used(),
-            memory_pinned: state.pool.pinned(),
-            segments: state.pool.segment_count(),
-            subscribers: state.attached.iter().map(Attached::report).collect(),
-            drops: drops.drops(),
-        }
+        self.core.stats()
     }
 
     /// The last 16 peers that did not connect, and why.

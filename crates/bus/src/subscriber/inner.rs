@@ -1,16 +1,18 @@
 //! What the subscriber's handle and the housekeeping thread share.
 
-use super::TakeError;
 use super::options::SubscriberOptions;
 use super::sources::{Source, State};
+use super::{PublisherPeer, SubscriberStats, TakeError};
 use crate::connection::Connection;
-use crate::frame::{Info, Role};
+use crate::detail::{EndpointDetail, SubscriberInfo};
+use crate::frame::Info;
 use crate::losses::Losses;
 use crate::message::Message;
 use crate::ring::{self, Consumer};
 use crate::sys::fork::Birth;
 use crate::topic::{RefusalLog, TopicType};
 use crate::waitset::{Changed, Waiter};
+use stats::DropReason;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -179,16 +181,53 @@ impl SubCore {
         self.changed.notify_all();
     }
 
-    pub(crate) fn info(&self, domain: u32) -> Info {
+    pub(super) fn stats(&self) -> SubscriberStats {
         let state = self.lock();
+        let mut stats = SubscriberStats {
+            received: state.received,
+            ..SubscriberStats::default()
+        };
+        let mut drops = state.departed;
+        for source in &state.sources {
+            let mut losses = source.connection.losses();
+            losses.add(DropReason::Malformed, source.malformed);
+            drops.merge(&losses);
+            stats.held += source.connection.held();
+            if source.connection.has_ended() {
+                continue;
+            }
+            stats.publishers.push(PublisherPeer {
+                id: source.connection.publisher,
+                pid: source.connection.peer.pid,
+                uid: source.connection.peer.uid,
+                received: source.received,
+                held: source.connection.held(),
+                drops: losses.drops(),
+            });
+        }
+        stats.drops = drops.drops();
+        stats
+    }
+
+    pub(crate) fn info(&self, domain: u32) -> Info {
+        let stats = self.stats();
+        let options = &self.options;
         Info {
-            role: Role::Subscriber,
             domain,
             id: self.id,
-            connected: state.alive() as u32,
-            messages: state.received,
+            connected: stats.publishers.len() as u32,
+            messages: stats.received,
             memory: 0,
             topic: self.topic.clone(),
+            detail: EndpointDetail::Subscriber(SubscriberInfo {
+                depth: options.depth,
+                max_held: options.max_held,
+                queue_policy: options.queue_policy,
+                history: options.history,
+                held: stats.held as u32,
+                drops: stats.drops,
+            }),
+            refusals: self.refusals.reasons(),
         }
     }
 }

@@ -22,7 +22,6 @@ use crate::ring::Geometry;
 use crate::sys;
 use crate::topic::{Refusal, RefusalLog, TopicType};
 use crate::waitset::{Changed, Interrupt, WaitSet, Waiter};
-use stats::DropReason;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -193,31 +192,7 @@ impl Subscriber {
         if self.core.birth.is_foreign() {
             return SubscriberStats::default();
         }
-        let state = self.core.lock();
-        let mut stats = SubscriberStats {
-            received: state.received,
-            ..SubscriberStats::default()
-        };
-        let mut drops = state.departed;
-        for source in &state.sources {
-            let mut losses = source.connection.losses();
-            losses.add(DropReason::Malformed, source.malformed);
-            drops.merge(&losses);
-            stats.held += source.connection.held();
-            if source.connection.has_ended() {
-                continue;
-            }
-            stats.publishers.push(PublisherPeer {
-                id: source.connection.publisher,
-                pid: source.connection.peer.pid,
-                uid: source.connection.peer.uid,
-                received: source.received,
-                held: source.connection.held(),
-                drops: losses.drops(),
-            });
-        }
-        stats.drops = drops.drops();
-        stats
+        self.core.stats()
     }
 
     /// The last 16 peers that did not connect, and why.
