@@ -564,7 +564,15 @@ mod tests {
     #[test]
     fn the_fuzz_seeds_are_frames() {
         let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/bus_handshake/");
-        for name in ["hello", "refuse", "attach", "segment", "definition", "info", "info-subscriber"] {
+        for name in [
+            "hello",
+            "refuse",
+            "attach",
+            "segment",
+            "definition",
+            "info",
+            "info-subscriber",
+        ] {
             let bytes = std::fs::read(format!("{dir}{name}")).unwrap();
             assert!(Frame::decode(&bytes).is_ok(), "{name}");
         }
