@@ -148,6 +148,17 @@ impl OwnSegment {
         Ok(())
     }
 
+    /// Writes `bytes` at `offset`, to a block that nobody uses yet.
+    ///
+    /// # Panics
+    /// If they are not inside the segment.
+    pub(crate) fn write(&self, offset: u64, bytes: &[u8]) {
+        let to = self.at(offset, bytes.len() as u64);
+        // SAFETY: the range lies inside the mapping (`at` checks it), the source is a reference to other memory, and
+        // no references into the mapping exist but those of loans to their own blocks.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to.as_ptr(), bytes.len()) };
+    }
+
     /// The address of `len` bytes at `offset`.
     ///
     /// # Panics

@@ -44,7 +44,7 @@ pub fn census(dir: &Path) -> Census {
         mappings: maps.lines().filter(shared).count(),
         files: std::fs::read_dir(dir).unwrap().count(),
         shm: shm
-            .filter(|e| e.file_name().to_string_lossy().contains("ropewalk"))
+            .filter(|e| cfg!(feature = "posix") && e.file_name().to_string_lossy().contains("ropewalk"))
             // An empty one is what a process left that was killed while it made one, for the next bus to sweep.
             .filter(|e| e.metadata().is_ok_and(|m| m.len() > 0))
             .count(),
