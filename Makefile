@@ -6,7 +6,8 @@ VENV   := .venv
 PYTHON := $(VENV)/bin/python
 BIN    := $(or $(CARGO_TARGET_DIR),target)/release
 
-.PHONY: demo test build setup lint unit unit-posix loom schema-crosscheck recording-crosscheck kill fuzz-build fuzz clean
+.PHONY: demo test build setup lint unit unit-posix loom miri schema-crosscheck recording-crosscheck kill soak \
+    fuzz-build fuzz-short fuzz clean
 
 # Why priorities matter, in a minute: no ROS, no root.
 demo: build
@@ -35,6 +36,10 @@ unit-posix:
 loom:
 	RUSTFLAGS="--cfg loom" $(CARGO) test -p bus --release --locked --target-dir $(or $(CARGO_TARGET_DIR),target)/loom --test loom_ring
 
+# The ring's unit tests under Miri, which needs a nightly toolchain with the components miri and rust-src.
+miri:
+	$(CARGO) +nightly miri test -p bus --lib --target-dir $(or $(CARGO_TARGET_DIR),target)/miri ring::
+
 # Sums, hashes and bytes of every type that Debian and rosbags know, against genmsg and rosbags.
 schema-crosscheck: setup
 	$(CARGO) build --release --locked -p schema --example crosscheck
@@ -52,6 +57,14 @@ recording-crosscheck: setup
 # kill -9 of each part of the demo at random moments; KILLS is how often.
 kill: build
 	python3 tests/demo/kill.py --binary $(BIN)/ropewalk --kills $(or $(KILLS),20)
+
+# Processes on a bus that come and are killed at random moments; `make test` runs 300.
+soak:
+	CYCLES=$(or $(CYCLES),10000) $(CARGO) test -p bus --release --locked --test soak
+
+# A million operations of publishers and subscribers against a model; no cargo-fuzz needed.
+fuzz-short:
+	OPERATIONS=$(or $(OPERATIONS),1000000) $(CARGO) test -p bus --release --locked --lib fuzzing -- --nocapture
 
 # The fuzz targets compile; their corpora are replayed by the unit tests.
 fuzz-build:

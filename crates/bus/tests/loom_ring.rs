@@ -298,3 +298,100 @@ fn the_model_sees_a_missing_second_look() {
         false
     });
 }
+
+/// A queue of one: each push takes the one before back, while the subscriber takes and goes to sleep. What is left
+/// must be known to the sleeper, and nothing is lost uncounted.
+#[test]
+fn a_sleeper_misses_nothing_of_what_replaced_a_dropped_one() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(|| {
+        let g = Geometry::new(1, 1).unwrap();
+        let (ring, data) = (Ring::new(g), blocks(2));
+        let pipe = Arc::new(Pipe(Mutex::new(0)));
+        ring::arm(&*ring, true);
+        let publisher = {
+            let (ring, data, pipe) = (ring.clone(), data.clone(), pipe.clone());
+            thread::spawn(move || {
+                let mut publisher = Publisher::new(g);
+                for value in 1..=2 {
+                    assert!(publisher.publish(&ring, &data, value).expect("nobody is hostile"));
+                    Ring::fence();
+                    if disarm(&*ring) {
+                        pipe.ring();
+                    }
+                }
+                publisher.dropped
+            })
+        };
+        let mut consumer = Consumer::new(g);
+        let mut taken = 0;
+        if let Some(message) = consumer.take(&*ring) {
+            assert_eq!(read(&data, &message), message.number);
+            release(&*ring, g, message.cell, message.number);
+            taken += 1;
+        }
+        let told = rearm(
+            &*pipe,
+            || consumer.peek(&*ring).is_some(),
+            |armed| ring::arm(&*ring, armed),
+            Ring::fence,
+        );
+        let dropped = publisher.join().unwrap();
+        assert!(!told || pipe.is_readable(), "readiness is a level");
+        if let Some(message) = consumer.take(&*ring) {
+            assert!(pipe.is_readable(), "it is queued, nobody will wake");
+            assert_eq!(read(&data, &message), message.number);
+            taken += 1;
+        }
+        assert_eq!(taken + dropped, 2);
+    });
+}
+
+/// A subscriber whose newest are refused: what stands in the queue is never taken back, and a refusal is final.
+#[test]
+fn refusing_the_newest_against_take_and_release() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(|| {
+        let g = Geometry::new(1, 1).unwrap();
+        let (ring, data) = (Ring::new(g), blocks(2));
+        let subscriber = {
+            let (ring, data) = (ring.clone(), data.clone());
+            thread::spawn(move || {
+                let mut consumer = Consumer::new(g);
+                let mut got = vec![];
+                for _ in 0..2 {
+                    if let Some(message) = consumer.take(&*ring) {
+                        assert_eq!(read(&data, &message), message.place.length);
+                        got.push(message.place.length);
+                        release(&*ring, g, message.cell, message.number);
+                    }
+                }
+                (got, consumer)
+            })
+        };
+        let mut publisher = Publisher::new(g);
+        let mut queued = vec![];
+        for value in 1..=3 {
+            let free = &mut publisher.free;
+            publisher
+                .producer
+                .reap(&*ring, |b| free.push(b))
+                .expect("nobody is hostile");
+            if !publisher.producer.has_room() || !publisher.producer.has_cell() {
+                continue;
+            }
+            assert!(publisher.publish(&ring, &data, value).expect("nobody is hostile"));
+            queued.push(value);
+        }
+        let (mut got, mut consumer) = subscriber.join().unwrap();
+        while let Some(message) = consumer.take(&*ring) {
+            assert_eq!(read(&data, &message), message.place.length);
+            got.push(message.place.length);
+            release(&*ring, g, message.cell, message.number);
+        }
+        assert_eq!(got, queued, "what was queued, and nothing else");
+        assert_eq!(publisher.dropped, 0);
+    });
+}
