@@ -199,7 +199,7 @@ impl World {
             return;
         };
         match op {
-            8 | 9 | 10 => reader.take(),
+            8..=10 => reader.take(),
             11 | 12 if !reader.held.is_empty() => reader.release(pick % reader.held.len()),
             13 => _ = reader.connection.pump(),
             _ => {}
