@@ -79,7 +79,7 @@ fn shared() -> Option<&'static Arc<Shared>> {
 }
 
 impl Reader {
-    fn new(depth: u32, max_held: u32, quota: u64) -> Option<Reader> {
+    fn new(depth: u32, max_held: u32, quota: u64, queue: QueuePolicy) -> Option<Reader> {
         let shared = shared()?;
         let geometry = Geometry::new(depth, max_held)?;
         let (ring, fd) = RingMemory::new(geometry.words()).ok()?;
@@ -104,8 +104,13 @@ impl Reader {
             waiter,
             shared.clone(),
         );
+        let terms = Terms {
+            quota,
+            queue,
+            yields: true,
+        };
         Some(Reader {
-            attached: Attached::new(1, peer, Arc::new(a), bell, (theirs, geometry), quota),
+            attached: Attached::new(1, peer, Arc::new(a), bell, (theirs, geometry), terms),
             connection: Arc::new(connection),
             consumer: Consumer::new(geometry),
             queue: VecDeque::new(),
@@ -156,7 +161,10 @@ impl Reader {
 
 impl World {
     fn new() -> Option<World> {
-        let subscribers = [Reader::new(2, 2, 1 << 20), Reader::new(5, 1, 700_000)];
+        let subscribers = [
+            Reader::new(2, 2, 1 << 20, QueuePolicy::DropOldest),
+            Reader::new(5, 1, 700_000, QueuePolicy::DropNewest),
+        ];
         Some(World {
             pool: Pool::new(LIMIT),
             loans: Vec::new(),
@@ -336,8 +344,9 @@ impl World {
             }
             (None, _) => {
                 let quota = [1 << 20, 700_000, 100_000][usize::from(how >> 4) % 3];
-                self.subscribers[slot] =
-                    Reader::new(1 + u32::from(how >> 1 & 3), 1 + u32::from(how >> 5), quota);
+                let queue = [QueuePolicy::DropOldest, QueuePolicy::DropNewest][usize::from(how >> 3 & 1)];
+                let (depth, max_held) = (1 + u32::from(how >> 1 & 3), 1 + u32::from(how >> 5));
+                self.subscribers[slot] = Reader::new(depth, max_held, quota, queue);
             }
         }
     }
