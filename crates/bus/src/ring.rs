@@ -104,7 +104,8 @@ impl Geometry {
     /// [`Geometry::MAX`].
     pub fn new(depth: u32, max_held: u32) -> Option<Geometry> {
         let range = 1..=Self::MAX;
-        (range.contains(&depth) && range.contains(&max_held)).then_some(Geometry {
+        // Only then does the sum not overflow.
+        (range.contains(&depth) && range.contains(&max_held)).then(|| Geometry {
             depth,
             cells: depth + max_held,
         })
