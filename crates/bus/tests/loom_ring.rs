@@ -124,7 +124,7 @@ impl Publisher {
             offset: block,
             length: value,
             time: value,
-            lost: 0,
+            ..Place::default()
         };
         assert!(self.producer.push(ring, place, block), "room was made");
         Ok(true)

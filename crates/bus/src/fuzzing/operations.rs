@@ -2,7 +2,7 @@
 //! the one that runs between processes (memory, ring, the publisher's record, the subscriber's connection, their
 //! sockets), only the threads are missing, so that a sequence of bytes always does the same.
 
-use crate::block::{Label, MAX_HEADER, Plan};
+use crate::block::{Label, Plan};
 use crate::config::BusConfig;
 use crate::connection::{Connection, Parsed};
 use crate::folder::Folder;
@@ -127,12 +127,21 @@ impl Reader {
         if self.closed || self.connection.is_at_limit() {
             return;
         }
-        let Some(taken) = self.consumer.take(self.connection.ring()) else {
+        // As `Source` does: a claim fails where the publisher dropped the message.
+        let ring = self.connection.ring();
+        let found = (0..=self.connection.geometry.depth()).find_map(|_| {
+            let Some(taken) = self.consumer.next(ring) else {
+                return Some(None);
+            };
+            let front = self.connection.look(&taken.place);
+            self.consumer.claim(ring, &taken).then_some(Some((taken, front)))
+        });
+        let Some((taken, front)) = found.flatten() else {
             assert!(!self.honest || self.queue.is_empty(), "something is queued");
             return;
         };
         self.connection.hold();
-        let parsed = self.connection.parse(&taken);
+        let parsed = front.and_then(|front| self.connection.parse(&taken.place, front));
         if self.honest {
             let expected = self.queue.pop_front();
             assert_eq!(Some(taken.place.time), expected, "not the oldest that is queued");
@@ -142,7 +151,7 @@ impl Reader {
         }
         match parsed {
             Some(parsed) => self.held.push((taken, parsed, taken.place.time)),
-            None => self.connection.release(&taken, Vec::new()),
+            None => self.connection.release(&taken, None),
         }
     }
 
@@ -153,7 +162,7 @@ impl Reader {
             let last = taken.place.offset + taken.place.length - 8;
             assert!(parsed.segment.copy(last, &mut end));
             assert_eq!(u64::from_ne_bytes(end), sequence, "written over while held");
-            assert_eq!(parsed.buffer[..8], sequence.to_ne_bytes());
+            assert_eq!(parsed.control(), sequence.to_ne_bytes());
         }
         self.connection.release(&taken, parsed.buffer);
     }
@@ -246,11 +255,11 @@ impl World {
             sequence: self.sequence,
             ..Label::default()
         };
-        let mut header = [0; MAX_HEADER];
-        let len = plan.encode(label, &mut header);
+        let mut header = vec![0; plan.header_len()];
+        plan.encode(label, &mut header);
         if let Some(memory) = self.pool.memory(at.slot) {
             let mark = self.sequence.to_ne_bytes();
-            memory.write(at.offset, &header[..len]);
+            memory.write(at.offset, &header);
             memory.write(at.offset + plan.control.offset, &mark);
             memory.write(at.offset + at.len - 8, &mark);
         }
