@@ -1,6 +1,5 @@
-//! A thread that hands every message of a subscriber to a function.
+//! A thread that hands every message of a subscriber, or every request of a server, to a function.
 
-use crate::{Message, Subscriber};
 use bus::{Interrupt, TakeError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,25 +19,21 @@ pub struct Callback {
 }
 
 impl Callback {
+    /// Calls `step`, which waits at most as long as it is told or until `interrupt` is used, again and again. `name`
+    /// is for the log.
     pub(crate) fn start(
-        subscriber: Subscriber,
-        mut f: impl FnMut(Message) + Send + 'static,
+        name: String,
+        interrupt: Interrupt,
+        mut step: impl FnMut(Duration) -> Result<(), TakeError> + Send + 'static,
     ) -> std::io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
-        let interrupt = subscriber.interrupt();
         let run = move || {
             while !stopped.load(Ordering::Acquire) {
-                let taken = match subscriber.take_timeout(FOREVER) {
-                    // The function keeps as many messages as may be held.
-                    Err(TakeError::HoldLimit { .. }) => subscriber.bus().wait_takeable(FOREVER).map(|_| None),
-                    other => other,
-                };
-                match taken {
-                    Ok(Some(message)) => f(message),
-                    Ok(None) => {}
+                match step(FOREVER) {
+                    Ok(()) => {}
                     Err(error) => {
-                        tracing::error!(%error, topic = subscriber.topic(), "the callback ends");
+                        tracing::error!(%error, name, "the callback ends");
                         return;
                     }
                 }

@@ -1,5 +1,6 @@
 #![forbid(unsafe_code)]
-//! What a user's program imports: nodes that publish and subscribe to topics of one host's bus.
+//! What a user's program imports: nodes that publish and subscribe to topics of one host's bus, and call and
+//! serve services.
 //!
 //! Messages of any type go through by [`Schema`], without generated types: as ROS 1 bytes, as [`Value`]s,
 //! or part by part, written once and read in place. Sharing memory is `bus`'s work; sending topics to
@@ -24,21 +25,27 @@
 //! ```
 
 mod callback;
+mod client;
+mod executor;
 mod message;
 mod name;
 mod node;
 mod publisher;
+mod server;
 mod subscriber;
 
 pub use bus::{
-    BusConfig, Interrupt, Loan, MemoryPolicy, Published, PublisherOptions, QueuePolicy, Stamp,
-    SubscriberOptions, WaitSet,
+    BusConfig, ClientOptions, Interrupt, Loan, MemoryPolicy, Published, PublisherOptions, QueuePolicy,
+    ServerOptions, ServiceInfo, Stamp, SubscriberOptions, WaitSet,
 };
 pub use callback::Callback;
+pub use client::{CallError, Client, Pending, Reply};
+pub use executor::{Executor, OtherWaitSet, Stopper};
 pub use message::Message;
 pub use name::NameError;
 pub use node::{Node, NodeError};
 pub use publisher::{PublishError, Publisher};
-pub use schema::{Flavour, Registry, Schema, Value};
+pub use schema::{Flavour, Registry, Schema, Service, Value};
+pub use server::{Request, RespondError, Server};
 pub use stats::Time;
 pub use subscriber::Subscriber;

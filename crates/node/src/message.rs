@@ -21,7 +21,7 @@ impl Message {
     /// # Errors
     /// [`CodecError`] if its publisher wrote something that is not of its type.
     pub fn ros1(&self) -> Result<Vec<u8>, CodecError> {
-        self.schema.join_ros1(self.bus.control(), &self.slices())
+        self.schema.join_ros1(self.bus.control(), &slices(&self.bus))
     }
 
     /// Length in bytes of [`Message::ros1`], without making it.
@@ -29,7 +29,10 @@ impl Message {
     /// # Errors
     /// As [`Message::ros1`].
     pub fn ros1_len(&self) -> Result<usize, CodecError> {
-        Ok(self.schema.join(self.bus.control(), &self.slices())?.ros1_len())
+        Ok(self
+            .schema
+            .join(self.bus.control(), &slices(&self.bus))?
+            .ros1_len())
     }
 
     /// The message in CDR, little-endian, with its encapsulation header.
@@ -37,7 +40,7 @@ impl Message {
     /// # Errors
     /// As [`Message::ros1`].
     pub fn cdr(&self) -> Result<Vec<u8>, CodecError> {
-        self.schema.join_cdr(self.bus.control(), &self.slices())
+        self.schema.join_cdr(self.bus.control(), &slices(&self.bus))
     }
 
     /// The message as a dynamic value.
@@ -45,7 +48,7 @@ impl Message {
     /// # Errors
     /// As [`Message::ros1`].
     pub fn value(&self) -> Result<Value, CodecError> {
-        self.schema.decode(self.bus.control(), &self.slices())
+        self.schema.decode(self.bus.control(), &slices(&self.bus))
     }
 
     /// When its source published it: nanoseconds since the Unix epoch, of the source host's clock.
@@ -93,10 +96,11 @@ impl Message {
     pub fn schema(&self) -> &Schema {
         &self.schema
     }
+}
 
-    fn slices(&self) -> Vec<&[u8]> {
-        (0..self.bus.part_count())
-            .map(|i| self.bus.part(i).bytes())
-            .collect()
-    }
+/// The data parts of a message, in place.
+pub(crate) fn slices(message: &bus::Message) -> Vec<&[u8]> {
+    (0..message.part_count())
+        .map(|i| message.part(i).bytes())
+        .collect()
 }

@@ -11,6 +11,15 @@ pub struct NameError {
 
 /// Checks a topic's name and gives it in full: `scan` becomes `/scan`.
 pub(crate) fn topic(name: &str) -> Result<String, NameError> {
+    full("topic name", name)
+}
+
+/// Checks a service's name, by the same rules.
+pub(crate) fn service(name: &str) -> Result<String, NameError> {
+    full("service name", name)
+}
+
+fn full(what: &'static str, name: &str) -> Result<String, NameError> {
     let full = if name.starts_with('/') {
         name.to_owned()
     } else {
@@ -27,7 +36,7 @@ pub(crate) fn topic(name: &str) -> Result<String, NameError> {
     let rule = "write words of letters, digits and _, none beginning with a digit, with / between them";
     Err(NameError {
         name: name.to_owned(),
-        what: "topic name",
+        what,
         rule,
     })
 }

@@ -1,9 +1,12 @@
 //! A node: a named member of a bus.
 
 use crate::name::{self, NameError};
-use crate::{Publisher, Subscriber};
-use bus::{Bus, BusConfig, PublisherOptions, SubscriberOptions, TopicInfo, TopicType, WaitSet};
-use schema::{Flavour, Registry, Schema};
+use crate::{Callback, Client, Publisher, Request, Server, Subscriber};
+use bus::{
+    Bus, BusConfig, ClientOptions, PublisherOptions, ServerOptions, ServiceInfo, ServiceType,
+    SubscriberOptions, TopicInfo, TopicType, WaitSet,
+};
+use schema::{DefinitionError, Flavour, Registry, Schema, Service, Value};
 use std::time::{Duration, Instant};
 
 /// How often the bus is asked for a topic that nobody publishes yet.
@@ -39,8 +42,8 @@ pub enum NodeError {
         /// Why.
         source: bus::CreateError,
     },
-    /// A publisher's definition of its type cannot be read.
-    #[error("{topic} is published as {type_name}, whose definition cannot be used: {source}")]
+    /// A publisher's, or a server's, definition of its type cannot be read.
+    #[error("{topic} is said to be of type {type_name}, whose definition cannot be used: {source}")]
     Definition {
         /// The topic.
         topic: String,
@@ -49,8 +52,8 @@ pub enum NodeError {
         /// What is wrong with it.
         source: schema::DefinitionError,
     },
-    /// A publisher's definition does not have the sum that it states.
-    #[error("{topic} is published as {type_name} with sum {stated}, but its definition has {computed}")]
+    /// A publisher's, or a server's, definition does not have the sum that it states.
+    #[error("{topic} is said to be of type {type_name} with sum {stated}, but its definition has {computed}")]
     Sum {
         /// The topic.
         topic: String,
@@ -69,6 +72,17 @@ pub enum NodeError {
         /// How long was waited.
         waited: Duration,
     },
+    /// Nobody serves the service.
+    #[error("nobody served {service} within {waited:?}; `ropewalk service list` shows what there is")]
+    NoServer {
+        /// The service.
+        service: String,
+        /// How long was waited.
+        waited: Duration,
+    },
+    /// No thread can be started.
+    #[error("cannot start a thread: {0}")]
+    Thread(std::io::Error),
 }
 
 impl Node {
@@ -183,7 +197,10 @@ impl Node {
     /// # Errors
     /// [`NodeError::Open`] if the runtime folder cannot be read.
     pub fn topics(&self) -> Result<Vec<TopicInfo>, NodeError> {
-        Ok(self.bus.topics(PATIENCE)?)
+        let mut topics = self.bus.topics(PATIENCE)?;
+        // What carries services is listed as services.
+        topics.retain(|t| !t.is_of_service());
+        Ok(topics)
     }
 
     /// The type of a topic that [`Node::topics`] listed, from the definition that its publisher tells.
@@ -192,6 +209,122 @@ impl Node {
     /// [`NodeError::Definition`] and [`NodeError::Sum`] if what the publisher tells cannot be used.
     pub fn schema_of(&self, info: &TopicInfo) -> Result<Schema, NodeError> {
         schema_of(&info.topic)
+    }
+
+    /// Calls the service `name`. Servers of another type are refused, and both sides are told. Returns at once;
+    /// servers connect in the background ([`Client::wait_for_server`]).
+    ///
+    /// # Errors
+    /// As [`Node::publisher`].
+    pub fn client(&self, name: &str, schema: &Service) -> Result<Client, NodeError> {
+        self.client_with(name, schema, ClientOptions::default())
+    }
+
+    /// As [`Node::client`], with limits.
+    ///
+    /// # Errors
+    /// As [`Node::publisher`].
+    pub fn client_with(
+        &self,
+        name: &str,
+        schema: &Service,
+        options: ClientOptions,
+    ) -> Result<Client, NodeError> {
+        let kind = service_type(name, schema)?;
+        let made = self.bus.client(kind.clone(), options);
+        made.map(|c| Client::new(c, schema.clone()))
+            .map_err(|source| NodeError::Create {
+                topic: kind.service,
+                source,
+            })
+    }
+
+    /// Serves the service `name`, taking requests when it pleases. Returns at once; clients connect in the
+    /// background.
+    ///
+    /// # Errors
+    /// As [`Node::publisher`].
+    pub fn server(&self, name: &str, schema: &Service) -> Result<Server, NodeError> {
+        self.server_with(name, schema, ServerOptions::default())
+    }
+
+    /// As [`Node::server`], with depth, limits and a wait set.
+    ///
+    /// # Errors
+    /// As [`Node::publisher`].
+    pub fn server_with(
+        &self,
+        name: &str,
+        schema: &Service,
+        options: ServerOptions,
+    ) -> Result<Server, NodeError> {
+        let kind = service_type(name, schema)?;
+        let made = self.bus.server(kind.clone(), options);
+        made.map(|s| Server::new(s, schema.clone()))
+            .map_err(|source| NodeError::Create {
+                topic: kind.service,
+                source,
+            })
+    }
+
+    /// Serves the service `name`: every request is answered with what `f` gives, on a thread of its own, until the
+    /// [`Callback`] is dropped. An error of `f` is the client's.
+    ///
+    /// # Errors
+    /// As [`Node::publisher`]; [`NodeError::Thread`].
+    pub fn service(
+        &self,
+        name: &str,
+        schema: &Service,
+        f: impl FnMut(&Request) -> Result<Value, String> + Send + 'static,
+    ) -> Result<Callback, NodeError> {
+        self.server(name, schema)?.callback(f).map_err(NodeError::Thread)
+    }
+
+    /// Every service of the bus with its servers and clients. Blocks for half a second at most.
+    ///
+    /// # Errors
+    /// [`NodeError::Open`] if the runtime folder cannot be read.
+    pub fn services(&self) -> Result<Vec<ServiceInfo>, NodeError> {
+        Ok(self.bus.services(PATIENCE)?)
+    }
+
+    /// Finds out the type of the service `name` from whoever serves it, waiting for a server at most `timeout`.
+    ///
+    /// # Errors
+    /// [`NodeError::NoServer`] after `timeout`; [`NodeError::Definition`] and [`NodeError::Sum`] if what the
+    /// server tells cannot be used.
+    pub fn discover_service(&self, name: &str, timeout: Duration) -> Result<Service, NodeError> {
+        let service = name::service(name)?;
+        let start = Instant::now();
+        loop {
+            let mut found = self.services()?.into_iter();
+            let found = found.find(|s| s.service.service == service && !s.servers.is_empty());
+            if let Some(info) = found {
+                return self.schema_of_service(&info);
+            }
+            if start.elapsed() >= timeout {
+                return Err(NodeError::NoServer {
+                    service,
+                    waited: timeout,
+                });
+            }
+            std::thread::sleep(DISCOVERY_INTERVAL.min(timeout));
+        }
+    }
+
+    /// The type of a service that [`Node::services`] listed, from the definition that its server tells.
+    ///
+    /// # Errors
+    /// [`NodeError::Definition`] and [`NodeError::Sum`] if what the server tells cannot be used.
+    pub fn schema_of_service(&self, info: &ServiceInfo) -> Result<Service, NodeError> {
+        let kind = &info.service;
+        stated(&kind.service, &kind.type_name, kind.type_hash, |registry| {
+            registry.add_embedded_service(&kind.type_name, &kind.definition)?;
+            let service = registry.service(&kind.type_name)?;
+            let sum = service.md5();
+            Ok((service, sum))
+        })
     }
 
     /// A doorbell that several subscribers share ([`SubscriberOptions::with_wait_set`]).
@@ -219,38 +352,54 @@ fn topic_type(topic: &str, schema: &Schema) -> Result<TopicType, NameError> {
     })
 }
 
-/// The schema of a topic as its publisher describes it. Which ROS the definition is of is not stated: the one
-/// whose sum fits is taken.
+fn service_type(name: &str, schema: &Service) -> Result<ServiceType, NameError> {
+    Ok(ServiceType {
+        service: name::service(name)?,
+        type_name: schema.name(),
+        type_hash: schema.md5(),
+        definition: schema.definition().into(),
+    })
+}
+
+/// The schema of a topic as its publisher describes it.
 fn schema_of(kind: &TopicType) -> Result<Schema, NodeError> {
-    let name = &kind.type_name;
+    stated(&kind.topic, &kind.type_name, kind.type_hash, |registry| {
+        registry.add_embedded(&kind.type_name, &kind.definition)?;
+        let schema = registry.schema(&kind.type_name)?;
+        let sum = schema.md5();
+        Ok((schema, sum))
+    })
+}
+
+/// Which ROS a definition is of is not stated: the one whose sum fits is taken.
+fn stated<T>(
+    topic: &str,
+    type_name: &str,
+    sum: [u8; 16],
+    read: impl Fn(&mut Registry) -> Result<(T, [u8; 16]), DefinitionError>,
+) -> Result<T, NodeError> {
+    let hex = |sum: [u8; 16]| sum.iter().map(|b| format!("{b:02x}")).collect::<String>();
     let mut computed = String::new();
     let mut problem = None;
     for flavour in [Flavour::Ros1, Flavour::Ros2] {
-        let mut registry = Registry::new(flavour);
-        match registry
-            .add_embedded(name, &kind.definition)
-            .and_then(|()| registry.schema(name))
-        {
-            Ok(schema) if schema.md5() == kind.type_hash => return Ok(schema),
-            Ok(schema) => computed = schema.md5_hex(),
+        match read(&mut Registry::new(flavour)) {
+            Ok((schema, found)) if found == sum => return Ok(schema),
+            Ok((_, found)) => computed = hex(found),
             Err(error) => drop(problem.get_or_insert(error)),
         }
     }
-    let (topic, type_name) = (kind.topic.clone(), name.clone());
+    let (topic, type_name) = (topic.to_owned(), type_name.to_owned());
     Err(match problem {
         Some(source) => NodeError::Definition {
             topic,
             type_name,
             source,
         },
-        None => {
-            let stated = kind.type_hash.iter().map(|b| format!("{b:02x}")).collect();
-            NodeError::Sum {
-                topic,
-                type_name,
-                stated,
-                computed,
-            }
-        }
+        None => NodeError::Sum {
+            topic,
+            type_name,
+            stated: hex(sum),
+            computed,
+        },
     })
 }

@@ -50,7 +50,8 @@ impl Publisher {
     /// # Errors
     /// [`PublishError`]: the bytes are not a message of this type, or memory is short.
     pub fn publish_ros1(&self, bytes: &[u8]) -> Result<Published, PublishError> {
-        self.publish_split(&self.schema.split_ros1(bytes).map_err(|e| self.content(e))?)
+        let loan = loan_ros1(&self.schema, bytes, |c, p| self.bus.loan(c, p))?;
+        Ok(self.bus.publish(loan, Stamp::default())?)
     }
 
     /// As [`Publisher::publish_ros1`], for CDR bytes with their encapsulation header, as ROS 2 sends them.
@@ -58,7 +59,10 @@ impl Publisher {
     /// # Errors
     /// As [`Publisher::publish_ros1`].
     pub fn publish_cdr(&self, bytes: &[u8]) -> Result<Published, PublishError> {
-        self.publish_split(&self.schema.split_cdr(bytes).map_err(|e| self.content(e))?)
+        let split = self.schema.split_cdr(bytes);
+        let split = split.map_err(|e| content(&self.schema, e))?;
+        let loan = fill(&self.schema, &split, |c, p| self.bus.loan(c, p))?;
+        Ok(self.bus.publish(loan, Stamp::default())?)
     }
 
     /// Publishes a dynamic value. It is serialized first: for large messages fill a [`Publisher::loan`].
@@ -66,11 +70,8 @@ impl Publisher {
     /// # Errors
     /// As [`Publisher::publish_ros1`].
     pub fn publish_value(&self, value: &Value) -> Result<Published, PublishError> {
-        let bytes = self.schema.encode_ros1(value).map_err(|source| {
-            let type_name = self.schema.name().to_owned();
-            PublishError::Value { type_name, source }
-        })?;
-        self.publish_ros1(&bytes)
+        let loan = loan_value(&self.schema, value, |c, p| self.bus.loan(c, p))?;
+        Ok(self.bus.publish(loan, Stamp::default())?)
     }
 
     /// Reserves a block for a control part and data parts of these lengths in bytes, to be filled in place. What
@@ -90,27 +91,6 @@ impl Publisher {
     /// [`bus::PublishError`] if the loan is another publisher's.
     pub fn publish(&self, loan: Loan) -> Result<Published, bus::PublishError> {
         self.bus.publish(loan, Stamp::default())
-    }
-
-    fn publish_split(&self, split: &Split<'_>) -> Result<Published, PublishError> {
-        let sizes = split.sizes();
-        let mut loan = self.bus.loan(sizes.control_len, &sizes.part_lens)?;
-        split
-            .write_control(loan.control_mut())
-            .map_err(|e| self.content(e))?;
-        for i in 0..split.part_count() {
-            split
-                .write_part(i, loan.part_mut(i))
-                .map_err(|e| self.content(e))?;
-        }
-        Ok(self.bus.publish(loan, Stamp::default())?)
-    }
-
-    fn content(&self, source: CodecError) -> PublishError {
-        PublishError::Content {
-            type_name: self.schema.name().to_owned(),
-            source,
-        }
     }
 
     /// The topic's full name.
@@ -136,5 +116,51 @@ impl Publisher {
     /// The bus's publisher, for what this type does not wrap.
     pub fn bus(&self) -> &bus::Publisher {
         &self.bus
+    }
+}
+
+/// A loan with the message that `bytes` are in ROS 1's serialization.
+pub(crate) fn loan_ros1(
+    schema: &Schema,
+    bytes: &[u8],
+    loan: impl FnOnce(usize, &[usize]) -> Result<Loan, LoanError>,
+) -> Result<Loan, PublishError> {
+    let split = schema.split_ros1(bytes).map_err(|e| content(schema, e))?;
+    fill(schema, &split, loan)
+}
+
+/// A loan with the message that `value` is.
+pub(crate) fn loan_value(
+    schema: &Schema,
+    value: &Value,
+    loan: impl FnOnce(usize, &[usize]) -> Result<Loan, LoanError>,
+) -> Result<Loan, PublishError> {
+    let bytes = schema.encode_ros1(value).map_err(|source| {
+        let type_name = schema.name().to_owned();
+        PublishError::Value { type_name, source }
+    })?;
+    loan_ros1(schema, &bytes, loan)
+}
+
+fn fill(
+    schema: &Schema,
+    split: &Split<'_>,
+    loan: impl FnOnce(usize, &[usize]) -> Result<Loan, LoanError>,
+) -> Result<Loan, PublishError> {
+    let sizes = split.sizes();
+    let mut loan = loan(sizes.control_len, &sizes.part_lens)?;
+    let written = split.write_control(loan.control_mut());
+    written.map_err(|e| content(schema, e))?;
+    for i in 0..split.part_count() {
+        let written = split.write_part(i, loan.part_mut(i));
+        written.map_err(|e| content(schema, e))?;
+    }
+    Ok(loan)
+}
+
+fn content(schema: &Schema, source: CodecError) -> PublishError {
+    PublishError::Content {
+        type_name: schema.name().to_owned(),
+        source,
     }
 }

@@ -41,8 +41,17 @@ impl Subscriber {
     ///
     /// # Errors
     /// If no thread can be started.
-    pub fn callback(self, f: impl FnMut(Message) + Send + 'static) -> std::io::Result<Callback> {
-        Callback::start(self, f)
+    pub fn callback(self, mut f: impl FnMut(Message) + Send + 'static) -> std::io::Result<Callback> {
+        Callback::start(self.topic().to_owned(), self.interrupt(), move |patience| {
+            match self.take_timeout(patience) {
+                // The function keeps as many messages as may be held.
+                Err(TakeError::HoldLimit { .. }) => self.bus.wait_takeable(patience).map(drop),
+                taken => {
+                    taken?.into_iter().for_each(&mut f);
+                    Ok(())
+                }
+            }
+        })
     }
 
     /// What makes a thread that waits for messages of this subscriber return without one.

@@ -10,7 +10,7 @@ use crate::publisher::{CreateError, Directed, Publisher, PublisherOptions, check
 use crate::subscriber::{Subscriber, SubscriberOptions, TakeError};
 use crate::sys;
 use crate::topic::Refusal;
-use crate::waitset::WaitSet;
+use crate::waitset::{Interrupt, WaitSet};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -167,7 +167,7 @@ impl Server {
         Ok(None)
     }
 
-    /// Takes a request, waiting for one at most `timeout`.
+    /// Takes a request, waiting for one at most `timeout`, or until an [`Interrupt`] is used.
     pub fn take_timeout(&self, timeout: Duration) -> Result<Option<Request>, TakeError> {
         let deadline = Instant::now().checked_add(timeout);
         loop {
@@ -208,6 +208,16 @@ impl Server {
         }
         request.answered = true;
         self.desk.reject(&request, text)
+    }
+
+    /// What makes a thread that waits for requests return.
+    pub fn interrupt(&self) -> Interrupt {
+        self.requests.interrupt()
+    }
+
+    /// Whether it wakes through `set`.
+    pub fn is_in(&self, set: &WaitSet) -> bool {
+        self.requests.is_in(set)
     }
 
     /// The service and its type.

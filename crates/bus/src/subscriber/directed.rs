@@ -43,6 +43,7 @@ impl Subscriber {
     /// Sleeps until a message can be taken, the doorbell rings, there was an event since `seen`
     /// ([`Waiter::events`]), or `deadline` passes.
     pub(crate) fn sleep(&self, seen: u64, deadline: Option<Instant>) -> Result<(), TakeError> {
+        let _asleep = self.core.waiter.fall_asleep();
         if self.core.rearm() || self.core.waiter.events() != seen {
             return Ok(());
         }

@@ -149,6 +149,11 @@ impl Subscriber {
         }
     }
 
+    /// Whether it wakes through `set`.
+    pub fn is_in(&self, set: &WaitSet) -> bool {
+        Arc::ptr_eq(&self.core.waiter, &set.waiter)
+    }
+
     /// The topic and its type.
     pub fn topic(&self) -> &TopicType {
         &self.core.topic

@@ -4,12 +4,52 @@ use crate::definition::{Definition, Flavour};
 use crate::parse::{self, Origin};
 use crate::{DefinitionError, TypeName};
 
+/// One definition in such a text.
+pub(super) struct Part<'a> {
+    pub(super) name: TypeName,
+    text: &'a str,
+    line: usize,
+}
+
 /// Cuts `text` at its separators and reads every part.
 pub(super) fn parse(
     root: TypeName,
     text: &str,
     flavour: Flavour,
 ) -> Result<Vec<Definition>, DefinitionError> {
+    let file = format!("definition of {root}");
+    let parts = cut(root, text)?;
+    parts
+        .into_iter()
+        .map(|part| part.message(flavour, &file))
+        .collect()
+}
+
+/// As [`parse`], of a service, which is the first part: gives its text, and the messages.
+pub(super) fn parse_service(
+    root: TypeName,
+    text: &str,
+    flavour: Flavour,
+) -> Result<(&str, Vec<Definition>), DefinitionError> {
+    let file = format!("definition of {root}");
+    let mut parts = cut(root, text)?.into_iter();
+    let own = parts.next().map_or("", |part| part.text);
+    let messages: Result<_, _> = parts.map(|part| part.message(flavour, &file)).collect();
+    Ok((own, messages?))
+}
+
+impl Part<'_> {
+    fn message(self, flavour: Flavour, file: &str) -> Result<Definition, DefinitionError> {
+        let origin = Origin {
+            file,
+            line: self.line,
+        };
+        parse::message(self.name, self.text, flavour, origin)
+    }
+}
+
+/// Cuts `text` at its separators.
+fn cut(root: TypeName, text: &str) -> Result<Vec<Part<'_>>, DefinitionError> {
     let file = format!("definition of {root}");
     let mut out = Vec::new();
     let mut name = root;
@@ -23,15 +63,11 @@ pub(super) fn parse(
         // The concatenation added the line end before the separator.
         let part = text.get(start..at).unwrap_or("");
         let part = part.strip_suffix('\n').unwrap_or(part);
-        out.push(parse::message(
+        out.push(Part {
             name,
-            part,
-            flavour,
-            Origin {
-                file: &file,
-                line: start_line,
-            },
-        )?);
+            text: part,
+            line: start_line,
+        });
         let syntax = |what: String| DefinitionError::Syntax {
             file: file.clone(),
             line: i + 2,
@@ -52,16 +88,11 @@ pub(super) fn parse(
         start = lines_end(text, at);
         start_line = i + 2;
     }
-    let part = text.get(start..).unwrap_or("");
-    out.push(parse::message(
+    out.push(Part {
         name,
-        part,
-        flavour,
-        Origin {
-            file: &file,
-            line: start_line,
-        },
-    )?);
+        text: text.get(start..).unwrap_or(""),
+        line: start_line,
+    });
     Ok(out)
 }
 

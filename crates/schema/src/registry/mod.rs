@@ -111,6 +111,20 @@ impl Registry {
         Ok(())
     }
 
+    /// As [`add_embedded`](Self::add_embedded), of a service: its own text comes first.
+    ///
+    /// # Errors
+    /// As [`add_embedded`](Self::add_embedded).
+    pub fn add_embedded_service(&mut self, name: &str, text: &str) -> Result<(), DefinitionError> {
+        let root = TypeName::parse(name)?;
+        let (own, messages) = embedded::parse_service(root, text, self.flavour)?;
+        self.add_service(name, own)?;
+        for def in messages {
+            self.insert(def)?;
+        }
+        Ok(())
+    }
+
     /// The schema of `name`, which is `package/Type` or `package/msg/Type`.
     ///
     /// # Errors

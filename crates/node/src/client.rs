@@ -1,0 +1,196 @@
+//! The calling end of a service.
+
+use crate::PublishError;
+use crate::message::slices;
+use crate::publisher::{loan_ros1, loan_value};
+use bus::{Loan, LoanError};
+use schema::{CodecError, Schema, Service, Value};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+/// Calls one service. All methods may be called from any thread, many calls at a time; each request goes to one
+/// server, and never twice.
+#[derive(Debug)]
+pub struct Client {
+    bus: bus::Client,
+    schema: Service,
+}
+
+/// Why a call has no reply.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CallError {
+    /// The request is not one of the service's type, or memory is short.
+    #[error(transparent)]
+    Request(#[from] PublishError),
+    /// No server, no answer in time, a server that died, rejected, or had no room: see [`bus::CallError`].
+    #[error(transparent)]
+    Call(#[from] bus::CallError),
+    /// The server's answer is not one of the service's type.
+    #[error("the reply is not a {type_name}: {source}")]
+    Reply {
+        /// The type of the response.
+        type_name: String,
+        /// What is wrong.
+        source: CodecError,
+    },
+}
+
+impl Client {
+    pub(crate) fn new(bus: bus::Client, schema: Service) -> Self {
+        Client { bus, schema }
+    }
+
+    /// Calls with a dynamic value and blocks until the answer is there, at most `timeout`.
+    ///
+    /// # Errors
+    /// [`CallError`]
+    pub fn call_value(&self, request: &Value, timeout: Duration) -> Result<Value, CallError> {
+        self.send_value(request, timeout)?.wait()?.value()
+    }
+
+    /// As [`Client::call_value`], with ROS 1 bytes. Each data part is copied once, into shared memory, and read
+    /// there by the server.
+    ///
+    /// # Errors
+    /// [`CallError`]
+    pub fn call_ros1(&self, request: &[u8], timeout: Duration) -> Result<Reply, CallError> {
+        self.send_ros1(request, timeout)?.wait()
+    }
+
+    /// Sends a request whose answer is awaited later, at most `timeout` from now. Never blocks.
+    ///
+    /// # Errors
+    /// [`CallError`]
+    pub fn send_value(&self, request: &Value, timeout: Duration) -> Result<Pending, CallError> {
+        let loan = loan_value(self.schema.request(), request, |c, p| self.bus.loan(c, p))?;
+        self.send(loan, timeout)
+    }
+
+    /// As [`Client::send_value`], with ROS 1 bytes.
+    ///
+    /// # Errors
+    /// [`CallError`]
+    pub fn send_ros1(&self, request: &[u8], timeout: Duration) -> Result<Pending, CallError> {
+        let loan = loan_ros1(self.schema.request(), request, |c, p| self.bus.loan(c, p))?;
+        self.send(loan, timeout)
+    }
+
+    /// Reserves a block for a request, to be filled in place and given to [`Client::send`].
+    ///
+    /// # Errors
+    /// [`LoanError`] if memory is short.
+    pub fn loan(&self, control_len: usize, part_lens: &[usize]) -> Result<Loan, LoanError> {
+        self.bus.loan(control_len, part_lens)
+    }
+
+    /// Sends a filled block. Its control part must be one of the request's type.
+    ///
+    /// # Errors
+    /// [`CallError`]
+    pub fn send(&self, request: Loan, timeout: Duration) -> Result<Pending, CallError> {
+        Ok(Pending {
+            bus: self.bus.send(request, timeout)?,
+            schema: self.schema.response().clone(),
+        })
+    }
+
+    /// Blocks until a server is connected; false if `timeout` passed first.
+    ///
+    /// # Errors
+    /// [`bus::CallError`] if waiting is impossible.
+    pub fn wait_for_server(&self, timeout: Duration) -> Result<bool, bus::CallError> {
+        self.bus.wait_for_server(timeout)
+    }
+
+    /// The service's full name.
+    pub fn service(&self) -> &str {
+        &self.bus.service().service
+    }
+
+    /// The type of the service.
+    pub fn schema(&self) -> &Service {
+        &self.schema
+    }
+
+    /// The bus's client, for what this type does not wrap.
+    pub fn bus(&self) -> &bus::Client {
+        &self.bus
+    }
+}
+
+impl AsFd for Client {
+    /// Readable when a [`Pending::poll`] may find something: see [`bus::Client`].
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.bus.as_fd()
+    }
+}
+
+/// A request that was sent. Dropping it cancels the wait for the answer.
+#[derive(Debug)]
+#[must_use = "dropping it cancels the wait for the answer"]
+pub struct Pending {
+    bus: bus::Pending,
+    schema: Schema,
+}
+
+impl Pending {
+    /// Blocks until the answer is there, the time is over, or the server is gone.
+    ///
+    /// # Errors
+    /// [`CallError`]
+    pub fn wait(self) -> Result<Reply, CallError> {
+        let (bus, schema) = (self.bus.wait()?, self.schema);
+        Ok(Reply { bus, schema })
+    }
+
+    /// The answer, or why there is none, if that is known: once. Never blocks.
+    pub fn poll(&mut self) -> Option<Result<Reply, CallError>> {
+        let schema = self.schema.clone();
+        Some(match self.bus.poll()? {
+            Ok(bus) => Ok(Reply { bus, schema }),
+            Err(e) => Err(e.into()),
+        })
+    }
+}
+
+/// A server's answer, where the server wrote it. Dropping it gives the block back.
+#[derive(Debug)]
+pub struct Reply {
+    bus: bus::Reply,
+    schema: Schema,
+}
+
+impl Reply {
+    /// As a dynamic value.
+    ///
+    /// # Errors
+    /// [`CallError::Reply`] if the server wrote something that is not of its type.
+    pub fn value(&self) -> Result<Value, CallError> {
+        let message = self.bus.message();
+        let value = self.schema.decode(message.control(), &slices(message));
+        value.map_err(|e| self.wrong(e))
+    }
+
+    /// In ROS 1's serialization.
+    ///
+    /// # Errors
+    /// As [`Reply::value`].
+    pub fn ros1(&self) -> Result<Vec<u8>, CallError> {
+        let message = self.bus.message();
+        let bytes = self.schema.join_ros1(message.control(), &slices(message));
+        bytes.map_err(|e| self.wrong(e))
+    }
+
+    /// The bus's reply: its control part, and its data parts in place.
+    pub fn bus(&self) -> &bus::Reply {
+        &self.bus
+    }
+
+    fn wrong(&self, source: CodecError) -> CallError {
+        CallError::Reply {
+            type_name: self.schema.name().to_owned(),
+            source,
+        }
+    }
+}

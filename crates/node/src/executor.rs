@@ -1,0 +1,207 @@
+//! Callbacks of many subscribers and servers in one thread.
+
+use crate::{Message, Node, NodeError, Request, Server, Subscriber};
+use bus::{Interrupt, ServerOptions, SubscriberOptions, TakeError, WaitSet};
+use schema::{Schema, Service, Value};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Longer than this nobody sleeps at a time; it costs nothing.
+const LONG: Duration = Duration::from_secs(3600);
+
+/// Runs the callbacks of many subscribers and servers in the thread that spins, one message of each in turn. It
+/// sleeps while there is nothing to do.
+pub struct Executor {
+    node: Node,
+    wait_set: WaitSet,
+    members: Vec<Member>,
+    stop: Arc<AtomicBool>,
+}
+
+/// Handles one message; false if there was none.
+type Member = Box<dyn FnMut() -> Result<bool, TakeError> + Send>;
+
+/// Stops an [`Executor`], from any thread or a callback. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Stopper {
+    stop: Arc<AtomicBool>,
+    interrupt: Interrupt,
+}
+
+/// Why a member cannot be added.
+#[derive(Debug, thiserror::Error)]
+#[error("{name} does not wake this executor: make it with the executor's wait_set in its options")]
+pub struct OtherWaitSet {
+    name: String,
+}
+
+impl Executor {
+    /// An executor without members, on the bus of `node`.
+    ///
+    /// # Errors
+    /// [`NodeError::Open`] if no descriptor is left.
+    pub fn new(node: &Node) -> Result<Self, NodeError> {
+        Ok(Executor {
+            node: node.clone(),
+            wait_set: node.wait_set()?,
+            members: Vec::new(),
+            stop: Arc::default(),
+        })
+    }
+
+    /// Subscribes to `topic`; every message is given to `f`.
+    ///
+    /// # Errors
+    /// As [`Node::subscriber`].
+    pub fn subscribe(
+        &mut self,
+        topic: &str,
+        schema: &Schema,
+        f: impl FnMut(Message) + Send + 'static,
+    ) -> Result<(), NodeError> {
+        let options = SubscriberOptions::default().with_wait_set(&self.wait_set);
+        let subscriber = self.node.subscriber_with(topic, schema, options)?;
+        self.push(subscriber, f);
+        Ok(())
+    }
+
+    /// Serves `service`; every request is answered with what `f` gives. An error of `f` is the client's.
+    ///
+    /// # Errors
+    /// As [`Node::server`].
+    pub fn serve(
+        &mut self,
+        service: &str,
+        schema: &Service,
+        f: impl FnMut(&Request) -> Result<Value, String> + Send + 'static,
+    ) -> Result<(), NodeError> {
+        let options = ServerOptions::default().with_wait_set(&self.wait_set);
+        let server = self.node.server_with(service, schema, options)?;
+        self.push_server(server, f);
+        Ok(())
+    }
+
+    /// Adds a subscriber that was made with options of its own, among them [`Executor::wait_set`].
+    ///
+    /// # Errors
+    /// [`OtherWaitSet`]
+    pub fn add(
+        &mut self,
+        subscriber: Subscriber,
+        f: impl FnMut(Message) + Send + 'static,
+    ) -> Result<(), OtherWaitSet> {
+        if !subscriber.bus().is_in(&self.wait_set) {
+            let name = subscriber.topic().to_owned();
+            return Err(OtherWaitSet { name });
+        }
+        self.push(subscriber, f);
+        Ok(())
+    }
+
+    /// Adds a server that was made with options of its own, among them [`Executor::wait_set`].
+    ///
+    /// # Errors
+    /// [`OtherWaitSet`]
+    pub fn add_server(
+        &mut self,
+        server: Server,
+        f: impl FnMut(&Request) -> Result<Value, String> + Send + 'static,
+    ) -> Result<(), OtherWaitSet> {
+        if !server.bus().is_in(&self.wait_set) {
+            let name = server.service().to_owned();
+            return Err(OtherWaitSet { name });
+        }
+        self.push_server(server, f);
+        Ok(())
+    }
+
+    fn push(&mut self, subscriber: Subscriber, mut f: impl FnMut(Message) + Send + 'static) {
+        self.members.push(Box::new(move || {
+            let message = subscriber.take()?;
+            Ok(message.map(&mut f).is_some())
+        }));
+    }
+
+    fn push_server(
+        &mut self,
+        server: Server,
+        mut f: impl FnMut(&Request) -> Result<Value, String> + Send + 'static,
+    ) {
+        self.members.push(Box::new(move || {
+            let request = server.take()?;
+            Ok(request.map(|r| server.answer(r, &mut f)).is_some())
+        }));
+    }
+
+    /// What its members wake it through.
+    pub fn wait_set(&self) -> &WaitSet {
+        &self.wait_set
+    }
+
+    /// What stops it.
+    pub fn stopper(&self) -> Stopper {
+        Stopper {
+            stop: self.stop.clone(),
+            interrupt: self.wait_set.interrupt(),
+        }
+    }
+
+    /// Runs callbacks until a [`Stopper`] stops it. Once stopped it stays so.
+    ///
+    /// # Errors
+    /// [`TakeError`]: waiting failed, or the process was forked.
+    pub fn spin(&mut self) -> Result<(), TakeError> {
+        while !self.stop.load(Ordering::Acquire) {
+            self.spin_once(LONG)?;
+        }
+        Ok(())
+    }
+
+    /// Handles one message of each member that has one; if none has, waits for the first at most `timeout`. Gives
+    /// how many were handled. A callback that keeps as many messages as may be held gets no more until it drops
+    /// one; the others go on.
+    ///
+    /// # Errors
+    /// As [`Executor::spin`].
+    pub fn spin_once(&mut self, timeout: Duration) -> Result<usize, TakeError> {
+        let handled = self.round()?;
+        if handled > 0 || self.stop.load(Ordering::Acquire) || !self.wait_set.wait(timeout)? {
+            return Ok(handled);
+        }
+        self.round()
+    }
+
+    fn round(&mut self) -> Result<usize, TakeError> {
+        let mut handled = 0;
+        for member in &mut self.members {
+            if self.stop.load(Ordering::Acquire) {
+                break;
+            }
+            match member() {
+                Ok(one) => handled += usize::from(one),
+                Err(TakeError::HoldLimit { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(handled)
+    }
+}
+
+impl fmt::Debug for Executor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Executor")
+            .field("node", &self.node.name())
+            .field("members", &self.members.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Stopper {
+    /// Makes [`Executor::spin`] return after the callback that runs.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Release);
+        self.interrupt.wake();
+    }
+}

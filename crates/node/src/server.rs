@@ -1,0 +1,197 @@
+//! The answering end of a service.
+
+use crate::message::slices;
+use crate::publisher::{loan_ros1, loan_value};
+use crate::{Callback, PublishError};
+use bus::{Loan, LoanError, TakeError};
+use schema::{CodecError, Schema, Service, Value};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+/// Serves one service: polled, waited for, through a descriptor, by callback, or in an
+/// [`Executor`](crate::Executor). All methods may be called from any thread.
+#[derive(Debug)]
+pub struct Server {
+    bus: bus::Server,
+    schema: Service,
+}
+
+/// Why a request was not answered.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RespondError {
+    /// The answer is not one of the service's type, or memory is short. The client was told.
+    #[error("no answer: {0}")]
+    Content(#[from] PublishError),
+    /// The client is gone, waits no longer, or has no room.
+    #[error(transparent)]
+    Bus(#[from] bus::RespondError),
+}
+
+impl Server {
+    pub(crate) fn new(bus: bus::Server, schema: Service) -> Self {
+        Server { bus, schema }
+    }
+
+    /// Takes the oldest waiting request, if there is one. Never blocks.
+    ///
+    /// # Errors
+    /// [`TakeError`]: too many requests are held, or the process was forked.
+    pub fn take(&self) -> Result<Option<Request>, TakeError> {
+        Ok(self.bus.take()?.map(|bus| self.request(bus)))
+    }
+
+    /// Takes the oldest waiting request; blocks until there is one, at most `timeout`.
+    ///
+    /// # Errors
+    /// As [`Server::take`].
+    pub fn take_timeout(&self, timeout: Duration) -> Result<Option<Request>, TakeError> {
+        Ok(self.bus.take_timeout(timeout)?.map(|bus| self.request(bus)))
+    }
+
+    fn request(&self, bus: bus::Request) -> Request {
+        let schema = self.schema.request().clone();
+        Request { bus, schema }
+    }
+
+    /// Answers with a dynamic value. If that does not fit the type, the client is told, and so is the caller.
+    ///
+    /// # Errors
+    /// [`RespondError`]
+    pub fn respond_value(&self, request: Request, answer: &Value) -> Result<(), RespondError> {
+        let loan = loan_value(self.schema.response(), answer, |c, p| self.bus.loan(c, p));
+        self.respond_filled(request, loan)
+    }
+
+    /// As [`Server::respond_value`], with ROS 1 bytes.
+    ///
+    /// # Errors
+    /// [`RespondError`]
+    pub fn respond_ros1(&self, request: Request, answer: &[u8]) -> Result<(), RespondError> {
+        let loan = loan_ros1(self.schema.response(), answer, |c, p| self.bus.loan(c, p));
+        self.respond_filled(request, loan)
+    }
+
+    fn respond_filled(&self, request: Request, loan: Result<Loan, PublishError>) -> Result<(), RespondError> {
+        match loan {
+            Ok(loan) => Ok(self.bus.respond(request.bus, loan)?),
+            Err(error) => {
+                let told = self
+                    .bus
+                    .reject(request.bus, &format!("the server has no answer: {error}"));
+                told.map_err(RespondError::from).and(Err(error.into()))
+            }
+        }
+    }
+
+    /// Reserves a block for an answer, to be filled in place and given to [`Server::respond`].
+    ///
+    /// # Errors
+    /// [`LoanError`] if memory is short.
+    pub fn loan(&self, control_len: usize, part_lens: &[usize]) -> Result<Loan, LoanError> {
+        self.bus.loan(control_len, part_lens)
+    }
+
+    /// Answers with a filled block. Its control part must be one of the response's type.
+    ///
+    /// # Errors
+    /// [`bus::RespondError`]
+    pub fn respond(&self, request: Request, answer: Loan) -> Result<(), bus::RespondError> {
+        self.bus.respond(request.bus, answer)
+    }
+
+    /// Answers with an error, whose text the client gets.
+    ///
+    /// # Errors
+    /// [`bus::RespondError`]
+    pub fn reject(&self, request: Request, text: &str) -> Result<(), bus::RespondError> {
+        self.bus.reject(request.bus, text)
+    }
+
+    /// Answers every request with what `f` gives, on a thread of its own, until the [`Callback`] is dropped. An
+    /// error of `f` is the client's.
+    ///
+    /// # Errors
+    /// If no thread can be started.
+    pub fn callback(
+        self,
+        mut f: impl FnMut(&Request) -> Result<Value, String> + Send + 'static,
+    ) -> std::io::Result<Callback> {
+        Callback::start(self.service().to_owned(), self.bus.interrupt(), move |patience| {
+            if let Some(request) = self.take_timeout(patience)? {
+                self.answer(request, &mut f);
+            }
+            Ok(())
+        })
+    }
+
+    /// Lets `f` answer a request. What the client does not hear of stands in the log.
+    pub(crate) fn answer(&self, request: Request, f: &mut impl FnMut(&Request) -> Result<Value, String>) {
+        let answered = match f(&request) {
+            Ok(answer) => self.respond_value(request, &answer),
+            Err(text) => self.reject(request, &text).map_err(RespondError::from),
+        };
+        if let Err(error) = answered {
+            tracing::warn!(%error, service = self.service(), "a request was not answered");
+        }
+    }
+
+    /// The service's full name.
+    pub fn service(&self) -> &str {
+        &self.bus.service().service
+    }
+
+    /// The type of the service.
+    pub fn schema(&self) -> &Service {
+        &self.schema
+    }
+
+    /// The bus's server, for what this type does not wrap.
+    pub fn bus(&self) -> &bus::Server {
+        &self.bus
+    }
+}
+
+impl AsFd for Server {
+    /// Readable while a request can be taken: for select, poll, epoll. Do not read from it.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.bus.as_fd()
+    }
+}
+
+/// A request, where its client wrote it. Dropping it unanswered tells the client so.
+#[derive(Debug)]
+pub struct Request {
+    bus: bus::Request,
+    schema: Schema,
+}
+
+impl Request {
+    /// As a dynamic value.
+    ///
+    /// # Errors
+    /// [`CodecError`] if the client wrote something that is not of its type.
+    pub fn value(&self) -> Result<Value, CodecError> {
+        let message = self.bus.message();
+        self.schema.decode(message.control(), &slices(message))
+    }
+
+    /// In ROS 1's serialization.
+    ///
+    /// # Errors
+    /// As [`Request::value`].
+    pub fn ros1(&self) -> Result<Vec<u8>, CodecError> {
+        let message = self.bus.message();
+        self.schema.join_ros1(message.control(), &slices(message))
+    }
+
+    /// How long the client still waits.
+    pub fn time_left(&self) -> Duration {
+        self.bus.time_left()
+    }
+
+    /// The bus's request: who asks, its control part, and its data parts in place.
+    pub fn bus(&self) -> &bus::Request {
+        &self.bus
+    }
+}
