@@ -45,3 +45,14 @@ fn speeds_are_heard() {
     let heard = end(subscriber);
     assert!(heard.ends_with("speed 1.9\n"), "{heard}");
 }
+
+#[test]
+fn sums_are_answered() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let client = start(folder.path(), env!("CARGO_BIN_EXE_add_two_ints_client"));
+    let server = start(folder.path(), env!("CARGO_BIN_EXE_add_two_ints_server"));
+    let (asked, answered) = (end(client), end(server));
+    assert!(asked.starts_with("1 + 2 = 3\n40 + 2 = 42\n"), "{asked}");
+    assert!(asked.ends_with("the sum does not fit into 64 bits\n"), "{asked}");
+    assert_eq!(answered, "answered 3\nanswered 42\n");
+}

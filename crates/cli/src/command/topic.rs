@@ -1,5 +1,6 @@
 //! `ropewalk topic`: looking at topics, and publishing by hand.
 
+use super::endpoints::{self, hex, seconds, who};
 use crate::failure::{Failure, OrFail, Outcome};
 use crate::signals::Signals;
 use crate::types::SearchPath;
@@ -103,11 +104,6 @@ struct Publish {
     search: SearchPath,
 }
 
-fn seconds(text: &str) -> Result<f64, String> {
-    let good = text.parse().ok().filter(|s: &f64| (0.0..=1e6).contains(s));
-    good.ok_or_else(|| "give a number of seconds, 0 or more".into())
-}
-
 fn rate(text: &str) -> Result<f64, String> {
     let good = text.parse().ok().filter(|s: &f64| *s > 0.0 && *s <= 1e6);
     good.ok_or_else(|| "give a rate in Hz above 0".into())
@@ -128,17 +124,13 @@ pub(crate) fn run(options: &Options) -> Outcome {
 
 fn list(node: &Node, as_json: bool) -> Outcome {
     let topics = node.topics().or_input()?;
-    let endpoint = |e: &bus::EndpointInfo| {
-        json!({ "pid": e.pid, "uid": e.uid, "program": e.program, "connected": e.connected,
-                "messages": e.messages, "memory_bytes": e.memory })
-    };
     let mut out = std::io::stdout().lock();
     if as_json {
         let topics: Vec<_> = (topics.iter())
             .map(|t| {
                 json!({ "topic": t.topic.topic, "type": t.topic.type_name, "md5": hex(&t.topic.type_hash),
-                        "publishers": t.publishers.iter().map(endpoint).collect::<Vec<_>>(),
-                        "subscribers": t.subscribers.iter().map(endpoint).collect::<Vec<_>>() })
+                        "publishers": endpoints::to_json(&t.publishers),
+                        "subscribers": endpoints::to_json(&t.subscribers) })
             })
             .collect();
         return writeln!(out, "{:#}", json!({ "topics": topics })).or_job("writing");
@@ -149,17 +141,6 @@ fn list(node: &Node, as_json: bool) -> Outcome {
         ("publishers", Align::Left),
         ("subscribers", Align::Left),
     ]);
-    let who = |endpoints: &[bus::EndpointInfo]| {
-        let names = endpoints.iter().map(|e| {
-            let program = e
-                .program
-                .as_deref()
-                .and_then(|p| p.rsplit('/').next())
-                .unwrap_or("?");
-            format!("{program} ({})", e.pid)
-        });
-        names.collect::<Vec<_>>().join(", ")
-    };
     for t in &topics {
         table.row([
             t.topic.topic.clone(),
@@ -173,10 +154,6 @@ fn list(node: &Node, as_json: bool) -> Outcome {
         return Ok(());
     }
     writeln!(out, "{}", table.lines().join("\n")).or_job("writing")
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
 fn subscribe(node: &Node, topic: &Topic) -> Result<Subscriber, Failure> {

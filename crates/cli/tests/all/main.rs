@@ -4,5 +4,6 @@ mod bad_input;
 mod bench;
 mod demo;
 mod link;
+mod services;
 mod support;
 mod topics;
