@@ -12,10 +12,8 @@ fn a_service_is_listed_described_and_called() {
         .expect("a type");
     let response = set_bool.response().clone();
     let callback = node.service("/brake", &set_bool, move |request| {
-        let on = request
-            .value()
-            .and_then(|v| Ok(v.get("data").is_ok_and(|v| v == Value::Bool(true))));
-        if !on.map_err(|e| e.to_string())? {
+        let value = request.value().map_err(|e| e.to_string())?;
+        if value.get("data").ok() != Some(Value::Bool(true)) {
             return Err("the brake stays on".into());
         }
         let mut answer = response.default_value();
