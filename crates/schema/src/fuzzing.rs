@@ -54,6 +54,7 @@ pub fn msg_text(data: &[u8]) {
     };
     let mut registry = Registry::new(flavour);
     let _ = registry.add_service("t/S", &text);
+    let _ = registry.add_embedded_service("t/E", &text);
     let _ = registry.add_action("t/A", &text);
     if registry.add_embedded("t/T", &text).is_ok()
         && let Ok(schema) = registry.schema("t/T")

@@ -62,6 +62,25 @@ fn full_text_is_that_of_gendeps() {
 }
 
 #[test]
+fn a_service_carries_its_types_along() {
+    let mut r = registry();
+    r.add_service("t/S", "A[] a\n---\nA b\n").expect("parses");
+    r.add_message("t/A", "B b").expect("parses");
+    r.add_message("t/B", "int8 x").expect("parses");
+    let service = r.service("t/S").expect("compiles");
+    let mut embedded = registry();
+    let text = service.definition();
+    embedded.add_embedded_service("t/S", &text).expect("parses");
+    let again = embedded.service("t/S").expect("compiles");
+    assert_eq!((again.definition(), again.md5()), (text, service.md5()));
+    let text = format!("int8 x\n{}\nMSG: t/B\nint8 x", "=".repeat(80));
+    let error = embedded
+        .add_embedded_service("t/S", &text)
+        .expect_err("no service");
+    assert!(error.to_string().contains("---"), "{error}");
+}
+
+#[test]
 fn embedded_texts_in_other_dress() {
     // As MCAP's ros2msg has it: names with `msg`, line ends of Windows, missing standard types.
     let mut r = Registry::new(Flavour::Ros2);
