@@ -30,12 +30,9 @@ impl Callback {
         let stopped = stop.clone();
         let run = move || {
             while !stopped.load(Ordering::Acquire) {
-                match step(FOREVER) {
-                    Ok(()) => {}
-                    Err(error) => {
-                        tracing::error!(%error, name, "the callback ends");
-                        return;
-                    }
+                if let Err(error) = step(FOREVER) {
+                    tracing::error!(%error, name, "the callback ends");
+                    return;
                 }
             }
         };
