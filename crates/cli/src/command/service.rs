@@ -2,7 +2,7 @@
 
 use super::endpoints::{self, hex, seconds, who};
 use crate::failure::{Failure, OrFail, Outcome};
-use crate::table::{Align, Table};
+use bench::table::{Align, Table};
 use clap::{Args, Subcommand};
 use ropewalk::{Node, ServiceInfo};
 use schema::Show;
