@@ -56,7 +56,7 @@ fn a_service_is_listed_described_and_called() {
     let call = host.run(&["service", "call", "/brake", "data: true", "--timeout", "60"]);
     assert_eq!(
         (call.code, &*call.stdout),
-        (0, "success: true\nmessage: braking\n"),
+        (0, "success: true\nmessage: \"braking\"\n"),
         "{call:?}"
     );
     let call = host.run(&[
