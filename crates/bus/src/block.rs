@@ -13,6 +13,12 @@ const MAGIC: u32 = u32::from_le_bytes(*b"RWBK");
 /// The fixed part of the header, one cache line; the table of data parts follows.
 pub(crate) const FIXED: usize = 64;
 const ENTRY: usize = 16;
+/// Where the label, the control part's range, the correlation header's offset and the table begin, in words of 8.
+pub(crate) const LABEL_WORD: usize = 2;
+pub(crate) const LABEL_LEN: usize = 24;
+pub(crate) const CONTROL_WORD: usize = 5;
+pub(crate) const CORRELATION_WORD: usize = 7;
+pub(crate) const TABLE_WORD: usize = FIXED / 8;
 /// The correlation header of requests and replies, one cache line.
 pub(crate) const CORRELATION: usize = 64;
 
@@ -119,30 +125,38 @@ impl Plan {
         header_len(self.count)
     }
 
-    /// Writes the header, which is as long as [`Plan::header_len`] says.
+    /// Writes the header, which is as long as [`Plan::header_len`] says, but for its label.
     ///
     /// # Panics
     /// If `out` is shorter.
-    pub(crate) fn encode(&self, label: Label, out: &mut [u8]) {
+    pub(crate) fn encode(&self, out: &mut [u8]) {
         let (words, _) = out[..self.header_len()].as_chunks_mut::<8>();
         let mut first = [0; 8];
         first[..4].copy_from_slice(&MAGIC.to_ne_bytes());
         first[4..6].copy_from_slice(&LAYOUT_VERSION.to_ne_bytes());
         first[6..].copy_from_slice(&(self.count as u16).to_ne_bytes());
-        let fixed = [
-            self.total,
-            label.sequence,
-            label.stamp,
-            label.origin,
-            self.control.offset,
-            self.control.len,
-            self.correlation.offset,
-        ];
+        words[0] = first;
+        words[1] = self.total.to_ne_bytes();
+        words[CONTROL_WORD] = self.control.offset.to_ne_bytes();
+        words[CONTROL_WORD + 1] = self.control.len.to_ne_bytes();
+        words[CORRELATION_WORD] = self.correlation.offset.to_ne_bytes();
         let table = self.parts().iter().flat_map(|part| [part.offset, part.len]);
-        let numbers = fixed.into_iter().chain(table).map(u64::to_ne_bytes);
-        for (word, bytes) in words.iter_mut().zip(std::iter::once(first).chain(numbers)) {
-            *word = bytes;
+        for (word, number) in words[TABLE_WORD..].iter_mut().zip(table) {
+            *word = number.to_ne_bytes();
         }
+    }
+}
+
+impl Label {
+    /// Writes it to its place in the header.
+    ///
+    /// # Panics
+    /// If `out` is shorter than [`LABEL_LEN`].
+    pub(crate) fn encode(&self, out: &mut [u8]) {
+        let (words, _) = out[..LABEL_LEN].as_chunks_mut::<8>();
+        words[0] = self.sequence.to_ne_bytes();
+        words[1] = self.stamp.to_ne_bytes();
+        words[2] = self.origin.to_ne_bytes();
     }
 }
 
@@ -223,7 +237,8 @@ mod tests {
 
     fn encoded(plan: &Plan, label: Label) -> Vec<u8> {
         let mut bytes = vec![0xFF; plan.header_len()];
-        plan.encode(label, &mut bytes);
+        plan.encode(&mut bytes);
+        label.encode(&mut bytes[LABEL_WORD * 8..]);
         bytes
     }
 

@@ -3,13 +3,10 @@
 //! Messages share it: the socket closes with the last view, so that hanging up always means that nobody reads
 //! the publisher's memory through it any more.
 
-use crate::block::{FIXED, Header, Range, table_is_inside};
 use crate::frame::{Frame, MAX_FRAME};
 use crate::house::{Command, Shared};
-use crate::loan::MAX_CONTROL;
 use crate::losses::Losses;
-use crate::ring::{self, Geometry, Place, Taken};
-use crate::space::ALIGN;
+use crate::ring::{self, Geometry, Taken};
 use crate::sys::process::Peer;
 use crate::sys::segment::{PeerSegment, RingMemory};
 use crate::sys::socket::{Received, Socket};
@@ -47,48 +44,6 @@ struct Incoming {
     segments: Vec<(u64, u64, Arc<PeerSegment>)>,
     /// Segments that were unmapped, of which the publisher could not be told yet.
     untold: Vec<u64>,
-}
-
-/// How much of a block is copied at once: the header and, of most messages, the whole control part. The copies of
-/// its cache lines then do not wait for each other.
-const FRONT: usize = 256;
-
-/// A private copy of the beginning of a block, not checked.
-#[derive(Debug)]
-pub(crate) struct Front {
-    segment: Arc<PeerSegment>,
-    bytes: [u8; FRONT],
-}
-
-/// What a message consists of, checked.
-#[derive(Debug)]
-pub(crate) struct Parsed {
-    pub(crate) header: Header,
-    pub(crate) segment: Arc<PeerSegment>,
-    /// A private copy of the beginning of the block.
-    front: [u8; FRONT],
-    /// Private copies of the control part and the table, if the front does not contain both.
-    pub(crate) buffer: Option<Vec<u8>>,
-}
-
-impl Parsed {
-    /// The control part.
-    pub(crate) fn control(&self) -> &[u8] {
-        let Range { offset, len } = self.header.control;
-        let (offset, len) = (offset as usize, len as usize);
-        match &self.buffer {
-            None => &self.front[offset..offset + len],
-            Some(buffer) => &buffer[..len],
-        }
-    }
-
-    /// The table of data parts.
-    pub(crate) fn table(&self) -> &[u8] {
-        match &self.buffer {
-            None => &self.front[FIXED..FIXED + self.header.table_len()],
-            Some(buffer) => &buffer[self.header.control.len as usize..],
-        }
-    }
 }
 
 impl Connection {
@@ -213,47 +168,6 @@ impl Connection {
         self.set_ended();
     }
 
-    /// Copies the beginning of a block that may be dropped meanwhile. `None` if it is not where it should be.
-    pub(crate) fn look(&self, place: &Place) -> Option<Front> {
-        let segment = self.segment(place.segment)?;
-        let mut bytes = [0; FRONT];
-        let inside = if place.length >= FRONT as u64 {
-            segment.copy(place.offset, &mut bytes)
-        } else {
-            segment.copy(place.offset, &mut bytes[..place.length as usize])
-        };
-        inside.then_some(Front { segment, bytes })
-    }
-
-    /// Checks what was taken, and copies what the front does not contain. `None` if it does not stand where it
-    /// says, or is malformed.
-    pub(crate) fn parse(&self, place: &Place, front: Front) -> Option<Parsed> {
-        let Front { segment, bytes } = front;
-        if !place.offset.is_multiple_of(ALIGN) || place.length < FIXED as u64 {
-            return None;
-        }
-        segment.at(place.offset, place.length)?;
-        let header = Header::parse(bytes.first_chunk()?, place.length)?;
-        let control_len = usize::try_from(header.control.len)
-            .ok()
-            .filter(|len| *len <= MAX_CONTROL)?;
-        let mut buffer = None;
-        let whole = (FRONT as u64).min(place.length);
-        if FIXED + header.table_len() > FRONT || header.control.offset + header.control.len > whole {
-            let mut more = self.buffers().pop().unwrap_or_default();
-            segment.append(place.offset + header.control.offset, control_len, &mut more);
-            segment.append(place.offset + FIXED as u64, header.table_len(), &mut more);
-            buffer = Some(more);
-        }
-        let parsed = Parsed {
-            header,
-            segment,
-            front: bytes,
-            buffer,
-        };
-        table_is_inside(parsed.table(), place.length).then_some(parsed)
-    }
-
     /// Counts a message as held.
     pub(crate) fn hold(&self) {
         self.held.fetch_add(1, Ordering::SeqCst);
@@ -295,7 +209,8 @@ impl Connection {
         crate::hooks::step("close-sent");
     }
 
-    fn segment(&self, id: u64) -> Option<Arc<PeerSegment>> {
+    /// Segment `id`, whose descriptor may still wait in the socket.
+    pub(crate) fn segment(&self, id: u64) -> Option<Arc<PeerSegment>> {
         let find = |incoming: &Incoming| {
             incoming
                 .segments
@@ -313,6 +228,11 @@ impl Connection {
 
     fn incoming(&self) -> MutexGuard<'_, Incoming> {
         self.incoming.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A buffer that was used before, or a new one.
+    pub(crate) fn spare(&self) -> Vec<u8> {
+        self.buffers().pop().unwrap_or_default()
     }
 
     fn buffers(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {

@@ -37,6 +37,7 @@ mod block;
 mod bus;
 mod config;
 mod connection;
+mod content;
 mod definition;
 mod detail;
 mod folder;

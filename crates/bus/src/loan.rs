@@ -1,6 +1,6 @@
 //! A block that is being written.
 
-use crate::block::{CORRELATION, Label, Plan, Range};
+use crate::block::{self, CORRELATION, Label, Plan, Range};
 use crate::pool::BlockId;
 use crate::publisher::{MemoryPolicy, PubCore};
 use std::fmt;
@@ -18,10 +18,12 @@ pub const MAX_CONTROL: usize = 64 << 20;
 pub struct Loan {
     core: Arc<PubCore>,
     block: BlockId,
-    plan: Plan,
-    /// Mapped as long as the block has a user: `core`'s pool gives up only idle segments.
-    start: NonNull<u8>,
+    /// How many data parts there are.
+    parts: u16,
     published: bool,
+    /// The block, which begins with its header: that says where everything stands. Mapped as long as the block has a
+    /// user: `core`'s pool gives up only idle segments.
+    start: NonNull<u8>,
 }
 
 // SAFETY: the block is this loan's alone until it is published, and the mapping is not bound to a thread.
@@ -30,21 +32,29 @@ unsafe impl Send for Loan {}
 unsafe impl Sync for Loan {}
 
 impl Loan {
-    /// `start` is the address of `block`, which is as long as `plan` says and has no other user.
-    pub(crate) fn new(core: Arc<PubCore>, block: BlockId, plan: Plan, start: NonNull<u8>) -> Loan {
+    /// `start` is the address of `block`, which is as long as `plan` says and has no other user. Writes the header but
+    /// for its label.
+    pub(crate) fn new(core: Arc<PubCore>, block: BlockId, plan: &Plan, start: NonNull<u8>) -> Loan {
+        let header = Range {
+            offset: 0,
+            len: plan.header_len() as u64,
+        };
+        // SAFETY: the header lies at the front of the block, which is mapped, initialized (by the kernel at first),
+        // and has no other user.
+        plan.encode(unsafe { slice_mut(start, header) });
         Loan {
             core,
             block,
-            plan,
-            start,
+            // At most `MAX_PARTS`.
+            parts: plan.parts().len() as u16,
             published: false,
+            start,
         }
     }
 
     /// The control part.
     pub fn control_mut(&mut self) -> &mut [u8] {
-        let control = self.plan.control;
-        self.range_mut(control)
+        self.range_mut(self.control())
     }
 
     /// Data part `i`.
@@ -52,18 +62,18 @@ impl Loan {
     /// # Panics
     /// If there are not that many parts.
     pub fn part_mut(&mut self, i: usize) -> &mut [u8] {
-        let part = self.plan.parts()[i];
-        self.range_mut(part)
+        assert!(i < self.part_count(), "part {i} of {}", self.part_count());
+        self.range_mut(self.part(i))
     }
 
     /// How many data parts there are.
     pub fn part_count(&self) -> usize {
-        self.plan.parts().len()
+        usize::from(self.parts)
     }
 
     /// The address of data part `i`, aligned to 64 bytes; `None` if there is no such part.
     pub fn part_ptr(&self, i: usize) -> Option<*const u8> {
-        let part = self.plan.parts().get(i)?;
+        let part = (i < self.part_count()).then(|| self.part(i))?;
         Some(
             self.start
                 .as_ptr()
@@ -76,14 +86,8 @@ impl Loan {
     pub fn split_mut(&mut self) -> (&mut [u8], PartsMut<'_>) {
         // SAFETY: as in `range_mut`; the iterator gives only data parts, each once, and neither they nor the
         // control part overlap (`Plan::new` places them one after the other).
-        let control = unsafe { slice_mut(self.start, self.plan.control) };
-        (
-            control,
-            PartsMut {
-                start: self.start,
-                parts: self.plan.parts().iter(),
-            },
-        )
+        let control = unsafe { slice_mut(self.start, self.control()) };
+        (control, PartsMut { loan: self, next: 0 })
     }
 
     /// Every data part, in order.
@@ -93,8 +97,11 @@ impl Loan {
 
     /// Writes the correlation header; false if no place was kept for one.
     pub(crate) fn correlate(&mut self, header: &[u8; CORRELATION]) -> bool {
-        let place = self.plan.correlation;
-        let kept = place.len == CORRELATION as u64;
+        let place = Range {
+            offset: self.header(block::CORRELATION_WORD),
+            len: CORRELATION as u64,
+        };
+        let kept = place.offset != 0;
         if kept {
             self.range_mut(place).copy_from_slice(header);
         }
@@ -105,23 +112,45 @@ impl Loan {
         Arc::ptr_eq(&self.core, core)
     }
 
-    /// Writes the header, and gives the block up without freeing it.
+    /// Completes the header, and gives the block up without freeing it.
     pub(crate) fn seal(mut self, label: Label) -> BlockId {
-        let header = Range {
-            offset: 0,
-            len: self.plan.header_len() as u64,
+        let place = Range {
+            offset: block::LABEL_WORD as u64 * 8,
+            len: block::LABEL_LEN as u64,
         };
-        // SAFETY: as in `range_mut`: the header lies at the front of the block, before the plan's ranges.
-        let out = unsafe { slice_mut(self.start, header) };
-        self.plan.encode(label, out);
+        label.encode(self.range_mut(place));
         self.published = true;
         self.block
     }
 
+    fn control(&self) -> Range {
+        self.range_at(block::CONTROL_WORD)
+    }
+
+    /// Data part `i`, which is less than `part_count`.
+    fn part(&self, i: usize) -> Range {
+        self.range_at(block::TABLE_WORD + 2 * i)
+    }
+
+    fn range_at(&self, word: usize) -> Range {
+        Range {
+            offset: self.header(word),
+            len: self.header(word + 1),
+        }
+    }
+
+    /// A word of the header.
+    fn header(&self, word: usize) -> u64 {
+        debug_assert!(word < block::TABLE_WORD + 2 * self.part_count());
+        // SAFETY: the header was written in `new` and is that long; blocks are aligned to 64 bytes; only this process
+        // can write it, and no reference that this loan gives out overlaps it but the one in `seal`, its end.
+        unsafe { self.start.cast::<u64>().add(word).read() }
+    }
+
     fn range_mut(&mut self, range: Range) -> &mut [u8] {
-        // SAFETY: the range is the header or one of `self.plan`'s, which lie inside the block; the block is mapped
-        // while it has a user (this loan) and initialized (by the kernel at first); nobody else accesses it before
-        // it is published; the result borrows `self` mutably, so it is the only reference.
+        // SAFETY: the range is of the header, or one that the header has from the plan; all lie inside the block, which
+        // is mapped while it has a user (this loan) and initialized (by the kernel at first); nobody else accesses it
+        // before it is published; the result borrows `self` mutably, so it is the only reference.
         unsafe { slice_mut(self.start, range) }
     }
 }
@@ -144,10 +173,12 @@ impl Drop for Loan {
 impl fmt::Debug for Loan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Loan")
-            .field("control", &self.plan.control.len)
+            .field("control", &self.control().len)
             .field(
                 "parts",
-                &self.plan.parts().iter().map(|p| p.len).collect::<Vec<_>>(),
+                &(0..self.part_count())
+                    .map(|i| self.part(i).len)
+                    .collect::<Vec<_>>(),
             )
             .finish_non_exhaustive()
     }
@@ -156,22 +187,27 @@ impl fmt::Debug for Loan {
 /// The data parts of a [`Loan`], in order.
 #[derive(Debug)]
 pub struct PartsMut<'a> {
-    start: NonNull<u8>,
-    parts: std::slice::Iter<'a, Range>,
+    loan: &'a Loan,
+    next: usize,
 }
 
 impl<'a> Iterator for PartsMut<'a> {
     type Item = &'a mut [u8];
 
     fn next(&mut self) -> Option<&'a mut [u8]> {
-        let part = *self.parts.next()?;
+        let i = self.next;
+        if i >= self.loan.part_count() {
+            return None;
+        }
+        self.next += 1;
         // SAFETY: `split_mut` made this from a loan that stays mutably borrowed for 'a; each part is given once,
-        // and parts do not overlap.
-        Some(unsafe { slice_mut(self.start, part) })
+        // and neither parts nor the header overlap.
+        Some(unsafe { slice_mut(self.loan.start, self.loan.part(i)) })
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        self.parts.size_hint()
+        let left = self.loan.part_count() - self.next;
+        (left, Some(left))
     }
 }
 

@@ -1,7 +1,8 @@
 //! A message that was taken.
 
 use crate::block::{CORRELATION, table_entry};
-use crate::connection::{Connection, Parsed};
+use crate::connection::Connection;
+use crate::content::Content;
 use crate::losses::Losses;
 use crate::ring::Taken;
 use stats::Time;
@@ -17,12 +18,13 @@ use std::sync::Arc;
 pub struct Message {
     connection: Arc<Connection>,
     taken: Taken,
-    content: Parsed,
+    content: Content,
     lost: Losses,
 }
 
 impl Message {
-    pub(crate) fn new(connection: Arc<Connection>, taken: Taken, content: Parsed, lost: Losses) -> Message {
+    #[inline(always)]
+    pub(crate) fn new(connection: Arc<Connection>, taken: Taken, content: Content, lost: Losses) -> Message {
         Message {
             connection,
             taken,

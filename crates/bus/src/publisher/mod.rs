@@ -183,7 +183,7 @@ impl Publisher {
             core.shared.command(Command::Grow(Arc::downgrade(core)));
         }
         crate::hooks::step("loaned");
-        Ok(Loan::new(core.clone(), block, plan, start))
+        Ok(Loan::new(core.clone(), block, &plan, start))
     }
 
     /// Queues the message to every connected subscriber and wakes those that sleep. Never blocks and never

@@ -117,6 +117,7 @@ impl SubCore {
         state.sources.push(Source {
             connection,
             consumer,
+            segment: Default::default(),
             seen,
             next: 1,
             last: 0,

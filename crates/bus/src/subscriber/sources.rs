@@ -1,12 +1,14 @@
 //! What a subscriber knows of its publishers, and the order in which it takes from them.
 
-use crate::connection::{Connection, Front};
+use crate::connection::Connection;
+use crate::content::{Content, FRONT};
 use crate::losses::Losses;
 use crate::message::Message;
 use crate::ring::{self, Consumer, Taken};
+use crate::sys::segment::PeerSegment;
 use stats::DropReason;
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 #[derive(Debug, Default)]
 pub(super) struct State {
@@ -27,6 +29,8 @@ const MAX_LEFT: usize = 64;
 pub(super) struct Source {
     pub(super) connection: Arc<Connection>,
     pub(super) consumer: Consumer,
+    /// The segment of the last message. It may be retired: only the connection keeps it mapped.
+    pub(super) segment: (u64, Weak<PeerSegment>),
     /// Losses as of the last take.
     pub(super) seen: Losses,
     /// The push that follows the one taken last.
@@ -69,13 +73,15 @@ impl State {
     }
 
     /// `None` if the message was dropped in the meantime, or is malformed.
+    #[inline(always)]
     pub(super) fn take_from(&mut self, i: usize) -> Option<Message> {
         let source = &mut self.sources[i];
-        let (taken, front) = source.next()?;
+        let (taken, segment) = source.next()?;
         let connection = &source.connection;
         crate::hooks::step("taken");
         connection.hold();
-        let Some(parsed) = front.and_then(|front| connection.parse(&taken.place, front)) else {
+        let content = segment.and_then(|s| Content::read(s, &taken.place, || connection.spare()));
+        let Some(content) = content else {
             connection.release(&taken, None);
             source.malformed += 1;
             self.distrust(i, "a malformed block");
@@ -91,10 +97,10 @@ impl State {
             lost = losses.since(&source.seen);
             source.seen = losses;
         }
-        source.last = parsed.header.label.sequence;
+        source.last = content.header.label.sequence;
         source.received += 1;
         self.received += 1;
-        Some(Message::new(connection.clone(), taken, parsed, lost))
+        Some(Message::new(connection.clone(), taken, content, lost))
     }
 
     /// Leaves a publisher for good.
@@ -163,19 +169,34 @@ impl State {
 }
 
 impl Source {
-    /// Takes the oldest message, and copies its beginning.
-    fn next(&mut self) -> Option<(Taken, Option<Front>)> {
-        let ring = self.connection.ring();
+    /// Takes the oldest message, and finds its segment.
+    #[inline(always)]
+    fn next(&mut self) -> Option<(Taken, Option<Arc<PeerSegment>>)> {
         // Each failure means that the publisher dropped the message meanwhile; a hostile one gets no more tries.
         for _ in 0..=self.connection.geometry.depth() {
-            let next = self.consumer.next(ring)?;
-            // Before the message is ours, since the claim has to wait for the cell; the two waits are then one.
-            let front = self.connection.look(&next.place);
-            if self.consumer.claim(ring, &next) {
-                return Some((next, front));
+            let next = self.consumer.next(self.connection.ring())?;
+            let segment = self.segment(next.place.segment);
+            if let Some(segment) = &segment {
+                // The claim has to wait for the cell: what is read after it may come meanwhile.
+                segment.touch(next.place.offset, FRONT.min(next.place.length as usize));
+            }
+            if self.consumer.claim(self.connection.ring(), &next) {
+                return Some((next, segment));
             }
         }
         None
+    }
+
+    /// Segment `id`; most often the same as before.
+    fn segment(&mut self, id: u64) -> Option<Arc<PeerSegment>> {
+        if self.segment.0 == id
+            && let Some(segment) = self.segment.1.upgrade()
+        {
+            return Some(segment);
+        }
+        let segment = self.connection.segment(id)?;
+        self.segment = (id, Arc::downgrade(&segment));
+        Some(segment)
     }
 
     /// When the oldest message that may be taken was queued.

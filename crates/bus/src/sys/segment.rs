@@ -212,6 +212,17 @@ impl PeerSegment {
         true
     }
 
+    /// Starts to fetch the cache lines of up to `len` bytes at `offset`, all at once. What is outside is left alone.
+    pub(crate) fn touch(&self, offset: u64, len: usize) {
+        let Some(from) = self.at(offset, len as u64) else {
+            return;
+        };
+        for line in (0..len).step_by(64) {
+            // SAFETY: inside a live mapping, as was just checked; any byte is a valid u8.
+            let _ = unsafe { from.as_ptr().add(line).read_volatile() };
+        }
+    }
+
     /// Appends `len` bytes from `offset` on to `to`; false, and nothing is appended, unless they are inside.
     pub(crate) fn append(&self, offset: u64, len: usize, to: &mut Vec<u8>) -> bool {
         let Some(from) = self.at(offset, len as u64) else {
