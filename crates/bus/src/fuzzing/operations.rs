@@ -2,9 +2,10 @@
 //! the one that runs between processes (memory, ring, the publisher's record, the subscriber's connection, their
 //! sockets), only the threads are missing, so that a sequence of bytes always does the same.
 
-use crate::block::{Label, Plan};
+use crate::block::{LABEL_WORD, Label, Plan};
 use crate::config::BusConfig;
-use crate::connection::{Connection, Parsed};
+use crate::connection::Connection;
+use crate::content::{Content, FRONT};
 use crate::folder::Folder;
 use crate::frame::{Frame, MAX_FRAME};
 use crate::house::Shared;
@@ -53,7 +54,7 @@ struct Reader {
     consumer: Consumer,
     /// What should be in the queue, oldest first.
     queue: VecDeque<u64>,
-    held: Vec<(Taken, Parsed, u64)>,
+    held: Vec<(Taken, Content, u64)>,
     offered: u64,
     taken: u64,
     /// Its process does nothing.
@@ -133,15 +134,20 @@ impl Reader {
             let Some(taken) = self.consumer.next(ring) else {
                 return Some(None);
             };
-            let front = self.connection.look(&taken.place);
-            self.consumer.claim(ring, &taken).then_some(Some((taken, front)))
+            let segment = self.connection.segment(taken.place.segment);
+            if let Some(segment) = &segment {
+                segment.touch(taken.place.offset, FRONT.min(taken.place.length as usize));
+            }
+            self.consumer
+                .claim(ring, &taken)
+                .then_some(Some((taken, segment)))
         });
-        let Some((taken, front)) = found.flatten() else {
+        let Some((taken, segment)) = found.flatten() else {
             assert!(!self.honest || self.queue.is_empty(), "something is queued");
             return;
         };
         self.connection.hold();
-        let parsed = front.and_then(|front| self.connection.parse(&taken.place, front));
+        let parsed = segment.and_then(|s| Content::read(s, &taken.place, || self.connection.spare()));
         if self.honest {
             let expected = self.queue.pop_front();
             assert_eq!(Some(taken.place.time), expected, "not the oldest that is queued");
@@ -256,7 +262,8 @@ impl World {
             ..Label::default()
         };
         let mut header = vec![0; plan.header_len()];
-        plan.encode(label, &mut header);
+        plan.encode(&mut header);
+        label.encode(&mut header[LABEL_WORD * 8..]);
         if let Some(memory) = self.pool.memory(at.slot) {
             let mark = self.sequence.to_ne_bytes();
             memory.write(at.offset, &header);
