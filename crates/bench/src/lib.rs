@@ -16,6 +16,7 @@
 //! # Ok::<(), bench::ipc::Error>(())
 //! ```
 
+pub mod brake;
 pub mod ipc;
 pub mod machine;
 pub mod table;

@@ -2,7 +2,7 @@
 
 use super::error::RunError;
 use super::group::{Group, how};
-use super::line::{self, Count, Line, Published, Received, RoundTrips, shorten};
+use super::line::{self, shorten};
 use super::sandbox::Sandbox;
 use super::usage::{Memory, Usage};
 use stats::Time;
@@ -20,45 +20,57 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Lines of standard error that are kept of a peer.
 const COMPLAINTS: usize = 8;
 
+/// What peers of one kind say: their lines, the rule by which these are checked, and what is kept of them.
+pub(crate) trait Says: Default {
+    /// What is known beforehand of what is right.
+    type Rule: Copy + Send + 'static;
+    /// One line.
+    type Line: Send + 'static;
+
+    /// The longest line that can be right, in bytes.
+    fn longest(rule: Self::Rule) -> u64;
+
+    /// Understands a line, or tells what is wrong with it.
+    fn parse(text: &str, rule: Self::Rule) -> Result<Self::Line, String>;
+
+    /// Keeps a line that came at `at`.
+    fn hear(&mut self, at: Time, line: Self::Line);
+}
+
 /// The processes of one run. Dropping it ends them all, and what they would leave behind.
-pub(super) struct Crew<'a> {
-    peers: Vec<Peer>,
-    count: Count,
-    heard: Receiver<Heard>,
-    say: SyncSender<Heard>,
+pub(crate) struct Crew<'a, S: Says> {
+    peers: Vec<Peer<S>>,
+    rule: S::Rule,
+    heard: Receiver<Heard<S::Line>>,
+    say: SyncSender<Heard<S::Line>>,
     sandbox: &'a Sandbox,
     stopped: &'a dyn Fn() -> bool,
 }
 
 /// One process and what it has said.
-pub(super) struct Peer {
-    pub(super) name: String,
+pub(crate) struct Peer<S> {
+    pub(crate) name: String,
     group: Group,
     input: Option<ChildStdin>,
     complaints: Arc<Mutex<VecDeque<String>>>,
-    pub(super) ready: u32,
-    /// When each `done` was heard.
-    pub(super) done: Vec<Time>,
-    pub(super) published: Option<(Time, Published)>,
-    pub(super) received: Vec<Received>,
-    pub(super) round_trips: Option<(Time, RoundTrips)>,
+    pub(crate) said: S,
     silent: bool,
 }
 
-struct Heard {
+struct Heard<L> {
     who: usize,
     at: Time,
     /// `None`: it will say no more.
-    line: Option<Result<Line, String>>,
+    line: Option<Result<L, String>>,
 }
 
-impl<'a> Crew<'a> {
-    pub(super) fn new(count: Count, sandbox: &'a Sandbox, stopped: &'a dyn Fn() -> bool) -> Self {
+impl<'a, S: Says> Crew<'a, S> {
+    pub(crate) fn new(rule: S::Rule, sandbox: &'a Sandbox, stopped: &'a dyn Fn() -> bool) -> Self {
         // Bounded: a peer that prints without end waits for us, not the other way round.
         let (say, heard) = sync_channel(64);
         Crew {
             peers: Vec::new(),
-            count,
+            rule,
             heard,
             say,
             sandbox,
@@ -66,16 +78,16 @@ impl<'a> Crew<'a> {
         }
     }
 
-    pub(super) fn peers(&self) -> &[Peer] {
+    pub(crate) fn peers(&self) -> &[Peer<S>] {
         &self.peers
     }
 
-    pub(super) fn into_peers(mut self) -> Vec<Peer> {
+    pub(crate) fn into_peers(mut self) -> Vec<Peer<S>> {
         std::mem::take(&mut self.peers)
     }
 
     /// Starts one more process.
-    pub(super) fn start(&mut self, name: String, command: &mut Command) -> Result<(), RunError> {
+    pub(crate) fn start(&mut self, name: String, command: &mut Command) -> Result<(), RunError> {
         self.sandbox.prepare(command);
         command
             .stdin(Stdio::piped())
@@ -87,12 +99,12 @@ impl<'a> Crew<'a> {
         })?;
         let child = group.child();
         let (input, output, errors) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let (who, count, say) = (self.peers.len(), self.count, self.say.clone());
+        let (who, rule, say) = (self.peers.len(), self.rule, self.say.clone());
         let complaints = Arc::new(Mutex::new(VecDeque::new()));
         let keep = complaints.clone();
         std::thread::spawn(move || {
             if let Some(output) = output {
-                line::read(output, count, |line| {
+                line::read::<S>(output, rule, |line| {
                     let (at, line) = (clock::monotonic(), Some(line));
                     say.send(Heard { who, at, line }).is_ok()
                 });
@@ -106,18 +118,14 @@ impl<'a> Crew<'a> {
             group,
             input,
             complaints,
-            ready: 0,
-            done: Vec::new(),
-            published: None,
-            received: Vec::new(),
-            round_trips: None,
+            said: S::default(),
             silent: false,
         });
         Ok(())
     }
 
     /// Says one word to one peer; one that is gone is noticed when it is listened to.
-    pub(super) fn tell(&mut self, who: usize, word: &str) {
+    pub(crate) fn tell(&mut self, who: usize, word: &str) {
         if let Some(input) = self.peers.get_mut(who).and_then(|p| p.input.as_mut()) {
             let _ = writeln!(input, "{word}").and_then(|()| input.flush());
         }
@@ -127,10 +135,10 @@ impl<'a> Crew<'a> {
     ///
     /// # Errors
     /// If a peer says something odd, ends before it was told to, or the user stops the run.
-    pub(super) fn listen(
+    pub(crate) fn listen(
         &mut self,
         deadline: Time,
-        mut enough: impl FnMut(&[Peer]) -> bool,
+        mut enough: impl FnMut(&[Peer<S>]) -> bool,
     ) -> Result<bool, RunError> {
         loop {
             if enough(&self.peers) {
@@ -152,14 +160,10 @@ impl<'a> Crew<'a> {
         }
     }
 
-    fn hear(&mut self, Heard { who, at, line }: Heard) -> Result<(), RunError> {
+    fn hear(&mut self, Heard { who, at, line }: Heard<S::Line>) -> Result<(), RunError> {
         let peer = &mut self.peers[who];
         match line {
-            Some(Ok(Line::Ready)) => peer.ready += 1,
-            Some(Ok(Line::Done)) => peer.done.push(at),
-            Some(Ok(Line::Published(result))) => peer.published = Some((at, result)),
-            Some(Ok(Line::Received(result))) => peer.received.push(result),
-            Some(Ok(Line::RoundTrips(result))) => peer.round_trips = Some((at, result)),
+            Some(Ok(line)) => peer.said.hear(at, line),
             Some(Err(odd)) => return Err(peer.complain(&odd)),
             None => {
                 peer.silent = true;
@@ -175,10 +179,10 @@ impl<'a> Crew<'a> {
     }
 
     /// Tells all to stop, and hears them out until `enough`.
-    pub(super) fn stop(
+    pub(crate) fn stop(
         &mut self,
         patience: Duration,
-        enough: impl FnMut(&[Peer]) -> bool,
+        enough: impl FnMut(&[Peer<S>]) -> bool,
     ) -> Result<bool, RunError> {
         for who in 0..self.peers.len() {
             self.tell(who, "stop");
@@ -189,7 +193,7 @@ impl<'a> Crew<'a> {
     }
 
     /// Waits until all have ended well.
-    pub(super) fn join(&mut self) -> Result<(), RunError> {
+    pub(crate) fn join(&mut self) -> Result<(), RunError> {
         let deadline = clock::monotonic() + END;
         for peer in &mut self.peers {
             let left = deadline.since(clock::monotonic());
@@ -204,14 +208,14 @@ impl<'a> Crew<'a> {
     }
 
     /// Remembers what the peers have in shared memory, to remove what they leave.
-    pub(super) fn look(&self) {
+    pub(crate) fn look(&self) {
         for peer in &self.peers {
             self.sandbox.look(peer.group.pid());
         }
     }
 }
 
-impl Drop for Crew<'_> {
+impl<S: Says> Drop for Crew<'_, S> {
     fn drop(&mut self) {
         self.look();
         for peer in &mut self.peers {
@@ -220,14 +224,14 @@ impl Drop for Crew<'_> {
     }
 }
 
-impl Peer {
+impl<S> Peer<S> {
     /// What it has used so far; `None` if it is gone.
-    pub(super) fn usage(&self) -> Option<(Usage, Memory)> {
+    pub(crate) fn usage(&self) -> Option<(Usage, Memory)> {
         Some((Usage::of(self.group.pid())?, Memory::of(self.group.pid())?))
     }
 
     /// Something that is wrong with it, with what it said on standard error.
-    pub(super) fn complain(&self, what: &str) -> RunError {
+    pub(crate) fn complain(&self, what: &str) -> RunError {
         let lines = self.complaints.lock().unwrap_or_else(PoisonError::into_inner);
         let said: Vec<&str> = lines.iter().map(|l| l.as_str()).collect();
         if said.is_empty() {
@@ -238,7 +242,7 @@ impl Peer {
 }
 
 /// Keeps the last lines of a stream, each shortened, so that no peer can fill our memory.
-pub(super) fn keep_last_lines(stream: impl Read, keep: &Mutex<VecDeque<String>>) {
+pub(crate) fn keep_last_lines(stream: impl Read, keep: &Mutex<VecDeque<String>>) {
     let mut stream = BufReader::new(stream);
     let mut bytes = Vec::new();
     loop {

@@ -49,7 +49,7 @@ pub enum Error {
 
 /// Why one run of one system gives no numbers.
 #[derive(Debug)]
-pub(super) enum RunError {
+pub(crate) enum RunError {
     /// The user stopped it.
     Stopped,
     /// The system broke the contract, hung or died.

@@ -311,7 +311,7 @@ fn open(width: f64, title: &str, subtitle: &str) -> String {
     open_with(width, HEIGHT, title, subtitle)
 }
 
-fn open_with(width: f64, height: f64, title: &str, subtitle: &str) -> String {
+pub(crate) fn open_with(width: f64, height: f64, title: &str, subtitle: &str) -> String {
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
          height=\"{height}\" font-family=\"sans-serif\" font-size=\"12\">\n\
@@ -323,12 +323,12 @@ fn open_with(width: f64, height: f64, title: &str, subtitle: &str) -> String {
     )
 }
 
-fn close(mut svg: String) -> String {
+pub(crate) fn close(mut svg: String) -> String {
     svg.push_str("</svg>\n");
     svg
 }
 
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")

@@ -1,6 +1,8 @@
 //! What peers print: the lines of the contract, and nothing else.
 
+use super::crew::Says;
 use serde::Deserialize;
+use stats::Time;
 use std::collections::HashSet;
 use std::io::{BufRead, BufReader, Read};
 
@@ -52,6 +54,41 @@ impl Count {
     /// The longest line that can be right, in bytes: two numbers of 20 digits for each message.
     fn longest(self) -> u64 {
         self.messages * 2 * 24 + 4096
+    }
+}
+
+/// What one peer has said.
+#[derive(Debug, Default)]
+pub(super) struct Spoken {
+    /// How often `ready` was heard.
+    pub(super) ready: u32,
+    /// When each `done` was heard.
+    pub(super) done: Vec<Time>,
+    pub(super) published: Option<(Time, Published)>,
+    pub(super) received: Vec<Received>,
+    pub(super) round_trips: Option<(Time, RoundTrips)>,
+}
+
+impl Says for Spoken {
+    type Rule = Count;
+    type Line = Line;
+
+    fn longest(count: Count) -> u64 {
+        count.longest()
+    }
+
+    fn parse(text: &str, count: Count) -> Result<Line, String> {
+        Line::parse(text, count)
+    }
+
+    fn hear(&mut self, at: Time, line: Line) {
+        match line {
+            Line::Ready => self.ready += 1,
+            Line::Done => self.done.push(at),
+            Line::Published(result) => self.published = Some((at, result)),
+            Line::Received(result) => self.received.push(result),
+            Line::RoundTrips(result) => self.round_trips = Some((at, result)),
+        }
     }
 }
 
@@ -132,12 +169,16 @@ impl Line {
 
 /// Reads lines and hands each to `say` until it says no (false), something is wrong, or the stream ends. No line
 /// takes more memory than a right one can need.
-pub(super) fn read(stream: impl Read, count: Count, mut say: impl FnMut(Result<Line, String>) -> bool) {
+pub(super) fn read<S: Says>(
+    stream: impl Read,
+    rule: S::Rule,
+    mut say: impl FnMut(Result<S::Line, String>) -> bool,
+) {
     let mut stream = BufReader::new(stream);
     let mut bytes = Vec::new();
     loop {
         bytes.clear();
-        let limit = count.longest();
+        let limit = S::longest(rule);
         match (&mut stream).take(limit).read_until(b'\n', &mut bytes) {
             Ok(0) | Err(_) => return,
             Ok(_) => {}
@@ -147,7 +188,7 @@ pub(super) fn read(stream: impl Read, count: Count, mut say: impl FnMut(Result<L
         } else {
             let text =
                 std::str::from_utf8(&bytes).map_err(|_| "it printed bytes that are not text".to_owned());
-            text.and_then(|t| Line::parse(t, count))
+            text.and_then(|t| S::parse(t, rule))
         };
         let bad = line.is_err();
         if !say(line) || bad {
@@ -157,7 +198,7 @@ pub(super) fn read(stream: impl Read, count: Count, mut say: impl FnMut(Result<L
 }
 
 /// The first characters, for an error message.
-pub(super) fn shorten(text: &str) -> String {
+pub(crate) fn shorten(text: &str) -> String {
     let mut short: String = text.chars().take(120).collect();
     if short.len() < text.len() {
         short.push('…');
@@ -176,7 +217,7 @@ mod tests {
 
     fn all(text: &[u8]) -> Vec<Result<Line, String>> {
         let mut lines = vec![];
-        read(text, COUNT, |line| {
+        read::<Spoken>(text, COUNT, |line| {
             lines.push(line);
             true
         });

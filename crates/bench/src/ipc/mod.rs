@@ -6,25 +6,25 @@
 //! in the same session.
 
 mod copies;
-mod crew;
+pub(crate) mod crew;
 mod elsewhere;
-mod error;
-mod figure;
+pub(crate) mod error;
+pub(crate) mod figure;
 mod group;
-mod line;
+pub(crate) mod line;
 mod metrics;
 mod options;
 mod outcome;
 pub mod peer;
 mod plan;
-mod programs;
+pub(crate) mod programs;
 mod progress;
-mod roscore;
-mod sandbox;
+pub(crate) mod roscore;
+pub(crate) mod sandbox;
 mod setting;
 mod system;
 mod trial;
-mod usage;
+pub(crate) mod usage;
 
 pub use error::Error;
 pub use metrics::{Copies, Latency, Metrics, Quantiles, Slow};
@@ -37,7 +37,7 @@ pub use usage::HostLoad;
 
 use crate::machine;
 use error::RunError;
-use programs::Ready;
+use programs::{Door, Ready};
 use progress::Progress;
 use roscore::Roscore;
 use sandbox::Sandbox;
@@ -103,7 +103,7 @@ impl<'a> Session<'a> {
         });
         let (mut systems, mut missing) = (Vec::new(), Vec::new());
         for system in wanted {
-            match programs::prepare(system, folder.as_deref(), &sandbox, stopped)? {
+            match programs::prepare(Door::Ipc, system, folder.as_deref(), &sandbox, stopped)? {
                 Ok(ready) => systems.push(ready),
                 Err(gone) => missing.push(gone),
             }

@@ -11,18 +11,46 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long a program may take to tell its version.
-const VERSION: Duration = Duration::from_secs(20);
+const ANSWER: Duration = Duration::from_secs(20);
 /// How long building one system may take.
 const BUILD: Duration = Duration::from_secs(30 * 60);
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A system that can be measured.
 #[derive(Clone, Debug)]
-pub(super) struct Ready {
-    pub(super) system: System,
-    pub(super) version: String,
+pub(crate) struct Ready {
+    pub(crate) system: System,
+    pub(crate) version: String,
     modes: Vec<String>,
     program: PathBuf,
+    door: Door,
+}
+
+/// Through which programs an experiment measures.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Door {
+    /// A program for each system (`peers/CONTRACT.md`).
+    Ipc,
+    /// One program that plays all parts of the braking robot, for the systems of ROS.
+    Brake,
+}
+
+impl Door {
+    /// Our own system's hidden command of `ropewalk bench`.
+    fn ours(self) -> &'static str {
+        match self {
+            Door::Ipc => "ipc-peer",
+            Door::Brake => "brake-part",
+        }
+    }
+
+    /// The program of another system, which is also what `make` builds.
+    fn target(self, system: System) -> &'static str {
+        match self {
+            Door::Ipc => system.name(),
+            Door::Brake => "brake",
+        }
+    }
 }
 
 /// A system that cannot be measured here.
@@ -46,22 +74,22 @@ impl Ready {
     }
 
     /// The program in one of its roles.
-    pub(super) fn command(&self, role: &str) -> Command {
-        command(self.system, &self.program, role)
+    pub(crate) fn command(&self, role: &str) -> Command {
+        command(self.door, self.system, &self.program, role)
     }
 }
 
-fn command(system: System, program: &Path, role: &str) -> Command {
+fn command(door: Door, system: System, program: &Path, role: &str) -> Command {
     let mut command = Command::new(program);
     if system == System::Ropewalk {
-        command.args(["bench", "ipc-peer"]);
+        command.args(["bench", door.ours()]);
     }
     command.arg(role).args(["--system", system.name()]);
     command
 }
 
 /// The folder of the peers: the one given, or `peers` here or further up.
-pub(super) fn folder(given: Option<&Path>) -> Option<PathBuf> {
+pub(crate) fn folder(given: Option<&Path>) -> Option<PathBuf> {
     if let Some(folder) = given {
         // Peers run elsewhere.
         return std::path::absolute(folder).ok();
@@ -72,7 +100,8 @@ pub(super) fn folder(given: Option<&Path>) -> Option<PathBuf> {
 }
 
 /// Finds `system`'s program, builds it if it is not there, and asks its version. Blocks while it builds.
-pub(super) fn prepare(
+pub(crate) fn prepare(
+    door: Door,
     system: System,
     folder: Option<&Path>,
     sandbox: &Sandbox,
@@ -90,13 +119,13 @@ pub(super) fn prepare(
                        name the folder by --peers";
             return missing(why.into());
         };
-        let program = folder.join("bin").join(system.name());
-        if let Some(why) = build(system.name(), &program, folder, stopped)? {
+        let program = folder.join("bin").join(door.target(system));
+        if let Some(why) = build(door.target(system), &program, folder, stopped)? {
             return missing(why);
         }
         program
     };
-    match ask(system, &program, sandbox, stopped)? {
+    match ask(door, system, &program, sandbox, stopped)? {
         Ok(ready) => Ok(Ok(ready)),
         Err(why) => missing(why),
     }
@@ -197,27 +226,21 @@ fn pass_on(stream: impl Read) -> String {
     }
 }
 
-#[derive(Deserialize)]
-struct Version {
-    system: String,
-    version: String,
-    modes: Vec<String>,
-}
-
-fn ask(
-    system: System,
-    program: &Path,
+/// Runs a program that answers at once, and gives what it printed, or why it did not.
+pub(crate) fn hear(
+    command: &mut Command,
     sandbox: &Sandbox,
     stopped: &dyn Fn() -> bool,
-) -> Result<Result<Ready, String>, Error> {
-    let shown = program.display();
-    let mut command = command(system, program, "version");
-    sandbox.prepare(&mut command);
+) -> Result<Result<String, String>, Error> {
+    let shown = std::iter::once(command.get_program()).chain(command.get_args());
+    let shown: Vec<_> = shown.map(|word| word.to_string_lossy().into_owned()).collect();
+    let shown = shown.join(" ");
+    sandbox.prepare(command);
     command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    let mut group = match Group::start(&mut command) {
+    let mut group = match Group::start(command) {
         Ok(group) => group,
         Err(e) => return Ok(Err(format!("{shown} does not start: {e}"))),
     };
@@ -231,7 +254,7 @@ fn ask(
     };
     let output = read(output.map(|o| Box::new(o) as _));
     let errors = read(errors.map(|e| Box::new(e) as _));
-    let deadline = Instant::now() + VERSION;
+    let deadline = Instant::now() + ANSWER;
     let status = loop {
         let waited = group.wait(LOOK);
         match waited.map_err(|source| Error::System {
@@ -241,9 +264,7 @@ fn ask(
             Some(status) => break status,
             None if stopped() => return Err(Error::Stopped),
             None if Instant::now() > deadline => {
-                return Ok(Err(format!(
-                    "{shown} did not tell its version within {VERSION:?}"
-                )));
+                return Ok(Err(format!("{shown} did not answer within {ANSWER:?}")));
             }
             None => {}
         }
@@ -254,8 +275,31 @@ fn ask(
     );
     if !status.success() {
         let said = shorten(errors.trim());
-        return Ok(Err(format!("{shown} version {}: {said}", how(status))));
+        return Ok(Err(format!("{shown} {}: {said}", how(status))));
     }
+    Ok(Ok(output))
+}
+
+#[derive(Deserialize)]
+struct Version {
+    system: String,
+    version: String,
+    modes: Vec<String>,
+}
+
+fn ask(
+    door: Door,
+    system: System,
+    program: &Path,
+    sandbox: &Sandbox,
+    stopped: &dyn Fn() -> bool,
+) -> Result<Result<Ready, String>, Error> {
+    let shown = program.display();
+    let mut command = command(door, system, program, "version");
+    let output = match hear(&mut command, sandbox, stopped)? {
+        Ok(output) => output,
+        Err(why) => return Ok(Err(why)),
+    };
     let told: Result<Version, _> = serde_json::from_str(&output);
     Ok(match told {
         Ok(told) if told.system == system.name() => Ok(Ready {
@@ -263,6 +307,7 @@ fn ask(
             version: shorten(&told.version),
             modes: told.modes,
             program: program.to_owned(),
+            door,
         }),
         Ok(told) => Err(format!(
             "{shown} says that it is {:?}: build it again",

@@ -12,14 +12,14 @@ const START: Duration = Duration::from_secs(60);
 const END: Duration = Duration::from_secs(10);
 
 /// A running `roscore` on a loopback port. Dropping it ends it.
-pub(super) struct Roscore {
+pub(crate) struct Roscore {
     group: Group,
     port: u16,
 }
 
 impl Roscore {
     /// Starts it and waits until it answers. `None` if `stopped`.
-    pub(super) fn start(sandbox: &Sandbox, stopped: &dyn Fn() -> bool) -> Result<Option<Roscore>, String> {
+    pub(crate) fn start(sandbox: &Sandbox, stopped: &dyn Fn() -> bool) -> Result<Option<Roscore>, String> {
         let port = free_port().map_err(|e| format!("no free port: {e}"))?;
         // The shell ends roscore when its input ends, so that nothing stays behind even if we are killed.
         let script =
@@ -60,7 +60,7 @@ impl Roscore {
     }
 
     /// Tells a node where the master is.
-    pub(super) fn prepare(&self, command: &mut Command) {
+    pub(crate) fn prepare(&self, command: &mut Command) {
         command.env("ROS_MASTER_URI", uri(self.port));
     }
 }

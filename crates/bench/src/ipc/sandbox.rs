@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// A temporary folder for everything that peers write, and the memory files of one experiment. Dropping it
 /// removes what the peers left.
-pub(super) struct Sandbox {
+pub(crate) struct Sandbox {
     folder: tempfile::TempDir,
     shm: PathBuf,
     before: BTreeSet<PathBuf>,
@@ -18,7 +18,7 @@ pub(super) struct Sandbox {
 }
 
 impl Sandbox {
-    pub(super) fn new() -> Result<Self, Error> {
+    pub(crate) fn new() -> Result<Self, Error> {
         // Short: paths of unix sockets end at 108 bytes.
         let folder = tempfile::Builder::new().prefix("rwb-").tempdir();
         let folder = folder.map_err(|source| Error::File {
@@ -38,13 +38,13 @@ impl Sandbox {
         })
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 
     /// Sets the environment of a peer: files go into the folder, nothing beyond this host is spoken to, and no
     /// variable of the user's changes what is measured.
-    pub(super) fn prepare(&self, command: &mut Command) {
+    pub(crate) fn prepare(&self, command: &mut Command) {
         let inside = |name| self.folder.path().join(name);
         command.current_dir(self.folder.path());
         command
@@ -62,7 +62,7 @@ impl Sandbox {
     }
 
     /// Remembers which memory files process `pid` has mapped or open.
-    pub(super) fn look(&self, pid: Pid) {
+    pub(crate) fn look(&self, pid: Pid) {
         let mut found = BTreeSet::new();
         let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
         // The path is the sixth field and may contain blanks.
@@ -90,7 +90,7 @@ impl Sandbox {
 
     /// Removes the memory files that peers were seen to use and left. Those of other programs, and those that
     /// were there before, stay.
-    pub(super) fn sweep(&self) {
+    pub(crate) fn sweep(&self) {
         for path in std::mem::take(&mut *self.seen.lock().unwrap_or_else(PoisonError::into_inner)) {
             if fs::remove_file(&path).is_ok() {
                 tracing::info!(path = %path.display(), "removed what a peer left behind");

@@ -63,17 +63,17 @@ impl System {
     }
 
     /// Whether it needs a ROS master.
-    pub(super) fn needs_roscore(self) -> bool {
+    pub(crate) fn needs_roscore(self) -> bool {
         matches!(self, System::Tcpros | System::Nodelay | System::Nodelet)
     }
 
     /// Whether it is another middleware between processes: neither ours, nor the floor, nor inside one process.
-    pub(super) fn is_rival(self) -> bool {
+    pub(crate) fn is_rival(self) -> bool {
         !matches!(self, System::Ropewalk | System::Floor | System::Nodelet)
     }
 
     /// Whether its publisher can know how many subscribers are connected.
-    pub(super) fn counts_subscribers(self) -> bool {
+    pub(crate) fn counts_subscribers(self) -> bool {
         self != System::Zeromq
     }
 }

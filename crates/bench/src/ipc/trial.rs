@@ -3,7 +3,7 @@
 use super::copies::{self, CopyCount};
 use super::crew::{Crew, Peer};
 use super::error::RunError;
-use super::line::{Count, Published, Received};
+use super::line::{Count, Published, Received, Spoken};
 use super::programs::Ready;
 use super::roscore::Roscore;
 use super::sandbox::Sandbox;
@@ -64,7 +64,7 @@ pub(super) fn run(
         warmup: u64::from(setting.warmup),
         messages: u64::from(setting.messages),
     };
-    let mut crew = Crew::new(count, around.sandbox, around.stopped);
+    let mut crew = Crew::<Spoken>::new(count, around.sandbox, around.stopped);
     let roles = roles(system, setting);
     for (i, role) in roles.iter().enumerate() {
         let mut command = command(system, setting, role, number);
@@ -89,25 +89,25 @@ pub(super) fn run(
         }
     }
     for peer in crew.into_peers() {
-        if let Some((_, published)) = peer.published {
+        if let Some((_, published)) = peer.said.published {
             trial.published = published;
         }
-        if let Some((_, trips)) = peer.round_trips {
+        if let Some((_, trips)) = peer.said.round_trips {
             trial.round_trip_ns = trips.round_trip_ns;
         }
-        trial.received.extend(peer.received);
+        trial.received.extend(peer.said.received);
     }
     Ok(trial)
 }
 
 /// From the start of the processes to their results.
-fn conduct(crew: &mut Crew<'_>, system: &Ready, setting: &Setting) -> Result<Trial, RunError> {
-    let ready = |peers: &[Peer]| peers.iter().all(|p| p.ready > 0);
+fn conduct(crew: &mut Crew<'_, Spoken>, system: &Ready, setting: &Setting) -> Result<Trial, RunError> {
+    let ready = |peers: &[Peer<Spoken>]| peers.iter().all(|p| p.said.ready > 0);
     if !crew.listen(clock::monotonic() + READY, ready)? {
         let late: Vec<_> = crew
             .peers()
             .iter()
-            .filter(|p| p.ready == 0)
+            .filter(|p| p.said.ready == 0)
             .map(|p| &*p.name)
             .collect();
         return Err(format!("not ready within {READY:?}: {}", late.join(", ")).into());
@@ -123,7 +123,8 @@ fn conduct(crew: &mut Crew<'_>, system: &Ready, setting: &Setting) -> Result<Tri
     let before: Vec<_> = crew.peers().iter().map(Peer::usage).collect();
     let start = clock::monotonic();
     crew.tell(0, "go");
-    let used_up = |peers: &[Peer]| peers[0].published.is_some() || peers[0].round_trips.is_some();
+    let used_up =
+        |peers: &[Peer<Spoken>]| peers[0].said.published.is_some() || peers[0].said.round_trips.is_some();
     let patience = setting.expected() * 2 + HANGING;
     if !crew.listen(start + patience, used_up)? {
         return Err(
@@ -138,7 +139,7 @@ fn conduct(crew: &mut Crew<'_>, system: &Ready, setting: &Setting) -> Result<Tri
     // A slow subscriber may still have its queue to work off: its last message is not waited for.
     let awaited = expected - usize::from(setting.slow_us.is_some()).min(expected);
     crew.listen(clock::monotonic() + GRACE, |peers| {
-        peers.iter().map(|p| p.done.len()).sum::<usize>() >= awaited
+        peers.iter().map(|p| p.said.done.len()).sum::<usize>() >= awaited
     })?;
 
     let after: Vec<_> = crew.peers().iter().map(Peer::usage).collect();
@@ -153,7 +154,8 @@ fn conduct(crew: &mut Crew<'_>, system: &Ready, setting: &Setting) -> Result<Tri
     let others = others(Host::now().since(&host), &used, elapsed);
     crew.look();
 
-    let results = |peers: &[Peer]| peers.iter().map(|p| p.received.len()).sum::<usize>() >= expected;
+    let results =
+        |peers: &[Peer<Spoken>]| peers.iter().map(|p| p.said.received.len()).sum::<usize>() >= expected;
     if !crew.stop(RESULT, results)? {
         return Err(format!(
             "{}: not all subscribers gave a result within {RESULT:?}",
@@ -169,15 +171,15 @@ fn conduct(crew: &mut Crew<'_>, system: &Ready, setting: &Setting) -> Result<Tri
     })
 }
 
-fn last_event(peers: &[Peer]) -> Option<Time> {
+fn last_event(peers: &[Peer<Spoken>]) -> Option<Time> {
     let results = peers.iter().flat_map(|p| {
-        let published = p.published.as_ref().map(|(at, _)| *at);
+        let published = p.said.published.as_ref().map(|(at, _)| *at);
         published
             .into_iter()
-            .chain(p.round_trips.as_ref().map(|(at, _)| *at))
+            .chain(p.said.round_trips.as_ref().map(|(at, _)| *at))
     });
     results
-        .chain(peers.iter().flat_map(|p| p.done.iter().copied()))
+        .chain(peers.iter().flat_map(|p| p.said.done.iter().copied()))
         .max()
 }
 

@@ -10,14 +10,14 @@ use std::time::Duration;
 /// A difference of two of these leaves out a process's start and end, which in a short run would weigh more than
 /// the messages; `wait4` could not.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Usage {
-    pub(super) cpu: Duration,
-    pub(super) voluntary_switches: u64,
+pub(crate) struct Usage {
+    pub(crate) cpu: Duration,
+    pub(crate) voluntary_switches: u64,
 }
 
 impl Usage {
     /// `None` if the process has ended.
-    pub(super) fn of(pid: Pid) -> Option<Usage> {
+    pub(crate) fn of(pid: Pid) -> Option<Usage> {
         let mut usage = Usage::default();
         for thread in fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten() {
             // A thread may end meanwhile.
@@ -30,7 +30,7 @@ impl Usage {
         Some(usage)
     }
 
-    pub(super) fn since(&self, earlier: &Usage) -> Usage {
+    pub(crate) fn since(&self, earlier: &Usage) -> Usage {
         Usage {
             cpu: self.cpu.saturating_sub(earlier.cpu),
             voluntary_switches: self.voluntary_switches.saturating_sub(earlier.voluntary_switches),
@@ -40,16 +40,16 @@ impl Usage {
 
 /// Memory of a process in bytes.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Memory {
+pub(crate) struct Memory {
     /// The most that was resident, shared memory that it touched included.
-    pub(super) peak: u64,
+    pub(crate) peak: u64,
     /// Of what is resident now, shared memory and memory files.
-    pub(super) shared: u64,
+    pub(crate) shared: u64,
 }
 
 impl Memory {
     /// `None` if the process has ended.
-    pub(super) fn of(pid: Pid) -> Option<Memory> {
+    pub(crate) fn of(pid: Pid) -> Option<Memory> {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
         Some(Memory {
             peak: field(&status, "VmHWM:")? * 1024,
@@ -65,7 +65,7 @@ fn field(status: &str, name: &str) -> Option<u64> {
 
 /// Processor time of the whole host since boot, in clock ticks.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Host {
+pub(crate) struct Host {
     total: u64,
     idle: u64,
     steal: u64,
@@ -81,7 +81,7 @@ pub struct HostLoad {
 }
 
 impl Host {
-    pub(super) fn now() -> Host {
+    pub(crate) fn now() -> Host {
         Self::parse(&fs::read_to_string("/proc/stat").unwrap_or_default())
     }
 
@@ -100,7 +100,7 @@ impl Host {
         }
     }
 
-    pub(super) fn since(&self, earlier: &Host) -> HostLoad {
+    pub(crate) fn since(&self, earlier: &Host) -> HostLoad {
         let total = self.total.saturating_sub(earlier.total).max(1) as f64;
         let idle = self.idle.saturating_sub(earlier.idle) as f64;
         let steal = self.steal.saturating_sub(earlier.steal) as f64;

@@ -2,6 +2,7 @@
 
 use crate::failure::{Failure, OrFail, Outcome};
 use crate::signals::Signals;
+use bench::brake;
 use bench::ipc::{self, peer};
 use clap::{Args, Subcommand};
 use std::io::Write;
@@ -17,11 +18,18 @@ pub(crate) struct Options {
 #[derive(Subcommand)]
 enum What {
     Ipc(ipc::Options),
+    Brake(brake::Options),
     /// One process of `bench ipc`.
     #[command(hide = true)]
     IpcPeer {
         #[command(subcommand)]
         role: peer::Role,
+    },
+    /// One process of `bench brake`.
+    #[command(hide = true)]
+    BrakePart {
+        #[command(subcommand)]
+        role: brake::part::Role,
     },
 }
 
@@ -29,7 +37,9 @@ enum What {
 pub(crate) fn run(options: &Options) -> Outcome {
     match &options.what {
         What::Ipc(options) => run_ipc(options),
+        What::Brake(options) => run_brake(options),
         What::IpcPeer { role } => peer::run(role).or_job("bench ipc-peer"),
+        What::BrakePart { role } => brake::part::run(role).or_job("bench brake-part"),
     }
 }
 
@@ -45,6 +55,24 @@ fn run_ipc(options: &ipc::Options) -> Outcome {
     }
     if let Some(file) = &options.figure {
         write(file, &outcome.figure(options.experiment))?;
+    }
+    let text = if options.json {
+        outcome.json()
+    } else {
+        outcome.text()
+    };
+    writeln!(std::io::stdout().lock(), "{text}").or_job("writing")?;
+    outcome.verdict().map_err(Failure::job)
+}
+
+fn run_brake(options: &brake::Options) -> Outcome {
+    if let Some(file) = &options.figure {
+        write(file, "")?;
+    }
+    let signals = Signals::watch().or_job("watching signals")?;
+    let outcome = brake::run(options, &|| signals.stopped()).map_err(Failure::job)?;
+    if let Some(file) = &options.figure {
+        write(file, &outcome.figure())?;
     }
     let text = if options.json {
         outcome.json()

@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 /// What was said so far; a thread that sleeps in `read` listens.
 #[derive(Clone)]
-pub(super) struct Gate(Arc<(Mutex<State>, Condvar)>);
+pub(crate) struct Gate(Arc<(Mutex<State>, Condvar)>);
 
 #[derive(Clone, Copy, Default)]
 struct State {
@@ -14,7 +14,7 @@ struct State {
 }
 
 impl Gate {
-    pub(super) fn watch() -> std::io::Result<Gate> {
+    pub(crate) fn watch() -> std::io::Result<Gate> {
         let gate = Gate(Arc::default());
         let inside = gate.clone();
         std::thread::Builder::new().name("stdin".into()).spawn(move || {
@@ -42,17 +42,17 @@ impl Gate {
     }
 
     /// Blocks until `go`; false if it is `stop` or the end instead.
-    pub(super) fn wait_for_go(&self) -> bool {
+    pub(crate) fn wait_for_go(&self) -> bool {
         !self.wait_while(|s| !s.go && !s.stop).stop
     }
 
     /// Blocks until `stop` or the end.
-    pub(super) fn wait_for_stop(&self) {
+    pub(crate) fn wait_for_stop(&self) {
         self.wait_while(|s| !s.stop);
     }
 
     /// Whether it is over.
-    pub(super) fn stopped(&self) -> bool {
+    pub(crate) fn stopped(&self) -> bool {
         self.0.0.lock().unwrap_or_else(PoisonError::into_inner).stop
     }
 }

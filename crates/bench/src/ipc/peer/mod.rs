@@ -9,7 +9,8 @@ mod publish;
 mod subscribe;
 
 use clap::{Args, Subcommand};
-use gate::Gate;
+pub(crate) use gate::Gate;
+pub(crate) use publish::{control_part, sleep_until};
 use ropewalk::{Flavour, Node, Registry, Schema};
 use serde_json::json;
 use std::io::Write;
@@ -18,11 +19,11 @@ use std::time::Duration;
 /// How long a peer waits for others to connect before it gives up.
 const CONNECT: Duration = Duration::from_secs(30);
 /// How often something that waits looks whether it should stop.
-const LOOK: Duration = Duration::from_millis(100);
+pub(crate) const LOOK: Duration = Duration::from_millis(100);
 /// Where the stamp lies in the payload: nanoseconds of CLOCK_MONOTONIC, u64 little-endian.
-const STAMP: std::ops::Range<usize> = 0..8;
+pub(crate) const STAMP: std::ops::Range<usize> = 0..8;
 /// Where the sequence number lies, u64 little-endian, from 0.
-const SEQUENCE: std::ops::Range<usize> = 8..16;
+pub(crate) const SEQUENCE: std::ops::Range<usize> = 8..16;
 
 /// What one process does.
 #[derive(Subcommand, Clone, Debug)]
@@ -130,9 +131,9 @@ pub enum PeerError {
         /// The priority asked for.
         priority: u8,
     },
-    /// The standard type is not what this program knows.
-    #[error("sensor_msgs/Image: {0}")]
-    Image(String),
+    /// A standard type is not what this program knows.
+    #[error("{0}")]
+    Type(String),
     /// Taking a message failed.
     #[error(transparent)]
     Take(#[from] bus::TakeError),
@@ -168,7 +169,7 @@ pub fn run(role: &Role) -> Result<(), PeerError> {
 }
 
 /// Prints one line of the contract.
-fn say(line: &impl std::fmt::Display) -> Result<(), PeerError> {
+pub(crate) fn say(line: &impl std::fmt::Display) -> Result<(), PeerError> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}")?;
     Ok(out.flush()?)
@@ -176,7 +177,7 @@ fn say(line: &impl std::fmt::Display) -> Result<(), PeerError> {
 
 fn node() -> Result<(Node, Schema), PeerError> {
     let image = Registry::new(Flavour::Ros1).schema("sensor_msgs/Image");
-    let image = image.map_err(|e| PeerError::Image(e.to_string()))?;
+    let image = image.map_err(|e| PeerError::Type(format!("sensor_msgs/Image: {e}")))?;
     Ok((Node::new("bench")?, image))
 }
 
@@ -191,7 +192,11 @@ fn schedule(common: &Common) -> Result<(), PeerError> {
 }
 
 /// Waits for `n` peers, asking `connected`, or until the run is over (false).
-fn connect(gate: &Gate, n: usize, connected: impl Fn(Duration) -> (bool, usize)) -> Result<bool, PeerError> {
+pub(crate) fn connect(
+    gate: &Gate,
+    n: usize,
+    connected: impl Fn(Duration) -> (bool, usize),
+) -> Result<bool, PeerError> {
     let deadline = clock::monotonic() + CONNECT;
     loop {
         let (enough, count) = connected(LOOK);
@@ -211,6 +216,6 @@ fn connect(gate: &Gate, n: usize, connected: impl Fn(Duration) -> (bool, usize))
 }
 
 /// A number of a payload; `None` if the payload is too short.
-fn number(payload: &[u8], range: std::ops::Range<usize>) -> Option<u64> {
+pub(crate) fn number(payload: &[u8], range: std::ops::Range<usize>) -> Option<u64> {
     Some(u64::from_le_bytes(payload.get(range)?.try_into().ok()?))
 }

@@ -78,7 +78,7 @@ impl<'a> Source<'a> {
     pub(super) fn new(publisher: &'a Publisher, size: usize) -> Result<Self, PeerError> {
         Ok(Source {
             publisher,
-            control: control_part(publisher.schema(), size)?,
+            control: control_part(publisher.schema(), 1, size, "mono8", size)?,
             size,
         })
     }
@@ -116,9 +116,16 @@ pub(super) struct Sent {
     pub(super) took: Duration,
 }
 
-/// The control part of an image with `size` bytes of data, which become data part 0.
-fn control_part(image: &Schema, size: usize) -> Result<Vec<u8>, PeerError> {
-    let complain = |e: &dyn std::fmt::Display| PeerError::Image(e.to_string());
+/// The control part of an image with `height` rows of `step` bytes of data, which become data part 0.
+pub(crate) fn control_part(
+    image: &Schema,
+    height: usize,
+    width: usize,
+    encoding: &str,
+    step: usize,
+) -> Result<Vec<u8>, PeerError> {
+    let size = height * step;
+    let complain = |e: &dyn std::fmt::Display| PeerError::Type(format!("sensor_msgs/Image: {e}"));
     let text = |out: &mut Vec<u8>, s: &str| {
         out.extend((s.len() as u32).to_le_bytes());
         out.extend(s.as_bytes());
@@ -126,19 +133,19 @@ fn control_part(image: &Schema, size: usize) -> Result<Vec<u8>, PeerError> {
     // seq, stamp, frame_id, height, width, encoding, is_bigendian, step, data
     let mut head = vec![0; 12];
     text(&mut head, "camera");
-    head.extend(1u32.to_le_bytes());
-    head.extend((size as u32).to_le_bytes());
-    text(&mut head, "mono8");
+    head.extend((height as u32).to_le_bytes());
+    head.extend((width as u32).to_le_bytes());
+    text(&mut head, encoding);
     head.push(0);
-    head.extend((size as u32).to_le_bytes());
+    head.extend((step as u32).to_le_bytes());
     head.extend((size as u32).to_le_bytes());
     // Zeroed pages that nobody writes take no memory.
     let mut bytes = vec![0; head.len() + size];
     bytes[..head.len()].copy_from_slice(&head);
     let split = image.split_ros1(&bytes).map_err(|e| complain(&e))?;
     if split.sizes().part_lens != [size] {
-        return Err(PeerError::Image(format!(
-            "{size} bytes of data do not make one data part"
+        return Err(PeerError::Type(format!(
+            "sensor_msgs/Image: {size} bytes of data do not make one data part"
         )));
     }
     let mut control = vec![0; split.sizes().control_len];
@@ -147,7 +154,7 @@ fn control_part(image: &Schema, size: usize) -> Result<Vec<u8>, PeerError> {
 }
 
 /// Sleeps as the contract says; clock::sleep_until would wake ten times a second.
-fn sleep_until(until: Time) -> std::io::Result<()> {
+pub(crate) fn sleep_until(until: Time) -> std::io::Result<()> {
     let until = Timespec {
         tv_sec: (until.as_nanos() / 1_000_000_000) as i64,
         tv_nsec: (until.as_nanos() % 1_000_000_000) as i64,

@@ -1,0 +1,229 @@
+//! The TZC paper's applications (section IV-E): `ropewalk bench brake`.
+//!
+//! A simulated robot with a camera is stopped by what recognizers see in its images, which go through the system that
+//! is measured; so does the command to stop. Image, motion and recognition are simulated, time is not: processes,
+//! transport and scheduling are this machine's. The programs are started and heard by the same means as those of
+//! [`ipc`](crate::ipc).
+
+mod figure;
+mod metrics;
+pub mod motion;
+mod options;
+mod outcome;
+pub mod part;
+pub mod recognize;
+mod said;
+pub mod scene;
+mod trial;
+
+pub use metrics::{Metrics, Params, Spread};
+pub use motion::Application;
+pub use options::Options;
+pub use outcome::{Failed, Outcome, Paper};
+pub use recognize::Region;
+
+use crate::ipc::error::RunError;
+use crate::ipc::programs::{self, Door, Ready};
+use crate::ipc::roscore::Roscore;
+use crate::ipc::sandbox::Sandbox;
+use crate::ipc::usage::Host;
+use crate::ipc::{Error, Missing, System};
+use crate::machine;
+use stats::{Cell, Report};
+use std::time::Duration;
+use trial::{Surroundings, Trial};
+
+/// How long the machine's load is watched before the start.
+const WATCH: Duration = Duration::from_secs(1);
+/// More load by others than this spoils times.
+const BUSY: f64 = 0.1;
+
+/// Measures as `options` say. Blocks for minutes, with its progress on standard error; `stopped` is asked at least ten
+/// times a second and ends it early, with what was measured until then.
+///
+/// # Errors
+/// [`Error`]: nothing can be measured. What only some systems lack, or some trials, stands in the [`Outcome`].
+pub fn run(options: &Options, stopped: &dyn Fn() -> bool) -> Result<Outcome, Error> {
+    let sandbox = Sandbox::new()?;
+    let (systems, mut missing) = prepare(options, &sandbox, stopped)?;
+    let (roscore, systems) = start_roscore(systems, &mut missing, &sandbox, stopped)?;
+    for gone in &missing {
+        eprintln!("{} is left out: {}", gone.system, gone.why);
+    }
+    if systems.is_empty() {
+        let why: Vec<String> = missing
+            .iter()
+            .map(|m| format!("{}: {}", m.system, m.why))
+            .collect();
+        return Err(Error::Nothing(why.join("; ")));
+    }
+    let around = Surroundings {
+        options,
+        sandbox: &sandbox,
+        roscore: roscore.as_ref(),
+        stopped,
+    };
+    let host = Host::now();
+    std::thread::sleep(WATCH);
+    let before = Host::now().since(&host);
+    let mut outcome = measure(&systems, &around);
+    outcome.health.before = before;
+    if before.busy > BUSY {
+        outcome.notes.push(format!(
+            "others use {:.0} % of this machine's processors: all times are worse than they could be",
+            before.busy * 100.0
+        ));
+    }
+    outcome.missing = missing;
+    Ok(outcome)
+}
+
+/// Finds out who can take part, and that all draw and recognize alike.
+fn prepare(
+    options: &Options,
+    sandbox: &Sandbox,
+    stopped: &dyn Fn() -> bool,
+) -> Result<(Vec<Ready>, Vec<Missing>), Error> {
+    let folder = programs::folder(options.peers.as_deref());
+    let (mut systems, mut missing) = (Vec::new(), Vec::new());
+    // What ours draws and recognizes is what all must.
+    let ours = programs::prepare(Door::Brake, System::Ropewalk, None, sandbox, stopped)?;
+    let expected = match &ours {
+        Ok(ours) => check(ours, options.roi, sandbox, stopped)?,
+        Err(gone) => Err(gone.why.clone()),
+    };
+    for system in options.wanted_systems() {
+        if !matches!(system, System::Ropewalk | System::Tcpros | System::Nodelay) {
+            let why = "bench brake has programs for ropewalk, tcpros and nodelay alone".into();
+            missing.push(Missing { system, why });
+            continue;
+        }
+        let ready = match programs::prepare(Door::Brake, system, folder.as_deref(), sandbox, stopped)? {
+            Ok(ready) => ready,
+            Err(gone) => {
+                missing.push(gone);
+                continue;
+            }
+        };
+        match (check(&ready, options.roi, sandbox, stopped)?, &expected) {
+            (Ok(said), Ok(expected)) if said == *expected => systems.push(ready),
+            (Ok(_), Ok(_)) => missing.push(Missing {
+                system,
+                why: "it draws or recognizes otherwise than this program: build it again (make -B -C peers brake)"
+                    .into(),
+            }),
+            (Err(why), _) => missing.push(Missing { system, why }),
+            (_, Err(why)) => missing.push(Missing {
+                system,
+                why: why.clone(),
+            }),
+        }
+    }
+    Ok((systems, missing))
+}
+
+/// What a program draws and recognizes in the test image, or why it does not tell.
+fn check(
+    ready: &Ready,
+    roi: Region,
+    sandbox: &Sandbox,
+    stopped: &dyn Fn() -> bool,
+) -> Result<Result<serde_json::Value, String>, Error> {
+    let mut command = ready.command("check");
+    command.arg("--roi").arg(roi.to_string());
+    let said = programs::hear(&mut command, sandbox, stopped)?;
+    Ok(said.and_then(|said| {
+        serde_json::from_str(&said).map_err(|e| format!("its check is not understood ({e})"))
+    }))
+}
+
+fn start_roscore(
+    systems: Vec<Ready>,
+    missing: &mut Vec<Missing>,
+    sandbox: &Sandbox,
+    stopped: &dyn Fn() -> bool,
+) -> Result<(Option<Roscore>, Vec<Ready>), Error> {
+    if !systems.iter().any(|s| s.system.needs_roscore()) {
+        return Ok((None, systems));
+    }
+    match Roscore::start(sandbox, stopped) {
+        Ok(Some(roscore)) => Ok((Some(roscore), systems)),
+        Ok(None) => Err(Error::Stopped),
+        Err(why) => {
+            let (without, rest): (Vec<Ready>, Vec<Ready>) =
+                systems.into_iter().partition(|s| s.system.needs_roscore());
+            missing.extend(without.iter().map(|s| Missing {
+                system: s.system,
+                why: why.clone(),
+            }));
+            Ok((None, rest))
+        }
+    }
+}
+
+fn measure(systems: &[Ready], around: &Surroundings<'_>) -> Outcome {
+    let options = around.options;
+    let applications = options.wanted_applications();
+    let mut results: Vec<Vec<Vec<Trial>>> = vec![vec![Vec::new(); systems.len()]; applications.len()];
+    let (mut failed, mut number) = (Vec::new(), 0);
+    let all = options.trials() as usize * applications.len() * systems.len();
+    let mut complete = true;
+    'trials: for trial in 0..options.trials() {
+        for (a, application) in applications.iter().enumerate() {
+            for i in 0..systems.len() {
+                // The order moves on by one each time.
+                let s = (i + a + trial as usize) % systems.len();
+                number += 1;
+                let result = trial::run(&systems[s], *application, trial, number, around);
+                around.sandbox.sweep();
+                let shown = match result {
+                    Ok(trial) => {
+                        let shown = outcome::one_line(*application, &trial, options);
+                        results[a][s].push(trial);
+                        shown
+                    }
+                    Err(RunError::Stopped) => {
+                        complete = false;
+                        break 'trials;
+                    }
+                    Err(RunError::Failed(why)) => {
+                        let shown = format!("FAILED: {why}");
+                        failed.push(Failed {
+                            system: systems[s].system,
+                            application: *application,
+                            trial,
+                            why,
+                        });
+                        shown
+                    }
+                };
+                let (system, application) = (systems[s].system, application.name());
+                eprintln!("[{number}/{all}] {application} {system}: {shown}");
+            }
+        }
+    }
+    let mut versions = machine::versions();
+    versions.extend(
+        systems
+            .iter()
+            .map(|s| (s.system.name().to_owned(), s.version.clone())),
+    );
+    let mut cells = Vec::new();
+    for (application, by_system) in applications.iter().zip(&results) {
+        for (system, trials) in systems.iter().zip(by_system).filter(|(_, t)| !t.is_empty()) {
+            let entry = motion::entry_degrees(options.roi.width);
+            cells.push(Cell {
+                system: system.system.name().to_owned(),
+                params: Params::new(*application, trials.len() as u32, options),
+                metrics: metrics::pool(*application, entry, trials),
+            });
+        }
+    }
+    let report = Report {
+        experiment: "brake".to_owned(),
+        machine: machine::describe(),
+        versions,
+        cells,
+    };
+    Outcome::new(report, failed, complete, !options.systems.is_empty())
+}

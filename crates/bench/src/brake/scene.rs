@@ -1,0 +1,131 @@
+//! What the simulated camera sees: a noisy wall, and a traffic light before it.
+//!
+//! Whole numbers only: `peers/brake` draws the same bytes, which is checked before measuring.
+
+use clap::ValueEnum;
+
+/// Pixels in a row.
+pub const WIDTH: usize = 1920;
+/// Rows.
+pub const HEIGHT: usize = 1080;
+/// Bytes in a row.
+pub const STEP: usize = WIDTH * 3;
+/// Bytes of an image.
+pub const BYTES: usize = STEP * HEIGHT;
+/// Side of the square that is looked for, in pixels.
+pub const TEMPLATE: usize = 24;
+
+/// By how many pixels the wall may shift.
+const SHIFTS: usize = 256;
+/// Half of the traffic light's width and height.
+const HALF: (i32, i32) = (24, 60);
+/// Rows between one lamp's centre and the next one's.
+const APART: i32 = 36;
+const RADIUS: i32 = 11;
+const HOUSING: [u8; 3] = [24, 24, 24];
+
+/// A lamp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[allow(missing_docs, reason = "the names say all")]
+pub enum Color {
+    Red,
+    Yellow,
+    Green,
+}
+
+impl Color {
+    /// From top to bottom.
+    pub const ALL: [Color; 3] = [Color::Red, Color::Yellow, Color::Green];
+
+    /// As on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Color::Red => "red",
+            Color::Yellow => "yellow",
+            Color::Green => "green",
+        }
+    }
+
+    fn place(self) -> i32 {
+        match self {
+            Color::Red => -APART,
+            Color::Yellow => 0,
+            Color::Green => APART,
+        }
+    }
+
+    fn pixel(self, lit: bool) -> [u8; 3] {
+        match (self, lit) {
+            (Color::Red, true) => [250, 40, 30],
+            (Color::Red, false) => [60, 14, 12],
+            (Color::Yellow, true) => [250, 200, 40],
+            (Color::Yellow, false) => [60, 50, 12],
+            (Color::Green, true) => [40, 240, 80],
+            (Color::Green, false) => [12, 60, 20],
+        }
+    }
+}
+
+/// The wall, from which images are drawn.
+pub struct Scene {
+    strip: Vec<u8>,
+}
+
+impl Scene {
+    /// Prepares the wall.
+    pub fn new() -> Self {
+        let mut state = 1u32;
+        let strip = (0..3 * (WIDTH + SHIFTS)).map(|_| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            96 + (state >> 24) as u8 % 64
+        });
+        Scene {
+            strip: strip.collect(),
+        }
+    }
+
+    /// Draws the whole image: the wall shifted by `shift`, and the traffic light in `column`, if it is in view, with
+    /// one lamp lit. `image` must be [`BYTES`] long.
+    pub fn draw(&self, image: &mut [u8], shift: u32, column: Option<i32>, lit: Color) {
+        for (y, row) in image.chunks_exact_mut(STEP).enumerate() {
+            let from = 3 * ((y * 7 + shift as usize) % SHIFTS);
+            row.copy_from_slice(&self.strip[from..from + STEP]);
+        }
+        let Some(column) = column else { return };
+        for dy in -HALF.1..HALF.1 {
+            let y = (HEIGHT as i32 / 2 + dy) as usize;
+            for dx in -HALF.0..HALF.0 {
+                if let Some(x) = usize::try_from(column + dx).ok().filter(|x| *x < WIDTH) {
+                    image[y * STEP + x * 3..][..3].copy_from_slice(&light(dx, dy, lit));
+                }
+            }
+        }
+    }
+}
+
+impl Default for Scene {
+    fn default() -> Self {
+        Scene::new()
+    }
+}
+
+/// The traffic light's pixel so far from its centre.
+fn light(dx: i32, dy: i32, lit: Color) -> [u8; 3] {
+    let lamp = Color::ALL
+        .into_iter()
+        .find(|c| dx * dx + (dy - c.place()).pow(2) <= RADIUS * RADIUS);
+    lamp.map_or(HOUSING, |c| c.pixel(c == lit))
+}
+
+/// The picture that a recognizer looks for: its lamp, lit, with the housing around it; row by row.
+pub(super) fn template(color: Color) -> Vec<[u8; TEMPLATE * 3]> {
+    let half = TEMPLATE as i32 / 2;
+    let row = |dy: i32| {
+        let mut row = [0; TEMPLATE * 3];
+        for (dx, pixel) in (-half..half).zip(row.chunks_exact_mut(3)) {
+            pixel.copy_from_slice(&light(dx, color.place() + dy, color));
+        }
+        row
+    };
+    (-half..half).map(row).collect()
+}
