@@ -3,12 +3,11 @@
 // are handed over as shared pointers. The payload is the data of a sensor_msgs/Image.
 #include <nodelet/loader.h>
 #include <nodelet/nodelet.h>
-#include <ros/ros.h>
 #include <sensor_msgs/Image.h>
 
 #include <memory>
 
-#include "peer.hpp"
+#include "ros.hpp"
 
 namespace {
 
@@ -29,16 +28,6 @@ const uint8_t* payload(const sensor_msgs::Image& image, const peer::Options& o) 
 
 void wait_links(const ros::Publisher& publisher, uint64_t count, const peer::Orchestrator& orchestrator) {
     while (publisher.getNumSubscribers() < count && orchestrator.pause_ms(5)) {}
-}
-
-// Registering with a master that is not there would wait for ever.
-void start(const peer::Options& o, const peer::Orchestrator& orchestrator, const std::string& name) {
-    int argc = 0;
-    ros::init(argc, nullptr, name, ros::init_options::NoSigintHandler | ros::init_options::NoRosout | ros::init_options::AnonymousName);
-    for (int tries = 0; !ros::master::check(); ++tries) {
-        if (tries == 100) peer::fail(1, "%s: no master at %s: start roscore there or set ROS_MASTER_URI", o.system.c_str(), ros::master::getURI().c_str());
-        if (!orchestrator.pause_ms(100)) exit(0);
-    }
 }
 
 void publish(const peer::Options& o, const peer::Orchestrator& orchestrator) {
@@ -178,7 +167,7 @@ int main(int argc, char** argv) {
     if (!nodelet && o.system == "nodelet") peer::fail(2, "--system nodelet: its subscribers live in one process, give the command run");
     peer::Orchestrator orchestrator;
     peer::enter_fifo(o);
-    start(o, orchestrator, "ropewalk_bench_" + o.command);
+    peer::start_ros(o.system, orchestrator, "ropewalk_bench_" + o.command);
     if (o.command == "publish") publish(o, orchestrator);
     if (o.command == "subscribe") subscribe(o, orchestrator);
     if (o.command == "run") run(o, orchestrator);

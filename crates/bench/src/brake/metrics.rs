@@ -124,6 +124,8 @@ pub struct Metrics {
     pub image_ms: Option<Spread>,
     /// The same at the logger.
     pub logger_ms: Option<Spread>,
+    /// Recognition in every image by every recognizer; its least is what it takes on an idle processor.
+    pub match_ms: Option<Spread>,
     /// Drawing an image, which is part of T1.
     pub draw_ms: Option<Spread>,
     /// Unlit lamps recognized as lit.
@@ -145,6 +147,7 @@ pub(super) fn pool(application: Application, entry: f64, trials: &[Trial]) -> Me
         received_ratio: trials.iter().map(|t| t.received_ratio).sum::<f64>() / trials.len().max(1) as f64,
         image_ms: images(|t| &t.image_ms),
         logger_ms: images(|t| &t.logger_ms),
+        match_ms: images(|t| &t.match_ms),
         draw_ms: Spread::of(trials.iter().map(|t| t.draw_ms).collect()),
         wrong: trials.iter().map(|t| t.wrong).sum(),
         ..Metrics::default()
@@ -185,6 +188,7 @@ mod tests {
             received_ratio: 0.5,
             logger_ms: vec![1.0],
             image_ms: vec![2.0, 4.0],
+            match_ms: vec![],
             draw_ms: 1.0,
             wrong: 1,
         };

@@ -76,7 +76,7 @@ impl Match {
 
 /// Looks for one lamp.
 pub struct Recognizer {
-    template: Vec<[u8; ROW]>,
+    template: Vec<[i16; ROW]>,
     region: Region,
 }
 
@@ -110,16 +110,18 @@ impl Recognizer {
     }
 
     fn difference(&self, image: &[u8], x: usize, y: usize) -> u32 {
-        let rows = self.template.iter().enumerate();
-        rows.map(|(i, template)| {
+        // In eight lanes, which the compiler turns into vectors; a square fits 16 bits, all together 32.
+        let mut sums = [0; 8];
+        for (i, template) in self.template.iter().enumerate() {
             let row = &image[(y + i) * STEP + x * 3..][..ROW];
-            let squares = row.iter().zip(template).map(|(a, b)| {
-                let d = i32::from(*a) - i32::from(*b);
-                (d * d) as u32
-            });
-            squares.sum::<u32>()
-        })
-        .sum()
+            for (a, b) in row.chunks_exact(8).zip(template.chunks_exact(8)) {
+                for lane in 0..8 {
+                    let d = (i16::from(a[lane]) - b[lane]).unsigned_abs();
+                    sums[lane] += u32::from(d * d);
+                }
+            }
+        }
+        sums.iter().sum()
     }
 }
 

@@ -40,6 +40,8 @@ pub(super) struct Trial {
     pub(super) logger_ms: Vec<f64>,
     /// From stamp to receipt at the recognizer of red.
     pub(super) image_ms: Vec<f64>,
+    /// Recognition, of all images by all recognizers.
+    pub(super) match_ms: Vec<f64>,
     pub(super) draw_ms: f64,
     /// Lamps recognized that were not lit.
     pub(super) wrong: u64,
@@ -267,12 +269,13 @@ fn judge(
             Color::Green if application == Application::Turn => w.hits,
             _ => 0,
         });
-    let all_ms = |ns: &[u64]| ns.iter().map(|ns| *ns as f64 / 1e6).collect();
+    let all_ms = |ns: &[u64]| -> Vec<f64> { ns.iter().map(|ns| *ns as f64 / 1e6).collect() };
     Ok(Trial {
         stop,
         received_ratio: received as f64 / sent,
         logger_ms: all_ms(&logger.latency_ns),
         image_ms: all_ms(&red.latency_ns),
+        match_ms: watchers[1..].iter().flat_map(|w| all_ms(&w.match_ns)).collect(),
         draw_ms: camera.draw_ns as f64 / 1e6,
         wrong: wrong.sum(),
     })

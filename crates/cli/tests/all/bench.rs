@@ -322,3 +322,86 @@ fn bad_options_are_refused() {
     ]);
     assert_eq!(done.code, 2, "{done:?}");
 }
+
+#[test]
+fn the_robot_stops_at_the_red_light_on_our_own_bus() {
+    let host = Host::new();
+    let mut args = vec![
+        "bench",
+        "brake",
+        "--systems",
+        "ropewalk",
+        "--quick",
+        "--runs",
+        "1",
+    ];
+    // A small region of interest, so that slow machines see enough images.
+    args.extend(["--roi", "160x128", "--json", "--figure", "brake.svg"]);
+    let done = host.run(&args);
+    assert_eq!(done.code, 0, "{done:?}");
+    let json = json(&done);
+    assert_eq!(json["experiment"], "brake");
+    assert_eq!(json["complete"], true);
+    let cells = json["cells"].as_array().expect("cells");
+    assert_eq!(cells.len(), 2, "{json}");
+    for cell in cells {
+        let (params, m) = (&cell["params"], &cell["metrics"]);
+        assert_eq!(
+            (&cell["system"], &params["trials"]),
+            (&"ropewalk".into(), &1.into())
+        );
+        assert_eq!(
+            (&m["wrong"], &m["never_stopped"]),
+            (&0.into(), &0.into()),
+            "{cell}"
+        );
+        let median = |name: &str| {
+            m[name]["median"]
+                .as_f64()
+                .unwrap_or_else(|| panic!("{name}: {cell}"))
+        };
+        let reaction = median("t1_ms") + median("t2_ms") + median("t3_ms") + median("command_ms");
+        if params["application"] == "straight" {
+            let expected = 36.0 + 0.06 * reaction;
+            assert!((median("distance_cm") - expected).abs() < 1e-6, "{cell}");
+        } else {
+            // Without turns that were too many.
+            let expected = 22.5 + 0.09 * reaction - params["entry_deg"].as_f64().expect("a number");
+            let turns = (expected - median("angle_deg")) / 360.0;
+            assert!((turns - turns.round()).abs() < 1e-6, "{cell}");
+        }
+        assert!(
+            m["received_ratio"].as_f64().is_some_and(|r| r > 0.0 && r <= 1.0),
+            "{cell}"
+        );
+    }
+    assert!(json["paper"]["ros_distance_cm"].is_number());
+    let svg = std::fs::read_to_string(host.path("brake.svg")).expect("a figure");
+    assert_eq!(svg.matches("class=\"part\"").count(), 4);
+    assert_eq!(host.left_behind(), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn brake_names_what_it_cannot_measure() {
+    let host = Host::new();
+    let done = host.run(&[
+        "bench",
+        "brake",
+        "--systems",
+        "zeromq,ropewalk",
+        "--runs",
+        "1",
+        "--roi",
+        "64x112",
+        "--applications",
+        "straight",
+    ]);
+    assert_eq!(done.code, 1, "{done:?}");
+    assert!(
+        done.stderr.contains("zeromq") && done.stderr.contains("ropewalk, tcpros and nodelay"),
+        "{done:?}"
+    );
+    let done = host.run(&["bench", "brake", "--roi", "10x10"]);
+    assert_eq!(done.code, 2, "{done:?}");
+    assert!(done.stderr.contains("64x112"), "{done:?}");
+}

@@ -1,0 +1,20 @@
+// What the peers on ROS 1 share.
+#pragma once
+
+#include <ros/ros.h>
+
+#include "peer.hpp"
+
+namespace peer {
+
+// Registering with a master that is not there would wait for ever.
+inline void start_ros(const std::string& system, const Orchestrator& orchestrator, const std::string& name) {
+    int argc = 0;
+    ros::init(argc, nullptr, name, ros::init_options::NoSigintHandler | ros::init_options::NoRosout | ros::init_options::AnonymousName);
+    for (int tries = 0; !ros::master::check(); ++tries) {
+        if (tries == 100) fail(1, "%s: no master at %s: start roscore there or set ROS_MASTER_URI", system.c_str(), ros::master::getURI().c_str());
+        if (!orchestrator.pause_ms(100)) exit(0);
+    }
+}
+
+}  // namespace peer
