@@ -208,12 +208,7 @@ void watch(const Options& o, const peer::Orchestrator& orchestrator) {
     };
     const ros::Subscriber subscriber = node.subscribe<sensor_msgs::Image>(o.image_topic(), o.queue, callback, ros::VoidConstPtr(), o.hints());
     peer::say("ready");
-    std::thread stopper([&] {
-        orchestrator.wait_stop();
-        ros::requestShutdown();
-    });
-    ros::spin();
-    stopper.join();
+    peer::spin_until_stop(orchestrator);
     peer::say("{\"images\": " + std::to_string(images) + ", \"latency_ns\": " + peer::numbers(latency_ns) + ", \"match_ns\": " + peer::numbers(match_ns) +
               ", \"hits\": " + std::to_string(hits) + ", \"first\": " + first + "}");
 }

@@ -17,4 +17,14 @@ inline void start_ros(const std::string& system, const Orchestrator& orchestrato
     }
 }
 
+// Runs callbacks on this thread.
+inline void spin_until_stop(const Orchestrator& orchestrator) {
+    std::thread stopper([&] {
+        orchestrator.wait_stop();
+        ros::requestShutdown();
+    });
+    ros::spin();
+    stopper.join();
+}
+
 }  // namespace peer

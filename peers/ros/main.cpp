@@ -54,12 +54,7 @@ void subscribe(const peer::Options& o, const peer::Orchestrator& orchestrator) {
     const ros::Subscriber subscriber = node.subscribe<sensor_msgs::Image>(
         o.topic, kDepth, callback, ros::VoidConstPtr(), o.system == "nodelay" ? ros::TransportHints().tcpNoDelay() : ros::TransportHints());
     peer::say("ready");
-    std::thread stopper([&] {
-        orchestrator.wait_stop();
-        ros::requestShutdown();
-    });
-    ros::spin();
-    stopper.join();
+    peer::spin_until_stop(orchestrator);
     log.print();
 }
 

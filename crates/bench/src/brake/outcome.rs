@@ -3,7 +3,7 @@
 use super::metrics::{Metrics, Params, Spread};
 use super::trial::Trial;
 use super::{Application, Options, figure, motion};
-use crate::ipc::{Error, HostLoad, Missing, System};
+use crate::ipc::{Error, HostLoad, Missing, System, usage};
 use crate::table::{Align, Table};
 use serde::Serialize;
 use stats::{Cell, Report};
@@ -82,8 +82,7 @@ impl Outcome {
         complete: bool,
         named: bool,
     ) -> Self {
-        let loadavg = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-        let loadavg = loadavg.split_whitespace().take(3).collect::<Vec<_>>().join(" ");
+        let loadavg = usage::loadavg();
         Outcome {
             report,
             paper: PAPER,
@@ -105,21 +104,9 @@ impl Outcome {
     /// [`Error::Stopped`], [`Error::Missing`] for a system that was asked for by name, or [`Error::Incomplete`]
     /// for a trial that failed.
     pub fn verdict(&self) -> Result<(), Error> {
-        if !self.complete {
-            return Err(Error::Stopped);
-        }
-        if let Some(Missing { system, why }) = self.missing.first().filter(|_| self.named) {
-            return Err(Error::Missing {
-                system: *system,
-                why: why.clone(),
-            });
-        }
-        self.failed.first().map_or(Ok(()), |first| {
-            Err(Error::Incomplete {
-                count: self.failed.len(),
-                first: first.why.clone(),
-            })
-        })
+        let missing = self.missing.first().filter(|_| self.named);
+        let failed = self.failed.iter().map(|f| &*f.why);
+        Error::verdict(self.complete, missing, failed)
     }
 
     /// The result as JSON.

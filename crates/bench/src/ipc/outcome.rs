@@ -3,7 +3,7 @@
 use super::metrics::{Latency, Metrics};
 use super::progress::bytes;
 use super::{Error, Experiment, HostLoad, Missing, Mode, Params, System};
-use super::{elsewhere, figure};
+use super::{elsewhere, figure, usage};
 use crate::table::{Align, Table};
 use serde::Serialize;
 use stats::{Cell, Report};
@@ -79,8 +79,7 @@ impl Outcome {
         before: HostLoad,
         complete: bool,
     ) -> Self {
-        let loadavg = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-        let loadavg = loadavg.split_whitespace().take(3).collect::<Vec<_>>().join(" ");
+        let loadavg = usage::loadavg();
         let floor = floor(&report.cells);
         let health = Health {
             before,
@@ -104,22 +103,9 @@ impl Outcome {
     /// [`Error::Stopped`], [`Error::Missing`] for a system that was asked for by name, or [`Error::Incomplete`]
     /// for a run that failed.
     pub fn verdict(&self) -> Result<(), Error> {
-        if !self.complete {
-            return Err(Error::Stopped);
-        }
-        if let Some(Missing { system, why }) = self.missing.first().filter(|_| self.named) {
-            return Err(Error::Missing {
-                system: *system,
-                why: why.clone(),
-            });
-        }
-        match self.failed.first() {
-            None => Ok(()),
-            Some(first) => Err(Error::Incomplete {
-                count: self.failed.len(),
-                first: first.why.clone(),
-            }),
-        }
+        let missing = self.missing.first().filter(|_| self.named);
+        let failed = self.failed.iter().map(|f| &*f.why);
+        Error::verdict(self.complete, missing, failed)
     }
 
     /// The result as JSON.

@@ -80,6 +80,12 @@ pub struct HostLoad {
     pub steal: f64,
 }
 
+/// Load averages over 1, 5 and 15 minutes.
+pub(crate) fn loadavg() -> String {
+    let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split_whitespace().take(3).collect::<Vec<_>>().join(" ")
+}
+
 impl Host {
     pub(crate) fn now() -> Host {
         Self::parse(&fs::read_to_string("/proc/stat").unwrap_or_default())

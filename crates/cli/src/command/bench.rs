@@ -56,12 +56,11 @@ fn run_ipc(options: &ipc::Options) -> Outcome {
     if let Some(file) = &options.figure {
         write(file, &outcome.figure(options.experiment))?;
     }
-    let text = if options.json {
+    print(&if options.json {
         outcome.json()
     } else {
         outcome.text()
-    };
-    writeln!(std::io::stdout().lock(), "{text}").or_job("writing")?;
+    })?;
     outcome.verdict().map_err(Failure::job)
 }
 
@@ -74,13 +73,16 @@ fn run_brake(options: &brake::Options) -> Outcome {
     if let Some(file) = &options.figure {
         write(file, &outcome.figure())?;
     }
-    let text = if options.json {
+    print(&if options.json {
         outcome.json()
     } else {
         outcome.text()
-    };
-    writeln!(std::io::stdout().lock(), "{text}").or_job("writing")?;
+    })?;
     outcome.verdict().map_err(Failure::job)
+}
+
+fn print(text: &str) -> Outcome {
+    writeln!(std::io::stdout().lock(), "{text}").or_job("writing")
 }
 
 fn write(file: &Path, text: &str) -> Outcome {
