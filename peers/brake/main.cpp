@@ -120,9 +120,8 @@ struct View {
             column = brake::column(0);
             return;
         }
-        const double entry = brake::entry_degrees(o.roi.width), degrees = brake::kTurn * seconds - entry;
-        column = brake::column(degrees);
-        red = seconds >= 0 && std::fabs(brake::wrap(degrees)) <= entry;
+        column = brake::column(brake::kTurn * seconds - brake::entry_degrees(o.roi.width));
+        red = column && brake::in_region(*column, o.roi.width);
     }
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -128,9 +129,12 @@ inline std::optional<int> column(double degrees) {
     return static_cast<int>(std::round(kWidth / 2.0 + kFocal * std::tan(degrees * kPi / 180)));
 }
 
-// Degrees from the light at which a lamp lies wholly in the region; one pixel is left for rounding.
+// Whether a lamp in this column can be recognized: what is looked for lies wholly in the region.
+inline bool in_region(int column, int width) { return std::abs(column - kWidth / 2) <= (width - kTemplate) / 2; }
+
+// Degrees from the light at which that begins; columns are rounded, which gives half a pixel more.
 inline double entry_degrees(int width) {
-    return std::atan((width / 2.0 - kTemplate / 2.0 - 1) / kFocal) * 180 / kPi;
+    return std::atan(((width - kTemplate) / 2.0 + 0.5) / kFocal) * 180 / kPi;
 }
 
 }  // namespace brake

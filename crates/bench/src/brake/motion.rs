@@ -54,10 +54,15 @@ pub fn turn_braking() -> (f64, f64) {
     (TURN * TURN / (2.0 * TURN_DECELERATION), TURN / TURN_DECELERATION)
 }
 
-/// Degrees from the light at which a lamp lies wholly in a region of interest `width` pixels wide in the image's
-/// centre; one pixel is left for rounding.
+/// Whether a lamp that stands in `column` can be recognized in a region of interest `width` pixels wide in the image's
+/// centre: what is looked for lies wholly inside.
+pub fn in_region(column: i32, width: u32) -> bool {
+    (column - super::scene::WIDTH as i32 / 2).abs() <= (width as i32 - super::scene::TEMPLATE as i32) / 2
+}
+
+/// Degrees from the light at which that begins and ends; columns are rounded, which gives half a pixel more.
 pub fn entry_degrees(width: u32) -> f64 {
-    let half = f64::from(width) / 2.0 - super::scene::TEMPLATE as f64 / 2.0 - 1.0;
+    let half = (f64::from(width) - super::scene::TEMPLATE as f64) / 2.0 + 0.5;
     (half / FOCAL).atan() * 180.0 / PI
 }
 
@@ -112,8 +117,8 @@ mod tests {
         assert_eq!(column(360.0), column(0.0));
         assert_eq!(column(90.0), None);
         assert_eq!(column(-30.0), Some(0));
-        let (inside, outside) = (entry_degrees(320), entry_degrees(320) + 0.1);
-        let fits = |d: f64| column(d).is_some_and(|c| (960 - 160 + 12..=960 + 160 - 12).contains(&c));
+        let fits = |d: f64| column(d).is_some_and(|c| in_region(c, 320));
+        let (inside, outside) = (entry_degrees(320) - 1e-6, entry_degrees(320) + 1e-6);
         assert!(fits(-inside) && fits(inside) && !fits(-outside) && !fits(outside));
     }
 

@@ -175,6 +175,16 @@ mod tests {
     }
 
     #[test]
+    fn what_can_be_recognized_is_what_lies_in_the_region() {
+        let red = Recognizer::new(Color::Red, SMALL);
+        for column in [960 - 37, 960 - 36, 960 + 36, 960 + 37] {
+            let found = red.find(&image(Some(column), Color::Red)).expect("an image");
+            let fits = super::super::motion::in_region(column, SMALL.width);
+            assert_eq!(found.is_recognized(), fits, "{column}: {found:?}");
+        }
+    }
+
+    #[test]
     fn regions_are_even_and_hold_the_light() {
         assert_eq!("320x240".parse(), Ok(Region::default()));
         assert_eq!(Region::default().to_string(), "320x240");

@@ -124,11 +124,11 @@ impl View {
             }
             Application::Turn => {
                 let entry = motion::entry_degrees(options.roi.width);
-                let degrees = motion::TURN * seconds - entry;
+                let column = motion::column(motion::TURN * seconds - entry);
                 View {
-                    column: motion::column(degrees),
+                    column,
                     lit: Color::Red,
-                    red: seconds >= 0.0 && motion::wrap(degrees).abs() <= entry,
+                    red: column.is_some_and(|c| motion::in_region(c, options.roi.width)),
                 }
             }
         }
