@@ -5,6 +5,7 @@ use crate::folder::Folder;
 use crate::house::{House, Shared};
 use crate::publisher::{CreateError, Publisher, PublisherOptions};
 use crate::subscriber::{Subscriber, SubscriberOptions};
+use crate::survey::Survey;
 use crate::sys::limits;
 use crate::topic::{TopicInfo, TopicType};
 use std::path::PathBuf;
@@ -70,11 +71,16 @@ impl Bus {
     /// Asks every live endpoint of this domain what it is. Blocks until all have answered, at most `timeout`;
     /// those that are silent are left out. Sockets of dead processes are removed on the way.
     pub fn topics(&self, timeout: Duration) -> Result<Vec<TopicInfo>, OpenError> {
+        Ok(self.survey(timeout)?.topics)
+    }
+
+    /// As [`Bus::topics`], and what else the runtime folder contains: silent endpoints and sockets of the dead.
+    pub fn survey(&self, timeout: Duration) -> Result<Survey, OpenError> {
         let shared = &self.inner.shared;
         if shared.birth.is_foreign() {
             return Err(OpenError::Forked);
         }
-        crate::survey::topics(&shared.folder, &shared.config, timeout)
+        crate::survey::survey(&shared.folder, &shared.config, timeout)
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {

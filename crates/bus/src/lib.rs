@@ -81,5 +81,6 @@ pub use service::{
     Server, ServerOptions, ServerStats, ServiceInfo, ServiceType,
 };
 pub use subscriber::{PublisherPeer, QueuePolicy, Subscriber, SubscriberOptions, SubscriberStats, TakeError};
+pub use survey::{Silent, Survey};
 pub use topic::{EndpointInfo, MAX_DEFINITION, MAX_NAME, Refusal, TopicInfo, TopicType};
 pub use waitset::{Interrupt, WaitSet};

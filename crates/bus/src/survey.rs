@@ -10,21 +10,42 @@ use crate::sys::doorbell::wait_readable;
 use crate::sys::process::program;
 use crate::sys::socket::{Received, Socket};
 use crate::topic::{EndpointInfo, TopicInfo};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
+/// What a runtime folder contains.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Survey {
+    /// The topics of this domain, by name.
+    pub topics: Vec<TopicInfo>,
+    /// Endpoints that answered and belong to other domains.
+    pub elsewhere: usize,
+    /// Endpoints that listen and did not answer in time: their processes are stopped, hang, or refuse us.
+    pub silent: Vec<Silent>,
+    /// Sockets of processes that are gone; they were removed.
+    pub removed: usize,
+}
+
+/// An endpoint that did not answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Silent {
+    /// Its process, as this process sees it (0 if it lives in another PID namespace).
+    pub pid: i32,
+    /// The program, if `/proc` shows it.
+    pub program: Option<String>,
+}
+
 /// Asks all, then hears all, so that a silent one costs the others nothing but the timeout's rest.
-pub(crate) fn topics(
-    folder: &Folder,
-    config: &BusConfig,
-    timeout: Duration,
-) -> Result<Vec<TopicInfo>, OpenError> {
+pub(crate) fn survey(folder: &Folder, config: &BusConfig, timeout: Duration) -> Result<Survey, OpenError> {
     let deadline = Instant::now().checked_add(timeout);
-    let all = folder.all().map_err(|source| OpenError::Dir {
+    let fail = |source| OpenError::Dir {
         dir: config.runtime_dir.clone(),
         source,
-    })?;
+    };
+    let all = folder.all().map_err(fail)?;
     folder.sweep();
     let question = Frame::Hello(Hello {
         layout: Variant::layout(),
@@ -42,16 +63,22 @@ pub(crate) fn topics(
         .filter(|socket| socket.send(&question, &[]).is_ok())
         .collect();
 
+    let mut survey = Survey::default();
     let mut topics: BTreeMap<(String, String, [u8; 16]), TopicInfo> = BTreeMap::new();
     let mut buffer = vec![0; MAX_INFO];
     for socket in asked {
+        let peer = socket.peer().ok();
         let Some(info) = answer(&socket, deadline, &mut buffer) else {
+            survey.silent.push(Silent {
+                pid: peer.map_or(0, |p| p.pid),
+                program: peer.and_then(|p| program(p.pid)),
+            });
             continue;
         };
         if info.domain != config.domain {
+            survey.elsewhere += 1;
             continue;
         }
-        let peer = socket.peer().ok();
         let endpoint = EndpointInfo {
             id: info.id,
             pid: peer.map_or(0, |p| p.pid),
@@ -82,7 +109,15 @@ pub(crate) fn topics(
             EndpointDetail::Subscriber(_) => topic.subscribers.push(endpoint),
         }
     }
-    Ok(topics.into_values().collect())
+    survey.topics = topics.into_values().collect();
+    let left: BTreeSet<_> = folder
+        .all()
+        .map_err(fail)?
+        .into_iter()
+        .map(|(_, path)| path)
+        .collect();
+    survey.removed = all.iter().filter(|(_, path)| !left.contains(path)).count();
+    Ok(survey)
 }
 
 fn answer(socket: &Socket, deadline: Option<Instant>, buffer: &mut [u8]) -> Option<Info> {

@@ -41,6 +41,7 @@ enum Command {
     Play(command::play::Options),
     Record(command::record::Options),
     Msg(command::msg::Options),
+    Doctor(command::doctor::Options),
     /// One process of the demo.
     #[command(hide = true)]
     DemoPart {
@@ -73,6 +74,7 @@ fn main() -> ExitCode {
         Command::Play(options) => command::play::run(&options),
         Command::Record(options) => command::record::run(&options),
         Command::Msg(options) => command::msg::run(&options),
+        Command::Doctor(options) => command::doctor::run(&options),
         Command::DemoPart { spec, parts } => demo::run_parts(&spec, &parts),
     };
     match outcome {

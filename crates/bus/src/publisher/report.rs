@@ -11,7 +11,7 @@ pub struct PublisherStats {
     pub published: u64,
     /// Loans refused because memory was short.
     pub refused: u64,
-    /// Bytes of shared memory reserved, against [`PublisherOptions::memory_limit`].
+    /// Bytes of shared memory reserved, against [`PublisherOptions::memory_limit`](crate::PublisherOptions::memory_limit).
     pub memory_reserved: u64,
     /// Of these, bytes in loaned, queued or held blocks.
     pub memory_used: u64,

@@ -1,6 +1,7 @@
 //! The commands other than the demo, a file each.
 
 pub(crate) mod bench;
+pub(crate) mod doctor;
 mod endpoints;
 pub(crate) mod link;
 pub(crate) mod msg;
@@ -8,3 +9,4 @@ pub(crate) mod play;
 pub(crate) mod record;
 pub(crate) mod service;
 pub(crate) mod topic;
+mod topic_info;

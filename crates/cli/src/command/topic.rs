@@ -1,6 +1,7 @@
 //! `ropewalk topic`: looking at topics, and publishing by hand.
 
 use super::endpoints::{self, hex, seconds, who};
+use super::topic_info;
 use crate::failure::{Failure, OrFail, Outcome};
 use crate::signals::Signals;
 use crate::types::SearchPath;
@@ -29,6 +30,8 @@ enum What {
         #[arg(long)]
         json: bool,
     },
+    /// Who publishes and subscribes: queues, losses by reason, memory, refusals.
+    Info(topic_info::Options),
     /// Print messages as YAML, or as a line of JSON each.
     Echo(Echo),
     /// Measure how often messages come, and how regularly.
@@ -115,6 +118,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
     let node = Node::new("topic").or_input()?;
     match &options.what {
         What::List { json } => list(&node, *json),
+        What::Info(info) => topic_info::run(&node, info),
         What::Echo(echo) => run_echo(&node, echo, &signals),
         What::Hz(measure) => run_measure(&node, measure, &signals, false),
         What::Bw(measure) => run_measure(&node, measure, &signals, true),

@@ -6,4 +6,5 @@ mod demo;
 mod link;
 mod services;
 mod support;
+mod tools;
 mod topics;

@@ -88,9 +88,14 @@ pub(crate) struct Running(Option<Child>);
 impl Running {
     /// Asks it to stop as Ctrl-C does.
     pub(crate) fn interrupt(&self) {
+        self.signal(rustix::process::Signal::INT);
+    }
+
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
         let child = self.0.as_ref().expect("runs");
         let pid = rustix::process::Pid::from_child(child);
-        rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("signals");
+        rustix::process::kill_process(pid, signal).expect("signals");
     }
 
     /// Waits for its end, under the watchdog.
@@ -142,4 +147,16 @@ fn text(pipe: &mut impl Read) -> String {
 pub(crate) fn address(host: u8) -> String {
     let pid = std::process::id();
     format!("127.{}.{}.{host}:7400", 241 + (pid >> 8) % 13, pid & 255)
+}
+
+/// Tries until it gives something, under the watchdog.
+pub(crate) fn eventually<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + WATCHDOG;
+    loop {
+        if let Some(found) = attempt() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "never: {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }

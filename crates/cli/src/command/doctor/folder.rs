@@ -1,0 +1,179 @@
+//! Whether programs of this user can find each other, and who does not answer.
+
+use super::finding::Finding;
+use bus::{Bus, BusConfig, PublisherOptions, Stamp, SubscriberOptions, Survey, TopicType};
+use std::fs::read_to_string;
+use std::os::unix::fs::MetadataExt;
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(1);
+
+pub(super) fn check() -> Vec<Finding> {
+    let config = match BusConfig::from_env() {
+        Ok(config) => config,
+        Err(e) => {
+            return vec![Finding::problem(
+                "environment",
+                e.to_string(),
+                "mend the variable, or unset it",
+            )];
+        }
+    };
+    let dir = config.runtime_dir.display();
+    let mut findings = vec![Finding::ok(
+        "environment",
+        format!("runtime folder {dir}, domain {}", config.domain),
+    )];
+    match std::fs::symlink_metadata(&config.runtime_dir) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            findings.push(Finding::ok(
+                "runtime folder",
+                "does not exist yet: nobody is on this bus; the first program makes it",
+            ));
+            return findings;
+        }
+        Err(e) => {
+            findings.push(Finding::problem(
+                "runtime folder",
+                format!("{dir}: {e}"),
+                "set ROPEWALK_RUNTIME_DIR to a folder of this user",
+            ));
+            return findings;
+        }
+        Ok(data) => findings.push(Finding::ok(
+            "runtime folder",
+            format!(
+                "mode {:03o}, user {}, group {}",
+                data.mode() & 0o777,
+                data.uid(),
+                data.gid()
+            ),
+        )),
+    }
+    // What is wrong with the folder, opening it says best.
+    match Bus::open(config).and_then(|bus| bus.survey(PATIENCE)) {
+        Ok(survey) => findings.extend(endpoints(&survey)),
+        Err(e) => findings.push(Finding::problem("bus", e.to_string(), "as the message says")),
+    }
+    findings
+}
+
+fn endpoints(survey: &Survey) -> Vec<Finding> {
+    let count = |f: fn(&bus::TopicInfo) -> usize| survey.topics.iter().map(f).sum::<usize>();
+    let mut found = format!(
+        "{} topics, {} publishers, {} subscribers",
+        survey.topics.len(),
+        count(|t| t.publishers.len()),
+        count(|t| t.subscribers.len())
+    );
+    if survey.elsewhere > 0 {
+        found += &format!("; {} endpoints of other domains", survey.elsewhere);
+    }
+    let mut findings = vec![Finding::ok("endpoints", found)];
+    if survey.removed > 0 {
+        findings.push(Finding::warning(
+            "stale sockets",
+            format!("{} of processes that are gone, removed now", survey.removed),
+            "nothing: their programs were killed; look there if you did not do it",
+        ));
+    }
+    for silent in &survey.silent {
+        findings.push(Finding::warning(
+            "silent endpoint",
+            format!(
+                "process {} ({}) did not answer within {PATIENCE:?}{}",
+                silent.pid,
+                silent.program.as_deref().unwrap_or("unknown program"),
+                state(silent.pid)
+            ),
+            format!(
+                "kill -CONT {0} if it is stopped; look with gdb -p {0} if it hangs",
+                silent.pid
+            ),
+        ));
+    }
+    let mismatched = survey
+        .topics
+        .windows(2)
+        .filter(|w| w[0].topic.topic == w[1].topic.topic);
+    for pair in mismatched {
+        findings.push(Finding::warning(
+            "types",
+            format!(
+                "{} is used as {} and as {}: these do not connect",
+                pair[0].topic.topic,
+                kind(&pair[0].topic),
+                kind(&pair[1].topic)
+            ),
+            format!("ropewalk topic info {} tells who uses which", pair[0].topic.topic),
+        ));
+    }
+    findings
+}
+
+/// The type, with the beginning of its sum: two definitions may share a name.
+fn kind(topic: &TopicType) -> String {
+    let sum: String = topic
+        .type_hash
+        .iter()
+        .take(4)
+        .map(|b| format!("{b:02x}"))
+        .collect();
+    format!("{} ({sum}…)", topic.type_name)
+}
+
+fn state(pid: i32) -> &'static str {
+    let stat = read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name before may contain anything, parentheses too.
+    match stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next()) {
+        Some('T' | 't') => ": it is stopped",
+        Some('D') => ": it waits for a device",
+        Some('Z') => ": it ended, and its parent has not noticed",
+        _ => "",
+    }
+}
+
+const SIZE: usize = 4 << 20;
+
+/// Sends a message to itself, on a bus of its own.
+pub(super) fn try_it() -> Vec<Finding> {
+    let name = "self-test";
+    match send() {
+        Ok(what) => vec![Finding::ok(name, what)],
+        Err(e) => vec![Finding::problem(
+            name,
+            format!("a message of 4 MiB did not arrive: {e}"),
+            "the message names what is refused; in a container, see docs/guide/containers.md",
+        )],
+    }
+}
+
+fn send() -> Result<String, Box<dyn std::error::Error>> {
+    let dir = tempfile::tempdir()?;
+    let bus = Bus::open(BusConfig::new(dir.path().join("bus")))?;
+    let topic = TopicType {
+        topic: "/doctor".into(),
+        type_name: "doctor/Bytes".into(),
+        type_hash: [0; 16],
+        definition: "".into(),
+    };
+    let subscriber = bus.subscriber(topic.clone(), SubscriberOptions::default())?;
+    let publisher = bus.publisher(topic, PublisherOptions::default())?;
+    if !publisher.wait_for_subscribers(1, PATIENCE * 5) {
+        let refusals = publisher.refusals();
+        return Err(refusals
+            .last()
+            .map_or("no connection".into(), |r| r.reason.clone())
+            .into());
+    }
+    let mut loan = publisher.loan(0, &[SIZE])?;
+    loan.part_mut(0).fill(0x5A);
+    publisher.publish(loan, Stamp::default())?;
+    let message = subscriber.take_timeout(PATIENCE * 5)?.ok_or("nothing came")?;
+    let mut copy = vec![0; SIZE];
+    message.part(0).copy_to(0, &mut copy);
+    if copy.iter().any(|b| *b != 0x5A) {
+        return Err("other bytes came than were sent".into());
+    }
+    Ok("a message of 4 MiB went through shared memory".into())
+}

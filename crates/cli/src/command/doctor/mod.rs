@@ -1,0 +1,69 @@
+//! `ropewalk doctor`: what is wrong with this host, and what would make it jitter.
+
+mod finding;
+mod folder;
+mod jitter;
+mod limits;
+mod memory;
+
+use crate::failure::{Failure, OrFail, Outcome};
+use clap::Args;
+use finding::{Finding, Level};
+use serde_json::json;
+use std::io::{IsTerminal, Write};
+
+/// Looks for what keeps programs from finding each other, from sharing memory, and from waking in time.
+///
+/// Checks the runtime folder (permissions, stale sockets, processes that do not answer), the limits of this user,
+/// the memory left, and what makes a host late: CPU governor, idle states, scheduling, clocks, other load. Then it
+/// sends a message to itself and measures how late this host wakes a sleeper.
+///
+/// Exit code 1 if something is broken; warnings leave it 0.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    /// Leave out the measurements (about two seconds).
+    #[arg(long)]
+    no_measure: bool,
+    /// Show only warnings and problems.
+    #[arg(long)]
+    quiet: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(options: &Options) -> Outcome {
+    let mut findings = folder::check();
+    findings.extend(limits::check());
+    findings.extend(memory::check());
+    findings.extend(jitter::check());
+    if !options.no_measure {
+        eprintln!("measuring how late this host wakes ...");
+        findings.extend(folder::try_it());
+        findings.extend(jitter::measure());
+    }
+    let count = |level| findings.iter().filter(|f| f.level == level).count();
+    let (problems, warnings) = (count(Level::Problem), count(Level::Warning));
+    let mut out = std::io::stdout().lock();
+    if options.json {
+        let all: Vec<_> = findings.iter().map(Finding::json).collect();
+        let report = json!({"problems": problems, "warnings": warnings, "checks": all});
+        writeln!(out, "{report:#}").or_job("printing")?;
+    } else {
+        let colour = out.is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        for finding in &findings {
+            if !options.quiet || finding.level >= Level::Warning {
+                write!(out, "{}", finding.text(colour)).or_job("printing")?;
+            }
+        }
+        writeln!(out, "{problems} problems, {warnings} warnings").or_job("printing")?;
+    }
+    if problems > 0 {
+        return Err(Failure::job(format_args!(
+            "{problems} of {} checks failed",
+            findings.len()
+        )));
+    }
+    Ok(())
+}
