@@ -45,7 +45,7 @@ pub(super) fn pong(options: &Common) -> Result<(), PeerError> {
     say(&"ready")?;
     schedule(options)?;
     while let Some(i) = echo(&back, &gate)? {
-        source.send_empty(i)?;
+        source.answer(i)?;
     }
     Ok(())
 }
@@ -74,7 +74,6 @@ fn echo(subscriber: &Subscriber, gate: &Gate) -> Result<Option<u64>, PeerError> 
             if let Some(message) = subscriber.bus().take_busy()? {
                 return Ok(number(message.part(0).bytes(), SEQUENCE));
             }
-            std::hint::spin_loop();
         }
         if gate.stopped() {
             return Ok(None);

@@ -1,7 +1,7 @@
 //! The publishing process.
 
 use super::{Common, Gate, PeerError, Publish, SEQUENCE, STAMP, connect, node, say, schedule};
-use bus::LoanError;
+use bus::{Loan, LoanError};
 use ropewalk::{Publisher, PublisherOptions, Schema};
 use rustix::thread::ClockId;
 use rustix::time::Timespec;
@@ -86,25 +86,28 @@ impl<'a> Source<'a> {
     /// Sends message `i` by the paper's rule (section IV-A): the whole payload is written, then stamped, then
     /// published.
     pub(super) fn send(&self, i: u64) -> Result<Sent, PeerError> {
-        self.send_with(i, |payload| payload.fill(i as u8))
-    }
-
-    /// As [`Source::send`], but nothing is written except the number and the stamp.
-    pub(super) fn send_empty(&self, i: u64) -> Result<Sent, PeerError> {
-        self.send_with(i, |_| {})
-    }
-
-    fn send_with(&self, i: u64, fill: impl FnOnce(&mut [u8])) -> Result<Sent, PeerError> {
-        let mut loan = self.publisher.loan(self.control.len(), &[self.size])?;
-        loan.control_mut().copy_from_slice(&self.control);
+        let mut loan = self.loan(i)?;
         let payload = loan.part_mut(0);
-        fill(payload);
+        payload.fill(i as u8);
         payload[SEQUENCE].copy_from_slice(&i.to_le_bytes());
         let stamp = clock::monotonic();
         payload[STAMP].copy_from_slice(&stamp.as_nanos().to_le_bytes());
         self.publisher.publish(loan)?;
         let took = clock::monotonic().since(stamp);
         Ok(Sent { stamp, took })
+    }
+
+    /// Sends message `i` with nothing in it but its number, as the answer to one.
+    pub(super) fn answer(&self, i: u64) -> Result<(), PeerError> {
+        self.publisher.publish(self.loan(i)?)?;
+        Ok(())
+    }
+
+    fn loan(&self, i: u64) -> Result<Loan, PeerError> {
+        let mut loan = self.publisher.loan(self.control.len(), &[self.size])?;
+        loan.control_mut().copy_from_slice(&self.control);
+        loan.part_mut(0)[SEQUENCE].copy_from_slice(&i.to_le_bytes());
+        Ok(loan)
     }
 }
 
