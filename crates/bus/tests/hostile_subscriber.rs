@@ -216,14 +216,14 @@ fn random_bytes_at_every_stage_are_survived() {
 fn a_socket_that_is_never_read_costs_only_its_owner() {
     let dir = folder();
     let bus = bus(&dir);
-    // So small that messages of two classes push each other's segment out.
+    // So small that messages of two classes push each other's segment out: together they never fit into one.
     let (publisher, honest) = ends(&bus, PublisherOptions::default().with_memory_limit(256 << 10));
     let me = intrude(dir.path(), TOPIC, 7, 4, 4);
     // Reads what the other should, so that the other knows what to claim.
     let informer = intrude(dir.path(), TOPIC, 8, 1, 1);
     eventually("both are attached", || publisher.stats().subscribers.len() == 3);
     let (mut sent, mut short, mut stalled, mut recovered) = (0u64, 0u64, 0, false);
-    let mut sizes = [1_000, 200_000].into_iter().cycle();
+    let mut sizes = [40_000, 240_000].into_iter().cycle();
     eventually("it stalls, and is served again when it reads", || {
         let len = sizes.next().unwrap();
         let mut done_for_all = false;

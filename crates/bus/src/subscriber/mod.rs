@@ -114,8 +114,8 @@ impl Subscriber {
         self.core.take(false)
     }
 
-    /// Takes a message, waiting for one at most `timeout`. Signals do not end the wait; an [`Interrupt`] does, with
-    /// `None`. With [`SubscriberOptions::with_spin`] it spins first.
+    /// Takes a message, waiting for one at most `timeout`; `Duration::MAX` is for ever, and saves setting a timer.
+    /// Signals do not end the wait; an [`Interrupt`] does, with `None`. With [`SubscriberOptions::with_spin`] it spins first.
     ///
     /// Of a subscriber in a [`WaitSet`] it waits on the whole set's doorbell, and so also wakes for the others.
     pub fn take_timeout(&self, timeout: Duration) -> Result<Option<Message>, TakeError> {

@@ -83,14 +83,20 @@ impl Bell for Waker {
 /// Waits until `fd` is readable; false if `deadline` passed first.
 pub(crate) fn wait_readable(fd: BorrowedFd<'_>, deadline: Option<Instant>) -> io::Result<bool> {
     loop {
-        let left = deadline.map(|d| d.saturating_duration_since(Instant::now()));
-        // No timeout is longer than an hour, so that none overflows.
-        let left = left.unwrap_or(Duration::MAX).min(Duration::from_secs(3600));
-        let timeout = rustix::time::Timespec {
-            tv_sec: left.as_secs() as _,
-            tv_nsec: left.subsec_nanos() as _,
-        };
-        match poll(&mut [PollFd::from_borrowed_fd(fd, PollFlags::IN)], Some(&timeout)) {
+        // Setting a timer costs, on a virtual machine as much as waking does: there is none without a deadline. None is
+        // longer than an hour, so that none overflows.
+        let timeout = deadline.map(|d| {
+            let left = d.saturating_duration_since(Instant::now());
+            let left = left.min(Duration::from_secs(3600));
+            rustix::time::Timespec {
+                tv_sec: left.as_secs() as _,
+                tv_nsec: left.subsec_nanos() as _,
+            }
+        });
+        match poll(
+            &mut [PollFd::from_borrowed_fd(fd, PollFlags::IN)],
+            timeout.as_ref(),
+        ) {
             Ok(0) if deadline.is_some_and(|d| Instant::now() >= d) => return Ok(false),
             Ok(0) | Err(rustix::io::Errno::INTR) => {}
             Ok(_) => return Ok(true),

@@ -1,6 +1,6 @@
 //! The receiving process.
 
-use super::{Common, Gate, LOOK, PeerError, SEQUENCE, STAMP, Subscribe, node, number, say, schedule};
+use super::{Common, Gate, PeerError, SEQUENCE, STAMP, Subscribe, node, number, say, schedule};
 use serde_json::json;
 use std::time::Duration;
 
@@ -11,6 +11,12 @@ pub(super) fn run(options: &Subscribe) -> Result<(), PeerError> {
     let subscriber = node.subscriber(&options.common.topic, &image)?;
     let work = Duration::from_micros(options.work_us);
     let mut log = Log::new(warmup, messages);
+    let interrupt = subscriber.bus().interrupt();
+    let stop = gate.clone();
+    std::thread::spawn(move || {
+        stop.wait_for_stop();
+        interrupt.wake();
+    });
     say(&"ready")?;
     schedule(&options.common)?;
     while !gate.stopped() {
@@ -21,7 +27,7 @@ pub(super) fn run(options: &Subscribe) -> Result<(), PeerError> {
             };
             log.note(clock::monotonic().as_nanos(), message.part(0).bytes())
         } else {
-            let Some(message) = subscriber.take_timeout(LOOK)? else {
+            let Some(message) = subscriber.take_timeout(Duration::MAX)? else {
                 continue;
             };
             log.note(clock::monotonic().as_nanos(), message.part(0).bytes())
