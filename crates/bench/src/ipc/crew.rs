@@ -11,6 +11,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// How long a peer may take to end after its result.
@@ -53,6 +54,8 @@ pub(crate) struct Peer<S> {
     group: Group,
     input: Option<ChildStdin>,
     complaints: Arc<Mutex<VecDeque<String>>>,
+    /// Reads them; ends when nobody can complain any more.
+    listener: JoinHandle<()>,
     pub(crate) said: S,
     silent: bool,
 }
@@ -112,12 +115,13 @@ impl<'a, S: Says> Crew<'a, S> {
             let (at, line) = (clock::monotonic(), None);
             let _ = say.send(Heard { who, at, line });
         });
-        std::thread::spawn(move || errors.into_iter().for_each(|e| keep_last_lines(e, &keep)));
+        let listener = std::thread::spawn(move || errors.into_iter().for_each(|e| keep_last_lines(e, &keep)));
         self.peers.push(Peer {
             name,
             group,
             input,
             complaints,
+            listener,
             said: S::default(),
             silent: false,
         });
@@ -170,6 +174,7 @@ impl<'a, S: Says> Crew<'a, S> {
                 if peer.input.is_some() {
                     // It may only have closed its output; give it the time to end, so that its reason is known.
                     let status = peer.group.wait(Duration::from_secs(1)).ok().flatten();
+                    peer.hear_out();
                     let how = status.map_or_else(|| "closed its output".into(), how);
                     return Err(peer.complain(&format!("it {how} before it was told to")));
                 }
@@ -228,6 +233,14 @@ impl<S> Peer<S> {
     /// What it has used so far; `None` if it is gone.
     pub(crate) fn usage(&self) -> Option<(Usage, Memory)> {
         Some((Usage::of(self.group.pid())?, Memory::of(self.group.pid())?))
+    }
+
+    /// Waits until its complaints were read, unless somebody else still holds its standard error.
+    fn hear_out(&self) {
+        let deadline = clock::monotonic() + Duration::from_secs(1);
+        while !self.listener.is_finished() && clock::monotonic() < deadline {
+            std::thread::sleep(Duration::from_millis(2));
+        }
     }
 
     /// Something that is wrong with it, with what it said on standard error.
