@@ -7,7 +7,7 @@
 mod common;
 
 use bus::{Bus, BusConfig, Message, Publisher, PublisherOptions, Stamp, Subscriber, SubscriberOptions};
-use common::census::{census, returns_to};
+use common::census::{census, returns_to, settled};
 use common::child::{Child, hear, role, say};
 use common::{LONG, eventually, folder, topic};
 use rustix::process::{Pid, Signal};
@@ -422,7 +422,7 @@ impl Drop for Victim {
 /// One cell of a subscriber's row: the publisher's every message reaches the other subscriber.
 fn subscriber_cell(bus: &Bus, dir: &Path, fault: Option<Fault>, step: &Step) -> String {
     let what = format!("subscriber at {}", step.2);
-    let empty = census(dir);
+    let empty = settled(dir);
     let mut early = None;
     if step.1 == Early {
         let mut victim = Victim::start("subscriber", dir, fault, step.2);
@@ -435,7 +435,7 @@ fn subscriber_cell(bus: &Bus, dir: &Path, fault: Option<Fault>, step: &Step) -> 
     eventually("they are connected", || {
         publisher.stats().subscribers.iter().any(|s| s.id == witness.id()) && publisher.subscriber_count() > 0
     });
-    let before = (step.1 == Late).then(|| census(dir).without_memory());
+    let before = (step.1 == Late).then(|| settled(dir).without_memory());
     let mut victim = early.unwrap_or_else(|| Victim::start("subscriber", dir, fault, step.2));
     eventually("it is connected, or its fault strikes", || {
         publisher.subscriber_count() == 2 || victim.is_struck()
@@ -540,7 +540,7 @@ fn subscriber_cell(bus: &Bus, dir: &Path, fault: Option<Fault>, step: &Step) -> 
 /// publisher's.
 fn publisher_cell(bus: &Bus, dir: &Path, fault: Option<Fault>, step: &Step) -> String {
     let what = format!("publisher at {}", step.2);
-    let empty = census(dir);
+    let empty = settled(dir);
     let mut early = None;
     if step.1 == Early {
         let mut victim = Victim::start("publisher", dir, fault, step.2);
@@ -551,7 +551,7 @@ fn publisher_cell(bus: &Bus, dir: &Path, fault: Option<Fault>, step: &Step) -> S
     }
     let (other, witness) = (publisher(bus), subscriber(bus));
     assert!(other.wait_for_subscribers(1, LONG));
-    let before = (step.1 == Late).then(|| census(dir).without_memory());
+    let before = (step.1 == Late).then(|| settled(dir).without_memory());
     let mut victim = early.unwrap_or_else(|| Victim::start("publisher", dir, fault, step.2));
     let mut heard = Heard::default();
     let (mut beats, mut owed) = (0u64, 0);

@@ -4,7 +4,7 @@
 mod common;
 
 use bus::{Bus, BusConfig, PublisherOptions, Stamp, SubscriberOptions};
-use common::census::{Census, census};
+use common::census::{Census, census, settled};
 use common::child::{Child, hear, role, say};
 use common::{LONG, Random, bus, eventually, folder, topic};
 use std::path::Path;
@@ -84,7 +84,7 @@ fn a_bus_leaves_nothing_behind() {
     let _alone = alone();
     let dir = folder();
     drop(bus(&dir));
-    let before = census(dir.path());
+    let before = settled(dir.path());
     for _ in 0..20 {
         let bus = bus(&dir);
         let publisher = bus.publisher(topic(TOPIC), PublisherOptions::default()).unwrap();
@@ -109,7 +109,7 @@ fn a_subscriber_killed_at_any_step_leaves_nothing() {
     let bus = bus(&dir);
     let publisher = bus.publisher(topic(TOPIC), PublisherOptions::default()).unwrap();
     send(&publisher, 0);
-    let baseline = census(dir.path());
+    let baseline = settled(dir.path());
     let steps = [
         "bound",
         "shown",
@@ -149,7 +149,7 @@ fn a_publisher_killed_at_any_step_leaves_nothing() {
     let subscriber = bus
         .subscriber(topic(TOPIC), SubscriberOptions::default())
         .unwrap();
-    let baseline = census(dir.path());
+    let baseline = settled(dir.path());
     let steps = [
         "bound",
         "shown",
@@ -219,7 +219,7 @@ fn hundreds_of_lives_and_deaths() {
     assert!(publisher.wait_for_subscribers(1, LONG));
     send(&publisher, 0);
     assert!(subscriber.take_timeout(LONG).unwrap().is_some());
-    let baseline = census(dir.path());
+    let baseline = settled(dir.path());
     let mut random = Random(1);
     let mut from_others = 0;
     for cycle in 0..300 {
@@ -283,7 +283,7 @@ fn a_fork_that_keeps_the_sockets_does_not_hide_a_death() {
     let publisher = bus
         .publisher(topic("/other"), PublisherOptions::default())
         .unwrap();
-    let baseline = census(dir.path());
+    let baseline = settled(dir.path());
     let mut child = Child::start("forker", dir.path(), &[]);
     let fork: i32 = child.hear().parse().unwrap();
     assert!(publisher.wait_for_subscribers(1, LONG));

@@ -7,7 +7,7 @@
 mod common;
 
 use bus::{Bus, BusConfig, Publisher, PublisherOptions, Stamp, Subscriber, SubscriberOptions};
-use common::census::{census, returns_to};
+use common::census::{census, returns_to, settled};
 use common::{LONG, Random, eventually, topic};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -104,10 +104,10 @@ fn soak(cycles: u64) {
     let dir = tempfile::Builder::new().prefix("rw").tempdir().unwrap();
     watchdog();
     let bus = Bus::open(BusConfig::new(dir.path())).unwrap();
-    let nothing = census(dir.path());
+    let nothing = settled(dir.path());
     let (publisher, subscriber) = ends(&bus);
     assert!(publisher.wait_for_subscribers(1, LONG));
-    let before = census(dir.path()).without_memory();
+    let before = settled(dir.path()).without_memory();
     let shmem = kib("/proc/meminfo", "Shmem");
     let mut random = Random(1);
     let start = Instant::now();

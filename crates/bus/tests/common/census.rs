@@ -25,6 +25,21 @@ impl Census {
     }
 }
 
+/// What there is once it stays so for a while: connections that are being made, or ended, come and go.
+pub fn settled(dir: &Path) -> Census {
+    let (mut last, mut since, start) = (census(dir), Instant::now(), Instant::now());
+    while since.elapsed() < Duration::from_millis(150) {
+        assert!(start.elapsed() < LONG, "it never settles: {last:?}");
+        std::thread::sleep(Duration::from_millis(10));
+        let now = census(dir);
+        if now != last {
+            (last, since) = (now, Instant::now());
+        }
+    }
+    last
+}
+
+/// What there is now.
 pub fn census(dir: &Path) -> Census {
     let fds = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
     let mut descriptors: Vec<_> = fds
