@@ -84,8 +84,14 @@ def debian(binary: Binary, tally: Tally, rng: random.Random, rounds: int) -> Non
     import genmsg.msg_loader
     import rosmsg
 
-    messages = sorted(f"{p.parts[-3]}/{p.stem}" for p in SHARE.glob("*/msg/*.msg"))
-    services = sorted(f"{p.parts[-3]}/{p.stem}" for p in SHARE.glob("*/srv/*.srv"))
+    # Only what apt.txt installs with its Python: rosmsg cannot load the types of other packages on this machine.
+    lines = (Path(__file__).parent / "apt.txt").read_text().split()
+    packages = {line.removeprefix("ros-").replace("-", "_") for line in lines if line.startswith("ros-")}
+    others = sorted({p.parts[-3] for p in SHARE.glob("*/msg/*.msg")} - packages)
+    if others:
+        print(f"left out, since tests/schema/apt.txt does not have them: {', '.join(others)}")
+    messages = sorted(f"{p.parts[-3]}/{p.stem}" for p in SHARE.glob("*/msg/*.msg") if p.parts[-3] in packages)
+    services = sorted(f"{p.parts[-3]}/{p.stem}" for p in SHARE.glob("*/srv/*.srv") if p.parts[-3] in packages)
     require("/usr/share", len(messages), "Debian messages")
     require("/usr/share", len(services), "Debian services")
     search = {p.parts[-2]: [str(p)] for p in SHARE.glob("*/msg")}
