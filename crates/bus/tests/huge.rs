@@ -98,7 +98,8 @@ fn a_gibibyte_is_taken_by_another_process_and_its_memory_returns() {
     assert!(publisher.stats().memory_reserved <= 3 << 29);
     assert!(payload_mappings() >= GIB);
     drop(publisher);
-    assert_eq!(payload_mappings(), 0, "the publisher's mapping is gone");
+    // The housekeeping thread may just be reserving ahead in it.
+    eventually("the publisher's mapping is gone", || payload_mappings() == 0);
     child.say("end");
     assert_eq!(child.hear(), "unmapped");
 }
