@@ -7,9 +7,8 @@ use bus::{
     BusConfig, LoanError, MAX_PARTS, PublishError, PublisherOptions, Stamp, SubscriberOptions, TakeError,
     WaitSet,
 };
-use common::{LONG, bus, eventually, folder, topic};
+use common::{LONG, bus, eventually, folder, readable, topic};
 use stats::{DropReason, Time};
-use std::os::fd::AsFd;
 use std::time::Duration;
 
 fn send(publisher: &bus::Publisher, value: u8, len: usize) -> bus::Published {
@@ -17,16 +16,6 @@ fn send(publisher: &bus::Publisher, value: u8, len: usize) -> bus::Published {
     loan.control_mut().copy_from_slice(&[value; 4]);
     loan.part_mut(0).fill(value);
     publisher.publish(loan, Stamp::default()).unwrap()
-}
-
-fn readable(fd: impl AsFd) -> bool {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    let fd = fd.as_fd();
-    let zero = Timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&zero)).unwrap() == 1
 }
 
 #[test]

@@ -4,23 +4,12 @@
 mod common;
 
 use bus::{Publisher, PublisherOptions, Stamp, SubscriberOptions, WaitSet};
-use common::{LONG, bus, folder, topic};
-use std::os::fd::AsFd;
+use common::{LONG, bus, folder, readable, topic};
 use std::time::{Duration, Instant};
 
 fn send(publisher: &Publisher) {
     let loan = publisher.loan(0, &[64]).unwrap();
     publisher.publish(loan, Stamp::default()).unwrap();
-}
-
-fn readable(fd: impl AsFd) -> bool {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    let fd = fd.as_fd();
-    let zero = Timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&zero)).unwrap() == 1
 }
 
 #[test]

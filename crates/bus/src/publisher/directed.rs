@@ -70,9 +70,10 @@ impl Publisher {
         if !loan.belongs_to(core) || !loan.correlate(correlation) {
             return Err(PublishError::ForeignLoan);
         }
-        let stamp = sys::realtime_ns();
         let mut guard = core.lock();
         let state = &mut *guard;
+        let now = sys::monotonic_ns();
+        let stamp = state.clock.realtime(now);
         state.sequence += 1;
         let block = loan.seal(Label {
             sequence: state.sequence,
@@ -80,7 +81,6 @@ impl Publisher {
             origin: core.id,
         });
         let at = state.pool.locate(block);
-        let now = sys::monotonic_ns();
         let outcome = match state.attached.iter_mut().find(|a| a.id == to) {
             None => Directed::Absent,
             Some(a) => match a.offer_or_refuse(&mut state.pool, block, at, now) {

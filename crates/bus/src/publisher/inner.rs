@@ -226,20 +226,16 @@ impl State {
         }
         self.attached.iter_mut().for_each(|a| a.rung = false);
         crate::hooks::step("publish-rung");
-        for attached in &mut self.attached {
-            if let Err(hostile) = attached.reap(&mut self.pool) {
-                attached.hostile = Some(hostile);
-            }
-        }
     }
 
-    pub(super) fn reap(&mut self) {
+    /// Learns what all took and released; true if that showed somebody to be hostile, who is gone now.
+    pub(super) fn reap(&mut self) -> bool {
         for attached in &mut self.attached {
             if let Err(hostile) = attached.reap(&mut self.pool) {
                 attached.hostile = Some(hostile);
             }
         }
-        self.remove_hostile();
+        self.remove_hostile()
     }
 
     /// Disconnects those that broke the rules. Their blocks are free at once: they cannot write them, so reuse

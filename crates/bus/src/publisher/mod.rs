@@ -217,7 +217,7 @@ impl Publisher {
         };
         if !state.attached.is_empty() {
             state.distribute(block, now, &mut done);
-            if state.remove_hostile() {
+            if state.reap() {
                 core.changed.notify_all();
             }
         }

@@ -100,3 +100,14 @@ impl Random {
         (self.0 >> 33) % below
     }
 }
+
+/// Whether a descriptor is readable now.
+pub fn readable(fd: impl std::os::fd::AsFd) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let fd = fd.as_fd();
+    let zero = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&zero)).unwrap() == 1
+}
