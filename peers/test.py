@@ -245,6 +245,7 @@ def bad_arguments(system, command):
         [command, "--system", system, *good, "--subscribers", "0"],
         [command, "--system", system, *good, "--rate", "nan"],
         [command, "--system", system, *good, "--fifo", "100"],
+        [command, "--system", system, *good, "--depth", "0"],
         [command, "--system", system, *good, "--topic", "../x"],
         [command, "--system", system],
         [],

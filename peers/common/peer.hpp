@@ -43,7 +43,8 @@ struct Options {
     std::string command, system, topic;
     uint64_t size = 0, subscribers = 1, index = 0, warmup = 0, messages = 0, limit = 0, work_us = 0;
     double rate = 0;
-    int fifo = 0;  // 0: the ordinary scheduler
+    int fifo = 0;        // 0: the ordinary scheduler
+    uint64_t depth = 0;  // 0: the system's own queues
     bool spin = false;
 
     uint64_t total() const { return warmup + messages; }
@@ -90,7 +91,7 @@ inline Options parse(int argc, char** argv, const Program& program) {
             continue;
         }
         static const std::vector<std::string> known = {"--system", "--topic",    "--size", "--subscribers", "--index", "--warmup",
-                                                       "--messages", "--rate", "--fifo", "--limit", "--work-us"};
+                                                       "--messages", "--rate", "--fifo", "--limit", "--work-us", "--depth"};
         if (!contains(known, option)) fail(2, "unknown option %s", option.c_str());
         if (i + 1 == argc) fail(2, "%s needs a value", option.c_str());
         const char* value = argv[++i];
@@ -105,6 +106,7 @@ inline Options parse(int argc, char** argv, const Program& program) {
         else if (option == "--fifo") o.fifo = static_cast<int>(parse_number(option, value, 1, 99));
         else if (option == "--limit") o.limit = parse_number(option, value, 1, huge);
         else if (option == "--work-us") o.work_us = parse_number(option, value, 0, 60000000);
+        else if (option == "--depth") o.depth = parse_number(option, value, 1, 256);
         else {
             char* end = nullptr;
             o.rate = strtod(value, &end);

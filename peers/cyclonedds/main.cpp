@@ -57,7 +57,7 @@ struct Cell {
         topic = need(dds_create_topic(participant, type_of(o.size), name.c_str(), nullptr, nullptr), "topic");
         qos = dds_create_qos();
         dds_qset_reliability(qos, DDS_RELIABILITY_RELIABLE, DDS_SECS(10));
-        dds_qset_history(qos, DDS_HISTORY_KEEP_LAST, kDepth);
+        dds_qset_history(qos, DDS_HISTORY_KEEP_LAST, o.depth ? static_cast<int>(o.depth) : kDepth);
         dds_qset_durability(qos, DDS_DURABILITY_VOLATILE);
     }
 };

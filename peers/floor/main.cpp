@@ -25,6 +25,7 @@ struct Shared {
     Line published;                     // messages published so far; ping's word
     Line answered;                      // pong's word
     Line consumed[kSubscribers];        // messages that each subscriber is done with
+    Line reading[kSubscribers];         // with --depth: 1 + the message that each reads, 0 for none
     std::atomic<uint32_t> ring[kRing];  // message % kRing -> slot
 };
 
@@ -147,7 +148,8 @@ int new_bell() {
 std::string suffix(uint64_t index) { return "." + std::to_string(index); }
 
 void publish(const peer::Options& o, const peer::Orchestrator& orchestrator) {
-    uint64_t slots = kSlots;
+    // With --depth: all that wait, one that each subscriber reads, and one that is filled.
+    uint64_t slots = o.depth ? std::max(kSlots, o.depth + o.subscribers + 1) : kSlots;
     if (o.limit) slots = std::min(slots, o.limit / o.size);
     if (!slots) peer::fail(2, "--limit %llu holds no message of --size: raise it", static_cast<unsigned long long>(o.limit));
     Region region;
@@ -162,16 +164,24 @@ void publish(const peer::Options& o, const peer::Orchestrator& orchestrator) {
     }
     peer::ready_and_go(orchestrator);
 
-    // A slot is free when every subscriber is done with the message that it last held. The lowest free slot is the
-    // warmest in the caches.
+    // A slot is free when every subscriber is done with the message that it last held; with --depth also when no
+    // queue holds that message any more and nobody reads it. The lowest free slot is the warmest in the caches.
     std::vector<uint64_t> holds(slots, 0);
     uint64_t slot = 0, next = 0;
+    auto dropped = [&](uint64_t message) {
+        if (!o.depth || message + o.depth > next) return false;
+        for (uint64_t i = 0; i < o.subscribers; ++i)
+            if (shared.reading[i].value.load(std::memory_order_acquire) == message) return false;
+        return true;
+    };
     auto loan = [&]() -> void* {
         for (;;) {
+            // After `published` was written: see claim().
+            if (o.depth) std::atomic_thread_fence(std::memory_order_seq_cst);
             uint64_t done = UINT64_MAX;
             for (uint64_t i = 0; i < o.subscribers; ++i) done = std::min(done, shared.consumed[i].value.load(std::memory_order_acquire));
             for (slot = 0; slot < slots; ++slot)
-                if (holds[slot] <= done) return region.slot(slot);
+                if (holds[slot] <= done || dropped(holds[slot])) return region.slot(slot);
             if (o.rate > 0 || orchestrator.stopped()) return nullptr;
             sched_yield();
         }
@@ -186,6 +196,20 @@ void publish(const peer::Options& o, const peer::Orchestrator& orchestrator) {
         return true;
     });
     orchestrator.wait_stop();
+}
+
+// The slot of the oldest message that a queue of `depth` still holds; moves `taken` there. The message is announced
+// before `published` is read again, and the publisher reads announcements after it has written `published`: so one of
+// the two sees the other, and a slot that is read is never filled.
+uint32_t claim(Shared& shared, uint64_t index, uint64_t depth, uint64_t& taken) {
+    for (;;) {
+        const uint64_t published = shared.published.value.load(std::memory_order_acquire);
+        if (published > depth) taken = std::max(taken, published - depth);
+        shared.reading[index].value.store(taken + 1, std::memory_order_relaxed);
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+        const uint32_t slot = shared.ring[taken % kRing].load(std::memory_order_acquire);
+        if (shared.published.value.load(std::memory_order_acquire) <= taken + depth) return slot;
+    }
 }
 
 void subscribe(const peer::Options& o, const peer::Orchestrator& orchestrator) {
@@ -212,8 +236,9 @@ void subscribe(const peer::Options& o, const peer::Orchestrator& orchestrator) {
         }
         const uint64_t published = shared.published.value.load(std::memory_order_acquire);
         while (taken < published) {
-            const uint32_t slot = shared.ring[taken % kRing].load(std::memory_order_relaxed);
+            const uint32_t slot = o.depth ? claim(shared, o.index, o.depth, taken) : shared.ring[taken % kRing].load(std::memory_order_relaxed);
             const bool last = log.receive(region.slot(slot));
+            if (o.depth) shared.reading[o.index].value.store(0, std::memory_order_release);
             consumed.store(++taken, std::memory_order_release);
             if (last) peer::say("done");
         }

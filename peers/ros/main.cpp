@@ -11,7 +11,8 @@
 
 namespace {
 
-constexpr uint32_t kDepth = 32;  // messages that wait for one subscriber
+// Messages that wait for one subscriber; roscpp's queues lose the oldest.
+uint32_t depth(const peer::Options& o) { return o.depth ? static_cast<uint32_t>(o.depth) : 32; }
 
 void shape(sensor_msgs::Image& image, const peer::Options& o) {
     image.encoding = "mono8";
@@ -32,7 +33,7 @@ void wait_links(const ros::Publisher& publisher, uint64_t count, const peer::Orc
 
 void publish(const peer::Options& o, const peer::Orchestrator& orchestrator) {
     ros::NodeHandle node;
-    ros::Publisher publisher = node.advertise<sensor_msgs::Image>(o.topic, kDepth);
+    ros::Publisher publisher = node.advertise<sensor_msgs::Image>(o.topic, depth(o));
     sensor_msgs::Image image;
     shape(image, o);
     wait_links(publisher, o.subscribers, orchestrator);
@@ -52,7 +53,7 @@ void subscribe(const peer::Options& o, const peer::Orchestrator& orchestrator) {
         if (log.receive(payload(*image, o))) peer::say("done");
     };
     const ros::Subscriber subscriber = node.subscribe<sensor_msgs::Image>(
-        o.topic, kDepth, callback, ros::VoidConstPtr(), o.system == "nodelay" ? ros::TransportHints().tcpNoDelay() : ros::TransportHints());
+        o.topic, depth(o), callback, ros::VoidConstPtr(), o.system == "nodelay" ? ros::TransportHints().tcpNoDelay() : ros::TransportHints());
     peer::say("ready");
     peer::spin_until_stop(orchestrator);
     log.print();
@@ -79,7 +80,7 @@ public:
     explicit Receiver(peer::Log& log) : log_(log) {}
 
 private:
-    void onInit() override { subscriber_ = getNodeHandle().subscribe(cell.options->topic, kDepth, &Receiver::receive, this); }
+    void onInit() override { subscriber_ = getNodeHandle().subscribe(cell.options->topic, depth(*cell.options), &Receiver::receive, this); }
 
     void receive(const sensor_msgs::ImageConstPtr& image) {
         if (!log_.receive(payload(*image, *cell.options))) return;
@@ -99,7 +100,7 @@ public:
 
 private:
     void onInit() override {
-        publisher_ = getNodeHandle().advertise<sensor_msgs::Image>(cell.options->topic, kDepth);
+        publisher_ = getNodeHandle().advertise<sensor_msgs::Image>(cell.options->topic, depth(*cell.options));
         thread_ = std::thread([this] { send(); });
     }
 

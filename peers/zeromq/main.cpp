@@ -94,7 +94,8 @@ void subscribe(void* context, const peer::Options& o, const peer::Orchestrator& 
     peer::Log log(o);
     void* socket = zmq_socket(context, ZMQ_SUB);
     if (!socket) fail_zmq("zmq_socket");
-    set(socket, ZMQ_RCVHWM, kDepth);
+    set(socket, ZMQ_RCVHWM, o.depth ? static_cast<int>(o.depth) : kDepth);
+    if (o.depth == 1) set(socket, ZMQ_CONFLATE, 1);  // the only queue of the library that loses the oldest
     set(socket, ZMQ_LINGER, 0);
     set(socket, ZMQ_RECONNECT_IVL, 10);  // ms, for a publisher that starts later
     if (zmq_setsockopt(socket, ZMQ_SUBSCRIBE, "", 0)) fail_zmq("zmq_setsockopt");

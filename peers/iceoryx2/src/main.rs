@@ -11,7 +11,7 @@ use iceoryx2::sample_mut_uninit::SampleMutUninit;
 use iceoryx2::service::port_factory::{event, publish_subscribe};
 use peer::{Log, Options, Orchestrator, Program, need};
 
-/// The subscribers' queues.
+/// The subscribers' queues, and the least that the service allows.
 const DEPTH: usize = 16;
 
 const SENT: EventId = EventId::new(0);
@@ -102,7 +102,7 @@ fn subscribe(o: &Options, orchestrator: &Orchestrator) {
     let mut log = Log::new(o);
     let node = node(o);
     let payloads = payloads(o, &node, "");
-    let subscriber = subscriber(&payloads);
+    let subscriber = subscriber(o, &payloads);
     if o.spin {
         peer::say("ready");
         while !orchestrator.stopped() {
@@ -150,6 +150,7 @@ fn wake_on_stop(o: &Options, orchestrator: &Orchestrator) -> std::thread::JoinHa
         topic: o.topic.clone(),
         size: o.size,
         subscribers: o.subscribers,
+        depth: o.depth,
         ..Options::default()
     };
     let orchestrator = orchestrator.clone();
@@ -164,7 +165,7 @@ fn wake_on_stop(o: &Options, orchestrator: &Orchestrator) -> std::thread::JoinHa
 fn ping(o: &Options, orchestrator: &Orchestrator) {
     let node = node(o);
     let (there, back) = (payloads(o, &node, ".ping"), payloads(o, &node, ".pong"));
-    let subscriber = subscriber(&back);
+    let subscriber = subscriber(o, &back);
     let publisher = publisher(o, &there, 0);
     peer::wait_connected(orchestrator, 2, || {
         there.dynamic_config().number_of_subscribers() + back.dynamic_config().number_of_publishers()
@@ -194,7 +195,7 @@ fn ping(o: &Options, orchestrator: &Orchestrator) {
 fn pong(o: &Options, orchestrator: &Orchestrator) {
     let node = node(o);
     let (there, back) = (payloads(o, &node, ".ping"), payloads(o, &node, ".pong"));
-    let subscriber = subscriber(&there);
+    let subscriber = subscriber(o, &there);
     let publisher = publisher(o, &back, 0);
     peer::say("ready");
     let mut left = o.total();
@@ -239,8 +240,8 @@ fn payloads(o: &Options, node: &Node<Service>, suffix: &str) -> Payloads {
         .max_publishers(1)
         .max_subscribers(o.subscribers)
         .max_nodes(o.subscribers * 2 + 2)
-        .subscriber_max_buffer_size(DEPTH)
-        .enable_safe_overflow(false)
+        .subscriber_max_buffer_size(DEPTH.max(o.depth))
+        .enable_safe_overflow(o.depth > 0)
         .history_size(0)
         .open_or_create();
     need(service, "iceoryx2 service")
@@ -282,9 +283,10 @@ fn publisher(o: &Options, payloads: &Payloads, limit: usize) -> Publisher<Servic
     need(builder.create(), "iceoryx2 publisher")
 }
 
-fn subscriber(payloads: &Payloads) -> Subscriber<Service, [u8], ()> {
+fn subscriber(o: &Options, payloads: &Payloads) -> Subscriber<Service, [u8], ()> {
+    let depth = if o.depth > 0 { o.depth } else { DEPTH };
     need(
-        payloads.subscriber_builder().buffer_size(DEPTH).create(),
+        payloads.subscriber_builder().buffer_size(depth).create(),
         "iceoryx2 subscriber",
     )
 }

@@ -25,6 +25,10 @@ pub struct Metrics {
     pub publish_us: Option<Quantiles>,
     /// Messages that the publisher refused for want of memory, over all runs.
     pub refused: u64,
+    /// Messages that some subscriber missed though the publisher had not refused them, at least: over all subscribers
+    /// (the slow one left out) and runs.
+    #[serde(default)]
+    pub lost: u64,
     /// Half of the round trip's time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub half_round_trip_us: Option<Latency>,
@@ -181,6 +185,7 @@ pub(super) fn pool(setting: &Setting, trials: &[Trial]) -> Metrics {
     if subscribers > 0.0 && !trials.is_empty() {
         metrics.received_ratio = Some(round4(all.count() as f64 / due(trials, subscribers)));
     }
+    metrics.lost = trials.iter().map(|t| lost(t, fast)).sum();
     let publish = histogram(trials.iter().flat_map(|t| &t.published.publish_ns));
     metrics.publish_us = Latency::of(&publish, 1.0).map(|l| Quantiles {
         p50: l.p50,
@@ -202,6 +207,15 @@ pub(super) fn pool(setting: &Setting, trials: &[Trial]) -> Metrics {
         metrics.copies = copies(setting, trials);
     }
     metrics
+}
+
+/// What the publisher did not refuse and a subscriber still missed. Some systems refuse a message that only one of
+/// several subscribers has no room for, so a subscriber may have more than was published.
+fn lost(trial: &Trial, skip: usize) -> u64 {
+    let received = trial.received.iter().skip(skip);
+    received
+        .map(|r| trial.published.published.saturating_sub(r.received))
+        .sum()
 }
 
 fn round4(x: f64) -> f64 {
@@ -391,6 +405,27 @@ mod tests {
         );
         assert_eq!(longest_run(&[1, 2, 3, 7, 8]), 3);
         assert_eq!(longest_run(&[]), 0);
+    }
+
+    #[test]
+    fn what_is_refused_is_not_lost() {
+        let beside = |published: u64, fast: &[u64]| Trial {
+            received: vec![received(&[9], &[0]), received(&vec![1; fast.len()], fast)],
+            published: Published {
+                published,
+                refused: 4 - published,
+                publish_ns: vec![],
+            },
+            ..Trial::default()
+        };
+        let setting = Setting {
+            slow_us: Some(1),
+            ..setting()
+        };
+        let m = pool(&setting, &[beside(1, &[0]), beside(4, &[0, 2, 3])]);
+        assert_eq!((m.refused, m.lost, m.received_ratio), (3, 1, Some(0.5)));
+        // Refused for the slow one's sake, and yet received by the other.
+        assert_eq!(pool(&setting, &[beside(1, &[0, 1, 2, 3])]).lost, 0);
     }
 
     #[test]

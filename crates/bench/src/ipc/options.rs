@@ -78,6 +78,13 @@ pub struct Options {
     /// Messages a second, instead of the experiment's.
     #[arg(long, value_name = "HZ", value_parser = rate)]
     pub rate: Option<f64>,
+    /// Messages that each subscriber's queue holds before it loses the oldest (default: each system's own).
+    ///
+    /// In `fig9` beside a fast subscriber it is the slow one's queue alone, 1 by default: what it takes is always the
+    /// newest. Example: `ropewalk bench ipc --experiment fig9 --quick --systems ropewalk,floor --depth 4`.
+    /// Systems whose queues cannot lose the oldest are listed in `peers/README.md`.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub depth: Option<u32>,
     /// Print the result as JSON instead of tables.
     #[arg(long)]
     pub json: bool,
@@ -104,6 +111,7 @@ impl Options {
             subscribers: Vec::new(),
             messages: None,
             rate: None,
+            depth: None,
             json: false,
             csv: None,
             figure: None,

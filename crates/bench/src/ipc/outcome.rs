@@ -413,6 +413,8 @@ fn reliability(rows: &[&Row]) -> Vec<String> {
         ("p50 µs", Align::Right),
         ("p99", Align::Right),
         ("refused", Align::Right),
+        ("lost", Align::Right),
+        ("depth", Align::Right),
         ("slow one received", Align::Right),
         ("its p50", Align::Right),
     ]);
@@ -427,11 +429,17 @@ fn reliability(rows: &[&Row]) -> Vec<String> {
             or_dash(m.latency_us, |l| us(l.p50)),
             or_dash(m.latency_us, |l| us(l.p99)),
             m.refused.to_string(),
+            m.lost.to_string(),
+            or_dash(p.depth, |d| d.to_string()),
             or_dash(m.slow, |s| s.received.to_string()),
             or_dash(m.slow.and_then(|s| s.latency_us), |l| us(l.p50)),
         ]);
     }
-    let mut lines = vec!["Received messages; where one subscriber is slow, the others' share".to_owned()];
+    let mut lines = vec![
+        "Received of all that were to be sent; where one subscriber is slow, by the others. Refused: by the publisher, for \
+         want of memory; lost: missed by a subscriber though published. Depth: of the slow one's queue, if there is one"
+            .to_owned(),
+    ];
     lines.extend(table.lines());
     lines
 }

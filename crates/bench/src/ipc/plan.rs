@@ -135,6 +135,9 @@ fn one(experiment: Experiment, options: &Options) -> Vec<Setting> {
         if let Some(rate) = options.rate {
             setting.rate = rate;
         }
+        if options.depth.is_some() {
+            setting.depth = options.depth;
+        }
     }
     settings
 }
@@ -176,6 +179,7 @@ fn reliability(quick: bool, options: &Options, cells: Vec<Setting>) -> Vec<Setti
         warmup: 100,
         messages,
         slow_us: Some(SLOW_US),
+        depth: Some(1),
         limit: Some(SLOW_LIMIT.max(size.saturating_mul(8))),
         ..Setting::plain(Experiment::Fig9, size, 2)
     });
@@ -207,6 +211,24 @@ mod tests {
             (one[0].size, one[0].subscribers, one[0].messages, one[0].rate),
             (4096, 3, 7, 10.0)
         );
+    }
+
+    #[test]
+    fn beside_a_slow_one_only_its_queue_is_short() {
+        let mut options = Options::new(Experiment::Fig9);
+        let slow = |options: &Options| settings(options).into_iter().rfind(|s| s.slow_us.is_some());
+        let depths = |s: Setting| (s.depth_of(0), s.depth_of(1), s.deepest());
+        let first = slow(&options).expect("a slow one");
+        assert_eq!(depths(first), (Some(1), Some(16), Some(16)));
+        let plain = settings(&options)[0];
+        assert_eq!(depths(plain), (None, None, None));
+        options.depth = Some(64);
+        assert_eq!(
+            depths(slow(&options).expect("one")),
+            (Some(64), Some(64), Some(64))
+        );
+        options.depth = Some(2);
+        assert_eq!(depths(settings(&options)[0]), (Some(2), Some(2), Some(2)));
     }
 
     #[test]

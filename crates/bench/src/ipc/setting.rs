@@ -5,6 +5,9 @@ use super::programs::Ready;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
+/// The queue of a subscriber beside a slow one: what systems have by default.
+const BESIDE_A_SLOW_ONE: u32 = 16;
+
 /// How subscribers wait, and what runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -34,6 +37,8 @@ pub(super) struct Setting {
     pub(super) slow_us: Option<u64>,
     /// The publisher's memory.
     pub(super) limit: Option<u64>,
+    /// Messages that a subscriber's queue holds, of the slow one where there is one; `None`: each system's own.
+    pub(super) depth: Option<u32>,
     /// Count copied bytes; slows everything down.
     pub(super) count_copies: bool,
 }
@@ -64,6 +69,10 @@ pub struct Params {
     /// Most bytes of shared memory of the publisher, where the system has such a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_bytes: Option<u64>,
+    /// Messages that a subscriber's queue holds before it loses the oldest, of the slow subscriber alone where there is one;
+    /// absent: the system's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub depth: Option<u32>,
 }
 
 impl Setting {
@@ -80,6 +89,7 @@ impl Setting {
             fifo: None,
             slow_us: None,
             limit: None,
+            depth: None,
             count_copies: false,
         }
     }
@@ -96,7 +106,24 @@ impl Setting {
             fifo: self.fifo,
             slow_us: self.slow_us,
             limit_bytes: self.limit,
+            depth: self.depth,
         }
+    }
+
+    /// The queue of subscriber `index`: beside a slow one with a short queue the others keep room for a stall.
+    pub(super) fn depth_of(&self, index: u32) -> Option<u32> {
+        match self.slow_us {
+            Some(_) if index > 0 => self.deepest(),
+            _ => self.depth,
+        }
+    }
+
+    /// The deepest queue.
+    pub(super) fn deepest(&self) -> Option<u32> {
+        self.depth.map(|depth| match self.slow_us {
+            Some(_) if self.subscribers > 1 => depth.max(BESIDE_A_SLOW_ONE),
+            _ => depth,
+        })
     }
 
     /// Whether `system` can do it at all.

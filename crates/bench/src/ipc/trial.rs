@@ -254,11 +254,17 @@ fn command(system: &Ready, setting: &Setting, role: &Role, number: u64) -> Comma
         if let Some(bytes) = setting.limit {
             option("limit", &bytes);
         }
+        if let Some(depth) = setting.deepest() {
+            option("depth", &depth);
+        }
     }
     if let Role::Subscribe(index) = role {
         option("index", index);
         if let Some(us) = setting.slow_us.filter(|_| *index == 0) {
             option("work-us", &us);
+        }
+        if let Some(depth) = setting.depth_of(*index) {
+            option("depth", &depth);
         }
         if setting.mode == Mode::Spin {
             command.arg("--spin");

@@ -28,6 +28,8 @@ pub struct Options {
     /// Payload memory in bytes; 0: no bound.
     pub limit: usize,
     pub work_us: u64,
+    /// Messages that a queue holds before it loses the oldest; 0: the system's own queues.
+    pub depth: usize,
     pub spin: bool,
 }
 
@@ -91,6 +93,7 @@ pub fn parse(program: &Program) -> Options {
             "--fifo" => o.fifo = number(1, 99) as i32,
             "--limit" => o.limit = number(1, 1 << 40) as usize,
             "--work-us" => o.work_us = number(0, 60_000_000),
+            "--depth" => o.depth = number(1, 256) as usize,
             _ => match value.parse::<f64>() {
                 Ok(rate) if (0.0..=1e6).contains(&rate) => o.rate = rate,
                 _ => fail(2, format!("--rate {value}: give 0 to 1000000 Hz")),
@@ -103,7 +106,7 @@ pub fn parse(program: &Program) -> Options {
 
 const MANY: u64 = 100_000_000;
 
-const KNOWN: [&str; 11] = [
+const KNOWN: [&str; 12] = [
     "--system",
     "--topic",
     "--size",
@@ -115,6 +118,7 @@ const KNOWN: [&str; 11] = [
     "--fifo",
     "--limit",
     "--work-us",
+    "--depth",
 ];
 
 fn number(option: &str, value: &str, low: u64, high: u64) -> u64 {

@@ -81,6 +81,9 @@ pub struct Publish {
     /// Most bytes of shared memory.
     #[arg(long)]
     limit: Option<u64>,
+    /// Accepted for the contract's sake: each subscriber brings its own queue.
+    #[arg(long, value_parser = depth())]
+    depth: Option<u32>,
 }
 
 /// What a subscriber is told.
@@ -100,6 +103,13 @@ pub struct Subscribe {
     /// Look for messages without ever sleeping.
     #[arg(long)]
     spin: bool,
+    /// Messages that the queue holds.
+    #[arg(long, value_parser = depth())]
+    depth: Option<u32>,
+}
+
+fn depth() -> impl clap::builder::TypedValueParser<Value = u32> {
+    clap::value_parser!(u32).range(1..=256)
 }
 
 fn rate(text: &str) -> Result<f64, String> {

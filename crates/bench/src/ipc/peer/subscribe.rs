@@ -1,6 +1,7 @@
 //! The receiving process.
 
 use super::{Common, Gate, PeerError, SEQUENCE, STAMP, Subscribe, node, number, say, schedule};
+use ropewalk::SubscriberOptions;
 use serde_json::json;
 use std::time::Duration;
 
@@ -8,7 +9,10 @@ pub(super) fn run(options: &Subscribe) -> Result<(), PeerError> {
     let Common { warmup, messages, .. } = options.common;
     let gate = Gate::watch()?;
     let (node, image) = node()?;
-    let subscriber = node.subscriber(&options.common.topic, &image)?;
+    let queue = options.depth.map_or_else(SubscriberOptions::default, |depth| {
+        SubscriberOptions::default().with_depth(depth)
+    });
+    let subscriber = node.subscriber_with(&options.common.topic, &image, queue)?;
     let work = Duration::from_micros(options.work_us);
     let mut log = Log::new(warmup, messages);
     let interrupt = subscriber.bus().interrupt();
