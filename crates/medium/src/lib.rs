@@ -28,15 +28,30 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod channel;
+mod air;
+mod check;
 mod config;
+mod count;
+mod delay;
+mod edca;
+mod event;
+mod links;
 mod loss;
+mod medium;
 mod phy;
+mod power;
 mod rng;
 mod station;
+mod topology;
+mod transfer;
 
-pub use channel::{Event, HostStats, Medium, MediumStats, SendError};
-pub use config::{ConfigError, MediumConfig};
-pub use loss::Loss;
-pub use phy::{DIFS, Phy, RateError, SIFS, SLOT};
+pub use config::{ConfigError, Link, MediumConfig, Outage, Quality};
+pub use count::{CategoryStats, HostStats, MediumStats};
+pub use delay::{Delay, Path, Reorder};
+pub use edca::{Access, Category, Mapping};
+pub use event::{Event, SendError};
+pub use loss::{Loss, TraceError};
+pub use medium::Medium;
+pub use phy::{Phy, RateError, Standard};
 pub use rng::Rng;
+pub use topology::{Hearing, Topology};

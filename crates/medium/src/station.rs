@@ -1,35 +1,32 @@
-//! One host's side of the distributed coordination function: its queue and its back-off.
+//! One host's side of the contention: its queues and their back-off.
 
-use crate::phy::{CW_MAX, CW_MIN, DIFS, SLOT};
+use crate::edca::Contention;
 use crate::rng::Rng;
+use crate::transfer::Frame;
+use core::time::Duration;
 use stats::Time;
 use std::collections::VecDeque;
 
-/// A frame somewhere on its way.
-pub(crate) struct Frame<P> {
-    pub(crate) from: usize,
-    pub(crate) to: usize,
-    pub(crate) ip_bytes: usize,
-    pub(crate) payload: P,
-}
-
-pub(crate) struct Station<P> {
+/// One queue and its back-off. The rules are those of IEEE 802.11-2016, 10.3.4 (DCF) and 10.22.2 (EDCA).
+pub(crate) struct Contender<P> {
     pub(crate) queue: VecDeque<Frame<P>>,
     pub(crate) retries: u8,
+    rules: Contention,
     window: u32,
     /// Slots still to count down while the channel is idle. `None`: the back-off after the last frame is
-    /// over, and a frame that finds the channel idle goes after DIFS alone.
+    /// over, and a frame that finds the channel idle goes after the interframe space alone.
     slots: Option<u32>,
     /// When the head of the queue began to listen, if it found the channel idle without a back-off.
     listens_since: Time,
 }
 
-impl<P> Station<P> {
-    pub(crate) fn new() -> Self {
-        Station {
+impl<P> Contender<P> {
+    pub(crate) fn new(rules: Contention) -> Self {
+        Contender {
             queue: VecDeque::new(),
             retries: 0,
-            window: CW_MIN,
+            rules,
+            window: rules.cw_min,
             slots: None,
             listens_since: Time::ZERO,
         }
@@ -38,28 +35,33 @@ impl<P> Station<P> {
     /// Appends a frame; `idle_since` is `None` while the channel is busy.
     pub(crate) fn push(&mut self, now: Time, idle_since: Option<Time>, frame: Frame<P>, rng: &mut Rng) {
         if self.queue.is_empty() {
-            match (idle_since, self.slots) {
-                (None, None) => self.draw(rng),
-                (Some(since), Some(b)) if since + DIFS + SLOT * b <= now => self.slots = None,
-                _ => {}
-            }
-            self.listens_since = now;
+            self.listen(now, idle_since, rng);
         }
         self.queue.push_back(frame);
+    }
+
+    /// Begins to listen for the head of its queue.
+    pub(crate) fn listen(&mut self, now: Time, idle_since: Option<Time>, rng: &mut Rng) {
+        match (idle_since, self.slots) {
+            (None, None) => self.draw(rng),
+            (Some(since), Some(b)) if self.due(since, b) <= now => self.slots = None,
+            _ => {}
+        }
+        self.listens_since = now;
     }
 
     /// When it will transmit if the channel stays idle.
     pub(crate) fn attempt(&self, idle_since: Time) -> Option<Time> {
         self.queue.front()?;
         Some(match self.slots {
-            Some(b) => idle_since + DIFS + SLOT * b,
-            None => self.listens_since.max(idle_since) + DIFS,
+            Some(b) => self.due(idle_since, b),
+            None => self.listens_since.max(idle_since) + self.rules.space,
         })
     }
 
-    /// Another host took the channel at `start`: freezes the countdown.
+    /// The channel was taken at `start`: freezes the countdown.
     pub(crate) fn freeze(&mut self, idle_since: Time, start: Time, rng: &mut Rng) {
-        let counted = start.since(idle_since + DIFS).as_nanos() / SLOT.as_nanos();
+        let counted = start.since(idle_since + self.rules.space).as_nanos() / self.rules.slot.as_nanos();
         let counted = u32::try_from(counted).unwrap_or(u32::MAX);
         match self.slots {
             Some(b) if b <= counted && self.queue.is_empty() => self.slots = None,
@@ -72,18 +74,132 @@ impl<P> Station<P> {
     /// Its frame was acknowledged or given up.
     pub(crate) fn settle(&mut self, rng: &mut Rng) {
         self.retries = 0;
-        self.window = CW_MIN;
+        self.window = self.rules.cw_min;
         self.draw(rng);
     }
 
     /// Its frame found no acknowledgement and will be tried again.
     pub(crate) fn back_off(&mut self, rng: &mut Rng) {
         self.retries = self.retries.saturating_add(1);
-        self.window = (self.window * 2 + 1).min(CW_MAX);
+        self.window = (self.window * 2 + 1).min(self.rules.cw_max);
         self.draw(rng);
+    }
+
+    fn due(&self, idle_since: Time, slots: u32) -> Time {
+        idle_since + self.rules.space + self.rules.slot * slots
     }
 
     fn draw(&mut self, rng: &mut Rng) {
         self.slots = Some(rng.below(u64::from(self.window) + 1) as u32);
+    }
+}
+
+/// What a host has on the air: a frame and, if it is received, the acknowledgement.
+pub(crate) struct Transmission {
+    pub(crate) queue: usize,
+    /// The neighbour that it is for.
+    pub(crate) to: usize,
+    pub(crate) data_end: Time,
+    pub(crate) ack_start: Time,
+    pub(crate) end: Time,
+    pub(crate) phase: Phase,
+    /// Something else was on the air at the receiver (of the frame, later of the acknowledgement).
+    pub(crate) spoilt: bool,
+    /// It takes part in a collision that is counted already.
+    pub(crate) counted: bool,
+    /// Whether the sender will have its acknowledgement.
+    pub(crate) acknowledged: bool,
+    /// Lost because the link or the receiver was down.
+    pub(crate) outage: bool,
+    /// What the receiver has taken from the queue, in case the acknowledgement is lost.
+    pub(crate) ip_bytes: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// The frame itself.
+    Data,
+    /// Between frame and acknowledgement, where hidden hosts make a difference.
+    Gap,
+    /// The acknowledgement, where hidden hosts make a difference.
+    Ack,
+    /// From the end of the frame on, whatever follows.
+    Tail,
+}
+
+impl Transmission {
+    pub(crate) fn next(&self) -> Time {
+        match self.phase {
+            Phase::Data => self.data_end,
+            Phase::Gap => self.ack_start,
+            Phase::Ack | Phase::Tail => self.end,
+        }
+    }
+}
+
+/// A host.
+pub(crate) struct Station<P> {
+    /// One queue, or one for each category in ascending order of urgency.
+    pub(crate) queues: Vec<Contender<P>>,
+    /// Transmissions that it hears now, its own included.
+    pub(crate) heard: u32,
+    /// Since when it hears nothing; of the last time while it hears something.
+    pub(crate) idle_since: Time,
+    /// It will transmit then although another began: within one slot it cannot have noticed.
+    pub(crate) committed: Option<Time>,
+    pub(crate) air: Option<Transmission>,
+    /// How its transmission ended, until the channel is idle again.
+    pub(crate) outcome: Option<Transmission>,
+    /// Switched off: it neither begins to send nor receives.
+    pub(crate) down: bool,
+}
+
+impl<P> Station<P> {
+    pub(crate) fn new(rules: &[Contention]) -> Self {
+        Station {
+            queues: rules.iter().map(|r| Contender::new(*r)).collect(),
+            heard: 0,
+            idle_since: Time::ZERO,
+            committed: None,
+            air: None,
+            outcome: None,
+            down: false,
+        }
+    }
+
+    /// Frames in all of its queues.
+    pub(crate) fn queued(&self) -> usize {
+        self.queues.iter().map(|q| q.queue.len()).sum()
+    }
+
+    /// Since when the channel is idle; `None` while it is busy.
+    pub(crate) fn idle(&self) -> Option<Time> {
+        (self.heard == 0).then_some(self.idle_since)
+    }
+
+    /// When it will transmit if the channel stays idle; `None` if it has nothing or the channel is busy.
+    pub(crate) fn attempt(&self) -> Option<Time> {
+        if self.heard > 0 || self.down {
+            return None;
+        }
+        self.queues
+            .iter()
+            .filter_map(|q| q.attempt(self.idle_since))
+            .min()
+    }
+
+    /// The channel was taken at `t` by another: either it is too late to notice, or the countdown freezes.
+    pub(crate) fn notice(&mut self, t: Time, slot: Duration, rng: &mut Rng) {
+        if self.heard == 0 {
+            match self.attempt().filter(|at| *at < t + slot) {
+                Some(at) => self.committed = Some(at),
+                None => {
+                    for q in &mut self.queues {
+                        q.freeze(self.idle_since, t, rng);
+                    }
+                }
+            }
+        }
+        self.heard += 1;
     }
 }

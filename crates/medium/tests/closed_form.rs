@@ -138,7 +138,7 @@ fn a_full_queue_gives_the_payload_back_and_a_full_relay_tells() {
 #[test]
 fn added_delay_shifts_and_never_slows() {
     let config = MediumConfig {
-        delay: core::time::Duration::from_millis(500),
+        path: medium::Path::delay(core::time::Duration::from_millis(500)),
         ..MediumConfig::chain(1)
     };
     let mut air = Medium::new(config).expect("a valid medium");

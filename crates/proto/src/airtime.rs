@@ -45,7 +45,13 @@ impl AirtimeModel {
         // 7.5 slots of 9 µs: half of the smallest contention window.
         const MEAN_BACK_OFF: u64 = 67_500;
         const ACK_BITS: u128 = 22 + 8 * 14;
-        let ack_rate = u128::from(rate_bits.clamp(1, 24_000_000));
+        // The basic rates; below them the frame's own.
+        let ack_rate = match rate_bits / 1_000_000 {
+            24.. => 24_000_000,
+            12.. => 12_000_000,
+            6.. => 6_000_000,
+            _ => u128::from(rate_bits.max(1)),
+        };
         let ack_symbols = (ACK_BITS * 1_000_000_000).div_ceil(ack_rate * u128::from(SYMBOL)) as u64;
         let ack = PLCP.saturating_add(ack_symbols.saturating_mul(SYMBOL));
         AirtimeModel {

@@ -70,6 +70,10 @@ reasons! {
     Air = "air",
     /// The receiver asked for the sender to be seen as gone: peer lost or restarted.
     PeerLost = "peer_lost",
+    /// A path behind the air or wire lost the packet, where nothing repairs it.
+    PathLoss = "path_loss",
+    /// Host or link was down.
+    Outage = "outage",
 }
 
 impl fmt::Display for DropReason {

@@ -24,6 +24,8 @@ const CODES: &[(u8, DropReason)] = &[
     (19, DropReason::DeviceQueue),
     (20, DropReason::Air),
     (21, DropReason::PeerLost),
+    (22, DropReason::PathLoss),
+    (23, DropReason::Outage),
 ];
 
 /// The number of `reason`; 0 for one that this version cannot name.

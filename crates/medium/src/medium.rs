@@ -1,0 +1,455 @@
+//! A radio channel with its hosts: what goes in, what comes out, and what may be changed meanwhile.
+
+use crate::check;
+use crate::config::{ConfigError, Link, MediumConfig, Quality};
+use crate::count::{CategoryStats, HostStats, MediumStats};
+use crate::delay::Path;
+use crate::edca::{Access, Category, Contention, Mapping};
+use crate::event::{Event, SendError};
+use crate::links::Links;
+use crate::loss::Loss;
+use crate::phy::{Phy, RateError, Standard};
+use crate::power::Power;
+use crate::station::Station;
+use crate::topology::Map;
+use crate::transfer::{Frame, Transfer};
+use core::time::Duration;
+use stats::{DropReason, Time};
+use std::collections::BTreeMap;
+
+/// One shared half-duplex channel with its hosts; see the crate's page.
+///
+/// `P` is whatever the driver wants to carry: bytes, or a number that stands for them.
+pub struct Medium<P> {
+    pub(crate) standard: Standard,
+    basic_rates: Vec<u64>,
+    rate_bits: u64,
+    host_rates: BTreeMap<usize, u64>,
+    mapping: Option<Mapping>,
+    queue_frames: usize,
+    pub(crate) retries: u8,
+    pub(crate) map: Map,
+    pub(crate) transfer: Transfer<P>,
+    pub(crate) stations: Vec<Station<P>>,
+    /// Hosts that transmit or are about to.
+    pub(crate) on_air: Vec<usize>,
+    pub(crate) busy_since: Time,
+    /// When the first of the idle hosts will transmit.
+    next_attempt: Option<Time>,
+    clock: Time,
+    power: Power,
+}
+
+impl<P: Clone> Medium<P> {
+    /// An idle channel.
+    ///
+    /// # Errors
+    /// [`ConfigError`] names the setting that has no meaning.
+    pub fn new(config: MediumConfig) -> Result<Self, ConfigError> {
+        let MediumConfig { standard, hosts, .. } = config;
+        let rate = |bits| judge(standard, bits, &config.basic_rates);
+        rate(config.rate_bits)?;
+        if !(2..=1024).contains(&hosts) {
+            return Err(ConfigError::Hosts { hosts });
+        }
+        if config.queue_frames == 0 {
+            return Err(ConfigError::Queue);
+        }
+        for (host, bits) in &config.host_rates {
+            check::host("host_rates", *host, hosts)?;
+            rate(*bits)?;
+        }
+        let map = Map::new(config.topology, &config.hearing, hosts)?;
+        if let Some((from, to)) = config.links.keys().copied().find(|(a, b)| !map.linked(*a, *b)) {
+            let setting = "links".into();
+            return Err(ConfigError::NoSuchLink { setting, from, to });
+        }
+        let power = Power::new(hosts, config.start, &config.host_outages)?;
+        let links = Links::new(
+            config.start,
+            config.loss,
+            config.path,
+            config.quality,
+            config.links,
+            &rate,
+        )?;
+        let (mapping, rules) = match config.access {
+            Access::Dcf => (None, vec![Contention::dcf(standard)]),
+            Access::Edca(m) => (
+                Some(m),
+                Category::ALL.map(|c| Contention::edca(standard, c)).to_vec(),
+            ),
+        };
+        let categories = mapping.map_or(Vec::new(), |_| vec![CategoryStats::default(); rules.len()]);
+        let host = HostStats {
+            categories,
+            ..HostStats::default()
+        };
+        let stats = MediumStats {
+            hosts: vec![host; hosts],
+            ..MediumStats::default()
+        };
+        let transfer = Transfer::new(links, config.seed, stats);
+        Ok(Medium {
+            standard,
+            basic_rates: config.basic_rates,
+            rate_bits: config.rate_bits,
+            host_rates: config.host_rates,
+            mapping,
+            queue_frames: config.queue_frames,
+            retries: config.retries,
+            map,
+            transfer,
+            stations: (0..hosts).map(|_| Station::new(&rules)).collect(),
+            on_air: Vec::new(),
+            busy_since: Time::ZERO,
+            next_attempt: None,
+            clock: Time::ZERO,
+            power,
+        })
+    }
+
+    /// [`Medium::send_dscp`] with DSCP 0.
+    ///
+    /// # Errors
+    /// [`SendError`], with the payload.
+    pub fn send(
+        &mut self,
+        now: Time,
+        from: usize,
+        to: usize,
+        ip_bytes: usize,
+        payload: P,
+    ) -> Result<(), SendError<P>> {
+        self.send_dscp(now, from, to, ip_bytes, 0, payload)
+    }
+
+    /// Puts an IP packet of `ip_bytes` into the queue of host `from`, bound for host `to`. Its `dscp` (0 to
+    /// 63) chooses the access category if the medium has [`Access::Edca`].
+    ///
+    /// `now` earlier than what was already simulated counts as that instant: the past stays as it was. A
+    /// host that is down takes the packet and drops it.
+    ///
+    /// # Errors
+    /// [`SendError`], with the payload.
+    pub fn send_dscp(
+        &mut self,
+        now: Time,
+        from: usize,
+        to: usize,
+        ip_bytes: usize,
+        dscp: u8,
+        payload: P,
+    ) -> Result<(), SendError<P>> {
+        self.advance(now);
+        let hosts = self.stations.len();
+        if self.map.next(from, to).is_none() {
+            return Err(SendError::NoRoute {
+                from,
+                to,
+                hosts,
+                payload,
+            });
+        }
+        self.transfer.offered(from);
+        let frame = Frame {
+            from,
+            to,
+            ip_bytes,
+            queue: self.mapping.map_or(0, |m| Category::of_dscp(dscp, m) as usize),
+            payload: Some(payload),
+        };
+        if self.stations[from].down {
+            self.transfer.lose(self.clock, from, DropReason::Outage, frame);
+            return Ok(());
+        }
+        match self.enqueue(self.clock, from, frame) {
+            Ok(()) => Ok(()),
+            Err(frame) => {
+                let queue = frame.queue;
+                self.transfer.count_loss(from, queue, DropReason::DeviceQueue);
+                // A packet that was just handed in has its payload.
+                frame.payload.map_or(Ok(()), |payload| {
+                    Err(SendError::QueueFull {
+                        host: from,
+                        frames: self.stations[from].queues[queue].queue.len(),
+                        payload,
+                    })
+                })
+            }
+        }
+    }
+
+    /// When [`Medium::poll`] should be called next; `None` while nothing is under way.
+    ///
+    /// There may be nothing to report then: the channel has its own steps in between.
+    pub fn next_event(&self) -> Option<Time> {
+        let told = self.transfer.out.front().map(Event::at);
+        told.into_iter().chain(self.next_step()).min()
+    }
+
+    /// The next thing that happened up to `now`, in order of time; call until it gives `None`.
+    pub fn poll(&mut self, now: Time) -> Option<Event<P>> {
+        self.advance(now);
+        self.transfer.out.pop_front()
+    }
+
+    /// Counts since the start.
+    pub fn stats(&self) -> &MediumStats {
+        &self.transfer.stats
+    }
+
+    /// Number of hosts.
+    pub fn hosts(&self) -> usize {
+        self.stations.len()
+    }
+
+    /// Frames now in the device queue of `host`, the one in the air included; with categories all together.
+    pub fn queue_len(&self, host: usize) -> usize {
+        self.stations.get(host).map_or(0, Station::queued)
+    }
+
+    /// Frames now in the queue of one category of `host`; without EDCA [`Medium::queue_len`].
+    pub fn category_len(&self, host: usize, category: Category) -> usize {
+        let Some(s) = self.stations.get(host) else {
+            return 0;
+        };
+        let queue = s.queues.get(category as usize).or(s.queues.first());
+        queue.map_or(0, |q| q.queue.len())
+    }
+
+    /// Packets accepted and neither delivered nor dropped yet, copies included. A frame that was received
+    /// but not acknowledged counts where it was received.
+    pub fn in_flight(&self) -> u64 {
+        let waiting = |s: &Station<P>| {
+            let frames = s.queues.iter().flat_map(|q| &q.queue);
+            frames.filter(|f| f.payload.is_some()).count()
+        };
+        (self.transfer.under_way() + self.stations.iter().map(waiting).sum::<usize>()) as u64
+    }
+
+    /// Whether packets leave `from` for `to` without another host between.
+    pub fn are_neighbours(&self, from: usize, to: usize) -> bool {
+        self.map.next(from, to) == Some(to)
+    }
+
+    /// Changes the rate of the frames that start after `now`. Rates of hosts and links stay; those in the
+    /// medium's table of quality are forgotten.
+    ///
+    /// # Errors
+    /// [`RateError`] if the rate has no meaning; the old one stays.
+    pub fn set_rate(&mut self, now: Time, rate_bits: u64) -> Result<(), RateError> {
+        self.advance(now);
+        Phy::of(self.standard, rate_bits, &self.basic_rates)?;
+        self.rate_bits = rate_bits;
+        self.transfer
+            .links
+            .quality
+            .iter_mut()
+            .for_each(|(_, q)| q.rate_bits = None);
+        Ok(())
+    }
+
+    /// Changes the rate of one host's frames that start after `now`; `None` for that of the medium.
+    ///
+    /// # Errors
+    /// [`ConfigError`] if the rate has no meaning or there is no such host; the old one stays.
+    pub fn set_host_rate(
+        &mut self,
+        now: Time,
+        host: usize,
+        rate_bits: Option<u64>,
+    ) -> Result<(), ConfigError> {
+        self.advance(now);
+        check::host("host rate", host, self.hosts())?;
+        match rate_bits {
+            Some(bits) => {
+                judge(self.standard, bits, &self.basic_rates)?;
+                self.host_rates.insert(host, bits);
+            }
+            None => {
+                self.host_rates.remove(&host);
+            }
+        }
+        Ok(())
+    }
+
+    /// Changes the loss of the frames that end after `now`; probabilities outside 0 to 1 are clamped by
+    /// their meaning (never, always). Losses of links stay; those in the medium's table of quality are
+    /// forgotten.
+    pub fn set_loss(&mut self, now: Time, loss: Loss) {
+        self.advance(now);
+        self.transfer.links.loss = loss;
+        self.transfer
+            .links
+            .quality
+            .iter_mut()
+            .for_each(|(_, q)| q.loss = None);
+    }
+
+    /// Changes what happens to packets that leave the air after `now`; paths of links stay.
+    ///
+    /// # Errors
+    /// [`ConfigError`]; the old one stays.
+    pub fn set_path(&mut self, now: Time, path: Path) -> Result<(), ConfigError> {
+        self.advance(now);
+        self.transfer.links.set_path(path)
+    }
+
+    /// What happens to packets after the air, on links without a path of their own.
+    pub fn path(&self) -> &Path {
+        &self.transfer.links.path
+    }
+
+    /// Changes the table of the whole medium's quality; its times count from [`MediumConfig::start`].
+    ///
+    /// # Errors
+    /// [`ConfigError`]; the old one stays.
+    pub fn set_quality(&mut self, now: Time, quality: Vec<(Duration, Quality)>) -> Result<(), ConfigError> {
+        self.advance(now);
+        check::quality("quality", &quality, &|bits| {
+            judge(self.standard, bits, &self.basic_rates)
+        })?;
+        self.transfer.links.quality = quality;
+        Ok(())
+    }
+
+    /// What the link from `from` to `to` has of its own.
+    pub fn link(&self, from: usize, to: usize) -> Link {
+        self.transfer.links.get((from, to))
+    }
+
+    /// Changes what the link from `from` to `to` has of its own; the other direction stays.
+    ///
+    /// # Errors
+    /// [`ConfigError`] if there is no such link or a setting has no meaning; the old ones stay.
+    pub fn set_link(&mut self, now: Time, from: usize, to: usize, link: Link) -> Result<(), ConfigError> {
+        self.advance(now);
+        if !self.map.linked(from, to) || from.max(to) >= self.hosts() {
+            let setting = "set_link".into();
+            return Err(ConfigError::NoSuchLink { setting, from, to });
+        }
+        let (standard, basic) = (self.standard, &self.basic_rates);
+        let rate = |bits| judge(standard, bits, basic);
+        self.transfer.links.set((from, to), link, &rate)
+    }
+
+    /// Switches a host off or on. What waits in the queues of a host that goes off is lost; a frame that it
+    /// has on the air ends, and if that fails it waits for the host to return.
+    ///
+    /// # Errors
+    /// [`ConfigError::NoSuchHost`].
+    pub fn set_host_down(&mut self, now: Time, host: usize, down: bool) -> Result<(), ConfigError> {
+        self.advance(now);
+        check::host("set_host_down", host, self.hosts())?;
+        let change = self.power.set(host, down);
+        self.switch(self.clock, change);
+        self.refresh();
+        Ok(())
+    }
+
+    /// The timing of a frame from `from` to its neighbour `to` that starts at `t`.
+    pub(crate) fn phy(&self, t: Time, from: usize, to: usize) -> Phy {
+        let host = self.host_rates.get(&from).copied();
+        let bits = self.transfer.links.rate(t, (from, to), host, self.rate_bits);
+        let phy = Phy::of(self.standard, bits, &self.basic_rates);
+        // Every rate was judged when it was set.
+        let phy = phy.unwrap_or_else(|e| unreachable!("{e}"));
+        if self.mapping.is_some() {
+            phy.with_qos()
+        } else {
+            phy
+        }
+    }
+
+    fn advance(&mut self, now: Time) {
+        while let Some(t) = self.next_step().filter(|t| *t <= now) {
+            self.clock = self.clock.max(t);
+            self.step(self.clock);
+            self.refresh();
+        }
+        self.clock = self.clock.max(now);
+    }
+
+    fn next_step(&self) -> Option<Time> {
+        let on_air = self.on_air.iter().filter_map(|i| self.stations[*i].due());
+        let rest = [self.transfer.next(), self.power.next(), self.next_attempt];
+        on_air.chain(rest.into_iter().flatten()).min()
+    }
+
+    /// Looks again which idle host is the first to transmit.
+    fn refresh(&mut self) {
+        self.next_attempt = self.stations.iter().filter_map(Station::attempt).min();
+    }
+
+    /// Lets happen what is next at `t`, one thing.
+    fn step(&mut self, t: Time) {
+        let due = |at: Option<Time>| at.is_some_and(|at| at <= t);
+        if due(self.transfer.next()) {
+            if let Some((host, frame)) = self.transfer.pop() {
+                self.arrive(t, host, frame);
+            }
+        } else if due(self.power.next()) {
+            let change = self.power.go_on();
+            self.switch(t, change);
+        } else if let Some(&host) = self.on_air.iter().find(|i| due(self.stations[**i].due())) {
+            self.go_on(t, host);
+        } else if let Some(host) = self.stations.iter().position(|s| due(s.attempt())) {
+            self.on_air.push(host);
+            self.begin(t, host);
+        }
+    }
+
+    pub(crate) fn arrive(&mut self, t: Time, host: usize, frame: Frame<P>) {
+        if self.stations[host].down {
+            self.transfer.lose(t, host, DropReason::Outage, frame);
+        } else if host == frame.to {
+            self.transfer.deliver(t, host, frame);
+        } else if let Err(frame) = self.enqueue(t, host, frame) {
+            self.transfer.lose(t, host, DropReason::DeviceQueue, frame);
+        }
+    }
+
+    /// Gives the frame back, uncounted, if its queue is full.
+    fn enqueue(&mut self, t: Time, host: usize, frame: Frame<P>) -> Result<(), Frame<P>> {
+        let s = &mut self.stations[host];
+        let (idle, queue) = (s.idle(), frame.queue);
+        if s.queues[queue].queue.len() >= self.queue_frames {
+            return Err(frame);
+        }
+        s.queues[queue].push(t, idle, frame, &mut self.transfer.rng);
+        let attempt = s.attempt();
+        let (own, all) = (s.queues[queue].queue.len(), s.queued());
+        self.transfer.grown(host, queue, own, all);
+        self.next_attempt = self.next_attempt.into_iter().chain(attempt).min();
+        Ok(())
+    }
+
+    fn switch(&mut self, t: Time, change: Option<(usize, bool)>) {
+        let Some((host, down)) = change else { return };
+        let s = &mut self.stations[host];
+        s.down = down;
+        if down {
+            // What it is transmitting stays the head of its queue until it ends.
+            let speaks = s.air.is_some() || s.committed.is_some() || s.outcome.is_some();
+            let mut lost = Vec::new();
+            for q in &mut s.queues {
+                let keep = usize::from(speaks).min(q.queue.len());
+                lost.extend(q.queue.split_off(keep));
+            }
+            for frame in lost {
+                self.transfer.lose(t, host, DropReason::Outage, frame);
+            }
+        } else {
+            let idle = s.idle();
+            for q in &mut s.queues {
+                q.listen(t, idle, &mut self.transfer.rng);
+            }
+        }
+    }
+}
+
+fn judge(standard: Standard, rate_bits: u64, basic_rates: &[u64]) -> Result<(), ConfigError> {
+    Phy::of(standard, rate_bits, basic_rates)?;
+    Ok(())
+}

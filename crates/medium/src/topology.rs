@@ -1,0 +1,215 @@
+//! Who can decode whom, who hears whom, and which way frames take.
+
+use crate::check;
+use crate::config::ConfigError;
+use std::collections::VecDeque;
+
+/// Who can decode whom. Frames between others are forwarded by the hosts between, over the fewest hops.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Topology {
+    /// Each host decodes the ones before and behind it.
+    #[default]
+    Chain,
+    /// Everyone decodes everyone.
+    Mesh,
+    /// Stations reach each other through one of the hosts only, so that every frame between them goes over
+    /// the air twice.
+    AccessPoint {
+        /// The host that is the access point.
+        ap: usize,
+    },
+    /// These pairs, in both directions.
+    Links(Vec<(usize, usize)>),
+}
+
+/// Who hears whom: senses that the channel is busy, and is disturbed. Who decodes also hears.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Hearing {
+    /// Everyone hears everyone.
+    #[default]
+    All,
+    /// Only those hear each other who can decode each other: all others are hidden from each other.
+    Linked,
+    /// These pairs too, in both directions.
+    Pairs(Vec<(usize, usize)>),
+}
+
+/// Topology and hearing, ready to be asked.
+pub(crate) struct Map {
+    hosts: usize,
+    topology: Topology,
+    /// By sender: its neighbours, and the next hop to each host. Of [`Topology::Links`] alone.
+    neighbours: Vec<Vec<usize>>,
+    next: Vec<Vec<u16>>,
+    /// By speaker: who hears it, itself included, ascending. Empty if everyone does.
+    audience: Vec<Vec<usize>>,
+}
+
+impl Map {
+    pub(crate) fn new(topology: Topology, hearing: &Hearing, hosts: usize) -> Result<Map, ConfigError> {
+        let mut map = Map {
+            hosts,
+            topology,
+            neighbours: Vec::new(),
+            next: Vec::new(),
+            audience: Vec::new(),
+        };
+        match &map.topology {
+            Topology::AccessPoint { ap } => check::host("topology: access point", *ap, hosts)?,
+            Topology::Links(pairs) => {
+                map.neighbours = adjacency("topology: link", pairs, hosts)?;
+                map.next = (0..hosts).map(|h| routes(&map.neighbours, h)).collect();
+                if let Some(host) = map.next[0].iter().position(|n| *n == NOWHERE) {
+                    return Err(ConfigError::Unreachable { host });
+                }
+            }
+            Topology::Chain | Topology::Mesh => {}
+        }
+        let pairs: &[(usize, usize)] = match hearing {
+            Hearing::All => return Ok(map),
+            Hearing::Linked => &[],
+            Hearing::Pairs(pairs) => pairs,
+        };
+        let mut audience = adjacency("hearing", pairs, hosts)?;
+        for (speaker, hearers) in audience.iter_mut().enumerate() {
+            hearers.extend((0..hosts).filter(|h| *h == speaker || map.linked(speaker, *h)));
+            hearers.sort_unstable();
+            hearers.dedup();
+        }
+        if audience.iter().any(|a| a.len() < hosts) {
+            map.audience = audience;
+        }
+        Ok(map)
+    }
+
+    /// Whether everyone hears everyone.
+    pub(crate) fn one_domain(&self) -> bool {
+        self.audience.is_empty()
+    }
+
+    /// Whether `a` and `b` can decode each other.
+    pub(crate) fn linked(&self, a: usize, b: usize) -> bool {
+        a != b
+            && match &self.topology {
+                Topology::Chain => a.abs_diff(b) == 1,
+                Topology::Mesh => true,
+                Topology::AccessPoint { ap } => a == *ap || b == *ap,
+                Topology::Links(_) => self.neighbours.get(a).is_some_and(|n| n.contains(&b)),
+            }
+    }
+
+    /// The host to which `at` hands what is for `to`; `None` if there is no way or they are the same.
+    pub(crate) fn next(&self, at: usize, to: usize) -> Option<usize> {
+        if at == to || at >= self.hosts || to >= self.hosts {
+            return None;
+        }
+        Some(match &self.topology {
+            Topology::Chain if to > at => at + 1,
+            Topology::Chain => at - 1,
+            Topology::Mesh => to,
+            Topology::AccessPoint { ap } if at == *ap => to,
+            Topology::AccessPoint { ap } => *ap,
+            Topology::Links(_) => usize::from(*self.next.get(at)?.get(to)?),
+        })
+    }
+
+    /// The `n`th of those who hear `speaker`, itself included, in ascending order.
+    pub(crate) fn audience(&self, speaker: usize, n: usize) -> Option<usize> {
+        match self.audience.get(speaker) {
+            Some(hearers) => hearers.get(n).copied(),
+            None => Some(n).filter(|n| *n < self.hosts),
+        }
+    }
+
+    /// Whether what `speaker` emits reaches `listener`, be it only as a disturbance; also if they are one.
+    pub(crate) fn hears(&self, listener: usize, speaker: usize) -> bool {
+        self.audience
+            .get(speaker)
+            .is_none_or(|a| a.binary_search(&listener).is_ok())
+    }
+}
+
+const NOWHERE: u16 = u16::MAX;
+
+fn adjacency(setting: &str, pairs: &[(usize, usize)], hosts: usize) -> Result<Vec<Vec<usize>>, ConfigError> {
+    let mut near = vec![Vec::new(); hosts];
+    for &(a, b) in pairs {
+        check::host(setting, a, hosts)?;
+        check::host(setting, b, hosts)?;
+        if a == b {
+            let setting = setting.into();
+            return Err(ConfigError::NoSuchLink {
+                setting,
+                from: a,
+                to: b,
+            });
+        }
+        near[a].push(b);
+        near[b].push(a);
+    }
+    for n in &mut near {
+        n.sort_unstable();
+        n.dedup();
+    }
+    Ok(near)
+}
+
+/// The first hop from `from` to each host, by breadth-first search; of equal ways the lowest first hop.
+fn routes(neighbours: &[Vec<usize>], from: usize) -> Vec<u16> {
+    let mut first = vec![NOWHERE; neighbours.len()];
+    first[from] = from as u16;
+    let mut queue = VecDeque::from([from]);
+    while let Some(at) = queue.pop_front() {
+        for &next in &neighbours[at] {
+            if first[next] == NOWHERE {
+                first[next] = if at == from { next as u16 } else { first[at] };
+                queue.push_back(next);
+            }
+        }
+    }
+    first
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn way(map: &Map, from: usize, to: usize) -> Vec<usize> {
+        let mut hosts = vec![from];
+        while let Some(next) = map.next(*hosts.last().expect("not empty"), to) {
+            hosts.push(next);
+        }
+        hosts
+    }
+
+    #[test]
+    fn ways_are_the_shortest() {
+        let map = |t| Map::new(t, &Hearing::All, 5).expect("a valid topology");
+        assert_eq!(way(&map(Topology::Chain), 3, 0), [3, 2, 1, 0]);
+        assert_eq!(way(&map(Topology::Mesh), 3, 0), [3, 0]);
+        assert_eq!(way(&map(Topology::AccessPoint { ap: 2 }), 3, 0), [3, 2, 0]);
+        assert_eq!(way(&map(Topology::AccessPoint { ap: 2 }), 3, 2), [3, 2]);
+        let ring = Topology::Links(vec![(0, 1), (1, 2), (2, 3), (3, 4), (4, 0)]);
+        assert_eq!(way(&map(ring), 3, 0), [3, 4, 0]);
+    }
+
+    #[test]
+    fn hearing_includes_whom_one_decodes() {
+        let map = Map::new(Topology::Chain, &Hearing::Pairs(vec![(0, 2)]), 4).expect("valid");
+        let heard = |s| (0..4).map_while(|n| map.audience(s, n)).collect::<Vec<_>>();
+        assert_eq!(heard(0), [0, 1, 2]);
+        assert_eq!(heard(3), [2, 3]);
+        assert!(map.hears(2, 0) && !map.hears(3, 0) && !map.one_domain());
+        let all = Map::new(Topology::Mesh, &Hearing::Linked, 4).expect("valid");
+        assert!(all.one_domain());
+    }
+
+    #[test]
+    fn impossible_ones_are_named() {
+        let bad = |t, h| Map::new(t, &h, 4).map(|_| ()).expect_err("refused").to_string();
+        let part = Topology::Links(vec![(0, 1), (2, 3)]);
+        assert!(bad(part, Hearing::All).contains("host 2"));
+        assert!(bad(Topology::AccessPoint { ap: 4 }, Hearing::All).contains("access point names host 4"));
+        assert!(bad(Topology::Chain, Hearing::Pairs(vec![(1, 1)])).contains("1 to 1"));
+    }
+}

@@ -1,0 +1,140 @@
+//! What radio and wire have in common: packets behind the air or wire, what is told, and what is counted.
+
+use crate::count::MediumStats;
+use crate::event::Event;
+use crate::links::Links;
+use crate::rng::Rng;
+use stats::{DropReason, Time};
+use std::collections::{BTreeMap, VecDeque};
+
+/// A packet somewhere on its way.
+#[derive(Clone)]
+pub(crate) struct Frame<P> {
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+    pub(crate) ip_bytes: usize,
+    /// Which queue it waits in, by its place in [`crate::Category::ALL`]; 0 without EDCA.
+    pub(crate) queue: usize,
+    /// `None` once the receiver has it, while the sender, having missed the acknowledgement, repeats it.
+    pub(crate) payload: Option<P>,
+}
+
+pub(crate) struct Transfer<P> {
+    pub(crate) links: Links,
+    pub(crate) rng: Rng,
+    pub(crate) stats: MediumStats,
+    pub(crate) out: VecDeque<Event<P>>,
+    /// Packets under way, by arrival time and order, with the host that they reach.
+    delayed: BTreeMap<(Time, u64), (usize, Frame<P>)>,
+    order: u64,
+}
+
+impl<P: Clone> Transfer<P> {
+    pub(crate) fn new(links: Links, seed: u64, stats: MediumStats) -> Self {
+        Transfer {
+            links,
+            rng: Rng::new(seed),
+            stats,
+            out: VecDeque::new(),
+            delayed: BTreeMap::new(),
+            order: 0,
+        }
+    }
+
+    /// A packet enters the model at its first host.
+    pub(crate) fn offered(&mut self, host: usize) {
+        self.stats.offered += 1;
+        self.stats.hosts[host].offered += 1;
+    }
+
+    /// A frame has crossed the air or wire from `from` to its neighbour `to`. Gives it back if it is there
+    /// at once.
+    pub(crate) fn crossed(&mut self, t: Time, from: usize, to: usize, frame: Frame<P>) -> Option<Frame<P>> {
+        let h = &mut self.stats.hosts[from];
+        h.acknowledged += 1;
+        if let Some(c) = h.categories.get_mut(frame.queue) {
+            c.acknowledged += 1;
+        }
+        let Some((first, copy)) = self.links.transit(t, (from, to), &mut self.rng) else {
+            self.lose(t, from, DropReason::PathLoss, frame);
+            return None;
+        };
+        if let Some(at) = copy {
+            self.stats.duplicated += 1;
+            self.hold(at, to, frame.clone());
+        }
+        if first > t {
+            self.hold(first, to, frame);
+            return None;
+        }
+        Some(frame)
+    }
+
+    fn hold(&mut self, until: Time, host: usize, frame: Frame<P>) {
+        self.order += 1;
+        self.delayed.insert((until, self.order), (host, frame));
+    }
+
+    /// When the next packet under way arrives.
+    pub(crate) fn next(&self) -> Option<Time> {
+        self.delayed.first_key_value().map(|((t, _), _)| *t)
+    }
+
+    /// The next packet under way and the host that it reaches.
+    pub(crate) fn pop(&mut self) -> Option<(usize, Frame<P>)> {
+        self.delayed.pop_first().map(|(_, arrival)| arrival)
+    }
+
+    /// Packets under way.
+    pub(crate) fn under_way(&self) -> usize {
+        self.delayed.len()
+    }
+
+    /// A packet is at its final host.
+    pub(crate) fn deliver(&mut self, t: Time, host: usize, frame: Frame<P>) {
+        let Some(payload) = frame.payload else { return };
+        self.stats.delivered += 1;
+        self.stats.delivered_bytes += frame.ip_bytes as u64;
+        let h = &mut self.stats.hosts[host];
+        h.received += 1;
+        h.received_bytes += frame.ip_bytes as u64;
+        self.out.push_back(Event::Delivered {
+            at: t,
+            host,
+            from: frame.from,
+            payload,
+        });
+    }
+
+    /// A packet is lost, and told so.
+    pub(crate) fn lose(&mut self, at: Time, host: usize, reason: DropReason, frame: Frame<P>) {
+        // What the receiver has already is not lost.
+        if let Some(payload) = frame.payload {
+            self.count_loss(host, frame.queue, reason);
+            self.out.push_back(Event::Dropped {
+                at,
+                host,
+                reason,
+                payload,
+            });
+        }
+    }
+
+    /// Counts a loss; of a packet that is given back to its sender, no more than that is told.
+    pub(crate) fn count_loss(&mut self, host: usize, queue: usize, reason: DropReason) {
+        let h = &mut self.stats.hosts[host];
+        h.drops.add(reason, 1);
+        if let Some(c) = h.categories.get_mut(queue) {
+            c.drops.add(reason, 1);
+        }
+    }
+
+    /// A queue of `host` has grown to `own` frames, all of its queues to `all`.
+    pub(crate) fn grown(&mut self, host: usize, queue: usize, own: usize, all: usize) {
+        let h = &mut self.stats.hosts[host];
+        h.queue_high_water = h.queue_high_water.max(all);
+        if let Some(c) = h.categories.get_mut(queue) {
+            c.queue_high_water = c.queue_high_water.max(own);
+        }
+    }
+}
