@@ -176,10 +176,9 @@ impl<P: Clone> Medium<P> {
         if !lost
             && let Some(frame) = self.stations[i].queues[queue].queue.pop_front()
             && frame.payload.is_some()
+            && let Some(frame) = self.transfer.crossed(t, i, to, frame)
         {
-            if let Some(frame) = self.transfer.crossed(t, i, to, frame) {
-                self.arrive(t, to, frame);
-            }
+            self.arrive(t, to, frame);
         }
     }
 

@@ -1,15 +1,25 @@
 #![forbid(unsafe_code)]
-//! A deterministic model of one shared half-duplex 802.11 channel.
+//! A deterministic model of the networks between robots, above all of one shared half-duplex 802.11 channel.
 //!
-//! Hosts stand in a chain, all within hearing of each other, and contend for the same air by the
-//! distributed coordination function: DIFS, binary back-off, acknowledgement, retries, collisions. Each
-//! host has a bounded device queue; relays forward towards the final host and contend like any other.
-//! The timing is that of 802.11a (OFDM, 5 GHz).
+//! [`Medium`] is a radio: hosts contend for the same air by the distributed coordination function, or by
+//! access categories ([`Access::Edca`]) that a packet's DSCP chooses. It has the timing of 802.11 a, b and g,
+//! back-off, acknowledgement, retries, collisions, and a bounded device queue for each host. [`Topology`]
+//! says who decodes whom, and relays and access points forward and contend like any other; [`Hearing`] says
+//! who hears whom, so that hosts may be hidden from each other. Frames are lost by [`Loss`], which retries
+//! repair; behind the air a [`Path`] delays, loses, reorders and duplicates packets, which nothing repairs.
+//! Rates, losses and outages follow tables over time, and may be changed at any instant.
 //!
-//! It does no I/O and reads no clock: whoever drives it hands over frames with the time and asks for
+//! It does no I/O and reads no clock: whoever drives it hands over packets with the time and asks for
 //! what happened. Every event carries its *ideal* time, so a driver that wakes late adds no error to the
-//! next one. It moves opaque payloads; it knows nothing of IP, sockets or the link protocol. Hidden
-//! nodes, EDCA, aggregation and rate adaptation are not modelled.
+//! next one. It moves opaque payloads; it knows nothing of IP, sockets or the link protocol.
+//!
+//! Not modelled: propagation (signals take no time, and whoever hears a second transmission loses both:
+//! there is no capture effect), RTS/CTS and the protection of OFDM frames from 802.11b stations, broadcast
+//! frames, aggregation and block acknowledgements, TXOP bursts of EDCA, rate adaptation, power saving,
+//! association, 802.11n and later. A station that heard a collision waits as long as the exchange would have
+//! taken, which stands for EIFS and the acknowledgement's timeout. Acknowledgements are lost to hidden hosts
+//! only, never by chance, and an outage of one direction does not touch those of the other. Ways are fixed by
+//! the topology and do not follow outages.
 //!
 //! ```
 //! use medium::{Event, Medium, MediumConfig};
