@@ -17,6 +17,8 @@
 //! ```
 
 pub mod brake;
+pub mod findings;
 pub mod ipc;
 pub mod machine;
+pub mod svg;
 pub mod table;

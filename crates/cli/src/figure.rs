@@ -1,5 +1,6 @@
-//! Figures as SVG, drawn by hand: a plotting library would be larger than all of this program.
+//! Delays as SVG.
 
+use bench::svg::{self, escape};
 use std::fmt::Write;
 
 /// One distribution: a name and its cumulative points (value in nanoseconds, share at or below it).
@@ -27,21 +28,12 @@ const BINS_PER_DECADE: f64 = 12.0;
 /// Histograms of delay on a logarithmic axis, a panel for each topic, as in Pound's Fig. 13.
 pub(crate) fn delays(title: &str, subtitle: &str, panels: &[Panel<'_>]) -> String {
     let height = TOP + PANEL * panels.len() as f64 + 20.0;
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" \
-         height=\"{height}\" font-family=\"sans-serif\" font-size=\"12\">\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n\
-         <text x=\"{LEFT}\" y=\"26\" font-size=\"17\" font-weight=\"bold\">{}</text>\n\
-         <text x=\"{LEFT}\" y=\"45\" fill=\"#555\">{}</text>\n",
-        escape(title),
-        escape(subtitle)
-    );
+    let mut svg = svg::open(WIDTH, height, LEFT, title, subtitle);
     let range = range(panels);
     for (i, panel) in panels.iter().enumerate() {
         draw(&mut svg, panel, TOP + PANEL * i as f64, range);
     }
-    svg.push_str("</svg>\n");
-    svg
+    svg::close(svg)
 }
 
 /// Whole decades (log10 of milliseconds) that hold every value.
@@ -154,12 +146,6 @@ fn histogram(cumulative: &[(u64, f64)], low: f64, bins: usize) -> Vec<f64> {
         before = *share;
     }
     shares
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
 }
 
 #[cfg(test)]

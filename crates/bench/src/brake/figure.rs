@@ -2,7 +2,7 @@
 
 use super::metrics::{Metrics, Params, Spread};
 use super::{Application, motion};
-use crate::ipc::figure::{close, escape, open_with};
+use crate::svg::{self, close, escape};
 use stats::Cell;
 use std::fmt::Write;
 
@@ -24,9 +24,10 @@ pub(super) fn draw(cells: &[Cell<Params, Metrics>]) -> String {
     let rows = |application| of(application).count() as f64;
     let below = TOP + ROW * rows(Application::Straight) + 80.0;
     let height = below + ROW * rows(Application::Turn) + 60.0;
-    let mut svg = open_with(
+    let mut svg = svg::open(
         WIDTH,
         height,
+        LEFT,
         "Stopping at a red light",
         "1920x1080 images at 30 Hz; medians; whiskers: least to most",
     );

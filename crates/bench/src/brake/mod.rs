@@ -24,19 +24,12 @@ pub use recognize::Region;
 
 use crate::ipc::error::RunError;
 use crate::ipc::programs::{self, Door, Ready};
-use crate::ipc::roscore::Roscore;
+use crate::ipc::roscore;
 use crate::ipc::sandbox::Sandbox;
-use crate::ipc::usage::Host;
 use crate::ipc::{Error, Missing, System};
-use crate::machine;
+use crate::{findings, machine};
 use stats::{Cell, Report};
-use std::time::Duration;
 use trial::{Surroundings, Trial};
-
-/// How long the machine's load is watched before the start.
-const WATCH: Duration = Duration::from_secs(1);
-/// More load by others than this spoils times.
-const BUSY: f64 = 0.1;
 
 /// Measures as `options` say. Blocks for minutes, with its progress on standard error; `stopped` is asked at least ten
 /// times a second and ends it early, with what was measured until then.
@@ -46,7 +39,7 @@ const BUSY: f64 = 0.1;
 pub fn run(options: &Options, stopped: &dyn Fn() -> bool) -> Result<Outcome, Error> {
     let sandbox = Sandbox::new()?;
     let (systems, mut missing) = prepare(options, &sandbox, stopped)?;
-    let (roscore, systems) = start_roscore(systems, &mut missing, &sandbox, stopped)?;
+    let (roscore, systems) = roscore::start_for(systems, &mut missing, &sandbox, stopped)?;
     for gone in &missing {
         eprintln!("{} is left out: {}", gone.system, gone.why);
     }
@@ -63,18 +56,11 @@ pub fn run(options: &Options, stopped: &dyn Fn() -> bool) -> Result<Outcome, Err
         roscore: roscore.as_ref(),
         stopped,
     };
-    let host = Host::now();
-    std::thread::sleep(WATCH);
-    let before = Host::now().since(&host);
+    let (before, note) = findings::watch();
     let mut outcome = measure(&systems, &around);
-    outcome.health.before = before;
-    if before.busy > BUSY {
-        outcome.notes.push(format!(
-            "others use {:.0} % of this machine's processors: all times are worse than they could be",
-            before.busy * 100.0
-        ));
-    }
-    outcome.missing = missing;
+    outcome.found.health.before = before;
+    outcome.found.notes.extend(note);
+    outcome.found.missing = missing;
     Ok(outcome)
 }
 
@@ -135,30 +121,6 @@ fn check(
     Ok(said.and_then(|said| {
         serde_json::from_str(&said).map_err(|e| format!("its check is not understood ({e})"))
     }))
-}
-
-fn start_roscore(
-    systems: Vec<Ready>,
-    missing: &mut Vec<Missing>,
-    sandbox: &Sandbox,
-    stopped: &dyn Fn() -> bool,
-) -> Result<(Option<Roscore>, Vec<Ready>), Error> {
-    if !systems.iter().any(|s| s.system.needs_roscore()) {
-        return Ok((None, systems));
-    }
-    match Roscore::start(sandbox, stopped) {
-        Ok(Some(roscore)) => Ok((Some(roscore), systems)),
-        Ok(None) => Err(Error::Stopped),
-        Err(why) => {
-            let (without, rest): (Vec<Ready>, Vec<Ready>) =
-                systems.into_iter().partition(|s| s.system.needs_roscore());
-            missing.extend(without.iter().map(|s| Missing {
-                system: s.system,
-                why: why.clone(),
-            }));
-            Ok((None, rest))
-        }
-    }
 }
 
 fn measure(systems: &[Ready], around: &Surroundings<'_>) -> Outcome {

@@ -3,31 +3,21 @@
 use super::metrics::{Metrics, Params, Spread};
 use super::trial::Trial;
 use super::{Application, Options, figure, motion};
-use crate::ipc::{Error, HostLoad, Missing, System, usage};
+use crate::findings::{self, Failure, Findings, Health};
+use crate::ipc::{Error, HostLoad, System};
 use crate::table::{Align, Table};
 use serde::Serialize;
 use stats::{Cell, Report};
+use std::fmt;
 
 /// What the trials gave, with what they lack.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
-    /// Machine, versions and cells.
+    /// Machine, versions, cells, and what is missing.
     #[serde(flatten)]
-    pub report: Report<Params, Metrics>,
+    pub found: Findings<Params, Metrics, Failed>,
     /// What the paper measured, to compare with; never in cells.
     pub paper: Paper,
-    /// Systems that could not be measured.
-    pub missing: Vec<Missing>,
-    /// Trials that gave no numbers.
-    pub failed: Vec<Failed>,
-    /// What else is to be known.
-    pub notes: Vec<String>,
-    /// How quiet the machine was.
-    pub health: Health,
-    /// Whether it went on to the end.
-    pub complete: bool,
-    #[serde(skip)]
-    named: bool,
 }
 
 /// The TZC paper's numbers (section IV-E): a real TurtleBot2, another machine, larger workloads, chosen runs.
@@ -66,13 +56,17 @@ pub struct Failed {
     pub why: String,
 }
 
-/// How quiet the machine was.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Health {
-    /// Load by whatever else runs here, before the start.
-    pub before: HostLoad,
-    /// Load averages over 1, 5 and 15 minutes at the end.
-    pub loadavg: String,
+impl Failure for Failed {
+    fn why(&self) -> &str {
+        &self.why
+    }
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (application, system) = (self.application.name(), self.system);
+        write!(f, "{application} {system}, trial {}: {}", self.trial, self.why)
+    }
 }
 
 impl Outcome {
@@ -82,54 +76,43 @@ impl Outcome {
         complete: bool,
         named: bool,
     ) -> Self {
-        let loadavg = usage::loadavg();
-        Outcome {
+        let found = Findings {
             report,
-            paper: PAPER,
             missing: Vec::new(),
             failed,
             notes: Vec::new(),
-            health: Health {
-                loadavg,
-                ..Health::default()
-            },
+            health: Health::now(HostLoad::default()),
             complete,
             named,
-        }
+        };
+        Outcome { found, paper: PAPER }
     }
 
     /// Whether all went as it was asked for.
     ///
     /// # Errors
-    /// [`Error::Stopped`], [`Error::Missing`] for a system that was asked for by name, or [`Error::Incomplete`]
-    /// for a trial that failed.
+    /// As of [`Findings::verdict`].
     pub fn verdict(&self) -> Result<(), Error> {
-        let missing = self.missing.first().filter(|_| self.named);
-        let failed = self.failed.iter().map(|f| &*f.why);
-        Error::verdict(self.complete, missing, failed)
+        self.found.verdict()
     }
 
     /// The result as JSON.
     pub fn json(&self) -> String {
-        // Numbers, texts and maps with text keys: serializing cannot fail.
-        serde_json::to_string_pretty(self).unwrap_or_default()
+        findings::json(self)
     }
 
     /// Distances and angles as SVG.
     pub fn figure(&self) -> String {
-        figure::draw(&self.report.cells)
+        figure::draw(&self.found.report.cells)
     }
 
     /// Tables for people.
     pub fn text(&self) -> String {
-        let mut out = vec![];
+        let mut out = vec![self.found.versions()];
         let cells = |application| {
             let of = move |c: &&Cell<Params, Metrics>| c.params.application == application;
-            self.report.cells.iter().filter(of).collect::<Vec<_>>()
+            self.found.report.cells.iter().filter(of).collect::<Vec<_>>()
         };
-        let versions = &self.report.versions;
-        let versions: Vec<String> = versions.iter().map(|(s, v)| format!("{s} {v}")).collect();
-        out.push(versions.join(", "));
         let straight = cells(Application::Straight);
         if !straight.is_empty() {
             out.push(String::new());
@@ -141,23 +124,7 @@ impl Outcome {
             out.extend(turning(&turn));
         }
         out.push(String::new());
-        for missing in &self.missing {
-            out.push(format!("missing: {}: {}", missing.system, missing.why));
-        }
-        for f in &self.failed {
-            let application = f.application.name();
-            out.push(format!(
-                "failed: {application} {}, trial {}: {}",
-                f.system, f.trial, f.why
-            ));
-        }
-        out.extend(self.notes.iter().map(|n| format!("note: {n}")));
-        out.push(format!(
-            "before the start others used {:.0} % of the processors, other guests {:.0} %; load averages {}",
-            self.health.before.busy * 100.0,
-            self.health.before.steal * 100.0,
-            self.health.loadavg
-        ));
+        out.extend(self.found.lacks());
         out.join("\n")
     }
 }

@@ -1,6 +1,6 @@
 //! Why an experiment fails.
 
-use super::{Missing, System};
+use super::System;
 use std::path::PathBuf;
 
 /// Why an experiment gives no result, or an incomplete one.
@@ -45,33 +45,6 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
-}
-
-impl Error {
-    /// What a result with these lacks is called: an experiment that did not go to its end, a system that was asked for
-    /// by name, or runs that failed.
-    pub(crate) fn verdict<'a>(
-        complete: bool,
-        missing: Option<&Missing>,
-        mut failed: impl ExactSizeIterator<Item = &'a str>,
-    ) -> Result<(), Error> {
-        if !complete {
-            return Err(Error::Stopped);
-        }
-        if let Some(Missing { system, why }) = missing {
-            return Err(Error::Missing {
-                system: *system,
-                why: why.clone(),
-            });
-        }
-        let count = failed.len();
-        failed.next().map_or(Ok(()), |first| {
-            Err(Error::Incomplete {
-                count,
-                first: first.to_owned(),
-            })
-        })
-    }
 }
 
 /// Why one run of one system gives no numbers.

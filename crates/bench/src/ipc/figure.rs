@@ -1,8 +1,9 @@
-//! The experiments' figures as SVG, drawn by hand: a plotting library would be larger than all of this crate.
+//! The experiments' figures as SVG.
 
 use super::metrics::{Latency, Metrics};
 use super::progress::bytes;
 use super::{Experiment, Params, System};
+use crate::svg::{self, close, escape};
 use stats::Cell;
 use std::fmt::Write;
 
@@ -102,9 +103,10 @@ fn histogram(cells: &[Row]) -> String {
         .filter_map(|c| Some((c, c.metrics.latency_us?)))
         .collect();
     let height = TOP + PANEL * drawn.len() as f64 + 10.0;
-    let mut svg = open_with(
+    let mut svg = svg::open(
         760.0,
         height,
+        LEFT,
         "Latency at SCHED_FIFO",
         "share of messages; each axis ends at its 99th percentile",
     );
@@ -170,9 +172,10 @@ fn lines(cells: &[Row]) -> String {
     cases.dedup();
     const PANEL: f64 = 170.0;
     let height = TOP + PANEL * cases.len() as f64 + 10.0;
-    let mut svg = open_with(
+    let mut svg = svg::open(
         760.0,
         height,
+        LEFT,
         "Received messages",
         "share of all that were to be sent, over the rate",
     );
@@ -308,30 +311,7 @@ impl Log {
 }
 
 fn open(width: f64, title: &str, subtitle: &str) -> String {
-    open_with(width, HEIGHT, title, subtitle)
-}
-
-pub(crate) fn open_with(width: f64, height: f64, title: &str, subtitle: &str) -> String {
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
-         height=\"{height}\" font-family=\"sans-serif\" font-size=\"12\">\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n\
-         <text x=\"{LEFT}\" y=\"24\" font-size=\"17\" font-weight=\"bold\">{}</text>\n\
-         <text x=\"{LEFT}\" y=\"42\" fill=\"#555\">{}</text>\n",
-        escape(title),
-        escape(subtitle)
-    )
-}
-
-pub(crate) fn close(mut svg: String) -> String {
-    svg.push_str("</svg>\n");
-    svg
-}
-
-pub(crate) fn escape(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
+    svg::open(width, HEIGHT, LEFT, title, subtitle)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ mod copies;
 pub(crate) mod crew;
 mod elsewhere;
 pub(crate) mod error;
-pub(crate) mod figure;
+mod figure;
 mod group;
 pub(crate) mod line;
 mod metrics;
@@ -26,16 +26,17 @@ mod system;
 mod trial;
 pub(crate) mod usage;
 
+pub use crate::findings::Health;
 pub use error::Error;
 pub use metrics::{Copies, Latency, Metrics, Quantiles, Slow};
 pub use options::{Experiment, Options};
-pub use outcome::{Failed, Health, Outcome};
+pub use outcome::{Failed, Floor, Outcome};
 pub use programs::Missing;
 pub use setting::{Mode, Params};
 pub use system::System;
 pub use usage::HostLoad;
 
-use crate::machine;
+use crate::{findings, machine};
 use error::RunError;
 use programs::{Door, Ready};
 use progress::Progress;
@@ -44,16 +45,10 @@ use sandbox::Sandbox;
 use setting::Setting;
 use stats::{Cell, Report};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 use trial::{Surroundings, Trial};
-use usage::Host;
 
 /// A system that fails so often in a row is not tried any more: each try may cost a minute.
 const TRIES: u32 = 3;
-/// How long the machine's load is watched before the start.
-const WATCH: Duration = Duration::from_secs(1);
-/// More load by others than this spoils latencies.
-const BUSY: f64 = 0.1;
 
 /// Measures as `options` say. Blocks for minutes to hours, with its progress on standard error; `stopped` is asked
 /// at least ten times a second and ends it early, with what was measured until then.
@@ -131,24 +126,9 @@ impl<'a> Session<'a> {
     }
 
     fn start_roscore(&mut self) -> Result<(), Error> {
-        if !self.systems.iter().any(|s| s.system.needs_roscore()) {
-            return Ok(());
-        }
-        match Roscore::start(&self.sandbox, self.stopped) {
-            Ok(Some(roscore)) => self.roscore = Some(roscore),
-            Ok(None) => return Err(Error::Stopped),
-            Err(why) => {
-                let (without, rest) = std::mem::take(&mut self.systems)
-                    .into_iter()
-                    .partition(|s| s.system.needs_roscore());
-                self.systems = rest;
-                let without: Vec<Ready> = without;
-                self.missing.extend(without.iter().map(|s| Missing {
-                    system: s.system,
-                    why: why.clone(),
-                }));
-            }
-        }
+        let systems = std::mem::take(&mut self.systems);
+        (self.roscore, self.systems) =
+            roscore::start_for(systems, &mut self.missing, &self.sandbox, self.stopped)?;
         Ok(())
     }
 
@@ -198,15 +178,9 @@ impl<'a> Session<'a> {
     }
 
     fn measure(&mut self, settings: &[Setting]) -> Result<(), Error> {
-        let host = Host::now();
-        std::thread::sleep(WATCH);
-        self.before = Host::now().since(&host);
-        if self.before.busy > BUSY {
-            let percent = (self.before.busy * 100.0).round();
-            self.note(format!(
-                "others use {percent} % of this machine's processors: latencies will be worse than they could"
-            ));
-        }
+        let (before, note) = findings::watch();
+        self.before = before;
+        note.into_iter().for_each(|note| self.note(note));
         self.results = settings
             .iter()
             .map(|_| self.systems.iter().map(|_| Vec::new()).collect())

@@ -1,6 +1,8 @@
 //! A ROS master of our own, for the systems that need one.
 
+use super::Error;
 use super::group::{Group, how};
+use super::programs::{Missing, Ready};
 use super::sandbox::Sandbox;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
@@ -74,6 +76,31 @@ impl Drop for Roscore {
 
 fn uri(port: u16) -> String {
     format!("http://127.0.0.1:{port}")
+}
+
+/// Starts one if any of `systems` needs it, and gives the systems that can be measured; the others go to `missing`.
+pub(crate) fn start_for(
+    systems: Vec<Ready>,
+    missing: &mut Vec<Missing>,
+    sandbox: &Sandbox,
+    stopped: &dyn Fn() -> bool,
+) -> Result<(Option<Roscore>, Vec<Ready>), Error> {
+    if !systems.iter().any(|s| s.system.needs_roscore()) {
+        return Ok((None, systems));
+    }
+    match Roscore::start(sandbox, stopped) {
+        Ok(Some(roscore)) => Ok((Some(roscore), systems)),
+        Ok(None) => Err(Error::Stopped),
+        Err(why) => {
+            let (without, rest): (Vec<Ready>, Vec<Ready>) =
+                systems.into_iter().partition(|s| s.system.needs_roscore());
+            missing.extend(without.iter().map(|s| Missing {
+                system: s.system,
+                why: why.clone(),
+            }));
+            Ok((None, rest))
+        }
+    }
 }
 
 /// A port that nobody uses now.
