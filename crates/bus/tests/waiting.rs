@@ -97,6 +97,34 @@ fn a_spinner_leaves_a_sleeper_its_doorbell() {
     });
 }
 
+/// Who sleeps at a wait set is rung for a member's message although somebody else spins for that member.
+#[test]
+fn a_spinner_leaves_the_doorbell_to_who_slept_before() {
+    let dir = folder();
+    let bus = bus(&dir);
+    let set = WaitSet::new(&bus).unwrap();
+    let publisher = bus.publisher(topic("/a"), PublisherOptions::default()).unwrap();
+    let options = SubscriberOptions::default()
+        .with_spin(10 * LONG)
+        .with_wait_set(&set);
+    let subscriber = bus.subscriber(topic("/a"), options).unwrap();
+    assert!(publisher.wait_for_subscribers(1, LONG));
+    for _ in 0..5 {
+        std::thread::scope(|scope| {
+            // On a busy machine these may begin in another order, in which there is nothing to guard.
+            let sleeping = scope.spawn(|| set.wait(LONG).unwrap());
+            std::thread::sleep(Duration::from_millis(20));
+            // It looks without taking, so that the sleeper finds the message when it wakes.
+            let spinning = scope.spawn(|| subscriber.wait(10 * LONG).unwrap());
+            std::thread::sleep(Duration::from_millis(20));
+            send(&publisher);
+            assert!(spinning.join().unwrap());
+            assert!(sleeping.join().unwrap(), "it slept through a message");
+        });
+        assert!(subscriber.take().unwrap().is_some());
+    }
+}
+
 #[test]
 fn an_interrupt_ends_one_wait() {
     let dir = folder();
