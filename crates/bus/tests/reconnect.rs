@@ -67,7 +67,9 @@ fn who_connects_again_gets_each_message_once() {
     let publisher = there
         .publisher(topic("/a"), PublisherOptions::default().with_history(8))
         .unwrap();
-    let subscriber = here.subscriber(topic("/a"), SubscriberOptions::default()).unwrap();
+    let subscriber = here
+        .subscriber(topic("/a"), SubscriberOptions::default())
+        .unwrap();
     let joined = || publisher.subscriber_count() == 1 && subscriber.publisher_count() == 1;
     eventually("they are connected", joined);
     (1..=4).for_each(|n| assert_eq!(send(&publisher), n));
