@@ -72,6 +72,11 @@ pub struct MediumStats {
 }
 
 impl MediumStats {
+    /// Share of `span`, the time since the first packet or the start, in which the channel was busy.
+    pub fn busy_share(&self, span: Duration) -> f64 {
+        self.busy.as_secs_f64() / span.as_secs_f64().max(1e-9)
+    }
+
     /// Packets lost anywhere, by reason.
     pub fn drops(&self) -> Drops {
         let mut all = Drops::default();

@@ -9,6 +9,9 @@
 //! repair; behind the air a [`Path`] delays, loses, reorders and duplicates packets, which nothing repairs.
 //! Rates, losses and outages follow tables over time, and may be changed at any instant.
 //!
+//! [`Wire`] is a full-duplex line between two hosts, and [`Channel`] either of them. [`theory`] has the closed
+//! forms that the radio is held against.
+//!
 //! It does no I/O and reads no clock: whoever drives it hands over packets with the time and asks for
 //! what happened. Every event carries its *ideal* time, so a driver that wakes late adds no error to the
 //! next one. It moves opaque payloads; it knows nothing of IP, sockets or the link protocol.
@@ -39,6 +42,7 @@
 //! ```
 
 mod air;
+mod channel;
 mod check;
 mod config;
 mod count;
@@ -52,9 +56,12 @@ mod phy;
 mod power;
 mod rng;
 mod station;
+pub mod theory;
 mod topology;
 mod transfer;
+mod wire;
 
+pub use channel::{Channel, ChannelConfig};
 pub use config::{ConfigError, Link, MediumConfig, Outage, Quality};
 pub use count::{CategoryStats, HostStats, MediumStats};
 pub use delay::{Delay, Path, Reorder};
@@ -65,3 +72,4 @@ pub use medium::Medium;
 pub use phy::{Phy, RateError, Standard};
 pub use rng::Rng;
 pub use topology::{Hearing, Topology};
+pub use wire::{Wire, WireConfig};

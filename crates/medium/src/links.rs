@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 
 /// The settings of all links, and where each stands in its own.
 pub(crate) struct Links {
-    pub(crate) start: Time,
-    pub(crate) loss: Loss,
+    start: Time,
+    loss: Loss,
     pub(crate) path: Path,
-    pub(crate) quality: Vec<(Duration, Quality)>,
+    quality: Vec<(Duration, Quality)>,
     own: BTreeMap<(usize, usize), Link>,
     state: BTreeMap<(usize, usize), LinkState>,
 }
@@ -71,6 +71,27 @@ impl Links {
         self.path = path;
         self.forget_order(|_| true);
         Ok(())
+    }
+
+    /// Another loss for links without their own; the table's is forgotten.
+    pub(crate) fn set_loss(&mut self, loss: Loss) {
+        self.loss = loss;
+        self.quality.iter_mut().for_each(|(_, q)| q.loss = None);
+    }
+
+    pub(crate) fn set_quality(
+        &mut self,
+        quality: Vec<(Duration, Quality)>,
+        rate: RateCheck<'_>,
+    ) -> Result<(), ConfigError> {
+        check::quality("quality", &quality, rate)?;
+        self.quality = quality;
+        Ok(())
+    }
+
+    /// The medium's rate was set: its table has none any more.
+    pub(crate) fn forget_quality_rates(&mut self) {
+        self.quality.iter_mut().for_each(|(_, q)| q.rate_bits = None);
     }
 
     /// A new delay holds for every packet from now on; none waits for those under the old one.

@@ -242,11 +242,7 @@ impl<P: Clone> Medium<P> {
         self.advance(now);
         Phy::of(self.standard, rate_bits, &self.basic_rates)?;
         self.rate_bits = rate_bits;
-        self.transfer
-            .links
-            .quality
-            .iter_mut()
-            .for_each(|(_, q)| q.rate_bits = None);
+        self.transfer.links.forget_quality_rates();
         Ok(())
     }
 
@@ -279,12 +275,7 @@ impl<P: Clone> Medium<P> {
     /// forgotten.
     pub fn set_loss(&mut self, now: Time, loss: Loss) {
         self.advance(now);
-        self.transfer.links.loss = loss;
-        self.transfer
-            .links
-            .quality
-            .iter_mut()
-            .for_each(|(_, q)| q.loss = None);
+        self.transfer.links.set_loss(loss);
     }
 
     /// Changes what happens to packets that leave the air after `now`; paths of links stay.
@@ -307,11 +298,9 @@ impl<P: Clone> Medium<P> {
     /// [`ConfigError`]; the old one stays.
     pub fn set_quality(&mut self, now: Time, quality: Vec<(Duration, Quality)>) -> Result<(), ConfigError> {
         self.advance(now);
-        check::quality("quality", &quality, &|bits| {
-            judge(self.standard, bits, &self.basic_rates)
-        })?;
-        self.transfer.links.quality = quality;
-        Ok(())
+        let (standard, basic) = (self.standard, &self.basic_rates);
+        let rate = |bits| judge(standard, bits, basic);
+        self.transfer.links.set_quality(quality, &rate)
     }
 
     /// What the link from `from` to `to` has of its own.

@@ -276,7 +276,7 @@ impl Phy {
 }
 
 /// How many steps of `step_ns` it takes to send `bits`, rounded up.
-fn steps(bits: u64, rate_bits: u64, step_ns: u64) -> u64 {
+pub(crate) fn steps(bits: u64, rate_bits: u64, step_ns: u64) -> u64 {
     let n = (u128::from(bits) * 1_000_000_000).div_ceil(u128::from(rate_bits) * u128::from(step_ns));
     u64::try_from(n).unwrap_or(u64::MAX)
 }

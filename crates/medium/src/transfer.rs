@@ -94,10 +94,11 @@ impl<P: Clone> Transfer<P> {
     pub(crate) fn deliver(&mut self, t: Time, host: usize, frame: Frame<P>) {
         let Some(payload) = frame.payload else { return };
         self.stats.delivered += 1;
-        self.stats.delivered_bytes += frame.ip_bytes as u64;
+        let bytes = frame.ip_bytes as u64;
+        self.stats.delivered_bytes = self.stats.delivered_bytes.saturating_add(bytes);
         let h = &mut self.stats.hosts[host];
         h.received += 1;
-        h.received_bytes += frame.ip_bytes as u64;
+        h.received_bytes = h.received_bytes.saturating_add(bytes);
         self.out.push_back(Event::Delivered {
             at: t,
             host,

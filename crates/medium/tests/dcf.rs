@@ -1,55 +1,20 @@
-//! The model against the closed forms and the measured figures of the emulator it stands for.
+//! The model against the measured figures of the emulator it stands for, and the rules of one queue.
 
-use medium::{Event, Loss, Medium, MediumConfig, Phy};
+mod common;
+use common::{saturate, within};
+use medium::{Event, Loss, Medium, MediumConfig};
 use stats::{DropReason, Time};
 
-/// 1472 B of UDP payload, the most that one Ethernet-sized frame carries.
-const PAYLOAD: usize = 1472;
-
-/// Keeps host 0 saturated for `secs` and gives the goodput at the far end in Mbit/s.
-fn goodput(config: MediumConfig, secs: u64) -> (f64, Medium<()>) {
+/// What reaches the far end from a saturated host 0, in bit/s.
+fn goodput(config: MediumConfig) -> f64 {
     let far = config.hosts - 1;
-    let end = Time::from_millis(secs * 1000);
-    let mut air = Medium::new(config).expect("a valid medium");
-    let (mut now, mut got) = (Time::ZERO, 0usize);
-    while now < end {
-        while air.queue_len(0) < 20 {
-            air.send(now, 0, far, PAYLOAD + 28, ()).expect("there is room");
-        }
-        now = air.next_event().expect("a saturated medium never rests");
-        while let Some(e) = air.poll(now) {
-            got += usize::from(matches!(e, Event::Delivered { .. }));
-        }
-    }
-    ((got * PAYLOAD * 8) as f64 / end.as_secs_f64() / 1e6, air)
-}
-
-fn within(got: f64, want: f64, share: f64) {
-    println!(
-        "goodput {got:.3} Mbit/s, expected {want} ± {:.0} %",
-        share * 100.0
-    );
-    assert!(
-        (got / want - 1.0).abs() <= share,
-        "{got} is not within {share} of {want}"
-    );
+    saturate(config, &[(0, far)], 60).0[0]
 }
 
 #[test]
-fn one_hop_is_the_closed_form_of_a_lone_sender() {
-    let (got, air) = goodput(MediumConfig::chain(1), 60);
-    let cycle = Phy::new(6_000_000).expect("a rate").frame_airtime(PAYLOAD + 28);
-    within(got, (PAYLOAD * 8) as f64 / cycle.as_secs_f64() / 1e6, 0.002);
-    within(got, 5.24, 0.03);
-    assert_eq!(air.stats().collisions, 0, "a lone sender collides with nobody");
-}
-
-#[test]
-fn two_hops_share_the_air_and_collide() {
-    let (got, air) = goodput(MediumConfig::chain(2), 60);
-    println!("{:?}", air.stats());
-    within(got, 2.50, 0.03);
-    assert!(air.stats().collisions > 0);
+fn one_and_two_hops_carry_what_the_emulator_carried() {
+    within("1 hop", goodput(MediumConfig::chain(1)), 5.24e6, 0.03);
+    within("2 hops", goodput(MediumConfig::chain(2)), 2.50e6, 0.03);
 }
 
 #[test]
@@ -58,8 +23,8 @@ fn frame_loss_is_repaired_at_the_price_of_air() {
         loss: Loss::Uniform(0.1),
         ..MediumConfig::chain(hops)
     };
-    within(goodput(lossy(1), 60).0, 4.69, 0.03);
-    within(goodput(lossy(2), 60).0, 2.25, 0.03);
+    within("1 hop", goodput(lossy(1)), 4.69e6, 0.03);
+    within("2 hops", goodput(lossy(2)), 2.25e6, 0.03);
 }
 
 #[test]
