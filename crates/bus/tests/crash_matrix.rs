@@ -7,9 +7,9 @@
 mod common;
 
 use bus::{Bus, BusConfig, Message, Publisher, PublisherOptions, Stamp, Subscriber, SubscriberOptions};
-use common::census::{census, returns_to, settled};
+use common::census::{Census, census, returns_to, settled};
 use common::child::{Child, hear, role, say};
-use common::{LONG, eventually, folder, topic};
+use common::{LONG, eventually, folder, topic, watchdog};
 use rustix::process::{Pid, Signal};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
@@ -331,7 +331,7 @@ fn fork_and_stay() {
     // SAFETY: nothing here uses them any more; the survivor counts its ends of these pipes.
     unsafe { (libc::close(0), libc::close(1)) };
     // Longer than any cell of the matrix, but not for ever if that fails.
-    std::thread::sleep(2 * LONG);
+    std::thread::sleep(10 * LONG);
     // SAFETY: ends the fork without running what belongs to its parent.
     unsafe { libc::_exit(0) };
 }
@@ -419,6 +419,27 @@ impl Drop for Victim {
     }
 }
 
+/// What there is when two endpoints of this process have done with each other. Every look is answered by the bus's
+/// housekeeping, so that a slow machine cannot pass for one at rest.
+fn at_rest(bus: &Bus, dir: &Path) -> Census {
+    let mut last = settled(dir);
+    loop {
+        for _ in 0..3 {
+            let topics = bus.topics(LONG).unwrap();
+            assert!(
+                topics
+                    .iter()
+                    .any(|t| !t.publishers.is_empty() && !t.subscribers.is_empty())
+            );
+        }
+        let now = settled(dir);
+        if now == last {
+            return now;
+        }
+        last = now;
+    }
+}
+
 /// One cell of a subscriber's row: the publisher's every message reaches the other subscriber.
 fn subscriber_cell(bus: &Bus, dir: &Path, fault: Option<Fault>, step: &Step) -> String {
     let what = format!("subscriber at {}", step.2);
@@ -432,10 +453,11 @@ fn subscriber_cell(bus: &Bus, dir: &Path, fault: Option<Fault>, step: &Step) -> 
         early = Some(victim);
     }
     let (publisher, witness) = (publisher(bus), subscriber(bus));
+    // As both see it: each may still give up a handshake that the other thinks is done.
     eventually("they are connected", || {
-        publisher.stats().subscribers.iter().any(|s| s.id == witness.id()) && publisher.subscriber_count() > 0
+        publisher.stats().subscribers.iter().any(|s| s.id == witness.id()) && witness.publisher_count() > 0
     });
-    let before = (step.1 == Late).then(|| settled(dir).without_memory());
+    let before = (step.1 == Late).then(|| at_rest(bus, dir).without_memory());
     let mut victim = early.unwrap_or_else(|| Victim::start("subscriber", dir, fault, step.2));
     eventually("it is connected, or its fault strikes", || {
         publisher.subscriber_count() == 2 || victim.is_struck()
@@ -551,7 +573,11 @@ fn publisher_cell(bus: &Bus, dir: &Path, fault: Option<Fault>, step: &Step) -> S
     }
     let (other, witness) = (publisher(bus), subscriber(bus));
     assert!(other.wait_for_subscribers(1, LONG));
-    let before = (step.1 == Late).then(|| settled(dir).without_memory());
+    eventually("they are connected", || {
+        let stats = witness.stats();
+        stats.publishers.iter().any(|p| p.id == other.id())
+    });
+    let before = (step.1 == Late).then(|| at_rest(bus, dir).without_memory());
     let mut victim = early.unwrap_or_else(|| Victim::start("publisher", dir, fault, step.2));
     let mut heard = Heard::default();
     let (mut beats, mut owed) = (0u64, 0);
@@ -644,6 +670,7 @@ fn matrix(title: &str, steps: &[Step], cell: Cell) {
         let order = if step.1 == Early { " (asked)" } else { "" };
         text += &format!("\n{:<16}{:<28}", step.0, format!("{}{order}", step.2));
         for (fault, _) in FAULTS {
+            watchdog();
             text += &format!("{:<24}", cell(&bus, dir.path(), Some(fault), step));
         }
     }

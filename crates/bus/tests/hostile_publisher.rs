@@ -3,7 +3,8 @@
 
 mod common;
 
-use bus::{PublisherOptions, Stamp, Subscriber, SubscriberOptions};
+use bus::{Bus, BusConfig, PublisherOptions, Stamp, Subscriber, SubscriberOptions};
+use common::child::{Child, hear, role, say};
 use common::raw::{self, memfd};
 use common::{LONG, Random, bus, eventually, folder, topic};
 use rustix::fs::SealFlags;
@@ -12,6 +13,7 @@ use std::os::fd::AsRawFd;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 const TOPIC: &str = "/t";
 /// Linux: the reading end, to open it anew. POSIX: the writing end, too.
@@ -27,8 +29,37 @@ struct Impostor {
     pushes: u64,
 }
 
+/// How long the child's handshakes may take; its housekeeping is held up for longer at its step.
+const SHORT: Duration = Duration::from_secs(2);
+
+#[test]
+fn child_entry() {
+    let Some((_, dir)) = role() else { return };
+    bus::hooks::call_at_step(|| {
+        say("held up");
+        std::thread::sleep(SHORT + SHORT / 2);
+    });
+    let bus = Bus::open(BusConfig::new(dir).with_handshake_timeout(SHORT)).unwrap();
+    let _subscriber = bus
+        .subscriber(topic(TOPIC), SubscriberOptions::default())
+        .unwrap();
+    say("made");
+    hear();
+}
+
 /// The socket, the ring, its depth, and the doorbell.
 fn connect(dir: &Path, id: u64) -> (OwnedFd, &'static [AtomicU64], u32, OwnedFd) {
+    let socket = say_hello(dir, id);
+    assert_eq!(raw::receive(&socket).unwrap().0, raw::HELLO);
+    let (kind, body, mut fds) = raw::receive(&socket).unwrap();
+    assert_eq!((kind, fds.len()), (raw::ATTACH, 1 + BELL_ENDS));
+    let number = |at: usize| u32::from_le_bytes(body[at..at + 4].try_into().unwrap());
+    let ring = raw::map_words(&fds[0], raw::ring_bytes(number(0), number(4)));
+    (socket, ring, number(0), fds.pop().unwrap())
+}
+
+/// Connects to the subscriber as publisher `id`.
+fn say_hello(dir: &Path, id: u64) -> OwnedFd {
     let find = || {
         let entries = std::fs::read_dir(dir).unwrap().flatten().map(|e| e.path());
         entries.filter(|p| p.to_string_lossy().contains(".s.")).last()
@@ -37,12 +68,7 @@ fn connect(dir: &Path, id: u64) -> (OwnedFd, &'static [AtomicU64], u32, OwnedFd)
     let mut hello = raw::hello(TOPIC, id);
     hello[10] = 1;
     assert!(raw::send(&socket, &hello, &[]));
-    assert_eq!(raw::receive(&socket).unwrap().0, raw::HELLO);
-    let (kind, body, mut fds) = raw::receive(&socket).unwrap();
-    assert_eq!((kind, fds.len()), (raw::ATTACH, 1 + BELL_ENDS));
-    let number = |at: usize| u32::from_le_bytes(body[at..at + 4].try_into().unwrap());
-    let ring = raw::map_words(&fds[0], raw::ring_bytes(number(0), number(4)));
-    (socket, ring, number(0), fds.pop().unwrap())
+    socket
 }
 
 /// Rings through the last descriptor of an attachment.
@@ -191,9 +217,9 @@ fn what_is_rung_before_the_welcome_is_read_is_still_told() {
             pushes: 0,
         };
         let told = std::thread::scope(|scope| {
-            const PATIENCE: std::time::Duration = std::time::Duration::from_secs(3);
+            const PATIENCE: Duration = Duration::from_secs(3);
             let sleeper = scope.spawn(|| subscriber.take_timeout(PATIENCE).unwrap().is_some());
-            std::thread::sleep(std::time::Duration::from_millis(50));
+            std::thread::sleep(Duration::from_millis(50));
             // Queued while it is awake, by what the ring says, so without a ring.
             impostor.push(0, [1, 0, 256, 0]);
             let welcomed = impostor.welcome();
@@ -322,4 +348,24 @@ fn wrong_segments_end_the_connection() {
     eventually("only the honest one is left", || {
         subscriber.publisher_count() == 1
     });
+}
+
+/// A welcome that came in time is not late because the subscriber's housekeeping looks at it late: the publisher may
+/// have queued messages by then.
+#[test]
+fn a_welcome_that_waits_is_heard_after_its_time() {
+    let dir = folder();
+    let child = Child::start(
+        "subscriber",
+        dir.path(),
+        &[("ROPEWALK_TEST_CALL_AT", "hello-answered:2")],
+    );
+    assert_eq!(child.hear(), "made");
+    let (socket, ..) = connect(dir.path(), 8);
+    // The second handshake sets the step off.
+    let _second = say_hello(dir.path(), 9);
+    assert_eq!(child.hear(), "held up");
+    assert!(raw::send(&socket, &raw::frame(raw::WELCOME, &[]), &[]));
+    let answer = raw::receive(&socket).map(|(kind, ..)| kind);
+    assert_eq!(answer, Some(raw::READY), "it hung up");
 }

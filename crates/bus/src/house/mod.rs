@@ -658,13 +658,16 @@ impl House {
         let late = self.pending.iter().map(|(_, token)| *token);
         let late = late.filter(|token| self.deadline(*token).is_some_and(|at| at <= now));
         for token in late.collect::<Vec<_>>() {
+            // What came while this thread was busy, or had no processor, is not late: a publisher that has let us in
+            // counts on us.
+            self.shake_hands(token);
             if let Some(Source::Pending(p)) = self.sources.get(&token) {
                 tracing::debug!(
                     pid = p.peer.pid,
                     "a peer was silent for too long in the handshake"
                 );
+                self.end(token);
             }
-            self.end(token);
         }
         let mut due = vec![];
         let endpoints = &mut self.endpoints;
