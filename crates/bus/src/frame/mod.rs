@@ -3,6 +3,10 @@
 //! Integers are little-endian. Every frame begins with a magic number and the protocol's version, so that any
 //! later version can at least be named. A frame has no bytes behind its last field.
 
+mod bytes;
+
+pub(crate) use bytes::{Reader, Writer, cut};
+
 use crate::definition::{MAX_SHOWN, shown};
 use crate::detail::{self, EndpointDetail, MAX_REFUSAL, MAX_REFUSALS};
 use crate::subscriber::QueuePolicy;
@@ -267,83 +271,7 @@ impl Frame {
     }
 }
 
-/// The beginning of a text, at most `max` bytes.
-pub(crate) fn cut(text: &str, max: usize) -> &str {
-    let end = (0..=text.len().min(max))
-        .rev()
-        .find(|i| text.is_char_boundary(*i));
-    &text[..end.unwrap_or(0)]
-}
-
-fn queue_code(policy: QueuePolicy) -> u8 {
-    match policy {
-        QueuePolicy::DropOldest => 0,
-        QueuePolicy::DropNewest => 1,
-    }
-}
-
-pub(crate) struct Writer(Vec<u8>);
-
-impl Writer {
-    pub(crate) fn u8(&mut self, v: u8) {
-        self.0.push(v);
-    }
-    pub(crate) fn u16(&mut self, v: u16) {
-        self.0.extend(v.to_le_bytes());
-    }
-    pub(crate) fn u32(&mut self, v: u32) {
-        self.0.extend(v.to_le_bytes());
-    }
-    pub(crate) fn u64(&mut self, v: u64) {
-        self.0.extend(v.to_le_bytes());
-    }
-    pub(crate) fn queue(&mut self, policy: QueuePolicy) {
-        self.u8(queue_code(policy));
-    }
-    /// Names and texts were bounded where they came in, far below 65,536 bytes.
-    fn text(&mut self, text: &str) {
-        self.u16(text.len() as u16);
-        self.0.extend(text.as_bytes());
-    }
-}
-
-pub(crate) struct Reader<'a>(&'a [u8]);
-
-impl<'a> Reader<'a> {
-    fn bytes(&mut self, n: usize) -> Option<&'a [u8]> {
-        let (head, tail) = self.0.split_at_checked(n)?;
-        self.0 = tail;
-        Some(head)
-    }
-    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        self.bytes(N)?.try_into().ok()
-    }
-    pub(crate) fn u8(&mut self) -> Option<u8> {
-        self.array().map(u8::from_le_bytes)
-    }
-    pub(crate) fn u16(&mut self) -> Option<u16> {
-        self.array().map(u16::from_le_bytes)
-    }
-    pub(crate) fn u32(&mut self) -> Option<u32> {
-        self.array().map(u32::from_le_bytes)
-    }
-    pub(crate) fn u64(&mut self) -> Option<u64> {
-        self.array().map(u64::from_le_bytes)
-    }
-    fn text(&mut self, max: usize) -> Option<String> {
-        let len = usize::from(self.u16()?);
-        let text = std::str::from_utf8(self.bytes(len)?).ok()?;
-        (len <= max).then(|| text.to_owned())
-    }
-
-    fn long_text(&mut self, max: usize) -> Option<&'a str> {
-        let len = self.u32()? as usize;
-        if len > max {
-            return None;
-        }
-        std::str::from_utf8(self.bytes(len)?).ok()
-    }
-
+impl Reader<'_> {
     fn hello(&mut self) -> Option<Frame> {
         Some(Frame::Hello(Hello {
             layout: self.u16()?,
@@ -378,13 +306,6 @@ impl<'a> Reader<'a> {
             history: self.u32()?,
             after: self.u64()?,
         }))
-    }
-
-    pub(crate) fn queue(&mut self) -> Option<QueuePolicy> {
-        let code = self.u8()?;
-        [QueuePolicy::DropOldest, QueuePolicy::DropNewest]
-            .into_iter()
-            .find(|p| queue_code(*p) == code)
     }
 
     fn definition(&mut self) -> Option<Frame> {
@@ -504,136 +425,4 @@ pub(crate) fn samples() -> Vec<Frame> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_frame_survives_the_way() {
-        for frame in samples() {
-            let bytes = frame.encode();
-            assert_eq!(Frame::decode(&bytes), Ok(frame.clone()));
-            for cut in 0..bytes.len() {
-                assert!(Frame::decode(&bytes[..cut]).is_err(), "{frame:?} cut to {cut}");
-            }
-            let longer = [&bytes[..], &[0]].concat();
-            assert!(Frame::decode(&longer).is_err());
-        }
-    }
-
-    #[test]
-    fn the_longest_info_fits_and_goes_through_a_socket() {
-        let long = "é".repeat(MAX_DEFINITION / 2);
-        let name = "x".repeat(MAX_NAME);
-        let info = Info {
-            domain: u32::MAX,
-            id: u64::MAX,
-            connected: 1000,
-            messages: 100,
-            memory: 1 << 20,
-            topic: TopicType {
-                topic: name.clone(),
-                type_name: name,
-                type_hash: [7; 16],
-                definition: long.as_str().into(),
-            },
-            detail: EndpointDetail::Publisher(detail::sample(1000)),
-            refusals: vec![long.clone(); 20],
-        };
-        let bytes = Frame::Info(info).encode();
-        assert!(bytes.len() <= MAX_INFO && bytes.len() > MAX_DEFINITION + 14_000);
-        let (a, b) = crate::sys::socket::Socket::pair().unwrap();
-        a.send(&bytes, &[]).unwrap();
-        let mut buffer = vec![0; MAX_INFO];
-        assert!(matches!(
-            b.receive(&mut buffer),
-            Ok(crate::sys::socket::Received::Message(n, _)) if n == bytes.len()
-        ));
-        let Ok(Frame::Info(info)) = Frame::decode(&bytes) else {
-            panic!("not an info")
-        };
-        let EndpointDetail::Publisher(publisher) = info.detail else {
-            panic!("not a publisher's")
-        };
-        assert_eq!(publisher.stats.subscribers.len(), detail::MAX_PEERS);
-        assert_eq!(
-            (info.refusals.len(), info.refusals[0].len()),
-            (MAX_REFUSALS, MAX_REFUSAL)
-        );
-    }
-
-    #[test]
-    fn the_fuzz_seeds_are_frames() {
-        let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/bus_handshake/");
-        for name in [
-            "hello",
-            "refuse",
-            "attach",
-            "segment",
-            "definition",
-            "info",
-            "info-subscriber",
-        ] {
-            let bytes = std::fs::read(format!("{dir}{name}")).unwrap();
-            assert!(Frame::decode(&bytes).is_ok(), "{name}");
-        }
-    }
-
-    #[test]
-    fn another_version_is_named() {
-        let mut bytes = Frame::Welcome.encode();
-        bytes[4] = 9;
-        assert_eq!(Frame::decode(&bytes), Err(FrameError::Version { theirs: 9 }));
-    }
-
-    #[test]
-    fn the_longest_texts_fit_and_longer_ones_are_refused() {
-        let text = "é".repeat(3000);
-        let bytes = Frame::Refuse {
-            code: RefuseCode::Busy,
-            text,
-        }
-        .encode();
-        assert!(bytes.len() <= MAX_FRAME);
-        assert!(matches!(Frame::decode(&bytes), Ok(Frame::Refuse { text, .. }) if text.len() == MAX_TEXT));
-        let Frame::Hello(mut hello) = samples().remove(0) else {
-            unreachable!()
-        };
-        hello.topic = "x".repeat(MAX_NAME);
-        hello.type_name = hello.topic.clone();
-        assert!(Frame::Hello(hello.clone()).encode().len() <= MAX_FRAME);
-        hello.topic.push('x');
-        assert!(Frame::decode(&Frame::Hello(hello).encode()).is_err());
-    }
-
-    #[test]
-    fn mutated_frames_give_a_value_or_an_error() {
-        let samples: Vec<_> = samples().iter().map(Frame::encode).collect();
-        let mut seed = 11u64;
-        let mut random = || {
-            seed = seed
-                .wrapping_mul(6364136223846793005)
-                .wrapping_add(1442695040888963407);
-            (seed >> 33) as usize
-        };
-        let mut valid = 0;
-        for _ in 0..if cfg!(miri) { 200 } else { 100_000 } {
-            let mut bytes = samples[random() % samples.len()].clone();
-            for _ in 0..1 + random() % 3 {
-                match random() % 3 {
-                    0 => bytes.truncate(random() % (bytes.len() + 1)),
-                    1 => bytes.push(random() as u8),
-                    _ if !bytes.is_empty() => {
-                        let i = random() % bytes.len();
-                        bytes[i] = random() as u8;
-                    }
-                    _ => {}
-                }
-            }
-            if let Ok(frame) = Frame::decode(&bytes) {
-                assert_eq!(frame.encode(), bytes, "one frame has one encoding");
-                valid += 1;
-            }
-        }
-        assert!(valid > 1000);
-    }
-}
+mod tests;

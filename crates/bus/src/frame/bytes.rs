@@ -1,0 +1,89 @@
+//! Numbers and texts as bytes.
+
+use crate::subscriber::QueuePolicy;
+
+/// The beginning of a text, at most `max` bytes.
+pub(crate) fn cut(text: &str, max: usize) -> &str {
+    let end = (0..=text.len().min(max))
+        .rev()
+        .find(|i| text.is_char_boundary(*i));
+    &text[..end.unwrap_or(0)]
+}
+
+fn queue_code(policy: QueuePolicy) -> u8 {
+    match policy {
+        QueuePolicy::DropOldest => 0,
+        QueuePolicy::DropNewest => 1,
+    }
+}
+
+pub(crate) struct Writer(pub(super) Vec<u8>);
+
+impl Writer {
+    pub(crate) fn u8(&mut self, v: u8) {
+        self.0.push(v);
+    }
+    pub(crate) fn u16(&mut self, v: u16) {
+        self.0.extend(v.to_le_bytes());
+    }
+    pub(crate) fn u32(&mut self, v: u32) {
+        self.0.extend(v.to_le_bytes());
+    }
+    pub(crate) fn u64(&mut self, v: u64) {
+        self.0.extend(v.to_le_bytes());
+    }
+    pub(crate) fn queue(&mut self, policy: QueuePolicy) {
+        self.u8(queue_code(policy));
+    }
+    /// Names and texts were bounded where they came in, far below 65,536 bytes.
+    pub(super) fn text(&mut self, text: &str) {
+        self.u16(text.len() as u16);
+        self.0.extend(text.as_bytes());
+    }
+}
+
+pub(crate) struct Reader<'a>(pub(super) &'a [u8]);
+
+impl<'a> Reader<'a> {
+    pub(super) fn bytes(&mut self, n: usize) -> Option<&'a [u8]> {
+        let (head, tail) = self.0.split_at_checked(n)?;
+        self.0 = tail;
+        Some(head)
+    }
+    pub(super) fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        self.bytes(N)?.try_into().ok()
+    }
+    pub(crate) fn u8(&mut self) -> Option<u8> {
+        self.array().map(u8::from_le_bytes)
+    }
+    pub(crate) fn u16(&mut self) -> Option<u16> {
+        self.array().map(u16::from_le_bytes)
+    }
+    pub(crate) fn u32(&mut self) -> Option<u32> {
+        self.array().map(u32::from_le_bytes)
+    }
+    pub(crate) fn u64(&mut self) -> Option<u64> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    pub(super) fn text(&mut self, max: usize) -> Option<String> {
+        let len = usize::from(self.u16()?);
+        let text = std::str::from_utf8(self.bytes(len)?).ok()?;
+        (len <= max).then(|| text.to_owned())
+    }
+
+    pub(super) fn long_text(&mut self, max: usize) -> Option<&'a str> {
+        let len = self.u32()? as usize;
+        if len > max {
+            return None;
+        }
+        std::str::from_utf8(self.bytes(len)?).ok()
+    }
+
+    pub(crate) fn queue(&mut self) -> Option<QueuePolicy> {
+        let code = self.u8()?;
+        [QueuePolicy::DropOldest, QueuePolicy::DropNewest]
+            .into_iter()
+            .find(|p| queue_code(*p) == code)
+    }
+}
