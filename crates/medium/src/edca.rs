@@ -18,7 +18,8 @@ pub enum Access {
 /// From DSCP to category.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mapping {
-    /// RFC 8325, section 4.3, with RFC 8622 for the lower effort: what Linux does since 6.8.
+    /// RFC 8325, section 4.3, with RFC 8622 for the lower effort; code points without a meaning are best
+    /// effort. Linux does so since 6.8 (those without a meaning apart).
     #[default]
     Rfc8325,
     /// By the three bits of the former IP precedence (IEEE 802.11-2016, table 10-1): what most devices and

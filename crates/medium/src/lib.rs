@@ -49,6 +49,7 @@ mod count;
 mod delay;
 mod edca;
 mod event;
+mod horizon;
 mod links;
 mod loss;
 mod medium;

@@ -111,6 +111,14 @@ impl Links {
             .unwrap_or(medium)
     }
 
+    /// Every rate that a table or a link may call for.
+    pub(crate) fn rates(&self) -> impl Iterator<Item = u64> {
+        let own = self.own.values();
+        let tables = own.clone().map(|l| &l.quality).chain([&self.quality]);
+        let tables = tables.flatten().filter_map(|(_, q)| q.rate_bits);
+        own.filter_map(|l| l.rate_bits).chain(tables)
+    }
+
     /// Whether nothing can cross the link.
     pub(crate) fn is_down(&self, t: Time, link: (usize, usize)) -> bool {
         let gone = |table: &[(Duration, Quality)]| self.quality_at(t, table).is_some_and(|q| q.gone);

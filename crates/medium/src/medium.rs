@@ -35,7 +35,11 @@ pub struct Medium<P> {
     pub(crate) on_air: Vec<usize>,
     pub(crate) busy_since: Time,
     /// When the first of the idle hosts will transmit.
-    next_attempt: Option<Time>,
+    pub(crate) next_attempt: Option<Time>,
+    /// The least duration of a frame that is at the head of a queue; `None` if all are empty.
+    pub(crate) shortest: Option<Duration>,
+    /// The timing at each rate that is set anywhere.
+    pub(crate) phys: Vec<Phy>,
     clock: Time,
     power: Power,
 }
@@ -90,7 +94,7 @@ impl<P: Clone> Medium<P> {
             ..MediumStats::default()
         };
         let transfer = Transfer::new(links, config.seed, stats);
-        Ok(Medium {
+        let mut medium = Medium {
             standard,
             basic_rates: config.basic_rates,
             rate_bits: config.rate_bits,
@@ -104,9 +108,13 @@ impl<P: Clone> Medium<P> {
             on_air: Vec::new(),
             busy_since: Time::ZERO,
             next_attempt: None,
+            shortest: None,
+            phys: Vec::new(),
             clock: Time::ZERO,
             power,
-        })
+        };
+        medium.collect_rates();
+        Ok(medium)
     }
 
     /// [`Medium::send_dscp`] with DSCP 0.
@@ -182,10 +190,11 @@ impl<P: Clone> Medium<P> {
 
     /// When [`Medium::poll`] should be called next; `None` while nothing is under way.
     ///
-    /// There may be nothing to report then: the channel has its own steps in between.
+    /// There may be nothing to report then, since chance decides when hosts transmit; but nothing comes
+    /// before it, unless something is sent or changed.
     pub fn next_event(&self) -> Option<Time> {
         let told = self.transfer.out.front().map(Event::at);
-        told.into_iter().chain(self.next_step()).min()
+        told.into_iter().chain(self.next_told()).min()
     }
 
     /// The next thing that happened up to `now`, in order of time; call until it gives `None`.
@@ -243,6 +252,7 @@ impl<P: Clone> Medium<P> {
         Phy::of(self.standard, rate_bits, &self.basic_rates)?;
         self.rate_bits = rate_bits;
         self.transfer.links.forget_quality_rates();
+        self.collect_rates();
         Ok(())
     }
 
@@ -267,6 +277,7 @@ impl<P: Clone> Medium<P> {
                 self.host_rates.remove(&host);
             }
         }
+        self.collect_rates();
         Ok(())
     }
 
@@ -300,7 +311,9 @@ impl<P: Clone> Medium<P> {
         self.advance(now);
         let (standard, basic) = (self.standard, &self.basic_rates);
         let rate = |bits| judge(standard, bits, basic);
-        self.transfer.links.set_quality(quality, &rate)
+        self.transfer.links.set_quality(quality, &rate)?;
+        self.collect_rates();
+        Ok(())
     }
 
     /// What the link from `from` to `to` has of its own.
@@ -320,7 +333,9 @@ impl<P: Clone> Medium<P> {
         }
         let (standard, basic) = (self.standard, &self.basic_rates);
         let rate = |bits| judge(standard, bits, basic);
-        self.transfer.links.set((from, to), link, &rate)
+        self.transfer.links.set((from, to), link, &rate)?;
+        self.collect_rates();
+        Ok(())
     }
 
     /// Switches a host off or on. What waits in the queues of a host that goes off is lost; a frame that it
@@ -340,15 +355,37 @@ impl<P: Clone> Medium<P> {
     /// The timing of a frame from `from` to its neighbour `to` that starts at `t`.
     pub(crate) fn phy(&self, t: Time, from: usize, to: usize) -> Phy {
         let host = self.host_rates.get(&from).copied();
-        let bits = self.transfer.links.rate(t, (from, to), host, self.rate_bits);
-        let phy = Phy::of(self.standard, bits, &self.basic_rates);
+        self.phy_at(self.transfer.links.rate(t, (from, to), host, self.rate_bits))
+    }
+
+    fn phy_at(&self, rate_bits: u64) -> Phy {
+        let phy = Phy::of(self.standard, rate_bits, &self.basic_rates);
         // Every rate was judged when it was set.
         let phy = phy.unwrap_or_else(|e| unreachable!("{e}"));
-        if self.mapping.is_some() {
+        if self.has_categories() {
             phy.with_qos()
         } else {
             phy
         }
+    }
+
+    /// Looks again which rates are set anywhere.
+    fn collect_rates(&mut self) {
+        let hosts = self.host_rates.values().copied();
+        let mut rates: Vec<u64> = hosts.chain(self.transfer.links.rates()).collect();
+        rates.push(self.rate_bits);
+        rates.sort_unstable();
+        rates.dedup();
+        self.phys = rates.into_iter().map(|r| self.phy_at(r)).collect();
+        self.refresh();
+    }
+
+    pub(crate) fn has_categories(&self) -> bool {
+        self.mapping.is_some()
+    }
+
+    pub(crate) fn power_next(&self) -> Option<Time> {
+        self.power.next()
     }
 
     fn advance(&mut self, now: Time) {
@@ -360,15 +397,10 @@ impl<P: Clone> Medium<P> {
         self.clock = self.clock.max(now);
     }
 
-    fn next_step(&self) -> Option<Time> {
+    pub(crate) fn next_step(&self) -> Option<Time> {
         let on_air = self.on_air.iter().filter_map(|i| self.stations[*i].due());
         let rest = [self.transfer.next(), self.power.next(), self.next_attempt];
         on_air.chain(rest.into_iter().flatten()).min()
-    }
-
-    /// Looks again which idle host is the first to transmit.
-    fn refresh(&mut self) {
-        self.next_attempt = self.stations.iter().filter_map(Station::attempt).min();
     }
 
     /// Lets happen what is next at `t`, one thing.
@@ -402,7 +434,7 @@ impl<P: Clone> Medium<P> {
     /// Gives the frame back, uncounted, if its queue is full.
     fn enqueue(&mut self, t: Time, host: usize, frame: Frame<P>) -> Result<(), Frame<P>> {
         let s = &mut self.stations[host];
-        let (idle, queue) = (s.idle(), frame.queue);
+        let (idle, queue, ip_bytes) = (s.idle(), frame.queue, frame.ip_bytes);
         if s.queues[queue].queue.len() >= self.queue_frames {
             return Err(frame);
         }
@@ -411,6 +443,10 @@ impl<P: Clone> Medium<P> {
         let (own, all) = (s.queues[queue].queue.len(), s.queued());
         self.transfer.grown(host, queue, own, all);
         self.next_attempt = self.next_attempt.into_iter().chain(attempt).min();
+        if own == 1 {
+            let duration = self.phys.iter().map(|p| p.data(ip_bytes)).min();
+            self.shortest = self.shortest.into_iter().chain(duration).min();
+        }
         Ok(())
     }
 
