@@ -1,14 +1,29 @@
-#![forbid(unsafe_code)]
-//! Emulated radios that real programs can use: the model of `medium` behind sockets.
+#![deny(unsafe_code)]
+//! Emulated radios and bad networks that real programs can use: the model of `medium` behind devices or sockets.
 //!
-//! Here is the back end that needs no rights: [`LoopbackRadio`] carries UDP datagrams between sockets of
-//! 127.0.0.0/8. It does not isolate programs from the host's network, and it carries nothing but UDP.
+//! A [`Scenario`] says which hosts and media there are and what changes when. [`Labs::start`] brings it up with a TAP
+//! device and namespaces for each host: any program runs inside ([`Lab::run`]). [`LoopbackRadio`] needs no rights: it
+//! carries UDP datagrams between sockets of 127.0.0.0/8, isolates nothing, and carries nothing else.
 //!
-//! The emulator's own lateness is part of every result ([`Lateness`]): a radio that is late adds delay that
-//! no real radio would.
+//! What is lost, delayed or queued is decided by `medium`; here it is only moved. The emulator's own lateness is part
+//! of every result ([`Lateness`]): a radio that is late adds delay that no real radio would.
+//!
+//! Unsafe code is in `sys.rs` alone.
 
+mod error;
+#[doc(hidden)]
+pub mod fuzzing;
 mod lateness;
 mod loopback;
+mod scenario;
+mod sys;
+mod tap;
 
+pub use error::LabError;
 pub use lateness::Lateness;
 pub use loopback::{LoopbackRadio, RadioError, RadioStats, Tap};
+pub use scenario::{MAX_EVENTS, MAX_HOSTS, MAX_MEDIA, Scenario, ScenarioError, Settings, Shipped, shipped};
+pub use tap::{
+    HostStatus, InterfaceStatus, Lab, Labs, LatenessBucket, MediumStatus, Program, StationStatus, Status, Timing,
+    Verdict, part,
+};

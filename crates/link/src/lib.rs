@@ -28,12 +28,12 @@ mod discovery;
 pub mod fuzzing;
 mod inbound;
 mod outbound;
-pub mod quantity;
 mod status;
 mod udp;
 
 pub use carrier::{Carrier, CarrierError, PeerIndex, Received, Sent};
 pub use config::{Config, ConfigError};
 pub use daemon::{Daemon, Handle, LinkError};
+pub use stats::quantity;
 pub use status::{PeerStatus, ReceivedTopic, SentTopic, Status};
 pub use udp::UdpCarrier;

@@ -21,6 +21,7 @@
 mod drops;
 mod flow;
 mod histogram;
+pub mod quantity;
 mod report;
 mod time;
 mod window;

@@ -1,4 +1,4 @@
-//! Quantities as people write them: `6Mbit/s`, `250ms`, `4MiB`, `30Hz`.
+//! Quantities as people write them: `6Mbit/s`, `250ms`, `4MiB`, `30Hz`, `20%`.
 
 use std::time::Duration;
 
@@ -61,10 +61,17 @@ pub fn frequency(text: &str) -> Result<f64, QuantityError> {
     value.ok_or_else(|| bad(text, "frequency above zero", "for example 30Hz"))
 }
 
+/// Reads a share, such as `20%`, `0.5 %` or `0.2`, as a number from 0 to 1.
+pub fn share(text: &str) -> Result<f64, QuantityError> {
+    let units = [("%", 0.01), ("", 1.0)];
+    let value = scaled(text, &units).filter(|v| (0.0..=1.0).contains(v));
+    value.ok_or_else(|| bad(text, "share of 0 to 100 %", "for example 20% or 0.2"))
+}
+
 fn scaled(text: &str, units: &[(&str, f64)]) -> Option<f64> {
     let text = text.trim().to_lowercase();
     let split = text
-        .find(|c: char| c.is_alphabetic() && c != 'e')
+        .find(|c: char| c == '%' || c.is_alphabetic() && c != 'e')
         .unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
     let factor = units.iter().find(|(name, _)| *name == unit.trim())?.1;
@@ -94,6 +101,7 @@ mod tests {
         assert_eq!(bytes("4MiB"), Ok(4 << 20));
         assert_eq!(bytes("1000 B"), Ok(1000));
         assert_eq!(frequency("0.5Hz"), Ok(0.5));
+        assert_eq!((share("20%"), share("0.2"), share("100 %")), (Ok(0.2), Ok(0.2), Ok(1.0)));
     }
 
     #[test]
@@ -116,5 +124,6 @@ mod tests {
         assert!(duration("5").is_err() && duration("-1s").is_err() && duration("1e9s").is_err());
         assert!(bytes("4MiBs").is_err());
         assert!(frequency("0Hz").is_err());
+        assert!(share("101%").is_err() && share("-1%").is_err() && share("2").is_err() && share("").is_err());
     }
 }

@@ -1,0 +1,107 @@
+//! The models of a scenario's media, and how changes reach them.
+
+use super::settings::{Change, Effect, Place};
+use super::{Kind, Medium, Scenario};
+use crate::tap::frame::Header;
+use medium::{Access, Channel, Event, Mapping, MediumConfig, MediumStats, Path, WireConfig};
+use stats::Time;
+
+/// All media of a lab.
+pub(crate) struct Channels {
+    media: Vec<(Medium, Channel<Box<[u8]>>)>,
+}
+
+/// The numbers of one medium.
+pub(crate) struct Counts {
+    pub(crate) stats: MediumStats,
+    /// Frames now in each station's device queue.
+    pub(crate) queues: Vec<usize>,
+}
+
+impl Channels {
+    pub(super) fn new(scenario: &Scenario) -> Result<Channels, String> {
+        let make = |(index, medium): (usize, &Medium)| {
+            // Each medium has a chance of its own, and all of them follow from the scenario's seed.
+            let seed = scenario.seed.wrapping_add(index as u64 * 0x9E37_79B9);
+            let channel = channel(medium, seed).map_err(|e| format!("the medium '{}': {e}", medium.name))?;
+            Ok((medium.clone(), channel))
+        };
+        let media = scenario.media.iter().enumerate().map(make).collect::<Result<_, String>>()?;
+        Ok(Channels { media })
+    }
+
+    /// When [`Channels::poll`] should be called next.
+    pub(crate) fn next_event(&self) -> Option<Time> {
+        self.media.iter().filter_map(|(_, c)| c.next_event()).min()
+    }
+
+    /// The next frame that arrived by `now`: medium, ideal time, station and frame. Of several media one after
+    /// the other, each in order of time.
+    pub(crate) fn poll(&mut self, now: Time) -> Option<(usize, Time, usize, Box<[u8]>)> {
+        for (index, (_, channel)) in self.media.iter_mut().enumerate() {
+            while let Some(event) = channel.poll(now) {
+                if let Event::Delivered { at, host, payload, .. } = event {
+                    return Some((index, at, host, payload));
+                }
+            }
+        }
+        None
+    }
+
+    /// Sends a frame from a station to another, or to all of its neighbours. The model counts what it drops.
+    pub(crate) fn send(
+        &mut self,
+        now: Time,
+        medium: usize,
+        from: usize,
+        to: Option<usize>,
+        header: &Header,
+        frame: &[u8],
+    ) {
+        let (medium, channel) = &mut self.media[medium];
+        let mut one = |to| {
+            let _ = channel.send_dscp(now, from, to, header.ip_bytes, header.dscp, frame.into());
+        };
+        match to {
+            Some(to) => one(to),
+            None => medium.neighbours(from).for_each(one),
+        }
+    }
+
+    /// The numbers of each medium.
+    pub(crate) fn counts(&self) -> Vec<Counts> {
+        let counts = |(medium, channel): &(Medium, Channel<_>)| Counts {
+            stats: channel.stats().clone(),
+            queues: (0..medium.hosts.len()).map(|s| channel.queue_len(s)).collect(),
+        };
+        self.media.iter().map(counts).collect()
+    }
+
+    /// Makes a change at `now`.
+    pub(crate) fn apply(&mut self, now: Time, change: &Change) -> Result<(), String> {
+        let effect = &change.effect;
+        match change.place {
+            Place::Medium(index) => on_medium(now, &mut self.media[index].1, effect),
+            Place::Host(host) => {
+                for (medium, channel) in &mut self.media {
+                    if let Some(station) = medium.hosts.iter().position(|h| *h == host) {
+                        on_host(now, medium, channel, station, effect)?;
+                    }
+                }
+                Ok(())
+            }
+            Place::Link { from, to, both } => {
+                for (medium, channel) in &mut self.media {
+                    let Some((a, b)) = medium.link(from, to) else {
+                        continue;
+                    };
+                    on_link(now, channel, a, b, effect)?;
+                    if both {
+                        on_link(now, channel, b, a, effect)?;
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+}

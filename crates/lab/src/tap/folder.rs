@@ -1,0 +1,186 @@
+//! Where labs keep what others need to find them, and how a lab that is gone is recognised.
+
+use crate::LabError;
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// The control socket's name in a lab's folder.
+pub(crate) const SOCKET: &str = "control.sock";
+/// The scenario's name in a lab's folder.
+pub(crate) const SCENARIO: &str = "scenario.yaml";
+/// What a lab says about itself.
+pub(crate) const LOG: &str = "log";
+/// The `/etc/hosts` of every host of the lab.
+pub(crate) const HOSTS: &str = "hosts";
+
+/// The folder in which each running lab has one of its own.
+///
+/// A lab's emulator holds a lock on its folder, which the kernel takes away when the emulator dies; a folder
+/// without a lock is what a lab left that was killed, and goes with the next look.
+#[derive(Clone, Debug)]
+pub(crate) struct Folder {
+    root: PathBuf,
+}
+
+impl Folder {
+    /// `ROPEWALK_LAB_DIR`, else `$XDG_RUNTIME_DIR/ropewalk-lab`, else `/tmp/ropewalk-lab-<uid>`; made if missing.
+    pub(crate) fn from_env() -> Result<Self, LabError> {
+        let set = |name| std::env::var_os(name).filter(|v| !v.is_empty());
+        let root = match (set("ROPEWALK_LAB_DIR"), set("XDG_RUNTIME_DIR")) {
+            (Some(dir), _) => PathBuf::from(dir),
+            (None, Some(xdg)) => Path::new(&xdg).join("ropewalk-lab"),
+            (None, None) => {
+                PathBuf::from(format!("/tmp/ropewalk-lab-{}", rustix::process::getuid().as_raw()))
+            }
+        };
+        Self::at(root)
+    }
+
+    /// The labs in `root`.
+    pub(crate) fn at(root: PathBuf) -> Result<Self, LabError> {
+        let folder = Folder { root };
+        let error = |problem: String| folder.error(problem);
+        if !folder.root.is_absolute() {
+            return Err(error("give an absolute path in ROPEWALK_LAB_DIR".into()));
+        }
+        // A socket's address holds 107 bytes.
+        if folder.root.as_os_str().len() + 34 + SOCKET.len() > 107 {
+            return Err(error(
+                "the path is too long for sockets in it: set ROPEWALK_LAB_DIR to a shorter one".into(),
+            ));
+        }
+        match std::fs::DirBuilder::new().mode(0o700).create(&folder.root) {
+            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(error(format!(
+                    "cannot be made ({e}): set ROPEWALK_LAB_DIR to a folder of yours"
+                )));
+            }
+            _ => {}
+        }
+        let meta = std::fs::symlink_metadata(&folder.root).map_err(|e| error(e.to_string()))?;
+        let mine = meta.uid() == rustix::process::getuid().as_raw();
+        if !meta.is_dir() || !mine || meta.mode() & 0o022 != 0 {
+            return Err(error(
+                "it is no folder that you alone may write: set ROPEWALK_LAB_DIR to one".into(),
+            ));
+        }
+        Ok(folder)
+    }
+
+    /// The folder of the lab `name`.
+    pub(crate) fn of(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+
+    /// Makes the folder of a new lab, and locks it: the lab is as alive as the descriptor.
+    pub(crate) fn create(&self, name: &str) -> Result<OwnedFd, LabError> {
+        check_name(name)?;
+        let _all = self.lock()?;
+        if self.is_running(name) {
+            return Err(LabError::Running { name: name.into() });
+        }
+        let make = || -> io::Result<OwnedFd> {
+            remove(&self.of(name))?;
+            std::fs::DirBuilder::new().mode(0o700).create(self.of(name))?;
+            let lock = open(&self.of(name))?;
+            rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+            Ok(lock)
+        };
+        make().map_err(|e| self.error(e.to_string()))
+    }
+
+    /// Names of the labs that run, sorted. What others left is removed.
+    pub(crate) fn running(&self) -> Result<Vec<String>, LabError> {
+        let _all = self.lock()?;
+        let entries = std::fs::read_dir(&self.root).map_err(|e| self.error(e.to_string()))?;
+        let mut names: Vec<String> = entries
+            .flatten()
+            .filter_map(|e| e.file_name().into_string().ok())
+            .filter(|n| check_name(n).is_ok())
+            .collect();
+        names.retain(|name| {
+            let running = self.is_running(name);
+            if !running && let Err(error) = remove(&self.of(name)) {
+                tracing::warn!(lab = name, %error, "cannot remove what a lab left");
+            }
+            running
+        });
+        names.sort();
+        Ok(names)
+    }
+
+    /// One process at a time looks for stale folders or makes one.
+    fn lock(&self) -> Result<OwnedFd, LabError> {
+        let lock = || -> io::Result<OwnedFd> {
+            let fd = open(&self.root)?;
+            while let Err(e) = rustix::fs::flock(&fd, FlockOperation::LockExclusive) {
+                if e != rustix::io::Errno::INTR {
+                    return Err(e.into());
+                }
+            }
+            Ok(fd)
+        };
+        lock().map_err(|e| self.error(e.to_string()))
+    }
+
+    fn is_running(&self, name: &str) -> bool {
+        open(&self.of(name)).is_ok_and(|fd| {
+            rustix::fs::flock(&fd, FlockOperation::NonBlockingLockExclusive)
+                .is_err_and(|e| e == rustix::io::Errno::WOULDBLOCK)
+        })
+    }
+
+    fn error(&self, problem: String) -> LabError {
+        LabError::Folder {
+            path: self.root.clone(),
+            problem,
+        }
+    }
+}
+
+fn open(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    Ok(rustix::fs::open(path, flags, Mode::empty())?)
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match std::fs::remove_dir_all(path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+        _ => Ok(()),
+    }
+}
+
+fn check_name(name: &str) -> Result<(), LabError> {
+    let good = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if (1..=32).contains(&name.len()) && name.chars().all(good) {
+        Ok(())
+    } else {
+        Err(LabError::Name { name: name.into() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_as_alive_as_its_lock() {
+        let temp = std::env::temp_dir().join(format!("rwlab-{}", std::process::id()));
+        let folder = Folder::at(temp.clone()).expect("made");
+        let lock = folder.create("a").expect("made");
+        assert!(matches!(folder.create("a"), Err(LabError::Running { .. })));
+        assert_eq!(folder.running().expect("read"), ["a"]);
+        std::fs::write(folder.of("a").join(LOG), "x").expect("written");
+        drop(lock);
+        assert!(folder.running().expect("read").is_empty());
+        assert!(!folder.of("a").exists(), "what is left of a dead lab goes");
+        let _again = folder.create("a").expect("the name is free again");
+        for name in ["", "..", "a/b", "x".repeat(33).as_str()] {
+            assert!(matches!(folder.create(name), Err(LabError::Name { .. })), "{name}");
+        }
+        std::fs::remove_dir_all(temp).expect("removed");
+    }
+}
