@@ -57,6 +57,14 @@ impl fmt::Display for Failure {
 /// What a command gives back.
 pub(crate) type Outcome = Result<(), Failure>;
 
+/// The exit code of a command that is done, reporting what went wrong.
+pub(crate) fn exit_code(outcome: Outcome) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
 /// Turns an error into a [`Failure`] of one kind.
 pub(crate) trait OrFail<T> {
     /// The job failed: exit code 1.

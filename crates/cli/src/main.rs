@@ -36,12 +36,18 @@ enum Command {
     Demo(demo::Options),
     Bench(command::bench::Options),
     Link(command::link::Options),
+    Lab(command::lab::Options),
     Topic(command::topic::Options),
     Service(command::service::Options),
     Play(command::play::Options),
     Record(command::record::Options),
     Msg(command::msg::Options),
     Doctor(command::doctor::Options),
+    /// One process of a lab.
+    #[command(hide = true)]
+    LabPart {
+        arguments: Vec<String>,
+    },
     /// One process of the demo.
     #[command(hide = true)]
     DemoPart {
@@ -69,16 +75,15 @@ fn main() -> ExitCode {
         Command::Demo(options) => demo::run(&options),
         Command::Bench(options) => command::bench::run(&options),
         Command::Link(options) => command::link::run(&options),
+        Command::Lab(options) => return command::lab::run(&options),
         Command::Topic(options) => command::topic::run(&options),
         Command::Service(options) => command::service::run(&options),
         Command::Play(options) => command::play::run(&options),
         Command::Record(options) => command::record::run(&options),
         Command::Msg(options) => command::msg::run(&options),
         Command::Doctor(options) => command::doctor::run(&options),
+        Command::LabPart { arguments } => return command::lab::part(&arguments),
         Command::DemoPart { spec, parts } => demo::run_parts(&spec, &parts),
     };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(),
-    }
+    failure::exit_code(outcome)
 }

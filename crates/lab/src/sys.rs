@@ -50,19 +50,15 @@ pub(crate) fn tap(name: &str) -> io::Result<OwnedFd> {
     // SAFETY: TUNSETIFF reads and writes one `struct ifreq` of 40 bytes, which `IfReq` is, and the kernel keeps no
     // pointer to it.
     unsafe {
-        rustix::ioctl::ioctl(
-            &tun,
-            rustix::ioctl::Updater::<TUNSETIFF, _>::new(&mut request),
-        )?;
+        rustix::ioctl::ioctl(&tun, rustix::ioctl::Updater::<TUNSETIFF, _>::new(&mut request))?;
     }
     Ok(tun)
 }
 
 /// The program that `command` starts is killed when the calling thread ends.
 pub(crate) fn die_with_parent(command: &mut Command) {
-    let set = || {
-        rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(std::io::Error::from)
-    };
+    let set =
+        || rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(std::io::Error::from);
     // SAFETY: between fork and exec the closure makes one system call and nothing else: it takes no lock and
     // allocates nothing.
     unsafe { command.pre_exec(set) };

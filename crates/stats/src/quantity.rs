@@ -101,7 +101,10 @@ mod tests {
         assert_eq!(bytes("4MiB"), Ok(4 << 20));
         assert_eq!(bytes("1000 B"), Ok(1000));
         assert_eq!(frequency("0.5Hz"), Ok(0.5));
-        assert_eq!((share("20%"), share("0.2"), share("100 %")), (Ok(0.2), Ok(0.2), Ok(1.0)));
+        assert_eq!(
+            (share("20%"), share("0.2"), share("100 %")),
+            (Ok(0.2), Ok(0.2), Ok(1.0))
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::settings::{Change, Effect, Place};
 use super::{Kind, Medium, Scenario};
 use crate::tap::frame::Header;
-use medium::{Access, Channel, Event, Mapping, MediumConfig, MediumStats, Path, WireConfig};
+use medium::{Access, Event, Mapping, Medium as Channel, MediumConfig, MediumStats, Path};
 use stats::Time;
 
 /// All media of a lab.
@@ -26,7 +26,12 @@ impl Channels {
             let channel = channel(medium, seed).map_err(|e| format!("the medium '{}': {e}", medium.name))?;
             Ok((medium.clone(), channel))
         };
-        let media = scenario.media.iter().enumerate().map(make).collect::<Result<_, String>>()?;
+        let media = scenario
+            .media
+            .iter()
+            .enumerate()
+            .map(make)
+            .collect::<Result<_, String>>()?;
         Ok(Channels { media })
     }
 
@@ -40,7 +45,10 @@ impl Channels {
     pub(crate) fn poll(&mut self, now: Time) -> Option<(usize, Time, usize, Box<[u8]>)> {
         for (index, (_, channel)) in self.media.iter_mut().enumerate() {
             while let Some(event) = channel.poll(now) {
-                if let Event::Delivered { at, host, payload, .. } = event {
+                if let Event::Delivered {
+                    at, host, payload, ..
+                } = event
+                {
                     return Some((index, at, host, payload));
                 }
             }
@@ -104,4 +112,104 @@ impl Channels {
             }
         }
     }
+}
+
+fn channel(medium: &Medium, seed: u64) -> Result<Channel<Box<[u8]>>, String> {
+    let wifi = match &medium.kind {
+        Kind::Wifi(wifi) => wifi,
+        Kind::Wire(wire) => return Err(format!("wires of {} come later", wire.rate_bits)),
+    };
+    let config = MediumConfig {
+        standard: wifi.standard,
+        rate_bits: wifi.rate_bits,
+        hosts: medium.hosts.len(),
+        topology: wifi.topology.clone(),
+        hearing: wifi.hearing.clone(),
+        access: if wifi.edca {
+            Access::Edca(Mapping::default())
+        } else {
+            Access::Dcf
+        },
+        queue_frames: medium.queue_frames,
+        retries: wifi.retries,
+        seed,
+        ..MediumConfig::chain(1)
+    };
+    Channel::new(config).map_err(|e| e.to_string())
+}
+
+fn on_medium(now: Time, channel: &mut Channel<Box<[u8]>>, effect: &Effect) -> Result<(), String> {
+    if let Some(bits) = effect.rate_bits {
+        channel.set_rate(now, bits).map_err(|e| e.to_string())?;
+    }
+    if let Some(loss) = &effect.loss {
+        channel.set_loss(now, loss.clone());
+    }
+    let mut path = channel.path().clone();
+    if effect.on_path(&mut path) {
+        channel.set_path(now, path).map_err(|e| e.to_string())?;
+    }
+    if let Some(down) = effect.down {
+        for station in 0..channel.hosts() {
+            channel
+                .set_host_down(now, station, down)
+                .map_err(|e| e.to_string())?;
+        }
+    }
+    Ok(())
+}
+
+/// A host's rate and power are the host's own; all else is about the links that end or begin there.
+fn on_host(
+    now: Time,
+    medium: &Medium,
+    channel: &mut Channel<Box<[u8]>>,
+    station: usize,
+    effect: &Effect,
+) -> Result<(), String> {
+    let Effect { rate_bits, down, .. } = *effect;
+    if rate_bits.is_some() {
+        channel
+            .set_host_rate(now, station, rate_bits)
+            .map_err(|e| e.to_string())?;
+    }
+    if let Some(down) = down {
+        channel
+            .set_host_down(now, station, down)
+            .map_err(|e| e.to_string())?;
+    }
+    let links = Effect {
+        rate_bits: None,
+        down: None,
+        ..effect.clone()
+    };
+    if links == Effect::default() {
+        return Ok(());
+    }
+    let near: Vec<usize> = (0..medium.hosts.len())
+        .filter(|s| channel.are_neighbours(station, *s))
+        .collect();
+    for other in near {
+        on_link(now, channel, station, other, &links)?;
+        on_link(now, channel, other, station, &links)?;
+    }
+    Ok(())
+}
+
+fn on_link(
+    now: Time,
+    channel: &mut Channel<Box<[u8]>>,
+    from: usize,
+    to: usize,
+    effect: &Effect,
+) -> Result<(), String> {
+    let mut link = channel.link(from, to);
+    link.rate_bits = effect.rate_bits.or(link.rate_bits);
+    link.loss = effect.loss.clone().or(link.loss);
+    link.down = effect.down.unwrap_or(link.down);
+    let mut path: Path = link.path.clone().unwrap_or_else(|| channel.path().clone());
+    if effect.on_path(&mut path) {
+        link.path = Some(path);
+    }
+    channel.set_link(now, from, to, link).map_err(|e| e.to_string())
 }

@@ -79,7 +79,10 @@ fn hosts(written: &Written) -> Result<Vec<String>, Problem> {
             return Err(bad(name, "'localhost' is every host's own name: give another"));
         }
         if names.contains(host) {
-            return Err(bad(name, format!("the host '{host}' is named twice: give each its own name")));
+            return Err(bad(
+                name,
+                format!("the host '{host}' is named twice: give each its own name"),
+            ));
         }
         names.push(host.clone());
     }
@@ -117,7 +120,10 @@ fn media(written: &Written, hosts: &[String]) -> Result<Vec<Medium>, Problem> {
     if let Some(host) = lonely {
         return Err(bad(
             &written.hosts.value[host],
-            format!("the host '{}' is in no medium: name it under `hosts` of one", hosts[host]),
+            format!(
+                "the host '{}' is in no medium: name it under `hosts` of one",
+                hosts[host]
+            ),
         ));
     }
     Ok(media)
@@ -129,7 +135,10 @@ fn one_medium(written: &WrittenMedium, hosts: &[String]) -> Result<Medium, Probl
         Some(names) => members(names, hosts)?,
     };
     if members.len() < 2 {
-        let text = format!("the medium '{}' has fewer than two hosts: name two or more", written.name.value);
+        let text = format!(
+            "the medium '{}' has fewer than two hosts: name two or more",
+            written.name.value
+        );
         return Err(bad(&written.name, text));
     }
     let station = |name: &Spanned<String>| {
@@ -137,7 +146,13 @@ fn one_medium(written: &WrittenMedium, hosts: &[String]) -> Result<Medium, Probl
         let found = members.iter().position(|m| *m == host);
         found.ok_or_else(|| {
             let medium = &written.name.value;
-            bad(name, format!("the host '{}' is not on the medium '{medium}': add it to its `hosts`", name.value))
+            bad(
+                name,
+                format!(
+                    "the host '{}' is not on the medium '{medium}': add it to its `hosts`",
+                    name.value
+                ),
+            )
         })
     };
     let kind = match (&written.wifi, &written.wire) {
@@ -178,21 +193,35 @@ fn wifi(
     if let Some(ap) = &written.access_point
         && written.topology != WrittenTopology::AccessPoint
     {
-        return Err(bad(ap, "`access_point` goes with `topology: access_point`: add that, or leave it out"));
+        return Err(bad(
+            ap,
+            "`access_point` goes with `topology: access_point`: add that, or leave it out",
+        ));
     }
     if written.links.is_some() && written.topology != WrittenTopology::Links {
-        return Err(bad(name, "`links` of a wifi goes with `topology: links`: add that, or leave it out"));
+        return Err(bad(
+            name,
+            "`links` of a wifi goes with `topology: links`: add that, or leave it out",
+        ));
     }
     let topology = match written.topology {
         WrittenTopology::Chain => Topology::Chain,
         WrittenTopology::Mesh => Topology::Mesh,
         WrittenTopology::AccessPoint => match &written.access_point {
             Some(ap) => Topology::AccessPoint { ap: station(ap)? },
-            None => return Err(bad(name, "`topology: access_point` needs `access_point: HOST`: name the host")),
+            None => {
+                return Err(bad(
+                    name,
+                    "`topology: access_point` needs `access_point: HOST`: name the host",
+                ));
+            }
         },
         WrittenTopology::Links => {
             let Some(links) = &written.links else {
-                return Err(bad(name, "`topology: links` needs `links: [HOST-HOST, ...]`: name the pairs"));
+                return Err(bad(
+                    name,
+                    "`topology: links` needs `links: [HOST-HOST, ...]`: name the pairs",
+                ));
             };
             let pair = |link: &Spanned<String>| {
                 let halves = link.value.match_indices('-').find_map(|(at, _)| {
@@ -201,7 +230,12 @@ fn wifi(
                 });
                 halves.filter(|(a, b)| a != b).ok_or_else(|| {
                     let (link_text, medium) = (&link.value, &name.value);
-                    bad(link, format!("'{link_text}' is no pair of hosts of the medium '{medium}': write HOST-HOST"))
+                    bad(
+                        link,
+                        format!(
+                            "'{link_text}' is no pair of hosts of the medium '{medium}': write HOST-HOST"
+                        ),
+                    )
                 })
             };
             Topology::Links(links.iter().map(pair).collect::<Result<_, _>>()?)
@@ -227,7 +261,10 @@ fn wifi(
 fn changes(written: &Written, scenario: &Scenario) -> Result<Vec<(Duration, Change)>, Problem> {
     if written.events.len() > MAX_EVENTS {
         let first = &written.events[MAX_EVENTS].at;
-        return Err(bad(first, format!("more than {MAX_EVENTS} events: leave some out")));
+        return Err(bad(
+            first,
+            format!("more than {MAX_EVENTS} events: leave some out"),
+        ));
     }
     let folder = Path::new(&scenario.place).parent();
     let resolve = |set: &Spanned<Settings>| set.value.resolve(folder).map_err(|e| bad(set, e));
@@ -238,7 +275,13 @@ fn changes(written: &Written, scenario: &Scenario) -> Result<Vec<(Duration, Chan
     for (medium, set) in written.media.value.iter().enumerate() {
         if let Some(set) = &set.set {
             let place = Place::Medium(medium);
-            changes.push((Duration::ZERO, Change { place, effect: resolve(set)? }));
+            changes.push((
+                Duration::ZERO,
+                Change {
+                    place,
+                    effect: resolve(set)?,
+                },
+            ));
         }
     }
     for link in &written.links {
@@ -268,7 +311,10 @@ fn members(names: &[Spanned<String>], hosts: &[String]) -> Result<Vec<usize>, Pr
     for name in names {
         let host = find_host(name, hosts)?;
         if members.contains(&host) {
-            return Err(bad(name, format!("the host '{}' is listed twice: leave one out", name.value)));
+            return Err(bad(
+                name,
+                format!("the host '{}' is listed twice: leave one out", name.value),
+            ));
         }
         members.push(host);
     }
@@ -276,10 +322,12 @@ fn members(names: &[Spanned<String>], hosts: &[String]) -> Result<Vec<usize>, Pr
 }
 
 fn find_host(name: &Spanned<String>, hosts: &[String]) -> Result<usize, Problem> {
-    hosts
-        .iter()
-        .position(|h| *h == name.value)
-        .ok_or_else(|| bad(name, format!("no host '{}': add it to `hosts`, or mend the name", name.value)))
+    hosts.iter().position(|h| *h == name.value).ok_or_else(|| {
+        bad(
+            name,
+            format!("no host '{}': add it to `hosts`, or mend the name", name.value),
+        )
+    })
 }
 
 fn rate(text: &Spanned<String>) -> Result<u64, Problem> {

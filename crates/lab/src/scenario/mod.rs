@@ -172,10 +172,8 @@ impl Scenario {
 
     /// Where it came from, whatever the working directory is later.
     pub(crate) fn absolute_place(&self) -> String {
-        std::fs::canonicalize(&self.place).map_or_else(
-            |_| self.place.clone(),
-            |p| p.to_string_lossy().into_owned(),
-        )
+        std::fs::canonicalize(&self.place)
+            .map_or_else(|_| self.place.clone(), |p| p.to_string_lossy().into_owned())
     }
 
     /// What changes when, from the start of the lab, in order of time.
@@ -223,5 +221,263 @@ impl Medium {
             },
         };
         (0..self.hosts.len()).filter(move |other| *other != station && linked(other))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = "\
+description: A field test.
+seed: 7
+hosts: [robot, relay, base]
+media:
+  - name: wifi
+    wifi: {standard: 802.11g, rate: 6Mbit/s, topology: chain}
+    queue: 100
+    set: {loss: 1%}
+  - name: cable
+    hosts: [relay, base]
+    wifi: {rate: 54Mbit/s}
+links:
+  - {target: robot-relay, set: {loss: {gilbert: {to_bad: 1%, to_good: 30%}}, delay: {normal: [20ms, 5ms]}}}
+events:
+  - {at: 5s, target: wifi, set: {rate: 2Mbit/s}}
+  - {at: 2s, target: robot>relay, set: {down: true}}
+  - {at: 3s, target: relay, set: {down: false, packet_loss: 0.1, duplicate: 1%}}
+";
+
+    #[test]
+    fn reads_what_the_guide_shows() {
+        let s = Scenario::parse(GOOD, "/tmp/field.yaml").expect("is good");
+        assert_eq!(
+            (s.name(), s.description(), s.hosts().len()),
+            ("field", "A field test.", 3)
+        );
+        let at: Vec<u64> = s.changes().iter().map(|(at, _)| at.as_secs()).collect();
+        assert_eq!(at, [0, 0, 2, 3, 5], "in order of time");
+        assert_eq!(
+            s.changes()[2].1.place,
+            Place::Link {
+                from: 0,
+                to: 1,
+                both: false
+            }
+        );
+        let plan = s.plan().expect("all are reached");
+        assert_eq!(plan.relays, [false, true, false]);
+        assert!(
+            plan.ip_batch(0)
+                .contains("route add 10.77.0.3/32 via 10.77.0.2 dev wifi\n")
+        );
+        assert!(
+            plan.ip_batch(0)
+                .contains("route add 10.77.1.3/32 via 10.77.0.2 dev wifi\n")
+        );
+        assert!(
+            plan.ip_batch(2)
+                .contains("neigh add 10.77.1.2 lladdr 02:52:57:00:01:02 nud permanent dev cable\n")
+        );
+        assert_eq!(
+            plan.etc_hosts(),
+            "127.0.0.1 localhost\n10.77.0.1 robot\n10.77.0.2 relay\n10.77.0.3 base\n"
+        );
+    }
+
+    #[test]
+    fn every_refusal_is_one_line_with_the_place_and_the_mend() {
+        let many = format!(
+            "hosts: [{}]",
+            (0..251).map(|i| format!("h{i}")).collect::<Vec<_>>().join(", ")
+        );
+        let mut wrong: Vec<String> = Vec::new();
+        for (from, to, expected) in [
+            (
+                "queue: 100",
+                "queu: 100",
+                "f.yaml:7:5: unknown field `queu`, expected one of name, hosts, wifi, wire, queue, set",
+            ),
+            (
+                "hosts: [robot, relay, base]",
+                "hosts: [robot, relay, robot]",
+                "f.yaml:3:23: the host 'robot' is named twice: give each its own name",
+            ),
+            (
+                "hosts: [robot, relay, base]",
+                "hosts: [robot]",
+                "f.yaml:3:8: 1 hosts: a lab has 2 to 250",
+            ),
+            (
+                "hosts: [robot, relay, base]",
+                &many,
+                "f.yaml:3:8: 251 hosts: a lab has 2 to 250",
+            ),
+            (
+                "hosts: [robot, relay, base]",
+                "hosts: [Robot, relay, base]",
+                "f.yaml:3:9: 'Robot' cannot be a host's name: give a letter, then a-z, 0-9 and '-', at most 63",
+            ),
+            (
+                "hosts: [robot, relay, base]",
+                "hosts: [localhost, relay, base]",
+                "f.yaml:3:9: 'localhost' is every host's own name: give another",
+            ),
+            (
+                "hosts: [relay, base]",
+                "hosts: [relay, bas]",
+                "f.yaml:10:20: no host 'bas': add it to `hosts`, or mend the name",
+            ),
+            (
+                "hosts: [relay, base]",
+                "hosts: [relay, relay]",
+                "f.yaml:10:20: the host 'relay' is listed twice: leave one out",
+            ),
+            (
+                "hosts: [relay, base]",
+                "hosts: [relay]",
+                "f.yaml:9:11: the medium 'cable' has fewer than two hosts: name two or more",
+            ),
+            (
+                "    queue: 100\n",
+                "    hosts: [robot, relay]\n    queue: 0\n",
+                "f.yaml:8:12: a queue of 0 frames: give 1 to 100000",
+            ),
+            (
+                "name: cable",
+                "name: wifi",
+                "f.yaml:9:11: the name 'wifi' is taken by another medium or a host: give another",
+            ),
+            (
+                "name: cable",
+                "name: base",
+                "f.yaml:9:11: the name 'base' is taken by another medium or a host: give another",
+            ),
+            (
+                "name: cable",
+                "name: lo",
+                "f.yaml:9:11: 'lo' cannot be a medium's name, which is also its devices': give 1 to 15 of a-z and 0-9, not 'lo'",
+            ),
+            (
+                "    wifi: {rate: 54Mbit/s}\n",
+                "",
+                "f.yaml:9:11: the medium 'cable' needs either `wifi: {rate: 6Mbit/s}` or `wire: {rate: 100Mbit/s}`",
+            ),
+            (
+                "rate: 6Mbit/s",
+                "rate: 6MB/s",
+                "f.yaml:6:37: '6MB/s' is not a bit rate above zero: write for example 6Mbit/s or 500kbit/s",
+            ),
+            (
+                "topology: chain",
+                "topology: access_point",
+                "f.yaml:5:11: `topology: access_point` needs `access_point: HOST`: name the host",
+            ),
+            (
+                "topology: chain",
+                "access_point: base",
+                "f.yaml:6:60: `access_point` goes with `topology: access_point`: add that, or leave it out",
+            ),
+            (
+                "topology: chain",
+                "topology: links, links: [robot-bas]",
+                "f.yaml:6:71: 'robot-bas' is no pair of hosts of the medium 'wifi': write HOST-HOST",
+            ),
+            (
+                "target: robot-relay",
+                "target: robot-base",
+                "f.yaml:13:14: no medium joins robot and base: name two neighbours",
+            ),
+            (
+                "target: wifi",
+                "target: wify",
+                "f.yaml:15:22: 'wify' is neither a link (HOST-HOST both ways, HOST>HOST one way), a medium (wifi, cable) nor a host (robot, relay, base)",
+            ),
+            (
+                "at: 5s",
+                "at: 5",
+                "f.yaml:15:10: '5' is not a duration: write for example 250ms or 2s",
+            ),
+            (
+                "loss: 1%",
+                "loss: 101%",
+                "f.yaml:8:17: a loss is a share such as 20%, {gilbert: {to_bad: 1%, to_good: 30%, good: 0%, bad: 100%}} or {trace: FILE}",
+            ),
+            (
+                "loss: 1%",
+                "loss: {trace: gone.txt}",
+                "f.yaml:8:10: the trace gone.txt: No such file or directory (os error 2)",
+            ),
+            (
+                "rate: 2Mbit/s",
+                "delay: soon",
+                "f.yaml:15:41: a delay is a duration such as 100ms, {uniform: [MIN, MAX]}, {normal: [MEAN, STD]} or {pareto: [MIN, MEAN, MAX]}",
+            ),
+            (
+                "hosts: [robot, relay, base]\nmedia",
+                "hosts: [robot, relay, base, far]\nmedia",
+                "",
+            ),
+        ] {
+            assert!(GOOD.contains(from), "{from}");
+            let text = GOOD.replacen(from, to, 1);
+            let error = match Scenario::parse(&text, "f.yaml") {
+                Err(error) => error.to_string(),
+                // The wifi without `hosts` takes everybody.
+                Ok(_) if expected.is_empty() => continue,
+                Ok(_) => panic!("taken: {to}"),
+            };
+            if error != expected {
+                wrong.push(format!("{to}:\n  got  {error}\n  want {expected}"));
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+
+    #[test]
+    fn hosts_without_a_way_are_refused() {
+        let text = "hosts: [a, b, c, d]\nmedia:\n  - {name: x, hosts: [a, b], wifi: {rate: 6Mbit/s}}\n";
+        let error = |text: &str| Scenario::parse(text, "f.yaml").expect_err("refused").to_string();
+        assert_eq!(
+            error(text),
+            "f.yaml:1:15: the host 'c' is in no medium: name it under `hosts` of one"
+        );
+        let parts = format!("{text}  - {{name: y, hosts: [c, d], wifi: {{rate: 6Mbit/s}}}}\n");
+        assert_eq!(
+            error(&parts),
+            "f.yaml: host 'a' has no way to 'c': give them a medium in common, or a relay between them"
+        );
+    }
+
+    #[test]
+    fn words_of_the_command_line_mean_what_yaml_means() {
+        let set = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|w| (*w).to_owned()).collect();
+            Settings::from_words(&words)
+        };
+        let some = set(&["loss=20%", "delay=100ms", "rate=2Mbit/s", "down"]).expect("is good");
+        let effect = some.resolve(None).expect("means something");
+        assert_eq!(effect.rate_bits, Some(2_000_000));
+        assert_eq!(effect.loss, Some(medium::Loss::Uniform(0.2)));
+        assert_eq!(
+            effect.delay,
+            Some(medium::Delay::Fixed(Duration::from_millis(100)))
+        );
+        assert_eq!(effect.down, Some(true));
+        assert!(set(&["delay={normal: [1s, 50ms]}"]).is_ok());
+        for (words, expected) in [
+            (&["lost=1%"][..], "unknown field `lost`"),
+            (&["sideways"], "'sideways' sets nothing"),
+            (&[], "nothing to set"),
+            (&["rate=6"], "6Mbit/s"),
+            (&["loss=1%", "loss=2%"], "duplicate"),
+            (&["loss=1%\nrate=2Mbit/s"], "sets nothing"),
+        ] {
+            let error = set(words).expect_err("refused");
+            assert!(
+                error.contains(expected) && error.lines().count() == 1,
+                "{words:?}: {error}"
+            );
+        }
     }
 }

@@ -42,7 +42,10 @@ pub struct Settings {
 
 /// How frames or packets are lost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged, expecting = "a loss is a share such as 20%, {gilbert: {to_bad: 1%, to_good: 30%, good: 0%, bad: 100%}} or {trace: FILE}")]
+#[serde(
+    untagged,
+    expecting = "a loss is a share such as 20%, {gilbert: {to_bad: 1%, to_good: 30%, good: 0%, bad: 100%}} or {trace: FILE}"
+)]
 pub enum LossSetting {
     /// Each with the same probability.
     Uniform(Share),
@@ -76,7 +79,10 @@ pub struct Gilbert {
 
 /// How long packets are under way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged, expecting = "a delay is a duration such as 100ms, {uniform: [MIN, MAX]}, {normal: [MEAN, STD]} or {pareto: [MIN, MEAN, MAX]}")]
+#[serde(
+    untagged,
+    expecting = "a delay is a duration such as 100ms, {uniform: [MIN, MAX]}, {normal: [MEAN, STD]} or {pareto: [MIN, MEAN, MAX]}"
+)]
 pub enum DelaySetting {
     /// Always the same.
     Fixed(Span),
@@ -215,13 +221,16 @@ impl Settings {
                 }
                 _ => {
                     return Err(format!(
-                        "'{word}' sets nothing: write for example loss=20%, delay=100ms, rate=2Mbit/s, down or up"
+                        "'{}' sets nothing: write for example loss=20%, delay=100ms, rate=2Mbit/s, down or up",
+                        word.escape_debug()
                     ));
                 }
             }
         }
         if yaml.is_empty() {
-            return Err("nothing to set: write for example loss=20%, delay=100ms, rate=2Mbit/s, down or up".into());
+            return Err(
+                "nothing to set: write for example loss=20%, delay=100ms, rate=2Mbit/s, down or up".into(),
+            );
         }
         let settings: Settings = serde_saphyr::from_str(&yaml).map_err(|e| super::yaml::problem(&e))?;
         settings.resolve(None).map(|_| settings)
@@ -337,7 +346,11 @@ impl Place {
         }
         Err(format!(
             "'{text}' is neither a link (HOST-HOST both ways, HOST>HOST one way), a medium ({}) nor a host ({})",
-            media.iter().map(|m| m.name.as_str()).collect::<Vec<_>>().join(", "),
+            media
+                .iter()
+                .map(|m| m.name.as_str())
+                .collect::<Vec<_>>()
+                .join(", "),
             some(hosts),
         ))
     }
@@ -345,8 +358,17 @@ impl Place {
 
 /// The first few names.
 fn some(names: &[String]) -> String {
-    let shown = names.iter().take(8).map(String::as_str).collect::<Vec<_>>().join(", ");
-    if names.len() > 8 { format!("{shown}, ...") } else { shown }
+    let shown = names
+        .iter()
+        .take(8)
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .join(", ");
+    if names.len() > 8 {
+        format!("{shown}, ...")
+    } else {
+        shown
+    }
 }
 
 impl Medium {

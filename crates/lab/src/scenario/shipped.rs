@@ -43,7 +43,8 @@ pub fn shipped() -> Vec<Shipped> {
     let mut all: Vec<Shipped> = FILES.iter().map(|(name, text)| one(name, text)).collect();
     let mut chain = one(CHAIN, &chain(5));
     chain.name.push('N');
-    chain.description = "A line of N hosts on one channel of 802.11a at 6 Mbit/s; each reaches the next only.".into();
+    chain.description =
+        "A line of N hosts on one channel of 802.11a at 6 Mbit/s; each reaches the next only.".into();
     all.insert(2, chain);
     all
 }
@@ -67,8 +68,17 @@ pub(super) fn text(name: &str) -> Result<Option<String>, ScenarioError> {
 
 /// The shipped name that is most like `name`.
 pub(super) fn nearest(name: &str) -> Option<String> {
-    let common = |other: &str| name.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
-    let best = FILES.iter().map(|(n, _)| *n).chain([CHAIN]).max_by_key(|n| common(n))?;
+    let common = |other: &str| {
+        name.chars()
+            .zip(other.chars())
+            .take_while(|(a, b)| a == b)
+            .count()
+    };
+    let best = FILES
+        .iter()
+        .map(|(n, _)| *n)
+        .chain([CHAIN])
+        .max_by_key(|n| common(n))?;
     (common(best) >= 3).then(|| match best {
         CHAIN => format!("{CHAIN}5"),
         _ => best.to_owned(),
@@ -93,16 +103,26 @@ mod tests {
     fn every_shipped_scenario_is_good_and_says_what_it_is() {
         for Shipped { name, description } in shipped() {
             let scenario = Scenario::load(&name.replace("-N", "-7")).expect(&name);
-            assert!(description.len() > 20 && description.lines().count() == 1, "{name}: {description}");
+            assert!(
+                description.len() > 20 && description.lines().count() == 1,
+                "{name}: {description}"
+            );
             assert!(scenario.description().len() > 20, "{name}");
         }
-        assert_eq!(Scenario::load("wifi-chain-250").expect("is good").hosts().len(), 250);
+        assert_eq!(
+            Scenario::load("wifi-chain-250").expect("is good").hosts().len(),
+            250
+        );
     }
 
     #[test]
     fn names_that_are_not_there_are_told_with_their_neighbours() {
         let error = |name| Scenario::load(name).expect_err(name).to_string();
-        assert!(error("wifi-chain-1").contains("give 2 to 250"), "{}", error("wifi-chain-1"));
+        assert!(
+            error("wifi-chain-1").contains("give 2 to 250"),
+            "{}",
+            error("wifi-chain-1")
+        );
         assert!(error("wifi-chain-x").contains("wifi-chain-5"));
         assert!(error("ethernt").contains("perhaps ethernet"));
         assert!(error("nothing").contains("ropewalk lab list"));

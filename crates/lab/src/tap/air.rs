@@ -3,8 +3,8 @@
 use super::frame::{ETHERNET_HEADER, Header};
 use super::host::{Doing, Failed};
 use super::plan::Plan;
-use crate::scenario::{Change, Channels, Scenario};
 use crate::Lateness;
+use crate::scenario::{Change, Channels, Scenario};
 use clock::{PollFd, PollFlags, Scheduling};
 use rustix::event::{EventfdFlags, epoll, eventfd};
 use stats::Time;
@@ -88,7 +88,10 @@ impl Handle {
     }
 
     /// From now on copies of the host's frames, and how many were left out because nobody took them fast enough.
-    pub(crate) fn capture(&self, host: usize) -> Result<Result<(Receiver<Captured>, Arc<AtomicU64>), String>, Ended> {
+    pub(crate) fn capture(
+        &self,
+        host: usize,
+    ) -> Result<Result<(Receiver<Captured>, Arc<AtomicU64>), String>, Ended> {
         let (to, frames) = sync_channel(CAPTURE_QUEUE);
         let missed = Arc::new(AtomicU64::new(0));
         let capture = Capture {
@@ -136,7 +139,8 @@ impl Air {
         taps: Vec<OwnedFd>,
     ) -> Result<(Handle, JoinHandle<()>), Failed> {
         let (commands, asked) = sync_channel(16);
-        let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).doing("making an eventfd")?);
+        let wake =
+            Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).doing("making an eventfd")?);
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).doing("making an epoll")?;
         let watched = taps.iter().chain([&*wake]);
         for (i, fd) in watched.enumerate() {
@@ -146,11 +150,19 @@ impl Air {
         let start = clock::monotonic();
         let mut air = Air {
             channels: scenario.channels().doing("making the media")?,
-            place: plan.interfaces.iter().map(|i| (i.host, i.medium, i.station)).collect(),
+            place: plan
+                .interfaces
+                .iter()
+                .map(|i| (i.host, i.medium, i.station))
+                .collect(),
             stations: plan.of_medium.clone(),
             traffic: vec![Traffic::default(); plan.hosts.len()],
             captures: Vec::new(),
-            changes: scenario.changes().iter().map(|(at, c)| (start + *at, c.clone())).collect(),
+            changes: scenario
+                .changes()
+                .iter()
+                .map(|(at, c)| (start + *at, c.clone()))
+                .collect(),
             start,
             lateness: Lateness::default(),
             scheduling: Scheduling::Other,
@@ -216,7 +228,13 @@ impl Air {
             tv_sec: 0,
             tv_nsec: 0,
         };
-        if epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut ready), Some(&no_wait)).is_err() {
+        if epoll::wait(
+            &self.epoll,
+            rustix::buffer::spare_capacity(&mut ready),
+            Some(&no_wait),
+        )
+        .is_err()
+        {
             return;
         }
         for event in &ready {
@@ -236,7 +254,7 @@ impl Air {
         let (host, medium, station) = self.place[interface];
         let mut buffer = std::mem::take(&mut self.buffer);
         for _ in 0..BURST {
-            let Ok(length @ 1..) = rustix::io::read(&self.taps[interface], &mut buffer) else {
+            let Ok(length @ 1..) = rustix::io::read(&self.taps[interface], &mut *buffer) else {
                 break;
             };
             let frame = &buffer[..length];

@@ -2,7 +2,6 @@
 
 use super::air::Ended;
 use super::emulator::Emulator;
-use super::host::Failed;
 use super::pcap;
 use super::request::{Entrance, MAX_REQUEST, Namespace, Reply, Request, read_line, to_line};
 use super::status::{HostStatus, InterfaceStatus, MediumStatus, StationStatus, Status, Timing};
@@ -179,7 +178,12 @@ fn capture(emulator: &Emulator, mut stream: &UnixStream, host: usize, count: Opt
 fn status(emulator: &Emulator) -> Result<Status, String> {
     let snapshot = emulator.air.snapshot().map_err(|e| e.to_string())?;
     let plan = &emulator.plan;
-    let hosts = plan.hosts.iter().zip(&plan.of_host).zip(&snapshot.traffic).enumerate();
+    let hosts = plan
+        .hosts
+        .iter()
+        .zip(&plan.of_host)
+        .zip(&snapshot.traffic)
+        .enumerate();
     let hosts = hosts.map(|(index, ((name, interfaces), traffic))| HostStatus {
         name: name.clone(),
         address: plan.address(index),
@@ -231,11 +235,5 @@ fn status(emulator: &Emulator) -> Result<Status, String> {
 impl std::fmt::Display for Ended {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("the lab is ending")
-    }
-}
-
-impl From<Ended> for Failed {
-    fn from(e: Ended) -> Self {
-        Failed::new(e)
     }
 }

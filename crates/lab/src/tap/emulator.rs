@@ -74,10 +74,17 @@ pub(crate) fn run(
         signal_hook::low_level::pipe::register(signal, end).doing("watching signals")?;
     }
     // The first thread starts here: namespaces of mounts and users are entered by single-threaded processes only.
-    let taps = taps.into_iter().map(|t| t.expect("each interface has its device")).collect();
+    let taps = taps
+        .into_iter()
+        .map(|t| t.expect("each interface has its device"))
+        .collect();
     let (air, thread) = Air::start(&scenario, &plan, taps)?;
     let emulator = Arc::new(Emulator {
-        name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        name: path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned(),
         user: user.then(|| open("/proc/self/ns/user")).transpose()?,
         pid: open("/proc/self/ns/pid")?,
         end: end.try_clone().doing("copying a descriptor")?,

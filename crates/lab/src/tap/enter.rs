@@ -60,7 +60,10 @@ impl Lab {
             .spawn()
             .doing(format_args!("cannot run {}", name.display()))
             .map_err(enter)?;
-        relayed.until_end(child).doing("waiting for the program").map_err(enter)
+        relayed
+            .until_end(child)
+            .doing("waiting for the program")
+            .map_err(enter)
     }
 
     /// What is needed to enter a host, and the descriptors of its namespaces.

@@ -32,9 +32,10 @@ impl Folder {
         let root = match (set("ROPEWALK_LAB_DIR"), set("XDG_RUNTIME_DIR")) {
             (Some(dir), _) => PathBuf::from(dir),
             (None, Some(xdg)) => Path::new(&xdg).join("ropewalk-lab"),
-            (None, None) => {
-                PathBuf::from(format!("/tmp/ropewalk-lab-{}", rustix::process::getuid().as_raw()))
-            }
+            (None, None) => PathBuf::from(format!(
+                "/tmp/ropewalk-lab-{}",
+                rustix::process::getuid().as_raw()
+            )),
         };
         Self::at(root)
     }
@@ -179,7 +180,10 @@ mod tests {
         assert!(!folder.of("a").exists(), "what is left of a dead lab goes");
         let _again = folder.create("a").expect("the name is free again");
         for name in ["", "..", "a/b", "x".repeat(33).as_str()] {
-            assert!(matches!(folder.create(name), Err(LabError::Name { .. })), "{name}");
+            assert!(
+                matches!(folder.create(name), Err(LabError::Name { .. })),
+                "{name}"
+            );
         }
         std::fs::remove_dir_all(temp).expect("removed");
     }

@@ -21,9 +21,7 @@ impl Header {
         let (ethernet, ip) = frame.split_at_checked(ETHERNET_HEADER)?;
         let is_ip4 = ethernet[12..] == [0x08, 0x00] && ip.len() >= 20 && ip[0] >> 4 == 4;
         is_ip4.then(|| Header {
-            to: Mac([
-                frame[0], frame[1], frame[2], frame[3], frame[4], frame[5],
-            ]),
+            to: Mac([frame[0], frame[1], frame[2], frame[3], frame[4], frame[5]]),
             ip_bytes: ip.len(),
             dscp: ip[1] >> 2,
         })
@@ -40,7 +38,10 @@ mod tests {
         frame.extend([0x45, 46 << 2]);
         frame.resize(ETHERNET_HEADER + 28, 0);
         let header = Header::parse(&frame).expect("is IPv4");
-        assert_eq!((header.to.place(), header.ip_bytes, header.dscp), (Some((0, 2)), 28, 46));
+        assert_eq!(
+            (header.to.place(), header.ip_bytes, header.dscp),
+            (Some((0, 2)), 28, 46)
+        );
         for cut in 0..ETHERNET_HEADER + 20 {
             assert_eq!(Header::parse(&frame[..cut]), None, "{cut}");
         }

@@ -22,7 +22,7 @@ pub(crate) struct Namespaces {
 
 /// What could not be done, and what the system said.
 #[derive(Debug)]
-pub(crate) struct Failed(String);
+pub(crate) struct Failed(pub(crate) String);
 
 impl fmt::Display for Failed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -55,9 +55,8 @@ impl Base {
         let slave = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
         rustix::mount::mount_change("/", slave).doing("separating the lab's mounts")?;
         let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-        rustix::mount::mount("proc", "/proc", "proc", flags, None).doing(
-            "mounting /proc for the lab (in a container without rights start it with --privileged)",
-        )?;
+        rustix::mount::mount("proc", "/proc", "proc", flags, None)
+            .doing("mounting /proc for the lab (in a container without rights start it with --privileged)")?;
         Ok(Base {
             mount: own_namespace("mnt")?,
             net: own_namespace("net")?,
@@ -85,10 +84,8 @@ pub(crate) fn make(
     folder: &Path,
 ) -> Result<(Namespaces, Vec<OwnedFd>), Failed> {
     base.enter()?;
-    sys::unshare(
-        UnshareFlags::NEWNET | UnshareFlags::NEWNS | UnshareFlags::NEWUTS | UnshareFlags::NEWIPC,
-    )
-    .doing("making a host's namespaces")?;
+    sys::unshare(UnshareFlags::NEWNET | UnshareFlags::NEWNS | UnshareFlags::NEWUTS | UnshareFlags::NEWIPC)
+        .doing("making a host's namespaces")?;
     let name = &plan.hosts[host];
     rustix::system::sethostname(name.as_bytes()).doing("naming the host")?;
     rustix::mount::mount_bind(folder.join(folder::HOSTS), "/etc/hosts").doing("replacing /etc/hosts")?;

@@ -51,7 +51,7 @@ fn bring_up(path: &Path, lock: OwnedFd, scenario: &Scenario, program: &Program) 
     std::fs::write(path.join(folder::SCENARIO), scenario.text()).doing("writing the scenario")?;
     let log = File::create(path.join(folder::LOG)).doing("making the log")?;
     let mut launcher = Command::new(&program.executable)
-        .args([program.command, "launch", scenario.name()])
+        .args([program.command, "launch", &scenario.absolute_place()])
         .arg(path)
         .stdin(Stdio::from(lock))
         .stdout(Stdio::piped())
@@ -65,7 +65,10 @@ fn bring_up(path: &Path, lock: OwnedFd, scenario: &Scenario, program: &Program) 
         "" => {
             let log = std::fs::read_to_string(path.join(folder::LOG)).unwrap_or_default();
             let last = log.lines().rev().find(|l| !l.trim().is_empty());
-            Err(Failed(format!("the emulator died: {}", last.unwrap_or("it left no word"))))
+            Err(Failed(format!(
+                "the emulator died: {}",
+                last.unwrap_or("it left no word")
+            )))
         }
         problem => Err(Failed(problem.to_owned())),
     }
@@ -81,7 +84,10 @@ fn read_all(mut pipe: impl Read + std::os::fd::AsFd) -> Result<String, Failed> {
     while text.len() < 65_536 {
         let mut fds = [PollFd::new(&pipe, PollFlags::IN)];
         if !clock::wait(&mut fds, Some(until), Duration::ZERO).doing("waiting for the emulator")? {
-            return Err(Failed(format!("it is not ready after {} s", START_LIMIT.as_secs())));
+            return Err(Failed(format!(
+                "it is not ready after {} s",
+                START_LIMIT.as_secs()
+            )));
         }
         match pipe.read(&mut buffer).doing("waiting for the emulator")? {
             0 => break,
@@ -97,7 +103,7 @@ pub fn part(program: &Program, arguments: &[String]) -> ExitCode {
         [stage, scenario, path] if stage == "launch" => launch(program, scenario, Path::new(path)),
         [stage, scenario, path, user] if stage == "emulate" => {
             emulator::run(scenario, Path::new(path), user == "user-namespace", || {
-                let _ = writeln!(std::io::stdout(), "{READY}");
+                writeln!(std::io::stdout(), "{READY}")
             })
         }
         _ => Err(Failed("this is a part of `ropewalk lab up`".into())),
@@ -114,9 +120,11 @@ pub fn part(program: &Program, arguments: &[String]) -> ExitCode {
 
 fn launch(program: &Program, scenario: &str, path: &Path) -> Result<(), Failed> {
     let user = !may_administer();
-    let mut flags =
-        UnshareFlags::NEWPID | UnshareFlags::NEWNS | UnshareFlags::NEWNET | UnshareFlags::NEWIPC;
-    let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+    let mut flags = UnshareFlags::NEWPID | UnshareFlags::NEWNS | UnshareFlags::NEWNET | UnshareFlags::NEWIPC;
+    let (uid, gid) = (
+        rustix::process::getuid().as_raw(),
+        rustix::process::getgid().as_raw(),
+    );
     if user {
         flags |= UnshareFlags::NEWUSER;
     }
@@ -164,7 +172,8 @@ pub(crate) fn check_tun() -> Result<(), LabError> {
     let mend = match opened.map_err(|e| (e.kind(), e)) {
         Ok(_) => return Ok(()),
         Err((std::io::ErrorKind::PermissionDenied, _)) => {
-            "permission denied: run as root, or `sudo chmod 666 /dev/net/tun` (Debian's udev does that)".into()
+            "permission denied: run as root, or `sudo chmod 666 /dev/net/tun` (Debian's udev does that)"
+                .into()
         }
         Err((std::io::ErrorKind::NotFound, _)) => {
             "it is missing: `sudo modprobe tun`; in a container start it with --device /dev/net/tun".into()

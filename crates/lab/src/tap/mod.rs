@@ -87,7 +87,11 @@ impl Labs {
         let name = match (name, &running[..]) {
             (Some(name), all) if all.iter().any(|r| r == name) => name,
             (Some(name), all) => {
-                let running = if all.is_empty() { "none".to_owned() } else { all.join(", ") };
+                let running = if all.is_empty() {
+                    "none".to_owned()
+                } else {
+                    all.join(", ")
+                };
                 return Err(LabError::Unknown {
                     name: name.to_owned(),
                     running,

@@ -56,7 +56,9 @@ impl Mac {
     /// The medium and the host that this is, if it is one of a lab's.
     pub(crate) fn place(self) -> Option<(usize, usize)> {
         match self.0 {
-            [0x02, 0x52, 0x57, 0x00, medium, host @ 1..] => Some((medium.into(), usize::from(host) - 1)),
+            [0x02, 0x52, 0x57, 0x00, medium, host] => {
+                Some((medium.into(), usize::from(host.checked_sub(1)?)))
+            }
             _ => None,
         }
     }
@@ -150,7 +152,11 @@ impl Plan {
         }
         // Discovery by multicast leaves through the first device, as on a robot with one radio.
         if let Some(first) = self.of_host[host].first() {
-            let _ = writeln!(text, "route add 224.0.0.0/4 dev {}", self.interfaces[*first].device);
+            let _ = writeln!(
+                text,
+                "route add 224.0.0.0/4 dev {}",
+                self.interfaces[*first].device
+            );
         }
         text
     }
@@ -165,7 +171,11 @@ impl Plan {
                 for &next in &self.interfaces[out].neighbours {
                     let to = self.interfaces[next].host;
                     if to != from && first_hop[to].is_none() {
-                        first_hop[to] = if host == from { Some((out, next)) } else { first_hop[host] };
+                        first_hop[to] = if host == from {
+                            Some((out, next))
+                        } else {
+                            first_hop[host]
+                        };
                         parent[to] = host;
                         queue.push_back(to);
                     }

@@ -146,7 +146,11 @@ impl Timing {
             None
         };
         Timing {
-            verdict: if lateness.good() { Verdict::Good } else { Verdict::Rerun },
+            verdict: if lateness.good() {
+                Verdict::Good
+            } else {
+                Verdict::Rerun
+            },
             trusted,
             remark: remark.map(str::to_owned),
             scheduling: scheduling.to_string(),
@@ -191,7 +195,10 @@ mod tests {
             lateness.record(Time(0), Time::from_micros(us));
         }
         let good = Timing::new(&lateness, Scheduling::Fifo(50));
-        assert_eq!((good.verdict, good.trusted, good.remark), (Verdict::Good, true, None));
+        assert_eq!(
+            (good.verdict, good.trusted, good.remark),
+            (Verdict::Good, true, None)
+        );
         let counts: Vec<u64> = good.lateness.iter().map(|b| b.events).collect();
         assert_eq!(counts, [2, 1, 3, 0, 0, 0, 0, 0, 0, 0, 0]);
         let plain = Timing::new(&lateness, Scheduling::Other);
@@ -200,6 +207,9 @@ mod tests {
         lateness.record(Time(0), Time::from_millis(6));
         let late = Timing::new(&lateness, Scheduling::Fifo(50));
         assert_eq!((late.verdict, late.stalls), (Verdict::Rerun, 2));
-        assert_eq!(late.lateness.last().map(|b| (b.up_to_us, b.events)), Some((None, 2)));
+        assert_eq!(
+            late.lateness.last().map(|b| (b.up_to_us, b.events)),
+            Some((None, 2))
+        );
     }
 }

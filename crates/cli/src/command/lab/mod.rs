@@ -1,0 +1,349 @@
+//! `ropewalk lab`: emulated radios and bad networks.
+
+mod view;
+
+use crate::failure::{self, Failure, OrFail, Outcome};
+use crate::signals::Signals;
+use ::lab::{Lab, LabError, Labs, Program, Scenario, Settings};
+use clap::{Args, Subcommand};
+use serde_json::json;
+use std::ffi::OsString;
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Runs programs on emulated hosts with an emulated radio or a bad network between them.
+///
+/// A scenario names hosts and media; each host gets its own network, name and shared memory on this machine, and any
+/// program runs there. What is lost, late or queued is decided by a model of 802.11 or of a wire, seeded, which reports
+/// its own timing error. Without root it uses a user namespace.
+///
+///   ropewalk lab list
+///   ropewalk lab up wifi-2hops
+///   ropewalk lab exec robot -- ping -c 3 base
+///   ropewalk lab set relay-base loss=20%
+///   ropewalk lab status
+///   ropewalk lab down
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Brings up a scenario in the background, and prints its hosts and addresses.
+    ///
+    ///   ropewalk lab up wifi-chain-5
+    ///   ropewalk lab up field.yaml --name field
+    #[command(verbatim_doc_comment)]
+    Up {
+        /// A shipped scenario (see `ropewalk lab list`) or a YAML file.
+        scenario: String,
+        /// The lab's name, if not the scenario's.
+        #[arg(long)]
+        name: Option<String>,
+        /// Stay until Ctrl-C, then take it down.
+        #[arg(long)]
+        foreground: bool,
+        /// Print the lab's state as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Runs a program on a host and gives back its exit code.
+    ///
+    ///   ropewalk lab exec robot -- iperf3 -c base -u -b 6M
+    ///
+    /// The program sees this machine's files, and of its own the network, the host name, /etc/hosts, /dev/shm and the
+    /// bus. ROS_IP, ROS_HOSTNAME and ROPEWALK_RUNTIME_DIR are set. A signal that ends it gives 128 and its number.
+    #[command(verbatim_doc_comment)]
+    Exec {
+        /// The lab; needed only if several run.
+        #[arg(long)]
+        name: Option<String>,
+        /// At SCHED_FIFO 30, so that this machine's other load does not count as the network's jitter.
+        #[arg(long)]
+        fifo: bool,
+        /// The host.
+        host: String,
+        /// The program and its arguments.
+        #[arg(last = true, required = true)]
+        program: Vec<OsString>,
+    },
+    /// Changes a link, a medium or a host while the lab runs.
+    ///
+    ///   ropewalk lab set robot-base loss=20%        # both ways; frames on the air, which the radio repairs
+    ///   ropewalk lab set 'robot>base' delay=100ms   # one way
+    ///   ropewalk lab set wifi rate=2Mbit/s          # a whole medium
+    ///   ropewalk lab set relay down                 # a host's radios; `up` again
+    ///
+    /// Keys: rate, loss, packet_loss, delay, keep_order, reorder, duplicate, and the words `down` and `up`. Values are
+    /// those of scenarios: loss='{gilbert: {to_bad: 1%, to_good: 30%}}', delay='{normal: [100ms, 10ms]}'.
+    #[command(verbatim_doc_comment)]
+    Set {
+        /// The lab; needed only if several run.
+        #[arg(long)]
+        name: Option<String>,
+        /// HOST-HOST (both ways), HOST>HOST (one way), a medium or a host.
+        target: String,
+        /// Settings such as loss=20%.
+        #[arg(required = true)]
+        settings: Vec<String>,
+    },
+    /// Shows hosts, use of the air, queues, losses, and how well the emulator kept its time.
+    ///
+    /// The verdict is `rerun` if the p99 of its lateness is above 0.3 ms or more than one frame was over 5 ms late.
+    Status {
+        /// The lab; needed only if several run.
+        #[arg(long)]
+        name: Option<String>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+        /// Go on showing, every second.
+        #[arg(long, conflicts_with = "json")]
+        watch: bool,
+    },
+    /// Shows live the use of the air and the queue of each host; the same as `status --watch`.
+    Watch {
+        /// The lab; needed only if several run.
+        #[arg(long)]
+        name: Option<String>,
+    },
+    /// Lists the shipped scenarios and the running labs.
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Prints a scenario's YAML, to copy and change.
+    ///
+    ///   ropewalk lab show drive-away > mine.yaml
+    #[command(verbatim_doc_comment)]
+    Show {
+        /// A shipped scenario or a file.
+        scenario: String,
+    },
+    /// Ends a lab and everything that runs in it.
+    Down {
+        /// The lab; needed only if several run.
+        #[arg(long, conflicts_with = "all")]
+        name: Option<String>,
+        /// Every lab of this user.
+        #[arg(long)]
+        all: bool,
+    },
+    /// Writes what passes between a host and the emulator as pcap, for Wireshark or tcpdump.
+    ///
+    ///   ropewalk lab pcap base -w base.pcap
+    ///   ropewalk lab pcap base | tcpdump -n -r -
+    #[command(verbatim_doc_comment)]
+    Pcap {
+        /// The lab; needed only if several run.
+        #[arg(long)]
+        name: Option<String>,
+        /// The host.
+        host: String,
+        /// A file instead of standard output.
+        #[arg(short = 'w', long, value_name = "FILE")]
+        write: Option<PathBuf>,
+        /// End after so many frames.
+        #[arg(short, long)]
+        count: Option<u64>,
+    },
+}
+
+/// The hidden command that [`part`] serves.
+const PART: &str = "lab-part";
+
+/// Runs the command.
+pub(crate) fn run(options: &Options) -> ExitCode {
+    if let Action::Exec {
+        name,
+        fifo,
+        host,
+        program,
+    } = &options.action
+    {
+        let ran = find(name.as_deref()).and_then(|lab| lab.run(host, program, *fifo).map_err(failure));
+        return ran.map_or_else(|f| f.report(), ExitCode::from);
+    }
+    failure::exit_code(act(&options.action))
+}
+
+/// Runs one of a lab's own processes.
+pub(crate) fn part(arguments: &[String]) -> ExitCode {
+    match program() {
+        Ok(program) => ::lab::part(&program, arguments),
+        Err(failure) => failure.report(),
+    }
+}
+
+fn act(action: &Action) -> Outcome {
+    match action {
+        Action::Up {
+            scenario,
+            name,
+            foreground,
+            json,
+        } => up(scenario, name.as_deref(), *foreground, *json),
+        Action::Exec { .. } => unreachable!("gives an exit code of its own"),
+        Action::Set {
+            name,
+            target,
+            settings,
+        } => {
+            let settings = Settings::from_words(settings).or_input()?;
+            find(name.as_deref())?.set(target, settings).map_err(failure)
+        }
+        Action::Status { name, json, watch } => {
+            let lab = find(name.as_deref())?;
+            match (*json, *watch) {
+                (true, _) => {
+                    let status = lab.status().map_err(failure)?;
+                    print(&serde_json::to_string_pretty(&status).or_job("writing JSON")?)
+                }
+                (_, true) => view::watch(&lab),
+                _ => print(view::status(&lab.status().map_err(failure)?, None).trim_end()),
+            }
+        }
+        Action::Watch { name } => view::watch(&find(name.as_deref())?),
+        Action::List { json } => list(*json),
+        Action::Show { scenario } => {
+            let scenario = Scenario::load(scenario).or_input()?;
+            print(scenario.text().trim_end())
+        }
+        Action::Down { name, all } => down(name.as_deref(), *all),
+        Action::Pcap {
+            name,
+            host,
+            write,
+            count,
+        } => pcap(&find(name.as_deref())?, host, write.as_ref(), *count),
+    }
+}
+
+fn up(scenario: &str, name: Option<&str>, foreground: bool, json: bool) -> Outcome {
+    let scenario = Scenario::load(scenario).or_input()?;
+    let name = name.unwrap_or(scenario.name());
+    let labs = Labs::open().map_err(failure)?;
+    let lab = labs.start(name, &scenario, &program()?).map_err(failure)?;
+    let status = lab.status().map_err(failure)?;
+    if json {
+        print(&serde_json::to_string_pretty(&status).or_job("writing JSON")?)?;
+    } else {
+        print(view::hosts(&status).trim_end())?;
+        if let Some(remark) = status.timing.remark.filter(|_| !status.timing.trusted) {
+            eprintln!("{remark}");
+        }
+    }
+    if !foreground {
+        return Ok(());
+    }
+    let signals = Signals::watch().or_job("watching signals")?;
+    while !signals.stopped() {
+        if !lab.is_running() {
+            return Err(Failure::job(format_args!("the lab '{name}' ended by itself")));
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    lab.down().map_err(failure)
+}
+
+fn list(json: bool) -> Outcome {
+    let running = Labs::open().and_then(|l| l.running()).map_err(failure)?;
+    let shipped = ::lab::shipped();
+    if json {
+        let scenarios: Vec<_> = shipped
+            .iter()
+            .map(|s| json!({"name": s.name, "description": s.description}))
+            .collect();
+        return print(&format!(
+            "{:#}",
+            json!({"scenarios": scenarios, "running": running})
+        ));
+    }
+    let width = shipped.iter().map(|s| s.name.len()).max().unwrap_or(0);
+    let mut text = String::from("scenarios:\n");
+    for s in &shipped {
+        text.push_str(&format!("  {:width$}  {}\n", s.name, s.description));
+    }
+    text.push_str(&match running.is_empty() {
+        true => "running: none".to_owned(),
+        false => format!("running: {}", running.join(", ")),
+    });
+    print(&text)
+}
+
+fn down(name: Option<&str>, all: bool) -> Outcome {
+    if !all {
+        return find(name)?.down().map_err(failure);
+    }
+    let labs = Labs::open().map_err(failure)?;
+    for name in labs.running().map_err(failure)? {
+        match labs.find(Some(&name)) {
+            Ok(lab) => lab.down().map_err(failure)?,
+            // It ended meanwhile, which is what was asked for.
+            Err(LabError::Unknown { .. }) => {}
+            Err(e) => return Err(failure(e)),
+        }
+    }
+    Ok(())
+}
+
+fn pcap(lab: &Lab, host: &str, write: Option<&PathBuf>, count: Option<u64>) -> Outcome {
+    let mut frames = lab.pcap(host, count).map_err(failure)?;
+    let mut out: Box<dyn Write> = match write {
+        Some(path) => {
+            let file = std::fs::File::create(path);
+            Box::new(file.map_err(|e| Failure::input(format_args!("cannot write {}: {e}", path.display())))?)
+        }
+        None => Box::new(std::io::stdout()),
+    };
+    // Each piece goes on at once: Ctrl-C leaves a file of whole frames.
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        match frames.read(&mut buffer).or_job("reading frames")? {
+            0 => return Ok(()),
+            n => {
+                let written = out.write_all(&buffer[..n]).and_then(|()| out.flush());
+                // Whoever read along has seen enough.
+                if written.is_err() && write.is_none() {
+                    return Ok(());
+                }
+                written.or_job("writing frames")?;
+            }
+        }
+    }
+}
+
+fn find(name: Option<&str>) -> Result<Lab, Failure> {
+    Labs::open().and_then(|labs| labs.find(name)).map_err(failure)
+}
+
+fn program() -> Result<Program, Failure> {
+    let executable = std::env::current_exe().or_job("finding this program's file")?;
+    Ok(Program {
+        executable,
+        command: PART,
+    })
+}
+
+fn print(text: &str) -> Outcome {
+    writeln!(std::io::stdout(), "{text}").or_job("printing")
+}
+
+/// What the user wrote wrong is exit code 2, all else 1.
+fn failure(error: LabError) -> Failure {
+    match error {
+        LabError::Scenario(_)
+        | LabError::Name { .. }
+        | LabError::Folder { .. }
+        | LabError::Unknown { .. }
+        | LabError::Which(_)
+        | LabError::Refused(_) => Failure::input(error),
+        _ => Failure::job(error),
+    }
+}
