@@ -3,7 +3,7 @@
 use super::settings::{Change, Effect, Place};
 use super::{Kind, Medium, Scenario};
 use crate::tap::frame::Header;
-use medium::{Access, Event, Mapping, Medium as Channel, MediumConfig, MediumStats, Path};
+use medium::{Access, Channel, ChannelConfig, Delay, Event, Mapping, MediumConfig, MediumStats, Path, WireConfig};
 use stats::Time;
 
 /// All media of a lab.
@@ -115,32 +115,41 @@ impl Channels {
 }
 
 fn channel(medium: &Medium, seed: u64) -> Result<Channel<Box<[u8]>>, String> {
-    let wifi = match &medium.kind {
-        Kind::Wifi(wifi) => wifi,
-        Kind::Wire(wire) => return Err(format!("wires of {} come later", wire.rate_bits)),
-    };
-    let config = MediumConfig {
-        standard: wifi.standard,
-        rate_bits: wifi.rate_bits,
-        hosts: medium.hosts.len(),
-        topology: wifi.topology.clone(),
-        hearing: wifi.hearing.clone(),
-        access: if wifi.edca {
-            Access::Edca(Mapping::default())
-        } else {
-            Access::Dcf
-        },
-        queue_frames: medium.queue_frames,
-        retries: wifi.retries,
-        seed,
-        ..MediumConfig::chain(1)
+    let config = match &medium.kind {
+        Kind::Wifi(wifi) => {
+            let usual = MediumConfig::chain(1);
+            ChannelConfig::Radio(MediumConfig {
+                standard: wifi.standard,
+                rate_bits: wifi.rate_bits,
+                hosts: medium.hosts.len(),
+                topology: wifi.topology.clone(),
+                hearing: wifi.hearing.clone(),
+                access: if wifi.edca { Access::Edca(Mapping::default()) } else { Access::Dcf },
+                queue_frames: medium.queue_frames.unwrap_or(usual.queue_frames),
+                retries: wifi.retries,
+                seed,
+                ..usual
+            })
+        }
+        Kind::Wire(wire) => {
+            let usual = match (wire.rate_bits, wire.queue_bytes) {
+                (Some(rate), Some(bytes)) => WireConfig::long_haul(rate, Delay::NONE, bytes),
+                (Some(rate), None) => WireConfig::ethernet(rate),
+                (None, _) => WireConfig::direct(),
+            };
+            ChannelConfig::Wire(WireConfig {
+                queue_frames: medium.queue_frames.unwrap_or(usual.queue_frames),
+                seed,
+                ..usual
+            })
+        }
     };
     Channel::new(config).map_err(|e| e.to_string())
 }
 
 fn on_medium(now: Time, channel: &mut Channel<Box<[u8]>>, effect: &Effect) -> Result<(), String> {
-    if let Some(bits) = effect.rate_bits {
-        channel.set_rate(now, bits).map_err(|e| e.to_string())?;
+    if effect.rate_bits.is_some() {
+        channel.set_rate(now, effect.rate_bits).map_err(|e| e.to_string())?;
     }
     if let Some(loss) = &effect.loss {
         channel.set_loss(now, loss.clone());
@@ -168,10 +177,15 @@ fn on_host(
     effect: &Effect,
 ) -> Result<(), String> {
     let Effect { rate_bits, down, .. } = *effect;
-    if rate_bits.is_some() {
-        channel
-            .set_host_rate(now, station, rate_bits)
-            .map_err(|e| e.to_string())?;
+    match channel {
+        Channel::Radio(radio) if rate_bits.is_some() => {
+            radio.set_host_rate(now, station, rate_bits).map_err(|e| e.to_string())?;
+        }
+        // A wire's rate is that of both its ends.
+        Channel::Wire(wire) if rate_bits.is_some() => {
+            wire.set_rate(now, rate_bits).map_err(|e| e.to_string())?;
+        }
+        _ => {}
     }
     if let Some(down) = down {
         channel
@@ -186,10 +200,7 @@ fn on_host(
     if links == Effect::default() {
         return Ok(());
     }
-    let near: Vec<usize> = (0..medium.hosts.len())
-        .filter(|s| channel.are_neighbours(station, *s))
-        .collect();
-    for other in near {
+    for other in (0..medium.hosts.len()).filter(|s| medium.linked(station, *s)) {
         on_link(now, channel, station, other, &links)?;
         on_link(now, channel, other, station, &links)?;
     }

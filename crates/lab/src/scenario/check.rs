@@ -1,7 +1,7 @@
 //! From what is written to what is meant; every refusal names line and column.
 
 use super::settings::{Change, Place};
-use super::yaml::{Written, WrittenHearing, WrittenMedium, WrittenStandard, WrittenTopology, WrittenWifi};
+use super::yaml::{Written, WrittenHearing, WrittenMedium, WrittenStandard, WrittenTopology, WrittenWifi, WrittenWire, WrittenProfile};
 use super::{Kind, MAX_EVENTS, MAX_HOSTS, MAX_MEDIA, Medium, Scenario, ScenarioError, Settings, Wifi, Wire};
 use crate::sys::MAX_DEVICE_NAME;
 use medium::{Hearing, Standard, Topology};
@@ -9,6 +9,9 @@ use serde_saphyr::Spanned;
 use stats::quantity;
 use std::path::Path;
 use std::time::Duration;
+
+/// Queue of a long haul in bytes: a fifth of a second at 10 Mbit/s.
+const LONG_HAUL_QUEUE: usize = 250_000;
 
 /// A message and the value that it is about.
 struct Problem {
@@ -157,9 +160,7 @@ fn one_medium(written: &WrittenMedium, hosts: &[String]) -> Result<Medium, Probl
     };
     let kind = match (&written.wifi, &written.wire) {
         (Some(w), None) => Kind::Wifi(wifi(w, written, station)?),
-        (None, Some(w)) => Kind::Wire(Wire {
-            rate_bits: rate(&w.rate)?,
-        }),
+        (None, Some(w)) => Kind::Wire(wire(w, written, members.len())?),
         _ => {
             let text = format!(
                 "the medium '{}' needs either `wifi: {{rate: 6Mbit/s}}` or `wire: {{rate: 100Mbit/s}}`",
@@ -169,8 +170,8 @@ fn one_medium(written: &WrittenMedium, hosts: &[String]) -> Result<Medium, Probl
         }
     };
     let queue_frames = match &written.queue {
-        None => 256,
-        Some(q) if (1..=100_000).contains(&q.value) => q.value as usize,
+        None => None,
+        Some(q) if (1..=100_000).contains(&q.value) => Some(q.value as usize),
         Some(q) => {
             let text = format!("a queue of {} frames: give 1 to 100000", q.value);
             return Err(bad(q, text));
@@ -255,6 +256,36 @@ fn wifi(
         },
         edca: written.edca,
         retries: written.retries.unwrap_or(7),
+    })
+}
+
+fn wire(written: &WrittenWire, medium: &WrittenMedium, hosts: usize) -> Result<Wire, Problem> {
+    let name = &medium.name;
+    if hosts != 2 {
+        let text = format!(
+            "the wire '{}' has {hosts} hosts, but joins two: name two under its `hosts`, and make a medium for each \
+             further pair",
+            name.value
+        );
+        return Err(bad(name, text));
+    }
+    let queue_bytes = match (&written.queue_bytes, written.profile) {
+        (None, WrittenProfile::Ethernet) => None,
+        (None, WrittenProfile::LongHaul) => Some(LONG_HAUL_QUEUE),
+        (Some(q), WrittenProfile::Ethernet) => {
+            return Err(bad(q, "`queue_bytes` goes with `profile: long_haul`; an Ethernet's queue is `queue: FRAMES`"));
+        }
+        (Some(q), WrittenProfile::LongHaul) => {
+            let bytes = quantity::bytes(&q.value).map_err(|e| bad(q, e.to_string()))?;
+            Some(usize::try_from(bytes).unwrap_or(usize::MAX))
+        }
+    };
+    if let Some(queue) = medium.queue.as_ref().filter(|_| queue_bytes.is_some()) {
+        return Err(bad(queue, "a long haul's queue is bounded by bytes: write `queue_bytes: 250KB` under `wire`"));
+    }
+    Ok(Wire {
+        rate_bits: written.rate.as_ref().map(rate).transpose()?,
+        queue_bytes,
     })
 }
 

@@ -45,8 +45,8 @@ pub(crate) struct Medium {
     /// Its hosts by their place in the scenario; a host's place in this list is its station.
     pub(crate) hosts: Vec<usize>,
     pub(crate) kind: Kind,
-    /// Frames that a host's device queue holds.
-    pub(crate) queue_frames: usize,
+    /// Frames that a host's device queue holds, if not as many as usual.
+    pub(crate) queue_frames: Option<usize>,
 }
 
 #[derive(Clone, Debug)]
@@ -67,7 +67,10 @@ pub(crate) struct Wifi {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Wire {
-    pub(crate) rate_bits: u64,
+    /// `None` takes no time at all.
+    pub(crate) rate_bits: Option<u64>,
+    /// Of a long haul: bytes before each end. An Ethernet otherwise.
+    pub(crate) queue_bytes: Option<usize>,
 }
 
 /// Why a scenario was refused.
@@ -209,18 +212,23 @@ impl Scenario {
 impl Medium {
     /// Stations that `station` reaches without another host's kernel.
     pub(crate) fn neighbours(&self, station: usize) -> impl Iterator<Item = usize> + '_ {
-        let linked = move |other: &usize| match &self.kind {
-            Kind::Wire(_) => true,
-            Kind::Wifi(wifi) => match &wifi.topology {
-                Topology::Chain => station.abs_diff(*other) == 1,
-                // The access point forwards without any host's kernel.
-                Topology::Mesh | Topology::AccessPoint { .. } => true,
-                Topology::Links(pairs) => {
-                    pairs.contains(&(station, *other)) || pairs.contains(&(*other, station))
-                }
-            },
+        // The access point forwards without any host's kernel.
+        let forwards = matches!(&self.kind, Kind::Wifi(w) if matches!(w.topology, Topology::AccessPoint { .. }));
+        let reached = move |other: &usize| *other != station && (forwards || self.linked(station, *other));
+        (0..self.hosts.len()).filter(reached)
+    }
+
+    /// Whether frames go from one station to the other over the air or wire itself.
+    pub(crate) fn linked(&self, a: usize, b: usize) -> bool {
+        let Kind::Wifi(wifi) = &self.kind else {
+            return a != b;
         };
-        (0..self.hosts.len()).filter(move |other| *other != station && linked(other))
+        match &wifi.topology {
+            Topology::Chain => a.abs_diff(b) == 1,
+            Topology::Mesh => a != b,
+            Topology::AccessPoint { ap } => a != b && (a == *ap || b == *ap),
+            Topology::Links(pairs) => pairs.contains(&(a, b)) || pairs.contains(&(b, a)),
+        }
     }
 }
 
@@ -386,7 +394,7 @@ events:
             (
                 "target: robot-relay",
                 "target: robot-base",
-                "f.yaml:13:14: no medium joins robot and base: name two neighbours",
+                "f.yaml:13:14: no medium joins robot and base directly: name two neighbours",
             ),
             (
                 "target: wifi",

@@ -339,7 +339,7 @@ impl Place {
                 Ok(Place::Link { from, to, both })
             } else {
                 Err(format!(
-                    "no medium joins {} and {}: name two neighbours",
+                    "no medium joins {} and {} directly: name two neighbours",
                     hosts[from], hosts[to]
                 ))
             };
@@ -376,6 +376,6 @@ impl Medium {
     pub(crate) fn link(&self, from: usize, to: usize) -> Option<(usize, usize)> {
         let station = |host| self.hosts.iter().position(|h| *h == host);
         let (from, to) = (station(from)?, station(to)?);
-        self.neighbours(from).any(|n| n == to).then_some((from, to))
+        self.linked(from, to).then_some((from, to))
     }
 }

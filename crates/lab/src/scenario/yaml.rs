@@ -79,7 +79,18 @@ pub(super) enum WrittenHearing {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WrittenWire {
-    pub(super) rate: Spanned<String>,
+    #[serde(default)]
+    pub(super) profile: WrittenProfile,
+    pub(super) rate: Option<Spanned<String>>,
+    pub(super) queue_bytes: Option<Spanned<String>>,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum WrittenProfile {
+    #[default]
+    Ethernet,
+    LongHaul,
 }
 
 #[derive(Deserialize)]
