@@ -6,7 +6,7 @@ VENV   := .venv
 PYTHON := $(VENV)/bin/python
 BIN    := $(or $(CARGO_TARGET_DIR),target)/release
 
-.PHONY: demo test build setup lint unit unit-posix loom miri schema-crosscheck recording-crosscheck kill soak \
+.PHONY: demo test build setup packages lint unit unit-posix loom miri schema-crosscheck recording-crosscheck kill soak \
     fuzz-build fuzz-short fuzz clean
 
 # Why priorities matter, in a minute: no ROS, no root.
@@ -16,8 +16,11 @@ demo: build
 build:
 	$(CARGO) build --release --locked -p ropewalk-cli
 
-test: lint unit unit-posix loom schema-crosscheck recording-crosscheck kill fuzz-build
+test: packages lint unit unit-posix loom schema-crosscheck recording-crosscheck kill fuzz-build
 	@echo "all tests passed"
+
+packages:
+	scripts/apt-install $$(grep -v '^#' tests/lab/apt.txt)
 
 lint:
 	$(CARGO) fmt --all --check

@@ -30,3 +30,45 @@ pub fn control(data: &[u8]) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    fn seeds(target: &str) -> Vec<Vec<u8>> {
+        let corpus = format!("{}/../../fuzz/corpus/{target}", env!("CARGO_MANIFEST_DIR"));
+        let entries = std::fs::read_dir(corpus).expect("the corpus is there");
+        let seeds: Vec<_> = entries
+            .map(|e| std::fs::read(e.expect("an entry").path()).expect("reads"))
+            .collect();
+        assert!(seeds.len() >= 2);
+        seeds
+    }
+
+    /// Each seed, cut at every byte, and with bytes exchanged.
+    fn replay(target: &str, run: fn(&[u8])) {
+        let mut state = 1u64;
+        for seed in seeds(target) {
+            (0..=seed.len()).for_each(|cut| run(&seed[..cut]));
+            for _ in 0..1500 {
+                let mut bad = seed.clone();
+                for _ in 0..3 {
+                    state = state
+                        .wrapping_mul(6364136223846793005)
+                        .wrapping_add(1442695040888963407);
+                    let at = (state >> 33) as usize % bad.len();
+                    bad[at] = b" \n:-{}[]&*!'\"09az%M>,"[(state >> 20) as usize % 22];
+                }
+                run(&bad);
+            }
+        }
+    }
+
+    #[test]
+    fn scenarios_whole_cut_and_mutated_are_read_or_refused() {
+        replay("lab_scenario", super::scenario);
+    }
+
+    #[test]
+    fn control_messages_whole_cut_and_mutated_are_read_or_refused() {
+        replay("lab_control", super::control);
+    }
+}

@@ -3,6 +3,7 @@
 mod bad_input;
 mod bench;
 mod demo;
+mod lab;
 mod link;
 mod services;
 mod support;

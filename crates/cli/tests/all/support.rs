@@ -49,9 +49,7 @@ impl Host {
 
     /// Starts something that goes on until it is told or done.
     pub(crate) fn start(&self, args: &[&str]) -> Running {
-        let mut command = self.command(args);
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        Running(Some(command.spawn().expect("starts")))
+        Running::spawn(self.command(args))
     }
 
     /// Every file below the folder for temporary files and the bus's.
@@ -75,17 +73,20 @@ fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
 
 /// Runs a command to its end.
 pub(crate) fn finish(mut command: Command) -> Done {
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    Running(Some(command.spawn().expect("starts"))).wait()
+    command.stdin(Stdio::null());
+    Running::spawn(command).wait()
 }
 
 /// A running command, ended with the test.
 pub(crate) struct Running(Option<Child>);
 
 impl Running {
+    /// Starts a command whose output is piped.
+    pub(crate) fn spawn(mut command: Command) -> Running {
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        Running(Some(command.spawn().expect("starts")))
+    }
+
     /// Asks it to stop as Ctrl-C does.
     pub(crate) fn interrupt(&self) {
         self.signal(rustix::process::Signal::INT);

@@ -3,7 +3,9 @@
 use super::settings::{Change, Effect, Place};
 use super::{Kind, Medium, Scenario};
 use crate::tap::frame::Header;
-use medium::{Access, Channel, ChannelConfig, Delay, Event, Mapping, MediumConfig, MediumStats, Path, WireConfig};
+use medium::{
+    Access, Channel, ChannelConfig, Delay, Event, Mapping, MediumConfig, MediumStats, Path, WireConfig,
+};
 use stats::Time;
 
 /// All media of a lab.
@@ -124,7 +126,11 @@ fn channel(medium: &Medium, seed: u64) -> Result<Channel<Box<[u8]>>, String> {
                 hosts: medium.hosts.len(),
                 topology: wifi.topology.clone(),
                 hearing: wifi.hearing.clone(),
-                access: if wifi.edca { Access::Edca(Mapping::default()) } else { Access::Dcf },
+                access: if wifi.edca {
+                    Access::Edca(Mapping::default())
+                } else {
+                    Access::Dcf
+                },
                 queue_frames: medium.queue_frames.unwrap_or(usual.queue_frames),
                 retries: wifi.retries,
                 seed,
@@ -149,7 +155,9 @@ fn channel(medium: &Medium, seed: u64) -> Result<Channel<Box<[u8]>>, String> {
 
 fn on_medium(now: Time, channel: &mut Channel<Box<[u8]>>, effect: &Effect) -> Result<(), String> {
     if effect.rate_bits.is_some() {
-        channel.set_rate(now, effect.rate_bits).map_err(|e| e.to_string())?;
+        channel
+            .set_rate(now, effect.rate_bits)
+            .map_err(|e| e.to_string())?;
     }
     if let Some(loss) = &effect.loss {
         channel.set_loss(now, loss.clone());
@@ -179,7 +187,9 @@ fn on_host(
     let Effect { rate_bits, down, .. } = *effect;
     match channel {
         Channel::Radio(radio) if rate_bits.is_some() => {
-            radio.set_host_rate(now, station, rate_bits).map_err(|e| e.to_string())?;
+            radio
+                .set_host_rate(now, station, rate_bits)
+                .map_err(|e| e.to_string())?;
         }
         // A wire's rate is that of both its ends.
         Channel::Wire(wire) if rate_bits.is_some() => {

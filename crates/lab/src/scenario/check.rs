@@ -1,7 +1,10 @@
 //! From what is written to what is meant; every refusal names line and column.
 
 use super::settings::{Change, Place};
-use super::yaml::{Written, WrittenHearing, WrittenMedium, WrittenStandard, WrittenTopology, WrittenWifi, WrittenWire, WrittenProfile};
+use super::yaml::{
+    Written, WrittenHearing, WrittenMedium, WrittenProfile, WrittenStandard, WrittenTopology, WrittenWifi,
+    WrittenWire,
+};
 use super::{Kind, MAX_EVENTS, MAX_HOSTS, MAX_MEDIA, Medium, Scenario, ScenarioError, Settings, Wifi, Wire};
 use crate::sys::MAX_DEVICE_NAME;
 use medium::{Hearing, Standard, Topology};
@@ -273,7 +276,10 @@ fn wire(written: &WrittenWire, medium: &WrittenMedium, hosts: usize) -> Result<W
         (None, WrittenProfile::Ethernet) => None,
         (None, WrittenProfile::LongHaul) => Some(LONG_HAUL_QUEUE),
         (Some(q), WrittenProfile::Ethernet) => {
-            return Err(bad(q, "`queue_bytes` goes with `profile: long_haul`; an Ethernet's queue is `queue: FRAMES`"));
+            return Err(bad(
+                q,
+                "`queue_bytes` goes with `profile: long_haul`; an Ethernet's queue is `queue: FRAMES`",
+            ));
         }
         (Some(q), WrittenProfile::LongHaul) => {
             let bytes = quantity::bytes(&q.value).map_err(|e| bad(q, e.to_string()))?;
@@ -281,7 +287,10 @@ fn wire(written: &WrittenWire, medium: &WrittenMedium, hosts: usize) -> Result<W
         }
     };
     if let Some(queue) = medium.queue.as_ref().filter(|_| queue_bytes.is_some()) {
-        return Err(bad(queue, "a long haul's queue is bounded by bytes: write `queue_bytes: 250KB` under `wire`"));
+        return Err(bad(
+            queue,
+            "a long haul's queue is bounded by bytes: write `queue_bytes: 250KB` under `wire`",
+        ));
     }
     Ok(Wire {
         rate_bits: written.rate.as_ref().map(rate).transpose()?,

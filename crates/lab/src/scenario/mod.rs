@@ -213,7 +213,8 @@ impl Medium {
     /// Stations that `station` reaches without another host's kernel.
     pub(crate) fn neighbours(&self, station: usize) -> impl Iterator<Item = usize> + '_ {
         // The access point forwards without any host's kernel.
-        let forwards = matches!(&self.kind, Kind::Wifi(w) if matches!(w.topology, Topology::AccessPoint { .. }));
+        let forwards =
+            matches!(&self.kind, Kind::Wifi(w) if matches!(w.topology, Topology::AccessPoint { .. }));
         let reached = move |other: &usize| *other != station && (forwards || self.linked(station, *other));
         (0..self.hosts.len()).filter(reached)
     }

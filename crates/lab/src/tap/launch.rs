@@ -120,7 +120,7 @@ pub fn part(program: &Program, arguments: &[String]) -> ExitCode {
 
 fn launch(program: &Program, scenario: &str, path: &Path) -> Result<(), Failed> {
     let user = !may_administer();
-    let mut flags = UnshareFlags::NEWPID | UnshareFlags::NEWNS | UnshareFlags::NEWNET | UnshareFlags::NEWIPC;
+    let mut flags = UnshareFlags::NEWPID | UnshareFlags::NEWNS | UnshareFlags::NEWNET;
     let (uid, gid) = (
         rustix::process::getuid().as_raw(),
         rustix::process::getgid().as_raw(),
