@@ -329,20 +329,18 @@ impl Place {
             return Ok(Place::Host(host));
         }
         // A host's name may have a '-' itself.
-        let pairs = text.match_indices(['-', '>']).filter_map(|(at, sign)| {
+        let mut pairs = text.match_indices(['-', '>']).filter_map(|(at, sign)| {
             let ends = (host(&text[..at])?, host(&text[at + 1..])?);
             Some((ends, sign == "-"))
         });
-        for ((from, to), both) in pairs {
-            let joined = media.iter().any(|m| m.link(from, to).is_some());
-            return if joined {
-                Ok(Place::Link { from, to, both })
-            } else {
-                Err(format!(
-                    "no medium joins {} and {} directly: name two neighbours",
-                    hosts[from], hosts[to]
-                ))
-            };
+        if let Some(((from, to), both)) = pairs.next() {
+            if media.iter().any(|m| m.link(from, to).is_some()) {
+                return Ok(Place::Link { from, to, both });
+            }
+            return Err(format!(
+                "no medium joins {} and {} directly: name two neighbours",
+                hosts[from], hosts[to]
+            ));
         }
         Err(format!(
             "'{text}' is neither a link (HOST-HOST both ways, HOST>HOST one way), a medium ({}) nor a host ({})",

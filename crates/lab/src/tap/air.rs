@@ -66,6 +66,13 @@ struct Capture {
     missed: Arc<AtomicU64>,
 }
 
+/// The frames of a capture.
+pub(crate) struct Capturing {
+    pub(crate) frames: Receiver<Captured>,
+    /// How many were left out because nobody took them fast enough.
+    pub(crate) missed: Arc<AtomicU64>,
+}
+
 /// The other threads' way to the air's thread.
 pub(crate) struct Handle {
     commands: SyncSender<Command>,
@@ -87,11 +94,8 @@ impl Handle {
         self.ask(|reply| Command::Change(change, reply))
     }
 
-    /// From now on copies of the host's frames, and how many were left out because nobody took them fast enough.
-    pub(crate) fn capture(
-        &self,
-        host: usize,
-    ) -> Result<Result<(Receiver<Captured>, Arc<AtomicU64>), String>, Ended> {
+    /// From now on copies of the host's frames.
+    pub(crate) fn capture(&self, host: usize) -> Result<Capturing, String> {
         let (to, frames) = sync_channel(CAPTURE_QUEUE);
         let missed = Arc::new(AtomicU64::new(0));
         let capture = Capture {
@@ -99,8 +103,10 @@ impl Handle {
             to,
             missed: missed.clone(),
         };
-        let taken = self.ask(|reply| Command::Capture(capture, reply))?;
-        Ok(taken.map(|()| (frames, missed)))
+        let taken = self.ask(|reply| Command::Capture(capture, reply));
+        taken
+            .map_err(|e| e.to_string())?
+            .map(|()| Capturing { frames, missed })
     }
 
     fn ask<T>(&self, command: impl FnOnce(SyncSender<T>) -> Command) -> Result<T, Ended> {

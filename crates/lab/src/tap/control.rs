@@ -1,6 +1,6 @@
 //! Answers what comes over the control socket.
 
-use super::air::Ended;
+use super::air::{Capturing, Ended};
 use super::emulator::Emulator;
 use super::pcap;
 use super::request::{Entrance, MAX_REQUEST, Namespace, Reply, Request, read_line, to_line};
@@ -142,7 +142,7 @@ fn let_in(emulator: &Emulator, stream: &UnixStream, host: usize) -> io::Result<(
 }
 
 fn capture(emulator: &Emulator, mut stream: &UnixStream, host: usize, count: Option<u64>) -> io::Result<()> {
-    let (frames, missed) = match emulator.air.capture(host).unwrap_or_else(|e| Err(e.to_string())) {
+    let Capturing { frames, missed } = match emulator.air.capture(host) {
         Ok(taken) => taken,
         Err(why) => return stream.write_all(&to_line(&Reply::<()>::Error(why))),
     };
