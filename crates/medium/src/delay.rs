@@ -80,7 +80,8 @@ pub struct Reorder {
 
 /// What happens to the IP packets of one direction of a link once they have crossed the air or wire.
 ///
-/// Nothing repairs it: a packet lost here is not tried again by the MAC (what `tc netem` does).
+/// Nothing repairs it: a packet lost here is not tried again by the MAC (what `tc netem` does). No more than
+/// 250,000 packets of a medium are under way at once; further ones are lost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Path {
     /// Loss of packets.

@@ -7,6 +7,9 @@ use crate::rng::Rng;
 use stats::{DropReason, Time};
 use std::collections::{BTreeMap, VecDeque};
 
+/// Packets that may be under way behind the air or wire at once: 3 s of full frames at 1 Gbit/s.
+const UNDER_WAY_MAX: usize = 250_000;
+
 /// A packet somewhere on its way.
 #[derive(Clone)]
 pub(crate) struct Frame<P> {
@@ -59,6 +62,10 @@ impl<P: Clone> Transfer<P> {
             self.lose(t, from, DropReason::PathLoss, frame);
             return None;
         };
+        if self.delayed.len() >= UNDER_WAY_MAX {
+            self.lose(t, from, DropReason::PathLoss, frame);
+            return None;
+        }
         if let Some(at) = copy {
             self.stats.duplicated += 1;
             self.hold(at, to, frame.clone());

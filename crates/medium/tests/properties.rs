@@ -271,6 +271,36 @@ fn a_seed_repeats_itself() {
 }
 
 #[test]
+fn late_polling_changes_nothing() {
+    for seed in 2000..2100 {
+        let run = |polls: u64| {
+            let mut rng = Rng::new(seed);
+            let mut c = Medium::new(radio(&mut rng).0).expect("a valid medium");
+            let hosts = c.hosts() as u64;
+            let mut seen = Vec::new();
+            for n in 0..300u64 {
+                let at = Time::from_micros(n * 700 + rng.below(700));
+                let (a, b, dscp) = (
+                    rng.below(hosts) as usize,
+                    rng.below(hosts) as usize,
+                    rng.below(64) as u8,
+                );
+                let _ = c.send_dscp(at, a, b, rng.below(1501) as usize, dscp, n);
+                for k in 0..polls {
+                    let at = Time::from_micros((n + 1) * 700 * k / polls).max(at);
+                    seen.extend(std::iter::from_fn(|| c.poll(at)));
+                }
+            }
+            seen.extend(std::iter::from_fn(|| c.poll(Time::from_millis(100_000))));
+            seen
+        };
+        let often = run(7);
+        assert!(!often.is_empty());
+        assert_eq!(often, run(0), "seed {seed}");
+    }
+}
+
+#[test]
 fn no_setting_makes_it_panic() {
     let hosts = [0, 1, 2, 5, 1024, 1025, usize::MAX];
     let floats = [f64::NAN, -1.0, 0.0, 0.5, 1.0, 1.5, f64::INFINITY];

@@ -2,7 +2,7 @@
 
 mod common;
 use common::*;
-use medium::{Hearing, Loss, Medium, MediumConfig, Phy, Standard, Topology, theory};
+use medium::{Loss, MediumConfig, Phy, Standard, Topology, theory};
 
 fn cell(hosts: usize, standard: Standard, rate_bits: u64) -> MediumConfig {
     MediumConfig {
@@ -143,30 +143,4 @@ fn saturated_hosts_are_served_alike() {
     let jain = got.iter().sum::<f64>().powi(2) / (got.len() as f64 * got.iter().map(|g| g * g).sum::<f64>());
     println!("{got:?}, Jain's index {jain:.5}");
     assert!(jain > 0.99, "{got:?}");
-}
-
-#[test]
-fn hosts_hidden_from_each_other_spoil_each_other() {
-    let config = |hearing| MediumConfig {
-        hearing,
-        ..MediumConfig::chain(2)
-    };
-    let flows = [(0, 1), (2, 1)];
-    let total = |(got, air): (Vec<f64>, Medium<usize>)| {
-        println!("{:.3?} bit/s, {:?}", got, air.stats().hosts[0]);
-        got.iter().sum::<f64>()
-    };
-    let (hearing, hidden) = (
-        total(saturate(config(Hearing::All), &flows, 60)),
-        total(saturate(config(Hearing::Linked), &flows, 60)),
-    );
-    assert!(hidden < 0.5 * hearing, "{hidden} beside {hearing}");
-    // A lone sender has nobody to be hidden from, whoever hears its acknowledgements.
-    let alone = saturate(config(Hearing::Linked), &flows[..1], 30).0[0];
-    within(
-        "alone",
-        alone,
-        theory::lone_sender(&phy(Standard::A, 6_000_000), IP, PAYLOAD),
-        0.005,
-    );
 }

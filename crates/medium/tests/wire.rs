@@ -88,6 +88,21 @@ fn a_long_haul_has_its_queue_and_its_delay() {
 }
 
 #[test]
+fn a_flood_into_a_long_delay_is_bounded() {
+    let mut wire = Wire::new(WireConfig {
+        path: Path::delay(ms(3_600_000)),
+        ..WireConfig::direct()
+    })
+    .expect("a valid wire");
+    for n in 0..300_000u64 {
+        wire.send(Time::from_micros(n), 0, 1, 100, n).expect("is taken");
+    }
+    wire.poll(Time::from_millis(1_000)).expect("some are lost");
+    assert_eq!(wire.in_flight(), 250_000);
+    assert_eq!(wire.stats().drops().count(DropReason::PathLoss), 50_000);
+}
+
+#[test]
 fn changes_hold_for_what_starts_after_them() {
     let mut wire = Wire::new(WireConfig::ethernet(1_000_000)).expect("a valid wire");
     let send = |wire: &mut Wire<u64>, at: u64| {
