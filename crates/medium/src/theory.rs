@@ -6,7 +6,7 @@ use crate::edca::Contention;
 use crate::phy::Phy;
 
 /// What one lone saturated sender gets over a perfect link: Jun, Peddabachagari, Sichitiu, "Theoretical
-/// maximum throughput of IEEE 802.11 and its applications" (NCA 2003), equation 1.
+/// maximum throughput of IEEE 802.11 and its applications" (NCA 2003).
 pub fn lone_sender(phy: &Phy, ip_bytes: usize, payload: usize) -> f64 {
     bits(payload) / phy.frame_airtime(ip_bytes).as_secs_f64()
 }
@@ -87,7 +87,7 @@ pub fn saturated(phy: &Phy, stations: u32, ip_bytes: usize, payload: usize, retr
 /// Source and relay contend as two saturated stations do ([`saturated`]): by the fairness of the back-off
 /// the relay gets as many turns as it gets frames, so that its queue neither empties nor grows for long, and
 /// each packet takes two turns (Li, Blake, De Couto, Lee, Morris, "Capacity of ad hoc wireless networks",
-/// MobiCom 2001, section 3: neighbours in a chain share one channel).
+/// MobiCom 2001: neighbours in a chain share one channel).
 pub fn two_hop_chain(phy: &Phy, ip_bytes: usize, payload: usize, retries: u8) -> f64 {
     saturated(phy, 2, ip_bytes, payload, retries).total / 2.0
 }
