@@ -165,7 +165,7 @@ const fn header_len(parts: usize) -> usize {
 }
 
 /// The fixed part of a header that was read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) label: Label,
     pub(crate) control: Range,

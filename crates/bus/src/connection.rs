@@ -3,6 +3,7 @@
 //! Messages share it: the socket closes with the last view, so that hanging up always means that nobody reads
 //! the publisher's memory through it any more.
 
+use crate::content::{Content, ContentBox};
 use crate::frame::{Frame, MAX_FRAME};
 use crate::house::{Command, Shared};
 use crate::losses::Losses;
@@ -34,8 +35,8 @@ pub(crate) struct Connection {
     held: AtomicUsize,
     max_held: usize,
     waiter: Arc<Waiter>,
-    /// Buffers for control parts and tables, to be used again.
-    buffers: Mutex<Vec<Vec<u8>>>,
+    /// Memory of messages, to be used again.
+    spare: Mutex<Vec<ContentBox>>,
     shared: Arc<Shared>,
 }
 
@@ -73,7 +74,7 @@ impl Connection {
             held: AtomicUsize::new(0),
             max_held,
             waiter,
-            buffers: Mutex::default(),
+            spare: Mutex::default(),
             shared,
         }
     }
@@ -174,18 +175,17 @@ impl Connection {
     }
 
     /// Gives a message back.
-    pub(crate) fn release(&self, taken: &Taken, buffer: Option<Vec<u8>>) {
+    pub(crate) fn release(&self, taken: &Taken, mut content: ContentBox) {
         if self.shared.birth.is_foreign() {
             return;
         }
+        let worth_keeping = content.clear();
         crate::hooks::step("releasing");
         ring::release(self.ring(), self.geometry, taken.cell, taken.number);
-        // A huge control part is the exception, not worth keeping.
-        if let Some(mut buffer) = buffer.filter(|b| b.capacity() <= 1 << 20) {
-            buffer.clear();
-            let mut buffers = self.buffers();
-            if buffers.len() < self.max_held {
-                buffers.push(buffer);
+        if worth_keeping {
+            let mut spare = self.spare();
+            if spare.len() < self.max_held {
+                spare.push(content);
             }
         }
         crate::hooks::step("released");
@@ -230,13 +230,13 @@ impl Connection {
         self.incoming.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A buffer that was used before, or a new one.
-    pub(crate) fn spare(&self) -> Vec<u8> {
-        self.buffers().pop().unwrap_or_default()
+    /// Memory for a message, used before or new.
+    pub(crate) fn content(&self) -> ContentBox {
+        self.spare().pop().unwrap_or_else(Content::empty)
     }
 
-    fn buffers(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
-        self.buffers.lock().unwrap_or_else(PoisonError::into_inner)
+    fn spare(&self) -> MutexGuard<'_, Vec<ContentBox>> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -113,6 +113,7 @@ impl Loan {
     }
 
     /// Completes the header, and gives the block up without freeing it.
+    #[inline]
     pub(crate) fn seal(mut self, label: Label) -> BlockId {
         let place = Range {
             offset: block::LABEL_WORD as u64 * 8,
@@ -163,6 +164,7 @@ unsafe fn slice_mut<'a>(start: NonNull<u8>, range: Range) -> &'a mut [u8] {
 }
 
 impl Drop for Loan {
+    #[inline]
     fn drop(&mut self) {
         if !self.published {
             self.core.give_back(self.block);

@@ -2,12 +2,12 @@
 
 use crate::block::{CORRELATION, table_entry};
 use crate::connection::Connection;
-use crate::content::Content;
+use crate::content::ContentBox;
 use crate::losses::Losses;
-use crate::ring::Taken;
 use stats::Time;
 use std::fmt;
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -17,19 +17,15 @@ use std::sync::Arc;
 /// In a forked child it can be read; dropping it there changes nothing for the parent.
 pub struct Message {
     connection: Arc<Connection>,
-    taken: Taken,
-    content: Content,
-    lost: Losses,
+    content: ManuallyDrop<ContentBox>,
 }
 
 impl Message {
     #[inline(always)]
-    pub(crate) fn new(connection: Arc<Connection>, taken: Taken, content: Content, lost: Losses) -> Message {
+    pub(crate) fn new(connection: Arc<Connection>, content: ContentBox) -> Message {
         Message {
             connection,
-            taken,
-            content,
-            lost,
+            content: ManuallyDrop::new(content),
         }
     }
 
@@ -55,18 +51,18 @@ impl Message {
 
     /// When it was queued: nanoseconds of this host's `CLOCK_MONOTONIC`.
     pub fn queued_at(&self) -> Time {
-        Time(self.taken.place.time)
+        Time(self.content.taken.place.time)
     }
 
     /// Whether it was published before this subscriber joined, and kept for it
     /// ([`PublisherOptions::with_history`](crate::PublisherOptions::with_history)).
     pub fn is_history(&self) -> bool {
-        self.taken.place.history
+        self.content.taken.place.history
     }
 
     /// What this publisher dropped for this subscriber since the message taken before.
     pub fn lost(&self) -> Losses {
-        self.lost
+        self.content.lost
     }
 
     /// The control part: a private copy that nobody else can change.
@@ -86,13 +82,11 @@ impl Message {
 
     /// Data part `i`; empty if there is none.
     pub fn part(&self, i: usize) -> PartView<'_> {
-        let place = self.taken.place;
         // `table_is_inside` checked the part against the block, and `Connection::parse` the block against the
         // segment; `at` checks the sum again.
         let view = table_entry(self.content.table(), i).and_then(|part| {
-            let start = self.content.segment.at(place.offset + part.offset, part.len)?;
             Some(PartView {
-                start,
+                start: self.content.at(part.offset, part.len)?,
                 len: part.len as usize,
                 message: PhantomData,
             })
@@ -106,7 +100,7 @@ impl Message {
 
     /// Where the block stands in its segment, in bytes: the same at both ends, since nothing is copied.
     pub fn block_offset(&self) -> u64 {
-        self.taken.place.offset
+        self.content.taken.place.offset
     }
 }
 
@@ -117,15 +111,10 @@ impl Message {
             return None;
         }
         // `Header::parse` checked it against the block, and `Connection::parse` the block against the segment.
-        let start = self
-            .taken
-            .place
-            .offset
-            .checked_add(self.content.header.correlation)?;
-        self.content.segment.at(start, CORRELATION as u64)?;
         let mut copy = [0; CORRELATION];
-        self.content.segment.copy(start, &mut copy);
-        Some(copy)
+        self.content
+            .copy(self.content.header.correlation, &mut copy)
+            .then_some(copy)
     }
 
     /// Whether its publisher is gone.
@@ -136,7 +125,10 @@ impl Message {
 
 impl Drop for Message {
     fn drop(&mut self) {
-        self.connection.release(&self.taken, self.content.buffer.take());
+        // SAFETY: it is taken once, here, and the message is not used afterwards.
+        let content = unsafe { ManuallyDrop::take(&mut self.content) };
+        let taken = content.taken;
+        self.connection.release(&taken, content);
     }
 }
 

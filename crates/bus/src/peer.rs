@@ -92,6 +92,9 @@ impl Attached {
     }
 
     /// Queues `block`, dropping what must make room. What is lost goes to `dropped` too.
+    ///
+    /// What happens most often stands here alone: after a long sleep each line of code has to be fetched, too.
+    #[inline]
     pub(crate) fn offer(
         &mut self,
         pool: &mut Pool,
@@ -101,6 +104,30 @@ impl Attached {
         dropped: &mut Losses,
     ) {
         self.pushed = false;
+        // What it took and released stands in cache lines that it wrote last: while there is room, they are looked
+        // at after everybody was woken.
+        let easy = self.has_room_for(at.len)
+            && !self.closing
+            && self.untold == 0
+            && self.known.contains(&at.segment)
+            && !ring::is_closing(self.ring.words());
+        if easy {
+            self.push(pool, block, at, now);
+        } else {
+            self.offer_with_care(pool, block, at, now, dropped);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn offer_with_care(
+        &mut self,
+        pool: &mut Pool,
+        block: BlockId,
+        at: Location,
+        now: u64,
+        dropped: &mut Losses,
+    ) {
         let before = self.losses;
         if let Err(hostile) = self.try_offer(pool, block, at, now) {
             self.hostile = Some(hostile);
@@ -111,11 +138,7 @@ impl Attached {
     }
 
     fn try_offer(&mut self, pool: &mut Pool, block: BlockId, at: Location, now: u64) -> Result<(), Hostile> {
-        // What it took and released stands in cache lines that it wrote last: while there is room, they are looked
-        // at after everybody was woken.
-        if !self.has_room_for(at.len) || ring::is_closing(self.ring.words()) {
-            self.reap(pool)?;
-        }
+        self.reap(pool)?;
         if self.closing {
             return Ok(());
         }
@@ -147,6 +170,12 @@ impl Attached {
         }
         self.push(pool, block, at, now);
         Ok(())
+    }
+
+    /// Fetches what offering a message and ringing will need, into this processor's caches.
+    pub(crate) fn touch(&self) {
+        self.producer.touch(self.ring.words());
+        std::hint::black_box((Arc::strong_count(&self.bell), self.known.first().copied()));
     }
 
     /// Queues `block`, or gives the reason why it does not fit: nothing that is queued makes room for it. The
@@ -185,6 +214,7 @@ impl Attached {
         }
     }
 
+    #[inline]
     fn push(&mut self, pool: &mut Pool, block: BlockId, at: Location, now: u64) {
         let place = Place {
             segment: at.segment,

@@ -271,6 +271,7 @@ impl<T: Copy> Producer<T> {
     }
 
     /// Queues a block. False, and nothing is done, unless the queue has room and a cell is free.
+    #[inline]
     pub fn push<M: Memory + ?Sized>(&mut self, ring: &M, place: Place, tag: T) -> bool {
         if !self.has_room() {
             return false;
@@ -297,6 +298,20 @@ impl<T: Copy> Producer<T> {
         ring.word(TAIL).store(n, Ordering::Release);
         self.queue.push_back(Slot { n, cell, tag });
         true
+    }
+
+    /// Reads what the next push will write or read, and changes nothing: after a long sleep its cache lines are far
+    /// away, and whoever prepares a message has the time to fetch them.
+    pub fn touch<M: Memory + ?Sized>(&self, ring: &M) {
+        let cell = self.free.last().copied().unwrap_or_default();
+        let lines = [
+            TAIL,
+            ARMED,
+            self.geometry.entry(self.next, ENTRY),
+            self.geometry.cell(cell),
+        ];
+        let words = lines.map(|line| ring.word(line).load(Ordering::Relaxed));
+        std::hint::black_box((words, self.queue.back().map(|slot| slot.n)));
     }
 
     /// Tells the subscriber the sums of what it lost.
@@ -340,7 +355,7 @@ impl<T: Copy> Producer<T> {
 }
 
 /// A message that was taken from a ring, to be given back with [`release`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
     /// Which push it was.
     pub number: u64,
@@ -448,13 +463,7 @@ impl Consumer {
                 if number == self.cursor.saturating_sub(u64::from(g.depth)) & NUMBER_MASK {
                     return None;
                 }
-                // Overwritten by a later push.
-                let tail = ring.word(TAIL).load(Ordering::Acquire);
-                let ahead = tail.checked_sub(self.cursor)?;
-                if ahead >= u64::from(g.depth) {
-                    // The queue is never longer than `depth`, so what lies further back was dropped.
-                    self.cursor = tail - u64::from(g.depth) + 1;
-                }
+                self.catch_up(ring)?;
                 continue;
             }
             let cell = (entry & ((1 << CELL_BITS) - 1)) as u16;
@@ -464,6 +473,19 @@ impl Consumer {
             self.cursor = self.cursor.saturating_add(1);
         }
         None
+    }
+
+    /// The entry at the cursor was overwritten by a later push.
+    #[cold]
+    fn catch_up<M: Memory + ?Sized>(&mut self, ring: &M) -> Option<()> {
+        let depth = u64::from(self.geometry.depth);
+        let tail = ring.word(TAIL).load(Ordering::Acquire);
+        let ahead = tail.checked_sub(self.cursor)?;
+        if ahead >= depth {
+            // The queue is never longer than `depth`, so what lies further back was dropped.
+            self.cursor = tail - depth + 1;
+        }
+        Some(())
     }
 
     /// How often to try again. A correct publisher never uses it up; a hostile one must not keep us for ever.

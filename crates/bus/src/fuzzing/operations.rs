@@ -5,14 +5,14 @@
 use crate::block::{LABEL_WORD, Label, Plan};
 use crate::config::BusConfig;
 use crate::connection::Connection;
-use crate::content::{Content, FRONT};
+use crate::content::{Content, ContentBox, FRONT};
 use crate::folder::Folder;
 use crate::frame::{Frame, MAX_FRAME};
 use crate::house::Shared;
 use crate::losses::Losses;
 use crate::peer::{Attached, Terms};
 use crate::pool::{BlockId, Pool};
-use crate::ring::{self, Consumer, Geometry, Taken};
+use crate::ring::{self, Consumer, Geometry};
 use crate::subscriber::QueuePolicy;
 use crate::sys::doorbell::Doorbell;
 use crate::sys::process::Peer;
@@ -54,7 +54,7 @@ struct Reader {
     consumer: Consumer,
     /// What should be in the queue, oldest first.
     queue: VecDeque<u64>,
-    held: Vec<(Taken, Content, u64)>,
+    held: Vec<ContentBox>,
     offered: u64,
     taken: u64,
     /// Its process does nothing.
@@ -147,30 +147,32 @@ impl Reader {
             return;
         };
         self.connection.hold();
-        let parsed = segment.and_then(|s| Content::read(s, &taken.place, || self.connection.spare()));
+        let mut content = self.connection.content();
+        let parsed = segment.and_then(|s| content.read(s, &taken));
         if self.honest {
             let expected = self.queue.pop_front();
             assert_eq!(Some(taken.place.time), expected, "not the oldest that is queued");
             self.taken += 1;
-            let label = parsed.as_ref().map(|p| p.header.label.sequence);
+            let label = parsed.map(|()| content.header.label.sequence);
             assert_eq!(label, expected, "not what its cell says");
         }
         match parsed {
-            Some(parsed) => self.held.push((taken, parsed, taken.place.time)),
-            None => self.connection.release(&taken, None),
+            Some(()) => self.held.push(content),
+            None => self.connection.release(&taken, content),
         }
     }
 
     fn release(&mut self, i: usize) {
-        let (taken, parsed, sequence) = self.held.swap_remove(i);
+        let content = self.held.swap_remove(i);
+        let taken = content.taken;
         if self.honest {
             let mut end = [0; 8];
-            let last = taken.place.offset + taken.place.length - 8;
-            assert!(parsed.segment.copy(last, &mut end));
+            assert!(content.copy(taken.place.length - 8, &mut end));
+            let sequence = taken.place.time;
             assert_eq!(u64::from_ne_bytes(end), sequence, "written over while held");
-            assert_eq!(parsed.control(), sequence.to_ne_bytes());
+            assert_eq!(content.control(), sequence.to_ne_bytes());
         }
-        self.connection.release(&taken, parsed.buffer);
+        self.connection.release(&taken, content);
     }
 }
 
@@ -416,7 +418,7 @@ impl World {
         }
         assert_eq!(self.pool.used(), ranges.iter().map(|r| r.2).sum::<u64>());
         for reader in self.subscribers.iter().flatten().filter(|r| r.honest) {
-            for (taken, ..) in &reader.held {
+            for Content { taken, .. } in reader.held.iter().map(|c| &**c) {
                 let at = (taken.place.segment, taken.place.offset, taken.place.length);
                 assert!(ranges.contains(&at), "a held block was freed");
             }

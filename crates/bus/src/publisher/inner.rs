@@ -207,6 +207,7 @@ impl State {
 
     /// Pushes to all rings first and then rings the sleepers, each doorbell once: a subscriber that is woken
     /// must not take the processor from the pushes to the others.
+    #[inline]
     pub(super) fn distribute(&mut self, block: BlockId, now: u64, done: &mut Published) {
         let at = self.pool.locate(block);
         for attached in &mut self.attached {

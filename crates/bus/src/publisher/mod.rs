@@ -25,6 +25,7 @@ use crate::frame::Role;
 use crate::house::{Command, Core};
 use crate::loan::{Loan, LoanError, MAX_CONTROL, MAX_PARTS};
 use crate::losses::Losses;
+use crate::peer::Attached;
 use crate::pool::Pool;
 use crate::sys;
 use crate::sys::segment::page;
@@ -178,6 +179,9 @@ impl Publisher {
                 limit,
             });
         };
+        // Whoever fills the block has time; whoever waits for the message has none.
+        state.attached.iter().for_each(Attached::touch);
+        state.clock.prepare(sys::monotonic_ns());
         drop(state);
         if grow {
             core.shared.command(Command::Grow(Arc::downgrade(core)));

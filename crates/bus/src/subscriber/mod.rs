@@ -120,11 +120,28 @@ impl Subscriber {
     /// Of a subscriber in a [`WaitSet`] it waits on the whole set's doorbell, and so also wakes for the others.
     pub fn take_timeout(&self, timeout: Duration) -> Result<Option<Message>, TakeError> {
         let deadline = Instant::now().checked_add(timeout);
-        loop {
+        if let Some(message) = self.core.take(false)? {
+            return Ok(Some(message));
+        }
+        if self.core.alone && self.core.options.spin.is_zero() {
+            return self.take_asleep(deadline);
+        }
+        while self.wait_until(deadline, true)? {
             if let Some(message) = self.core.take(false)? {
                 return Ok(Some(message));
             }
-            if !self.wait_until(deadline, true)? {
+        }
+        Ok(None)
+    }
+
+    /// [`Subscriber::take_timeout`] with a doorbell of its own and without spinning: after waking it looks once.
+    fn take_asleep(&self, deadline: Option<Instant>) -> Result<Option<Message>, TakeError> {
+        let _asleep = self.core.waiter.fall_asleep();
+        loop {
+            if let Some(message) = self.core.take(true)? {
+                return Ok(Some(message));
+            }
+            if self.core.waiter.was_interrupted() || !self.core.waiter.wait(deadline)? {
                 return Ok(None);
             }
         }

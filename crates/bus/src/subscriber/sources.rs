@@ -1,7 +1,7 @@
 //! What a subscriber knows of its publishers, and the order in which it takes from them.
 
 use crate::connection::Connection;
-use crate::content::{Content, FRONT};
+use crate::content::FRONT;
 use crate::losses::Losses;
 use crate::message::Message;
 use crate::ring::{self, Consumer, Taken};
@@ -80,30 +80,29 @@ impl State {
         let connection = &source.connection;
         crate::hooks::step("taken");
         connection.hold();
-        let content = segment.and_then(|s| Content::read(s, &taken.place, || connection.spare()));
-        let Some(content) = content else {
-            connection.release(&taken, None);
+        let mut content = connection.content();
+        if segment.and_then(|s| content.read(s, &taken)).is_none() {
+            connection.release(&taken, content);
             source.malformed += 1;
             self.distrust(i, "a malformed block");
             return None;
-        };
-        let mut lost = Losses::default();
+        }
+        content.lost = Losses::default();
         // The sum as of the push stands beside the message; what was dropped later shows as a gap in the pushes.
         // The counts, which the publisher shares with nobody else, are looked at only then.
         let gap = taken.number != source.next;
         source.next = taken.number.wrapping_add(1);
         if gap || taken.place.lost != source.seen.total() {
-            let losses = connection.losses();
-            lost = losses.since(&source.seen);
-            source.seen = losses;
+            content.lost = source.learn_losses();
         }
         source.last = content.header.label.sequence;
         source.received += 1;
         self.received += 1;
-        Some(Message::new(connection.clone(), taken, content, lost))
+        Some(Message::new(source.connection.clone(), content))
     }
 
     /// Leaves a publisher for good.
+    #[cold]
     pub(super) fn distrust(&mut self, i: usize, why: &'static str) {
         let connection = &self.sources[i].connection;
         tracing::warn!(
@@ -187,6 +186,15 @@ impl Source {
         None
     }
 
+    /// What it lost since this was asked last.
+    #[cold]
+    fn learn_losses(&mut self) -> Losses {
+        let losses = self.connection.losses();
+        let lost = losses.since(&self.seen);
+        self.seen = losses;
+        lost
+    }
+
     /// Segment `id`; most often the same as before.
     fn segment(&mut self, id: u64) -> Option<Arc<PeerSegment>> {
         if self.segment.0 == id
@@ -194,6 +202,11 @@ impl Source {
         {
             return Some(segment);
         }
+        self.find_segment(id)
+    }
+
+    #[cold]
+    fn find_segment(&mut self, id: u64) -> Option<Arc<PeerSegment>> {
         let segment = self.connection.segment(id)?;
         self.segment = (id, Arc::downgrade(&segment));
         Some(segment)

@@ -91,8 +91,8 @@ pub(crate) fn realtime_ns() -> u64 {
 }
 
 /// `CLOCK_REALTIME` told from `CLOCK_MONOTONIC`, so that a message that needs both costs one reading. They are
-/// compared anew after [`Wall::PERIOD`]: by then an adjusted clock has slewed by half a microsecond at most, and one
-/// that was set anew is behind by no more than that period.
+/// compared anew after [`Wall::PERIOD`], by which an adjusted clock has slewed by half a microsecond at most; while a
+/// message is filled for longer, its stamp ages by no more than [`Wall::GRACE`].
 #[derive(Debug, Default)]
 pub(crate) struct Wall {
     offset: u64,
@@ -101,14 +101,28 @@ pub(crate) struct Wall {
 
 impl Wall {
     const PERIOD: u64 = 1_000_000;
+    /// How much older the comparison may be.
+    const GRACE: u64 = 100_000_000;
 
-    /// `CLOCK_REALTIME` at `now` of `CLOCK_MONOTONIC`.
-    pub(crate) fn realtime(&mut self, now: u64) -> u64 {
+    /// Compares the clocks if that was not done lately: where there is time for it, before [`Wall::realtime`] is called.
+    pub(crate) fn prepare(&mut self, now: u64) {
         if now >= self.until {
-            self.offset = realtime_ns().wrapping_sub(monotonic_ns());
-            self.until = now.saturating_add(Self::PERIOD);
+            self.compare(now);
+        }
+    }
+
+    /// `CLOCK_REALTIME` at `now` of `CLOCK_MONOTONIC`, a step of the wall clock noticed within a tenth of a second.
+    pub(crate) fn realtime(&mut self, now: u64) -> u64 {
+        if now >= self.until.saturating_add(Self::GRACE) {
+            self.compare(now);
         }
         now.wrapping_add(self.offset)
+    }
+
+    #[cold]
+    fn compare(&mut self, now: u64) {
+        self.offset = realtime_ns().wrapping_sub(monotonic_ns());
+        self.until = now.saturating_add(Self::PERIOD);
     }
 }
 
