@@ -8,10 +8,10 @@ use stats::Time;
 impl<P: Clone> Medium<P> {
     /// No event comes before this, unless something is sent or set; `None` while nothing is under way.
     ///
-    /// Where hosts are hidden or categories collide within a host it is the next step of the channel. Else
-    /// between the end of one frame and the end of the next nothing is told, but for a packet given up.
+    /// Where hosts are hidden or categories may collide within a host it is the next step of the channel.
+    /// Else between the end of one frame and the end of the next nothing is told, but for a packet given up.
     pub(crate) fn next_told(&self) -> Option<Time> {
-        if !self.map.one_domain() || self.has_categories() {
+        if !self.map.one_domain() || self.contested {
             return self.next_step();
         }
         let shortest = self.shortest.unwrap_or_default();
@@ -36,12 +36,14 @@ impl<P: Clone> Medium<P> {
         if air.counted || (!air.acknowledged && last_try) {
             return air.end;
         }
+        // The most urgent categories wait no shorter than DIFS either.
         air.end + self.standard.difs() + shortest
     }
 
     /// Looks again which idle host is the first to transmit, and what is the shortest frame that waits.
     pub(crate) fn refresh(&mut self) {
         self.next_attempt = self.stations.iter().filter_map(Station::attempt).min();
+        self.contested = self.stations.iter().any(Station::is_contested);
         let heads = self.stations.iter().flat_map(|s| &s.queues);
         let bytes = heads.filter_map(|q| q.queue.front()).map(|f| f.ip_bytes).min();
         self.shortest = bytes.and_then(|b| self.phys.iter().map(|p| p.data(b)).min());

@@ -38,6 +38,8 @@ pub struct Medium<P> {
     pub(crate) next_attempt: Option<Time>,
     /// The least duration of a frame that is at the head of a queue; `None` if all are empty.
     pub(crate) shortest: Option<Duration>,
+    /// Whether categories of a host may collide with each other.
+    pub(crate) contested: bool,
     /// The timing at each rate that is set anywhere.
     pub(crate) phys: Vec<Phy>,
     clock: Time,
@@ -109,6 +111,7 @@ impl<P: Clone> Medium<P> {
             busy_since: Time::ZERO,
             next_attempt: None,
             shortest: None,
+            contested: false,
             phys: Vec::new(),
             clock: Time::ZERO,
             power,
@@ -441,6 +444,7 @@ impl<P: Clone> Medium<P> {
         s.queues[queue].push(t, idle, frame, &mut self.transfer.rng);
         let attempt = s.attempt();
         let (own, all) = (s.queues[queue].queue.len(), s.queued());
+        self.contested |= s.is_contested();
         self.transfer.grown(host, queue, own, all);
         self.next_attempt = self.next_attempt.into_iter().chain(attempt).min();
         if own == 1 {

@@ -172,6 +172,11 @@ impl<P> Station<P> {
         self.queues.iter().map(|q| q.queue.len()).sum()
     }
 
+    /// Whether more than one of its queues has frames.
+    pub(crate) fn is_contested(&self) -> bool {
+        self.queues.iter().filter(|q| !q.queue.is_empty()).count() > 1
+    }
+
     /// Since when the channel is idle; `None` while it is busy.
     pub(crate) fn idle(&self) -> Option<Time> {
         (self.heard == 0).then_some(self.idle_since)
