@@ -123,7 +123,7 @@ inline Options parse(int argc, char** argv, const Program& program) {
     for (char c : o.topic)
         if (!isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '/')
             fail(2, "--topic %s: use letters, digits, _ and / only", o.topic.c_str());
-    if (o.command == "subscribe" && o.index >= o.subscribers) fail(2, "--index must be below --subscribers");
+    if ((o.command == "subscribe" || o.command == "call") && o.index >= o.subscribers) fail(2, "--index must be below --subscribers");
     return o;
 }
 
@@ -277,6 +277,14 @@ inline std::vector<uint64_t> reserved(uint64_t count) {
     return values;
 }
 
+// In pieces, so that `stop` is seen in the middle of a long period.
+inline void sleep_until(uint64_t due, const Orchestrator& orchestrator) {
+    for (uint64_t now = now_ns(); now < due && !orchestrator.stopped(); now = now_ns()) {
+        const timespec until = to_timespec(due - now > 500000000 ? now + 250000000 : due);
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr);
+    }
+}
+
 // Sends all messages on the schedule and prints the publisher's line. `loan()` gives where the payload of the
 // next message lies, or null if the system refuses; `publish()` sends it and says whether it was accepted.
 template <class Loan, class Publish>
@@ -287,11 +295,7 @@ void send_all(const Options& o, const Orchestrator& orchestrator, Loan loan, Pub
     const uint64_t start = now_ns() + 200000000;
     for (uint64_t sequence = 0; sequence < o.total(); ++sequence) {
         const uint64_t due = start + static_cast<uint64_t>(period * static_cast<double>(sequence));
-        // In pieces, so that `stop` is seen in the middle of a long period.
-        for (uint64_t now = now_ns(); now < due && !orchestrator.stopped(); now = now_ns()) {
-            const timespec until = to_timespec(due - now > 500000000 ? now + 250000000 : due);
-            clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr);
-        }
+        sleep_until(due, orchestrator);
         if (orchestrator.stopped()) break;
         const bool measured = sequence >= o.warmup;
         void* payload = loan();
@@ -350,11 +354,15 @@ private:
     std::atomic<bool> done_{false};
 };
 
-// Ping's loop: `loan` as above; `exchange()` publishes and busy-polls for the reply, false when stopped.
+// Ping's and a client's loop: `loan` as above; `exchange()` publishes and waits for the reply, false when stopped. With
+// --rate each round has its time.
 template <class Loan, class Exchange>
 void ping_all(const Options& o, const Orchestrator& orchestrator, Loan loan, Exchange exchange) {
     std::vector<uint64_t> round_trip = reserved(o.messages);
+    const double period = o.rate > 0 ? 1e9 / o.rate : 0;
+    const uint64_t start = now_ns() + 200000000;
     for (uint64_t sequence = 0; sequence < o.total() && !orchestrator.stopped(); ++sequence) {
+        if (o.command == "call") sleep_until(start + static_cast<uint64_t>(period * static_cast<double>(sequence)), orchestrator);
         void* payload = loan();
         if (!payload) fail(1, "no memory for a ping: raise --limit");
         fill(payload, o, sequence);

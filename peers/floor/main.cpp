@@ -64,12 +64,13 @@ sockaddr_un address(const std::string& path) {
     return a;
 }
 
-// The greeting: how many slots there are, with the descriptors of the memory and of the bell. The answer is one
+// The greeting: how many slots there are, with the descriptors of the memory, of the bell, and of the bell back (which
+// only clients of a service use). The answer is one
 // byte, `s` where the receiver spins and needs no bell.
 struct Greeting {
     uint64_t slots = 0;
     iovec io = {&slots, sizeof slots};
-    alignas(cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))] = {};
+    alignas(cmsghdr) char control[CMSG_SPACE(3 * sizeof(int))] = {};
     msghdr message = {};
 
     Greeting() {
@@ -81,14 +82,15 @@ struct Greeting {
 };
 
 // The receiving side listens, so that either side may start first. False when stopped.
-bool accept_region(const peer::Options& o, const peer::Orchestrator& orchestrator, const std::string& suffix, Region& region, int& bell) {
+bool accept_region(const peer::Options& o, const peer::Orchestrator& orchestrator, const std::string& suffix, Region& region, int& bell,
+                   int* back = nullptr) {
     const std::string path = peer::runtime_path(o, suffix);
     unlink(path.c_str());
     const int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     const sockaddr_un a = address(path);
     if (listener < 0 || bind(listener, reinterpret_cast<const sockaddr*>(&a), sizeof a) || listen(listener, 1))
         peer::fail_errno(path.c_str());
-    peer::say("ready");
+    if (!back) peer::say("ready");
     pollfd p[2] = {{listener, POLLIN, 0}, {orchestrator.stop_fd(), POLLIN, 0}};
     while (poll(p, 2, -1) < 1) {}
     const int connection = p[1].revents ? -1 : accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
@@ -99,12 +101,14 @@ bool accept_region(const peer::Options& o, const peer::Orchestrator& orchestrato
     Greeting greeting;
     const ssize_t n = recvmsg(connection, &greeting.message, MSG_CMSG_CLOEXEC);
     const cmsghdr* c = CMSG_FIRSTHDR(&greeting.message);
-    if (n != sizeof greeting.slots || !c || c->cmsg_len != CMSG_LEN(2 * sizeof(int)))
+    if (n != sizeof greeting.slots || !c || c->cmsg_len != CMSG_LEN(3 * sizeof(int)))
         peer::fail(1, "%s: the publisher went away; start the cell again", path.c_str());
-    int fds[2];
+    int fds[3];
     memcpy(fds, CMSG_DATA(c), sizeof fds);
     region.fd = fds[0];
     bell = fds[1];
+    if (back) *back = fds[2];
+    else close(fds[2]);
     region.map(o.size, greeting.slots, false);
     const char answer = o.spin ? 's' : 'b';
     if (send(connection, &answer, 1, MSG_NOSIGNAL) != 1) peer::fail_errno(path.c_str());
@@ -114,7 +118,7 @@ bool accept_region(const peer::Options& o, const peer::Orchestrator& orchestrato
 
 // Hands the region to a receiver; `spins` tells that it needs no bell. False when stopped.
 bool offer_region(const peer::Options& o, const peer::Orchestrator& orchestrator, const std::string& suffix, const Region& region,
-                  uint64_t slots, int bell, bool& spins) {
+                  uint64_t slots, int bell, bool& spins, int back = -1) {
     const std::string path = peer::runtime_path(o, suffix);
     const sockaddr_un a = address(path);
     const int connection = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -128,8 +132,8 @@ bool offer_region(const peer::Options& o, const peer::Orchestrator& orchestrator
     cmsghdr* c = CMSG_FIRSTHDR(&greeting.message);
     c->cmsg_level = SOL_SOCKET;
     c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(2 * sizeof(int));
-    const int fds[2] = {region.fd, bell};
+    c->cmsg_len = CMSG_LEN(3 * sizeof(int));
+    const int fds[3] = {region.fd, bell, back < 0 ? bell : back};
     memcpy(CMSG_DATA(c), fds, sizeof fds);
     char answer = 0;
     if (sendmsg(connection, &greeting.message, MSG_NOSIGNAL) != sizeof slots || recv(connection, &answer, 1, 0) != 1)
@@ -276,15 +280,79 @@ void pong(const peer::Options& o, const peer::Orchestrator& orchestrator) {
     orchestrator.wait_stop();
 }
 
+// True once `bell` has rung, false once stopped.
+bool wait_bell(int bell, const peer::Orchestrator& orchestrator) {
+    pollfd p[2] = {{bell, POLLIN, 0}, {orchestrator.stop_fd(), POLLIN, 0}};
+    while (poll(p, 2, -1) < 1) {}
+    uint64_t rings;
+    return !p[1].revents && read(bell, &rings, sizeof rings) == sizeof rings;
+}
+
+void ring(int bell) {
+    const uint64_t one = 1;
+    if (write(bell, &one, sizeof one) != sizeof one) peer::fail_errno("eventfd");
+}
+
+// A service: as ping and pong, with bells.
+void call(const peer::Options& o, const peer::Orchestrator& orchestrator) {
+    Region region;
+    region.create(o.size, 1);
+    Shared& shared = *region.shared;
+    const int there = new_bell(), back = new_bell();
+    bool spins = false;
+    if (!offer_region(o, orchestrator, suffix(o.index), region, 1, there, spins, back)) return;
+    peer::ready_and_go(orchestrator);
+    uint64_t next = 0;
+    peer::ping_all(o, orchestrator, [&] { return region.slot(0); }, [&] {
+        shared.published.value.store(++next, std::memory_order_release);
+        ring(there);
+        while (shared.answered.value.load(std::memory_order_acquire) != next)
+            if (!wait_bell(back, orchestrator)) return false;
+        return true;
+    });
+    orchestrator.wait_stop();
+}
+
+void serve(const peer::Options& o, const peer::Orchestrator& orchestrator) {
+    struct Client {
+        Region region;
+        int there = -1, back = -1;
+    };
+    std::vector<Client> clients(o.subscribers);
+    const int epoll = epoll_create1(EPOLL_CLOEXEC);
+    epoll_event entry = {EPOLLIN, {}};
+    entry.data.u64 = o.subscribers;
+    if (epoll < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, orchestrator.stop_fd(), &entry)) peer::fail_errno("epoll");
+    peer::say("ready");
+    for (uint64_t i = 0; i < o.subscribers; ++i) {
+        Client& c = clients[i];
+        if (!accept_region(o, orchestrator, suffix(i), c.region, c.there, &c.back)) return;
+        entry.data.u64 = i;
+        if (epoll_ctl(epoll, EPOLL_CTL_ADD, c.there, &entry)) peer::fail_errno("epoll");
+    }
+    while (!orchestrator.stopped()) {
+        epoll_event event;
+        uint64_t rings;
+        if (epoll_wait(epoll, &event, 1, -1) != 1 || event.data.u64 == o.subscribers) continue;
+        const Client& c = clients[event.data.u64];
+        if (read(c.there, &rings, sizeof rings) != sizeof rings) continue;
+        Shared& shared = *c.region.shared;
+        shared.answered.value.store(shared.published.value.load(std::memory_order_acquire), std::memory_order_release);
+        ring(c.back);
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-    const peer::Options o = peer::parse(argc, argv, {{"floor"}, {"publish", "subscribe", "ping", "pong"}});
-    if (o.command == "version") return peer::version(o, "1", {"block", "spin"});
+    const peer::Options o = peer::parse(argc, argv, {{"floor"}, {"publish", "subscribe", "ping", "pong", "call", "serve"}});
+    if (o.command == "version") return peer::version(o, "1", {"block", "spin", "call"});
     peer::Orchestrator orchestrator;
     peer::enter_fifo(o);
     if (o.command == "publish") publish(o, orchestrator);
     if (o.command == "subscribe") subscribe(o, orchestrator);
     if (o.command == "ping") ping(o, orchestrator);
     if (o.command == "pong") pong(o, orchestrator);
+    if (o.command == "call") call(o, orchestrator);
+    if (o.command == "serve") serve(o, orchestrator);
 }

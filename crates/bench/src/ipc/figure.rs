@@ -33,7 +33,7 @@ pub(super) fn draw(experiment: Experiment, cells: &[Row]) -> String {
 /// Box plots on a logarithmic axis, grouped by test case, as in the paper's Fig. 7: quartiles and median; whiskers
 /// from the least to the 99th percentile.
 fn boxes(cells: &[Row]) -> String {
-    let plotted = |c: &Row| c.metrics.latency_us.or(c.metrics.half_round_trip_us);
+    let plotted = |c: &Row| c.metrics.time_us();
     let mut cases: Vec<String> = Vec::new();
     for cell in cells.iter().filter(|c| plotted(c).is_some()) {
         if !cases.contains(&case(&cell.params)) {

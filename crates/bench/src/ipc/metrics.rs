@@ -29,6 +29,9 @@ pub struct Metrics {
     /// (the slow one left out) and runs.
     #[serde(default)]
     pub lost: u64,
+    /// From the stamp, right before a request is sent, to its reply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round_trip_us: Option<Latency>,
     /// Half of the round trip's time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub half_round_trip_us: Option<Latency>,
@@ -127,6 +130,13 @@ pub struct Slow {
     pub longest_run: u64,
 }
 
+impl Metrics {
+    /// What a message, or a round trip, took.
+    pub(super) fn time_us(&self) -> Option<Latency> {
+        self.latency_us.or(self.round_trip_us).or(self.half_round_trip_us)
+    }
+}
+
 impl Latency {
     /// `None` without values; they are in nanoseconds, and `share` of each is meant.
     fn of(ns: &Histogram, share: f64) -> Option<Latency> {
@@ -165,6 +175,13 @@ pub(super) fn pool(setting: &Setting, trials: &[Trial]) -> Metrics {
         let all = histogram(trials.iter().flat_map(|t| &t.round_trip_ns));
         metrics.half_round_trip_us = Latency::of(&all, 0.5);
         metrics.p50_by_run = by_run(trials, 0.5, 0.5, |t| histogram(&t.round_trip_ns));
+        return metrics;
+    }
+    if setting.mode == Mode::Call {
+        let all = histogram(trials.iter().flat_map(|t| &t.round_trip_ns));
+        metrics.round_trip_us = Latency::of(&all, 1.0);
+        metrics.p50_by_run = by_run(trials, 0.5, 1.0, |t| histogram(&t.round_trip_ns));
+        metrics.p99_by_run = by_run(trials, 0.99, 1.0, |t| histogram(&t.round_trip_ns));
         return metrics;
     }
     let fast = usize::from(setting.slow_us.is_some());

@@ -20,6 +20,8 @@ pub enum Experiment {
     Fig9,
     /// Round trips between processes that never sleep.
     Spin,
+    /// Calls of a service: from a request to its reply.
+    Service,
     /// As fast as publishing allows.
     Throughput,
     /// What publishing costs, to subscribers awake and asleep.
@@ -39,6 +41,7 @@ impl Experiment {
             Experiment::Fig8 => "fig8",
             Experiment::Fig9 => "fig9",
             Experiment::Spin => "spin",
+            Experiment::Service => "service",
             Experiment::Throughput => "throughput",
             Experiment::Publish => "publish",
             Experiment::Memory => "memory",

@@ -23,6 +23,7 @@ pub(super) fn settings(options: &Options) -> Vec<Setting> {
                 Experiment::Fig8,
                 Experiment::Fig9,
                 Experiment::Spin,
+                Experiment::Service,
                 Experiment::Throughput,
                 Experiment::Publish,
                 Experiment::Memory,
@@ -90,6 +91,14 @@ fn one(experiment: Experiment, options: &Options) -> Vec<Setting> {
                 (1000, if quick { 20_000 } else { 100_000 }),
             );
             settings.iter_mut().for_each(|s| s.mode = Mode::PingPong);
+            settings
+        }
+        Experiment::Service => {
+            let cells = grid(sizes(&[64, 64 * KIB], &[64, 64 * KIB]), pick(&[1, 4], &[1, 4]));
+            let mut settings = paced(cells.clone(), 30.0, paper);
+            // Each client's next request follows its last reply.
+            settings.extend(paced(cells, 0.0, (100, if quick { 2000 } else { 20_000 })));
+            settings.iter_mut().for_each(|s| s.mode = Mode::Call);
             settings
         }
         Experiment::Throughput => {

@@ -68,6 +68,11 @@ impl Ready {
         self.modes.iter().any(|m| m == "spin")
     }
 
+    /// Whether it has services.
+    pub(super) fn calls(&self) -> bool {
+        self.modes.iter().any(|m| m == "call")
+    }
+
     /// Whether its subscribers live in the publisher's process.
     pub(super) fn is_intra(&self) -> bool {
         self.modes.iter().any(|m| m == "intra")

@@ -48,7 +48,7 @@ impl Progress {
     }
 
     pub(super) fn done(&mut self, metrics: &Metrics) {
-        let time = metrics.latency_us.or(metrics.half_round_trip_us);
+        let time = metrics.time_us();
         let time = time.map_or_else(
             || "no message came".into(),
             |l| format!("p50 {:.2} µs, p99 {:.2} µs", l.p50, l.p99),

@@ -18,6 +18,8 @@ pub enum Mode {
     Spin,
     /// Round trips between two processes that poll without sleeping.
     PingPong,
+    /// Calls of a service; clients and server sleep until they are woken.
+    Call,
 }
 
 /// What is measured, as far as peers are concerned.
@@ -50,7 +52,7 @@ pub struct Params {
     pub experiment: Experiment,
     /// Bytes of the payload.
     pub size: u64,
-    /// Subscribing processes.
+    /// Subscribing processes, or clients of a service.
     pub subscribers: u32,
     /// Messages a second; 0: as fast as publishing allows.
     pub rate_hz: f64,
@@ -131,6 +133,7 @@ impl Setting {
         match self.mode {
             Mode::Block => !(system.is_intra() && self.slow_us.is_some()),
             Mode::Spin | Mode::PingPong => system.spins() && !system.is_intra(),
+            Mode::Call => system.calls(),
         }
     }
 

@@ -93,7 +93,7 @@ pub(super) fn run(
             trial.published = published;
         }
         if let Some((_, trips)) = peer.said.round_trips {
-            trial.round_trip_ns = trips.round_trip_ns;
+            trial.round_trip_ns.extend(trips.round_trip_ns);
         }
         trial.received.extend(peer.said.received);
     }
@@ -122,16 +122,24 @@ fn conduct(crew: &mut Crew<'_, Spoken>, system: &Ready, setting: &Setting) -> Re
     let host = Host::now();
     let before: Vec<_> = crew.peers().iter().map(Peer::usage).collect();
     let start = clock::monotonic();
-    crew.tell(0, "go");
-    let used_up =
-        |peers: &[Peer<Spoken>]| peers[0].said.published.is_some() || peers[0].said.round_trips.is_some();
+    // Of several clients each has its own schedule.
+    let leaders = if setting.mode == Mode::Call {
+        setting.subscribers as usize
+    } else {
+        1
+    };
+    (0..leaders).for_each(|who| crew.tell(who, "go"));
+    let used_up = |peers: &[Peer<Spoken>]| {
+        let mut leaders = peers.iter().take(leaders);
+        leaders.all(|p| p.said.published.is_some() || p.said.round_trips.is_some())
+    };
     let patience = setting.expected() * 2 + HANGING;
     if !crew.listen(start + patience, used_up)? {
         return Err(
             crew.peers()[0].complain(&format!("nothing was published to the end within {patience:?}"))
         );
     }
-    let expected = if setting.mode == Mode::PingPong {
+    let expected = if matches!(setting.mode, Mode::PingPong | Mode::Call) {
         0
     } else {
         setting.subscribers as usize
@@ -200,6 +208,8 @@ enum Role {
     Subscribe(u32),
     Ping,
     Pong,
+    Call(u32),
+    Serve,
     Run,
 }
 
@@ -210,6 +220,8 @@ impl Role {
             Role::Subscribe(i) => format!("subscriber {}", i + 1),
             Role::Ping => "ping".into(),
             Role::Pong => "pong".into(),
+            Role::Call(i) => format!("client {}", i + 1),
+            Role::Serve => "server".into(),
             Role::Run => "process".into(),
         }
     }
@@ -219,6 +231,10 @@ impl Role {
 fn roles(system: &Ready, setting: &Setting) -> Vec<Role> {
     if setting.mode == Mode::PingPong {
         return vec![Role::Ping, Role::Pong];
+    }
+    if setting.mode == Mode::Call {
+        let clients = (0..setting.subscribers).map(Role::Call);
+        return clients.chain([Role::Serve]).collect();
     }
     if system.is_intra() {
         return vec![Role::Run];
@@ -233,6 +249,8 @@ fn command(system: &Ready, setting: &Setting, role: &Role, number: u64) -> Comma
         Role::Subscribe(_) => "subscribe",
         Role::Ping => "ping",
         Role::Pong => "pong",
+        Role::Call(_) => "call",
+        Role::Serve => "serve",
         Role::Run => "run",
     };
     let mut command = system.command(verb);
@@ -246,17 +264,22 @@ fn command(system: &Ready, setting: &Setting, role: &Role, number: u64) -> Comma
     if let Some(priority) = setting.fifo {
         option("fifo", &priority);
     }
-    if matches!(role, Role::Publish | Role::Subscribe(_) | Role::Run) {
+    if !matches!(role, Role::Ping | Role::Pong) {
         option("subscribers", &setting.subscribers);
     }
-    if matches!(role, Role::Publish | Role::Run) {
+    if matches!(role, Role::Publish | Role::Call(_) | Role::Run) {
         option("rate", &setting.rate);
+    }
+    if matches!(role, Role::Publish | Role::Run) {
         if let Some(bytes) = setting.limit {
             option("limit", &bytes);
         }
         if let Some(depth) = setting.deepest() {
             option("depth", &depth);
         }
+    }
+    if let Role::Call(index) = role {
+        option("index", index);
     }
     if let Role::Subscribe(index) = role {
         option("index", index);

@@ -18,12 +18,13 @@ pub(super) fn lines(cells: &[Cell<Params, Metrics>]) -> String {
         metrics: m,
     } in cells
     {
-        let l = m.latency_us.or(m.half_round_trip_us);
+        let l = m.time_us();
         let field = |f: fn(&Latency) -> f64| number(l.as_ref().map(f));
         let mode = match p.mode {
             Mode::Block => "block",
             Mode::Spin => "spin",
             Mode::PingPong => "ping-pong",
+            Mode::Call => "call",
         };
         lines.push(
             [

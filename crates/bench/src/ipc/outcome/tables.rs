@@ -1,7 +1,7 @@
 //! Tables for people: which experiment has which, and the short ones.
 
 use super::super::progress::bytes;
-use super::super::{Experiment, Mode};
+use super::super::{Experiment, Mode, Params, System};
 use super::{Row, copies, latency};
 use crate::table::{Align, Table};
 
@@ -10,6 +10,7 @@ pub(super) fn of(experiment: Experiment, rows: &[&Row]) -> Vec<String> {
     match experiment {
         Experiment::Table1 => copies::table(rows),
         Experiment::Spin => spin(rows),
+        Experiment::Service => service(rows),
         Experiment::Throughput => throughput(rows),
         Experiment::Memory => memory(rows),
         Experiment::Publish => publish(rows),
@@ -81,6 +82,46 @@ fn spin(rows: &[&Row]) -> Vec<String> {
         ]);
     }
     let mut lines = vec!["Half the round trip between two processes that never sleep".to_owned()];
+    lines.extend(table.lines());
+    lines
+}
+
+fn service(rows: &[&Row]) -> Vec<String> {
+    let mut table = Table::new(&[
+        ("payload", Align::Right),
+        ("clients", Align::Right),
+        ("Hz", Align::Right),
+        ("system", Align::Left),
+        ("p50 µs", Align::Right),
+        ("p99", Align::Right),
+        ("max", Align::Right),
+        ("× floor", Align::Right),
+    ]);
+    for row in rows {
+        let (p, Some(l)) = (&row.params, row.metrics.round_trip_us) else {
+            continue;
+        };
+        let cell = |p: &Params| (p.size, p.subscribers, p.rate_hz.to_bits());
+        let floor = rows
+            .iter()
+            .find(|c| c.system == System::Floor.name() && cell(&c.params) == cell(p));
+        let floor = floor.and_then(|c| Some(c.metrics.round_trip_us?.p50));
+        table.row([
+            bytes(p.size),
+            p.subscribers.to_string(),
+            if p.rate_hz > 0.0 {
+                p.rate_hz.to_string()
+            } else {
+                "all out".into()
+            },
+            row.system.clone(),
+            us(l.p50),
+            us(l.p99),
+            us(l.max),
+            or_dash(floor, |f| format!("{:.2}", l.p50 / f)),
+        ]);
+    }
+    let mut lines = vec!["From a request to its reply; clients and server sleep while they wait".to_owned()];
     lines.extend(table.lines());
     lines
 }

@@ -6,6 +6,7 @@
 mod gate;
 mod pingpong;
 mod publish;
+mod service;
 mod subscribe;
 
 use clap::{Args, Subcommand};
@@ -42,6 +43,10 @@ pub enum Role {
     Ping(Common),
     /// Echo, spinning.
     Pong(Common),
+    /// Call a service, sleeping until its reply comes.
+    Call(Call),
+    /// Serve, sleeping between requests.
+    Serve(Serve),
 }
 
 /// What every role is told.
@@ -54,7 +59,7 @@ pub struct Common {
     #[arg(long)]
     topic: String,
     /// Bytes of the image's data.
-    #[arg(long, value_parser = clap::value_parser!(u64).range(256..=1 << 30))]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(16..=1 << 30))]
     size: u64,
     /// Messages before those that count.
     #[arg(long)]
@@ -84,6 +89,32 @@ pub struct Publish {
     /// Accepted for the contract's sake: each subscriber brings its own queue.
     #[arg(long, value_parser = depth())]
     depth: Option<u32>,
+}
+
+/// What a server is told.
+#[derive(Args, Clone, Debug)]
+pub struct Serve {
+    #[command(flatten)]
+    common: Common,
+    /// Accepted for the contract's sake: how many clients there are.
+    #[arg(long)]
+    subscribers: usize,
+}
+
+/// What a client is told.
+#[derive(Args, Clone, Debug)]
+pub struct Call {
+    #[command(flatten)]
+    common: Common,
+    /// Which client this is.
+    #[arg(long)]
+    index: u32,
+    /// Accepted for the contract's sake: how many there are.
+    #[arg(long)]
+    subscribers: usize,
+    /// Calls a second; 0: each as soon as the last is answered.
+    #[arg(long, value_parser = rate)]
+    rate: f64,
 }
 
 /// What a subscriber is told.
@@ -153,6 +184,15 @@ pub enum PeerError {
     /// Reserving memory failed where nothing may be refused.
     #[error(transparent)]
     Loan(#[from] bus::LoanError),
+    /// A service cannot be made.
+    #[error(transparent)]
+    Create(#[from] bus::CreateError),
+    /// A call failed.
+    #[error(transparent)]
+    Call(#[from] bus::CallError),
+    /// A reply is not the request's.
+    #[error("the reply to request {0} is another's: give each cell its own --topic")]
+    Echo(u64),
     /// Standard output is gone, or waiting failed.
     #[error("{0}")]
     Io(#[from] std::io::Error),
@@ -169,12 +209,14 @@ fn seconds(d: Duration) -> String {
 pub fn run(role: &Role) -> Result<(), PeerError> {
     match role {
         Role::Version { .. } => say(&json!({
-            "system": "ropewalk", "version": env!("CARGO_PKG_VERSION"), "modes": ["block", "spin"],
+            "system": "ropewalk", "version": env!("CARGO_PKG_VERSION"), "modes": ["block", "spin", "call"],
         })),
         Role::Publish(options) => publish::run(options),
         Role::Subscribe(options) => subscribe::run(options),
         Role::Ping(options) => pingpong::ping(options),
         Role::Pong(options) => pingpong::pong(options),
+        Role::Call(options) => service::call(options),
+        Role::Serve(options) => service::serve(&options.common),
     }
 }
 

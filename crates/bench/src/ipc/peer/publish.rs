@@ -10,7 +10,7 @@ use stats::Time;
 use std::time::Duration;
 
 /// Between `go` and the first message.
-const BEFORE: Duration = Duration::from_millis(200);
+pub(super) const BEFORE: Duration = Duration::from_millis(200);
 
 pub(super) fn run(options: &Publish) -> Result<(), PeerError> {
     let common = &options.common;
