@@ -24,6 +24,6 @@ pub use lateness::Lateness;
 pub use loopback::{LoopbackRadio, RadioError, RadioStats, Tap};
 pub use scenario::{MAX_EVENTS, MAX_HOSTS, MAX_MEDIA, Scenario, ScenarioError, Settings, Shipped, shipped};
 pub use tap::{
-    HostStatus, InterfaceStatus, Lab, Labs, LatenessBucket, MediumStatus, Program, StationStatus, Status,
-    Timing, Verdict, part,
+    CategoryStatus, HostStatus, InterfaceStatus, Lab, Labs, LatenessBucket, MediumStatus, Program,
+    StationStatus, Status, Timing, Verdict, part,
 };

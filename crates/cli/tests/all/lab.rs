@@ -404,6 +404,58 @@ fn settings_change_while_it_runs() {
 }
 
 #[test]
+fn a_team_hears_what_is_for_all_and_dscp_chooses_the_queue() {
+    let Some(p) = Place::new() else { return };
+    p.good(&["up", "team-of-8"]);
+    let captures: Vec<(PathBuf, Running)> = (2..=8)
+        .map(|n| {
+            let file = p.host.path(&format!("{n}.pcap"));
+            let host = format!("robot{n}");
+            let running = p.start(&["pcap", &host, "-c", "1", "-w", file.to_str().expect("UTF-8")]);
+            (file, running)
+        })
+        .collect();
+    for (file, _) in &captures {
+        eventually("the capture has begun", || {
+            (std::fs::metadata(file).ok()?.len() == 24).then_some(())
+        });
+    }
+    // To a group without members: nobody answers.
+    let sent = p.lab(&[
+        "exec",
+        "robot1",
+        "--",
+        "ping",
+        "-q",
+        "-c",
+        "1",
+        "-W",
+        "1",
+        "-Q",
+        "184",
+        "239.1.2.3",
+    ]);
+    assert_eq!(sent.code, 1, "{sent:?}");
+    for (file, running) in captures {
+        assert_eq!(running.wait().code, 0);
+        let frame = &std::fs::read(&file).expect("reads")[24 + 16..];
+        assert_eq!(
+            (&frame[..3], &frame[30..34]),
+            (&[0x01, 0x00, 0x5e][..], &[239, 1, 2, 3][..])
+        );
+    }
+    let status = p.status();
+    let first = &status["media"][0]["hosts"][0]["categories"];
+    let attempts = |name: &str| {
+        let all = first.as_array().expect("an array").iter();
+        all.filter(|c| c["name"] == name)
+            .map(|c| c["attempts"].as_u64().expect("a number"))
+            .sum::<u64>()
+    };
+    assert!(attempts("AC_VO") >= 7 && attempts("AC_BE") == 0, "{first}");
+}
+
+#[test]
 fn what_is_planned_happens_in_its_time() {
     let Some(p) = Place::new() else { return };
     let file = p.host.path("later.yaml");

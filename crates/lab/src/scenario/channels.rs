@@ -4,20 +4,27 @@ use super::settings::{Change, Effect, Place};
 use super::{Kind, Medium, Scenario};
 use crate::tap::frame::Header;
 use medium::{
-    Access, Channel, ChannelConfig, Delay, Event, Mapping, MediumConfig, MediumStats, Path, WireConfig,
+    Access, Category, Channel, ChannelConfig, Delay, Event, Mapping, MediumConfig, MediumStats, Path,
+    WireConfig,
 };
 use stats::Time;
+use std::sync::Arc;
 
 /// All media of a lab.
 pub(crate) struct Channels {
-    media: Vec<(Medium, Channel<Box<[u8]>>)>,
+    media: Vec<(Medium, Channel<Payload>)>,
 }
+
+/// A frame under way, of which a medium may make copies.
+type Payload = Arc<[u8]>;
 
 /// The numbers of one medium.
 pub(crate) struct Counts {
     pub(crate) stats: MediumStats,
     /// Frames now in each station's device queue.
     pub(crate) queues: Vec<usize>,
+    /// The same by access category, in the order of [`Category::ALL`]; empty without EDCA.
+    pub(crate) categories: Vec<[usize; 4]>,
 }
 
 impl Channels {
@@ -44,7 +51,7 @@ impl Channels {
 
     /// The next frame that arrived by `now`: medium, ideal time, station and frame. Of several media one after
     /// the other, each in order of time.
-    pub(crate) fn poll(&mut self, now: Time) -> Option<(usize, Time, usize, Box<[u8]>)> {
+    pub(crate) fn poll(&mut self, now: Time) -> Option<(usize, Time, usize, Payload)> {
         for (index, (_, channel)) in self.media.iter_mut().enumerate() {
             while let Some(event) = channel.poll(now) {
                 if let Event::Delivered {
@@ -69,8 +76,9 @@ impl Channels {
         frame: &[u8],
     ) {
         let (medium, channel) = &mut self.media[medium];
+        let payload: Payload = frame.into();
         let mut one = |to| {
-            let _ = channel.send_dscp(now, from, to, header.ip_bytes, header.dscp, frame.into());
+            let _ = channel.send_dscp(now, from, to, header.ip_bytes, header.dscp, payload.clone());
         };
         match to {
             Some(to) => one(to),
@@ -80,9 +88,20 @@ impl Channels {
 
     /// The numbers of each medium.
     pub(crate) fn counts(&self) -> Vec<Counts> {
-        let counts = |(medium, channel): &(Medium, Channel<_>)| Counts {
-            stats: channel.stats().clone(),
-            queues: (0..medium.hosts.len()).map(|s| channel.queue_len(s)).collect(),
+        let counts = |(medium, channel): &(Medium, Channel<Payload>)| {
+            let stations = 0..medium.hosts.len();
+            let categories = match (channel, &medium.kind) {
+                (Channel::Radio(radio), Kind::Wifi(wifi)) if wifi.edca => stations
+                    .clone()
+                    .map(|s| Category::ALL.map(|c| radio.category_len(s, c)))
+                    .collect(),
+                _ => Vec::new(),
+            };
+            Counts {
+                stats: channel.stats().clone(),
+                queues: stations.map(|s| channel.queue_len(s)).collect(),
+                categories,
+            }
         };
         self.media.iter().map(counts).collect()
     }
@@ -116,7 +135,7 @@ impl Channels {
     }
 }
 
-fn channel(medium: &Medium, seed: u64) -> Result<Channel<Box<[u8]>>, String> {
+fn channel(medium: &Medium, seed: u64) -> Result<Channel<Payload>, String> {
     let config = match &medium.kind {
         Kind::Wifi(wifi) => {
             let usual = MediumConfig::chain(1);
@@ -153,7 +172,7 @@ fn channel(medium: &Medium, seed: u64) -> Result<Channel<Box<[u8]>>, String> {
     Channel::new(config).map_err(|e| e.to_string())
 }
 
-fn on_medium(now: Time, channel: &mut Channel<Box<[u8]>>, effect: &Effect) -> Result<(), String> {
+fn on_medium(now: Time, channel: &mut Channel<Payload>, effect: &Effect) -> Result<(), String> {
     if effect.rate_bits.is_some() {
         channel
             .set_rate(now, effect.rate_bits)
@@ -180,7 +199,7 @@ fn on_medium(now: Time, channel: &mut Channel<Box<[u8]>>, effect: &Effect) -> Re
 fn on_host(
     now: Time,
     medium: &Medium,
-    channel: &mut Channel<Box<[u8]>>,
+    channel: &mut Channel<Payload>,
     station: usize,
     effect: &Effect,
 ) -> Result<(), String> {
@@ -219,7 +238,7 @@ fn on_host(
 
 fn on_link(
     now: Time,
-    channel: &mut Channel<Box<[u8]>>,
+    channel: &mut Channel<Payload>,
     from: usize,
     to: usize,
     effect: &Effect,

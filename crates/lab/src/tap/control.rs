@@ -4,8 +4,11 @@ use super::air::{Capturing, Ended};
 use super::emulator::Emulator;
 use super::pcap;
 use super::request::{Entrance, MAX_REQUEST, Namespace, Reply, Request, read_line, to_line};
-use super::status::{HostStatus, InterfaceStatus, MediumStatus, StationStatus, Status, Timing};
+use super::status::{
+    CategoryStatus, HostStatus, InterfaceStatus, MediumStatus, StationStatus, Status, Timing,
+};
 use clock::{PollFd, PollFlags};
+use medium::{Category, CategoryStats};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use std::collections::BTreeMap;
 use std::io::{self, IoSlice, Write};
@@ -211,7 +214,8 @@ fn status(emulator: &Emulator) -> Result<Status, String> {
             .iter()
             .zip(counts.stats.hosts)
             .zip(counts.queues)
-            .map(|((host, stats), queue_frames)| StationStatus {
+            .enumerate()
+            .map(|(station, ((host, stats), queue_frames))| StationStatus {
                 host: plan.hosts[*host].clone(),
                 air_s: stats.air.as_secs_f64(),
                 attempts: stats.attempts,
@@ -219,6 +223,7 @@ fn status(emulator: &Emulator) -> Result<Status, String> {
                 queue_frames,
                 queue_high_water_frames: stats.queue_high_water,
                 drops: stats.drops,
+                categories: categories(stats.categories, counts.categories.get(station)),
             })
             .collect(),
     });
@@ -230,6 +235,19 @@ fn status(emulator: &Emulator) -> Result<Status, String> {
         media: media.collect(),
         timing: Timing::new(&snapshot.lateness, snapshot.scheduling),
     })
+}
+
+fn categories(stats: Vec<CategoryStats>, queues: Option<&[usize; 4]>) -> Vec<CategoryStatus> {
+    let queues = queues.into_iter().flatten();
+    let all = Category::ALL.iter().zip(stats).zip(queues);
+    all.map(|((category, stats), queue)| CategoryStatus {
+        name: category.name().to_owned(),
+        attempts: stats.attempts,
+        queue_frames: *queue,
+        queue_high_water_frames: stats.queue_high_water,
+        drops: stats.drops,
+    })
+    .collect()
 }
 
 impl std::fmt::Display for Ended {

@@ -53,7 +53,10 @@ impl Base {
     pub(crate) fn prepare() -> Result<Base, Failed> {
         // Not private: what the system unmounts later must not be held by a lab.
         let slave = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
-        rustix::mount::mount_change("/", slave).doing("separating the lab's mounts")?;
+        rustix::mount::mount_change("/", slave).doing(
+            "separating the lab's mounts (without root on Ubuntu: `sysctl -w \
+             kernel.apparmor_restrict_unprivileged_userns=0`)",
+        )?;
         let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
         rustix::mount::mount("proc", "/proc", "proc", flags, None)
             .doing("mounting /proc for the lab (in a container without rights start it with --privileged)")?;

@@ -15,7 +15,8 @@ mod status;
 
 pub use launch::{Program, part};
 pub use status::{
-    HostStatus, InterfaceStatus, LatenessBucket, MediumStatus, StationStatus, Status, Timing, Verdict,
+    CategoryStatus, HostStatus, InterfaceStatus, LatenessBucket, MediumStatus, StationStatus, Status, Timing,
+    Verdict,
 };
 
 use crate::scenario::Settings;

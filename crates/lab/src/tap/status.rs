@@ -83,6 +83,24 @@ pub struct StationStatus {
     pub queue_high_water_frames: usize,
     /// Frames lost at this host, by reason.
     pub drops: Drops,
+    /// Its access categories, the least urgent first; empty without EDCA.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub categories: Vec<CategoryStatus>,
+}
+
+/// One access category of one host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CategoryStatus {
+    /// The name in the standard, such as `AC_VO`.
+    pub name: String,
+    /// Transmissions, retries included.
+    pub attempts: u64,
+    /// Frames in its queue now.
+    pub queue_frames: usize,
+    /// The most that ever were.
+    pub queue_high_water_frames: usize,
+    /// Frames lost in it, by reason.
+    pub drops: Drops,
 }
 
 /// How well the emulator kept its own time.

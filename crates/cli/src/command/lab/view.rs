@@ -77,6 +77,19 @@ pub(super) fn status(now: &Status, before: Option<&Status>) -> String {
                 host.retries,
                 host.drops,
             );
+            let queues: Vec<String> = host
+                .categories
+                .iter()
+                .map(|c| format!("{} {}/{}", c.name, c.queue_frames, c.attempts))
+                .collect();
+            if !queues.is_empty() {
+                let _ = writeln!(
+                    text,
+                    "  {:width$}          queue/frames: {}",
+                    "",
+                    queues.join("  ")
+                );
+            }
         }
         if medium.hosts.len() > MOST {
             let _ = writeln!(text, "  and {} more; see --json", medium.hosts.len() - MOST);
