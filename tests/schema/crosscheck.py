@@ -78,6 +78,29 @@ def require(what: str, count: int, kind: str) -> None:
 # --- ROS 1's own tools ---------------------------------------------------------------------------------------
 
 
+def data_parts(context: "genmsg.MsgContext", spec: "genmsg.MsgSpec", path: str = "") -> list[str]:
+    """The rule of the TZC paper (Fig. 4) by genmsg's own view of a type: each variable-length array of
+    fixed-length elements, at any nesting."""
+    import genmsg
+
+    def sub(base: str) -> "genmsg.MsgSpec":
+        return context.get_registered("std_msgs/Header" if base == "Header" else base)
+
+    def is_fixed(base: str) -> bool:
+        if genmsg.msgs.is_builtin(base):
+            return base != "string"
+        return all(is_fixed(f.base_type) and (not f.is_array or f.array_len is not None) for f in sub(base).parsed_fields())
+
+    found = []
+    for field in spec.parsed_fields():
+        here = f"{path}{field.name}" + ("[]" if field.is_array else "")
+        if field.is_array and field.array_len is None and is_fixed(field.base_type):
+            found.append(here)
+        elif not genmsg.msgs.is_builtin(field.base_type):
+            found += data_parts(context, sub(field.base_type), here + ".")
+    return found
+
+
 def debian(binary: Binary, tally: Tally, rng: random.Random, rounds: int) -> None:
     import genmsg
     import genmsg.gentools
@@ -110,6 +133,7 @@ def debian(binary: Binary, tally: Tally, rng: random.Random, rounds: int) -> Non
         tally.compare("md5 of Debian messages, genmsg", name, answer["md5"], genmsg.gentools.compute_md5(context, spec))
         tally.compare("md5 of Debian messages, rosmsg md5", name, answer["md5"], rosmsg.rosmsg_md5(rosmsg.MODE_MSG, name))
         tally.compare("full text of Debian messages", name, answer["definition"], text)
+        tally.compare("data parts of Debian messages, the rule", name, sorted(answer["parts"]), sorted(data_parts(context, spec)))
         embedded = binary.ask(op="embedded", type=name, text=text)
         if tally.check("embedded text", name, embedded):
             tally.compare("embedded text, md5", name, embedded["md5"], answer["md5"])

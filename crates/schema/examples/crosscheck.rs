@@ -89,7 +89,8 @@ fn open(request: &Json) -> Result<Registry, String> {
 }
 
 fn sums(schema: &Schema) -> Json {
-    json!({ "md5": schema.md5_hex(), "rihs01": schema.rihs01(), "definition": schema.definition() })
+    let parts: Vec<_> = schema.parts().into_iter().map(|p| p.path).collect();
+    json!({ "md5": schema.md5_hex(), "rihs01": schema.rihs01(), "definition": schema.definition(), "parts": parts })
 }
 
 /// Goes every way between the encodings and compares where they meet.
