@@ -216,7 +216,7 @@ impl<C: Carrier> Daemon<C> {
                 next_status = now + STATUS_INTERVAL;
             }
             let hold_off = held_up.then(|| now + HOLD_OFF);
-            let service = self.carrier.service().map(|d| now + d);
+            let service = self.carrier.service()?.map(|d| clock::monotonic() + d);
             let times = [
                 next_slot,
                 self.radio.next_timeout(),
@@ -311,8 +311,8 @@ impl<C: Carrier> Daemon<C> {
         if watch_bus {
             fds.push(PollFd::from_borrowed_fd(self.wait_set.as_fd(), PollFlags::IN));
         }
-        if !ready {
-            fds.push(PollFd::from_borrowed_fd(self.carrier.writable(), PollFlags::OUT));
+        if let Some(fd) = self.carrier.writable().filter(|_| !ready) {
+            fds.push(PollFd::from_borrowed_fd(fd, PollFlags::OUT));
         }
         clock::wait(&mut fds, until, clock::SPIN).map_err(|source| LinkError::System {
             doing: "wait for datagrams",

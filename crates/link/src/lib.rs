@@ -27,13 +27,15 @@ mod discovery;
 #[doc(hidden)]
 pub mod fuzzing;
 mod inbound;
+pub mod keys;
 mod outbound;
 mod status;
-mod udp;
 
-pub use carrier::{Carrier, CarrierError, PeerIndex, Received, Sent};
+pub use carrier::{
+    Carrier, CarrierError, Path, PeerIndex, QuicCarrier, QuicConfig, QuicPeer, Received, Sent, SerialCarrier,
+    UdpCarrier,
+};
 pub use config::{Config, ConfigError};
 pub use daemon::{Daemon, Handle, LinkError};
 pub use stats::quantity;
 pub use status::{PeerStatus, ReceivedTopic, SentTopic, Status};
-pub use udp::UdpCarrier;

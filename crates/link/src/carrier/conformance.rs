@@ -1,0 +1,223 @@
+//! One suite over all carriers: what the link daemon may rely on.
+
+use super::*;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::time::Instant;
+
+/// Nothing here takes that long unless it hangs.
+const WATCHDOG: Duration = Duration::from_secs(30);
+
+/// Two carriers that are each other's peer 0, and what a suite may do to them.
+pub(super) trait Rig: Sized {
+    type Carrier: Carrier;
+
+    fn new() -> Self;
+
+    /// Carrier 0 or 1.
+    fn carrier(&mut self, which: usize) -> &mut Self::Carrier;
+
+    /// Closes carrier 1 and opens it again, as a process that restarts.
+    fn restart(&mut self);
+
+    /// Carrier 0 gets another local address, if it has any. False where there is no such thing.
+    fn readdress(&mut self) -> bool {
+        false
+    }
+
+    /// Something reaches carrier 0 that its peer did not send.
+    fn intrude(&mut self, bytes: &[u8]);
+}
+
+fn wait<R: Rig>(rig: &mut R) {
+    for which in [0, 1] {
+        rig.carrier(which).service().expect("goes on");
+    }
+    let limit = Timespec {
+        tv_sec: 0,
+        tv_nsec: 2_000_000,
+    };
+    let fd = rig
+        .carrier(0)
+        .readable()
+        .try_clone_to_owned()
+        .expect("a descriptor");
+    let other = rig.carrier(1).readable();
+    let mut fds = [
+        PollFd::new(&fd, PollFlags::IN),
+        PollFd::from_borrowed_fd(other, PollFlags::IN),
+    ];
+    let _ = poll(&mut fds, Some(&limit));
+}
+
+fn receive<R: Rig>(rig: &mut R, which: usize) -> Option<Vec<u8>> {
+    let mut buffer = vec![0; rig.carrier(which).max_datagram() + 1];
+    let got = rig.carrier(which).receive(&mut buffer).expect("goes on")?;
+    assert_eq!(got.peer, 0);
+    buffer.truncate(got.len);
+    Some(buffer)
+}
+
+/// Sends `datagram` again and again until it comes, since carriers may lose datagrams.
+fn deliver<R: Rig>(rig: &mut R, from: usize, datagram: &[u8]) {
+    let start = Instant::now();
+    let mut sent: Option<Instant> = None;
+    loop {
+        assert!(start.elapsed() < WATCHDOG, "{} bytes never came", datagram.len());
+        let again = sent.is_none_or(|t| t.elapsed() > Duration::from_millis(200));
+        if again && rig.carrier(from).ready() {
+            match rig.carrier(from).send(0, 100, datagram).expect("goes on") {
+                Sent::Taken => sent = Some(Instant::now()),
+                // Not connected yet.
+                Sent::Lost | Sent::NotReady => {}
+            }
+            assert!(rig.carrier(from).held() <= 1);
+        }
+        while let Some(got) = receive(rig, 1 - from) {
+            if got == datagram {
+                return;
+            }
+        }
+        while receive(rig, from).is_some() {}
+        wait(rig);
+    }
+}
+
+pub(super) fn datagrams_come_whole_and_apart<R: Rig>() {
+    let mut rig = R::new();
+    let max = rig.carrier(0).max_datagram();
+    for from in [0, 1] {
+        for len in [1, 2, 3, 64, 253, 254, 255, 256, max - 1, max] {
+            let mark = (len as u8).wrapping_mul(31).wrapping_add(from as u8);
+            let datagram: Vec<u8> = (0..len.min(max)).map(|i| (i as u8).wrapping_mul(mark)).collect();
+            deliver(&mut rig, from, &datagram);
+        }
+        deliver(&mut rig, from, &vec![0; max]);
+        deliver(&mut rig, from, &vec![0xff; max]);
+    }
+}
+
+pub(super) fn what_is_too_large_is_lost_alone<R: Rig>() {
+    let mut rig = R::new();
+    deliver(&mut rig, 0, b"before");
+    let large = vec![7; rig.carrier(0).max_datagram() + 1];
+    while !rig.carrier(0).ready() {
+        wait(&mut rig);
+    }
+    assert_eq!(rig.carrier(0).send(0, 0, &large).expect("goes on"), Sent::Lost);
+    assert_eq!(rig.carrier(0).send(1, 0, b"nobody").expect("goes on"), Sent::Lost);
+    deliver(&mut rig, 0, b"after");
+}
+
+pub(super) fn at_most_one_is_inside<R: Rig>() {
+    let mut rig = R::new();
+    deliver(&mut rig, 0, b"connected");
+    let datagram = vec![5; rig.carrier(0).max_datagram()];
+    let (mut taken, mut came) = (0, 0);
+    let start = Instant::now();
+    while taken < 200 {
+        assert!(start.elapsed() < WATCHDOG);
+        if rig.carrier(0).ready() {
+            match rig.carrier(0).send(0, 10, &datagram).expect("goes on") {
+                Sent::Taken => taken += 1,
+                Sent::NotReady => panic!("it was ready"),
+                Sent::Lost => {}
+            }
+            assert!(rig.carrier(0).held() <= 1, "a queue");
+            if !rig.carrier(0).ready() {
+                // Whatever is inside, no second one is taken.
+                let second = rig.carrier(0).send(0, 10, &datagram).expect("goes on");
+                assert!(second != Sent::Taken || rig.carrier(0).held() <= 1);
+            }
+        } else {
+            wait(&mut rig);
+        }
+        while let Some(got) = receive(&mut rig, 1) {
+            assert!(got == datagram || got == b"connected");
+            came += usize::from(got == datagram);
+        }
+    }
+    while came < taken && start.elapsed() < WATCHDOG {
+        wait(&mut rig);
+        while receive(&mut rig, 1).is_some() {
+            came += 1;
+        }
+    }
+    assert!(came >= taken, "{came} of {taken} came over a line without loss");
+}
+
+pub(super) fn a_peer_may_go_and_come_back<R: Rig>() {
+    let mut rig = R::new();
+    deliver(&mut rig, 0, b"first life");
+    for life in 0..3u8 {
+        rig.restart();
+        deliver(&mut rig, 0, &[b'0', life]);
+        deliver(&mut rig, 1, &[b'1', life]);
+    }
+}
+
+pub(super) fn an_address_may_change<R: Rig>() {
+    let mut rig = R::new();
+    deliver(&mut rig, 0, b"from home");
+    for there in 0..2u8 {
+        if !rig.readdress() {
+            return;
+        }
+        deliver(&mut rig, 0, &[b'0', there]);
+        deliver(&mut rig, 1, &[b'1', there]);
+    }
+}
+
+pub(super) fn foreign_bytes_are_refused_and_counted<R: Rig>() {
+    let mut rig = R::new();
+    deliver(&mut rig, 0, b"before");
+    let before = rig.carrier(0).refused();
+    rig.intrude(b"let me in, I am a datagram of somebody whom you do not know");
+    let start = Instant::now();
+    while rig.carrier(0).refused() == before {
+        assert!(start.elapsed() < WATCHDOG, "not counted");
+        assert_eq!(receive(&mut rig, 0), None, "it was let in");
+        wait(&mut rig);
+    }
+    deliver(&mut rig, 1, b"after");
+}
+
+/// Runs the suite over a rig.
+macro_rules! conformance {
+    ($name:ident, $rig:ty) => {
+        mod $name {
+            use super::*;
+            use crate::carrier::conformance as suite;
+
+            #[test]
+            fn datagrams_come_whole_and_apart() {
+                suite::datagrams_come_whole_and_apart::<$rig>();
+            }
+
+            #[test]
+            fn what_is_too_large_is_lost_alone() {
+                suite::what_is_too_large_is_lost_alone::<$rig>();
+            }
+
+            #[test]
+            fn at_most_one_is_inside() {
+                suite::at_most_one_is_inside::<$rig>();
+            }
+
+            #[test]
+            fn a_peer_may_go_and_come_back() {
+                suite::a_peer_may_go_and_come_back::<$rig>();
+            }
+
+            #[test]
+            fn an_address_may_change() {
+                suite::an_address_may_change::<$rig>();
+            }
+
+            #[test]
+            fn foreign_bytes_are_refused_and_counted() {
+                suite::foreign_bytes_are_refused_and_counted::<$rig>();
+            }
+        }
+    };
+}
+pub(super) use conformance;

@@ -1,0 +1,197 @@
+//! What moves a link's datagrams.
+
+#[cfg(test)]
+mod conformance;
+mod quic;
+pub(crate) mod serial;
+mod socket;
+mod udp;
+
+pub use quic::{QuicCarrier, QuicConfig, QuicPeer};
+pub use serial::SerialCarrier;
+pub use udp::UdpCarrier;
+
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+/// A peer of a carrier: its index in the order in which the carrier was given its peers.
+pub type PeerIndex = usize;
+
+/// What became of a datagram handed to [`Carrier::send`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sent {
+    /// It is on its way.
+    Taken,
+    /// The carrier is not ready; nothing was taken. Offer it again once [`Carrier::ready`].
+    NotReady,
+    /// This one could not be sent (no route, peer unreachable, too large for the path); the carrier goes on.
+    Lost,
+}
+
+/// A datagram that came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// From whom.
+    pub peer: PeerIndex,
+    /// Its length in bytes; its content is at the start of the caller's buffer.
+    pub len: usize,
+}
+
+/// What a carrier's own acknowledgements tell of the path to a peer, since the peer is connected. Counted in
+/// bytes of the carrier's packets, without IP and UDP; a new connection starts again at 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Path {
+    /// Counts connections, so that a reader notices when the counters started again.
+    pub connection: u64,
+    /// Bytes sent that ask for an acknowledgement.
+    pub sent_bytes: u64,
+    /// Bytes acknowledged.
+    pub acked_bytes: u64,
+    /// Bytes believed lost.
+    pub lost_bytes: u64,
+    /// Bytes that are neither acknowledged nor believed lost, as of the last acknowledgement and since.
+    pub in_flight_bytes: u64,
+    /// Smoothed round-trip time, less the peer's delay of acknowledgements.
+    pub rtt: Duration,
+}
+
+/// A carrier that cannot go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CarrierError {
+    /// The local address cannot be used.
+    #[error("cannot bind {address}: {source}; choose a free address under `radio.bind`")]
+    Bind {
+        /// The address asked for.
+        address: std::net::SocketAddr,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The serial line cannot be used.
+    #[error("cannot {doing} the line {path}: {source}; see `radio.line` and `radio.baud`")]
+    Line {
+        /// The tty.
+        path: std::path::PathBuf,
+        /// What was being done.
+        doing: &'static str,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The keys cannot be used.
+    #[error(transparent)]
+    Keys(#[from] crate::keys::KeysError),
+    /// The socket failed for good.
+    #[error("the carrier's socket failed while it was {doing}: {source}")]
+    Socket {
+        /// What was being done.
+        doing: &'static str,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+/// Moves datagrams between this host and its peers.
+///
+/// The contract that keeps priorities whole: a carrier holds **at most one** datagram that the medium has
+/// not taken yet, and [`Carrier::ready`] is true only while it would take exactly one more at once. Queues
+/// inside a carrier's library are to be kept empty by not being ready. All calls return at once.
+pub trait Carrier: Send {
+    /// The largest datagram in bytes.
+    fn max_datagram(&self) -> usize;
+
+    /// Bytes that the carrier and the layers below it add to every datagram, up to and with IP.
+    fn overhead(&self) -> usize;
+
+    /// Whether exactly one more datagram would be taken now.
+    fn ready(&mut self) -> bool;
+
+    /// Takes one datagram for `peer`. `priority` (0–127) lets the carrier mark it for the network (DSCP).
+    ///
+    /// # Errors
+    /// Only where the carrier cannot go on at all; a lost datagram is [`Sent::Lost`].
+    fn send(&mut self, peer: PeerIndex, priority: u8, datagram: &[u8]) -> Result<Sent, CarrierError>;
+
+    /// Copies the next datagram that came into `buffer`; `None` if there is none. Datagrams of strangers
+    /// are dropped here and counted by [`Carrier::refused`].
+    ///
+    /// # Errors
+    /// Only where the carrier cannot go on at all.
+    fn receive(&mut self, buffer: &mut [u8]) -> Result<Option<Received>, CarrierError>;
+
+    /// A descriptor that is readable when [`Carrier::receive`] has something.
+    fn readable(&self) -> BorrowedFd<'_>;
+
+    /// A descriptor to wait on for writability while [`Carrier::ready`] is false; `None` if only time helps,
+    /// which [`Carrier::service`] tells.
+    fn writable(&self) -> Option<BorrowedFd<'_>>;
+
+    /// Does the carrier's own timed work (acknowledgements, reconnection) and says how soon it wants to be
+    /// called again. To be called after receiving and before waiting.
+    ///
+    /// # Errors
+    /// Only where the carrier cannot go on at all.
+    fn service(&mut self) -> Result<Option<Duration>, CarrierError> {
+        Ok(None)
+    }
+
+    /// Datagrams dropped because they came from nobody this carrier knows, were too large, or were garbage.
+    fn refused(&self) -> u64;
+
+    /// Datagrams that were taken and have not been given to the system yet; at most 1.
+    fn held(&self) -> usize {
+        0
+    }
+
+    /// What is known of the path to `peer`; `None` where the carrier has no acknowledgements of its own, or
+    /// the peer is not connected.
+    fn path(&self, peer: PeerIndex) -> Option<Path> {
+        let _ = peer;
+        None
+    }
+}
+
+impl<C: Carrier + ?Sized> Carrier for Box<C> {
+    fn max_datagram(&self) -> usize {
+        (**self).max_datagram()
+    }
+
+    fn overhead(&self) -> usize {
+        (**self).overhead()
+    }
+
+    fn ready(&mut self) -> bool {
+        (**self).ready()
+    }
+
+    fn send(&mut self, peer: PeerIndex, priority: u8, datagram: &[u8]) -> Result<Sent, CarrierError> {
+        (**self).send(peer, priority, datagram)
+    }
+
+    fn receive(&mut self, buffer: &mut [u8]) -> Result<Option<Received>, CarrierError> {
+        (**self).receive(buffer)
+    }
+
+    fn readable(&self) -> BorrowedFd<'_> {
+        (**self).readable()
+    }
+
+    fn writable(&self) -> Option<BorrowedFd<'_>> {
+        (**self).writable()
+    }
+
+    fn service(&mut self) -> Result<Option<Duration>, CarrierError> {
+        (**self).service()
+    }
+
+    fn refused(&self) -> u64 {
+        (**self).refused()
+    }
+
+    fn held(&self) -> usize {
+        (**self).held()
+    }
+
+    fn path(&self, peer: PeerIndex) -> Option<Path> {
+        (**self).path(peer)
+    }
+}

@@ -1,0 +1,62 @@
+//! The knock: who cannot show that it knows the team's shared secret gets no answer at all.
+//!
+//! A QUIC client chooses the destination connection id of its first packet (RFC 9000, section 7.2). Ours is 8
+//! random bytes and 8 bytes of HMAC-SHA256 of them under the team's secret. A server checks that before it keeps
+//! or sends anything; a wrong one costs one hash. Who overhears a knock may repeat it, and then meets address
+//! validation and TLS.
+
+use noq_proto::ConnectionId;
+use ring::hmac;
+use ring::rand::{SecureRandom, SystemRandom};
+
+const RANDOM: usize = 8;
+const PROOF: usize = 8;
+
+#[derive(Clone)]
+pub(super) struct Knock(hmac::Key);
+
+impl Knock {
+    pub(super) fn new(secret: &[u8; 32]) -> Self {
+        Knock(hmac::Key::new(hmac::HMAC_SHA256, secret))
+    }
+
+    /// A fresh one.
+    pub(super) fn make(&self) -> ConnectionId {
+        let mut id = [0; RANDOM + PROOF];
+        let (random, proof) = id.split_at_mut(RANDOM);
+        // Without random numbers the handshake fails anyway.
+        let _ = SystemRandom::new().fill(random);
+        proof.copy_from_slice(&hmac::sign(&self.0, random).as_ref()[..PROOF]);
+        ConnectionId::new(&id)
+    }
+
+    /// Whether somebody who knows the secret made `id`. Takes the same time whatever is wrong with it.
+    pub(super) fn accepts(&self, id: &[u8]) -> bool {
+        if id.len() != RANDOM + PROOF {
+            return false;
+        }
+        let (random, proof) = id.split_at(RANDOM);
+        let good = hmac::sign(&self.0, random);
+        let differ = std::iter::zip(proof, good.as_ref()).fold(0, |all, (a, b)| all | (a ^ b));
+        differ == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_team_s_knock_is_accepted() {
+        let (ours, theirs) = (Knock::new(&[1; 32]), Knock::new(&[2; 32]));
+        let id = ours.make();
+        assert!(ours.accepts(&id) && !theirs.accepts(&id));
+        assert_ne!(ours.make(), id);
+        for at in 0..id.len() {
+            let mut bad = id.to_vec();
+            bad[at] ^= 1;
+            assert!(!ours.accepts(&bad), "{at}");
+        }
+        assert!(!ours.accepts(&id[..15]) && !ours.accepts(&[]));
+    }
+}

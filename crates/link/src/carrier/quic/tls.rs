@@ -1,0 +1,118 @@
+//! TLS 1.3, mutual, from a host's bundle.
+
+use super::congestion::{Counters, Unbound};
+use super::knock::Knock;
+use crate::carrier::socket::MAX_PAYLOAD;
+use crate::keys::{Bundle, KeysError};
+use noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use noq_proto::{AckFrequencyConfig, ClientConfig, IdleTimeout, ServerConfig, TransportConfig, VarInt};
+use rustls::client::Resumption;
+use rustls::server::danger::ClientCertVerifier;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What TLS calls our protocol; another version of the wire format gets another name.
+const ALPN: &[u8] = b"ropewalk-link/1";
+/// Sessions are kept up; a peer that is away for longer is dialled anew.
+const IDLE: Duration = Duration::from_secs(30);
+/// Room for one datagram, and noq's bookkeeping of it.
+const SEND_BUFFER: usize = MAX_PAYLOAD + 128;
+/// What one packet holds is read at once.
+const RECEIVE_BUFFER: usize = 64 << 10;
+
+/// Everything of a connection that follows from the keys.
+pub(super) struct Tls {
+    client: Arc<QuicClientConfig>,
+    server: ServerConfig,
+    /// Says whether a certificate still counts.
+    pub(super) verifier: Arc<dyn ClientCertVerifier>,
+    pub(super) knock: Knock,
+    ack_every: u32,
+}
+
+impl Tls {
+    pub(super) fn new(bundle: &Bundle, ack_every: u32) -> Result<Self, KeysError> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let malformed = |e: &dyn std::fmt::Display| KeysError::Malformed {
+            path: bundle.folder().to_owned(),
+            problem: format!("TLS refuses the keys: {e}"),
+        };
+        let verifier = bundle.client_verifier(provider.clone())?;
+        let mut server = rustls::ServerConfig::builder_with_provider(provider.clone())
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .map_err(|e| malformed(&e))?
+            .with_client_cert_verifier(verifier.clone())
+            .with_single_cert(bundle.chain(), bundle.key())
+            .map_err(|e| malformed(&e))?;
+        server.alpn_protocols = vec![ALPN.to_vec()];
+        // No resumption, so no 0-RTT: early data can be replayed (RFC 8446, section 8).
+        server.send_tls13_tickets = 0;
+        server.max_early_data_size = 0;
+        let mut client = rustls::ClientConfig::builder_with_provider(provider.clone())
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .map_err(|e| malformed(&e))?
+            .with_webpki_verifier(bundle.server_verifier(provider)?)
+            .with_client_auth_cert(bundle.chain(), bundle.key())
+            .map_err(|e| malformed(&e))?;
+        client.alpn_protocols = vec![ALPN.to_vec()];
+        client.resumption = Resumption::disabled();
+        client.enable_early_data = false;
+        let server = QuicServerConfig::try_from(server).map_err(|e| malformed(&e))?;
+        let mut server = ServerConfig::with_crypto(Arc::new(server));
+        // Decided upon at once, so one is enough.
+        server
+            .max_incoming(16)
+            .incoming_buffer_size(1 << 16)
+            .incoming_buffer_size_total(1 << 18);
+        server.validation_token.sent(0);
+        Ok(Tls {
+            client: Arc::new(QuicClientConfig::try_from(client).map_err(|e| malformed(&e))?),
+            server,
+            verifier,
+            knock: Knock::new(bundle.knock()),
+            ack_every,
+        })
+    }
+
+    /// For a connection that we make.
+    pub(super) fn client(&self, counters: Arc<Counters>) -> ClientConfig {
+        let mut config = ClientConfig::new(self.client.clone());
+        let knock = self.knock.clone();
+        config
+            .transport_config(Arc::new(self.transport(counters)))
+            .initial_dst_cid_provider(Arc::new(move || knock.make()));
+        config
+    }
+
+    /// For connections that others make.
+    pub(super) fn server(&self, counters: Arc<Counters>) -> Arc<ServerConfig> {
+        let mut config = self.server.clone();
+        config.transport_config(Arc::new(self.transport(counters)));
+        Arc::new(config)
+    }
+
+    fn transport(&self, counters: Arc<Counters>) -> TransportConfig {
+        let mut ack = AckFrequencyConfig::default();
+        // On a half-duplex radio an acknowledgement costs as much air as a third of a data frame.
+        ack.ack_eliciting_threshold(self.ack_every.into())
+            .reordering_threshold(VarInt::from_u32(0));
+        let mtu = MAX_PAYLOAD as u16;
+        let mut transport = TransportConfig::default();
+        transport
+            .max_concurrent_bidi_streams(VarInt::from_u32(0))
+            .max_concurrent_uni_streams(VarInt::from_u32(0))
+            .max_idle_timeout(IdleTimeout::try_from(IDLE).ok())
+            .ack_frequency_config(Some(ack))
+            .packet_threshold(64)
+            // Losses on a radio are no sign of a smaller MTU, and where it is smaller, IP fragments.
+            .initial_mtu(mtu)
+            .min_mtu(mtu)
+            .mtu_discovery_config(None)
+            .enable_segmentation_offload(false)
+            .allow_spin(false)
+            .datagram_send_buffer_size(SEND_BUFFER)
+            .datagram_receive_buffer_size(Some(RECEIVE_BUFFER))
+            .congestion_controller_factory(Arc::new(Unbound(counters)));
+        transport
+    }
+}

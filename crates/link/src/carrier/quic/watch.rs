@@ -1,0 +1,79 @@
+//! Notices when a host's keys change, so that a revocation needs no restart.
+
+use super::tls::Tls;
+use crate::keys::{Bundle, HOST_CERTIFICATE, HOST_KEY, KNOCK, REVOKED, TEAM_CERTIFICATE};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime};
+
+/// How often the files' times are looked at.
+const INTERVAL: Duration = Duration::from_millis(500);
+
+/// A thread that reads keys again when they change; files block, and the radio may not.
+pub(super) struct Watch {
+    renewed: Receiver<Tls>,
+    stop: Option<SyncSender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watch {
+    /// Starts watching `bundle`'s files.
+    pub(super) fn start(bundle: Bundle, ack_every: u32) -> std::io::Result<Self> {
+        let (sender, renewed) = sync_channel(1);
+        let (stop, stopped) = sync_channel(1);
+        // Before the thread starts, so that no change goes unseen.
+        let mut seen = times(bundle.folder());
+        let thread = std::thread::Builder::new()
+            .name("link-keys".into())
+            .spawn(move || {
+                while matches!(stopped.recv_timeout(INTERVAL), Err(RecvTimeoutError::Timeout)) {
+                    let now = times(bundle.folder());
+                    if now == seen {
+                        continue;
+                    }
+                    match Bundle::load(bundle.folder(), bundle.host()).and_then(|b| Tls::new(&b, ack_every)) {
+                        // While the one before was not taken: later.
+                        Ok(tls) => {
+                            if sender.try_send(tls).is_err() {
+                                continue;
+                            }
+                            tracing::info!(folder = %bundle.folder().display(), "keys read again");
+                        }
+                        // The set may be half copied; it will have changed once more when it is whole.
+                        Err(error) => tracing::warn!(%error, "the changed keys are not used"),
+                    }
+                    seen = now;
+                }
+            })?;
+        Ok(Watch {
+            renewed,
+            stop: Some(stop),
+            thread: Some(thread),
+        })
+    }
+
+    /// What the changed keys give, once.
+    pub(super) fn renewed(&self) -> Option<Tls> {
+        self.renewed.try_recv().ok()
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// When each file was changed last, and its length.
+fn times(folder: &Path) -> Vec<Option<(SystemTime, u64)>> {
+    let files = [HOST_KEY, HOST_CERTIFICATE, TEAM_CERTIFICATE, KNOCK, REVOKED].map(|f| folder.join(f));
+    let look = |path: &PathBuf| {
+        let data = std::fs::metadata(path).ok()?;
+        Some((data.modified().ok()?, data.len()))
+    };
+    files.iter().map(look).collect()
+}

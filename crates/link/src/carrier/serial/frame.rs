@@ -1,0 +1,172 @@
+//! Frames on a line of bytes: COBS between zeros, with a checksum.
+//!
+//! A frame is the datagram followed by its CRC-32 (IEEE 802.3, little-endian), encoded by consistent-overhead
+//! byte stuffing (Cheshire and Baker 1999) so that it has no zero, between two zeros. Whatever garbage stands
+//! on the line, the next zero begins anew.
+
+/// Bytes of the checksum.
+const CRC: usize = 4;
+
+/// Bytes that a frame of `len` bytes needs on the line at most: checksum, stuffing, and the two zeros.
+pub(crate) const fn framed(len: usize) -> usize {
+    let inner = len + CRC;
+    // One byte before, and one for each 254.
+    inner + inner / 254 + 1 + 2
+}
+
+/// Appends the frame of `datagram` to `line`.
+pub(crate) fn encode(datagram: &[u8], line: &mut Vec<u8>) {
+    let mut inner = Vec::with_capacity(datagram.len() + CRC);
+    inner.extend_from_slice(datagram);
+    inner.extend_from_slice(&crc32fast::hash(datagram).to_le_bytes());
+    // A zero before, too: it ends garbage that would spoil this frame.
+    line.push(0);
+    line.extend_from_slice(&cobs::encode_vec(&inner));
+    line.push(0);
+}
+
+/// Finds frames in bytes that come in pieces of any size.
+#[derive(Debug)]
+pub(crate) struct Deframer {
+    /// What came of the frame so far, as it is on the line.
+    frame: Vec<u8>,
+    datagram: Vec<u8>,
+    max: usize,
+    /// The frame is too long: skip to its end.
+    skip: bool,
+    /// Frames that were no frames.
+    pub(crate) bad: u64,
+}
+
+impl Deframer {
+    /// For datagrams of at most `max` bytes.
+    pub(crate) fn new(max: usize) -> Self {
+        Deframer {
+            frame: Vec::with_capacity(framed(max)),
+            datagram: vec![0; framed(max)],
+            max,
+            skip: false,
+            bad: 0,
+        }
+    }
+
+    /// Takes bytes from the front of `line` until a datagram is whole, and returns it; `None` if all were taken.
+    pub(crate) fn next(&mut self, line: &mut &[u8]) -> Option<&[u8]> {
+        while let Some(end) = line.iter().position(|b| *b == 0) {
+            self.keep(&line[..end]);
+            *line = &line[end + 1..];
+            if let Some(len) = self.finish() {
+                return self.datagram.get(..len);
+            }
+        }
+        self.keep(line);
+        *line = &[];
+        None
+    }
+
+    fn keep(&mut self, piece: &[u8]) {
+        self.skip |= self.frame.len() + piece.len() > framed(self.max);
+        if !self.skip {
+            self.frame.extend_from_slice(piece);
+        }
+    }
+
+    /// Decodes what was kept and gives the datagram's length.
+    fn finish(&mut self) -> Option<usize> {
+        let skipped = std::mem::take(&mut self.skip);
+        // Two frames next to each other have nothing between their zeros.
+        if self.frame.is_empty() && !skipped {
+            return None;
+        }
+        let decoded = cobs::decode(&self.frame, &mut self.datagram).ok();
+        self.frame.clear();
+        let len = decoded.filter(|_| !skipped).and_then(|report| {
+            let inner = self.datagram.get(..report.frame_size())?;
+            let (datagram, crc) = inner.split_last_chunk::<CRC>()?;
+            (crc32fast::hash(datagram).to_le_bytes() == *crc).then_some(datagram.len())
+        });
+        let len = len.filter(|n| (1..=self.max).contains(n));
+        self.bad = self.bad.saturating_add(u64::from(len.is_none()));
+        len
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAX: usize = 600;
+
+    fn datagrams() -> Vec<Vec<u8>> {
+        let lens = [1, 2, 253, 254, 255, 508, 509, 510, MAX];
+        let mut all: Vec<Vec<u8>> = lens
+            .iter()
+            .map(|n| (0..*n).map(|i| (i % 251) as u8).collect())
+            .collect();
+        all.push(vec![0; MAX]);
+        all.push(vec![255; MAX]);
+        all
+    }
+
+    fn read(deframer: &mut Deframer, mut line: &[u8], step: usize) -> Vec<Vec<u8>> {
+        let mut all = Vec::new();
+        while !line.is_empty() {
+            let (mut piece, rest) = line.split_at(step.min(line.len()));
+            while let Some(d) = deframer.next(&mut piece) {
+                all.push(d.to_vec());
+            }
+            line = rest;
+        }
+        all
+    }
+
+    #[test]
+    fn frames_come_whole_in_pieces_of_any_size() {
+        let mut line = Vec::new();
+        for d in datagrams() {
+            let before = line.len();
+            encode(&d, &mut line);
+            assert!(line.len() - before <= framed(d.len()), "{}", d.len());
+        }
+        for step in [1, 2, 7, 300, 10_000] {
+            let mut deframer = Deframer::new(MAX);
+            assert_eq!(read(&mut deframer, &line, step), datagrams());
+            assert_eq!(deframer.bad, 0);
+        }
+    }
+
+    #[test]
+    fn after_garbage_the_next_frame_is_whole() {
+        let mut state = 7u64;
+        for round in 0..2000 {
+            let mut line: Vec<u8> = (0..round % 700)
+                .map(|_| {
+                    state = state
+                        .wrapping_mul(6364136223846793005)
+                        .wrapping_add(1442695040888963407);
+                    (state >> 56) as u8
+                })
+                .collect();
+            encode(b"I am whole", &mut line);
+            let mut deframer = Deframer::new(MAX);
+            let got = read(&mut deframer, &line, 64);
+            assert_eq!(got.last().map(Vec::as_slice), Some(&b"I am whole"[..]), "{round}");
+        }
+    }
+
+    #[test]
+    fn every_flipped_bit_is_noticed() {
+        let mut line = Vec::new();
+        encode(b"a datagram with some \0 bytes \0", &mut line);
+        for bit in 0..8 * line.len() {
+            let mut bad = line.clone();
+            bad[bit / 8] ^= 1 << (bit % 8);
+            let got = read(&mut Deframer::new(MAX), &bad, 1000);
+            // The outer zeros may go: what matters is that nothing wrong comes.
+            assert!(
+                got.iter().all(|d| d == b"a datagram with some \0 bytes \0"),
+                "bit {bit}"
+            );
+        }
+    }
+}

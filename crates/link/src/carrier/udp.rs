@@ -1,0 +1,145 @@
+//! The UDP carrier: plain datagrams for closed networks and for comparison.
+//!
+//! There is no encryption and no proof of who sent a datagram beyond its source address, so
+//! [`crate::Config`] wants the user's word before it binds anything but loopback.
+
+use super::socket::{Given, IP_UDP, MAX_PAYLOAD, Socket};
+use super::{Carrier, CarrierError, PeerIndex, Received, Sent};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// Plain UDP between fixed addresses.
+#[derive(Debug)]
+pub struct UdpCarrier {
+    socket: Socket,
+    peers: Vec<SocketAddr>,
+    refused: u64,
+}
+
+impl UdpCarrier {
+    /// Binds `local` and exchanges datagrams with `peers`; port 0 takes a free one ([`UdpCarrier::local`]).
+    ///
+    /// # Errors
+    /// [`CarrierError::Bind`] if the address is not this host's or is taken.
+    pub fn bind(local: SocketAddr, peers: Vec<SocketAddr>) -> Result<Self, CarrierError> {
+        Ok(UdpCarrier {
+            socket: Socket::bind(local)?,
+            peers,
+            refused: 0,
+        })
+    }
+
+    /// The bound address.
+    pub fn local(&self) -> SocketAddr {
+        self.socket.local()
+    }
+}
+
+impl Carrier for UdpCarrier {
+    fn max_datagram(&self) -> usize {
+        MAX_PAYLOAD
+    }
+
+    fn overhead(&self) -> usize {
+        IP_UDP
+    }
+
+    fn ready(&mut self) -> bool {
+        self.socket.ready()
+    }
+
+    fn send(&mut self, peer: PeerIndex, priority: u8, datagram: &[u8]) -> Result<Sent, CarrierError> {
+        let Some(address) = self.peers.get(peer).copied() else {
+            return Ok(Sent::Lost);
+        };
+        if datagram.len() > MAX_PAYLOAD {
+            return Ok(Sent::Lost);
+        }
+        Ok(match self.socket.send(address, priority, datagram)? {
+            Given::Taken => Sent::Taken,
+            Given::Full => Sent::NotReady,
+            Given::Lost => Sent::Lost,
+        })
+    }
+
+    fn receive(&mut self, buffer: &mut [u8]) -> Result<Option<Received>, CarrierError> {
+        // Bounded, so that a flood of strangers cannot keep the caller here.
+        for _ in 0..64 {
+            let Some((len, from)) = self.socket.receive(buffer)? else {
+                return Ok(None);
+            };
+            match from.and_then(|a| self.peers.iter().position(|p| *p == a)) {
+                Some(peer) if len <= buffer.len() => return Ok(Some(Received { peer, len })),
+                _ => self.refused = self.refused.saturating_add(1),
+            }
+        }
+        Ok(None)
+    }
+
+    fn readable(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    fn writable(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.socket.as_fd())
+    }
+
+    fn refused(&self) -> u64 {
+        self.refused
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::carrier::conformance::{Rig, conformance};
+    use std::net::UdpSocket;
+
+    conformance!(conforms, Pair);
+
+    /// Two carriers that know each other's addresses.
+    struct Pair {
+        carriers: Vec<UdpCarrier>,
+    }
+
+    fn free() -> SocketAddr {
+        let any: SocketAddr = "127.0.0.1:0".parse().expect("address");
+        UdpSocket::bind(any).and_then(|s| s.local_addr()).expect("a port")
+    }
+
+    impl Rig for Pair {
+        type Carrier = UdpCarrier;
+
+        fn new() -> Self {
+            let (a, b) = (free(), free());
+            let carriers =
+                [(a, b), (b, a)].map(|(own, peer)| UdpCarrier::bind(own, vec![peer]).expect("binds"));
+            Pair {
+                carriers: carriers.into(),
+            }
+        }
+
+        fn carrier(&mut self, which: usize) -> &mut UdpCarrier {
+            &mut self.carriers[which]
+        }
+
+        fn restart(&mut self) {
+            let peer = self.carriers[0].local();
+            let own = self.carriers.pop().expect("a carrier").local();
+            self.carriers
+                .push(UdpCarrier::bind(own, vec![peer]).expect("binds again"));
+        }
+
+        fn intrude(&mut self, bytes: &[u8]) {
+            let stranger = UdpSocket::bind(free()).expect("binds");
+            stranger.send_to(bytes, self.carriers[0].local()).expect("sends");
+        }
+    }
+
+    #[test]
+    fn a_taken_port_is_an_error_that_names_it() {
+        let first = UdpCarrier::bind("127.0.0.1:0".parse().expect("address"), vec![]).expect("binds");
+        let error = UdpCarrier::bind(first.local(), vec![]).expect_err("is taken");
+        assert!(error.to_string().contains(&first.local().to_string()), "{error}");
+    }
+}

@@ -1,0 +1,270 @@
+//! What a host has of its team.
+
+use super::{HOST_CERTIFICATE, HOST_KEY, KNOCK, KeysError, REVOKED, TEAM_CERTIFICATE, check_name, files};
+use rustls::CertificateError;
+use rustls::RootCertStore;
+use rustls::client::WebPkiServerVerifier;
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::ClientCertVerifier;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A host's own key and certificate, and what it needs to know its team's other hosts by.
+pub struct Bundle {
+    folder: PathBuf,
+    host: String,
+    key: PrivateKeyDer<'static>,
+    certificate: CertificateDer<'static>,
+    team: CertificateDer<'static>,
+    revoked: CertificateRevocationListDer<'static>,
+    knock: [u8; 32],
+}
+
+impl std::fmt::Debug for Bundle {
+    /// Without the secrets.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Bundle")
+            .field("folder", &self.folder)
+            .field("host", &self.host)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Bundle {
+    /// Reads the bundle of `host` from `folder` and checks that its certificate counts now.
+    ///
+    /// # Errors
+    /// [`KeysError`], naming the file: missing, readable by others, malformed, of another host or team,
+    /// expired, revoked.
+    pub fn load(folder: &Path, host: &str) -> Result<Bundle, KeysError> {
+        check_name(host)?;
+        let path = |name: &str| folder.join(name);
+        let key = files::read_secret(&path(HOST_KEY))?;
+        let key = parsed(&path(HOST_KEY), PrivateKeyDer::from_pem_slice(key.as_bytes()))?;
+        let knock = files::read_secret(&path(KNOCK))?;
+        let knock = unhex(knock.trim()).ok_or_else(|| KeysError::Malformed {
+            path: path(KNOCK),
+            problem: "it is not 64 hexadecimal digits: copy it again from the team's folder".into(),
+        })?;
+        let bundle = Bundle {
+            folder: folder.to_owned(),
+            host: host.to_owned(),
+            key,
+            certificate: certificate(&path(HOST_CERTIFICATE))?,
+            team: certificate(&path(TEAM_CERTIFICATE))?,
+            revoked: parsed(
+                &path(REVOKED),
+                CertificateRevocationListDer::from_pem_slice(files::read(&path(REVOKED))?.as_bytes()),
+            )?,
+            knock,
+        };
+        bundle.check()?;
+        Ok(bundle)
+    }
+
+    /// Whose it is.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Where it lies.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The host's certificate (X.509, DER).
+    pub fn certificate(&self) -> &[u8] {
+        &self.certificate
+    }
+
+    pub(crate) fn chain(&self) -> Vec<CertificateDer<'static>> {
+        vec![self.certificate.clone()]
+    }
+
+    pub(crate) fn key(&self) -> PrivateKeyDer<'static> {
+        self.key.clone_key()
+    }
+
+    pub(crate) fn knock(&self) -> &[u8; 32] {
+        &self.knock
+    }
+
+    /// Says whether a certificate is one of the team's that counts, as servers ask of clients.
+    pub(crate) fn client_verifier(
+        &self,
+        provider: Arc<CryptoProvider>,
+    ) -> Result<Arc<dyn ClientCertVerifier>, KeysError> {
+        WebPkiClientVerifier::builder_with_provider(self.roots()?, provider)
+            .with_crls([self.revoked.clone()])
+            .build()
+            .map_err(|e| self.bad_list(&e))
+    }
+
+    /// The same, as clients ask of servers.
+    pub(crate) fn server_verifier(
+        &self,
+        provider: Arc<CryptoProvider>,
+    ) -> Result<Arc<WebPkiServerVerifier>, KeysError> {
+        WebPkiServerVerifier::builder_with_provider(self.roots()?, provider)
+            .with_crls([self.revoked.clone()])
+            .build()
+            .map_err(|e| self.bad_list(&e))
+    }
+
+    fn roots(&self) -> Result<Arc<RootCertStore>, KeysError> {
+        let mut roots = RootCertStore::empty();
+        roots.add(self.team.clone()).map_err(|e| KeysError::Malformed {
+            path: self.folder.join(TEAM_CERTIFICATE),
+            problem: format!("it is no team's certificate: {e}"),
+        })?;
+        Ok(Arc::new(roots))
+    }
+
+    fn bad_list(&self, error: &impl std::fmt::Display) -> KeysError {
+        KeysError::Malformed {
+            path: self.folder.join(REVOKED),
+            problem: format!("it is no list of revoked certificates: {error}"),
+        }
+    }
+
+    /// Asks of our own certificate what others will ask of it.
+    fn check(&self) -> Result<(), KeysError> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let path = self.folder.join(HOST_CERTIFICATE);
+        let bad = |problem: String| KeysError::Certificate {
+            path: path.clone(),
+            problem,
+        };
+        let verifier = self.client_verifier(provider.clone())?;
+        let verdict = verifier.verify_client_cert(&self.certificate, &[], UnixTime::now());
+        verdict.map_err(|e| bad(complaint(&e, &self.host)))?;
+        if !names(&self.certificate, &self.host) {
+            return Err(bad(format!(
+                "it is not the certificate of '{}', as this host is called in `host:`",
+                self.host
+            )));
+        }
+        let key = provider.key_provider.load_private_key(self.key());
+        let fits = key.and_then(|key| rustls::sign::CertifiedKey::new(self.chain(), key).keys_match());
+        fits.map_err(|_| KeysError::Malformed {
+            path: self.folder.join(HOST_KEY),
+            problem: format!(
+                "it is not the key of {HOST_CERTIFICATE}: copy both from the team's folder again"
+            ),
+        })
+    }
+}
+
+/// Whether `certificate` is that of the host called `host`. That it counts is another question.
+pub(crate) fn names(certificate: &CertificateDer<'_>, host: &str) -> bool {
+    let name = ServerName::try_from(host);
+    let parsed = rustls::server::ParsedCertificate::try_from(certificate);
+    matches!((name, parsed), (Ok(name), Ok(c)) if rustls::client::verify_server_name(&c, &name).is_ok())
+}
+
+/// What is wrong with a certificate, and the mend.
+fn complaint(error: &rustls::Error, host: &str) -> String {
+    let again = format!("make a new one with `ropewalk keys host {host}`");
+    match error {
+        rustls::Error::InvalidCertificate(e) => match e {
+            CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+                format!("the certificate has expired (or this host's clock is wrong): {again}")
+            }
+            CertificateError::Revoked => format!("the certificate was revoked: {again}"),
+            CertificateError::UnknownIssuer | CertificateError::BadSignature => {
+                format!("the certificate is not from the team of {TEAM_CERTIFICATE}: {again}")
+            }
+            other => format!("the certificate does not count: {other:?}"),
+        },
+        other => format!("the certificate does not count: {other}"),
+    }
+}
+
+fn certificate(path: &Path) -> Result<CertificateDer<'static>, KeysError> {
+    parsed(
+        path,
+        CertificateDer::from_pem_slice(files::read(path)?.as_bytes()),
+    )
+}
+
+fn parsed<T>(path: &Path, result: Result<T, rustls::pki_types::pem::Error>) -> Result<T, KeysError> {
+    result.map_err(|e| KeysError::Malformed {
+        path: path.to_owned(),
+        problem: format!("it is not what its name says (PEM): {e}"),
+    })
+}
+
+fn unhex(text: &str) -> Option<[u8; 32]> {
+    let mut bytes = [0; 32];
+    if text.len() != 64 || !text.bytes().all(|c| c.is_ascii_hexdigit()) {
+        return None;
+    }
+    for (i, b) in bytes.iter_mut().enumerate() {
+        *b = u8::from_str_radix(text.get(2 * i..2 * i + 2)?, 16).ok()?;
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::Team;
+    use std::time::Duration;
+
+    const DAY: Duration = Duration::from_secs(86_400);
+
+    #[test]
+    fn what_does_not_count_is_named_with_its_mend() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let ours = Team::create(&folder.path().join("ours"), "rovers").expect("makes");
+        let theirs = Team::create(&folder.path().join("theirs"), "rovers").expect("makes");
+        let good = ours.add_host("robot", DAY).expect("makes");
+        let foreign = theirs.add_host("robot", DAY).expect("makes");
+        let other = ours.add_host("base", DAY).expect("makes");
+        // Times in certificates are whole seconds.
+        let expired = ours.add_host("old", Duration::from_secs(1)).expect("makes");
+        std::thread::sleep(Duration::from_millis(2100));
+        let error = Bundle::load(&expired, "old")
+            .expect_err("has expired")
+            .to_string();
+        assert!(
+            error.contains("expired") && error.contains("keys host old"),
+            "{error}"
+        );
+
+        let bundle = Bundle::load(&good, "robot").expect("counts");
+        assert_eq!(bundle.host(), "robot");
+        assert!(!format!("{bundle:?}").contains("key:"), "no secrets");
+        let swaps = [
+            (HOST_CERTIFICATE, &foreign, "not from the team"),
+            (HOST_CERTIFICATE, &other, "not the certificate of 'robot'"),
+            (HOST_KEY, &other, "not the key of"),
+        ];
+        for (file, from, complaint) in swaps {
+            let keep = std::fs::read(good.join(file)).expect("reads");
+            std::fs::copy(from.join(file), good.join(file)).expect("copies");
+            let error = Bundle::load(&good, "robot").expect_err(complaint).to_string();
+            assert!(error.contains(complaint) && error.contains(file), "{error}");
+            assert_eq!(error.lines().count(), 1, "{error}");
+            std::fs::write(good.join(file), keep).expect("writes");
+        }
+        for file in [HOST_KEY, HOST_CERTIFICATE, TEAM_CERTIFICATE, KNOCK, REVOKED] {
+            let keep = std::fs::read(good.join(file)).expect("reads");
+            for content in [
+                &b""[..],
+                b"garbage",
+                b"-----BEGIN CERTIFICATE-----\nAAAA\n",
+                &keep[..keep.len() / 2],
+            ] {
+                std::fs::write(good.join(file), content).expect("writes");
+                let error = Bundle::load(&good, "robot").expect_err(file).to_string();
+                assert!(error.contains(file), "{file}: {error}");
+            }
+            std::fs::write(good.join(file), keep).expect("writes");
+        }
+        Bundle::load(&good, "robot").expect("counts again");
+    }
+}
