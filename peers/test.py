@@ -313,7 +313,7 @@ def check_copycount():
 def main():
     if not sys.argv[1:] and (BIN / "libcopycount.so").exists():
         check_copycount()
-    names = sys.argv[1:] or sorted(path.name for path in BIN.iterdir() if path.suffix != ".so" and not path.name.startswith(".") and path.name not in ("ros", "zenoh", "brake"))
+    names = sys.argv[1:] or sorted(path.name for path in BIN.iterdir() if path.suffix != ".so" and not path.name.startswith(".") and path.name not in ("ros", "zenoh", "brake", "flow"))
     assert names, f"no program in {BIN}: run `make -C peers all`"
     failed = 0
     for name in names:

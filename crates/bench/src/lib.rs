@@ -19,6 +19,7 @@
 pub mod brake;
 pub mod findings;
 pub mod ipc;
+pub mod lab;
 pub mod machine;
 pub mod svg;
 pub mod table;

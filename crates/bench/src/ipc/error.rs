@@ -23,6 +23,14 @@ pub enum Error {
         /// What happened first.
         first: String,
     },
+    /// Rows missed their targets.
+    #[error("{count} rows missed their targets, the first: {first}")]
+    Missed {
+        /// How many.
+        count: usize,
+        /// Which was the first, with its numbers.
+        first: String,
+    },
     /// Nothing was measured.
     #[error("nothing was measured: {0}")]
     Nothing(String),

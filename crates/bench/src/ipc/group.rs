@@ -10,28 +10,28 @@ use std::time::{Duration, Instant};
 const LOOK: Duration = Duration::from_millis(5);
 
 /// A process group. Dropping it kills what is left of it.
-pub(super) struct Group {
+pub(crate) struct Group {
     child: Child,
     ended: Option<ExitStatus>,
 }
 
 impl Group {
     /// Starts `command` as the leader of a group of its own, so that Ctrl-C is for the orchestrator alone.
-    pub(super) fn start(command: &mut Command) -> io::Result<Group> {
+    pub(crate) fn start(command: &mut Command) -> io::Result<Group> {
         let child = command.process_group(0).spawn()?;
         Ok(Group { child, ended: None })
     }
 
-    pub(super) fn child(&mut self) -> &mut Child {
+    pub(crate) fn child(&mut self) -> &mut Child {
         &mut self.child
     }
 
-    pub(super) fn pid(&self) -> Pid {
+    pub(crate) fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
     }
 
     /// How the leader ended, if it has; then the rest of its group is killed.
-    pub(super) fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
+    pub(crate) fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
         if self.ended.is_none() {
             // Not waited for yet: the zombie keeps its number from being given to others.
             let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
@@ -44,7 +44,7 @@ impl Group {
     }
 
     /// Waits until the leader has ended; `None` if `patience` passed first.
-    pub(super) fn wait(&mut self, patience: Duration) -> io::Result<Option<ExitStatus>> {
+    pub(crate) fn wait(&mut self, patience: Duration) -> io::Result<Option<ExitStatus>> {
         let deadline = Instant::now() + patience;
         loop {
             match self.try_wait()? {
@@ -55,7 +55,7 @@ impl Group {
     }
 
     /// Kills the leader and all of its group.
-    pub(super) fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         if self.ended.is_none() {
             let _ = kill_process_group(self.pid(), Signal::KILL);
             self.ended = self.child.wait().ok();
@@ -70,7 +70,7 @@ impl Drop for Group {
 }
 
 /// How a process ended, for people.
-pub(super) fn how(status: ExitStatus) -> String {
+pub(crate) fn how(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("ended with code {code}"),
         (_, Some(signal)) => format!("was killed by signal {signal}"),

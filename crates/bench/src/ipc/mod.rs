@@ -10,7 +10,7 @@ pub(crate) mod crew;
 mod elsewhere;
 pub(crate) mod error;
 mod figure;
-mod group;
+pub(crate) mod group;
 pub(crate) mod line;
 mod metrics;
 mod options;

@@ -151,7 +151,7 @@ pub(super) fn copy_counter(
 
 /// Builds `target` unless the file that it makes is there, with its progress on standard error; gives why it
 /// could not.
-fn build(
+pub(crate) fn build(
     target: &str,
     file: &Path,
     folder: &Path,

@@ -4,6 +4,7 @@ use crate::failure::{Failure, OrFail, Outcome};
 use crate::signals::Signals;
 use bench::brake;
 use bench::ipc::{self, peer};
+use bench::lab;
 use clap::{Args, Subcommand};
 use std::io::Write;
 use std::path::Path;
@@ -19,6 +20,7 @@ pub(crate) struct Options {
 enum What {
     Ipc(ipc::Options),
     Brake(brake::Options),
+    Lab(lab::Options),
     /// One process of `bench ipc`.
     #[command(hide = true)]
     IpcPeer {
@@ -31,6 +33,12 @@ enum What {
         #[command(subcommand)]
         role: brake::part::Role,
     },
+    /// One end of a probe of `bench lab`.
+    #[command(hide = true)]
+    LabProbe {
+        #[command(subcommand)]
+        role: lab::probe::Role,
+    },
 }
 
 /// Runs one of the experiments.
@@ -38,6 +46,8 @@ pub(crate) fn run(options: &Options) -> Outcome {
     match &options.what {
         What::Ipc(options) => run_ipc(options),
         What::Brake(options) => run_brake(options),
+        What::Lab(options) => run_lab(options),
+        What::LabProbe { role } => lab::probe::run(role).or_job("bench lab-probe"),
         What::IpcPeer { role } => peer::run(role).or_job("bench ipc-peer"),
         What::BrakePart { role } => brake::part::run(role).or_job("bench brake-part"),
     }
@@ -72,6 +82,23 @@ fn run_brake(options: &brake::Options) -> Outcome {
     let outcome = brake::run(options, &|| signals.stopped()).map_err(Failure::job)?;
     if let Some(file) = &options.figure {
         write(file, &outcome.figure())?;
+    }
+    print(&if options.json {
+        outcome.json()
+    } else {
+        outcome.text()
+    })?;
+    outcome.verdict().map_err(Failure::job)
+}
+
+fn run_lab(options: &lab::Options) -> Outcome {
+    for file in [&options.csv, &options.figure].into_iter().flatten() {
+        write(file, "")?;
+    }
+    let signals = Signals::watch().or_job("watching signals")?;
+    let outcome = lab::run(options, &|| signals.stopped()).map_err(Failure::job)?;
+    if let Some(file) = &options.csv {
+        write(file, &outcome.csv())?;
     }
     print(&if options.json {
         outcome.json()

@@ -1,0 +1,82 @@
+//! What a user can ask for.
+
+use super::{Source, Transport};
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+/// Which experiment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Experiment {
+    /// The lab beside the literature's closed forms and its own settings.
+    Validate,
+    /// Pound's comparison (sections VI-C and VI-D) with real roscpp; needs ROS 1.
+    Pound,
+    /// Both.
+    All,
+}
+
+/// Validates the lab: goodput, delay, loss, fairness, its own lateness, 64 hosts; and reruns Pound's comparison in it.
+///
+/// Each row has a target, what was measured and a verdict; a row that misses its target gives exit code 1. A run in which
+/// the lab itself was late is repeated, up to three times. Needs what `ropewalk lab up` needs, iperf3 and ping, and for
+/// `pound` ROS 1 (peers/flow, built when first needed). Keep the machine quiet.
+///
+///   ropewalk bench lab --quick
+///   ropewalk bench lab --scenarios wifi-1hop,loss-20 --json
+///   ropewalk bench lab --experiment pound --scenarios wifi-1hop --figure pound.svg
+#[derive(Args, Clone, Debug)]
+#[command(verbatim_doc_comment)]
+pub struct Options {
+    /// What to measure.
+    #[arg(long, value_enum, default_value = "validate")]
+    pub experiment: Experiment,
+    /// Shorter runs.
+    #[arg(long)]
+    pub quick: bool,
+    /// Only the rows of these scenarios, as the table names them.
+    #[arg(long, alias = "scenario", value_delimiter = ',', value_name = "A,B")]
+    pub scenarios: Vec<String>,
+    /// How roscpp carries Pound's flows: only these of tcpros, nodelay, udpros, mixed (laser UDPROS, image NODELAY).
+    #[arg(long, alias = "system", value_enum, value_delimiter = ',', value_name = "A,B")]
+    pub systems: Vec<Transport>,
+    /// Who paces Pound's flows: an absolute schedule, or roscpp's own timers.
+    #[arg(long, value_enum, default_value = "periodic")]
+    pub source: Source,
+    /// Runs of each row; the median is reported.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub runs: u32,
+    /// Print the result as JSON instead of tables.
+    #[arg(long)]
+    pub json: bool,
+    /// Write a line for each cell and metric into this file.
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Draw into this file (SVG).
+    #[arg(long, value_name = "FILE")]
+    pub figure: Option<PathBuf>,
+    /// The folder of the peers (default: `peers` here or further up).
+    #[arg(long, value_name = "FOLDER")]
+    pub peers: Option<PathBuf>,
+}
+
+impl Options {
+    /// Whether rows of that scenario are wanted.
+    pub(super) fn wants(&self, scenario: &str) -> bool {
+        self.scenarios.is_empty() || self.scenarios.iter().any(|s| s == scenario)
+    }
+
+    /// Whether Pound's comparison is wanted.
+    pub(super) fn compares(&self) -> bool {
+        self.experiment != Experiment::Validate
+    }
+
+    pub(super) fn wanted_systems(&self) -> Vec<Transport> {
+        let all = Transport::value_variants();
+        let wanted = |t: &&Transport| self.systems.is_empty() || self.systems.contains(t);
+        all.iter().filter(wanted).copied().collect()
+    }
+
+    pub(super) fn validates(&self) -> bool {
+        self.experiment != Experiment::Pound
+    }
+}

@@ -1,0 +1,272 @@
+//! A result: as JSON, CSV and a table.
+
+use super::PaperRow;
+use super::cell::{Metrics, Params, Verdict, number};
+use crate::findings::{self, Failure, Findings, Health};
+use crate::ipc::{Error, HostLoad};
+use crate::table::{Align, Table};
+use serde::Serialize;
+use stats::{Cell, Report};
+use std::fmt;
+
+/// What the rows gave, with what they lack.
+#[derive(Clone, Debug, Serialize)]
+pub struct Outcome {
+    /// Machine, versions, cells, and what is missing.
+    #[serde(flatten)]
+    pub found: Findings<Params, Metrics, Failed>,
+    /// What the Pound paper measured over real radios, to compare with; never in cells.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub paper: Vec<PaperRow>,
+}
+
+/// A row that gave no numbers.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Failed {
+    /// Which.
+    pub check: String,
+    /// Where.
+    pub scenario: &'static str,
+    /// What happened.
+    pub why: String,
+}
+
+impl Failure for Failed {
+    fn why(&self) -> &str {
+        &self.why
+    }
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}: {}", self.scenario, self.check, self.why)
+    }
+}
+
+impl Outcome {
+    pub(super) fn new(
+        report: Report<Params, Metrics>,
+        failed: Vec<Failed>,
+        mut notes: Vec<String>,
+        before: HostLoad,
+        complete: bool,
+        paper: Vec<PaperRow>,
+    ) -> Self {
+        let untrusted = report
+            .cells
+            .iter()
+            .filter(|c| c.metrics.verdict == Verdict::Untrusted)
+            .count();
+        if untrusted > 0 {
+            notes.push(format!(
+                "{untrusted} rows prove nothing: the lab did not keep its time, or had no SCHED_FIFO; run as root on a quiet \
+                 machine"
+            ));
+        }
+        let found = Findings {
+            report,
+            missing: Vec::new(),
+            failed,
+            notes,
+            health: Health::now(before),
+            complete,
+            named: false,
+        };
+        Outcome { found, paper }
+    }
+
+    /// Whether all went as it was asked for, and no row missed its target.
+    ///
+    /// # Errors
+    /// As of [`Findings::verdict`], or [`Error::Missed`].
+    pub fn verdict(&self) -> Result<(), Error> {
+        self.found.verdict()?;
+        let missed = |c: &&Cell<Params, Metrics>| c.metrics.verdict == Verdict::Missed;
+        let mut missed = self.found.report.cells.iter().filter(missed);
+        match missed.next() {
+            None => Ok(()),
+            Some(first) => Err(Error::Missed {
+                count: 1 + missed.count(),
+                first: format!("{}: {}", name(first), one_line(&first.metrics)),
+            }),
+        }
+    }
+
+    /// The result as JSON.
+    pub fn json(&self) -> String {
+        findings::json(self)
+    }
+
+    /// A line for each number.
+    pub fn csv(&self) -> String {
+        let mut out = String::from("scenario,check,system,metric,value,verdict,tries,late_p99_us,stalls\n");
+        for cell in &self.found.report.cells {
+            let (text, m) = (
+                |key: &str| cell.params[key].as_str().unwrap_or_default().to_owned(),
+                &cell.metrics,
+            );
+            for (metric, value) in &m.values {
+                out.push_str(&format!(
+                    "{},\"{}\",{},{metric},{value},{},{},{},{}\n",
+                    text("scenario"),
+                    text("check"),
+                    cell.system,
+                    m.verdict,
+                    m.tries,
+                    m.lab.late_p99_us,
+                    m.lab.stalls
+                ));
+            }
+        }
+        out
+    }
+
+    /// Tables for people.
+    pub fn text(&self) -> String {
+        let mut out = vec![self.found.versions()];
+        let flows = |c: &&Cell<Params, Metrics>| c.params.contains_key("topic");
+        let (flows, rows): (Vec<_>, Vec<_>) = self.found.report.cells.iter().partition(flows);
+        if !rows.is_empty() {
+            out.push(String::new());
+            out.extend(validation(&rows));
+        }
+        for (hops, topic) in [(1, "/laser"), (1, "/image"), (2, "/laser"), (2, "/image")] {
+            let here = |c: &&&Cell<Params, Metrics>| c.params["hops"] == hops && c.params["topic"] == topic;
+            let here: Vec<_> = flows.iter().filter(here).copied().collect();
+            if !here.is_empty() {
+                out.push(String::new());
+                out.push(format!("{topic}, {hops} hop{}", if hops == 1 { "" } else { "s" }));
+                let paper = self.paper.iter().filter(|p| p.hops == hops && p.topic == topic);
+                out.extend(comparison(&here, paper));
+            }
+        }
+        out.push(String::new());
+        out.extend(self.found.lacks());
+        out.join("\n")
+    }
+}
+
+/// What is measured here, and below it what the paper measured.
+fn comparison<'a>(
+    cells: &[&Cell<Params, Metrics>],
+    paper: impl Iterator<Item = &'a PaperRow>,
+) -> Vec<String> {
+    let mut table = Table::new(&[
+        ("system", Align::Left),
+        ("by", Align::Left),
+        ("J ms", Align::Right),
+        ("std(J)", Align::Right),
+        ("D ms", Align::Right),
+        ("std(D)", Align::Right),
+        ("p99(D)", Align::Right),
+        ("delivery %", Align::Right),
+        ("Mbit/s", Align::Right),
+        ("verdict", Align::Left),
+        ("lab late p99 us", Align::Right),
+    ]);
+    for cell in cells {
+        let m = &cell.metrics;
+        let one = |name: &str| m.values.get(name).map_or("-".into(), |v| format!("{v:.1}"));
+        let share = m
+            .values
+            .get("delivery")
+            .map_or("-".into(), |v| format!("{:.1}", v * 100.0));
+        table.row([
+            cell.system.clone(),
+            "measured".into(),
+            one("period_ms.mean"),
+            one("period_ms.std"),
+            one("delay_ms.mean"),
+            one("delay_ms.std"),
+            one("delay_ms.p99"),
+            share,
+            m.values.get("mbit_s").map_or("-".into(), |v| format!("{v:.3}")),
+            m.verdict.to_string(),
+            format!("{:.0}", m.lab.late_p99_us),
+        ]);
+    }
+    for row in paper {
+        let one = |v: f64| format!("{v:.1}");
+        table.row([
+            row.system.into(),
+            "the paper".into(),
+            one(row.period_mean_ms),
+            one(row.period_std_ms),
+            one(row.delay_mean_ms),
+            one(row.delay_std_ms),
+            String::new(),
+            one(row.delivery * 100.0),
+            format!("{:.3}", row.mbit_s),
+            String::new(),
+            String::new(),
+        ]);
+    }
+    table.lines()
+}
+
+/// Each row with its targets, and where they come from.
+fn validation(cells: &[&Cell<Params, Metrics>]) -> Vec<String> {
+    let mut table = Table::new(&[
+        ("scenario", Align::Left),
+        ("what", Align::Left),
+        ("by", Align::Left),
+        ("target", Align::Left),
+        ("measured", Align::Left),
+        ("verdict", Align::Left),
+        ("lab late p99 us", Align::Right),
+    ]);
+    for cell in cells {
+        let m = &cell.metrics;
+        let tries = if m.tries > 1 {
+            format!(" ({} tries)", m.tries)
+        } else {
+            String::new()
+        };
+        let mut first = [
+            cell.params["scenario"].as_str().unwrap_or_default().to_owned(),
+            cell.params["check"].as_str().unwrap_or_default().to_owned(),
+            cell.system.clone(),
+        ];
+        let mut last = [
+            format!("{}{tries}", m.verdict),
+            format!("{:.0}", m.lab.late_p99_us),
+        ];
+        // Targets first, then what has none.
+        let aimed = m.targets.iter().map(|t| (t.to_string(), t.metric));
+        let rest = m
+            .values
+            .keys()
+            .filter(|k| m.targets.iter().all(|t| t.metric != **k));
+        for (target, metric) in aimed.chain(rest.map(|k| (String::new(), *k))) {
+            let value = m.values.get(metric).map_or("-".into(), |v| number(*v));
+            let [a, b, c] = std::mem::take(&mut first);
+            let [d, e] = std::mem::take(&mut last);
+            table.row([a, b, c, target, format!("{metric} {value}"), d, e]);
+        }
+    }
+    let mut out = table.lines();
+    out.push(String::new());
+    for cell in cells.iter().filter(|c| !c.metrics.source.is_empty()) {
+        out.push(format!(
+            "closed form or target of {}: {}",
+            name(cell),
+            cell.metrics.source
+        ));
+    }
+    out
+}
+
+fn name(cell: &Cell<Params, Metrics>) -> String {
+    let text = |key: &str| cell.params[key].as_str().unwrap_or_default();
+    format!("{} {}", text("scenario"), text("check"))
+}
+
+/// A row while it goes on.
+pub(super) fn one_line(metrics: &Metrics) -> String {
+    let values = metrics.values.iter().map(|(k, v)| format!("{k} {}", number(*v)));
+    let values = values.collect::<Vec<_>>().join(", ");
+    format!(
+        "{values}: {} (lab late p99 {:.0} us)",
+        metrics.verdict, metrics.lab.late_p99_us
+    )
+}

@@ -1,0 +1,120 @@
+//! What the two ends of the flows print (`peers/flow/README.md`), checked before it is believed.
+
+use crate::ipc::crew::Says;
+use crate::ipc::line::shorten;
+use serde::Deserialize;
+use stats::Time;
+
+/// What is known beforehand.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rule {
+    pub(super) flows: usize,
+    /// The most messages of one flow.
+    pub(super) most: u64,
+}
+
+/// How much of a flow was sent.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub(super) struct Published {
+    pub(super) topic: String,
+    pub(super) sent: u64,
+}
+
+/// What came of a flow, in order of arrival.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub(super) struct Received {
+    pub(super) topic: String,
+    pub(super) sequence: Vec<u64>,
+    pub(super) stamp_ns: Vec<u64>,
+    pub(super) arrival_ns: Vec<u64>,
+}
+
+/// One line.
+#[derive(Debug, PartialEq)]
+pub(super) enum Line {
+    Ready,
+    Published(Vec<Published>),
+    Received(Vec<Received>),
+}
+
+/// What one end has said.
+#[derive(Debug, Default)]
+pub(super) struct Said {
+    pub(super) ready: bool,
+    pub(super) published: Option<Vec<Published>>,
+    pub(super) received: Option<Vec<Received>>,
+}
+
+impl Says for Said {
+    type Rule = Rule;
+    type Line = Line;
+
+    fn longest(rule: Rule) -> u64 {
+        rule.flows as u64 * (rule.most * 3 * 24 + 4096)
+    }
+
+    fn parse(text: &str, rule: Rule) -> Result<Line, String> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Any {
+            Published { published: Vec<Published> },
+            Received { received: Vec<Received> },
+        }
+        let line = match text.trim() {
+            "ready" => return Ok(Line::Ready),
+            text => serde_json::from_str(text).map_err(|_| format!("it printed {:?}", shorten(text)))?,
+        };
+        match line {
+            Any::Published { published } => Ok(Line::Published(published)),
+            Any::Received { received } => {
+                for flow in &received {
+                    let n = flow.sequence.len();
+                    if flow.stamp_ns.len() != n || flow.arrival_ns.len() != n || n as u64 > rule.most {
+                        return Err(format!(
+                            "its log of {:?} has not as many times as messages",
+                            shorten(&flow.topic)
+                        ));
+                    }
+                }
+                Ok(Line::Received(received))
+            }
+        }
+    }
+
+    fn hear(&mut self, _: Time, line: Line) {
+        match line {
+            Line::Ready => self.ready = true,
+            Line::Published(p) => self.published = Some(p),
+            Line::Received(r) => self.received = Some(r),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_told_apart_and_others_refused() {
+        let rule = Rule { flows: 1, most: 2 };
+        let mut said = Said::default();
+        for text in [
+            "ready\n",
+            r#"{"published": [{"topic": "/laser", "sent": 2}]}"#,
+            r#"{"received": [{"topic": "/laser", "sequence": [0, 1], "stamp_ns": [1, 2], "arrival_ns": [3, 4]}]}"#,
+        ] {
+            let line = Said::parse(text, rule).expect(text);
+            said.hear(Time::default(), line);
+        }
+        assert!(said.ready && said.published.is_some_and(|p| p[0].sent == 2));
+        assert_eq!(said.received.map(|r| r[0].arrival_ns.clone()), Some(vec![3, 4]));
+        for bad in [
+            "",
+            "done",
+            r#"{"received": [{"topic": "/x", "sequence": [0, 1], "stamp_ns": [1], "arrival_ns": [3, 4]}]}"#,
+            r#"{"received": [{"topic": "/x", "sequence": [0, 1, 2], "stamp_ns": [1, 2, 3], "arrival_ns": [3, 4, 5]}]}"#,
+        ] {
+            assert!(Said::parse(bad, rule).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! One lab and the programs in it.
+
+use crate::ipc::crew::keep_last_lines;
+use crate::ipc::error::RunError;
+use crate::ipc::group::{Group, how};
+use crate::ipc::line::shorten;
+use lab::{Lab, Labs, Status};
+use std::collections::VecDeque;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Longer than the largest lab takes to come up.
+const UP: Duration = Duration::from_secs(70);
+/// How long a program may take to print what it has when it is done.
+const REST: Duration = Duration::from_secs(2);
+const LOOK: Duration = Duration::from_millis(20);
+/// The most that is kept of what a program prints.
+const MOST: u64 = 8 << 20;
+
+/// What every run needs: this program, a folder for files, and whether the user stopped it.
+pub(super) struct Ground<'a> {
+    pub(super) executable: PathBuf,
+    pub(super) folder: tempfile::TempDir,
+    pub(super) stopped: &'a dyn Fn() -> bool,
+}
+
+impl Ground<'_> {
+    /// A scenario's file.
+    fn scenario(&self, name: &str, yaml: &str) -> Result<PathBuf, RunError> {
+        let path = self.folder.path().join(format!("{name}.yaml"));
+        fs::write(&path, yaml).map_err(|e| format!("{}: {e}", path.display()))?;
+        Ok(path)
+    }
+
+    /// Runs a program here until it ends well, and gives what it printed.
+    pub(super) fn hear(&self, command: &mut Command, patience: Duration) -> Result<String, RunError> {
+        Job::start(command)?.hear(patience, self.stopped)
+    }
+}
+
+/// A lab that runs. Dropping it ends it.
+pub(super) struct Site<'a> {
+    pub(super) lab: Lab,
+    ground: &'a Ground<'a>,
+}
+
+impl<'a> Site<'a> {
+    /// Brings up a shipped scenario, or `yaml` under that name.
+    pub(super) fn up(ground: &'a Ground<'a>, scenario: &str, yaml: Option<&str>) -> Result<Self, RunError> {
+        Site::up_by(Command::new(&ground.executable), ground, scenario, yaml)
+    }
+
+    /// The same where the lab gets no SCHED_FIFO: without the capability nobody may have it.
+    pub(super) fn up_without_fifo(ground: &'a Ground<'a>, scenario: &str) -> Result<Self, RunError> {
+        let mut command = Command::new("prlimit");
+        command.args(["--rtprio=0", "setpriv", "--bounding-set", "-sys_nice", "--"]);
+        command.arg(&ground.executable);
+        Site::up_by(command, ground, scenario, None)
+    }
+
+    fn up_by(
+        mut command: Command,
+        ground: &'a Ground<'a>,
+        scenario: &str,
+        yaml: Option<&str>,
+    ) -> Result<Self, RunError> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("bench-{}-{number}", std::process::id());
+        command.args(["lab", "up", "--name", &name]);
+        match yaml {
+            Some(yaml) => command.arg(ground.scenario(scenario, yaml)?),
+            None => command.arg(scenario),
+        };
+        let up = ground.hear(&mut command, UP);
+        let lab = Labs::open().and_then(|labs| labs.find(Some(&name)));
+        match (up, lab) {
+            (Ok(_), Ok(lab)) => Ok(Site { lab, ground }),
+            (Ok(_), Err(e)) => Err(e.to_string().into()),
+            (Err(e), lab) => {
+                // It may have been stopped half-way.
+                let _ = lab.and_then(|lab| lab.down());
+                Err(e)
+            }
+        }
+    }
+
+    /// Its numbers.
+    pub(super) fn status(&self) -> Result<Status, RunError> {
+        self.lab.status().map_err(|e| e.to_string().into())
+    }
+
+    /// The address of a host.
+    pub(super) fn address(&self, host: &str) -> Result<String, RunError> {
+        let status = self.status()?;
+        let host = status.hosts.iter().find(|h| h.name == host);
+        host.map(|h| h.address.to_string())
+            .ok_or_else(|| RunError::Failed("the lab has not the host that was asked for".into()))
+    }
+
+    /// A command that runs on a host, at SCHED_FIFO where that is permitted and `fifo` says so.
+    pub(super) fn command(&self, host: &str, fifo: bool, program: &[&str]) -> Command {
+        let mut command = Command::new(&self.ground.executable);
+        // Sandboxes have other runtime folders.
+        command.env("ROPEWALK_LAB_DIR", labs_folder());
+        command.args(["lab", "exec", "--name", self.lab.name()]);
+        if fifo && self.status().is_ok_and(|s| s.timing.trusted) {
+            command.arg("--fifo");
+        }
+        command.args([host, "--"]).args(program);
+        command
+    }
+
+    /// Runs a program on a host until it ends, and gives what it printed.
+    pub(super) fn hear(&self, host: &str, program: &[&str], patience: Duration) -> Result<String, RunError> {
+        self.start(host, program)?.hear(patience, self.ground.stopped)
+    }
+
+    /// Starts a program on a host.
+    pub(super) fn start(&self, host: &str, program: &[&str]) -> Result<Job, RunError> {
+        Job::start(&mut self.command(host, true, program))
+    }
+
+    /// Waits for a program to end, and gives what it printed.
+    pub(super) fn finish(&self, job: Job, patience: Duration) -> Result<String, RunError> {
+        job.hear(patience, self.ground.stopped)
+    }
+
+    /// Waits until somebody listens on a TCP port of a host.
+    pub(super) fn listens(&self, host: &str, port: u16) -> Result<(), RunError> {
+        let script = format!(
+            "until cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -q ':{port:04X} [0-9A-F]*:0000 0A'; do sleep 0.05; done"
+        );
+        let waited = self.hear(host, &["sh", "-c", &script], Duration::from_secs(20));
+        waited.map(|_| ())
+    }
+
+    /// Lets time pass.
+    pub(super) fn pause(&self, time: Duration) -> Result<(), RunError> {
+        let until = Instant::now() + time;
+        while Instant::now() < until {
+            if (self.ground.stopped)() {
+                return Err(RunError::Stopped);
+            }
+            std::thread::sleep(LOOK.min(until.saturating_duration_since(Instant::now())));
+        }
+        Ok(())
+    }
+
+    pub(super) fn executable(&self) -> &Path {
+        &self.ground.executable
+    }
+}
+
+impl Drop for Site<'_> {
+    fn drop(&mut self) {
+        if let Err(e) = self.lab.down() {
+            tracing::warn!("{e}");
+        }
+    }
+}
+
+/// Where labs lie, as [`Labs::open`] finds it.
+pub(super) fn labs_folder() -> PathBuf {
+    let named = std::env::var_os("ROPEWALK_LAB_DIR").filter(|d| !d.is_empty());
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").filter(|d| !d.is_empty());
+    match (named, runtime) {
+        (Some(named), _) => named.into(),
+        (None, Some(runtime)) => Path::new(&runtime).join("ropewalk-lab"),
+        (None, None) => format!("/tmp/ropewalk-lab-{}", rustix::process::getuid().as_raw()).into(),
+    }
+}
+
+/// A program that was started. Dropping it ends it, and what it started.
+pub(super) struct Job {
+    shown: String,
+    group: Group,
+    input: Option<ChildStdin>,
+    output: JoinHandle<String>,
+    complaints: Arc<Mutex<VecDeque<String>>>,
+}
+
+impl Job {
+    pub(super) fn start(command: &mut Command) -> Result<Job, RunError> {
+        let words = std::iter::once(command.get_program()).chain(command.get_args());
+        let shown: Vec<_> = words.map(|w| w.to_string_lossy().into_owned()).collect();
+        let shown = shown.join(" ");
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut group = Group::start(command).map_err(|e| format!("{shown} does not start: {e}"))?;
+        let child = group.child();
+        let (input, output, errors) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let complaints = Arc::new(Mutex::default());
+        let keep = Arc::clone(&complaints);
+        std::thread::spawn(move || errors.into_iter().for_each(|e| keep_last_lines(e, &keep)));
+        let output = std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            let _ = output.map(|o| o.take(MOST).read_to_end(&mut bytes));
+            String::from_utf8_lossy(&bytes).into_owned()
+        });
+        Ok(Job {
+            shown,
+            group,
+            input,
+            output,
+            complaints,
+        })
+    }
+
+    /// Tells a program that ends with its input to end.
+    pub(super) fn close_input(&mut self) {
+        self.input = None;
+    }
+
+    fn hear(mut self, patience: Duration, stopped: &dyn Fn() -> bool) -> Result<String, RunError> {
+        let deadline = Instant::now() + patience;
+        let status = loop {
+            match self.group.wait(LOOK) {
+                Ok(Some(status)) => break status,
+                Ok(None) if stopped() => return Err(RunError::Stopped),
+                Ok(None) if Instant::now() > deadline => {
+                    return Err(format!("{} did not end within {patience:?}", self.shown).into());
+                }
+                Ok(None) => {}
+                Err(e) => return Err(format!("waiting for {}: {e}", self.shown).into()),
+            }
+        };
+        // Somebody else may hold its streams.
+        let rest = Instant::now() + REST;
+        while !self.output.is_finished() && Instant::now() < rest {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        if !self.output.is_finished() {
+            return Err(format!("{} left its output open", self.shown).into());
+        }
+        let said = self.output.join().unwrap_or_default();
+        if status.success() {
+            return Ok(said);
+        }
+        let complaints = self.complaints.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = complaints.back().cloned();
+        // ping and iperf3 complain on standard output.
+        let why = last.unwrap_or_else(|| {
+            let error = said.lines().find(|l| l.contains("error"));
+            shorten(error.or(said.lines().last()).unwrap_or_default().trim())
+        });
+        Err(format!("{} {}: {why}", self.shown, how(status)).into())
+    }
+}

@@ -1,0 +1,214 @@
+// Pound's flows (section VI-A) on roscpp: one node publishes them all, one node on another host subscribes to them all
+// and logs when each message came, as the paper's ros-profiler does. Spoken with as README.md says.
+#include <ros/ros.h>
+#include <std_msgs/UInt8MultiArray.h>
+
+#include <memory>
+
+#include "ros.hpp"
+
+namespace {
+
+// What a std_msgs/UInt8MultiArray without dimensions has on the wire before its data.
+constexpr uint64_t HEADER = 12;
+constexpr uint64_t STAMP_AND_SEQUENCE = 16;
+
+struct Flow {
+    std::string topic;
+    uint64_t size = 0, period_us = 0, offset_us = 0, count = 0;
+};
+
+struct Arguments {
+    std::string command, system, source = "periodic";
+    std::vector<Flow> flows;
+    uint32_t queue = 10;
+};
+
+std::vector<std::string> split(const std::string& text) {
+    std::vector<std::string> parts(1);
+    for (const char c : text) {
+        if (c == ',') parts.emplace_back();
+        else parts.back() += c;
+    }
+    return parts;
+}
+
+Flow parse_flow(const std::string& text) {
+    const std::vector<std::string> parts = split(text);
+    if (parts.size() != 5) peer::fail(2, "--flow %s: give TOPIC,BYTES,PERIOD_US,OFFSET_US,COUNT", text.c_str());
+    Flow flow;
+    flow.topic = parts[0];
+    if (flow.topic.size() < 2 || flow.topic.size() > 40 || flow.topic[0] != '/') peer::fail(2, "--flow %s: a topic is / and a name", text.c_str());
+    for (const char c : flow.topic)
+        if (!isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '/') peer::fail(2, "--flow %s: use letters, digits, _ and / only", text.c_str());
+    flow.size = peer::parse_number("--flow's bytes", parts[1].c_str(), HEADER + STAMP_AND_SEQUENCE, 1u << 24);
+    flow.period_us = peer::parse_number("--flow's period", parts[2].c_str(), 100, 60000000);
+    flow.offset_us = peer::parse_number("--flow's offset", parts[3].c_str(), 0, 60000000);
+    flow.count = peer::parse_number("--flow's count", parts[4].c_str(), 1, 1000000);
+    return flow;
+}
+
+Arguments parse(int argc, char** argv) {
+    static const std::vector<std::string> systems = {"tcpros", "nodelay", "udpros", "mixed"};
+    Arguments a;
+    a.command = argc > 1 ? argv[1] : "";
+    if (!peer::contains({"version", "publish", "subscribe"}, a.command))
+        peer::fail(2, "first argument '%s': give one of version, publish, subscribe", a.command.c_str());
+    for (int i = 2; i < argc; i += 2) {
+        const std::string option = argv[i];
+        if (!peer::contains({"--system", "--source", "--flow", "--queue"}, option)) peer::fail(2, "unknown option %s", option.c_str());
+        if (i + 1 == argc) peer::fail(2, "%s needs a value", option.c_str());
+        if (option == "--system") a.system = argv[i + 1];
+        else if (option == "--source") a.source = argv[i + 1];
+        else if (option == "--queue") a.queue = static_cast<uint32_t>(peer::parse_number(option, argv[i + 1], 1, 100000));
+        else a.flows.push_back(parse_flow(argv[i + 1]));
+    }
+    if (!peer::contains(systems, a.system)) peer::fail(2, "--system '%s': this program serves %s", a.system.c_str(), peer::joined(systems).c_str());
+    if (!peer::contains({"periodic", "roscpp"}, a.source)) peer::fail(2, "--source %s: give periodic or roscpp", a.source.c_str());
+    if (a.command != "version" && (a.flows.empty() || a.flows.size() > 16)) peer::fail(2, "--flow: give 1 to 16 flows");
+    return a;
+}
+
+// One flow's publisher, and its next message.
+class Source {
+public:
+    Source(ros::NodeHandle& node, const Flow& flow, uint32_t queue)
+        : flow_(flow), publisher_(node.advertise<std_msgs::UInt8MultiArray>(flow.topic, queue)) {
+        message_.data.resize(flow.size - HEADER);
+    }
+
+    const Flow& flow() const { return flow_; }
+    bool connected() const { return publisher_.getNumSubscribers() > 0; }
+    uint64_t sent() const { return sent_; }
+
+    // Fills the message, numbers it, stamps it, publishes it; false when it was the last.
+    bool send() {
+        if (sent_ == flow_.count) return false;
+        memset(message_.data.data(), static_cast<int>(sent_ & 0xff), message_.data.size());
+        memcpy(message_.data.data() + 8, &sent_, 8);
+        const uint64_t stamp = peer::now_ns();
+        memcpy(message_.data.data(), &stamp, 8);
+        publisher_.publish(message_);
+        return ++sent_ < flow_.count;
+    }
+
+private:
+    Flow flow_;
+    ros::Publisher publisher_;
+    std_msgs::UInt8MultiArray message_;
+    uint64_t sent_ = 0;
+};
+
+using Sources = std::vector<std::unique_ptr<Source>>;
+
+// A thread for each flow, on an absolute schedule.
+void send_periodic(Sources& sources, const peer::Orchestrator& orchestrator) {
+    const uint64_t start = peer::now_ns() + 200000000;
+    std::vector<std::thread> threads;
+    for (auto& source : sources)
+        threads.emplace_back([&, source = source.get()] {
+            const Flow& flow = source->flow();
+            for (bool more = true; more && !orchestrator.stopped();) {
+                const timespec due = peer::to_timespec(start + (flow.offset_us + source->sent() * flow.period_us) * 1000);
+                while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, nullptr) == EINTR) {}
+                more = source->send();
+            }
+        });
+    for (auto& thread : threads) thread.join();
+}
+
+// roscpp's timers on one spinning thread, as a user's node has them.
+void send_by_timers(ros::NodeHandle& node, Sources& sources, const peer::Orchestrator& orchestrator) {
+    std::vector<ros::Timer> timers;
+    std::atomic<size_t> over{0};
+    ros::AsyncSpinner spinner(1);
+    spinner.start();
+    for (auto& source : sources) {
+        peer::sleep_us(source->flow().offset_us);
+        timers.push_back(node.createTimer(ros::Duration(static_cast<double>(source->flow().period_us) / 1e6),
+                                          [&, source = source.get(), done = false](const ros::TimerEvent&) mutable {
+                                              if (done || source->send()) return;
+                                              done = true;
+                                              ++over;
+                                          }));
+    }
+    while (over.load() < sources.size() && orchestrator.pause_ms(10)) {}
+    for (auto& timer : timers) timer.stop();
+    spinner.stop();
+}
+
+void publish(const Arguments& a, const peer::Orchestrator& orchestrator) {
+    ros::NodeHandle node;
+    Sources sources;
+    for (const Flow& flow : a.flows) sources.emplace_back(new Source(node, flow, a.queue));
+    for (const auto& source : sources)
+        while (!source->connected() && orchestrator.pause_ms(5)) {}
+    peer::ready_and_go(orchestrator);
+    if (!orchestrator.stopped()) {
+        if (a.source == "roscpp") send_by_timers(node, sources, orchestrator);
+        else send_periodic(sources, orchestrator);
+    }
+    std::string sent;
+    for (const auto& source : sources)
+        sent += (sent.empty() ? "" : ", ") + std::string("{\"topic\": \"") + source->flow().topic + "\", \"sent\": " + std::to_string(source->sent()) + "}";
+    peer::say("{\"published\": [" + sent + "]}");
+    orchestrator.wait_stop();
+}
+
+ros::TransportHints hints(const Arguments& a, const Flow& flow) {
+    if (a.system == "udpros") return ros::TransportHints().udp();
+    // The paper's UDP/NOD: laser by UDPROS, image by TCPROS; the first flow is the small one.
+    if (a.system == "mixed" && flow.topic == a.flows.front().topic) return ros::TransportHints().udp();
+    if (a.system == "tcpros") return ros::TransportHints();
+    return ros::TransportHints().tcpNoDelay();
+}
+
+// When each message of a flow came, into memory reserved before.
+struct Log {
+    std::vector<uint64_t> sequence, stamp, arrival;
+};
+
+void subscribe(const Arguments& a, const peer::Orchestrator& orchestrator) {
+    ros::NodeHandle node;
+    std::vector<std::unique_ptr<Log>> logs;
+    std::vector<ros::Subscriber> subscribers;
+    for (const Flow& flow : a.flows) {
+        logs.emplace_back(new Log);
+        Log* log = logs.back().get();
+        for (auto* list : {&log->sequence, &log->stamp, &log->arrival}) *list = peer::reserved(flow.count);
+        const boost::function<void(const std_msgs::UInt8MultiArrayConstPtr&)> callback = [log, flow](const std_msgs::UInt8MultiArrayConstPtr& message) {
+            const uint64_t now = peer::now_ns();
+            if (message->data.size() != flow.size - HEADER || log->arrival.size() == flow.count) peer::fail(1, "flow: a message on %s that is not of this run", flow.topic.c_str());
+            uint64_t stamp, sequence;
+            memcpy(&stamp, message->data.data(), 8);
+            memcpy(&sequence, message->data.data() + 8, 8);
+            log->sequence.push_back(sequence);
+            log->stamp.push_back(stamp);
+            log->arrival.push_back(now);
+        };
+        subscribers.push_back(node.subscribe<std_msgs::UInt8MultiArray>(flow.topic, a.queue, callback, ros::VoidConstPtr(), hints(a, flow)));
+    }
+    peer::say("ready");
+    peer::spin_until_stop(orchestrator);
+    std::string all;
+    for (size_t i = 0; i < logs.size(); ++i)
+        all += (i ? ", " : "") + std::string("{\"topic\": \"") + a.flows[i].topic + "\", \"sequence\": " + peer::numbers(logs[i]->sequence) +
+               ", \"stamp_ns\": " + peer::numbers(logs[i]->stamp) + ", \"arrival_ns\": " + peer::numbers(logs[i]->arrival) + "}";
+    peer::say("{\"received\": [" + all + "]}");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const Arguments a = parse(argc, argv);
+    if (a.command == "version") {
+        peer::say("{\"system\": \"" + a.system + "\", \"version\": \"" + std::to_string(ROS_VERSION_MAJOR) + "." + std::to_string(ROS_VERSION_MINOR) + "." +
+                  std::to_string(ROS_VERSION_PATCH) + "\", \"modes\": [\"block\"]}");
+        return 0;
+    }
+    peer::Orchestrator orchestrator;
+    peer::start_ros(a.system, orchestrator, "ropewalk_flow_" + a.command);
+    if (a.command == "publish") publish(a, orchestrator);
+    else subscribe(a, orchestrator);
+    ros::shutdown();
+}
