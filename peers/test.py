@@ -19,7 +19,7 @@ import threading
 import time
 
 BIN = pathlib.Path(__file__).resolve().parent / "bin"
-ROS = {"tcpros", "nodelay", "nodelet"}
+ROS = {"tcpros", "nodelay", "nodelet", "flow"}
 SUBSCRIBERS, SIZE, WARMUP, MESSAGES, RATE = 2, 65536, 10, 50, 100
 PATIENCE_S = 60  # a watchdog, not a measure
 
@@ -27,10 +27,10 @@ PATIENCE_S = 60  # a watchdog, not a measure
 class Peer:
     """One running peer; its stdout lines come through a queue."""
 
-    def __init__(self, environment, system, command, *arguments):
+    def __init__(self, environment, system, command, *arguments, program=None):
         self.name = f"{system} {command}"
         self.process = subprocess.Popen(
-            [BIN / system, command, "--system", system, *map(str, arguments)],
+            [BIN / (program or system), command, "--system", system, *map(str, arguments)],
             env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )
         self.lines, self.errors = queue.Queue(), []
@@ -279,6 +279,43 @@ def check(system):
     print(f"ok   {system} {version['version']}: medians in µs: {'; '.join(text)}", flush=True)
 
 
+def check_flow():
+    """peers/flow/README.md: all messages of two flows come, by every transport and source."""
+    flows = ["--flow", "/laser,1000,10000,0,50", "--flow", "/image,64000,100000,3000,5"]
+    expected = {"/laser": 50, "/image": 5}
+    for arguments in (
+        ["nonsense", "--system", "udpros", *flows],
+        ["publish", "--system", "nonsense", *flows],
+        ["publish", "--system", "udpros"],
+        ["publish", "--system", "udpros", "--flow", "/laser,1000,10000,0"],
+        ["publish", "--system", "udpros", "--flow", "laser,1000,10000,0,5"],
+        ["publish", "--system", "udpros", "--flow", "/laser,10,10000,0,5"],
+        ["publish", "--system", "udpros", *flows, "--source", "nonsense"],
+        ["publish", "--system", "udpros", *flows, "--queue"],
+        [],
+    ):
+        result = subprocess.run([BIN / "flow", *arguments], capture_output=True, text=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
+        assert result.returncode == 2 and not result.stdout and result.stderr.count("\n") == 1, (arguments, result)
+    with Place("flow") as place:
+        for system, source in (("tcpros", "periodic"), ("nodelay", "roscpp"), ("udpros", "periodic"), ("mixed", "periodic")):
+            subscriber = Peer(place.environment, system, "subscribe", *flows, program="flow")
+            publisher = Peer(place.environment, system, "publish", *flows, "--source", source, program="flow")
+            subscriber.expect("ready")
+            publisher.expect("ready")
+            publisher.tell("go")
+            sent = json.loads(publisher.line())["published"]
+            assert {s["topic"]: s["sent"] for s in sent} == expected, sent
+            time.sleep(0.5)
+            subscriber.end("stop")
+            for flow in json.loads(subscriber.line())["received"]:
+                assert flow["sequence"] == list(range(expected[flow["topic"]])), (system, flow)
+                assert all(0 < a - s < 10**9 for s, a in zip(flow["stamp_ns"], flow["arrival_ns"])), (system, flow)
+            publisher.end("stdin")
+            for peer in (subscriber, publisher):
+                peer.ended()
+    print("ok   flow", flush=True)
+
+
 def check_copycount():
     """A program whose copies are known."""
     program = """if True:
@@ -316,9 +353,11 @@ def main():
     names = sys.argv[1:] or sorted(path.name for path in BIN.iterdir() if path.suffix != ".so" and not path.name.startswith(".") and path.name not in ("ros", "zenoh", "brake", "flow"))
     assert names, f"no program in {BIN}: run `make -C peers all`"
     failed = 0
+    if not sys.argv[1:] and (BIN / "flow").exists():
+        names.append("flow")
     for name in names:
         try:
-            check(name)
+            check_flow() if name == "flow" else check(name)
         except (AssertionError, ValueError, KeyError) as error:
             print(f"FAIL {name}: {error!r}", flush=True)
             failed += 1

@@ -23,6 +23,9 @@ pub enum Error {
         /// What happened first.
         first: String,
     },
+    /// What was asked for cannot be.
+    #[error("{0}")]
+    Input(String),
     /// Rows missed their targets.
     #[error("{count} rows missed their targets, the first: {first}")]
     Missed {

@@ -167,7 +167,11 @@ fn one_goodput(speed: &Speed, udp: bool, seconds: u32) -> Check {
         targets.push(Target::about("ratio", 1.0, 0.03));
     }
     // Where a relay forwards, its queue wanders for seconds, and goodput with it.
-    let seconds = if speed.udp.1 == CHAIN { seconds * 3 } else { seconds };
+    let seconds = if speed.udp.1 == CHAIN {
+        seconds * 3
+    } else {
+        seconds
+    };
     let mut params = Params::from([
         ("standard".into(), json!(speed.standard)),
         ("rate_mbit_s".into(), json!(speed.rate_mbit_s)),

@@ -7,6 +7,7 @@ mod busy;
 mod cell;
 mod checks;
 mod crowd;
+mod figure;
 mod options;
 mod outcome;
 mod pound;
@@ -173,7 +174,7 @@ impl Check {
 fn refuse_unknown(options: &Options, mut known: Vec<&str>) -> Result<(), Error> {
     known.dedup();
     match options.scenarios.iter().find(|s| !known.contains(&&***s)) {
-        Some(unknown) => Err(Error::Nothing(format!(
+        Some(unknown) => Err(Error::Input(format!(
             "--scenarios: '{unknown}' is none of {}",
             known.join(", ")
         ))),

@@ -51,7 +51,7 @@ pub struct Options {
     /// Write a line for each cell and metric into this file.
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
-    /// Draw into this file (SVG).
+    /// Draw jitter and delay of Pound's flows into this file (SVG).
     #[arg(long, value_name = "FILE")]
     pub figure: Option<PathBuf>,
     /// The folder of the peers (default: `peers` here or further up).

@@ -1,7 +1,7 @@
 //! A result: as JSON, CSV and a table.
 
-use super::PaperRow;
 use super::cell::{Metrics, Params, Verdict, number};
+use super::{PaperRow, figure};
 use crate::findings::{self, Failure, Findings, Health};
 use crate::ipc::{Error, HostLoad};
 use crate::table::{Align, Table};
@@ -95,6 +95,11 @@ impl Outcome {
     /// The result as JSON.
     pub fn json(&self) -> String {
         findings::json(self)
+    }
+
+    /// Jitter and delay of Pound's flows as SVG.
+    pub fn figure(&self) -> String {
+        figure::draw(&self.found.report.cells, &self.paper)
     }
 
     /// A line for each number.

@@ -96,9 +96,15 @@ fn run_lab(options: &lab::Options) -> Outcome {
         write(file, "")?;
     }
     let signals = Signals::watch().or_job("watching signals")?;
-    let outcome = lab::run(options, &|| signals.stopped()).map_err(Failure::job)?;
+    let outcome = lab::run(options, &|| signals.stopped()).map_err(|e| match e {
+        ipc::Error::Input(_) => Failure::input(e),
+        _ => Failure::job(e),
+    })?;
     if let Some(file) = &options.csv {
         write(file, &outcome.csv())?;
+    }
+    if let Some(file) = &options.figure {
+        write(file, &outcome.figure())?;
     }
     print(&if options.json {
         outcome.json()

@@ -11,14 +11,19 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// A place for labs of its own; all of them end with it.
-struct Place {
-    host: Host,
+pub(crate) struct Place {
+    pub(crate) host: Host,
 }
 
 impl Place {
     /// `None` where labs cannot be tested.
     fn new() -> Option<Place> {
-        let problem = missing().err();
+        Place::with(&[])
+    }
+
+    /// `None` where labs cannot be tested, or one of these programs is not installed.
+    pub(crate) fn with(programs: &[&str]) -> Option<Place> {
+        let problem = missing(programs).err();
         let place = Place { host: Host::new() };
         match problem {
             None => Some(place),
@@ -33,7 +38,7 @@ impl Place {
         }
     }
 
-    fn folder(&self) -> PathBuf {
+    pub(crate) fn folder(&self) -> PathBuf {
         self.host.path("labs")
     }
 
@@ -91,8 +96,8 @@ impl Drop for Place {
 }
 
 /// What keeps labs from being tested.
-fn missing() -> Result<(), String> {
-    for program in ["ping", "ip", "setpriv", "unshare"] {
+fn missing(more: &[&str]) -> Result<(), String> {
+    for program in ["ping", "ip", "setpriv", "unshare"].iter().chain(more) {
         let found = Command::new(program)
             .arg("-V")
             .stdout(Stdio::null())

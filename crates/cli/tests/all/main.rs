@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod bench;
+mod bench_lab;
 mod demo;
 mod lab;
 mod link;

@@ -1,0 +1,167 @@
+//! Pound's flows as SVG: jitter and delay of each system, the paper's beside what is measured.
+
+use super::PaperRow;
+use super::cell::{Metrics, Params};
+use crate::svg::{close, escape, open};
+use stats::Cell;
+use std::fmt::Write;
+
+const LEFT: f64 = 150.0;
+const WIDTH: f64 = 900.0;
+const RIGHT: f64 = WIDTH - 90.0;
+const ROW: f64 = 26.0;
+const JITTER: &str = "#d95f02";
+const DELAY: &str = "#1b9e77";
+/// The axis is logarithmic, from here over five decades, in ms.
+const LEAST_MS: f64 = 0.1;
+const DECADES: i32 = 6;
+
+/// One system's two bars.
+struct Bars {
+    name: String,
+    std_ms: f64,
+    delay_ms: f64,
+    opacity: f64,
+}
+
+/// A panel for each topic and number of hops that was measured.
+pub(super) fn draw(cells: &[Cell<Params, Metrics>], paper: &[PaperRow]) -> String {
+    let panels: Vec<(String, Vec<Bars>)> = [(1, "/laser"), (1, "/image"), (2, "/laser"), (2, "/image")]
+        .into_iter()
+        .filter_map(|(hops, topic)| {
+            let bars = bars(cells, paper, hops, topic)?;
+            let s = if hops == 1 { "" } else { "s" };
+            Some((format!("{topic}, {hops} hop{s}"), bars))
+        })
+        .collect();
+    let rows: usize = panels.iter().map(|p| p.1.len()).sum();
+    let height = 80.0 + rows as f64 * ROW + panels.len() as f64 * 56.0;
+    let mut svg = open(
+        WIDTH,
+        height,
+        20.0,
+        "Jitter and delay of Pound's flows at 6 Mbit/s",
+        "std of the period (orange) and mean delay (green) in ms; pale: the paper's, over real radios",
+    );
+    let mut y = 60.0;
+    for (title, bars) in &panels {
+        let _ = writeln!(
+            svg,
+            "<text x=\"20\" y=\"{}\" font-weight=\"bold\">{}</text>",
+            y + 14.0,
+            escape(title)
+        );
+        y += 22.0;
+        let bottom = y + bars.len() as f64 * ROW;
+        for decade in 0..=DECADES {
+            let value = LEAST_MS * 10f64.powi(decade);
+            let x = place(value);
+            let _ = writeln!(
+                svg,
+                "<line x1=\"{x:.1}\" y1=\"{y}\" x2=\"{x:.1}\" y2=\"{bottom}\" stroke=\"#ddd\"/>\
+                 <text x=\"{x:.1}\" y=\"{}\" text-anchor=\"middle\" fill=\"#555\">{value}</text>",
+                bottom + 14.0
+            );
+        }
+        for row in bars {
+            one(&mut svg, row, y);
+            y += ROW;
+        }
+        y += 34.0;
+    }
+    close(svg)
+}
+
+fn bars(cells: &[Cell<Params, Metrics>], paper: &[PaperRow], hops: u32, topic: &str) -> Option<Vec<Bars>> {
+    let is = |c: &&Cell<Params, Metrics>| {
+        c.params.get("topic").is_some_and(|t| t == topic) && c.params.get("hops").is_some_and(|h| *h == hops)
+    };
+    let value = |c: &Cell<Params, Metrics>, name: &str| c.metrics.values.get(name).copied().unwrap_or(0.0);
+    let mut bars: Vec<Bars> = cells
+        .iter()
+        .filter(is)
+        .map(|c| Bars {
+            name: c.system.clone(),
+            std_ms: value(c, "period_ms.std"),
+            delay_ms: value(c, "delay_ms.mean"),
+            opacity: 1.0,
+        })
+        .collect();
+    if bars.is_empty() {
+        return None;
+    }
+    bars.extend(
+        paper
+            .iter()
+            .filter(|p| p.hops == hops && p.topic == topic)
+            .map(|p| Bars {
+                name: format!("{} (paper)", p.system),
+                std_ms: p.period_std_ms,
+                delay_ms: p.delay_mean_ms,
+                opacity: 0.35,
+            }),
+    );
+    Some(bars)
+}
+
+fn place(ms: f64) -> f64 {
+    let decades = (ms.max(LEAST_MS) / LEAST_MS).log10().min(DECADES.into());
+    LEFT + (RIGHT - LEFT) * decades / f64::from(DECADES)
+}
+
+fn one(svg: &mut String, row: &Bars, y: f64) {
+    let _ = writeln!(
+        svg,
+        "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>",
+        LEFT - 8.0,
+        y + 16.0,
+        escape(&row.name)
+    );
+    for (value, color, at) in [(row.std_ms, JITTER, y + 3.0), (row.delay_ms, DELAY, y + 13.0)] {
+        let end = place(value);
+        let _ = writeln!(
+            svg,
+            "<rect class=\"bar\" x=\"{LEFT}\" y=\"{at}\" width=\"{:.1}\" height=\"9\" fill=\"{color}\" opacity=\"{}\"/>\
+             <text x=\"{:.1}\" y=\"{}\" font-size=\"9\">{value:.1}</text>",
+            end - LEFT,
+            row.opacity,
+            end + 4.0,
+            at + 8.0
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cell::{Timing, Values};
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn measured_and_the_papers_stand_in_one_panel() {
+        let timing = Timing {
+            events: 1,
+            late_p50_us: 1.0,
+            late_p99_us: 1.0,
+            late_max_us: 1.0,
+            stalls: 0,
+            verdict: lab::Verdict::Good,
+            trusted: true,
+        };
+        let values = Values::from([("period_ms.std", 37.9), ("delay_ms.mean", 41.4)]);
+        let metrics = Metrics::new(&[(values, timing)], 1, vec![], "", true).expect("a run");
+        let params = Params::from([("hops".into(), json!(1)), ("topic".into(), json!("/laser"))]);
+        let cell = Cell {
+            system: "udpros".into(),
+            params,
+            metrics,
+        };
+        let svg = draw(&[cell], &super::super::pound::paper());
+        assert_eq!(svg.matches("class=\"bar\"").count(), 18);
+        assert!(
+            svg.contains(">37.9<") && svg.contains(">42.5<") && svg.ends_with("</svg>\n"),
+            "{svg}"
+        );
+        assert!(!draw(&[], &[]).contains("NaN"));
+    }
+}
