@@ -1,6 +1,7 @@
 //! The rows of the validation: what is run, and what has to come out.
 
 use super::cell::{Params, Target, Timing, Values};
+use super::probe::SIZE;
 use super::site::{Ground, Site};
 use super::tools::{Flow, Iperf, PAYLOAD, Probing, ping, probe};
 use super::{busy, crowd};
@@ -46,7 +47,7 @@ const SHIPPED: Option<String> = None;
 pub(super) fn all(quick: bool) -> Vec<Check> {
     let mut rows = goodput(if quick { 4 } else { 10 });
     rows.extend(delays(quick));
-    rows.push(fairness(if quick { 5 } else { 10 }));
+    rows.push(fairness(if quick { 10 } else { 20 }));
     rows.extend(lateness(if quick { 5 } else { 15 }));
     rows.extend([crowd::check(false), crowd::check(true)]);
     rows
@@ -312,6 +313,7 @@ fn both_ways(
         to,
         count,
         every,
+        size: SIZE,
         linger,
     };
     [way(a, b), way(b, a)]
@@ -384,6 +386,7 @@ fn bursts() -> Check {
                 to: "robot",
                 count: PACKETS,
                 every: Duration::from_micros(500),
+                size: SIZE,
                 linger: Duration::from_millis(200),
             };
             let ways = probe(&site, &[way])?;
@@ -427,6 +430,7 @@ fn spread(
                 to: "robot",
                 count: packets,
                 every: Duration::from_millis(1),
+                size: SIZE,
                 linger: Duration::from_millis(500),
             };
             let ways = probe(&site, &[way])?;
@@ -445,7 +449,7 @@ fn fairness(seconds: u32) -> Check {
     let phy = Phy::new(6_000_000).expect("a rate of the standard");
     let closed = theory::saturated(&phy, 2, IP_BYTES, PAYLOAD, RETRIES).total / 1e6;
     Check {
-        system: "iperf3",
+        system: "ropewalk",
         what: "fairness of two senders",
         scenario: "two-senders",
         params: Params::from([
@@ -463,11 +467,30 @@ fn fairness(seconds: u32) -> Check {
         run: Box::new(move |ground| {
             let yaml = "hosts: [one, two, base]\nmedia:\n  - name: wifi\n    wifi: {standard: 802.11a, rate: 6Mbit/s, topology: mesh}\n";
             let site = Site::up(ground, "two-senders", Some(yaml))?;
-            let flow = Flow::Udp { offered_mbit_s: 5.0 };
-            // The first to start is alone for a moment, which falls into its warm-up.
-            let one = Iperf::start(&site, ["one", "base"], flow, seconds, 5201)?;
-            let two = Iperf::start(&site, ["two", "base"], flow, seconds, 5202)?;
-            let (one, two) = (one.goodput_mbit_s()?, two.goodput_mbit_s()?);
+            // Each alone could nearly fill the air.
+            let way = |from| Probing {
+                from,
+                to: "base",
+                count: seconds * 400,
+                every: Duration::from_micros(2_500),
+                size: PAYLOAD,
+                linger: Duration::from_secs(2),
+            };
+            let ways = probe(&site, &[way("one"), way("two")])?;
+            // While both have something to send: queues fill first, and empty last.
+            const EDGE_NS: u64 = 1_500_000_000;
+            let first = ways.iter().filter_map(|w| w.arrival_ns.first()).max();
+            let last = ways.iter().filter_map(|w| w.arrival_ns.last()).min();
+            let from = first.map_or(0, |t| t + EDGE_NS);
+            let until = last.map_or(0, |t| t.saturating_sub(EDGE_NS));
+            if until <= from {
+                return Err(RunError::Failed(
+                    "the two did not send at once for long enough".into(),
+                ));
+            }
+            let mbit_s =
+                |i: usize| (ways[i].between(from, until) * PAYLOAD * 8) as f64 * 1e3 / (until - from) as f64;
+            let (one, two) = (mbit_s(0), mbit_s(1));
             let sum = one + two;
             let values = [
                 ("first_mbit_s", one),

@@ -12,7 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// As large as a command to a robot.
-const SIZE: usize = 64;
+pub(super) const SIZE: usize = 64;
+/// The largest payload of an Ethernet frame.
+const LARGEST: usize = 1472;
 /// The most packets of one way.
 const MOST: u32 = 1_000_000;
 
@@ -36,6 +38,9 @@ pub enum Role {
         /// Microseconds between two.
         #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
         period_us: u32,
+        /// Payload bytes of each.
+        #[arg(long, default_value_t = SIZE as u32, value_parser = clap::value_parser!(u32).range(16..=LARGEST as i64))]
+        size: u32,
     },
 }
 
@@ -46,15 +51,23 @@ pub enum Role {
 pub fn run(role: &Role) -> io::Result<()> {
     match role {
         Role::Receive { port } => receive(*port),
-        Role::Send { to, count, period_us } => send(*to, *count, Duration::from_micros((*period_us).into())),
+        Role::Send {
+            to,
+            count,
+            period_us,
+            size,
+        } => {
+            let every = Duration::from_micros((*period_us).into());
+            send(*to, *count, every, *size as usize)
+        }
     }
 }
 
-fn send(to: SocketAddr, count: u32, every: Duration) -> io::Result<()> {
+fn send(to: SocketAddr, count: u32, every: Duration, size: usize) -> io::Result<()> {
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
     socket.connect(to)?;
     let start = clock::monotonic() + Duration::from_millis(100);
-    let mut packet = [0; SIZE];
+    let mut packet = vec![0; size.max(16)];
     for number in 0..count {
         clock::sleep_until(start + every * number, clock::SPIN, || false)?;
         packet[..8].copy_from_slice(&u64::from(number).to_le_bytes());
@@ -78,14 +91,15 @@ fn receive(port: u16) -> io::Result<()> {
         end.store(true, Ordering::Release);
     });
     let mut said = Said::default();
-    let mut packet = [0; SIZE];
+    let mut packet = [0; LARGEST];
     while !ended.load(Ordering::Acquire) && said.number.len() < 2 * MOST as usize {
-        let Ok(SIZE) = socket.recv(&mut packet) else {
+        let Ok(16..) = socket.recv(&mut packet) else {
             continue;
         };
         let now = clock::monotonic();
         let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| packet[at + i]));
         said.number.push(word(0));
+        said.arrival_ns.push(now.0);
         said.delay_ns.push(now.since(Time(word(8))).as_nanos() as u64);
     }
     serde_json::to_writer(io::stdout().lock(), &said)?;
@@ -96,6 +110,7 @@ fn receive(port: u16) -> io::Result<()> {
 struct Said {
     number: Vec<u64>,
     delay_ns: Vec<u64>,
+    arrival_ns: Vec<u64>,
 }
 
 /// What arrived of one way.
@@ -113,6 +128,8 @@ pub(super) struct Arrivals {
     pub(super) duplicates: f64,
     /// Packets that came after one with a higher number.
     pub(super) reordered: f64,
+    /// When each came, in order.
+    pub(super) arrival_ns: Vec<u64>,
 }
 
 impl Arrivals {
@@ -124,8 +141,9 @@ impl Arrivals {
         let (mut duplicates, mut reordered, mut highest) = (0u32, 0u32, 0);
         let mut delay = Moments::default();
         let (mut min, mut max) = (f64::INFINITY, 0.0f64);
-        if said.number.len() != said.delay_ns.len() {
-            return Err("the probe gave not as many delays as numbers".into());
+        let n = said.number.len();
+        if said.delay_ns.len() != n || said.arrival_ns.len() != n {
+            return Err("the probe gave not as many times as numbers".into());
         }
         for (number, ns) in said.number.iter().zip(&said.delay_ns) {
             let known = usize::try_from(*number).ok().and_then(|n| here.get_mut(n));
@@ -153,7 +171,16 @@ impl Arrivals {
             delay_max_ms: max,
             duplicates: duplicates.into(),
             reordered: reordered.into(),
+            arrival_ns: said.arrival_ns,
         })
+    }
+
+    /// Packets that came from `from` on and before `until`.
+    pub(super) fn between(&self, from: u64, until: u64) -> usize {
+        self.arrival_ns
+            .iter()
+            .filter(|t| (from..until).contains(t))
+            .count()
     }
 }
 
@@ -163,24 +190,30 @@ mod tests {
 
     #[test]
     fn losses_come_in_runs_and_delays_have_moments() {
-        let said = r#"{"number": [0, 3, 4, 3, 2, 9], "delay_ns": [1000000, 3000000, 2000000, 2000000, 2000000, 2000000]}"#;
+        let said = r#"{"number": [0, 3, 4, 3, 2, 9], "delay_ns": [1000000, 3000000, 2000000, 2000000, 2000000, 2000000], "arrival_ns": [1, 2, 3, 4, 5, 6]}"#;
         let a = Arrivals::read(said, 11).expect("is right");
         // 1, 5 to 8 and 10 are missing: three runs of six packets.
         assert!((a.lost_percent - 600.0 / 11.0).abs() < 1e-9, "{a:?}");
         assert_eq!((a.burst_packets, a.duplicates, a.reordered), (2.0, 1.0, 2.0));
         assert_eq!((a.delay_mean_ms, a.delay_min_ms, a.delay_max_ms), (2.0, 1.0, 3.0));
-        let whole = Arrivals::read(r#"{"number": [0, 1], "delay_ns": [1, 1]}"#, 2).expect("is right");
+        let whole = Arrivals::read(
+            r#"{"number": [0, 1], "delay_ns": [1, 1], "arrival_ns": [5, 9]}"#,
+            2,
+        )
+        .expect("is right");
         assert_eq!((whole.lost_percent, whole.burst_packets), (0.0, 0.0));
+        assert_eq!((whole.between(5, 9), whole.between(5, 10)), (1, 2));
     }
 
     #[test]
     fn what_cannot_be_is_refused() {
         for bad in [
             "",
-            r#"{"number": [], "delay_ns": []}"#,
-            r#"{"number": [2], "delay_ns": [1]}"#,
-            r#"{"number": [1], "delay_ns": []}"#,
-            r#"{"number": [-1], "delay_ns": [1]}"#,
+            r#"{"number": [], "delay_ns": [], "arrival_ns": []}"#,
+            r#"{"number": [2], "delay_ns": [1], "arrival_ns": [1]}"#,
+            r#"{"number": [1], "delay_ns": [], "arrival_ns": [1]}"#,
+            r#"{"number": [1], "delay_ns": [1], "arrival_ns": []}"#,
+            r#"{"number": [-1], "delay_ns": [1], "arrival_ns": [1]}"#,
         ] {
             assert!(Arrivals::read(bad, 2).is_err(), "{bad}");
         }
@@ -193,7 +226,7 @@ mod tests {
         receiver
             .set_read_timeout(Some(Duration::from_secs(60)))
             .expect("is set");
-        send(to, 3, Duration::from_millis(1)).expect("sends");
+        send(to, 3, Duration::from_millis(1), SIZE).expect("sends");
         for number in 0..3u64 {
             let mut packet = [0; SIZE];
             assert_eq!(receiver.recv(&mut packet).expect("arrives"), SIZE);

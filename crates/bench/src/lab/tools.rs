@@ -162,6 +162,8 @@ pub(super) struct Probing<'a> {
     pub(super) to: &'a str,
     pub(super) count: u32,
     pub(super) every: Duration,
+    /// Payload bytes of each packet.
+    pub(super) size: usize,
     /// Longer than the last packet may be on its way.
     pub(super) linger: Duration,
 }
@@ -183,7 +185,8 @@ pub(super) fn probe(site: &Site<'_>, ways: &[Probing<'_>]) -> Result<Vec<Arrival
     let mut senders = Vec::new();
     for (port, way) in (PORT..).zip(ways) {
         let to = format!("{}:{port}", site.address(way.to)?);
-        let (count, every) = (way.count.to_string(), way.every.as_micros().to_string());
+        let (count, size) = (way.count.to_string(), way.size.to_string());
+        let every = way.every.as_micros().to_string();
         let sender = [
             "bench",
             "lab-probe",
@@ -194,6 +197,8 @@ pub(super) fn probe(site: &Site<'_>, ways: &[Probing<'_>]) -> Result<Vec<Arrival
             &count,
             "--period-us",
             &every,
+            "--size",
+            &size,
         ];
         senders.push(site.start(way.from, &[&[&*program], &sender[..]].concat())?);
     }
