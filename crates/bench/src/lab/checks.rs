@@ -167,7 +167,7 @@ fn one_goodput(speed: &Speed, udp: bool, seconds: u32) -> Check {
     if udp {
         targets.push(Target::about("ratio", 1.0, 0.03));
     }
-    // Where a relay forwards, its queue wanders for seconds, and goodput with it.
+    // Where a relay forwards, its queue wanders for seconds, and goodput with it: too short a run misses what waits.
     let seconds = if speed.udp.1 == CHAIN {
         seconds * 3
     } else {
