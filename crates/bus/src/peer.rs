@@ -105,7 +105,7 @@ impl Attached {
     ) {
         self.pushed = false;
         // What it took and released stands in cache lines that it wrote last: while there is room, they are looked
-        // at after everybody was woken.
+        // at after everybody was woken, or when the next block is loaned.
         let easy = self.has_room_for(at.len)
             && !self.closing
             && self.untold == 0

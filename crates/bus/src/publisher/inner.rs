@@ -44,6 +44,11 @@ pub(super) struct State {
     /// A loan has waited in vain since the last that succeeded.
     pub(super) stalled: bool,
     pub(super) clock: sys::Wall,
+    /// Whether it publishes in quick succession. Then it looks at what was released after it rang, since the reply to
+    /// what it just took may be waited for; otherwise when it loans, where nobody waits.
+    pub(super) hurried: bool,
+    /// When it published last.
+    pub(super) last: u64,
     pub(super) departed: Losses,
     /// The handle is gone; loans may still be there.
     pub(super) closed: bool,

@@ -22,6 +22,9 @@ impl PubCore {
         let mut pause = FIRST_PAUSE;
         loop {
             let mut state = self.lock();
+            if !state.hurried && state.reap() {
+                self.changed.notify_all();
+            }
             let error = match state.find_block(len, policy) {
                 Ok(block) => {
                     state.stalled = false;
