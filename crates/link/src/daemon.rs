@@ -132,6 +132,7 @@ impl<C: Carrier> Daemon<C> {
         let peer = proto::PeerConfig {
             hops: u32::from(config.radio.hops),
             max_datagram: carrier.max_datagram(),
+            ..proto::PeerConfig::default()
         };
         let peers = config
             .peers

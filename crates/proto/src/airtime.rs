@@ -111,6 +111,51 @@ impl AirtimeModel {
         Duration::from_nanos(all.round() as u64)
     }
 
+    /// The same medium at another rate.
+    pub(crate) fn at_rate(&self, rate_bits: u64) -> Self {
+        let rate_bits = rate_bits.max(1);
+        let Self {
+            extra_bytes, gain, ..
+        } = *self;
+        if self.symbol.is_zero() {
+            AirtimeModel { rate_bits, ..*self }
+        } else {
+            AirtimeModel {
+                extra_bytes,
+                gain,
+                ..Self::wifi(rate_bits)
+            }
+        }
+    }
+
+    /// At which rate a datagram of `bytes` occupies the medium for `service`.
+    pub(crate) fn rate_of(&self, bytes: usize, service: Duration) -> u64 {
+        const MOST: f64 = 1e9;
+        let bits = (bytes as f64 + f64::from(self.extra_bytes)) * 8.0 + f64::from(self.extra_bits);
+        // What a frame costs beside its bytes depends a little on the rate: twice is near enough.
+        (0..2).fold(self.rate_bits, |rate, _| {
+            let rest = service.saturating_sub(self.at_rate(rate).per_frame);
+            (bits / rest.as_secs_f64()).clamp(1.0, MOST) as u64
+        })
+    }
+
+    /// The longest datagram, at most `max`, whose airtime is within `budget`; `None` if none is.
+    pub(crate) fn longest(&self, budget: Duration, hops: u32, max: usize) -> Option<usize> {
+        let (mut low, mut high) = (0, max + 1);
+        if self.airtime(0, hops) > budget {
+            return None;
+        }
+        while high - low > 1 {
+            let middle = low.midpoint(high);
+            if self.airtime(middle, hops) <= budget {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        Some(low)
+    }
+
     pub(crate) fn is_valid(&self) -> bool {
         self.gain.is_none_or(|g| (0.1..=100.0).contains(&g))
     }

@@ -50,6 +50,14 @@ pub struct RadioConfig {
     pub name: String,
     /// What a datagram costs.
     pub airtime: AirtimeModel,
+    /// The rate in `airtime` is only a guess: receipts clock the sending, and over one hop the rate is
+    /// estimated from them.
+    pub auto_rate: bool,
+    /// Datagrams that may be in flight to a peer while receipts clock the sending, on a short path; at
+    /// least 1. A long path may hold more.
+    pub in_flight: u32,
+    /// Whether fragments are cut so that a more important message that is about to come finds the air free.
+    pub predict: bool,
     /// In which order messages leave.
     pub order: Order,
     /// Bytes of messages waiting for the radio, over all topics; beyond it the lowest priority goes first.
@@ -74,6 +82,9 @@ impl RadioConfig {
             host: 0,
             name: String::new(),
             airtime,
+            auto_rate: false,
+            in_flight: 2,
+            predict: true,
             order: Order::Priority,
             max_queued_bytes: 64 << 20,
             hello_interval: Duration::from_millis(150),
@@ -125,6 +136,9 @@ pub struct PeerConfig {
     pub hops: u32,
     /// Largest datagram that the carrier takes, 256 to 65507 bytes.
     pub max_datagram: usize,
+    /// The carrier has acknowledgements of its own and tells of them by
+    /// [`crate::Radio::on_carrier_acked`], so none are asked for.
+    pub carrier_acks: bool,
 }
 
 impl Default for PeerConfig {
@@ -133,6 +147,7 @@ impl Default for PeerConfig {
         PeerConfig {
             hops: 1,
             max_datagram: 1472,
+            carrier_acks: false,
         }
     }
 }
@@ -200,6 +215,9 @@ pub enum ConfigError {
         /// Its length.
         bytes: usize,
     },
+    /// With nothing in flight nothing is ever sent.
+    #[error("in_flight 0: at least one datagram must be able to go")]
+    InFlight,
     /// An interval of zero would never let time pass.
     #[error("the interval {which} is 0: give a duration")]
     Interval {

@@ -116,6 +116,7 @@ impl End {
         let peer = PeerConfig {
             hops: 1,
             max_datagram: 600,
+            ..PeerConfig::default()
         };
         let peer = radio.add_peer(now, peer).expect("a valid peer");
         let mut topics = Vec::new();

@@ -1,16 +1,21 @@
 //! All that is kept of one peer.
 
+use crate::airtime::AirtimeModel;
 use crate::body::PeerInfo;
 use crate::config::{PeerConfig, PeerId, RadioConfig};
 use crate::receive::Receiver;
+use crate::send::{Estimate, Flight};
 use crate::session::Session;
 use crate::statistics::PeerStats;
-use crate::wire::{Frame, Header, Hello, ReportEntry};
+use crate::wire::{Frame, Header, Hello, Receipt, ReportEntry};
+use core::time::Duration;
 use stats::Time;
 use std::collections::{BTreeMap, VecDeque};
 
 /// How often an unchanged entry is reported again, in case the first report was lost.
 const REPORT_TWICE: u8 = 2;
+/// Length of a datagram with nothing but a receipt, about.
+pub(crate) const RECEIPT: usize = 24;
 
 pub(crate) struct Peer {
     pub(crate) config: PeerConfig,
@@ -18,9 +23,25 @@ pub(crate) struct Peer {
     pub(crate) receiver: Receiver,
     pub(crate) info: Option<PeerInfo>,
     pub(crate) stats: PeerStats,
+    pub(crate) flight: Flight,
+    /// What a datagram to this peer costs.
+    pub(crate) airtime: AirtimeModel,
+    /// Where the rate is not known.
+    pub(crate) estimate: Option<Estimate>,
     number: u64,
     numbers_heard: Option<(u64, u64, u64)>,
+    newest: Newest,
+    /// A receipt is owed.
+    owes: bool,
     reports: Reports,
+}
+
+/// The newest datagram that came.
+#[derive(Clone, Copy, Default)]
+struct Newest {
+    number: u64,
+    at: Time,
+    gap: Duration,
 }
 
 impl Peer {
@@ -31,8 +52,14 @@ impl Peer {
             receiver: Receiver::new(id, radio.receive),
             info: None,
             stats: PeerStats::default(),
+            flight: Flight::new(radio.in_flight),
+            airtime: radio.airtime,
+            // Over a relay, datagrams that were sent together need not arrive one service time apart.
+            estimate: (radio.auto_rate && config.hops == 1).then(|| Estimate::new(radio.airtime)),
             number: 0,
             numbers_heard: None,
+            newest: Newest::default(),
+            owes: false,
             reports: Reports {
                 at: now + radio.report_interval,
                 ..Reports::default()
@@ -43,6 +70,8 @@ impl Peer {
     /// The peer has a new session.
     pub(crate) fn renew(&mut self) {
         self.numbers_heard = None;
+        self.owes = false;
+        self.flight.clear();
         self.reports.last.clear();
         self.reports.queue.clear();
     }
@@ -59,7 +88,16 @@ impl Peer {
     }
 
     /// Counts a datagram of the peer's session.
-    pub(crate) fn heard(&mut self, number: u64, bytes: usize) {
+    pub(crate) fn heard(&mut self, now: Time, number: u64, bytes: usize) {
+        if self.numbers_heard.is_none_or(|(_, high, _)| number > high) {
+            let next = self.numbers_heard.is_some() && self.newest.number.checked_add(1) == Some(number);
+            let gap = if next {
+                now.since(self.newest.at)
+            } else {
+                Duration::ZERO
+            };
+            self.newest = Newest { number, at: now, gap };
+        }
         self.stats.datagrams_received += 1;
         self.stats.bytes_received += bytes as u64;
         let (low, high, count) = self.numbers_heard.get_or_insert((number, number, 0));
@@ -81,11 +119,80 @@ impl Peer {
         }
     }
 
+    /// The peer wants to know how far its datagrams have come.
+    pub(crate) fn asked(&mut self) {
+        self.owes = true;
+    }
+
+    /// The number of the datagram whose header was made last.
+    pub(crate) fn last_number(&self) -> u64 {
+        self.number.saturating_sub(1)
+    }
+
+    /// Whether a receipt is owed and nothing else of the protocol's own waits.
+    pub(crate) fn owes_only(&self) -> bool {
+        let others =
+            self.session.greet_due() || self.receiver.has_answers() || !self.reports.queue.is_empty();
+        self.owes && !others
+    }
+
+    /// Appends the receipt that is owed, if any.
+    pub(crate) fn put_receipt(&mut self, now: Time, out: &mut Vec<u8>) {
+        let micros = |d: Duration| u64::try_from(d.as_micros()).unwrap_or(u64::MAX);
+        let receipt = Receipt {
+            newest: self.newest.number,
+            gap: micros(self.newest.gap),
+            held: micros(now.since(self.newest.at)),
+        };
+        if self.owes && put(out, self.config.max_datagram, &Frame::Receipt(receipt)) {
+            self.owes = false;
+        }
+    }
+
+    /// Whether receipts alone clock what is sent, for want of a rate.
+    pub(crate) fn is_clocked(&self, radio: &RadioConfig) -> bool {
+        radio.auto_rate && self.estimate.as_ref().is_none_or(|e| !e.airtime().1)
+    }
+
+    /// How many datagrams may be in flight.
+    pub(crate) fn window(&self, radio: &RadioConfig) -> usize {
+        let full = self.airtime.airtime(self.config.max_datagram, self.config.hops);
+        self.flight.window(self.is_clocked(radio), full)
+    }
+
+    /// A receipt came.
+    pub(crate) fn receipt(&mut self, now: Time, receipt: &Receipt) {
+        let (airtime, hops) = (self.airtime, self.config.hops);
+        let expected = |n| airtime.airtime(n, hops) + airtime.airtime(RECEIPT, hops);
+        let lesson = self.flight.receipt(now, receipt, expected);
+        if let Some(e) = &mut self.estimate {
+            if e.learn(lesson, self.flight.path_delay(), RECEIPT) {
+                self.flight.trust();
+            }
+            self.airtime = e.airtime().0;
+        }
+    }
+
+    /// Notices receipts that are late or never come.
+    pub(crate) fn tick_flight(&mut self, now: Time) {
+        self.flight.expire(now);
+        if self.flight.doubts()
+            && let Some(e) = &mut self.estimate
+            && e.airtime().1
+        {
+            e.forget();
+            self.airtime = e.airtime().0;
+        }
+    }
+
     /// Whether any frame of the protocol's own waits.
     pub(crate) fn has_control(&self) -> bool {
         self.session.greet_due()
             || self.session.is_up()
-                && (self.session.ping_due() || self.receiver.has_answers() || !self.reports.queue.is_empty())
+                && (self.owes
+                    || self.session.ping_due()
+                    || self.receiver.has_answers()
+                    || !self.reports.queue.is_empty())
     }
 
     /// Appends the protocol's own frames to a datagram that may grow to `config.max_datagram`.
@@ -106,6 +213,7 @@ impl Peer {
         if !self.session.is_up() {
             return;
         }
+        self.put_receipt(now, out);
         while let Some((topic, edition, state)) = self.receiver.next_answer() {
             if !put(
                 out,

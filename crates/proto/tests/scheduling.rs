@@ -228,7 +228,11 @@ fn settings_out_of_bounds_are_named() {
     assert!(refused(&|c| c.keep_alive = Duration::ZERO).contains("keep_alive"));
 
     let mut r = Radio::<Vec<u8>>::new(RadioConfig::new(1, AirtimeModel::unlimited())).expect("valid");
-    let peer = |hops, max_datagram| PeerConfig { hops, max_datagram };
+    let peer = |hops, max_datagram| PeerConfig {
+        hops,
+        max_datagram,
+        ..PeerConfig::default()
+    };
     assert_eq!(r.add_peer(Time::ZERO, peer(0, 1472)), Err(PeerError::Hops));
     assert_eq!(
         r.add_peer(Time::ZERO, peer(1, 255)),

@@ -136,8 +136,8 @@ impl<B: Body> Radio<B> {
             let Some(p) = self.peers.get(&t.peer) else {
                 continue;
             };
-            let (max, hops) = (p.config.max_datagram, p.config.hops);
-            let air = |n: usize| self.config.airtime.airtime(n, hops);
+            let (max, hops, model) = (p.config.max_datagram, p.config.hops, p.airtime);
+            let air = |n: usize| model.airtime(n, hops);
             bytes += t.expire(|rest| {
                 let full = u32::try_from(rest / max).unwrap_or(u32::MAX);
                 start + air(max).saturating_mul(full) + air(rest % max)

@@ -41,7 +41,7 @@ impl<B: Body> Radio<B> {
             p.session.stranger(now, header.session);
             return Ok(());
         }
-        p.heard(header.number, datagram.len());
+        p.heard(now, header.number, datagram.len());
         if p.session.hear(now)
             && let Some(info) = &p.info
         {
@@ -88,6 +88,7 @@ impl<B: Body> Radio<B> {
     pub(super) fn lose(&mut self, peer: PeerId, sink: &mut impl Sink) {
         if let Some(p) = self.peers.get_mut(&peer) {
             p.receiver.abort_all(sink, DropReason::PeerLost);
+            p.flight.clear();
         }
         sink.peer_down(peer, Down::Lost);
         self.clear_topics(peer);
@@ -105,6 +106,15 @@ impl<B: Body> Radio<B> {
         };
         let outcome = match frame {
             Frame::Hello(_) | Frame::Ping => Ok(()),
+            Frame::Ask => {
+                p.asked();
+                Ok(())
+            }
+            Frame::Receipt(receipt) => {
+                p.receipt(now, &receipt);
+                Ok(())
+            }
+            Frame::Demand(_) => Ok(()),
             Frame::Announce(piece) => p.receiver.announce(&piece, sink),
             Frame::Data(head, bytes) => p.receiver.data(now, &head, bytes, sink),
             Frame::Cancel { topic, seq } => {

@@ -3,8 +3,8 @@
 use super::{Radio, Transmit};
 use crate::body::{Body, Message};
 use crate::config::{MAX_PRIORITY, Order, PeerId, TopicId};
-use crate::peer::put;
-use crate::send::{CONTROL, Pending, Work};
+use crate::peer::{Peer, RECEIPT, put};
+use crate::send::{CONTROL, Entry, Foreseen, OutTopic, Pending, Work};
 use crate::wire::{AnnouncePiece, DataHead, Frame};
 use core::time::Duration;
 use stats::{DropReason, Time};
@@ -13,6 +13,25 @@ use stats::{DropReason, Time};
 pub(super) const ANNOUNCE_HEAD: usize = 64;
 /// Most that the head of a datagram takes.
 const HEAD: usize = 16;
+/// So long before a foreseen message the air is to be free: the back-off of the frame before it varies by
+/// that much.
+const EARLY: Duration = Duration::from_micros(100);
+/// If less air than this is left before it, over each hop, nothing is sent: a frame costs half of it empty.
+const WORTH_CUTTING: Duration = Duration::from_micros(600);
+/// Fewer bytes of a message are not worth a frame.
+const LEAST_CUT: usize = 32;
+
+/// What would be sent next.
+enum Plan {
+    Announce(usize),
+    /// A fragment of this topic, in a datagram of at most so many bytes.
+    Fragment(usize, usize),
+    /// When the pacer's slot has come.
+    Slot,
+    /// Nothing before this time, unless something is offered or comes.
+    Hold(Time),
+    Nothing,
+}
 
 impl<B: Body> Radio<B> {
     /// Offers a message of `topic`. It waits for the radio, as one of the newest `depth` of its topic.
@@ -54,6 +73,7 @@ impl<B: Body> Radio<B> {
         }
         let arrival = self.arrivals;
         self.arrivals += 1;
+        t.rhythm.arrived(now);
         if !t.is_backlogged() {
             self.scheduler.wake(t);
         }
@@ -92,31 +112,148 @@ impl<B: Body> Radio<B> {
     /// Writes the next datagram into `datagram` (cleared first), if one may go now.
     ///
     /// At most one goes per slot of airtime, except that something more important than what was handed
-    /// over last goes at once and is charged afterwards.
+    /// over last goes at once and is charged afterwards. Nothing goes to a peer towards which as much is in
+    /// flight as may be, and nothing that would still be in the air when a more important message is
+    /// foreseen to come.
     pub fn poll_transmit(&mut self, now: Time, datagram: &mut Vec<u8>) -> Transmit {
         let now = self.tick(now);
+        for p in self.peers.values_mut() {
+            p.tick_flight(now);
+        }
         self.expire_messages(now);
         let free = self.pacer.is_free(now);
+        let plan = self.plan(now, free);
         let control = self.control_due();
         if let Some(peer) = control
             && (free || self.pacer.is_urgent(CONTROL))
+            && !self.receipt_rides(peer, &plan)
         {
             return self.send_control(now, peer, datagram);
         }
-        match self.scheduler.pick(&self.topics, |t| self.is_up(t.peer)) {
-            Some((i, work)) => {
-                let urgent = self.scheduler.order() == Order::Priority
-                    && self.pacer.is_urgent(self.topics[i].config.priority);
-                if !free && !urgent {
-                    return Transmit::Wait(self.pacer.await_turn());
+        match plan {
+            Plan::Announce(i) => self.send_announcement(now, i, datagram),
+            Plan::Fragment(i, max) => self.send_fragment(now, i, max, datagram),
+            Plan::Slot => Transmit::Wait(self.pacer.await_turn()),
+            // Nothing waits for the pacer then, so a slot that passes meanwhile is given up.
+            Plan::Hold(until) if control.is_none() => Transmit::Wait(until),
+            Plan::Hold(_) | Plan::Nothing if control.is_some() => Transmit::Wait(self.pacer.await_turn()),
+            Plan::Hold(until) => Transmit::Wait(until),
+            Plan::Nothing => Transmit::Idle,
+        }
+    }
+
+    /// What would go next if the protocol has no frames of its own to send.
+    fn plan(&self, now: Time, free: bool) -> Plan {
+        let Some((i, work)) = self.scheduler.pick(&self.topics, |t| self.may_send(t)) else {
+            // What is backlogged all the same waits for receipts, or for patience with them to end.
+            let backlogged = |t: &&OutTopic<B>| t.is_backlogged() || t.announcer.is_due();
+            let blocked = self
+                .topics
+                .iter()
+                .filter(|t| self.is_up(t.peer))
+                .filter(backlogged);
+            let full = blocked.filter_map(|t| self.peers.get(&t.peer)?.flight.next_timeout());
+            let others = self.peers.values().filter_map(|p| p.flight.next_timeout());
+            return match full.chain(others).min() {
+                Some(t)
+                    if self
+                        .topics
+                        .iter()
+                        .any(|t| self.is_up(t.peer) && t.is_backlogged()) =>
+                {
+                    Plan::Hold(t)
                 }
-                match work {
-                    Work::Announce => self.send_announcement(now, i, datagram),
-                    Work::Data => self.send_fragment(now, i, datagram),
-                }
+                _ => Plan::Nothing,
+            };
+        };
+        let t = &self.topics[i];
+        let by_priority = self.scheduler.order() == Order::Priority;
+        if !free && !(by_priority && self.pacer.is_urgent(t.config.priority)) {
+            return Plan::Slot;
+        }
+        if work == Work::Announce {
+            return Plan::Announce(i);
+        }
+        let Some(p) = self.peers.get(&t.peer) else {
+            return Plan::Nothing;
+        };
+        let max = p.config.max_datagram;
+        if !free || !by_priority || !self.config.predict || p.is_clocked(&self.config) || p.flight.doubts() {
+            return Plan::Fragment(i, max);
+        }
+        match self.foreseen(now, t.config.priority) {
+            Some(f) => self.cut(now, i, p, f),
+            None => Plan::Fragment(i, max),
+        }
+    }
+
+    /// Makes room for a message that is foreseen: a fragment that would still be in the air ends before,
+    /// or waits until it has come if little would go.
+    fn cut(&self, now: Time, i: usize, p: &Peer, foreseen: Foreseen) -> Plan {
+        let (max, hops) = (p.config.max_datagram, p.config.hops);
+        let budget = (foreseen.from - EARLY).since(now);
+        let whole = max.min(HEAD + self.topics[i].rest_with_head());
+        let full = p.airtime.airtime(max, hops);
+        // A source so quick would leave hardly any air between its messages.
+        if p.airtime.airtime(whole, hops) <= budget || foreseen.period < full * 4 {
+            return Plan::Fragment(i, max);
+        }
+        let least = HEAD + self.topics[i].head_room() + LEAST_CUT;
+        match p.airtime.longest(budget, hops, max) {
+            Some(n) if n >= least && budget >= WORTH_CUTTING * hops => Plan::Fragment(i, n),
+            _ => Plan::Hold(foreseen.until),
+        }
+    }
+
+    /// The next message that is more important than `priority` and about to come.
+    fn foreseen(&self, now: Time, priority: u8) -> Option<Foreseen> {
+        let more = self.topics.iter().filter(|t| t.config.priority > priority);
+        let quiet = more.filter(|t| !t.is_backlogged() && t.announcer.accepted() == Some(true));
+        let up = quiet.filter(|t| self.is_up(t.peer));
+        up.filter_map(|t| t.rhythm.next(now)).min_by_key(|f| f.from)
+    }
+
+    /// Whether the peer of this topic is up and takes one more datagram of its importance.
+    fn may_send(&self, t: &OutTopic<B>) -> bool {
+        let Some(p) = self.peers.get(&t.peer).filter(|p| p.session.is_up()) else {
+            return false;
+        };
+        let importance = match self.scheduler.order() {
+            Order::Priority => t.config.priority,
+            Order::Fifo => 0,
+        };
+        let window = p.window(&self.config);
+        if !p.flight.admits(importance, window) {
+            return false;
+        }
+        // Where receipts alone clock, peers share one device queue. One that is silent does not hold up others.
+        let clocked = |p: &&Peer| p.is_clocked(&self.config) && !p.flight.is_silent();
+        if !clocked(&p) {
+            return true;
+        }
+        let others = self.peers.values().filter(clocked);
+        let total: usize = others.clone().map(|p| p.flight.len()).sum();
+        let most = others.filter_map(|p| p.flight.importance()).max();
+        total < window || most.is_some_and(|m| importance > m) && total < window + 3
+    }
+
+    /// Whether the receipt that is all that `peer` is owed goes along with the fragment that is planned.
+    fn receipt_rides(&self, peer: PeerId, plan: &Plan) -> bool {
+        match plan {
+            Plan::Fragment(i, _) => {
+                self.topics[*i].peer == peer && self.peers.get(&peer).is_some_and(Peer::owes_only)
             }
-            None if control.is_some() => Transmit::Wait(self.pacer.await_turn()),
-            None => Transmit::Idle,
+            _ => false,
+        }
+    }
+
+    /// `peer`'s carrier knows of `datagrams` more of the oldest that it was given what became of them:
+    /// acknowledged or lost. For peers with [`crate::PeerConfig::carrier_acks`]; afterwards ask
+    /// [`Radio::poll_transmit`] again.
+    pub fn on_carrier_acked(&mut self, now: Time, peer: PeerId, datagrams: usize) {
+        self.tick(now);
+        if let Some(p) = self.peers.get_mut(&peer) {
+            p.flight.carrier_acked(datagrams);
         }
     }
 
@@ -157,7 +294,7 @@ impl<B: Body> Radio<B> {
         }
         p.put_control(now, &self.config, out);
         p.stats.control_sent += 1;
-        self.sent(now, peer, CONTROL, out.len());
+        self.sent(now, peer, CONTROL, out.len(), None);
         Transmit::Datagram {
             peer,
             priority: MAX_PRIORITY,
@@ -171,6 +308,14 @@ impl<B: Body> Radio<B> {
             return Transmit::Idle;
         };
         p.header(self.config.session, out);
+        let asks = self.should_ask(now, peer, true);
+        let Some(p) = self.peers.get_mut(&peer) else {
+            return Transmit::Idle;
+        };
+        if asks {
+            Frame::Ask.encode(out);
+        }
+        let t = &mut self.topics[i];
         let (edition, total) = (t.announcer.edition(), t.announcer.total());
         let (offset, poll, bytes) = t.announcer.piece(now, p.config.max_datagram - ANNOUNCE_HEAD);
         Frame::Announce(AnnouncePiece {
@@ -183,20 +328,26 @@ impl<B: Body> Radio<B> {
         })
         .encode(out);
         p.stats.control_sent += 1;
-        self.sent(now, peer, priority, out.len());
+        self.sent(now, peer, priority, out.len(), Some(asks));
         Transmit::Datagram { peer, priority }
     }
 
     /// Sends the next fragment of topic `i`. If that ends a message, small ones that fit behind it whole go
     /// along, since a frame of their own would cost more than their bytes.
-    fn send_fragment(&mut self, now: Time, i: usize, out: &mut Vec<u8>) -> Transmit {
+    fn send_fragment(&mut self, now: Time, i: usize, max: usize, out: &mut Vec<u8>) -> Transmit {
         let (peer, priority) = (self.topics[i].peer, self.topics[i].config.priority);
         let Some(p) = self.peers.get_mut(&peer) else {
             return Transmit::Idle;
         };
+        let (p_max, hops, airtime) = (p.config.max_datagram, p.config.hops, p.airtime);
         p.header(self.config.session, out);
-        let (max, hops) = (p.config.max_datagram, p.config.hops);
-        let air = |bytes: usize| self.config.airtime.airtime(bytes, hops);
+        p.put_receipt(now, out);
+        // A receipt would meet the message for which this fragment is cut.
+        let asks = self.should_ask(now, peer, max == p_max);
+        if asks {
+            Frame::Ask.encode(out);
+        }
+        let air = |bytes: usize| airtime.airtime(bytes, hops);
         let mut next = Some(i);
         let (mut bytes_first, mut charged) = (None, Duration::ZERO);
         while let Some(i) = next {
@@ -216,18 +367,52 @@ impl<B: Body> Radio<B> {
                 t.peer == peer && len <= max && (t.config.priority >= priority || short(len))
             });
         }
-        self.sent(now, peer, priority, out.len());
+        self.sent(now, peer, priority, out.len(), Some(asks));
         Transmit::Datagram { peer, priority }
     }
 
-    /// Charges a datagram and counts it.
-    fn sent(&mut self, now: Time, peer: PeerId, importance: u8, bytes: usize) {
+    /// Whether the next datagram to `peer` should ask for a receipt. `calm`: there is time for one.
+    fn should_ask(&self, now: Time, peer: PeerId, calm: bool) -> bool {
+        let Some(p) = self.peers.get(&peer).filter(|p| !p.config.carrier_acks) else {
+            return false;
+        };
+        let clocked = p.is_clocked(&self.config);
+        (calm || clocked || p.flight.doubts()) && p.flight.should_ask(now, clocked, p.window(&self.config))
+    }
+
+    /// Charges a datagram and counts it. `in_flight`: it counts against the bound, and whether it asks for a
+    /// receipt, whose air is charged too.
+    fn sent(&mut self, now: Time, peer: PeerId, importance: u8, bytes: usize, in_flight: Option<bool>) {
         let Some(p) = self.peers.get_mut(&peer) else {
             return;
         };
-        let airtime = self.config.airtime.airtime(bytes, p.config.hops);
+        let (model, hops) = (p.airtime, p.config.hops);
+        let clocked = p.is_clocked(&self.config);
+        let receipt = model.airtime(RECEIPT, hops);
+        let airtime = match in_flight {
+            Some(true) => model.airtime(bytes, hops) + receipt,
+            _ => model.airtime(bytes, hops),
+        };
+        if let Some(asks) = in_flight {
+            let number = p.last_number();
+            // Three frames may be ahead of it or of its receipt by contention.
+            let late_at = if clocked || model.rate_bits == 0 {
+                Time::MAX
+            } else {
+                self.pacer.next().max(now) + model.airtime(p.config.max_datagram, hops) * 3 + receipt * 2
+            };
+            let entry = Entry {
+                number,
+                at: now,
+                bytes,
+                importance,
+                asks,
+            };
+            p.flight.sent(entry, late_at);
+        }
         self.stats.urgent += u64::from(!self.pacer.is_free(now));
-        self.pacer.charge(now, importance, p.config.hops, airtime);
+        let slot = if clocked { Duration::ZERO } else { airtime };
+        self.pacer.charge(now, importance, p.config.hops, slot);
         p.session.sent(now);
         p.stats.datagrams_sent += 1;
         p.stats.bytes_sent += bytes as u64;

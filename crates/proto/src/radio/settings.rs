@@ -5,7 +5,7 @@ use crate::airtime::AirtimeModel;
 use crate::body::{Body, Down, Sink};
 use crate::config::*;
 use crate::peer::Peer;
-use crate::send::{OutTopic, Pacer, Scheduler};
+use crate::send::{Estimate, OutTopic, Pacer, Scheduler};
 use crate::statistics::RadioStats;
 use core::time::Duration;
 use stats::{DropReason, Time};
@@ -38,6 +38,9 @@ impl<B: Body> Radio<B> {
             if interval.is_zero() {
                 return Err(ConfigError::Interval { which });
             }
+        }
+        if config.in_flight == 0 {
+            return Err(ConfigError::InFlight);
         }
         valid_gain(&config.airtime)?;
         Ok(Radio {
@@ -198,6 +201,12 @@ impl<B: Body> Radio<B> {
     pub fn set_airtime(&mut self, airtime: AirtimeModel) -> Result<(), ConfigError> {
         valid_gain(&airtime)?;
         self.config.airtime = airtime;
+        for p in self.peers.values_mut() {
+            p.airtime = airtime;
+            if p.estimate.is_some() {
+                p.estimate = Some(Estimate::new(airtime));
+            }
+        }
         Ok(())
     }
 

@@ -1,10 +1,16 @@
 //! The sending half of a radio: topics, their order, and the pace.
 
 mod announcer;
+mod estimate;
+mod flight;
 mod pacer;
+mod rhythm;
 mod scheduler;
 mod topic;
 
+pub(crate) use estimate::Estimate;
+pub(crate) use flight::{Entry, Flight};
 pub(crate) use pacer::{CONTROL, Pacer};
+pub(crate) use rhythm::Foreseen;
 pub(crate) use scheduler::{Scheduler, Work};
 pub(crate) use topic::{OutTopic, Pending};

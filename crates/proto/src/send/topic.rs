@@ -1,6 +1,7 @@
 //! One outgoing topic: what waits, what is partly sent, what was counted.
 
 use super::announcer::Announcer;
+use super::rhythm::Rhythm;
 use crate::announcement::Announcement;
 use crate::body::{Body, Message};
 use crate::config::{PeerId, TopicConfig};
@@ -60,6 +61,7 @@ pub(crate) struct OutTopic<B> {
     pub(crate) served: u64,
     /// When the rate limit lets the next message pass.
     pub(crate) rate_next: Time,
+    pub(crate) rhythm: Rhythm,
     pub(crate) counts: OutCounts,
     pub(crate) at_receiver: Option<ReceiverReport>,
 }
@@ -77,6 +79,7 @@ impl<B: Body> OutTopic<B> {
             next_seq: 0,
             served: 0,
             rate_next: Time::ZERO,
+            rhythm: Rhythm::default(),
             counts: OutCounts::default(),
             at_receiver: None,
         }
@@ -162,6 +165,11 @@ impl<B: Body> OutTopic<B> {
         self.counts.sent += 1;
         self.counts.sent_bytes += bytes;
         Some(bytes)
+    }
+
+    /// Most that the head of the next fragment takes.
+    pub(crate) fn head_room(&self) -> usize {
+        self.head().map_or(0, |p| DataHead::room(&p.geometry))
     }
 
     /// Bytes that the rest of the next message takes at most in a datagram, with its head.

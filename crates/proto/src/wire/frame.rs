@@ -2,6 +2,7 @@
 
 use super::bytes::{Reader, put_bytes, put_varint};
 use super::error::PacketError;
+use super::sparse::{Demand, Receipt};
 use super::{MAGIC, VERSION, reasons};
 use crate::config::MAX_HOST_NAME;
 use crate::geometry::{Geometry, MAX_PARTS};
@@ -15,6 +16,9 @@ const ANNOUNCE: u8 = 0x03;
 const ANNOUNCE_ACK: u8 = 0x04;
 const CANCEL: u8 = 0x05;
 const REPORT: u8 = 0x06;
+const ASK: u8 = 0x07;
+const RECEIPT: u8 = 0x08;
+const DEMAND: u8 = 0x09;
 const DATA: u8 = 0x40;
 const DATA_ORIGIN: u8 = 0x01;
 const DATA_LENGTH: u8 = 0x02;
@@ -211,6 +215,10 @@ pub(crate) enum Frame<'a> {
         seq: u64,
     },
     Report(ReportEntry),
+    /// A receipt is wanted.
+    Ask,
+    Receipt(Receipt),
+    Demand(Demand),
     Data(DataHead, &'a [u8]),
 }
 
@@ -261,6 +269,15 @@ impl<'a> Frame<'a> {
             Frame::Report(entry) => {
                 out.push(REPORT);
                 entry.encode(out);
+            }
+            Frame::Ask => out.push(ASK),
+            Frame::Receipt(receipt) => {
+                out.push(RECEIPT);
+                receipt.encode(out);
+            }
+            Frame::Demand(demand) => {
+                out.push(DEMAND);
+                demand.encode(out);
             }
             Frame::Data(head, bytes) => {
                 head.encode(out, Some(bytes.len() as u32));
@@ -331,6 +348,9 @@ impl<'a> Frame<'a> {
                 seq: r.varint()?,
             },
             REPORT => Frame::Report(ReportEntry::decode(r)?),
+            ASK => Frame::Ask,
+            RECEIPT => Frame::Receipt(Receipt::decode(r)?),
+            DEMAND => Frame::Demand(Demand::decode(r)?),
             _ if kind & !(DATA_ORIGIN | DATA_LENGTH) == DATA => {
                 let head = decode_head(r, kind)?;
                 let bytes = match kind & DATA_LENGTH {

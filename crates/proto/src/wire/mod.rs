@@ -4,13 +4,17 @@ mod bytes;
 mod error;
 mod frame;
 mod reasons;
+mod sparse;
 
 pub(crate) use bytes::{Reader, put_bytes, put_varint};
 pub use error::PacketError;
 pub(crate) use frame::{AckState, AnnouncePiece, DataHead, Frame, Header, Hello, ReportEntry};
+#[cfg(test)]
+pub(crate) use sparse::Demand;
+pub(crate) use sparse::Receipt;
 
 /// Version of the wire format, in the low half of a datagram's first byte.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const MAGIC: u8 = 0xB0;
 
 /// The frames of a datagram that was checked to parse to its end.
@@ -124,6 +128,20 @@ mod tests {
                 delivered: 5,
                 drops,
             }),
+            Frame::Ask,
+            Frame::Receipt(Receipt {
+                newest: 70_000,
+                gap: 2_177,
+                held: 12,
+            }),
+            Frame::Demand(Demand {
+                host: 0x1122_3344_5566_7788,
+                priority: 100,
+                air: 83,
+                age: 20,
+                period: 20_000,
+                next: 4_321,
+            }),
             Frame::Data(head, b"fragment"),
             Frame::Data(DataHead { origin: 5, ..head }, b"f"),
             Frame::Data(
@@ -190,18 +208,18 @@ mod tests {
         let err = |d: &[u8]| decode(d).map(|_| ()).expect_err("refused");
         assert_eq!(err(b"GET / HTTP/1.1"), PacketError::Foreign { first: b'G' });
         assert_eq!(
-            err(&[0xB2, 1, 0, 0, 0, 0]),
-            PacketError::Version { theirs: 2, ours: 1 }
+            err(&[0xB1, 1, 0, 0, 0, 0]),
+            PacketError::Version { theirs: 1, ours: 2 }
         );
         assert_eq!(
-            err(&[0xB1, 0, 0, 0, 0, 0]),
+            err(&[0xB2, 0, 0, 0, 0, 0]),
             PacketError::Invalid {
                 what: "session",
                 at: 1
             }
         );
         assert_eq!(
-            err(&[0xB1, 1, 0, 0, 0, 0, 0x3F]),
+            err(&[0xB2, 1, 0, 0, 0, 0, 0x3F]),
             PacketError::UnknownFrame { kind: 0x3F, at: 6 }
         );
         assert_eq!(err(&[]), PacketError::Truncated { at: 0, len: 0 });

@@ -188,6 +188,8 @@ pub struct Setup {
     pub receive: ReceiveLimits,
     pub seed: u64,
     pub paced: bool,
+    pub auto: bool,
+    pub predict: bool,
 }
 
 impl Setup {
@@ -199,6 +201,8 @@ impl Setup {
             receive: ReceiveLimits::default(),
             seed: 1,
             paced: true,
+            auto: false,
+            predict: true,
         }
     }
     pub fn fifo(self) -> Self {
@@ -232,6 +236,8 @@ impl Setup {
         };
         let config = RadioConfig {
             order: self.order,
+            auto_rate: self.auto,
+            predict: self.predict,
             receive: self.receive,
             host: u64::from(session) + 1000,
             name: format!("host-{session}"),

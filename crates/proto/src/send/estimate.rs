@@ -1,0 +1,155 @@
+//! How fast the medium is, when nobody has said.
+
+use super::flight::Lesson;
+use crate::airtime::AirtimeModel;
+use core::time::Duration;
+use std::collections::VecDeque;
+
+/// Samples that are remembered, and that make an estimate.
+const MEMORY: usize = 16;
+const ENOUGH: usize = 8;
+/// The middle half of the samples must lie within this share of the service time.
+const SPREAD: f64 = 0.25;
+/// A round trip below this share of what the estimate expects contradicts it; so many in a row end it.
+const FASTER: f64 = 0.7;
+const CONTRADICTIONS: u32 = 3;
+/// The gain over an estimate, which is wrong by a percent or so, where none is set.
+const GAIN: f64 = 1.03;
+
+/// Learns the rate towards one peer.
+///
+/// A sample is the spacing at which two datagrams arrive that were handed over together: the second waited
+/// in the device queue while the first was served, so the spacing is its service time, whatever receipts,
+/// clocks and the sender's own pace do. The estimate is the median. Once the sender paces by it there are no
+/// such pairs; then round trips are held against it, which nothing but the radio shortens.
+#[derive(Debug)]
+pub(crate) struct Estimate {
+    guess: AirtimeModel,
+    samples: VecDeque<u64>,
+    current: Option<AirtimeModel>,
+    contradictions: u32,
+}
+
+impl Estimate {
+    /// `guess` serves until there is an estimate.
+    pub(crate) fn new(guess: AirtimeModel) -> Self {
+        Estimate {
+            guess,
+            samples: VecDeque::new(),
+            current: None,
+            contradictions: 0,
+        }
+    }
+
+    /// What datagrams cost, and whether that is more than a guess.
+    pub(crate) fn airtime(&self) -> (AirtimeModel, bool) {
+        (self.current.unwrap_or(self.guess), self.current.is_some())
+    }
+
+    /// Takes what a receipt taught. `path` is the delay of the path itself, `receipt` the length of the
+    /// datagram that carried it. True if that makes an estimate.
+    pub(crate) fn learn(&mut self, lesson: Lesson, path: Duration, receipt: usize) -> bool {
+        if let Some(model) = self.current {
+            let expected = model.airtime(lesson.bytes, 1) + model.airtime(receipt, 1);
+            let faster = |rtt: Duration| rtt.saturating_sub(path) < expected.mul_f64(FASTER);
+            match lesson.round_trip.map(faster) {
+                Some(true) => self.contradictions += 1,
+                Some(false) => self.contradictions = 0,
+                None => {}
+            }
+            if self.contradictions >= CONTRADICTIONS {
+                self.forget();
+            }
+            return false;
+        }
+        let Some(service) = lesson.service else {
+            return false;
+        };
+        self.samples.push_back(self.guess.rate_of(lesson.bytes, service));
+        if self.samples.len() > MEMORY {
+            self.samples.pop_front();
+        }
+        self.current = self.fit();
+        self.current.is_some()
+    }
+
+    /// It does not hold any more.
+    pub(crate) fn forget(&mut self) {
+        if let Some(model) = self.current.take() {
+            self.guess = AirtimeModel {
+                gain: self.guess.gain,
+                ..model
+            };
+        }
+        self.samples.clear();
+        self.contradictions = 0;
+    }
+
+    fn fit(&self) -> Option<AirtimeModel> {
+        let n = self.samples.len();
+        if n < ENOUGH {
+            return None;
+        }
+        let mut rates: Vec<u64> = self.samples.iter().copied().collect();
+        rates.sort_unstable();
+        let model = |i: usize| self.guess.at_rate(rates[i]);
+        let service = |i: usize| model(i).with_gain(1.0).airtime(1472, 1).as_secs_f64();
+        let spread = service(n / 4) - service(n - 1 - n / 4);
+        let middle = model(n / 2);
+        (spread <= SPREAD * service(n / 2)).then(|| match middle.gain {
+            Some(_) => middle,
+            None => middle.with_gain(GAIN),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lesson(service: Duration) -> Lesson {
+        Lesson {
+            bytes: 1472,
+            round_trip: None,
+            service: Some(service),
+        }
+    }
+
+    #[test]
+    fn it_finds_the_rate_among_back_offs_and_outliers() {
+        let mut rng = medium::Rng::new(9);
+        for mbit in [1, 2, 6, 11, 24] {
+            let mut e = Estimate::new(AirtimeModel::wifi(6_000_000));
+            let truth = AirtimeModel::wifi(mbit * 1_000_000)
+                .with_gain(1.0)
+                .airtime(1472, 1);
+            for i in 0.. {
+                assert!(i < 64, "no estimate at {mbit} Mbit/s");
+                let back_off = Duration::from_micros(9 * rng.below(16));
+                let outlier = Duration::from_millis(if i % 7 == 3 { 9 } else { 0 });
+                let service = truth - Duration::from_nanos(67_500) + back_off + outlier;
+                if e.learn(lesson(service), Duration::ZERO, 30) {
+                    break;
+                }
+            }
+            let found = e.airtime().0.with_gain(1.0).airtime(1472, 1);
+            let error = found.as_secs_f64() / truth.as_secs_f64() - 1.0;
+            assert!(error.abs() < 0.07, "{mbit} Mbit/s: off by {error}");
+        }
+    }
+
+    #[test]
+    fn shorter_round_trips_end_it() {
+        let mut e = Estimate::new(AirtimeModel::wifi(6_000_000));
+        while !e.learn(lesson(Duration::from_millis(12)), Duration::ZERO, 30) {}
+        let quick = Lesson {
+            bytes: 1472,
+            round_trip: Some(Duration::from_millis(3)),
+            service: None,
+        };
+        for left in (0..CONTRADICTIONS).rev() {
+            e.learn(quick, Duration::ZERO, 30);
+            assert_eq!(e.airtime().1, left > 0);
+        }
+    }
+}

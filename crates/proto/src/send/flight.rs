@@ -1,0 +1,359 @@
+//! What was handed over and is not known to have left the air.
+
+use crate::wire::Receipt;
+use core::time::Duration;
+use stats::Time;
+use std::collections::VecDeque;
+
+/// Datagrams that are remembered at most, however long the path.
+const MOST: usize = 4096;
+/// While the pacer's belief holds, one in so many datagrams asks for a receipt,
+const SPARSE: usize = 24;
+/// and one at least this often while more wait.
+const SPARSE_INTERVAL: Duration = Duration::from_millis(50);
+/// So many receipts in a row must come in time before the pacer is believed again.
+const PENALTY: u32 = 12;
+/// What is more important than all that is in flight may exceed the bound by this many datagrams.
+const URGENT: usize = 3;
+/// Patience with a receipt beyond what its round trip varies by, and patience with the first.
+const PATIENCE: Duration = Duration::from_millis(5);
+const FIRST_PATIENCE: Duration = Duration::from_millis(100);
+/// The path's own delay is the least seen in this span or the one before.
+const SPAN: Duration = Duration::from_secs(10);
+
+/// A datagram in flight.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    pub(crate) number: u64,
+    pub(crate) at: Time,
+    pub(crate) bytes: usize,
+    pub(crate) importance: u8,
+    pub(crate) asks: bool,
+}
+
+/// What a receipt taught.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Lesson {
+    /// The bytes of the newest datagram.
+    pub(crate) bytes: usize,
+    /// From its handing over to its receipt, without what the receiver held it.
+    pub(crate) round_trip: Option<Duration>,
+    /// How long after the one before it came, where both were handed over at once: its service time.
+    pub(crate) service: Option<Duration>,
+}
+
+/// Bounds the datagrams on the way to one peer.
+///
+/// While receipts come when the pacer's belief says, they are asked for seldom, and the bound is wide. As
+/// soon as one is late, the bound is `least` datagrams and what the path itself holds, and receipts clock
+/// the sending. A datagram leaves when a receipt (or the carrier) tells of it or of a later one, or when
+/// patience ends: what is lost blocks nothing for ever.
+#[derive(Debug)]
+pub(crate) struct Flight {
+    least: usize,
+    entries: VecDeque<Entry>,
+    since_ask: usize,
+    asked_at: Time,
+    /// The oldest ask without an answer, and when it is late.
+    unanswered: Option<(u64, Time)>,
+    doubts: u32,
+    /// Round trip and its mean deviation, as RFC 6298 smooths them.
+    smoothed: Option<(Duration, Duration)>,
+    /// Least delay beyond what the airtimes explain, of this span and the one before.
+    path: [Option<Duration>; 2],
+    span: Time,
+    timeouts: u32,
+}
+
+impl Flight {
+    /// A bound of `least` datagrams on a short path.
+    pub(crate) fn new(least: u32) -> Self {
+        Flight {
+            least: least.max(1) as usize,
+            entries: VecDeque::new(),
+            since_ask: 0,
+            asked_at: Time::ZERO,
+            unanswered: None,
+            doubts: 0,
+            smoothed: None,
+            path: [None; 2],
+            span: Time::ZERO,
+            timeouts: 0,
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether receipts were late lately, so that they clock the sending.
+    pub(crate) fn doubts(&self) -> bool {
+        self.doubts > 0
+    }
+
+    /// Whether the last receipts never came.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.timeouts > 0
+    }
+
+    /// Highest importance in flight.
+    pub(crate) fn importance(&self) -> Option<u8> {
+        self.entries.iter().map(|e| e.importance).max()
+    }
+
+    /// The delay of the path itself.
+    pub(crate) fn path_delay(&self) -> Duration {
+        self.path.iter().flatten().min().copied().unwrap_or_default()
+    }
+
+    /// How many datagrams may be in flight; `service` is the airtime of a full one, `clocked` that receipts
+    /// clock the sending in any case.
+    pub(crate) fn window(&self, clocked: bool, service: Duration) -> usize {
+        let held = match service.as_nanos() {
+            0 => 0,
+            // What a short path leaves unexplained is contention, not room.
+            n => usize::try_from(self.path_delay().as_nanos() / n).unwrap_or(MOST),
+        };
+        let sparse = if clocked || self.doubts() { 0 } else { 2 * SPARSE };
+        let held = if held < 8 { 0 } else { held };
+        self.least.saturating_add(held).saturating_add(sparse).min(MOST)
+    }
+
+    /// Whether a datagram of this importance may follow.
+    pub(crate) fn admits(&self, importance: u8, window: usize) -> bool {
+        let urgent = self.importance().is_none_or(|most| importance > most);
+        self.len() < if urgent { window + URGENT } else { window }
+    }
+
+    /// Whether the next datagram should ask for a receipt, since more waits behind it or the bound is near.
+    pub(crate) fn should_ask(&self, now: Time, clocked: bool, window: usize) -> bool {
+        if clocked || self.doubts() {
+            return self.since_ask + 1 >= self.least || self.len() + 1 >= window;
+        }
+        self.since_ask + 1 >= SPARSE || self.len() >= self.least && now >= self.asked_at + SPARSE_INTERVAL
+    }
+
+    /// A datagram was handed over. Should it ask, its receipt is late after `late_at`.
+    pub(crate) fn sent(&mut self, entry: Entry, late_at: Time) {
+        if entry.asks {
+            (self.since_ask, self.asked_at) = (0, entry.at);
+            let late_at = late_at + self.path_delay();
+            self.unanswered.get_or_insert((entry.number, late_at));
+        } else {
+            self.since_ask += 1;
+        }
+        self.entries.push_back(entry);
+        if self.entries.len() > MOST {
+            self.entries.pop_front();
+        }
+    }
+
+    /// A receipt came; `expected` is the round trip that airtimes explain, by the bytes of the datagram.
+    pub(crate) fn receipt(
+        &mut self,
+        now: Time,
+        receipt: &Receipt,
+        expected: impl Fn(usize) -> Duration,
+    ) -> Lesson {
+        let Some(at) = self.entries.iter().position(|e| e.number == receipt.newest) else {
+            // Of a datagram without a message, or one that patience gave up: what came before has left too.
+            self.release(|e| e.number <= receipt.newest);
+            self.answered(now, receipt.newest);
+            return Lesson::default();
+        };
+        let newest = self.entries[at];
+        let before = at.checked_sub(1).and_then(|i| self.entries.get(i));
+        let together =
+            |b: &&Entry| b.number + 1 == newest.number && newest.at.since(b.at) < Duration::from_micros(100);
+        let service = (receipt.gap > 0 && before.filter(together).is_some())
+            .then(|| Duration::from_micros(receipt.gap));
+        let round_trip = newest.asks.then(|| {
+            let held = Duration::from_micros(receipt.held);
+            now.since(newest.at).saturating_sub(held)
+        });
+        if let Some(rtt) = round_trip {
+            self.smoothed = Some(self.smoothed.map_or((rtt, rtt / 2), |(s, v)| {
+                ((s * 7 + rtt) / 8, (v * 3 + s.abs_diff(rtt)) / 4)
+            }));
+            if now >= self.span + SPAN {
+                self.path = [None, self.path[0]];
+                self.span = now;
+            }
+            let excess = rtt.saturating_sub(expected(newest.bytes));
+            self.path[0] = Some(self.path[0].map_or(excess, |p| p.min(excess)));
+        }
+        self.release(|e| e.number <= receipt.newest);
+        self.answered(now, receipt.newest);
+        Lesson {
+            bytes: newest.bytes,
+            round_trip,
+            service,
+        }
+    }
+
+    fn answered(&mut self, now: Time, newest: u64) {
+        if let Some((_, late)) = self.unanswered.filter(|(n, _)| *n <= newest) {
+            self.unanswered = None;
+            self.timeouts = 0;
+            if now <= late {
+                self.doubts = self.doubts.saturating_sub(1);
+            } else if now > late.max(self.asked_at + self.patience()) {
+                self.doubts = PENALTY;
+            }
+        }
+    }
+
+    /// The carrier knows of so many of the oldest datagrams what became of them.
+    pub(crate) fn carrier_acked(&mut self, datagrams: usize) {
+        self.entries.drain(..datagrams.min(self.entries.len()));
+        self.timeouts = 0;
+    }
+
+    fn release(&mut self, gone: impl Fn(&Entry) -> bool) {
+        while self.entries.front().is_some_and(&gone) {
+            self.entries.pop_front();
+        }
+    }
+
+    fn patience(&self) -> Duration {
+        let once = self
+            .smoothed
+            .map_or(FIRST_PATIENCE, |(s, v)| s + v * 4 + PATIENCE);
+        once * (1 << self.timeouts.min(4))
+    }
+
+    /// When patience with the oldest ends.
+    pub(crate) fn next_timeout(&self) -> Option<Time> {
+        Some(self.entries.front()?.at + self.patience())
+    }
+
+    /// Notices late receipts, and lets go of what patience ended for.
+    pub(crate) fn expire(&mut self, now: Time) {
+        let patient = self
+            .smoothed
+            .map_or(Time::ZERO, |_| self.asked_at + self.patience());
+        if self.unanswered.is_some_and(|(_, late)| now > late.max(patient)) {
+            self.doubts = PENALTY;
+        }
+        let patience = self.patience();
+        let asked = self.entries.iter().filter(|e| e.asks).map(|e| e.number).max();
+        let before = self.entries.len();
+        self.release(|e| e.at + patience <= now);
+        let still = self.entries.front().map(|e| e.number);
+        if self.entries.len() < before && asked.is_some_and(|n| still.is_none_or(|s| s > n)) {
+            self.timeouts += 1;
+            self.unanswered = None;
+        }
+    }
+
+    /// What was late counts no more: there is a new belief.
+    pub(crate) fn trust(&mut self) {
+        self.doubts = 0;
+        self.unanswered = None;
+    }
+
+    /// The peer is gone, or is another run.
+    pub(crate) fn clear(&mut self) {
+        *self = Flight::new(self.least as u32);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AIR: Duration = Duration::from_millis(2);
+
+    fn entry(number: u64, at: Time, asks: bool) -> Entry {
+        Entry {
+            number,
+            at,
+            bytes: 1400,
+            importance: 10,
+            asks,
+        }
+    }
+
+    fn receipt(newest: u64, gap: u64) -> Receipt {
+        Receipt {
+            newest,
+            gap,
+            held: 100,
+        }
+    }
+
+    #[test]
+    fn two_in_flight_are_clocked_by_receipts_and_the_urgent_passes() {
+        let mut f = Flight::new(2);
+        let t = Time::from_millis(10);
+        assert!(!f.should_ask(t, true, 2));
+        f.sent(entry(5, t, false), Time::MAX);
+        assert!(f.admits(10, 2) && f.should_ask(t, true, 2));
+        f.sent(entry(6, t, true), Time::MAX);
+        assert!(!f.admits(10, f.window(true, AIR)) && f.admits(11, f.window(true, AIR)));
+        let later = t + Duration::from_micros(4_500);
+        let lesson = f.receipt(later, &receipt(6, 2_100), |_| Duration::from_micros(2_500));
+        assert_eq!(lesson.round_trip, Some(Duration::from_micros(4_400)));
+        assert_eq!(lesson.service, Some(Duration::from_micros(2_100)));
+        assert_eq!(f.len(), 0);
+    }
+
+    #[test]
+    fn a_late_receipt_narrows_the_bound_and_many_in_time_widen_it_again() {
+        let mut f = Flight::new(2);
+        let mut t = Time::from_millis(10);
+        assert!(f.window(false, AIR) > 20);
+        f.sent(entry(0, t, true), t + AIR * 3);
+        f.expire(t + AIR * 3);
+        assert!(!f.doubts());
+        f.expire(t + AIR * 4);
+        assert_eq!(f.window(false, AIR), 2);
+        t += AIR * 5;
+        f.receipt(t, &receipt(0, 0), |_| AIR * 5);
+        for n in 1..=u64::from(PENALTY) {
+            assert!(f.doubts());
+            f.sent(entry(n, t, true), t + AIR * 3);
+            t += AIR;
+            f.receipt(t, &receipt(n, 0), |_| AIR);
+        }
+        assert!(!f.doubts());
+    }
+
+    #[test]
+    fn nothing_blocks_for_ever_and_a_long_path_holds_more() {
+        let mut f = Flight::new(2);
+        let t = Time::from_millis(10);
+        f.sent(entry(0, t, false), Time::MAX);
+        f.sent(entry(1, t, true), Time::MAX);
+        let timeout = f.next_timeout().expect("patience ends");
+        f.expire(timeout);
+        assert!(f.len() == 0 && f.is_silent());
+        f.sent(entry(2, timeout, true), Time::MAX);
+        assert!(
+            f.next_timeout().expect("one").since(timeout) > timeout.since(t),
+            "less often"
+        );
+        f.receipt(timeout + Duration::from_secs(2), &receipt(2, 0), |_| AIR);
+        assert!(!f.is_silent());
+        assert!(
+            (990..1010).contains(&f.window(true, AIR)),
+            "{}",
+            f.window(true, AIR)
+        );
+        for n in 3..10_000 {
+            f.sent(entry(n, timeout, false), Time::MAX);
+        }
+        assert!(f.len() <= MOST);
+    }
+
+    #[test]
+    fn receipts_of_anything_do_no_harm() {
+        let mut f = Flight::new(2);
+        f.sent(entry(3, Time(5), true), Time(9));
+        f.receipt(Time(6), &receipt(2, u64::MAX), |_| AIR);
+        assert_eq!(f.len(), 1);
+        f.receipt(Time(6), &receipt(u64::MAX, 7), |_| AIR);
+        assert_eq!(f.len(), 0);
+        f.carrier_acked(usize::MAX);
+    }
+}
