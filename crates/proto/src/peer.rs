@@ -52,7 +52,7 @@ impl Peer {
             receiver: Receiver::new(id, radio.receive),
             info: None,
             stats: PeerStats::default(),
-            flight: Flight::new(radio.in_flight),
+            flight: Flight::new(radio.in_flight, config.carrier_acks),
             airtime: radio.airtime,
             // Over a relay, datagrams that were sent together need not arrive one service time apart.
             estimate: (radio.auto_rate && config.hops == 1).then(|| Estimate::new(radio.airtime)),

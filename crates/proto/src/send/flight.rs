@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 /// Datagrams that are remembered at most, however long the path.
 const MOST: usize = 4096;
 /// While the pacer's belief holds, one in so many datagrams asks for a receipt,
-const SPARSE: usize = 24;
+const SPARSE: usize = 8;
 /// and one at least this often while more wait.
 const SPARSE_INTERVAL: Duration = Duration::from_millis(50);
 /// So many receipts in a row must come in time before the pacer is believed again.
@@ -18,6 +18,12 @@ const URGENT: usize = 3;
 /// Patience with a receipt beyond what its round trip varies by, and patience with the first.
 const PATIENCE: Duration = Duration::from_millis(5);
 const FIRST_PATIENCE: Duration = Duration::from_millis(100);
+const LONGEST_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Asks that are remembered.
+const MOST_ASKS: usize = 64;
+/// Datagrams handed over within so long of each other are in the device queue together.
+const TOGETHER: Duration = Duration::from_micros(100);
 /// The path's own delay is the least seen in this span or the one before.
 const SPAN: Duration = Duration::from_secs(10);
 
@@ -31,10 +37,20 @@ pub(crate) struct Entry {
     pub(crate) asks: bool,
 }
 
+/// A datagram that asked for a receipt.
+#[derive(Clone, Copy, Debug)]
+struct Ask {
+    number: u64,
+    at: Time,
+    bytes: usize,
+    /// By the airtimes its receipt should have come.
+    late_at: Time,
+}
+
 /// What a receipt taught.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Lesson {
-    /// The bytes of the newest datagram.
+    /// The bytes of the datagram that both are of.
     pub(crate) bytes: usize,
     /// From its handing over to its receipt, without what the receiver held it.
     pub(crate) round_trip: Option<Duration>,
@@ -51,11 +67,14 @@ pub(crate) struct Lesson {
 #[derive(Debug)]
 pub(crate) struct Flight {
     least: usize,
+    carrier_acks: bool,
     entries: VecDeque<Entry>,
     since_ask: usize,
     asked_at: Time,
-    /// The oldest ask without an answer, and when it is late.
-    unanswered: Option<(u64, Time)>,
+    /// Asks without an answer, with those that patience gave up,
+    asked: VecDeque<Ask>,
+    /// and the oldest that it has not given up.
+    unanswered: Option<Ask>,
     doubts: u32,
     /// Round trip and its mean deviation, as RFC 6298 smooths them.
     smoothed: Option<(Duration, Duration)>,
@@ -66,13 +85,15 @@ pub(crate) struct Flight {
 }
 
 impl Flight {
-    /// A bound of `least` datagrams on a short path.
-    pub(crate) fn new(least: u32) -> Self {
+    /// A bound of `least` datagrams on a short path; `carrier_acks`: nothing asks, the carrier tells.
+    pub(crate) fn new(least: u32, carrier_acks: bool) -> Self {
         Flight {
+            carrier_acks,
             least: least.max(1) as usize,
             entries: VecDeque::new(),
             since_ask: 0,
             asked_at: Time::ZERO,
+            asked: VecDeque::new(),
             unanswered: None,
             doubts: 0,
             smoothed: None,
@@ -109,6 +130,9 @@ impl Flight {
     /// How many datagrams may be in flight; `service` is the airtime of a full one, `clocked` that receipts
     /// clock the sending in any case.
     pub(crate) fn window(&self, clocked: bool, service: Duration) -> usize {
+        if self.is_silent() {
+            return 1;
+        }
         let held = match service.as_nanos() {
             0 => 0,
             // What a short path leaves unexplained is contention, not room.
@@ -121,6 +145,10 @@ impl Flight {
 
     /// Whether a datagram of this importance may follow.
     pub(crate) fn admits(&self, importance: u8, window: usize) -> bool {
+        // The bound may have become narrower than what is in flight; then something has to ask.
+        if !self.carrier_acks && self.unanswered.is_none() {
+            return true;
+        }
         let urgent = self.importance().is_none_or(|most| importance > most);
         self.len() < if urgent { window + URGENT } else { window }
     }
@@ -137,8 +165,17 @@ impl Flight {
     pub(crate) fn sent(&mut self, entry: Entry, late_at: Time) {
         if entry.asks {
             (self.since_ask, self.asked_at) = (0, entry.at);
-            let late_at = late_at + self.path_delay();
-            self.unanswered.get_or_insert((entry.number, late_at));
+            let ask = Ask {
+                number: entry.number,
+                at: entry.at,
+                bytes: entry.bytes,
+                late_at: late_at + self.path_delay(),
+            };
+            self.unanswered.get_or_insert(ask);
+            self.asked.push_back(ask);
+            if self.asked.len() > MOST_ASKS {
+                self.asked.pop_front();
+            }
         } else {
             self.since_ask += 1;
         }
@@ -155,52 +192,58 @@ impl Flight {
         receipt: &Receipt,
         expected: impl Fn(usize) -> Duration,
     ) -> Lesson {
-        let Some(at) = self.entries.iter().position(|e| e.number == receipt.newest) else {
-            // Of a datagram without a message, or one that patience gave up: what came before has left too.
-            self.release(|e| e.number <= receipt.newest);
-            self.answered(now, receipt.newest);
-            return Lesson::default();
-        };
-        let newest = self.entries[at];
-        let before = at.checked_sub(1).and_then(|i| self.entries.get(i));
-        let together =
-            |b: &&Entry| b.number + 1 == newest.number && newest.at.since(b.at) < Duration::from_micros(100);
-        let service = (receipt.gap > 0 && before.filter(together).is_some())
-            .then(|| Duration::from_micros(receipt.gap));
-        let round_trip = newest.asks.then(|| {
+        // Also of one that patience gave up: else a slower radio would never be learned of.
+        let ask = self.asked.iter().find(|a| a.number == receipt.newest).copied();
+        let round_trip = ask.map(|ask| {
             let held = Duration::from_micros(receipt.held);
-            now.since(newest.at).saturating_sub(held)
+            now.since(ask.at).saturating_sub(held)
         });
-        if let Some(rtt) = round_trip {
-            self.smoothed = Some(self.smoothed.map_or((rtt, rtt / 2), |(s, v)| {
-                ((s * 7 + rtt) / 8, (v * 3 + s.abs_diff(rtt)) / 4)
-            }));
-            if now >= self.span + SPAN {
-                self.path = [None, self.path[0]];
-                self.span = now;
-            }
-            let excess = rtt.saturating_sub(expected(newest.bytes));
-            self.path[0] = Some(self.path[0].map_or(excess, |p| p.min(excess)));
-        }
+        self.round_trip(now, round_trip, ask.map_or(Duration::ZERO, |a| expected(a.bytes)));
+        let service = self.service(receipt);
         self.release(|e| e.number <= receipt.newest);
         self.answered(now, receipt.newest);
         Lesson {
-            bytes: newest.bytes,
+            bytes: service.map_or(ask.map_or(0, |a| a.bytes), |(bytes, _)| bytes),
             round_trip,
-            service,
+            service: service.map(|(_, d)| d),
         }
     }
 
-    fn answered(&mut self, now: Time, newest: u64) {
-        if let Some((_, late)) = self.unanswered.filter(|(n, _)| *n <= newest) {
-            self.unanswered = None;
-            self.timeouts = 0;
-            if now <= late {
-                self.doubts = self.doubts.saturating_sub(1);
-            } else if now > late.max(self.asked_at + self.patience()) {
-                self.doubts = PENALTY;
-            }
+    /// Bytes and service time of the newest datagram, where the one before it was handed over with it.
+    fn service(&self, receipt: &Receipt) -> Option<(usize, Duration)> {
+        let at = self.entries.iter().position(|e| e.number == receipt.newest)?;
+        let (newest, before) = (self.entries[at], self.entries.get(at.checked_sub(1)?)?);
+        let together = before.number + 1 == newest.number && newest.at.since(before.at) < TOGETHER;
+        (together && receipt.gap > 0).then(|| (newest.bytes, Duration::from_micros(receipt.gap)))
+    }
+
+    fn round_trip(&mut self, now: Time, round_trip: Option<Duration>, expected: Duration) {
+        let Some(rtt) = round_trip else { return };
+        self.smoothed = Some(self.smoothed.map_or((rtt, rtt / 2), |(s, v)| {
+            ((s * 7 + rtt) / 8, (v * 3 + s.abs_diff(rtt)) / 4)
+        }));
+        if now >= self.span + SPAN {
+            self.path = [None, self.path[0]];
+            self.span = now;
         }
+        let excess = rtt.saturating_sub(expected);
+        self.path[0] = Some(self.path[0].map_or(excess, |p| p.min(excess)));
+    }
+
+    fn answered(&mut self, now: Time, newest: u64) {
+        while self.asked.front().is_some_and(|a| a.number <= newest) {
+            self.asked.pop_front();
+        }
+        self.timeouts = 0;
+        let Some(ask) = self.unanswered.filter(|a| a.number <= newest) else {
+            return;
+        };
+        if self.is_late(now, ask) {
+            self.doubts = PENALTY;
+        } else if now <= ask.late_at {
+            self.doubts = self.doubts.saturating_sub(1);
+        }
+        self.unanswered = self.asked.front().copied();
     }
 
     /// The carrier knows of so many of the oldest datagrams what became of them.
@@ -219,31 +262,46 @@ impl Flight {
         let once = self
             .smoothed
             .map_or(FIRST_PATIENCE, |(s, v)| s + v * 4 + PATIENCE);
-        once * (1 << self.timeouts.min(4))
+        (once * (1 << self.timeouts.min(5))).min(LONGEST_PATIENCE)
     }
 
-    /// When patience with the oldest ends.
+    /// When patience ends: with the oldest ask, or where nothing asks with the oldest datagram.
     pub(crate) fn next_timeout(&self) -> Option<Time> {
-        Some(self.entries.front()?.at + self.patience())
+        match self.unanswered {
+            Some(ask) => Some(ask.at + self.patience()),
+            None if !self.carrier_acks => None,
+            None => Some(self.entries.front()?.at + LONGEST_PATIENCE),
+        }
     }
 
     /// Notices late receipts, and lets go of what patience ended for.
     pub(crate) fn expire(&mut self, now: Time) {
-        let patient = self
-            .smoothed
-            .map_or(Time::ZERO, |_| self.asked_at + self.patience());
-        if self.unanswered.is_some_and(|(_, late)| now > late.max(patient)) {
+        if self.unanswered.is_some_and(|ask| self.is_late(now, ask)) {
             self.doubts = PENALTY;
         }
-        let patience = self.patience();
-        let asked = self.entries.iter().filter(|e| e.asks).map(|e| e.number).max();
-        let before = self.entries.len();
-        self.release(|e| e.at + patience <= now);
-        let still = self.entries.front().map(|e| e.number);
-        if self.entries.len() < before && asked.is_some_and(|n| still.is_none_or(|s| s > n)) {
-            self.timeouts += 1;
-            self.unanswered = None;
+        while self.next_timeout().is_some_and(|t| t <= now) {
+            self.give_up(now);
         }
+    }
+
+    fn give_up(&mut self, now: Time) {
+        match self.unanswered.take() {
+            Some(ask) => {
+                self.timeouts = self.timeouts.saturating_add(1);
+                self.release(|e| e.number <= ask.number);
+                self.unanswered = self.asked.iter().find(|a| a.number > ask.number).copied();
+                if self.unanswered.is_none() {
+                    self.entries.clear();
+                }
+            }
+            None => self.release(|e| e.at + LONGEST_PATIENCE <= now),
+        }
+    }
+
+    /// Whether a receipt is later than both the airtimes and the experience say.
+    fn is_late(&self, now: Time, ask: Ask) -> bool {
+        self.smoothed.is_some() && now > ask.late_at.max(ask.at + self.patience())
+            || self.smoothed.is_none() && now > ask.late_at
     }
 
     /// What was late counts no more: there is a new belief.
@@ -254,7 +312,7 @@ impl Flight {
 
     /// The peer is gone, or is another run.
     pub(crate) fn clear(&mut self) {
-        *self = Flight::new(self.least as u32);
+        *self = Flight::new(self.least as u32, self.carrier_acks);
     }
 }
 
@@ -284,7 +342,7 @@ mod tests {
 
     #[test]
     fn two_in_flight_are_clocked_by_receipts_and_the_urgent_passes() {
-        let mut f = Flight::new(2);
+        let mut f = Flight::new(2, false);
         let t = Time::from_millis(10);
         assert!(!f.should_ask(t, true, 2));
         f.sent(entry(5, t, false), Time::MAX);
@@ -300,9 +358,9 @@ mod tests {
 
     #[test]
     fn a_late_receipt_narrows_the_bound_and_many_in_time_widen_it_again() {
-        let mut f = Flight::new(2);
+        let mut f = Flight::new(2, false);
         let mut t = Time::from_millis(10);
-        assert!(f.window(false, AIR) > 20);
+        assert!(f.window(false, AIR) > 10);
         f.sent(entry(0, t, true), t + AIR * 3);
         f.expire(t + AIR * 3);
         assert!(!f.doubts());
@@ -321,7 +379,7 @@ mod tests {
 
     #[test]
     fn nothing_blocks_for_ever_and_a_long_path_holds_more() {
-        let mut f = Flight::new(2);
+        let mut f = Flight::new(2, false);
         let t = Time::from_millis(10);
         f.sent(entry(0, t, false), Time::MAX);
         f.sent(entry(1, t, true), Time::MAX);
@@ -348,7 +406,7 @@ mod tests {
 
     #[test]
     fn receipts_of_anything_do_no_harm() {
-        let mut f = Flight::new(2);
+        let mut f = Flight::new(2, false);
         f.sent(entry(3, Time(5), true), Time(9));
         f.receipt(Time(6), &receipt(2, u64::MAX), |_| AIR);
         assert_eq!(f.len(), 1);
