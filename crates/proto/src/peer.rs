@@ -14,6 +14,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// How often an unchanged entry is reported again, in case the first report was lost.
 const REPORT_TWICE: u8 = 2;
+/// Nothing waits longer in a device queue as long as receipts come.
+const LARGEST_CORRECTION: Duration = Duration::from_millis(200);
 /// Length of a datagram with nothing but a receipt, about.
 pub(crate) const RECEIPT: usize = 24;
 
@@ -160,17 +162,25 @@ impl Peer {
         self.flight.window(self.is_clocked(radio), full)
     }
 
-    /// A receipt came.
-    pub(crate) fn receipt(&mut self, now: Time, receipt: &Receipt) {
+    /// A receipt came. Gives by how much the pacer is ahead of the air.
+    pub(crate) fn receipt(&mut self, now: Time, radio: &RadioConfig, receipt: &Receipt) -> Duration {
         let (airtime, hops) = (self.airtime, self.config.hops);
         let expected = |n| airtime.airtime(n, hops) + airtime.airtime(RECEIPT, hops);
-        let lesson = self.flight.receipt(now, receipt, expected);
+        let full = airtime.airtime(self.config.max_datagram, hops);
+        let lesson = self.flight.receipt(now, receipt, expected, full);
         if let Some(e) = &mut self.estimate {
-            if e.learn(lesson, self.flight.path_delay(), RECEIPT) {
+            if e.learn(lesson, self.flight.path_delay(full), RECEIPT) {
                 self.flight.trust();
             }
             self.airtime = e.airtime().0;
         }
+        // Part of a frame's airtime may be contention, and over relays more of it than not; a pacer without a
+        // belief has nothing to correct.
+        if self.is_clocked(radio) || full.is_zero() || lesson.queued < full / 4 {
+            return Duration::ZERO;
+        }
+        self.flight.corrected(now);
+        ((lesson.queued - full / 4) / hops).min(LARGEST_CORRECTION)
     }
 
     /// Notices receipts that are late or never come.

@@ -111,7 +111,8 @@ impl<B: Body> Radio<B> {
                 Ok(())
             }
             Frame::Receipt(receipt) => {
-                p.receipt(now, &receipt);
+                let ahead = p.receipt(now, &self.config, &receipt);
+                self.pacer.delay(ahead);
                 Ok(())
             }
             Frame::Demand(_) => Ok(()),

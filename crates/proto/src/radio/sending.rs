@@ -144,7 +144,7 @@ impl<B: Body> Radio<B> {
 
     /// What would go next if the protocol has no frames of its own to send.
     fn plan(&self, now: Time, free: bool) -> Plan {
-        let Some((i, work)) = self.scheduler.pick(&self.topics, |t| self.may_send(t)) else {
+        let Some((i, work)) = self.scheduler.pick(&self.topics, |t| self.may_send(now, t)) else {
             // What is backlogged all the same waits for receipts, or for patience with them to end.
             let backlogged = |t: &&OutTopic<B>| t.is_backlogged() || t.announcer.is_due();
             let blocked = self
@@ -214,7 +214,7 @@ impl<B: Body> Radio<B> {
     }
 
     /// Whether the peer of this topic is up and takes one more datagram of its importance.
-    fn may_send(&self, t: &OutTopic<B>) -> bool {
+    fn may_send(&self, now: Time, t: &OutTopic<B>) -> bool {
         let Some(p) = self.peers.get(&t.peer).filter(|p| p.session.is_up()) else {
             return false;
         };
@@ -223,7 +223,7 @@ impl<B: Body> Radio<B> {
             Order::Fifo => 0,
         };
         let window = p.window(&self.config);
-        if !p.flight.admits(importance, window) {
+        if !p.flight.admits(now, importance, window) {
             return false;
         }
         // Where receipts alone clock, peers share one device queue. One that is silent does not hold up others.
@@ -233,7 +233,7 @@ impl<B: Body> Radio<B> {
         }
         let others = self.peers.values().filter(clocked);
         let total: usize = others.clone().map(|p| p.flight.len()).sum();
-        let most = others.filter_map(|p| p.flight.importance()).max();
+        let most = others.filter_map(|p| p.flight.importance(now)).max();
         total < window || most.is_some_and(|m| importance > m) && total < window + 3
     }
 
@@ -396,10 +396,11 @@ impl<B: Body> Radio<B> {
         if let Some(asks) = in_flight {
             let number = p.last_number();
             // Three frames may be ahead of it or of its receipt by contention.
+            let full = model.airtime(p.config.max_datagram, hops);
             let late_at = if clocked || model.rate_bits == 0 {
                 Time::MAX
             } else {
-                self.pacer.next().max(now) + model.airtime(p.config.max_datagram, hops) * 3 + receipt * 2
+                self.pacer.next().max(now) + full * 3 + receipt * 2
             };
             let entry = Entry {
                 number,
@@ -408,7 +409,7 @@ impl<B: Body> Radio<B> {
                 importance,
                 asks,
             };
-            p.flight.sent(entry, late_at);
+            p.flight.sent(entry, late_at, full);
         }
         self.stats.urgent += u64::from(!self.pacer.is_free(now));
         let slot = if clocked { Duration::ZERO } else { airtime };

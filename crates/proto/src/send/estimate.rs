@@ -110,8 +110,8 @@ mod tests {
     fn lesson(service: Duration) -> Lesson {
         Lesson {
             bytes: 1472,
-            round_trip: None,
             service: Some(service),
+            ..Lesson::default()
         }
     }
 
@@ -145,7 +145,7 @@ mod tests {
         let quick = Lesson {
             bytes: 1472,
             round_trip: Some(Duration::from_millis(3)),
-            service: None,
+            ..Lesson::default()
         };
         for left in (0..CONTRADICTIONS).rev() {
             e.learn(quick, Duration::ZERO, 30);

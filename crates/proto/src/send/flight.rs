@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 /// Datagrams that are remembered at most, however long the path.
 const MOST: usize = 4096;
 /// While the pacer's belief holds, one in so many datagrams asks for a receipt,
-const SPARSE: usize = 8;
+const SPARSE: usize = 10;
 /// and one at least this often while more wait.
 const SPARSE_INTERVAL: Duration = Duration::from_millis(50);
 /// So many receipts in a row must come in time before the pacer is believed again.
@@ -22,6 +22,8 @@ const LONGEST_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Asks that are remembered.
 const MOST_ASKS: usize = 64;
+/// From so many service times on a path is long.
+const LONG: u32 = 10;
 /// Datagrams handed over within so long of each other are in the device queue together.
 const TOGETHER: Duration = Duration::from_micros(100);
 /// The path's own delay is the least seen in this span or the one before.
@@ -54,6 +56,8 @@ pub(crate) struct Lesson {
     pub(crate) bytes: usize,
     /// From its handing over to its receipt, without what the receiver held it.
     pub(crate) round_trip: Option<Duration>,
+    /// What of that neither airtimes nor the path explain: it waited in the device queue.
+    pub(crate) queued: Duration,
     /// How long after the one before it came, where both were handed over at once: its service time.
     pub(crate) service: Option<Duration>,
 }
@@ -82,6 +86,7 @@ pub(crate) struct Flight {
     path: [Option<Duration>; 2],
     span: Time,
     timeouts: u32,
+    corrected: Time,
 }
 
 impl Flight {
@@ -100,6 +105,7 @@ impl Flight {
             path: [None; 2],
             span: Time::ZERO,
             timeouts: 0,
+            corrected: Time::ZERO,
         }
     }
 
@@ -117,14 +123,22 @@ impl Flight {
         self.timeouts > 0
     }
 
-    /// Highest importance in flight.
-    pub(crate) fn importance(&self) -> Option<u8> {
-        self.entries.iter().map(|e| e.importance).max()
+    /// Highest importance of what may still be in the device queue.
+    pub(crate) fn importance(&self, now: Time) -> Option<u8> {
+        let once = self.patience_once();
+        let recent = self.entries.iter().rev().take_while(|e| e.at + once > now);
+        recent.map(|e| e.importance).max()
     }
 
-    /// The delay of the path itself.
-    pub(crate) fn path_delay(&self) -> Duration {
-        self.path.iter().flatten().min().copied().unwrap_or_default()
+    /// The delay of the path itself, where a full datagram takes `service`. What is short may as well be
+    /// contention, or a radio slower than its belief.
+    pub(crate) fn path_delay(&self, service: Duration) -> Duration {
+        let least = self.path.iter().flatten().min().copied().unwrap_or_default();
+        if least < service * LONG {
+            Duration::ZERO
+        } else {
+            least
+        }
     }
 
     /// How many datagrams may be in flight; `service` is the airtime of a full one, `clocked` that receipts
@@ -135,21 +149,19 @@ impl Flight {
         }
         let held = match service.as_nanos() {
             0 => 0,
-            // What a short path leaves unexplained is contention, not room.
-            n => usize::try_from(self.path_delay().as_nanos() / n).unwrap_or(MOST),
+            n => usize::try_from(self.path_delay(service).as_nanos() / n).unwrap_or(MOST),
         };
         let sparse = if clocked || self.doubts() { 0 } else { 2 * SPARSE };
-        let held = if held < 8 { 0 } else { held };
         self.least.saturating_add(held).saturating_add(sparse).min(MOST)
     }
 
     /// Whether a datagram of this importance may follow.
-    pub(crate) fn admits(&self, importance: u8, window: usize) -> bool {
+    pub(crate) fn admits(&self, now: Time, importance: u8, window: usize) -> bool {
         // The bound may have become narrower than what is in flight; then something has to ask.
         if !self.carrier_acks && self.unanswered.is_none() {
             return true;
         }
-        let urgent = self.importance().is_none_or(|most| importance > most);
+        let urgent = self.importance(now).is_none_or(|most| importance > most);
         self.len() < if urgent { window + URGENT } else { window }
     }
 
@@ -162,14 +174,15 @@ impl Flight {
     }
 
     /// A datagram was handed over. Should it ask, its receipt is late after `late_at`.
-    pub(crate) fn sent(&mut self, entry: Entry, late_at: Time) {
+    /// `service`: the airtime of a full one.
+    pub(crate) fn sent(&mut self, entry: Entry, late_at: Time, service: Duration) {
         if entry.asks {
             (self.since_ask, self.asked_at) = (0, entry.at);
             let ask = Ask {
                 number: entry.number,
                 at: entry.at,
                 bytes: entry.bytes,
-                late_at: late_at + self.path_delay(),
+                late_at: late_at + self.path_delay(service),
             };
             self.unanswered.get_or_insert(ask);
             self.asked.push_back(ask);
@@ -191,6 +204,7 @@ impl Flight {
         now: Time,
         receipt: &Receipt,
         expected: impl Fn(usize) -> Duration,
+        service: Duration,
     ) -> Lesson {
         // Also of one that patience gave up: else a slower radio would never be learned of.
         let ask = self.asked.iter().find(|a| a.number == receipt.newest).copied();
@@ -198,19 +212,28 @@ impl Flight {
             let held = Duration::from_micros(receipt.held);
             now.since(ask.at).saturating_sub(held)
         });
-        self.round_trip(now, round_trip, ask.map_or(Duration::ZERO, |a| expected(a.bytes)));
-        let service = self.service(receipt);
+        let explained = ask.map_or(Duration::ZERO, |a| expected(a.bytes));
+        self.round_trip(now, round_trip, explained);
+        // One correction at a time: what was sent before the last one waited for the same.
+        let queued = match ask {
+            Some(ask) if ask.at >= self.corrected => round_trip
+                .unwrap_or_default()
+                .saturating_sub(explained + self.path_delay(service)),
+            _ => Duration::ZERO,
+        };
+        let spacing = self.spacing(receipt);
         self.release(|e| e.number <= receipt.newest);
         self.answered(now, receipt.newest);
         Lesson {
-            bytes: service.map_or(ask.map_or(0, |a| a.bytes), |(bytes, _)| bytes),
+            bytes: spacing.map_or(ask.map_or(0, |a| a.bytes), |(bytes, _)| bytes),
             round_trip,
-            service: service.map(|(_, d)| d),
+            queued,
+            service: spacing.map(|(_, d)| d),
         }
     }
 
     /// Bytes and service time of the newest datagram, where the one before it was handed over with it.
-    fn service(&self, receipt: &Receipt) -> Option<(usize, Duration)> {
+    fn spacing(&self, receipt: &Receipt) -> Option<(usize, Duration)> {
         let at = self.entries.iter().position(|e| e.number == receipt.newest)?;
         let (newest, before) = (self.entries[at], self.entries.get(at.checked_sub(1)?)?);
         let together = before.number + 1 == newest.number && newest.at.since(before.at) < TOGETHER;
@@ -258,11 +281,13 @@ impl Flight {
         }
     }
 
+    fn patience_once(&self) -> Duration {
+        self.smoothed
+            .map_or(FIRST_PATIENCE, |(s, v)| s + v * 4 + PATIENCE)
+    }
+
     fn patience(&self) -> Duration {
-        let once = self
-            .smoothed
-            .map_or(FIRST_PATIENCE, |(s, v)| s + v * 4 + PATIENCE);
-        (once * (1 << self.timeouts.min(5))).min(LONGEST_PATIENCE)
+        (self.patience_once() * (1 << self.timeouts.min(5))).min(LONGEST_PATIENCE)
     }
 
     /// When patience ends: with the oldest ask, or where nothing asks with the oldest datagram.
@@ -302,6 +327,11 @@ impl Flight {
     fn is_late(&self, now: Time, ask: Ask) -> bool {
         self.smoothed.is_some() && now > ask.late_at.max(ask.at + self.patience())
             || self.smoothed.is_none() && now > ask.late_at
+    }
+
+    /// The pacer made up for what was queued.
+    pub(crate) fn corrected(&mut self, now: Time) {
+        self.corrected = now;
     }
 
     /// What was late counts no more: there is a new belief.
@@ -345,12 +375,12 @@ mod tests {
         let mut f = Flight::new(2, false);
         let t = Time::from_millis(10);
         assert!(!f.should_ask(t, true, 2));
-        f.sent(entry(5, t, false), Time::MAX);
-        assert!(f.admits(10, 2) && f.should_ask(t, true, 2));
-        f.sent(entry(6, t, true), Time::MAX);
-        assert!(!f.admits(10, f.window(true, AIR)) && f.admits(11, f.window(true, AIR)));
+        f.sent(entry(5, t, false), Time::MAX, AIR);
+        assert!(f.admits(t, 10, 2) && f.should_ask(t, true, 2));
+        f.sent(entry(6, t, true), Time::MAX, AIR);
+        assert!(!f.admits(t, 10, f.window(true, AIR)) && f.admits(t, 11, f.window(true, AIR)));
         let later = t + Duration::from_micros(4_500);
-        let lesson = f.receipt(later, &receipt(6, 2_100), |_| Duration::from_micros(2_500));
+        let lesson = f.receipt(later, &receipt(6, 2_100), |_| Duration::from_micros(2_500), AIR);
         assert_eq!(lesson.round_trip, Some(Duration::from_micros(4_400)));
         assert_eq!(lesson.service, Some(Duration::from_micros(2_100)));
         assert_eq!(f.len(), 0);
@@ -361,18 +391,18 @@ mod tests {
         let mut f = Flight::new(2, false);
         let mut t = Time::from_millis(10);
         assert!(f.window(false, AIR) > 10);
-        f.sent(entry(0, t, true), t + AIR * 3);
+        f.sent(entry(0, t, true), t + AIR * 3, AIR);
         f.expire(t + AIR * 3);
         assert!(!f.doubts());
         f.expire(t + AIR * 4);
         assert_eq!(f.window(false, AIR), 2);
         t += AIR * 5;
-        f.receipt(t, &receipt(0, 0), |_| AIR * 5);
+        f.receipt(t, &receipt(0, 0), |_| AIR * 5, AIR);
         for n in 1..=u64::from(PENALTY) {
             assert!(f.doubts());
-            f.sent(entry(n, t, true), t + AIR * 3);
+            f.sent(entry(n, t, true), t + AIR * 3, AIR);
             t += AIR;
-            f.receipt(t, &receipt(n, 0), |_| AIR);
+            f.receipt(t, &receipt(n, 0), |_| AIR, AIR);
         }
         assert!(!f.doubts());
     }
@@ -381,17 +411,17 @@ mod tests {
     fn nothing_blocks_for_ever_and_a_long_path_holds_more() {
         let mut f = Flight::new(2, false);
         let t = Time::from_millis(10);
-        f.sent(entry(0, t, false), Time::MAX);
-        f.sent(entry(1, t, true), Time::MAX);
+        f.sent(entry(0, t, false), Time::MAX, AIR);
+        f.sent(entry(1, t, true), Time::MAX, AIR);
         let timeout = f.next_timeout().expect("patience ends");
         f.expire(timeout);
         assert!(f.len() == 0 && f.is_silent());
-        f.sent(entry(2, timeout, true), Time::MAX);
+        f.sent(entry(2, timeout, true), Time::MAX, AIR);
         assert!(
             f.next_timeout().expect("one").since(timeout) > timeout.since(t),
             "less often"
         );
-        f.receipt(timeout + Duration::from_secs(2), &receipt(2, 0), |_| AIR);
+        f.receipt(timeout + Duration::from_secs(2), &receipt(2, 0), |_| AIR, AIR);
         assert!(!f.is_silent());
         assert!(
             (990..1010).contains(&f.window(true, AIR)),
@@ -399,7 +429,7 @@ mod tests {
             f.window(true, AIR)
         );
         for n in 3..10_000 {
-            f.sent(entry(n, timeout, false), Time::MAX);
+            f.sent(entry(n, timeout, false), Time::MAX, AIR);
         }
         assert!(f.len() <= MOST);
     }
@@ -407,10 +437,10 @@ mod tests {
     #[test]
     fn receipts_of_anything_do_no_harm() {
         let mut f = Flight::new(2, false);
-        f.sent(entry(3, Time(5), true), Time(9));
-        f.receipt(Time(6), &receipt(2, u64::MAX), |_| AIR);
+        f.sent(entry(3, Time(5), true), Time(9), AIR);
+        f.receipt(Time(6), &receipt(2, u64::MAX), |_| AIR, AIR);
         assert_eq!(f.len(), 1);
-        f.receipt(Time(6), &receipt(u64::MAX, 7), |_| AIR);
+        f.receipt(Time(6), &receipt(u64::MAX, 7), |_| AIR, AIR);
         assert_eq!(f.len(), 0);
         f.carrier_acked(usize::MAX);
     }

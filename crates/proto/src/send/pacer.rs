@@ -60,6 +60,11 @@ impl Pacer {
         self.next
     }
 
+    /// What was handed over leaves so much later than reckoned.
+    pub(crate) fn delay(&mut self, by: Duration) {
+        self.next += by;
+    }
+
     /// Charges a datagram that was handed over.
     pub(crate) fn charge(&mut self, now: Time, importance: u8, hops: u32, airtime: Duration) {
         let due = if self.awaited { now - LATENESS } else { now };
