@@ -76,13 +76,16 @@ fn two_hops_keep_the_laser_on_time() {
 
 #[test]
 fn frame_loss_costs_time_and_no_message() {
-    for (hops, period) in [(1, 150), (2, 300)] {
+    // Over two hops the losses leave the air no more room than the image needs.
+    for (hops, period, least) in [(1, 150, 0.998), (2, 300, 0.95)] {
         let w = pound(Setup::hops(hops).loss(Loss::Uniform(0.1), 50), period, 20);
         w.print(&format!("10 % frame loss, queue 50, {hops} hops"));
         let (laser, image) = (w.metrics(LASER), w.metrics(IMAGE));
         assert!(
-            laser.delivery >= 0.998 && image.delivery >= 0.99,
+            laser.delivery >= 0.998 && image.delivery >= least,
             "{laser:?} {image:?}"
         );
+        let most = [4.6, 10.0][hops - 1];
+        assert!(laser.delay_ms.mean <= most, "{laser:?}");
     }
 }

@@ -52,10 +52,11 @@ fn by_priority_the_important_is_on_time_at_one_hop() {
     for seed in [1, 2, 3] {
         let w = recording(Setup::hops(1).seed(seed));
         w.print(&format!("recording by priority, 1 hop, seed {seed}"));
-        for i in [SCAN, TF] {
+        // Transforms wait for the scans, and now and then for a receipt too.
+        for (i, p99) in [(SCAN, 12.0), (TF, 13.0)] {
             let m = w.metrics(i);
             assert!(
-                m.delivery >= 0.995 && m.delay_ms.p99 <= 12.0,
+                m.delivery >= 0.995 && m.delay_ms.p99 <= p99,
                 "{}: {m:?}",
                 w.sources[i].name
             );

@@ -4,7 +4,7 @@ use super::{Radio, Transmit};
 use crate::body::{Body, Message};
 use crate::config::{MAX_PRIORITY, Order, PeerId, TopicId};
 use crate::peer::{Peer, RECEIPT, put};
-use crate::send::{CONTROL, Entry, Foreseen, OutTopic, Pending, Work};
+use crate::send::{CONTROL, Entry, Foreseen, OutTopic, Pending, URGENT, Work};
 use crate::wire::{AnnouncePiece, DataHead, Frame};
 use core::time::Duration;
 use stats::{DropReason, Time};
@@ -233,8 +233,8 @@ impl<B: Body> Radio<B> {
         }
         let others = self.peers.values().filter(clocked);
         let total: usize = others.clone().map(|p| p.flight.len()).sum();
-        let most = others.filter_map(|p| p.flight.importance(now)).max();
-        total < window || most.is_some_and(|m| importance > m) && total < window + 3
+        let peers: usize = others.map(|p| p.flight.peers_of(now, importance)).sum();
+        total < window || peers < window && total < window + URGENT
     }
 
     /// Whether the receipt that is all that `peer` is owed goes along with the fragment that is planned.

@@ -13,8 +13,8 @@ const SPARSE: usize = 10;
 const SPARSE_INTERVAL: Duration = Duration::from_millis(50);
 /// So many receipts in a row must come in time before the pacer is believed again.
 const PENALTY: u32 = 12;
-/// What is more important than all that is in flight may exceed the bound by this many datagrams.
-const URGENT: usize = 3;
+/// Where what is less important fills the bound, it may be exceeded by this many datagrams.
+pub(crate) const URGENT: usize = 3;
 /// Patience with a receipt beyond what its round trip varies by, and patience with the first.
 const PATIENCE: Duration = Duration::from_millis(5);
 const FIRST_PATIENCE: Duration = Duration::from_millis(100);
@@ -123,11 +123,11 @@ impl Flight {
         self.timeouts > 0
     }
 
-    /// Highest importance of what may still be in the device queue.
-    pub(crate) fn importance(&self, now: Time) -> Option<u8> {
+    /// How many datagrams of this importance or more may still be in the device queue.
+    pub(crate) fn peers_of(&self, now: Time, importance: u8) -> usize {
         let once = self.patience_once();
         let recent = self.entries.iter().rev().take_while(|e| e.at + once > now);
-        recent.map(|e| e.importance).max()
+        recent.filter(|e| e.importance >= importance).count()
     }
 
     /// The delay of the path itself, where a full datagram takes `service`. What is short may as well be
@@ -161,8 +161,7 @@ impl Flight {
         if !self.carrier_acks && self.unanswered.is_none() {
             return true;
         }
-        let urgent = self.importance(now).is_none_or(|most| importance > most);
-        self.len() < if urgent { window + URGENT } else { window }
+        self.len() < window || self.len() < window + URGENT && self.peers_of(now, importance) < window
     }
 
     /// Whether the next datagram should ask for a receipt, since more waits behind it or the bound is near.

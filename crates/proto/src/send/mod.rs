@@ -9,7 +9,7 @@ mod scheduler;
 mod topic;
 
 pub(crate) use estimate::Estimate;
-pub(crate) use flight::{Entry, Flight};
+pub(crate) use flight::{Entry, Flight, URGENT};
 pub(crate) use pacer::{CONTROL, Pacer};
 pub(crate) use rhythm::Foreseen;
 pub(crate) use scheduler::{Scheduler, Work};
