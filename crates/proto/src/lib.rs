@@ -3,14 +3,15 @@
 //!
 //! A [`Radio`] is all of one host's sending and receiving over one shared medium, towards any number of
 //! peers: topics are announced once, messages wait by priority and deadline and keep only the newest, a
-//! pacer hands over one datagram per slot of airtime so that the device queue stays about empty, and more
-//! important messages pre-empt others between fragments. The receiving side reassembles fragments in any
+//! pacer hands over one datagram per slot of airtime so that the device queue stays about empty, what is in
+//! flight is bounded by receipts in any case, and more important messages pre-empt others between fragments; one
+//! that is foreseen, since its source is periodic, finds the air free. The receiving side reassembles fragments in any
 //! order straight into memory that its [`Sink`] loans.
 //!
 //! It does no I/O, reads no clock and draws no random numbers: datagrams and [`stats::Time`] come in as
 //! arguments, so every scenario replays in virtual time. Carrying datagrams, encryption, and knowing what a
-//! message means are left to the link daemon; repair of lost fragments and estimates of an unknown rate
-//! are not part of it yet. The wire format is in `docs/wire/link.md`.
+//! message means are left to the link daemon; repair of lost fragments is
+//! not part of it yet. The wire format is in `docs/wire/link.md`.
 //!
 //! ```
 //! use proto::{AirtimeModel, Message, PeerConfig, Radio, RadioConfig, TopicConfig, Transmit};

@@ -115,7 +115,6 @@ impl<B: Body> Radio<B> {
                 self.pacer.delay(ahead);
                 Ok(())
             }
-            Frame::Demand(_) => Ok(()),
             Frame::Announce(piece) => p.receiver.announce(&piece, sink),
             Frame::Data(head, bytes) => p.receiver.data(now, &head, bytes, sink),
             Frame::Cancel { topic, seq } => {

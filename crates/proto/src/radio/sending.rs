@@ -168,7 +168,8 @@ impl<B: Body> Radio<B> {
         };
         let t = &self.topics[i];
         let by_priority = self.scheduler.order() == Order::Priority;
-        if !free && !(by_priority && self.pacer.is_urgent(t.config.priority)) {
+        let urgent = by_priority && self.pacer.is_urgent(t.config.priority);
+        if !free && !urgent {
             return Plan::Slot;
         }
         if work == Work::Announce {

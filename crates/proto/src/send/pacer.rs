@@ -7,7 +7,8 @@ use stats::Time;
 ///
 /// There is no credit for time that was not used: after a pause one datagram goes at once, and the next one
 /// an airtime later. But where something waited for its slot and the caller came a little late, as any
-/// thread does, the slots after it stay where they were: else every late wake-up would be air lost. A bound on what is in flight, clocked by acknowledgements, will stand beside this.
+/// thread does, the slots after it stay where they were: else every late wake-up would be air lost. A bound on
+/// what is in flight stands beside this, and its receipts correct it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pacer {
     next: Time,

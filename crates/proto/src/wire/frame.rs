@@ -2,7 +2,7 @@
 
 use super::bytes::{Reader, put_bytes, put_varint};
 use super::error::PacketError;
-use super::sparse::{Demand, Receipt};
+use super::receipt::Receipt;
 use super::{MAGIC, VERSION, reasons};
 use crate::config::MAX_HOST_NAME;
 use crate::geometry::{Geometry, MAX_PARTS};
@@ -18,7 +18,6 @@ const CANCEL: u8 = 0x05;
 const REPORT: u8 = 0x06;
 const ASK: u8 = 0x07;
 const RECEIPT: u8 = 0x08;
-const DEMAND: u8 = 0x09;
 const DATA: u8 = 0x40;
 const DATA_ORIGIN: u8 = 0x01;
 const DATA_LENGTH: u8 = 0x02;
@@ -218,7 +217,6 @@ pub(crate) enum Frame<'a> {
     /// A receipt is wanted.
     Ask,
     Receipt(Receipt),
-    Demand(Demand),
     Data(DataHead, &'a [u8]),
 }
 
@@ -274,10 +272,6 @@ impl<'a> Frame<'a> {
             Frame::Receipt(receipt) => {
                 out.push(RECEIPT);
                 receipt.encode(out);
-            }
-            Frame::Demand(demand) => {
-                out.push(DEMAND);
-                demand.encode(out);
             }
             Frame::Data(head, bytes) => {
                 head.encode(out, Some(bytes.len() as u32));
@@ -350,7 +344,6 @@ impl<'a> Frame<'a> {
             REPORT => Frame::Report(ReportEntry::decode(r)?),
             ASK => Frame::Ask,
             RECEIPT => Frame::Receipt(Receipt::decode(r)?),
-            DEMAND => Frame::Demand(Demand::decode(r)?),
             _ if kind & !(DATA_ORIGIN | DATA_LENGTH) == DATA => {
                 let head = decode_head(r, kind)?;
                 let bytes = match kind & DATA_LENGTH {

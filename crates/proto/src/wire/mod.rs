@@ -4,14 +4,12 @@ mod bytes;
 mod error;
 mod frame;
 mod reasons;
-mod sparse;
+mod receipt;
 
 pub(crate) use bytes::{Reader, put_bytes, put_varint};
 pub use error::PacketError;
 pub(crate) use frame::{AckState, AnnouncePiece, DataHead, Frame, Header, Hello, ReportEntry};
-#[cfg(test)]
-pub(crate) use sparse::Demand;
-pub(crate) use sparse::Receipt;
+pub(crate) use receipt::Receipt;
 
 /// Version of the wire format, in the low half of a datagram's first byte.
 const VERSION: u8 = 2;
@@ -133,14 +131,6 @@ mod tests {
                 newest: 70_000,
                 gap: 2_177,
                 held: 12,
-            }),
-            Frame::Demand(Demand {
-                host: 0x1122_3344_5566_7788,
-                priority: 100,
-                air: 83,
-                age: 20,
-                period: 20_000,
-                next: 4_321,
             }),
             Frame::Data(head, b"fragment"),
             Frame::Data(DataHead { origin: 5, ..head }, b"f"),

@@ -1,0 +1,32 @@
+//! The receipt: how far the sender's datagrams have come.
+
+use super::bytes::{Reader, put_varint};
+use super::error::PacketError;
+
+/// How far a receiver has come. Everything up to `newest` has left the air, arrived or lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Receipt {
+    /// Highest number of a datagram that came.
+    pub(crate) newest: u64,
+    /// Microseconds between that datagram and the one numbered just before it; 0 if they did not come in
+    /// that order.
+    pub(crate) gap: u64,
+    /// Microseconds for which the receiver has had it.
+    pub(crate) held: u64,
+}
+
+impl Receipt {
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        for v in [self.newest, self.gap, self.held] {
+            put_varint(out, v);
+        }
+    }
+
+    pub(super) fn decode(r: &mut Reader<'_>) -> Result<Self, PacketError> {
+        Ok(Receipt {
+            newest: r.varint()?,
+            gap: r.varint()?,
+            held: r.varint()?,
+        })
+    }
+}
