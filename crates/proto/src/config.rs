@@ -196,6 +196,19 @@ impl TopicConfig {
     }
 }
 
+/// Changes of a topic while it runs, by [`crate::Radio::set_topic`]; `None` leaves a setting as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TopicChange {
+    /// Priority, 0 to 127.
+    pub priority: Option<u8>,
+    /// Newest messages that may wait.
+    pub depth: Option<u32>,
+    /// How long after it was offered a message is worth sending; `Some(None)` for ever.
+    pub deadline: Option<Option<Duration>>,
+    /// Messages a second; `Some(None)` for all.
+    pub max_rate: Option<Option<f64>>,
+}
+
 /// Why a [`RadioConfig`] was refused.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]

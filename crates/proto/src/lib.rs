@@ -53,7 +53,8 @@ pub use announcement::{Announcement, Ordering, Reliability};
 pub use body::{Body, Down, Incoming, Message, PeerInfo, Sink, Slot, Verdict};
 pub use config::{
     ConfigError, MAX_DEFINITION, MAX_HOST_NAME, MAX_NAME, MAX_PRIORITY, MAX_TOPICS, Order, PeerConfig,
-    PeerError, PeerId, RadioConfig, ReceiveLimits, RemoteTopic, TopicConfig, TopicError, TopicId,
+    PeerError, PeerId, RadioConfig, ReceiveLimits, RemoteTopic, TopicChange, TopicConfig, TopicError,
+    TopicId,
 };
 pub use geometry::{Geometry, GeometryError, MAX_PARTS};
 pub use radio::{Radio, Transmit};

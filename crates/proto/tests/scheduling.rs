@@ -181,6 +181,34 @@ fn priorities_change_while_running_and_the_receiver_learns_of_it() {
 }
 
 #[test]
+fn several_settings_change_together_or_not_at_all() {
+    let mut w = Setup::hops(1).build();
+    let laser = w.source(0, topic("/laser", 5, 5), ms(20), RUN, fixed(50, 950));
+    w.run(ms(2000));
+    let radio = &mut w.nodes[0].radio;
+    let wrong = TopicChange {
+        priority: Some(100),
+        max_rate: Some(Some(-1.0)),
+        ..TopicChange::default()
+    };
+    assert_eq!(
+        radio.set_topic(w.now, laser, wrong),
+        Err(TopicError::Rate { hz: -1.0 })
+    );
+    assert_eq!(radio.topic_stats(laser).expect("a topic").priority, 5);
+    let right = TopicChange {
+        max_rate: Some(Some(10.0)),
+        ..wrong
+    };
+    radio.set_topic(w.now, laser, right).expect("valid");
+    let before = w.metrics(0).received;
+    w.run(ms(5000));
+    let received = w.metrics(0).received - before;
+    assert!((49..=52).contains(&received), "{received}");
+    assert!(w.nodes[1].sink.names.values().any(|a| a.priority == 100));
+}
+
+#[test]
 fn small_messages_go_along_and_delay_the_important_little() {
     let alone = |with_small: bool| {
         let mut w = Setup::hops(1).build();

@@ -127,6 +127,30 @@ impl<B: Body> Radio<B> {
         Ok(id)
     }
 
+    /// Changes several settings of a topic at once, or none if one of them is out of bounds.
+    ///
+    /// # Errors
+    /// [`TopicError`] names the first that is.
+    pub fn set_topic(&mut self, now: Time, topic: TopicId, change: TopicChange) -> Result<(), TopicError> {
+        let t = self
+            .topics
+            .get(topic.0 as usize)
+            .ok_or(TopicError::NoSuchTopic(topic))?;
+        let (priority, depth) = (t.config.priority, t.config.depth);
+        valid_priority(change.priority.unwrap_or(priority))?;
+        valid_depth(change.depth.unwrap_or(depth))?;
+        valid_rate(change.max_rate.flatten())?;
+        self.set_priority(now, topic, change.priority.unwrap_or(priority))?;
+        self.set_depth(now, topic, change.depth.unwrap_or(depth))?;
+        if let Some(deadline) = change.deadline {
+            self.set_deadline(topic, deadline)?;
+        }
+        match change.max_rate {
+            Some(hz) => self.set_max_rate(topic, hz),
+            None => Ok(()),
+        }
+    }
+
     /// Changes a topic's priority, 0 (lowest) to 127; what waits already goes by the new one.
     ///
     /// # Errors
