@@ -1,20 +1,26 @@
 //! The link's configuration, as written in YAML.
 //!
 //! ```yaml
-//! host: robot                 # unique among the peers
+//! host: robot                 # as in its certificate; unique among the peers
+//! keys: keys/robot            # made by `ropewalk keys host`; without it the carrier is plain UDP
 //! radio:
-//!   bind: 127.0.0.1:7400      # anything but loopback needs `insecure_udp: true`
+//!   bind: 127.0.0.1:7400
 //!   rate: 6Mbit/s             # the radio's bit rate, not its goodput
 //!   hops: 1                   # how often a datagram is sent on the way to the peer
 //! peers:
-//!   - {name: base, address: 127.0.0.1:7401}
+//!   - name: base
+//!     address: 127.0.0.1:7401
+//!     allow: {publish: [/cmd_vel], subscribe: [/scan, '/camera/*']}
 //! topics:
 //!   - {name: /scan, priority: 100, direction: out, depth: 2, deadline: 100ms}
 //!   - {name: /cmd_vel, priority: 120, direction: in}
 //!   - {name: /camera/image, priority: 10, direction: out, rate_limit: 5Hz}
 //! ```
 
+use crate::carrier::serial;
+use crate::keys::check_name;
 use crate::quantity;
+use crate::rules::Allow;
 use serde::{Deserialize, Deserializer, de};
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -30,6 +36,10 @@ const MAX_FILE: u64 = 1 << 20;
 pub struct Config {
     /// This host's name; unique among the peers.
     pub host: String,
+    /// The folder with this host's keys (`ropewalk keys host`); a relative path counts from the configuration's
+    /// folder. With it the carrier is QUIC.
+    #[serde(default)]
+    pub keys: Option<PathBuf>,
     /// The radio.
     pub radio: RadioConfig,
     /// The hosts at the other ends.
@@ -43,10 +53,21 @@ pub struct Config {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RadioConfig {
-    /// The local address.
-    pub bind: SocketAddr,
-    /// Bit rate in bit/s, as the radio's standard names it (802.11a/g OFDM: 6 to 54 Mbit/s).
-    #[serde(deserialize_with = "bit_rate")]
+    /// What moves the datagrams. Default: QUIC where there are `keys`, else UDP.
+    #[serde(default)]
+    pub carrier: Option<CarrierKind>,
+    /// The local address, for QUIC and UDP.
+    #[serde(default)]
+    pub bind: Option<SocketAddr>,
+    /// The serial line, such as /dev/ttyUSB0.
+    #[serde(default)]
+    pub line: Option<PathBuf>,
+    /// The serial line's speed in bit/s.
+    #[serde(default)]
+    pub baud: Option<u32>,
+    /// Bit rate in bit/s, as the radio's standard names it (802.11a/g OFDM: 6 to 54 Mbit/s). A serial line's
+    /// follows from its speed.
+    #[serde(default, deserialize_with = "bit_rate")]
     pub rate: u64,
     /// How many hops of the same radio a datagram takes; airtime is paid for each. Default 1.
     #[serde(default = "one")]
@@ -65,6 +86,36 @@ pub struct RadioConfig {
     pub insecure_udp: bool,
 }
 
+impl RadioConfig {
+    /// Plain UDP at `bind` over a radio of `rate` bit/s, with defaults for the rest.
+    pub fn udp(bind: SocketAddr, rate: u64) -> Self {
+        RadioConfig {
+            carrier: Some(CarrierKind::Udp),
+            bind: Some(bind),
+            line: None,
+            baud: None,
+            rate,
+            hops: one(),
+            gain: None,
+            order: Order::default(),
+            queue_bytes: queue_bytes(),
+            insecure_udp: false,
+        }
+    }
+}
+
+/// What moves a link's datagrams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CarrierKind {
+    /// QUIC datagrams in TLS 1.3 between hosts of one team.
+    Quic,
+    /// Plain UDP: neither encrypted nor authenticated.
+    Udp,
+    /// Frames over a serial line.
+    Serial,
+}
+
 /// In which order waiting messages are sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -80,10 +131,14 @@ pub enum Order {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PeerConfig {
-    /// Its name, for messages and statistics.
+    /// Its name: that in its certificate, and for messages and statistics.
     pub name: String,
-    /// Where its link listens.
-    pub address: SocketAddr,
+    /// Where its link listens; none for a serial line.
+    #[serde(default)]
+    pub address: Option<SocketAddr>,
+    /// What it may do. Default: whatever is listed under `topics`.
+    #[serde(default)]
+    pub allow: Option<Allow>,
 }
 
 /// How one topic crosses the radio.
@@ -181,7 +236,21 @@ impl Config {
             });
         }
         let text = std::fs::read_to_string(path).map_err(read)?;
-        Self::named(&text, &path.display().to_string())
+        let mut config = Self::named(&text, &path.display().to_string())?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        // An absolute path stays what it is.
+        config.keys = config.keys.map(|keys| folder.join(keys));
+        Ok(config)
+    }
+
+    /// What moves the datagrams.
+    pub fn carrier(&self) -> CarrierKind {
+        let default = if self.keys.is_some() {
+            CarrierKind::Quic
+        } else {
+            CarrierKind::Udp
+        };
+        self.radio.carrier.unwrap_or(default)
     }
 
     /// Reads YAML text.
@@ -210,37 +279,24 @@ impl Config {
         if radio.gain.is_some_and(|g| !(0.5..=4.0).contains(&g)) {
             return Err("radio.gain must be 0.5 to 4.0; leave it out for the default".into());
         }
-        let outside = std::iter::once(radio.bind).chain(self.peers.iter().map(|p| p.address));
-        if let Some(address) = outside
-            .filter(|a| !a.ip().is_loopback())
-            .find(|_| !radio.insecure_udp)
-        {
-            return Err(format!(
-                "{address} is not on this host, and plain UDP neither encrypts nor checks who sends: \
-                 set `radio.insecure_udp: true` if the network is closed"
-            ));
+        if self.host.is_empty() || self.peers.is_empty() {
+            return Err("a link needs a `host` name and at least one entry under `peers`".into());
         }
         let mut names = BTreeSet::from([self.host.as_str()]);
-        let mut addresses = BTreeSet::from([radio.bind]);
         for peer in &self.peers {
             if peer.name.is_empty() || !names.insert(&peer.name) {
                 return Err(format!("the peer name '{}' is empty or used twice", peer.name));
             }
-            if !addresses.insert(peer.address) {
+            if let Some(pattern) = peer.allow.as_ref().and_then(Allow::bad_pattern) {
                 return Err(format!(
-                    "the address {} of peer '{}' is used twice",
-                    peer.address, peer.name
-                ));
-            }
-            if peer.address.is_ipv4() != radio.bind.is_ipv4() {
-                return Err(format!(
-                    "peer '{}' and radio.bind must both be IPv4 or both IPv6",
+                    "peer '{}': allow names '{pattern}': write a topic's full name, such as /scan, '/camera/*', or '*'",
                     peer.name
                 ));
             }
         }
-        if self.host.is_empty() || self.peers.is_empty() {
-            return Err("a link needs a `host` name and at least one entry under `peers`".into());
+        match self.carrier() {
+            CarrierKind::Serial => self.check_serial()?,
+            kind => self.check_addresses(kind)?,
         }
         let mut topics = BTreeSet::new();
         for topic in &self.topics {
@@ -261,6 +317,97 @@ impl Config {
             }
         }
         Ok(())
+    }
+}
+
+impl Config {
+    fn check_serial(&self) -> Result<(), String> {
+        let radio = &self.radio;
+        if radio.line.is_none() || radio.baud.is_none_or(|b| b < 300) {
+            return Err(
+                "a serial carrier needs `radio.line`, such as /dev/ttyUSB0, and `radio.baud`, at least 300"
+                    .into(),
+            );
+        }
+        if radio.bind.is_some() || self.keys.is_some() || radio.rate != 0 {
+            return Err(
+                "`radio.bind`, `radio.rate` and `keys` are not for a serial carrier: leave them out".into(),
+            );
+        }
+        match self.peers.as_slice() {
+            [PeerConfig { address: None, .. }] => Ok(()),
+            [_] => Err("the peer at the other end of a serial line has no `address`: leave it out".into()),
+            _ => Err("a serial line has one peer at its other end".into()),
+        }
+    }
+
+    fn check_addresses(&self, kind: CarrierKind) -> Result<(), String> {
+        let radio = &self.radio;
+        let Some(bind) = radio.bind else {
+            return Err("`radio.bind` is missing: the local address and port, such as 0.0.0.0:7400".into());
+        };
+        if radio.line.is_some() || radio.baud.is_some() {
+            return Err("`radio.line` and `radio.baud` are for `radio.carrier: serial`".into());
+        }
+        if radio.rate == 0 {
+            return Err("`radio.rate` is missing: the radio's bit rate, such as 6Mbit/s".into());
+        }
+        let mut addresses = BTreeSet::from([bind]);
+        for peer in &self.peers {
+            let Some(address) = peer.address else {
+                return Err(format!(
+                    "peer '{}' has no `address`, such as 192.168.1.7:7400",
+                    peer.name
+                ));
+            };
+            if !addresses.insert(address) {
+                return Err(format!(
+                    "the address {address} of peer '{}' is used twice",
+                    peer.name
+                ));
+            }
+            if address.is_ipv4() != bind.is_ipv4() {
+                return Err(format!(
+                    "peer '{}' and radio.bind must both be IPv4 or both IPv6",
+                    peer.name
+                ));
+            }
+        }
+        if kind == CarrierKind::Quic {
+            if self.keys.is_none() {
+                return Err(
+                    "the carrier quic needs `keys`: the folder that `ropewalk keys host` made".into(),
+                );
+            }
+            for name in self.peers.iter().map(|p| &p.name).chain([&self.host]) {
+                check_name(name).map_err(|e| e.to_string())?;
+            }
+            return Ok(());
+        }
+        match addresses.iter().find(|a| !a.ip().is_loopback()) {
+            Some(address) if !radio.insecure_udp => Err(format!(
+                "{address} is not on this host, and plain UDP neither encrypts nor checks who sends: give the host \
+                 `keys` (`ropewalk keys --help`), or set `radio.insecure_udp: true` if the network is closed"
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// The airtime of datagrams over this radio, of which the carrier adds `overhead` bytes to each.
+    pub(crate) fn airtime(&self, overhead: usize) -> proto::AirtimeModel {
+        let overhead = u32::try_from(overhead).unwrap_or(u32::MAX);
+        match (self.carrier(), self.radio.baud) {
+            // Ten bits on the line for eight.
+            (CarrierKind::Serial, Some(baud)) => {
+                proto::AirtimeModel::bytes(u64::from(baud) * 8 / serial::BITS, overhead).with_gain(1.0)
+            }
+            _ => {
+                let mut airtime = proto::AirtimeModel::wifi(self.radio.rate);
+                // The model knows of IP and UDP.
+                airtime.extra_bytes += overhead.saturating_sub(28);
+                airtime
+            }
+        }
     }
 }
 
@@ -378,6 +525,41 @@ topics:
                 "configuration",
                 "insecure_udp",
             ),
+            ("6Mbit/s", "6Mbit/s, carrier: quic", "configuration", "keys host"),
+            (
+                "6Mbit/s",
+                "6Mbit/s, carrier: pigeon",
+                "configuration:3:",
+                "serial",
+            ),
+            (
+                "6Mbit/s",
+                "6Mbit/s, carrier: serial",
+                "configuration",
+                "radio.line",
+            ),
+            ("6Mbit/s", "6Mbit/s, baud: 9600", "configuration", "serial"),
+            (", rate: 6Mbit/s", "", "configuration", "radio.rate"),
+            ("bind: '127.0.0.1:7400', ", "", "configuration", "radio.bind"),
+            (", address: '127.0.0.1:7401'", "", "configuration", "address"),
+            (
+                "address: '127.0.0.1:7401'",
+                "address: '127.0.0.1:7401', allow: {publish: [scan]}",
+                "configuration",
+                "'scan'",
+            ),
+            (
+                "address: '127.0.0.1:7401'",
+                "address: '127.0.0.1:7401', allow: {listen: [/scan]}",
+                "configuration:5:",
+                "subscribe",
+            ),
+            (
+                "host: robot",
+                "host: Robot_1\nkeys: keys",
+                "configuration",
+                "lowercase",
+            ),
             ("127.0.0.1:7401", "127.0.0.1:7400", "configuration", "used twice"),
             ("name: base", "name: robot", "configuration", "used twice"),
             ("/cmd_vel", "/scan", "configuration", "listed twice"),
@@ -389,6 +571,44 @@ topics:
             assert!(error.starts_with(place), "{to}: {error}");
             assert!(error.contains(mend), "{to}: {error}");
             assert_eq!(error.lines().count(), 1, "{error}");
+        }
+    }
+
+    #[test]
+    fn keys_make_it_quic_and_a_line_serial() {
+        let c = Config::parse(GOOD).expect("is good");
+        assert_eq!(c.carrier(), CarrierKind::Udp);
+        let away = GOOD.replace("127.0.0.1:7401", "192.0.2.1:7401");
+        let c = Config::parse(&format!("keys: keys/robot{away}")).expect("is good");
+        assert_eq!(c.carrier(), CarrierKind::Quic);
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("link.yaml");
+        std::fs::write(&file, format!("keys: keys/robot{away}")).expect("writes");
+        let c = Config::load(&file).expect("is good");
+        assert_eq!(c.keys, Some(folder.path().join("keys/robot")));
+        let serial = "
+host: robot
+radio: {carrier: serial, line: /dev/ttyUSB0, baud: 115200}
+peers: [{name: base}]
+";
+        let c = Config::parse(serial).expect("is good");
+        // 100 bytes and the framing at 11,520 bytes a second.
+        let airtime = c.airtime(8).airtime(100, 1);
+        assert_eq!(airtime.as_micros(), 9375, "{airtime:?}");
+        for (from, to, mend) in [
+            (
+                "{name: base}",
+                "{name: base, address: '127.0.0.1:1'}",
+                "leave it out",
+            ),
+            ("{name: base}", "{name: base}, {name: other}", "one peer"),
+            ("115200", "115200, bind: '127.0.0.1:1'", "leave them out"),
+            ("115200", "110", "at least 300"),
+        ] {
+            let error = Config::parse(&serial.replace(from, to))
+                .expect_err(to)
+                .to_string();
+            assert!(error.contains(mend), "{error}");
         }
     }
 

@@ -5,10 +5,11 @@ use crate::config::{Config, Order};
 use crate::discovery::Discovery;
 use crate::inbound::Inbound;
 use crate::outbound::{OutTopic, Outgoing};
+use crate::rules::{Right, may};
 use crate::status::{PeerStatus, ReceivedTopic, SentTopic, Status};
 use bus::{Bus, WaitSet};
 use clock::{PollFd, PollFlags, Scheduling};
-use proto::{AirtimeModel, PeerId, Radio, Transmit};
+use proto::{PeerId, Radio, Transmit};
 use rustix::event::{EventfdFlags, eventfd};
 use stats::Time;
 use std::collections::BTreeMap;
@@ -114,7 +115,7 @@ impl<C: Carrier> Daemon<C> {
     /// # Errors
     /// [`LinkError`] if the radio refuses a setting or the system gives no descriptor.
     pub fn new(config: Config, bus: Bus, carrier: C) -> Result<Self, LinkError> {
-        let mut airtime = AirtimeModel::wifi(config.radio.rate);
+        let mut airtime = config.airtime(carrier.overhead());
         if let Some(gain) = config.radio.gain {
             airtime = airtime.with_gain(gain);
         }
@@ -145,7 +146,6 @@ impl<C: Carrier> Daemon<C> {
             .filter(|t| t.direction.receives())
             .map(|t| t.name.clone())
             .collect();
-        let names = config.peers.iter().map(|p| p.name.clone()).collect();
         let wake =
             eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(|e| LinkError::System {
                 doing: "make an eventfd",
@@ -157,7 +157,7 @@ impl<C: Carrier> Daemon<C> {
             status: Mutex::default(),
         };
         Ok(Daemon {
-            inbound: Inbound::new(bus.clone(), wanted, names),
+            inbound: Inbound::new(bus.clone(), wanted, &config.peers),
             wait_set: WaitSet::new(&bus)?,
             outbound: BTreeMap::new(),
             handle: Handle(Arc::new(shared)),
@@ -242,11 +242,24 @@ impl<C: Carrier> Daemon<C> {
             "sending"
         );
         let name = kind.topic.clone();
+        let mut peers = Vec::with_capacity(self.peers.len());
+        for (peer, id) in std::iter::zip(&self.config.peers, &self.peers) {
+            if may(peer.allow.as_ref(), Right::Subscribe, &name) {
+                peers.push(*id);
+            } else {
+                tracing::info!(
+                    topic = name,
+                    peer = peer.name,
+                    "not sent: `allow` does not let it subscribe"
+                );
+                self.inbound.refuse(*id);
+            }
+        }
         let topic = OutTopic::open(
             (&self.bus, &self.wait_set),
             kind,
             config,
-            (&mut self.radio, &self.peers),
+            (&mut self.radio, &peers),
             now,
         )?;
         self.outbound.insert(name, topic);
@@ -354,6 +367,7 @@ impl<C: Carrier> Daemon<C> {
             peers: std::iter::zip(&self.config.peers, &self.peers)
                 .map(|(c, id)| PeerStatus {
                     name: c.name.clone(),
+                    refused_topics: self.inbound.refused(*id),
                     stats: self.radio.peer_stats(*id).unwrap_or_default(),
                 })
                 .collect(),

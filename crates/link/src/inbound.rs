@@ -1,5 +1,7 @@
 //! From the radio to this host's bus: fragments are written straight into loaned blocks.
 
+use crate::config::PeerConfig;
+use crate::rules::{Right, may};
 use bus::{Bus, Loan, Publisher, PublisherOptions, Stamp, TopicType};
 use proto::{Announcement, Down, Geometry, Incoming, PeerId, PeerInfo, RemoteTopic, Sink, Slot, Verdict};
 use stats::DropReason;
@@ -10,7 +12,9 @@ use std::sync::Arc;
 pub(crate) struct Inbound {
     bus: Bus,
     wanted: BTreeSet<String>,
-    peers: Vec<String>,
+    peers: Vec<PeerConfig>,
+    /// How often each peer was refused a topic.
+    refused: BTreeMap<PeerId, u64>,
     /// By peer and topic name, kept over the peer's restarts.
     publishers: BTreeMap<(PeerId, String), Arc<Publisher>>,
     routes: BTreeMap<(PeerId, RemoteTopic), Arc<Publisher>>,
@@ -27,12 +31,13 @@ struct Block {
 }
 
 impl Inbound {
-    /// Publishes on `bus` those topics of `wanted` that peers announce; `peers` are the names for messages.
-    pub(crate) fn new(bus: Bus, wanted: BTreeSet<String>, peers: Vec<String>) -> Self {
+    /// Publishes on `bus` those topics of `wanted` that `peers` announce and may publish.
+    pub(crate) fn new(bus: Bus, wanted: BTreeSet<String>, peers: &[PeerConfig]) -> Self {
         Inbound {
             bus,
             wanted,
-            peers,
+            peers: peers.to_vec(),
+            refused: BTreeMap::new(),
             publishers: BTreeMap::new(),
             routes: BTreeMap::new(),
             blocks: BTreeMap::new(),
@@ -59,7 +64,29 @@ impl Inbound {
     }
 
     fn peer(&self, peer: PeerId) -> &str {
-        self.peers.get(peer.0 as usize).map_or("unknown", String::as_str)
+        self.peers.get(peer.0 as usize).map_or("unknown", |p| &p.name)
+    }
+
+    /// Counts that a peer was refused a topic.
+    pub(crate) fn refuse(&mut self, peer: PeerId) {
+        *self.refused.entry(peer).or_default() += 1;
+    }
+
+    /// How often a peer was refused a topic.
+    pub(crate) fn refused(&self, peer: PeerId) -> u64 {
+        self.refused.get(&peer).copied().unwrap_or_default()
+    }
+
+    /// Why a peer may not publish a topic here, if so.
+    fn objection(&self, peer: PeerId, topic: &str) -> Option<&'static str> {
+        let rules = self.peers.get(peer.0 as usize).and_then(|p| p.allow.as_ref());
+        if !self.wanted.contains(topic) {
+            Some("which is not configured to be received")
+        } else if !may(rules, Right::Publish, topic) {
+            Some("which `allow` does not let it publish")
+        } else {
+            None
+        }
     }
 
     fn publisher(&mut self, peer: PeerId, topic: TopicType) -> Result<Arc<Publisher>, bus::CreateError> {
@@ -143,11 +170,10 @@ impl Sink for Inbound {
 
     fn topic_announced(&mut self, peer: PeerId, topic: RemoteTopic, a: &Announcement) -> Verdict {
         let name = self.peer(peer).to_owned();
-        if !self.wanted.contains(&a.name) {
-            self.changes.push(format!(
-                "{name} offers {}, which is not configured to be received: refused",
-                a.name
-            ));
+        if let Some(why) = self.objection(peer, &a.name) {
+            self.changes
+                .push(format!("{name} offers {}, {why}: refused", a.name));
+            self.refuse(peer);
             return Verdict::Refuse;
         }
         let kind = TopicType {

@@ -6,16 +6,16 @@
 //! into loaned blocks and published on the bus. One daemon owns a radio: everything that wants it goes
 //! through the bus.
 //!
-//! The protocol's logic is `proto`'s, the memory is `bus`'s. There is one carrier so far, plain UDP
-//! ([`UdpCarrier`]), for closed networks.
+//! The protocol's logic is `proto`'s, the memory is `bus`'s. Carriers are QUIC between hosts of one team
+//! ([`QuicCarrier`], [`keys`]), plain UDP for closed networks ([`UdpCarrier`]), and serial lines
+//! ([`SerialCarrier`]).
 //!
 //! ```no_run
-//! use link::{Config, Daemon, UdpCarrier};
+//! use link::{Config, Daemon};
 //!
 //! let config = Config::load("robot.yaml".as_ref())?;
 //! let bus = bus::Bus::open(bus::BusConfig::from_env()?)?;
-//! let peers = config.peers.iter().map(|p| p.address).collect();
-//! let carrier = UdpCarrier::bind(config.radio.bind, peers)?;
+//! let carrier = link::open_carrier(&config)?;
 //! Daemon::new(config, bus, carrier)?.run()?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -29,11 +29,12 @@ pub mod fuzzing;
 mod inbound;
 pub mod keys;
 mod outbound;
+pub mod rules;
 mod status;
 
 pub use carrier::{
     Carrier, CarrierError, Path, PeerIndex, QuicCarrier, QuicConfig, QuicPeer, Received, Sent, SerialCarrier,
-    UdpCarrier,
+    UdpCarrier, open_carrier,
 };
 pub use config::{Config, ConfigError};
 pub use daemon::{Daemon, Handle, LinkError};

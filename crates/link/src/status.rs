@@ -30,6 +30,8 @@ pub struct Status {
 pub struct PeerStatus {
     /// Its configured name.
     pub name: String,
+    /// Topics that `allow` or the list of topics refused it, each time that it came up.
+    pub refused_topics: u64,
     /// Its numbers.
     #[serde(flatten)]
     pub stats: PeerStats,

@@ -4,7 +4,8 @@ use crate::failure::{OrFail, Outcome};
 use crate::signals::Signals;
 use bus::{Bus, BusConfig};
 use clap::Args;
-use link::{Config, Daemon, UdpCarrier};
+use link::keys::Bundle;
+use link::{Config, Daemon};
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,9 +15,10 @@ use std::time::Duration;
 /// Runs until Ctrl-C. One daemon owns a radio; its topics, priorities and peers are in the configuration:
 ///
 ///   host: robot
-///   radio: {bind: '127.0.0.1:7400', rate: 6Mbit/s, hops: 1}
+///   keys: keys/robot          # see `ropewalk keys --help`
+///   radio: {bind: '0.0.0.0:7400', rate: 6Mbit/s}
 ///   peers:
-///     - {name: base, address: '127.0.0.1:7401'}
+///     - {name: base, address: '192.168.1.7:7400'}
 ///   topics:
 ///     - {name: /scan, priority: 100, direction: out, depth: 2, deadline: 100ms}
 ///     - {name: /cmd_vel, priority: 120, direction: in}
@@ -46,14 +48,16 @@ fn interval(text: &str) -> Result<f64, String> {
 pub(crate) fn run(options: &Options) -> Outcome {
     let config = Config::load(&options.config).or_input()?;
     if options.check {
+        if let (link::config::CarrierKind::Quic, Some(keys)) = (config.carrier(), &config.keys) {
+            Bundle::load(keys, &config.host).or_input()?;
+        }
         eprintln!("{}: good", options.config.display());
         return Ok(());
     }
     let signals = Signals::watch().or_job("watching signals")?;
     let bus = Bus::open(BusConfig::from_env().or_input()?).or_input()?;
-    let peers = config.peers.iter().map(|p| p.address).collect();
-    let carrier = UdpCarrier::bind(config.radio.bind, peers).or_input()?;
-    tracing::info!(host = config.host, bind = %carrier.local(), "link up");
+    let carrier = link::open_carrier(&config).or_input()?;
+    tracing::info!(host = config.host, carrier = ?config.carrier(), bind = ?config.radio.bind, "link up");
     let daemon = Daemon::new(config, bus, carrier).or_job("starting the link")?;
     let handle = daemon.handle();
     let radio = std::thread::Builder::new()

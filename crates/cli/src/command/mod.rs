@@ -3,6 +3,7 @@
 pub(crate) mod bench;
 pub(crate) mod doctor;
 mod endpoints;
+pub(crate) mod keys;
 pub(crate) mod lab;
 pub(crate) mod link;
 pub(crate) mod msg;

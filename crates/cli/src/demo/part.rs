@@ -6,7 +6,7 @@ use crate::failure::{Failure, OrFail, Outcome};
 use bus::{Bus, BusConfig};
 use lab::{LoopbackRadio, Tap};
 use link::config::{Direction, Order, PeerConfig, RadioConfig, TopicConfig};
-use link::{Config, Daemon, UdpCarrier};
+use link::{Config, Daemon};
 use medium::MediumConfig;
 use ropewalk::Node;
 use std::io::{BufRead, Write};
@@ -118,8 +118,7 @@ fn node(spec: &Spec, host: &str) -> Result<Node, Failure> {
 fn run_link(part: Part, spec: &Spec, host: &str, wishes: &Wishes) -> Outcome {
     let config = link_config(spec, host);
     let bus = Bus::open(BusConfig::new(spec.work.join(host))).or_input()?;
-    let peers = config.peers.iter().map(|p| p.address).collect();
-    let carrier = UdpCarrier::bind(config.radio.bind, peers).or_input()?;
+    let carrier = link::open_carrier(&config).or_input()?;
     let daemon = Daemon::new(config, bus, carrier).or_job("starting the link")?;
     let handle = daemon.handle();
     std::thread::scope(|scope| {
@@ -175,18 +174,16 @@ fn link_config(spec: &Spec, host: &str) -> Config {
     };
     Config {
         host: host.into(),
+        keys: None,
         radio: RadioConfig {
-            bind: spec.address(own),
-            rate: spec.rate,
             hops: spec.hops,
-            gain: None,
             order: if spec.fifo { Order::Fifo } else { Order::Priority },
-            queue_bytes: 8 << 20,
-            insecure_udp: false,
+            ..RadioConfig::udp(spec.address(own), spec.rate)
         },
         peers: vec![PeerConfig {
             name: peer.into(),
-            address: spec.address(air),
+            address: Some(spec.address(air)),
+            allow: None,
         }],
         topics: (spec.topics.iter())
             .map(|(name, plan)| TopicConfig {

@@ -11,6 +11,9 @@ pub use quic::{QuicCarrier, QuicConfig, QuicPeer};
 pub use serial::SerialCarrier;
 pub use udp::UdpCarrier;
 
+use crate::config::{CarrierKind, Config};
+use crate::keys::Bundle;
+use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
@@ -88,6 +91,32 @@ pub enum CarrierError {
         /// What the system said.
         source: std::io::Error,
     },
+}
+
+/// Opens the carrier that a configuration names, for its peers in their order.
+///
+/// # Errors
+/// [`CarrierError`]: an address or a line that cannot be used, or keys that do not count.
+pub fn open_carrier(config: &Config) -> Result<Box<dyn Carrier>, CarrierError> {
+    // What a checked configuration has, the defaults stand for nothing.
+    let bind = config.radio.bind.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 0)));
+    let addressed = config.peers.iter().filter_map(|p| Some((&p.name, p.address?)));
+    Ok(match config.carrier() {
+        CarrierKind::Udp => Box::new(UdpCarrier::bind(bind, addressed.map(|(_, a)| a).collect())?),
+        CarrierKind::Serial => {
+            let line = config.radio.line.as_deref().unwrap_or("".as_ref());
+            Box::new(SerialCarrier::open(line, config.radio.baud.unwrap_or_default())?)
+        }
+        CarrierKind::Quic => {
+            let bundle = Bundle::load(config.keys.as_deref().unwrap_or("".as_ref()), &config.host)?;
+            let peer = |(name, address): (&String, SocketAddr)| QuicPeer {
+                name: name.clone(),
+                address,
+            };
+            let quic = QuicConfig::new(bind, addressed.map(peer).collect());
+            Box::new(QuicCarrier::bind(quic, bundle)?)
+        }
+    })
 }
 
 /// Moves datagrams between this host and its peers.

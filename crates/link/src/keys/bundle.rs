@@ -23,6 +23,17 @@ pub struct Bundle {
     knock: [u8; 32],
 }
 
+/// What a certificate says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct About {
+    /// The name of the team that signed it.
+    pub team: String,
+    /// Its serial number, as in the team's list.
+    pub serial: String,
+    /// When it ends, in seconds since 1970.
+    pub expires: u64,
+}
+
 impl std::fmt::Debug for Bundle {
     /// Without the secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -75,9 +86,20 @@ impl Bundle {
         &self.folder
     }
 
-    /// The host's certificate (X.509, DER).
-    pub fn certificate(&self) -> &[u8] {
-        &self.certificate
+    /// What its certificate says, for people.
+    pub fn about(&self) -> About {
+        // It was verified when it was loaded.
+        let parsed = x509_parser::parse_x509_certificate(&self.certificate).ok();
+        parsed.map_or_else(About::default, |(_, c)| About {
+            team: c
+                .issuer()
+                .iter_common_name()
+                .find_map(|n| n.as_str().ok())
+                .unwrap_or_default()
+                .to_owned(),
+            serial: c.raw_serial().iter().map(|b| format!("{b:02x}")).collect(),
+            expires: u64::try_from(c.validity().not_after.timestamp()).unwrap_or_default(),
+        })
     }
 
     pub(crate) fn chain(&self) -> Vec<CertificateDer<'static>> {

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Bits on the line for each byte: start, eight, stop.
-const BITS: u64 = 10;
+pub(crate) const BITS: u64 = 10;
 /// How long one frame may occupy the line: what a more important datagram waits for.
 const FRAME: Duration = Duration::from_millis(20);
 /// Bounds of a datagram, whatever the speed.

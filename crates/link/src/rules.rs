@@ -1,0 +1,117 @@
+//! What a peer may do here.
+
+use serde::Deserialize;
+
+/// Which topics a peer may publish, subscribe and call. What is not named it may not.
+///
+/// A pattern is a topic's full name, a name that ends with `/*` for all below it, or `*` for all. A service is
+/// two topics, `NAME?request` and `NAME?reply`; `call` lets the peer send the one and receive the other, while
+/// `publish` and `subscribe` with the service's name let it serve: send replies and receive requests.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Allow {
+    /// Topics that the peer may publish on this host's bus.
+    pub publish: Vec<String>,
+    /// Topics of this host that the peer may receive.
+    pub subscribe: Vec<String>,
+    /// Services of this host that the peer may call.
+    pub call: Vec<String>,
+}
+
+/// What a peer wants with a topic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Right {
+    /// Its messages come to this host.
+    Publish,
+    /// This host's messages go to it.
+    Subscribe,
+}
+
+/// Whether `rules` let a peer do it. Without rules it may.
+pub fn may(rules: Option<&Allow>, right: Right, topic: &str) -> bool {
+    let Some(rules) = rules else {
+        return true;
+    };
+    let (calls, name) = match (topic.strip_suffix("?request"), topic.strip_suffix("?reply")) {
+        (Some(service), _) => (right == Right::Publish, service),
+        (_, Some(service)) => (right == Right::Subscribe, service),
+        _ => (false, topic),
+    };
+    let patterns = match right {
+        _ if calls => &rules.call,
+        Right::Publish => &rules.publish,
+        Right::Subscribe => &rules.subscribe,
+    };
+    patterns.iter().any(|p| matches(p, name))
+}
+
+impl Allow {
+    /// A pattern that can match nothing, if there is one.
+    pub(crate) fn bad_pattern(&self) -> Option<&str> {
+        let all = self.publish.iter().chain(&self.subscribe).chain(&self.call);
+        all.map(String::as_str).find(|p| {
+            let name = p.strip_suffix("/*").unwrap_or(p);
+            let good = name.starts_with('/') && name.len() > 1 && !name.contains(['*', '?']);
+            !(good || matches!(*p, "*" | "/*"))
+        })
+    }
+}
+
+fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(prefix) => name.starts_with(prefix),
+        None => pattern == name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules() -> Allow {
+        Allow {
+            publish: vec!["/cmd_vel".into(), "/served".into()],
+            subscribe: vec!["/camera/*".into()],
+            call: vec!["/add".into()],
+        }
+    }
+
+    #[test]
+    fn only_what_is_named_is_allowed() {
+        use Right::{Publish, Subscribe};
+        let rules = rules();
+        for (right, topic, expected) in [
+            (Publish, "/cmd_vel", true),
+            (Publish, "/cmd_vel2", false),
+            (Publish, "/cmd", false),
+            (Subscribe, "/cmd_vel", false),
+            (Subscribe, "/camera/image", true),
+            (Subscribe, "/camera/left/image", true),
+            (Subscribe, "/camera", false),
+            (Subscribe, "/cameras", false),
+            (Publish, "/add?request", true),
+            (Subscribe, "/add?reply", true),
+            (Publish, "/add?reply", false),
+            (Subscribe, "/add?request", false),
+            (Publish, "/add", false),
+            (Publish, "/served?reply", true),
+            (Publish, "/served?request", false),
+        ] {
+            assert_eq!(may(Some(&rules), right, topic), expected, "{right:?} {topic}");
+            assert!(may(None, right, topic));
+            assert!(!may(Some(&Allow::default()), right, topic));
+        }
+    }
+
+    #[test]
+    fn patterns_that_match_nothing_are_found() {
+        assert_eq!(rules().bad_pattern(), None);
+        for bad in ["scan", "", "/", "/a*", "/a/*/b", "**", "/a?request"] {
+            let rules = Allow {
+                call: vec![bad.into()],
+                ..rules()
+            };
+            assert_eq!(rules.bad_pattern(), Some(bad));
+        }
+    }
+}
