@@ -1,6 +1,8 @@
 //! What the fuzz targets call. Not part of the interface.
 
 use crate::Config;
+use crate::carrier::serial::frame::{Deframer, encode};
+use crate::keys::Ledger;
 
 /// A configuration file: any text gives a configuration or one line that says what is wrong.
 pub fn config(data: &[u8]) {
@@ -12,8 +14,75 @@ pub fn config(data: &[u8]) {
     }
 }
 
+/// Bytes of a serial line: whatever comes, a frame after it is whole, and nothing that comes out is too long.
+pub fn serial_line(data: &[u8]) {
+    const MAX: usize = 600;
+    let mut deframer = Deframer::new(MAX);
+    let mut rest = data;
+    while !rest.is_empty() {
+        if let Some(datagram) = deframer.next(&mut rest) {
+            assert!((1..=MAX).contains(&datagram.len()));
+            let mut line = Vec::new();
+            encode(datagram, &mut line);
+            let mut again = Deframer::new(MAX);
+            assert_eq!(again.next(&mut &line[..]), Some(datagram));
+        }
+    }
+    let mut line = Vec::new();
+    encode(b"whole", &mut line);
+    let mut rest = &line[..];
+    let mut last = None;
+    while !rest.is_empty() {
+        last = deframer.next(&mut rest).map(<[u8]>::to_vec).or(last);
+    }
+    assert_eq!(last.as_deref(), Some(&b"whole"[..]));
+}
+
+/// A team's list of certificates: what is read is written alike.
+pub fn ledger(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    if let Ok(ledger) = Ledger::parse(text) {
+        assert_eq!(Ledger::parse(&ledger.to_string()), Ok(ledger));
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    fn mutated(name: &str, target: fn(&[u8])) {
+        let folder = format!("{}/../../fuzz/corpus/{name}", env!("CARGO_MANIFEST_DIR"));
+        let mut seeds = 0;
+        let mut state = 1u64;
+        for entry in std::fs::read_dir(folder).expect("the corpus is there") {
+            let good = std::fs::read(entry.expect("an entry").path()).expect("reads");
+            target(&good);
+            for round in 0..20_000 {
+                let mut bad = good.clone();
+                for _ in 0..1 + round % 4 {
+                    state = state
+                        .wrapping_mul(6364136223846793005)
+                        .wrapping_add(1442695040888963407);
+                    let at = (state >> 33) as usize % bad.len();
+                    bad[at] = (state >> 20) as u8;
+                }
+                target(&bad[..bad.len() - (state >> 50) as usize % bad.len() / 2]);
+            }
+            seeds += 1;
+        }
+        assert!(seeds >= 1);
+    }
+
+    #[test]
+    fn mutated_lines_are_survived() {
+        mutated("serial_line", super::serial_line);
+    }
+
+    #[test]
+    fn mutated_ledgers_are_refused_or_read() {
+        mutated("keys_ledger", super::ledger);
+    }
+
     #[test]
     fn the_corpus_is_replayed() {
         let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/link_config");

@@ -8,5 +8,6 @@ mod lab;
 mod link;
 mod services;
 mod support;
+mod team;
 mod tools;
 mod topics;
