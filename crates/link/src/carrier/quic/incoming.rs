@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 const MAX_HALF_OPEN: usize = 64;
 /// The same from one address.
 const MAX_SAME: usize = 4;
-/// Handshakes begun in one second, since each costs signatures: about 2 % of a processor.
+/// Handshakes begun in one second, since each costs a key agreement and a signature.
 const MAX_RATE: u32 = 50;
 
 #[derive(Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //!
 //! A QUIC client chooses the destination connection id of its first packet (RFC 9000, section 7.2). Ours is 8
 //! random bytes and 8 bytes of HMAC-SHA256 of them under the team's secret. A server checks that before it keeps
-//! or sends anything; a wrong one costs one hash. Who overhears a knock may repeat it, and then meets address
+//! or sends anything. Who overhears a knock may repeat it, and then meets address
 //! validation and TLS.
 
 use noq_proto::ConnectionId;

@@ -52,6 +52,8 @@ const RECHECK: Duration = Duration::from_secs(60);
 const RENEWAL: Duration = Duration::from_millis(250);
 /// The priority at which acknowledgements and handshakes are marked.
 const CONTROL: u8 = 127;
+/// How long the log does not repeat what attempts bring up again and again.
+const SILENT: Duration = Duration::from_secs(30);
 /// Packets read before others have their turn.
 const BATCH: usize = 64;
 
@@ -131,6 +133,8 @@ pub struct QuicCarrier {
     buffer: BytesMut,
     next_id: u64,
     recheck: Instant,
+    /// When a refused stranger was last told of in the log.
+    told: Option<Instant>,
     refused: u64,
 }
 
@@ -175,6 +179,7 @@ impl QuicCarrier {
             buffer: BytesMut::new(),
             next_id: 1,
             recheck: now + RECHECK,
+            told: None,
             refused: 0,
         })
     }
@@ -386,7 +391,11 @@ impl QuicCarrier {
         };
         let (peer, up, from) = (link.peer, link.up.is_some(), link.from);
         let Some(peer) = peer.and_then(|p| self.peers.get_mut(p)) else {
-            tracing::warn!(%from, %reason, "a host was refused");
+            // A flood of them is to fill no disk.
+            if self.told.is_none_or(|t| now.saturating_duration_since(t) > SILENT) {
+                self.told = Some(now);
+                tracing::warn!(%from, %reason, "a host was refused");
+            }
             self.refused += 1;
             return;
         };
@@ -401,9 +410,10 @@ impl QuicCarrier {
         }
         if refused {
             let text = reason.to_string();
-            let again = peer.said.as_ref().is_some_and(|(said, at)| {
-                *said == text && now.saturating_duration_since(*at) < Duration::from_secs(30)
-            });
+            let again = peer
+                .said
+                .as_ref()
+                .is_some_and(|(said, at)| *said == text && now.saturating_duration_since(*at) < SILENT);
             if !again {
                 tracing::warn!(peer = peer.name, reason = text, "connection closed");
                 peer.said = Some((text, now));

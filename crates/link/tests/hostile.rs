@@ -1,0 +1,361 @@
+//! What strangers can do to a QUIC carrier: floods, half-open handshakes, replays, reflections.
+//!
+//! One test, alone in its process, since it looks at the process's memory, threads and descriptors.
+
+use link::keys::{Bundle, KNOCK, Team};
+use link::{Carrier, QuicCarrier, QuicConfig, QuicPeer};
+use noq_proto::crypto::rustls::QuicClientConfig;
+use noq_proto::{ClientConfig, Connection, ConnectionId, DatagramEvent, Endpoint, EndpointConfig, FourTuple};
+use std::net::{SocketAddr, UdpSocket};
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const DAY: Duration = Duration::from_secs(86_400);
+const WATCHDOG: Duration = Duration::from_secs(60);
+
+fn free() -> SocketAddr {
+    let any: SocketAddr = "127.0.0.1:0".parse().expect("address");
+    UdpSocket::bind(any).and_then(|s| s.local_addr()).expect("a port")
+}
+
+fn open(folder: &Path, name: &str, own: SocketAddr, peer: (&str, SocketAddr)) -> QuicCarrier {
+    let bundle = Bundle::load(&folder.join("team/hosts").join(name), name).expect("loads");
+    let peer = QuicPeer {
+        name: peer.0.into(),
+        address: peer.1,
+    };
+    QuicCarrier::bind(QuicConfig::new(own, vec![peer]), bundle).expect("binds")
+}
+
+/// Reads all that came.
+fn drain(c: &mut QuicCarrier) -> Vec<Vec<u8>> {
+    let mut buffer = [0; 1500];
+    let mut all = Vec::new();
+    while let Some(got) = c.receive(&mut buffer).expect("goes on") {
+        all.push(buffer[..got.len].to_vec());
+    }
+    c.service().expect("goes on");
+    all
+}
+
+/// Resident memory in bytes.
+fn resident() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/statm").expect("reads");
+    let pages: u64 = text.split(' ').nth(1).and_then(|n| n.parse().ok()).expect("a number");
+    pages * 4096
+}
+
+fn count(what: &str) -> usize {
+    std::fs::read_dir(format!("/proc/self/{what}")).expect("reads").count()
+}
+
+/// Relays between two carriers, and keeps what it saw.
+struct Tap {
+    sockets: [UdpSocket; 2],
+    carriers: [SocketAddr; 2],
+    seen: [Vec<Vec<u8>>; 2],
+}
+
+impl Tap {
+    fn new(carriers: [SocketAddr; 2]) -> Self {
+        let sockets = [(); 2].map(|()| {
+            let s = UdpSocket::bind("127.0.0.1:0").expect("binds");
+            s.set_nonblocking(true).expect("sets");
+            s
+        });
+        Tap {
+            sockets,
+            carriers,
+            seen: [Vec::new(), Vec::new()],
+        }
+    }
+
+    fn address(&self, of: usize) -> SocketAddr {
+        self.sockets[of].local_addr().expect("address")
+    }
+
+    /// Socket `i` stands for carrier `i` towards the other.
+    fn relay(&mut self) {
+        let mut buffer = [0; 2000];
+        for to in [0, 1] {
+            while let Ok((n, _)) = self.sockets[to].recv_from(&mut buffer) {
+                self.seen[to].push(buffer[..n].to_vec());
+                self.sockets[1 - to].send_to(&buffer[..n], self.carriers[to]).expect("sends");
+            }
+        }
+    }
+}
+
+fn until(mut done: impl FnMut() -> bool, what: &str) {
+    let start = Instant::now();
+    while !done() {
+        assert!(start.elapsed() < WATCHDOG, "{what}");
+        std::thread::sleep(Duration::from_micros(300));
+    }
+}
+
+fn replays_and_reflections(folder: &Path) {
+    let carriers = [free(), free()];
+    let mut tap = Tap::new(carriers);
+    let mut base = open(folder, "base", carriers[0], ("robot", tap.address(1)));
+    let mut robot = open(folder, "robot", carriers[1], ("base", tap.address(0)));
+    let mut came = Vec::new();
+    for life in 0..2u8 {
+        if life == 1 {
+            drop(robot);
+            robot = open(folder, "robot", carriers[1], ("base", tap.address(0)));
+            came.clear();
+        }
+        until(
+            || {
+                tap.relay();
+                drain(&mut base);
+                drain(&mut robot);
+                base.connected(0) && robot.connected(0)
+            },
+            "never connected",
+        );
+        if life == 0 {
+            tap.seen = [Vec::new(), Vec::new()];
+        }
+        for i in 0..50u8 {
+            until(|| robot.ready(), "never ready");
+            robot.send(0, 0, &[life, i, 7, 7]).expect("goes on");
+            tap.relay();
+            came.extend(drain(&mut base));
+        }
+        until(
+            || {
+                tap.relay();
+                drain(&mut robot);
+                came.extend(drain(&mut base));
+                came.len() >= 50
+            },
+            "something is missing",
+        );
+        // Everything that was ever sent to base, again, and what base sent itself: in the first life within the
+        // connection, in the second with that of the life before.
+        let refused = base.refused();
+        for packet in tap.seen[0].iter().chain(&tap.seen[1]) {
+            tap.sockets[1].send_to(packet, carriers[0]).expect("sends");
+            came.extend(drain(&mut base));
+        }
+        for _ in 0..50 {
+            came.extend(drain(&mut base));
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert!(came.iter().all(|d| d[0] == life), "of another life");
+        assert_eq!(came.len(), 50, "something came twice (refused {refused} to {})", base.refused());
+    }
+}
+
+/// A QUIC client without a certificate, that knows the knock or not.
+struct Attacker {
+    endpoint: Endpoint,
+    config: ClientConfig,
+    socket: UdpSocket,
+    open: Vec<(noq_proto::ConnectionHandle, Connection)>,
+    target: SocketAddr,
+}
+
+impl Attacker {
+    fn new(target: SocketAddr, knock: Option<[u8; 32]>) -> Self {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let tls = rustls::ClientConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .expect("TLS 1.3")
+            .with_root_certificates(rustls::RootCertStore::empty())
+            .with_no_client_auth();
+        let mut tls = tls;
+        tls.alpn_protocols = vec![b"ropewalk-link/1".to_vec()];
+        let crypto = QuicClientConfig::try_from(tls).expect("suits");
+        let mut config = ClientConfig::new(Arc::new(crypto));
+        if let Some(secret) = knock {
+            let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &secret);
+            config.initial_dst_cid_provider(Arc::new(move || {
+                let random = noq_proto::ConnectionIdGenerator::generate_cid(
+                    &mut noq_proto::RandomConnectionIdGenerator::new(8),
+                );
+                let mut id = random.to_vec();
+                id.extend_from_slice(&ring::hmac::sign(&key, &random).as_ref()[..8]);
+                ConnectionId::new(&id)
+            }));
+        }
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("binds");
+        socket.set_nonblocking(true).expect("sets");
+        Attacker {
+            endpoint: Endpoint::new(Arc::new(EndpointConfig::default()), None, false),
+            config,
+            socket,
+            open: Vec::new(),
+            target,
+        }
+    }
+
+    fn flush(&mut self) {
+        let mut packet = Vec::new();
+        for (_, c) in &mut self.open {
+            while c.poll_transmit(Instant::now(), NonZeroUsize::MIN, &mut packet).is_some() {
+                let _ = self.socket.send_to(&packet, self.target);
+                packet.clear();
+            }
+        }
+    }
+
+    /// Begins a handshake and forgets it: only its first packet is sent.
+    fn half_open(&mut self) {
+        let (handle, conn) = self
+            .endpoint
+            .connect(Instant::now(), self.config.clone(), self.target, "base")
+            .expect("connects");
+        self.open.push((handle, conn));
+        self.flush();
+        self.open.clear();
+        self.endpoint.handle_event(handle, noq_proto::EndpointEvent::drained());
+    }
+
+    /// Begins a handshake and goes as far as it gets.
+    fn begin(&mut self) {
+        let begun = self
+            .endpoint
+            .connect(Instant::now(), self.config.clone(), self.target, "base");
+        self.open.push(begun.expect("connects"));
+        self.flush();
+    }
+
+    /// Takes answers; how many bytes came.
+    fn answers(&mut self) -> usize {
+        let mut buffer = [0; 2000];
+        let mut bytes = 0;
+        while let Ok((n, from)) = self.socket.recv_from(&mut buffer) {
+            bytes += n;
+            let event = self.endpoint.handle(
+                Instant::now(),
+                FourTuple::from_remote(from),
+                None,
+                buffer[..n].into(),
+                &mut Vec::new(),
+            );
+            if let Some(DatagramEvent::ConnectionEvent(handle, event)) = event
+                && let Some((_, c)) = self.open.iter_mut().find(|(h, _)| *h == handle)
+            {
+                c.handle_event(event);
+            }
+        }
+        self.flush();
+        bytes
+    }
+}
+
+/// Round trips of the pair that is connected while something else goes on; its best effort in half a second.
+fn exchange(base: &mut QuicCarrier, robot: &mut QuicCarrier, mut meanwhile: impl FnMut()) -> usize {
+    let start = Instant::now();
+    let mut came = 0;
+    while start.elapsed() < Duration::from_millis(500) {
+        if robot.ready() {
+            robot.send(0, 100, &[1; 1000]).expect("goes on");
+        }
+        meanwhile();
+        came += drain(base).len();
+        drain(robot);
+    }
+    came
+}
+
+fn floods(folder: &Path) {
+    let carriers = [free(), free()];
+    let mut base = open(folder, "base", carriers[0], ("robot", carriers[1]));
+    let mut robot = open(folder, "robot", carriers[1], ("base", carriers[0]));
+    until(
+        || {
+            drain(&mut base);
+            drain(&mut robot);
+            base.connected(0) && robot.connected(0)
+        },
+        "never connected",
+    );
+    let quiet = exchange(&mut base, &mut robot, || {});
+    let text = std::fs::read_to_string(folder.join("team").join(KNOCK)).expect("reads");
+    let mut knock = [0; 32];
+    for (i, b) in knock.iter_mut().enumerate() {
+        *b = u8::from_str_radix(&text[2 * i..2 * i + 2], 16).expect("hex");
+    }
+    for (name, secret) in [("without the knock", None), ("with the knock", Some(knock))] {
+        let before = (resident(), base.connections());
+        // 50 addresses, 200 handshakes each.
+        let mut attackers: Vec<_> = (0..50).map(|_| Attacker::new(carriers[0], secret)).collect();
+        let mut answered = 0;
+        for _ in 0..200 {
+            for a in &mut attackers {
+                a.half_open();
+                drain(&mut base);
+                answered += a.answers();
+            }
+            drain(&mut robot);
+        }
+        let grown = resident().saturating_sub(before.0);
+        println!(
+            "10,000 half-open {name}: {grown} bytes more (attackers included), {} connections, {answered} bytes of answers",
+            base.connections()
+        );
+        assert_eq!(base.connections(), before.1, "{name}");
+        assert!(grown < 8 << 20, "{name}: {grown} bytes");
+        assert!(secret.is_some() || answered == 0, "strangers were answered {answered} bytes");
+    }
+    // Those that answer the Retry get as far as TLS, a few at a time.
+    let before = resident();
+    let mut most = 0;
+    let mut attackers: Vec<_> = (0..50).map(|_| Attacker::new(carriers[0], Some(knock))).collect();
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(3) {
+        for a in &mut attackers {
+            if a.open.len() < 20 {
+                a.begin();
+            }
+            a.answers();
+            drain(&mut base);
+            most = most.max(base.connections());
+        }
+        drain(&mut robot);
+    }
+    println!(
+        "1,000 that go on: at most {most} connections, {} bytes more (attackers included)",
+        resident().saturating_sub(before)
+    );
+    assert!(most <= 64 + 8, "{most} connections");
+    assert!(robot.connected(0) && base.connected(0));
+    // Garbage of all lengths, and first packets of wrong sizes.
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("binds");
+    let mut state = 1u64;
+    let mut garbage = [0; 2000];
+    let during = exchange(&mut base, &mut robot, || {
+        for b in &mut garbage {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            *b = (state >> 56) as u8;
+        }
+        if state & 1 == 0 {
+            garbage[..6].copy_from_slice(&[0xc3, 0, 0, 0, 1, 16]);
+        }
+        socket.send_to(&garbage[..(state >> 40) as usize % 1800], carriers[0]).expect("sends");
+    });
+    println!("datagrams of the pair in 0.5 s: {quiet} alone, {during} beside garbage");
+    assert!(during > 0);
+    assert!(robot.connected(0) && base.connected(0));
+    socket.set_nonblocking(true).expect("sets");
+    assert!(socket.recv_from(&mut garbage).is_err(), "garbage was answered");
+}
+
+#[test]
+fn strangers_get_nothing_and_cost_little() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let team = Team::create(&folder.path().join("team"), "rovers").expect("makes");
+    for name in ["base", "robot"] {
+        team.add_host(name, DAY).expect("makes");
+    }
+    let before = (count("fd"), count("task"));
+    replays_and_reflections(folder.path());
+    floods(folder.path());
+    assert_eq!((count("fd"), count("task")), before, "descriptors or threads were left");
+}
