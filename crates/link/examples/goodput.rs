@@ -14,7 +14,11 @@ fn free() -> std::io::Result<SocketAddr> {
 }
 
 /// Datagrams a second that came, and how many were lost.
-fn saturate(from: &mut dyn Carrier, to: &mut dyn Carrier, time: Duration) -> Result<(f64, u64), Box<dyn Error>> {
+fn saturate(
+    from: &mut dyn Carrier,
+    to: &mut dyn Carrier,
+    time: Duration,
+) -> Result<(f64, u64), Box<dyn Error>> {
     let mut buffer = [0; 1500];
     let (mut sent, mut came) = (0u64, 0u64);
     let start = Instant::now();
@@ -29,7 +33,10 @@ fn saturate(from: &mut dyn Carrier, to: &mut dyn Carrier, time: Duration) -> Res
         while from.receive(&mut buffer)?.is_some() {}
         from.service()?;
     }
-    Ok((came as f64 / start.elapsed().as_secs_f64(), sent.saturating_sub(came)))
+    Ok((
+        came as f64 / start.elapsed().as_secs_f64(),
+        sent.saturating_sub(came),
+    ))
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -65,7 +72,9 @@ fn main() -> Result<(), Box<dyn Error>> {
                 saturate(&mut from[0], &mut to[0], time)?
             };
             let mbit = rate * SIZE as f64 * 8.0 / 1e6;
-            println!(r#"{{"carrier":"{carrier}","datagram_bytes":{SIZE},"goodput_mbit_s":{mbit:.0},"lost":{lost}}}"#);
+            println!(
+                r#"{{"carrier":"{carrier}","datagram_bytes":{SIZE},"goodput_mbit_s":{mbit:.0},"lost":{lost}}}"#
+            );
         }
     }
     Ok(())

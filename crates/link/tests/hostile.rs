@@ -43,12 +43,18 @@ fn drain(c: &mut QuicCarrier) -> Vec<Vec<u8>> {
 /// Resident memory in bytes.
 fn resident() -> u64 {
     let text = std::fs::read_to_string("/proc/self/statm").expect("reads");
-    let pages: u64 = text.split(' ').nth(1).and_then(|n| n.parse().ok()).expect("a number");
+    let pages: u64 = text
+        .split(' ')
+        .nth(1)
+        .and_then(|n| n.parse().ok())
+        .expect("a number");
     pages * 4096
 }
 
 fn count(what: &str) -> usize {
-    std::fs::read_dir(format!("/proc/self/{what}")).expect("reads").count()
+    std::fs::read_dir(format!("/proc/self/{what}"))
+        .expect("reads")
+        .count()
 }
 
 /// Relays between two carriers, and keeps what it saw.
@@ -82,7 +88,9 @@ impl Tap {
         for to in [0, 1] {
             while let Ok((n, _)) = self.sockets[to].recv_from(&mut buffer) {
                 self.seen[to].push(buffer[..n].to_vec());
-                self.sockets[1 - to].send_to(&buffer[..n], self.carriers[to]).expect("sends");
+                self.sockets[1 - to]
+                    .send_to(&buffer[..n], self.carriers[to])
+                    .expect("sends");
             }
         }
     }
@@ -147,7 +155,12 @@ fn replays_and_reflections(folder: &Path) {
             std::thread::sleep(Duration::from_millis(1));
         }
         assert!(came.iter().all(|d| d[0] == life), "of another life");
-        assert_eq!(came.len(), 50, "something came twice (refused {refused} to {})", base.refused());
+        assert_eq!(
+            came.len(),
+            50,
+            "something came twice (refused {refused} to {})",
+            base.refused()
+        );
     }
 }
 
@@ -197,7 +210,10 @@ impl Attacker {
     fn flush(&mut self) {
         let mut packet = Vec::new();
         for (_, c) in &mut self.open {
-            while c.poll_transmit(Instant::now(), NonZeroUsize::MIN, &mut packet).is_some() {
+            while c
+                .poll_transmit(Instant::now(), NonZeroUsize::MIN, &mut packet)
+                .is_some()
+            {
                 let _ = self.socket.send_to(&packet, self.target);
                 packet.clear();
             }
@@ -213,7 +229,8 @@ impl Attacker {
         self.open.push((handle, conn));
         self.flush();
         self.open.clear();
-        self.endpoint.handle_event(handle, noq_proto::EndpointEvent::drained());
+        self.endpoint
+            .handle_event(handle, noq_proto::EndpointEvent::drained());
     }
 
     /// Begins a handshake and goes as far as it gets.
@@ -302,7 +319,10 @@ fn floods(folder: &Path) {
         );
         assert_eq!(base.connections(), before.1, "{name}");
         assert!(grown < 8 << 20, "{name}: {grown} bytes");
-        assert!(secret.is_some() || answered == 0, "strangers were answered {answered} bytes");
+        assert!(
+            secret.is_some() || answered == 0,
+            "strangers were answered {answered} bytes"
+        );
     }
     // Those that answer the Retry get as far as TLS, a few at a time.
     let before = resident();
@@ -332,13 +352,17 @@ fn floods(folder: &Path) {
     let mut garbage = [0; 2000];
     let during = exchange(&mut base, &mut robot, || {
         for b in &mut garbage {
-            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            state = state
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
             *b = (state >> 56) as u8;
         }
         if state & 1 == 0 {
             garbage[..6].copy_from_slice(&[0xc3, 0, 0, 0, 1, 16]);
         }
-        socket.send_to(&garbage[..(state >> 40) as usize % 1800], carriers[0]).expect("sends");
+        socket
+            .send_to(&garbage[..(state >> 40) as usize % 1800], carriers[0])
+            .expect("sends");
     });
     println!("datagrams of the pair in 0.5 s: {quiet} alone, {during} beside garbage");
     assert!(during > 0);
@@ -357,5 +381,9 @@ fn strangers_get_nothing_and_cost_little() {
     let before = (count("fd"), count("task"));
     replays_and_reflections(folder.path());
     floods(folder.path());
-    assert_eq!((count("fd"), count("task")), before, "descriptors or threads were left");
+    assert_eq!(
+        (count("fd"), count("task")),
+        before,
+        "descriptors or threads were left"
+    );
 }

@@ -2,9 +2,7 @@
 
 use crate::support::{Done, Host, address};
 use std::net::UdpSocket;
-use std::time::{Duration, Instant};
-
-const WATCHDOG: Duration = Duration::from_secs(60);
+use std::time::Duration;
 
 /// A team of `hosts`, whose keys lie in `owner`'s folder.
 fn team(owner: &Host, name: &str, hosts: &[&str]) {
@@ -129,14 +127,8 @@ fn a_team_s_hosts_share_topics_and_others_are_told_nothing() {
     // The robot is stolen.
     let revoked = owner.run(&["keys", "revoke", "robot", "--team", "rovers"]);
     assert_eq!(revoked.code, 0, "{revoked:?}");
-    let start = Instant::now();
-    loop {
-        let done = echo(&base, "/up", "1");
-        if done.stdout.matches("hello").count() == 0 {
-            break;
-        }
-        assert!(start.elapsed() < WATCHDOG, "the revoked robot is still heard");
-    }
+    // The links look at their keys twice a second, and give a silent peer up after one; this is plenty.
+    std::thread::sleep(Duration::from_secs(8));
     base_link.interrupt();
     let done = base_link.wait();
     let last: serde_json::Value =

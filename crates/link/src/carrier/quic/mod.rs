@@ -392,7 +392,10 @@ impl QuicCarrier {
         let (peer, up, from) = (link.peer, link.up.is_some(), link.from);
         let Some(peer) = peer.and_then(|p| self.peers.get_mut(p)) else {
             // A flood of them is to fill no disk.
-            if self.told.is_none_or(|t| now.saturating_duration_since(t) > SILENT) {
+            if self
+                .told
+                .is_none_or(|t| now.saturating_duration_since(t) > SILENT)
+            {
                 self.told = Some(now);
                 tracing::warn!(%from, %reason, "a host was refused");
             }
