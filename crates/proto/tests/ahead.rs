@@ -9,26 +9,10 @@ use std::time::Duration;
 const LASER: usize = 0;
 const IMAGE: usize = 1;
 
-fn pound(setup: Setup, image_period: u64) -> World {
-    let mut w = setup.build();
-    let run = Duration::from_secs(20);
-    w.source(0, topic("/laser", 100, 5), ms(20), run, fixed(50, 950));
-    w.source(
-        0,
-        topic("/image", 10, 2),
-        ms(image_period),
-        run,
-        fixed(50, 63_950),
-    );
-    w.run(run + Duration::from_secs(3));
-    w.check_books();
-    w
-}
-
 #[test]
 fn a_periodic_laser_finds_the_air_free_at_one_hop() {
     for seed in [1, 2, 3, 4, 5] {
-        let w = pound(Setup::hops(1).seed(seed), 150);
+        let w = pound(Setup::hops(1).seed(seed), 150, 20);
         w.print(&format!("1 hop, predicted, seed {seed}"));
         let (laser, image) = (w.metrics(LASER), w.metrics(IMAGE));
         assert_eq!((laser.delivery, image.delivery), (1.0, 1.0));
@@ -43,7 +27,7 @@ fn a_periodic_laser_finds_the_air_free_at_one_hop() {
 #[test]
 fn a_periodic_laser_finds_the_air_free_at_two_hops() {
     for seed in [1, 2, 3, 4, 5] {
-        let w = pound(Setup::hops(2).seed(seed), 300);
+        let w = pound(Setup::hops(2).seed(seed), 300, 20);
         w.print(&format!("2 hops, predicted, seed {seed}"));
         let (laser, image) = (w.metrics(LASER), w.metrics(IMAGE));
         assert_eq!((laser.delivery, image.delivery), (1.0, 1.0));
@@ -62,7 +46,7 @@ fn with_the_rate_unknown_the_laser_is_nearly_as_early() {
             auto: true,
             ..Setup::hops(1).seed(seed)
         };
-        let w = pound(setup, 150);
+        let w = pound(setup, 150, 20);
         w.print(&format!("1 hop, rate unknown, seed {seed}"));
         let (laser, image) = (w.metrics(LASER), w.metrics(IMAGE));
         assert_eq!((laser.delivery, image.delivery), (1.0, 1.0));

@@ -4,26 +4,9 @@
 mod common;
 use common::*;
 use medium::Loss;
-use std::time::Duration;
 
 const LASER: usize = 0;
 const IMAGE: usize = 1;
-
-fn pound(setup: Setup, image_period: u64, seconds: u64) -> World {
-    let mut w = setup.build();
-    let run = Duration::from_secs(seconds);
-    w.source(0, topic("/laser", 100, 5), ms(20), run, fixed(50, 950));
-    w.source(
-        0,
-        topic("/image", 10, 2),
-        ms(image_period),
-        run,
-        fixed(50, 63_950),
-    );
-    w.run(run + Duration::from_secs(3));
-    w.check_books();
-    w
-}
 
 fn all_delivered(w: &World) {
     for i in [LASER, IMAGE] {

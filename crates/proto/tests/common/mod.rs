@@ -570,6 +570,23 @@ impl World {
     }
 }
 
+/// Pound's laser and image for so many seconds.
+pub fn pound(setup: Setup, image_period: u64, seconds: u64) -> World {
+    let mut w = setup.build();
+    let run = Duration::from_secs(seconds);
+    w.source(0, topic("/laser", 100, 5), ms(20), run, fixed(50, 950));
+    w.source(
+        0,
+        topic("/image", 10, 2),
+        ms(image_period),
+        run,
+        fixed(50, 63_950),
+    );
+    w.run(run + Duration::from_secs(3));
+    w.check_books();
+    w
+}
+
 /// A topic of that priority.
 pub fn topic(name: &str, priority: u8, depth: u32) -> TopicConfig {
     TopicConfig {
