@@ -1,0 +1,129 @@
+//! What no single field of a configuration shows.
+
+use super::{CarrierKind, Config, PeerConfig};
+use crate::keys::check_name;
+use crate::rules::Allow;
+use std::collections::BTreeSet;
+
+impl Config {
+    /// Checks what no single field shows.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let radio = &self.radio;
+        if !(1..=16).contains(&radio.hops) {
+            return Err(format!("radio.hops is {}; it must be 1 to 16", radio.hops));
+        }
+        if radio.gain.is_some_and(|g| !(0.5..=4.0).contains(&g)) {
+            return Err("radio.gain must be 0.5 to 4.0; leave it out for the default".into());
+        }
+        if self.host.is_empty() || self.peers.is_empty() {
+            return Err("a link needs a `host` name and at least one entry under `peers`".into());
+        }
+        let mut names = BTreeSet::from([self.host.as_str()]);
+        for peer in &self.peers {
+            if peer.name.is_empty() || !names.insert(&peer.name) {
+                return Err(format!("the peer name '{}' is empty or used twice", peer.name));
+            }
+            if let Some(pattern) = peer.allow.as_ref().and_then(Allow::bad_pattern) {
+                return Err(format!(
+                    "peer '{}': allow names '{pattern}': write a topic's full name, such as /scan, '/camera/*', or '*'",
+                    peer.name
+                ));
+            }
+        }
+        match self.carrier() {
+            CarrierKind::Serial => self.check_serial()?,
+            kind => self.check_addresses(kind)?,
+        }
+        let mut topics = BTreeSet::new();
+        for topic in &self.topics {
+            if !topic.name.starts_with('/') || topic.name.len() < 2 || topic.name.len() > bus::MAX_NAME {
+                return Err(format!(
+                    "topic '{}': write its full name, such as /scan",
+                    topic.name
+                ));
+            }
+            if !topics.insert(&topic.name) {
+                return Err(format!("topic {} is listed twice", topic.name));
+            }
+            if !(1..=1024).contains(&topic.depth) {
+                return Err(format!(
+                    "topic {}: depth is {}; it must be 1 to 1024",
+                    topic.name, topic.depth
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_serial(&self) -> Result<(), String> {
+        let radio = &self.radio;
+        if radio.line.is_none() || radio.baud.is_none_or(|b| b < 300) {
+            return Err(
+                "a serial carrier needs `radio.line`, such as /dev/ttyUSB0, and `radio.baud`, at least 300"
+                    .into(),
+            );
+        }
+        if radio.bind.is_some() || self.keys.is_some() || radio.rate != 0 {
+            return Err(
+                "`radio.bind`, `radio.rate` and `keys` are not for a serial carrier: leave them out".into(),
+            );
+        }
+        match self.peers.as_slice() {
+            [PeerConfig { address: None, .. }] => Ok(()),
+            [_] => Err("the peer at the other end of a serial line has no `address`: leave it out".into()),
+            _ => Err("a serial line has one peer at its other end".into()),
+        }
+    }
+
+    fn check_addresses(&self, kind: CarrierKind) -> Result<(), String> {
+        let radio = &self.radio;
+        let Some(bind) = radio.bind else {
+            return Err("`radio.bind` is missing: the local address and port, such as 0.0.0.0:7400".into());
+        };
+        if radio.line.is_some() || radio.baud.is_some() {
+            return Err("`radio.line` and `radio.baud` are for `radio.carrier: serial`".into());
+        }
+        if radio.rate == 0 {
+            return Err("`radio.rate` is missing: the radio's bit rate, such as 6Mbit/s".into());
+        }
+        let mut addresses = BTreeSet::from([bind]);
+        for peer in &self.peers {
+            let Some(address) = peer.address else {
+                return Err(format!(
+                    "peer '{}' has no `address`, such as 192.168.1.7:7400",
+                    peer.name
+                ));
+            };
+            if !addresses.insert(address) {
+                return Err(format!(
+                    "the address {address} of peer '{}' is used twice",
+                    peer.name
+                ));
+            }
+            if address.is_ipv4() != bind.is_ipv4() {
+                return Err(format!(
+                    "peer '{}' and radio.bind must both be IPv4 or both IPv6",
+                    peer.name
+                ));
+            }
+        }
+        if kind == CarrierKind::Quic {
+            if self.keys.is_none() {
+                return Err(
+                    "the carrier quic needs `keys`: the folder that `ropewalk keys host` made".into(),
+                );
+            }
+            for name in self.peers.iter().map(|p| &p.name).chain([&self.host]) {
+                check_name(name).map_err(|e| e.to_string())?;
+            }
+            return Ok(());
+        }
+        match addresses.iter().find(|a| !a.ip().is_loopback()) {
+            Some(address) if !radio.insecure_udp => Err(format!(
+                "{address} is not on this host, and plain UDP neither encrypts nor checks who sends: give the host \
+                 `keys` (`ropewalk keys --help`), or set `radio.insecure_udp: true` if the network is closed"
+            )),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! The link's configuration, as written in YAML.
+//!
+//! ```yaml
+//! host: robot                 # as in its certificate; unique among the peers
+//! keys: keys/robot            # made by `ropewalk keys host`; without it the carrier is plain UDP
+//! radio:
+//!   bind: 127.0.0.1:7400
+//!   rate: 6Mbit/s             # the radio's bit rate, not its goodput
+//!   hops: 1                   # how often a datagram is sent on the way to the peer
+//! peers:
+//!   - name: base
+//!     address: 127.0.0.1:7401
+//!     allow: {publish: [/cmd_vel], subscribe: [/scan, '/camera/*']}
+//! topics:
+//!   - {name: /scan, priority: 100, direction: out, depth: 2, deadline: 100ms}
+//!   - {name: /cmd_vel, priority: 120, direction: in}
+//!   - {name: /camera/image, priority: 10, direction: out, rate_limit: 5Hz}
+//! ```
+
+mod check;
+mod parse;
+
+use crate::carrier::serial;
+use crate::rules::Allow;
+use parse::{
+    bit_rate, maybe_duration, maybe_frequency, middle, one, one_message, priority, queue_bytes, size, syntax,
+};
+use serde::Deserialize;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The longest configuration file that is read.
+const MAX_FILE: u64 = 1 << 20;
+
+/// What a link daemon does: one radio, its peers, and the topics that cross it.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// This host's name; unique among the peers.
+    pub host: String,
+    /// The folder with this host's keys (`ropewalk keys host`); a relative path counts from the configuration's
+    /// folder. With it the carrier is QUIC.
+    #[serde(default)]
+    pub keys: Option<PathBuf>,
+    /// The radio.
+    pub radio: RadioConfig,
+    /// The hosts at the other ends.
+    pub peers: Vec<PeerConfig>,
+    /// The topics that cross the radio; no other does, in either direction.
+    #[serde(default)]
+    pub topics: Vec<TopicConfig>,
+}
+
+/// One radio.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RadioConfig {
+    /// What moves the datagrams. Default: QUIC where there are `keys`, else UDP.
+    #[serde(default)]
+    pub carrier: Option<CarrierKind>,
+    /// The local address, for QUIC and UDP.
+    #[serde(default)]
+    pub bind: Option<SocketAddr>,
+    /// The serial line, such as /dev/ttyUSB0.
+    #[serde(default)]
+    pub line: Option<PathBuf>,
+    /// The serial line's speed in bit/s.
+    #[serde(default)]
+    pub baud: Option<u32>,
+    /// Bit rate in bit/s, as the radio's standard names it (802.11a/g OFDM: 6 to 54 Mbit/s). A serial line's
+    /// follows from its speed.
+    #[serde(default, deserialize_with = "bit_rate")]
+    pub rate: u64,
+    /// How many hops of the same radio a datagram takes; airtime is paid for each. Default 1.
+    #[serde(default = "one")]
+    pub hops: u8,
+    /// What the pacer multiplies airtimes with, if the default does not fit the radio.
+    #[serde(default)]
+    pub gain: Option<f64>,
+    /// The order of sending. Default `priority`; `fifo` is there for comparison.
+    #[serde(default)]
+    pub order: Order,
+    /// Most bytes of messages that wait for the radio; beyond it the lowest priority is dropped. Default 8 MiB.
+    #[serde(default = "queue_bytes", deserialize_with = "size")]
+    pub queue_bytes: u64,
+    /// The user's word that plain UDP may be used beyond this host: no encryption, no proof of identity.
+    #[serde(default)]
+    pub insecure_udp: bool,
+}
+
+impl RadioConfig {
+    /// Plain UDP at `bind` over a radio of `rate` bit/s, with defaults for the rest.
+    pub fn udp(bind: SocketAddr, rate: u64) -> Self {
+        RadioConfig {
+            carrier: Some(CarrierKind::Udp),
+            bind: Some(bind),
+            line: None,
+            baud: None,
+            rate,
+            hops: one(),
+            gain: None,
+            order: Order::default(),
+            queue_bytes: queue_bytes(),
+            insecure_udp: false,
+        }
+    }
+}
+
+/// What moves a link's datagrams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CarrierKind {
+    /// QUIC datagrams in TLS 1.3 between hosts of one team.
+    Quic,
+    /// Plain UDP: neither encrypted nor authenticated.
+    Udp,
+    /// Frames over a serial line.
+    Serial,
+}
+
+/// In which order waiting messages are sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Order {
+    /// Strictly by priority.
+    #[default]
+    Priority,
+    /// In order of arrival, whatever the priority.
+    Fifo,
+}
+
+/// A host at the other end of a link.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PeerConfig {
+    /// Its name: that in its certificate, and for messages and statistics.
+    pub name: String,
+    /// Where its link listens; none for a serial line.
+    #[serde(default)]
+    pub address: Option<SocketAddr>,
+    /// What it may do. Default: whatever is listed under `topics`.
+    #[serde(default)]
+    pub allow: Option<Allow>,
+}
+
+/// How one topic crosses the radio.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TopicConfig {
+    /// The topic's full name, such as `/scan`.
+    pub name: String,
+    /// 0–127; higher goes first. Default 50.
+    #[serde(default = "middle", deserialize_with = "priority")]
+    pub priority: u8,
+    /// Whether this host sends it, receives it, or both.
+    pub direction: Direction,
+    /// How many messages may wait for the radio; a newer one replaces the oldest. Default 1: only the newest.
+    #[serde(default = "one_message")]
+    pub depth: u16,
+    /// A message older than this is dropped before it costs airtime. Default: never.
+    #[serde(default, deserialize_with = "maybe_duration")]
+    pub deadline: Option<Duration>,
+    /// At most so many messages a second are sent; others are dropped. Default: all.
+    #[serde(default, deserialize_with = "maybe_frequency")]
+    pub rate_limit: Option<f64>,
+}
+
+/// Which way a topic goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// From this host's bus to the peers.
+    Out,
+    /// From the peers to this host's bus.
+    In,
+    /// Both ways.
+    Both,
+}
+
+impl Direction {
+    /// Whether this host sends it.
+    pub fn sends(self) -> bool {
+        self != Direction::In
+    }
+
+    /// Whether this host receives it.
+    pub fn receives(self) -> bool {
+        self != Direction::Out
+    }
+}
+
+/// Why a configuration was refused.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("cannot read the configuration {path}: {source}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The text is not a configuration.
+    #[error("{place}: {problem}")]
+    Syntax {
+        /// File (or `configuration`), line and column.
+        place: String,
+        /// What is wrong there.
+        problem: String,
+    },
+    /// The parts do not fit each other.
+    #[error("{place}: {problem}")]
+    Meaning {
+        /// The file, or `configuration`.
+        place: String,
+        /// What is wrong, and its mend.
+        problem: String,
+    },
+}
+
+impl Config {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// [`ConfigError`], with file, line and column where there are any.
+    pub fn load(path: &Path) -> Result<Config, ConfigError> {
+        let read = |source| ConfigError::Read {
+            path: path.to_owned(),
+            source,
+        };
+        let size = std::fs::metadata(path).map_err(read)?.len();
+        if size > MAX_FILE {
+            let problem = format!("the file has {size} bytes; a configuration has at most {MAX_FILE}");
+            return Err(ConfigError::Syntax {
+                place: path.display().to_string(),
+                problem,
+            });
+        }
+        let text = std::fs::read_to_string(path).map_err(read)?;
+        let mut config = Self::named(&text, &path.display().to_string())?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        // An absolute path stays what it is.
+        config.keys = config.keys.map(|keys| folder.join(keys));
+        Ok(config)
+    }
+
+    /// What moves the datagrams.
+    pub fn carrier(&self) -> CarrierKind {
+        let default = if self.keys.is_some() {
+            CarrierKind::Quic
+        } else {
+            CarrierKind::Udp
+        };
+        self.radio.carrier.unwrap_or(default)
+    }
+
+    /// Reads YAML text.
+    ///
+    /// # Errors
+    /// As [`Config::load`].
+    pub fn parse(text: &str) -> Result<Config, ConfigError> {
+        Self::named(text, "configuration")
+    }
+
+    fn named(text: &str, place: &str) -> Result<Config, ConfigError> {
+        let config: Config = serde_saphyr::from_str(text).map_err(|e| syntax(&e, place))?;
+        config.check().map_err(|problem| ConfigError::Meaning {
+            place: place.to_owned(),
+            problem,
+        })?;
+        Ok(config)
+    }
+
+    /// The airtime of datagrams over this radio, of which the carrier adds `overhead` bytes to each.
+    pub(crate) fn airtime(&self, overhead: usize) -> proto::AirtimeModel {
+        let overhead = u32::try_from(overhead).unwrap_or(u32::MAX);
+        match (self.carrier(), self.radio.baud) {
+            // Ten bits on the line for eight.
+            (CarrierKind::Serial, Some(baud)) => {
+                proto::AirtimeModel::bytes(u64::from(baud) * 8 / serial::BITS, overhead).with_gain(1.0)
+            }
+            _ => {
+                let mut airtime = proto::AirtimeModel::wifi(self.radio.rate);
+                // The model knows of IP and UDP.
+                airtime.extra_bytes += overhead.saturating_sub(28);
+                airtime
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

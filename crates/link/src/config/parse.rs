@@ -1,0 +1,69 @@
+//! How single values are written, and what a field is that is left out.
+
+use super::ConfigError;
+use crate::quantity;
+use serde::{Deserialize, Deserializer, de};
+use std::time::Duration;
+
+pub(super) fn syntax(error: &serde_saphyr::Error, place: &str) -> ConfigError {
+    let place = match error.location() {
+        Some(at) => format!("{place}:{}:{}", at.line(), at.column()),
+        None => place.to_owned(),
+    };
+    // The library repeats the place and may draw the line; one line is asked for here.
+    let text = error.without_snippet().to_string();
+    let problem = text.lines().next().unwrap_or_default();
+    let problem = problem.split(" at line ").next().unwrap_or(problem);
+    ConfigError::Syntax {
+        place,
+        problem: problem.to_owned(),
+    }
+}
+
+pub(super) fn one() -> u8 {
+    1
+}
+
+pub(super) fn one_message() -> u16 {
+    1
+}
+
+pub(super) fn middle() -> u8 {
+    50
+}
+
+pub(super) fn queue_bytes() -> u64 {
+    8 << 20
+}
+
+fn text<'de, D: Deserializer<'de>, T, E: std::fmt::Display>(
+    d: D,
+    parse: impl Fn(&str) -> Result<T, E>,
+) -> Result<T, D::Error> {
+    parse(&String::deserialize(d)?).map_err(de::Error::custom)
+}
+
+pub(super) fn bit_rate<'de, D: Deserializer<'de>>(d: D) -> Result<u64, D::Error> {
+    text(d, quantity::bit_rate)
+}
+
+pub(super) fn size<'de, D: Deserializer<'de>>(d: D) -> Result<u64, D::Error> {
+    text(d, quantity::bytes)
+}
+
+pub(super) fn maybe_duration<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Duration>, D::Error> {
+    text(d, quantity::duration).map(Some)
+}
+
+pub(super) fn maybe_frequency<'de, D: Deserializer<'de>>(d: D) -> Result<Option<f64>, D::Error> {
+    text(d, quantity::frequency).map(Some)
+}
+
+pub(super) fn priority<'de, D: Deserializer<'de>>(d: D) -> Result<u8, D::Error> {
+    let value = i64::deserialize(d)?;
+    u8::try_from(value).ok().filter(|p| *p <= 127).ok_or_else(|| {
+        de::Error::custom(format!(
+            "priority {value}: it must be 0 to 127, higher goes first"
+        ))
+    })
+}
