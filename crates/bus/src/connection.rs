@@ -175,13 +175,14 @@ impl Connection {
     }
 
     /// Gives a message back.
-    pub(crate) fn release(&self, taken: &Taken, mut content: ContentBox) {
+    pub(crate) fn release(&self, mut content: ContentBox) {
         if self.shared.birth.is_foreign() {
             return;
         }
         let worth_keeping = content.clear();
+        let Taken { cell, number, .. } = content.taken;
         crate::hooks::step("releasing");
-        ring::release(self.ring(), self.geometry, taken.cell, taken.number);
+        ring::release(self.ring(), self.geometry, cell, number);
         if worth_keeping {
             let mut spare = self.spare();
             if spare.len() < self.max_held {
@@ -230,9 +231,11 @@ impl Connection {
         self.incoming.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Memory for a message, used before or new.
-    pub(crate) fn content(&self) -> ContentBox {
-        self.spare().pop().unwrap_or_else(Content::empty)
+    /// Memory for the message that was taken, used before or new; to be [read](Content::read).
+    pub(crate) fn content(&self, taken: Taken) -> ContentBox {
+        let mut content = self.spare().pop().unwrap_or_else(Content::empty);
+        content.taken = taken;
+        content
     }
 
     fn spare(&self) -> MutexGuard<'_, Vec<ContentBox>> {

@@ -50,10 +50,11 @@ impl Content {
         })
     }
 
-    /// Copies and checks what was taken. `None` if it does not stand where it says, or is malformed.
+    /// Copies and checks what was taken, which stands in `segment`. `None` if it does not stand where it says, or is
+    /// malformed.
     #[inline(always)]
-    pub(crate) fn read(&mut self, segment: Arc<PeerSegment>, taken: &Taken) -> Option<()> {
-        let place = &taken.place;
+    pub(crate) fn read(&mut self, segment: Arc<PeerSegment>) -> Option<()> {
+        let place = self.taken.place;
         if !place.offset.is_multiple_of(ALIGN) || place.length < FIXED as u64 {
             return None;
         }
@@ -73,7 +74,6 @@ impl Content {
         if self.is_long {
             self.read_more(&segment, place.offset, &header, control_len);
         }
-        self.taken = *taken;
         self.header = header;
         self.segment = Some(segment);
         table_is_inside(self.table(), place.length).then_some(())

@@ -127,8 +127,7 @@ impl Drop for Message {
     fn drop(&mut self) {
         // SAFETY: it is taken once, here, and the message is not used afterwards.
         let content = unsafe { ManuallyDrop::take(&mut self.content) };
-        let taken = content.taken;
-        self.connection.release(&taken, content);
+        self.connection.release(content);
     }
 }
 

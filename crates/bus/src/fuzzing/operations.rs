@@ -147,8 +147,8 @@ impl Reader {
             return;
         };
         self.connection.hold();
-        let mut content = self.connection.content();
-        let parsed = segment.and_then(|s| content.read(s, &taken));
+        let mut content = self.connection.content(taken);
+        let parsed = segment.and_then(|s| content.read(s));
         if self.honest {
             let expected = self.queue.pop_front();
             assert_eq!(Some(taken.place.time), expected, "not the oldest that is queued");
@@ -158,7 +158,7 @@ impl Reader {
         }
         match parsed {
             Some(()) => self.held.push(content),
-            None => self.connection.release(&taken, content),
+            None => self.connection.release(content),
         }
     }
 
@@ -172,7 +172,7 @@ impl Reader {
             assert_eq!(u64::from_ne_bytes(end), sequence, "written over while held");
             assert_eq!(content.control(), sequence.to_ne_bytes());
         }
-        self.connection.release(&taken, content);
+        self.connection.release(content);
     }
 }
 

@@ -80,9 +80,9 @@ impl State {
         let connection = &source.connection;
         crate::hooks::step("taken");
         connection.hold();
-        let mut content = connection.content();
-        if segment.and_then(|s| content.read(s, &taken)).is_none() {
-            connection.release(&taken, content);
+        let mut content = connection.content(taken);
+        if segment.and_then(|s| content.read(s)).is_none() {
+            connection.release(content);
             source.malformed += 1;
             self.distrust(i, "a malformed block");
             return None;
