@@ -95,6 +95,7 @@ impl Publisher {
                 }
             },
         };
+        state.clock.prepare(now);
         if state.remove_hostile() {
             core.changed.notify_all();
         }

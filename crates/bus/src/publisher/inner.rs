@@ -45,7 +45,8 @@ pub(super) struct State {
     pub(super) stalled: bool,
     pub(super) clock: sys::Wall,
     /// Whether it publishes in quick succession. Then it looks at what was released after it rang, since the reply to
-    /// what it just took may be waited for; otherwise when it loans, where nobody waits.
+    /// what it just took may be waited for; otherwise when it loans, where nobody waits. A service's requests and
+    /// replies are always hurried: each goes to one peer, which is looked at then.
     pub(super) hurried: bool,
     /// When it published last.
     pub(super) last: u64,

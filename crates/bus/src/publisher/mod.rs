@@ -83,6 +83,7 @@ impl Publisher {
         if shared.birth.is_foreign() {
             return Err(CreateError::Forked);
         }
+        let hurried = matches!(purpose, Purpose::Service { .. });
         let (id, observer) = match purpose {
             Purpose::Topic => (sys::unique_id(), None),
             Purpose::Service { id, observer } => (id, observer),
@@ -99,7 +100,7 @@ impl Publisher {
                 refused: 0,
                 stalled: false,
                 clock: sys::Wall::default(),
-                hurried: false,
+                hurried,
                 last: 0,
                 departed: Losses::default(),
                 closed: false,
@@ -230,9 +231,15 @@ impl Publisher {
         };
         if !state.attached.is_empty() {
             state.distribute(block, now, &mut done);
-            if state.hurried && state.reap() {
-                core.changed.notify_all();
-            }
+        }
+        let left = if state.hurried {
+            state.clock.prepare(now);
+            state.reap()
+        } else {
+            state.remove_hostile()
+        };
+        if left {
+            core.changed.notify_all();
         }
         if !state.history.keep(sequence, block, &mut state.pool) {
             state.pool.unshare(block);

@@ -22,10 +22,21 @@ impl PubCore {
         let mut pause = FIRST_PAUSE;
         loop {
             let mut state = self.lock();
-            if !state.hurried && state.reap() {
-                self.changed.notify_all();
-            }
-            let error = match state.find_block(len, policy) {
+            let at_hand = if state.hurried {
+                state.pool.reuse(len)
+            } else {
+                None
+            };
+            let found = match at_hand {
+                Some(block) => Ok(block),
+                None => {
+                    if state.reap() {
+                        self.changed.notify_all();
+                    }
+                    state.find_block(len, policy)
+                }
+            };
+            let error = match found {
                 Ok(block) => {
                     state.stalled = false;
                     return Ok((state, block));
@@ -54,11 +65,8 @@ impl PubCore {
 }
 
 impl State {
+    /// After [`State::reap`].
     fn find_block(&mut self, len: u64, policy: MemoryPolicy) -> Result<BlockId, LoanError> {
-        if let Some(block) = self.pool.reuse(len) {
-            return Ok(block);
-        }
-        self.reap();
         let mut drops = policy.drops();
         loop {
             if let Some(block) = self.pool.reuse(len) {

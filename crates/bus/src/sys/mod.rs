@@ -91,8 +91,8 @@ pub(crate) fn realtime_ns() -> u64 {
 }
 
 /// `CLOCK_REALTIME` told from `CLOCK_MONOTONIC`, so that a message that needs both costs one reading. They are
-/// compared anew after [`Wall::PERIOD`], by which an adjusted clock has slewed by half a microsecond at most; while a
-/// message is filled for longer, its stamp ages by no more than [`Wall::GRACE`].
+/// compared anew by [`Wall::prepare`] after [`Wall::PERIOD`], by which an adjusted clock has slewed by half a microsecond
+/// at most; while nobody prepares, as when a message is filled for long, a stamp is never older than [`Wall::GRACE`] more.
 #[derive(Debug, Default)]
 pub(crate) struct Wall {
     offset: u64,
