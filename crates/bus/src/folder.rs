@@ -45,6 +45,15 @@ pub(crate) struct Name {
     pub(crate) id: u64,
 }
 
+/// A socket in the folder.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) name: Name,
+    pub(crate) path: PathBuf,
+    /// It has not its name yet: it is being bound.
+    pub(crate) hidden: bool,
+}
+
 /// The socket file of an endpoint of this process; removed with it.
 #[derive(Debug)]
 pub(crate) struct SocketFile {
@@ -171,47 +180,39 @@ impl Folder {
 
     /// All endpoints of all domains, by their names; they may be dead.
     pub(crate) fn all(&self) -> io::Result<Vec<(Name, PathBuf)>> {
-        let mut found = Vec::new();
-        for entry in fs::read_dir(&self.dir)? {
-            let entry = entry?;
-            let file = entry.file_name();
-            if let Some(name) = file.to_str().and_then(Name::parse) {
-                found.push((name, entry.path()));
-            }
-        }
+        let shown = self.entries()?.into_iter().filter(|e| !e.hidden);
+        let mut found: Vec<_> = shown.map(|e| (e.name, e.path)).collect();
         found.sort_by_key(|(n, _)| n.id);
         Ok(found)
     }
 
-    /// Removes the sockets of processes that are gone: those that refuse a connection. Looks only at those whose
-    /// process cannot be seen; the others would only be disturbed. Those with the pid of this process may be of
-    /// another PID namespace: in a container everybody is number 1.
-    pub(crate) fn sweep(&self) {
-        let Ok(entries) = fs::read_dir(&self.dir) else {
-            return;
-        };
-        for entry in entries.flatten() {
+    /// All sockets, of all domains.
+    pub(crate) fn entries(&self) -> io::Result<Vec<Entry>> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(&self.dir)? {
+            let entry = entry?;
             let file = entry.file_name();
             let Some(text) = file.to_str() else { continue };
             let (hidden, text) = text.strip_prefix('.').map_or((false, text), |t| (true, t));
-            let Some(name) = Name::parse(text) else { continue };
-            let visible = i32::try_from(name.pid).is_ok_and(crate::sys::process::is_visible);
-            if visible && name.pid != std::process::id() {
-                continue;
+            if let Some(name) = Name::parse(text) {
+                let path = entry.path();
+                found.push(Entry { name, path, hidden });
             }
-            // A socket refuses between binding and listening, but not for long.
-            let old = || {
-                let age = entry.metadata().ok()?.modified().ok()?.elapsed().ok()?;
-                Some(age > Duration::from_secs(10))
-            };
-            if hidden && visible && old() != Some(true) {
-                continue;
+        }
+        Ok(found)
+    }
+
+    /// Removes the sockets of processes that are gone: those that refuse a connection. Leaves those alone that would
+    /// only be disturbed.
+    pub(crate) fn sweep(&self) {
+        for entry in self.entries().into_iter().flatten() {
+            if entry.may_be_dead() {
+                let _ = self.connect(&entry.path);
             }
-            let _ = self.connect(&entry.path());
         }
     }
 
-    /// Connects to an endpoint; removes its socket if nobody listens there any more.
+    /// Connects to an endpoint; removes its socket if nobody listens there any more ([`is_dead`] of the error).
     pub(crate) fn connect(&self, path: &Path) -> io::Result<Socket> {
         let connect = || -> io::Result<Socket> {
             let socket = Socket::connect(&self.address(path))?;
@@ -224,7 +225,7 @@ impl Folder {
             }
         };
         connect().inspect_err(|e| {
-            if e.kind() == io::ErrorKind::ConnectionRefused {
+            if is_dead(e) {
                 let _ = fs::remove_file(path);
             }
         })
@@ -249,6 +250,11 @@ impl Folder {
     }
 }
 
+/// Whether [`Folder::connect`] found nobody behind the socket, which it then removed.
+pub(crate) fn is_dead(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::ConnectionRefused
+}
+
 /// The folder behind a descriptor, by a path that is short.
 fn through(handle: &OwnedFd) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", handle.as_raw_fd()))
@@ -266,6 +272,28 @@ fn reachable(dir: &Path, checked: &fs::Metadata) -> io::Result<Option<OwnedFd>> 
         return Err(io::Error::other("it was replaced while it was opened"));
     }
     Ok(Some(handle))
+}
+
+impl Entry {
+    /// Whether its process cannot be seen. That of this process may be of another PID namespace: in a container
+    /// everybody is number 1.
+    pub(crate) fn may_be_dead(&self) -> bool {
+        let pid = self.name.pid;
+        let visible = i32::try_from(pid).is_ok_and(crate::sys::process::is_visible);
+        if visible && pid != std::process::id() {
+            return false;
+        }
+        // A socket refuses between binding and listening, but not for long.
+        let age = || {
+            fs::symlink_metadata(&self.path)
+                .ok()?
+                .modified()
+                .ok()?
+                .elapsed()
+                .ok()
+        };
+        !self.hidden || !visible || age().is_some_and(|age| age > Duration::from_secs(10))
+    }
 }
 
 impl Name {

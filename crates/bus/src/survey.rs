@@ -3,14 +3,15 @@
 use crate::bus::OpenError;
 use crate::config::BusConfig;
 use crate::detail::EndpointDetail;
-use crate::folder::Folder;
+use crate::folder::{Folder, is_dead};
 use crate::frame::{Frame, Hello, Info, MAX_INFO, Role};
 use crate::sys::Variant;
 use crate::sys::doorbell::wait_readable;
 use crate::sys::process::program;
 use crate::sys::socket::{Received, Socket};
 use crate::topic::{EndpointInfo, TopicInfo};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::io::ErrorKind::NotFound;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
@@ -45,8 +46,9 @@ pub(crate) fn survey(folder: &Folder, config: &BusConfig, timeout: Duration) -> 
         dir: config.runtime_dir.clone(),
         source,
     };
-    let all = folder.all().map_err(fail)?;
-    folder.sweep();
+    let mut all = folder.entries().map_err(fail)?;
+    all.retain(|entry| !entry.hidden || entry.may_be_dead());
+    all.sort_by_key(|entry| entry.name.id);
     let question = Frame::Hello(Hello {
         layout: Variant::layout(),
         role: Role::Observer,
@@ -57,13 +59,18 @@ pub(crate) fn survey(folder: &Folder, config: &BusConfig, timeout: Duration) -> 
         type_hash: [0; 16],
     })
     .encode();
-    let asked: Vec<Socket> = all
-        .iter()
-        .filter_map(|(_, path)| folder.connect(path).ok())
-        .filter(|socket| socket.send(&question, &[]).is_ok())
-        .collect();
-
     let mut survey = Survey::default();
+    let mut asked: Vec<Socket> = Vec::new();
+    for entry in all {
+        match folder.connect(&entry.path) {
+            Ok(_) if entry.hidden => {}
+            Ok(socket) => asked.extend(socket.send(&question, &[]).is_ok().then_some(socket)),
+            // Housekeeping may have been faster to remove it.
+            Err(e) if is_dead(&e) || e.kind() == NotFound && entry.may_be_dead() => survey.removed += 1,
+            Err(_) => {}
+        }
+    }
+
     let mut topics: BTreeMap<(String, String, [u8; 16]), TopicInfo> = BTreeMap::new();
     let mut buffer = vec![0; MAX_INFO];
     for socket in asked {
@@ -110,13 +117,6 @@ pub(crate) fn survey(folder: &Folder, config: &BusConfig, timeout: Duration) -> 
         }
     }
     survey.topics = topics.into_values().collect();
-    let left: BTreeSet<_> = folder
-        .all()
-        .map_err(fail)?
-        .into_iter()
-        .map(|(_, path)| path)
-        .collect();
-    survey.removed = all.iter().filter(|(_, path)| !left.contains(path)).count();
     Ok(survey)
 }
 
@@ -136,5 +136,46 @@ fn answer(socket: &Socket, deadline: Option<Instant>, buffer: &mut [u8]) -> Opti
             }
             Received::Oversized | Received::End => return None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sockets_of_the_dead_are_counted_and_removed_hidden_ones_when_they_are_old() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = BusConfig::new(dir.path());
+        let folder = Folder::open(&config).unwrap();
+        let leave = |id| {
+            let (listener, file) = folder.bind("/a", Role::Publisher, id).unwrap();
+            std::mem::forget(file);
+            drop(listener);
+            folder.entries().unwrap().pop().unwrap().path
+        };
+        let hidden = leave(1);
+        let name = hidden.file_name().unwrap().to_str().unwrap();
+        let hidden_again = dir.path().join(format!(".{name}"));
+        std::fs::rename(&hidden, &hidden_again).unwrap();
+        let ask = || survey(&folder, &config, Duration::from_secs(5)).unwrap();
+        assert_eq!(ask().removed, 0, "it may be binding");
+        let old = std::time::SystemTime::now() - Duration::from_secs(60);
+        let times = rustix::fs::Timestamps {
+            last_access: rustix::fs::Timespec {
+                tv_sec: 0,
+                tv_nsec: 0,
+            },
+            last_modification: rustix::fs::Timespec {
+                tv_sec: old.duration_since(std::time::UNIX_EPOCH).unwrap().as_secs() as _,
+                tv_nsec: 0,
+            },
+        };
+        let flags = rustix::fs::AtFlags::empty();
+        rustix::fs::utimensat(rustix::fs::CWD, &hidden_again, &times, flags).unwrap();
+        assert_eq!(ask().removed, 1);
+        leave(2);
+        assert_eq!(ask().removed, 1);
+        assert_eq!((ask().removed, folder.entries().unwrap().len()), (0, 0));
     }
 }
