@@ -2,8 +2,9 @@
 
 use crate::carrier::{Carrier, CarrierError, Sent};
 use crate::config::{Config, Order};
-use crate::discovery::Discovery;
+use crate::discovery::{Discovery, Found};
 use crate::inbound::Inbound;
+use crate::names;
 use crate::outbound::{OutTopic, Outgoing};
 use crate::rules::{Right, may};
 use crate::status::{PeerStatus, ReceivedTopic, SentTopic, Status};
@@ -12,7 +13,7 @@ use clock::{PollFd, PollFlags, Scheduling};
 use proto::{PeerId, Radio, Transmit};
 use rustix::event::{EventfdFlags, eventfd};
 use stats::Time;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -181,21 +182,18 @@ impl<C: Carrier> Daemon<C> {
     /// # Errors
     /// [`LinkError`] if the carrier or the bus fails for good. Peers and radios may come and go.
     pub fn run(mut self) -> Result<(), LinkError> {
-        let wanted = self
-            .config
-            .topics
-            .iter()
-            .filter(|t| t.direction.sends())
-            .map(|t| t.name.clone())
-            .collect();
-        let waker = self.handle.clone();
-        let discovery =
-            Discovery::start(self.bus.clone(), wanted, move || waker.wake()).map_err(|source| {
-                LinkError::System {
-                    doing: "start a thread",
-                    source,
-                }
-            })?;
+        let wanted = names::sent(&self.config).collect();
+        let (waker, ids) = (self.handle.clone(), self.inbound.ids());
+        let discovery = Discovery::start(
+            self.bus.clone(),
+            wanted,
+            move |id| ids.contains(id),
+            move || waker.wake(),
+        )
+        .map_err(|source| LinkError::System {
+            doing: "start a thread",
+            source,
+        })?;
         // After the other thread was made, which would inherit it.
         self.scheduling = clock::realtime_thread(PRIORITY);
         let mut datagram = Vec::with_capacity(self.carrier.max_datagram());
@@ -203,8 +201,8 @@ impl<C: Carrier> Daemon<C> {
         let mut next_status = Time::ZERO;
         while !self.handle.0.stop.load(Ordering::Acquire) {
             let now = clock::monotonic();
-            while let Some(kind) = discovery.next() {
-                self.open(kind, now)?;
+            while let Some(found) = discovery.next() {
+                self.found(found, now)?;
             }
             let held_up = self.drain_bus(now)?;
             self.receive(&mut buffer)?;
@@ -213,6 +211,7 @@ impl<C: Carrier> Daemon<C> {
             }
             let next_slot = self.transmit(&mut datagram)?;
             if now >= next_status {
+                self.inbound.sweep(now);
                 self.renew_status();
                 next_status = now + STATUS_INTERVAL;
             }
@@ -231,37 +230,48 @@ impl<C: Carrier> Daemon<C> {
         Ok(())
     }
 
-    fn open(&mut self, kind: bus::TopicType, now: Time) -> Result<(), LinkError> {
-        let Some(config) = self.config.topics.iter().find(|t| t.name == kind.topic) else {
-            return Ok(());
+    /// Begins to send a topic, goes on with another type, or ends.
+    fn found(&mut self, found: Found, now: Time) -> Result<(), LinkError> {
+        let name = match &found {
+            Found::Type(kind) => kind.topic.clone(),
+            Found::Gone(name) => name.clone(),
         };
-        tracing::info!(
-            topic = kind.topic,
-            r#type = kind.type_name,
-            priority = config.priority,
-            "sending"
-        );
+        if let Some(old) = self.outbound.remove(&name) {
+            old.close(now, &mut self.radio)?;
+        }
+        match found {
+            Found::Type(kind) => self.open(kind, now),
+            Found::Gone(_) => {
+                tracing::info!(topic = name, "nobody publishes it any more: withdrawn");
+                Ok(())
+            }
+        }
+    }
+
+    fn open(&mut self, kind: bus::TopicType, now: Time) -> Result<(), LinkError> {
         let name = kind.topic.clone();
         let mut peers = Vec::with_capacity(self.peers.len());
-        for (peer, id) in std::iter::zip(&self.config.peers, &self.peers) {
-            if may(peer.allow.as_ref(), Right::Subscribe, &name) {
-                peers.push(*id);
+        for (i, topic) in names::sent_as(&self.config, &name) {
+            let (peer, id) = (&self.config.peers[i], self.peers[i]);
+            if may(peer.allow.as_ref(), Right::Subscribe, &topic.name) {
+                tracing::info!(
+                    topic = name,
+                    r#type = kind.type_name,
+                    priority = topic.priority,
+                    peer = peer.name,
+                    "sending"
+                );
+                peers.push((id, topic));
             } else {
                 tracing::info!(
                     topic = name,
                     peer = peer.name,
                     "not sent: `allow` does not let it subscribe"
                 );
-                self.inbound.refuse(*id);
+                self.inbound.refuse(id);
             }
         }
-        let topic = OutTopic::open(
-            (&self.bus, &self.wait_set),
-            kind,
-            config,
-            (&mut self.radio, &peers),
-            now,
-        )?;
+        let topic = OutTopic::open((&self.bus, &self.wait_set), kind, &mut self.radio, &peers, now)?;
         self.outbound.insert(name, topic);
         Ok(())
     }
@@ -346,20 +356,17 @@ impl<C: Carrier> Daemon<C> {
                 .map(|p| p.name.clone())
                 .unwrap_or_default()
         };
-        let bus_drops_out = |topic: &str| {
-            self.outbound
-                .get(topic)
+        let bus_drops_out = |peer: PeerId, topic: &str| {
+            let peer = self.config.peers.get(peer.0 as usize);
+            peer.and_then(|p| self.outbound.get(&names::on_bus(p, topic)))
                 .map(|t| t.subscriber().stats().drops)
                 .unwrap_or_default()
         };
-        let bus_drops_in = |topic: &str| {
-            let of_topic = self.inbound.publishers().filter(|(name, _)| *name == topic);
-            of_topic.fold(stats::Drops::default(), |mut all, (_, p)| {
-                all.merge(&p.stats().drops);
-                all
-            })
+        let bus_drops_in = |peer: PeerId, topic: &str| {
+            let publisher = self.inbound.publisher_of(peer, topic);
+            publisher.map(|p| p.stats().drops).unwrap_or_default()
         };
-        let sends = self.config.topics.iter().filter(|t| t.direction.sends());
+        let sends: BTreeSet<String> = names::sent(&self.config).collect();
         let status = Status {
             host: self.config.host.clone(),
             scheduling: self.scheduling.to_string(),
@@ -374,7 +381,7 @@ impl<C: Carrier> Daemon<C> {
             sent: (self.radio.topics())
                 .map(|(_, t)| SentTopic {
                     peer: name(t.peer),
-                    bus_drops: bus_drops_out(&t.name),
+                    bus_drops: bus_drops_out(t.peer, &t.name),
                     stats: t,
                 })
                 .collect(),
@@ -382,12 +389,12 @@ impl<C: Carrier> Daemon<C> {
                 .flat_map(|p| self.radio.remote_topics(*p))
                 .map(|(_, t)| ReceivedTopic {
                     peer: name(t.peer),
-                    bus_drops: bus_drops_in(&t.name),
+                    bus_drops: bus_drops_in(t.peer, &t.name),
                     stats: t,
                 })
                 .collect(),
             unpublished: sends
-                .map(|t| t.name.clone())
+                .into_iter()
                 .filter(|t| !self.outbound.contains_key(t))
                 .collect(),
             refused_datagrams: self.carrier.refused(),

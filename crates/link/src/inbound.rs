@@ -1,12 +1,17 @@
 //! From the radio to this host's bus: fragments are written straight into loaned blocks.
 
 use crate::config::PeerConfig;
+use crate::names;
 use crate::rules::{Right, may};
 use bus::{Bus, Loan, Publisher, PublisherOptions, Stamp, TopicType};
 use proto::{Announcement, Down, Geometry, Incoming, PeerId, PeerInfo, RemoteTopic, Sink, Slot, Verdict};
-use stats::DropReason;
+use stats::{DropReason, Time};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// So long after it was started anew a peer may take to announce a topic again.
+const STALE_AFTER: Duration = Duration::from_secs(10);
 
 /// The receiving side of a daemon: a bus publisher for each topic of each peer, and the blocks being filled.
 pub(crate) struct Inbound {
@@ -15,8 +20,12 @@ pub(crate) struct Inbound {
     peers: Vec<PeerConfig>,
     /// How often each peer was refused a topic.
     refused: BTreeMap<PeerId, u64>,
-    /// By peer and topic name, kept over the peer's restarts.
+    /// By peer and the topic's name towards it, kept over the peer's restarts.
     publishers: BTreeMap<(PeerId, String), Arc<Publisher>>,
+    /// Those of a peer that was started anew and has not announced them again, and until when that is awaited.
+    stale: BTreeMap<(PeerId, String), Time>,
+    restarted: BTreeSet<PeerId>,
+    ids: Ids,
     routes: BTreeMap<(PeerId, RemoteTopic), Arc<Publisher>>,
     blocks: BTreeMap<Slot, Block>,
     next_slot: u64,
@@ -30,6 +39,28 @@ struct Block {
     stamp: Stamp,
 }
 
+/// The ids of this daemon's own publishers on the bus, which are no sources.
+#[derive(Clone, Default)]
+pub(crate) struct Ids(Arc<Mutex<BTreeSet<u64>>>);
+
+impl Ids {
+    fn all(&self) -> MutexGuard<'_, BTreeSet<u64>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn insert(&self, id: u64) {
+        self.all().insert(id);
+    }
+
+    fn remove(&self, id: u64) {
+        self.all().remove(&id);
+    }
+
+    pub(crate) fn contains(&self, id: u64) -> bool {
+        self.all().contains(&id)
+    }
+}
+
 impl Inbound {
     /// Publishes on `bus` those topics of `wanted` that `peers` announce and may publish.
     pub(crate) fn new(bus: Bus, wanted: BTreeSet<String>, peers: &[PeerConfig]) -> Self {
@@ -39,6 +70,9 @@ impl Inbound {
             peers: peers.to_vec(),
             refused: BTreeMap::new(),
             publishers: BTreeMap::new(),
+            stale: BTreeMap::new(),
+            restarted: BTreeSet::new(),
+            ids: Ids::default(),
             routes: BTreeMap::new(),
             blocks: BTreeMap::new(),
             next_slot: 0,
@@ -51,11 +85,47 @@ impl Inbound {
         self.publishers.values().any(|p| p.id() == id)
     }
 
-    /// The publishers, by topic.
-    pub(crate) fn publishers(&self) -> impl Iterator<Item = (&str, &Publisher)> {
-        self.publishers
+    /// The ids of the publishers, for other threads.
+    pub(crate) fn ids(&self) -> Ids {
+        self.ids.clone()
+    }
+
+    /// The publisher of a peer's topic.
+    pub(crate) fn publisher_of(&self, peer: PeerId, topic: &str) -> Option<&Publisher> {
+        self.publishers.get(&(peer, topic.to_owned())).map(|p| &**p)
+    }
+
+    /// Ends what a peer that was started anew has not announced again for long.
+    pub(crate) fn sweep(&mut self, now: Time) {
+        for peer in std::mem::take(&mut self.restarted) {
+            let keys = self.publishers.keys().filter(|(p, _)| *p == peer);
+            // Its routes that are there already were announced since.
+            let fresh: BTreeSet<u64> = (self.routes.iter())
+                .filter(|((p, _), _)| *p == peer)
+                .map(|(_, publisher)| publisher.id())
+                .collect();
+            let old = keys.filter(|k| self.publishers.get(k).is_none_or(|p| !fresh.contains(&p.id())));
+            self.stale.extend(old.map(|k| (k.clone(), now + STALE_AFTER)));
+        }
+        let over: Vec<_> = self
+            .stale
             .iter()
-            .map(|((_, topic), p)| (topic.as_str(), &**p))
+            .filter(|(_, t)| **t <= now)
+            .map(|(k, _)| k.clone())
+            .collect();
+        for key in over {
+            self.end(&key);
+        }
+    }
+
+    fn end(&mut self, key: &(PeerId, String)) {
+        self.stale.remove(key);
+        if let Some(publisher) = self.publishers.remove(key) {
+            self.ids.remove(publisher.id());
+            self.routes.retain(|_, p| p.id() != publisher.id());
+            let name = self.peer(key.0).to_owned();
+            self.changes.push(format!("{name} sends {} no more", key.1));
+        }
     }
 
     /// What happened to peers since the last call, for people.
@@ -89,13 +159,20 @@ impl Inbound {
         }
     }
 
-    fn publisher(&mut self, peer: PeerId, topic: TopicType) -> Result<Arc<Publisher>, bus::CreateError> {
-        let key = (peer, topic.topic.clone());
+    fn publisher(
+        &mut self,
+        key: (PeerId, String),
+        topic: TopicType,
+    ) -> Result<Arc<Publisher>, bus::CreateError> {
+        self.stale.remove(&key);
         if let Some(p) = self.publishers.get(&key).filter(|p| *p.topic() == topic) {
             return Ok(p.clone());
         }
         let made = Arc::new(self.bus.publisher(topic, PublisherOptions::default())?);
-        self.publishers.insert(key, made.clone());
+        self.ids.insert(made.id());
+        if let Some(old) = self.publishers.insert(key, made.clone()) {
+            self.ids.remove(old.id());
+        }
         Ok(made)
     }
 }
@@ -176,13 +253,14 @@ impl Sink for Inbound {
             self.refuse(peer);
             return Verdict::Refuse;
         }
+        let on_bus = self.peers.get(peer.0 as usize).map(|p| names::on_bus(p, &a.name));
         let kind = TopicType {
-            topic: a.name.clone(),
+            topic: on_bus.unwrap_or_else(|| a.name.clone()),
             type_name: a.type_name.clone(),
             type_hash: a.type_hash,
             definition: a.definition.as_str().into(),
         };
-        match self.publisher(peer, kind) {
+        match self.publisher((peer, a.name.clone()), kind) {
             Ok(publisher) => {
                 self.routes.insert((peer, topic), publisher);
                 self.changes
@@ -199,6 +277,17 @@ impl Sink for Inbound {
         }
     }
 
+    fn topic_withdrawn(&mut self, peer: PeerId, topic: RemoteTopic) {
+        let Some(publisher) = self.routes.remove(&(peer, topic)) else {
+            return;
+        };
+        let of_it = self.publishers.iter().find(|(_, p)| p.id() == publisher.id());
+        if let Some((key, _)) = of_it {
+            let key = key.clone();
+            self.end(&key);
+        }
+    }
+
     fn peer_up(&mut self, peer: PeerId, info: &PeerInfo) {
         let configured = self.peer(peer).to_owned();
         let also = if info.name == configured {
@@ -211,6 +300,9 @@ impl Sink for Inbound {
 
     fn peer_down(&mut self, peer: PeerId, why: Down) {
         self.routes.retain(|(p, _), _| why == Down::Lost || *p != peer);
+        if why == Down::Restarted {
+            self.restarted.insert(peer);
+        }
         let why = match why {
             Down::Lost => "was not heard for a while",
             Down::Restarted => "was started anew",

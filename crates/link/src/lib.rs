@@ -28,6 +28,7 @@ mod discovery;
 pub mod fuzzing;
 mod inbound;
 pub mod keys;
+mod names;
 mod outbound;
 pub mod rules;
 mod status;

@@ -53,16 +53,17 @@ pub(crate) struct OutTopic {
 }
 
 impl OutTopic {
-    /// Subscribes on the bus and announces to every peer.
+    /// Subscribes on the bus and announces to every peer, each with its settings and the name that the topic has
+    /// towards it.
     pub(crate) fn open(
         (bus, wait_set): (&Bus, &WaitSet),
         kind: TopicType,
-        config: &TopicConfig,
-        (radio, peers): (&mut Radio<Outgoing>, &[PeerId]),
+        radio: &mut Radio<Outgoing>,
+        peers: &[(PeerId, &TopicConfig)],
         now: Time,
     ) -> Result<Self, LinkError> {
         let mut topics = Vec::with_capacity(peers.len());
-        for peer in peers {
+        for (peer, config) in peers {
             let announced = proto::TopicConfig {
                 type_hash: kind.type_hash,
                 definition: kind.definition.to_string(),
@@ -70,20 +71,29 @@ impl OutTopic {
                 depth: u32::from(config.depth),
                 deadline: config.deadline,
                 max_rate: config.rate_limit,
-                ..proto::TopicConfig::new(kind.topic.clone(), kind.type_name.clone())
+                ..proto::TopicConfig::new(config.name.clone(), kind.type_name.clone())
             };
             topics.push(radio.add_topic(now, *peer, announced)?);
         }
         // The radio may keep `depth` waiting messages and one partly sent for each peer.
-        let held = (u32::from(config.depth) + 2) * peers.len() as u32 + 2;
+        let depths = peers.iter().map(|(_, c)| u32::from(c.depth));
+        let held = depths.clone().map(|d| d + 2).sum::<u32>() + 2;
         let options = SubscriberOptions::default()
-            .with_depth(u32::from(config.depth).max(16))
+            .with_depth(depths.max().unwrap_or(1).max(16))
             .with_max_held(held.min(4096))
             .with_wait_set(wait_set);
         Ok(OutTopic {
             subscriber: bus.subscriber(kind, options)?,
             topics,
         })
+    }
+
+    /// Tells the peers that nothing more comes.
+    pub(crate) fn close(self, now: Time, radio: &mut Radio<Outgoing>) -> Result<(), LinkError> {
+        for topic in self.topics {
+            radio.withdraw_topic(now, topic)?;
+        }
+        Ok(())
     }
 
     /// Hands everything queued on the bus to the radio; true if more is queued than may be held now.

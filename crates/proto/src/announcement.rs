@@ -46,6 +46,9 @@ pub struct Announcement {
 /// Longest encoded announcement: the texts, and room for the scalars.
 pub(crate) const MAX_ENCODED: usize = MAX_DEFINITION + 2 * MAX_NAME + 64;
 
+/// What is announced of a topic that is withdrawn; no topic's announcement is as short.
+pub(crate) const WITHDRAWN: &[u8] = &[0];
+
 impl Announcement {
     /// Its bytes on the wire; `next_seq` is the number that the topic's next message will have.
     pub(crate) fn encode(&self, next_seq: u64) -> Vec<u8> {

@@ -137,6 +137,11 @@ pub trait Sink {
         Verdict::Accept
     }
 
+    /// A peer withdrew a topic: nothing more comes of it, unless it is announced anew.
+    fn topic_withdrawn(&mut self, peer: PeerId, topic: RemoteTopic) {
+        let _ = (peer, topic);
+    }
+
     /// A peer can be heard, and hears us.
     fn peer_up(&mut self, peer: PeerId, info: &PeerInfo) {
         let _ = (peer, info);

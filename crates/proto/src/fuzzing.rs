@@ -103,6 +103,18 @@ struct End {
     peer: PeerId,
     memory: Memory,
     topics: Vec<TopicId>,
+    withdrawn: [bool; 3],
+}
+
+fn topic(i: usize) -> TopicConfig {
+    TopicConfig {
+        priority: 40 * i as u8,
+        ordering: [Ordering::Latest, Ordering::Any, Ordering::Latest][i],
+        deadline: (i == 2).then_some(Duration::from_millis(30)),
+        definition: "d".repeat(700 * i),
+        depth: 3,
+        ..TopicConfig::new(format!("/{i}"), "t/T")
+    }
 }
 
 impl End {
@@ -120,22 +132,8 @@ impl End {
         };
         let peer = radio.add_peer(now, peer).expect("a valid peer");
         let mut topics = Vec::new();
-        for (i, ordering) in [Ordering::Latest, Ordering::Any, Ordering::Latest]
-            .into_iter()
-            .enumerate()
-        {
-            let deadline = (i == 2).then_some(Duration::from_millis(30));
-            let priority = 40 * i as u8;
-            let definition = "d".repeat(700 * i);
-            let config = TopicConfig {
-                priority,
-                ordering,
-                deadline,
-                definition,
-                depth: 3,
-                ..TopicConfig::new(format!("/{i}"), "t/T")
-            };
-            topics.push(radio.add_topic(now, peer, config).expect("a valid topic"));
+        for i in 0..3 {
+            topics.push(radio.add_topic(now, peer, topic(i)).expect("a valid topic"));
         }
         let memory = Memory {
             honest,
@@ -146,7 +144,20 @@ impl End {
             peer,
             memory,
             topics,
+            withdrawn: [false; 3],
         }
+    }
+
+    /// Withdraws a topic, or brings it back.
+    fn toggle(&mut self, now: Time, i: usize) {
+        if self.withdrawn[i] {
+            let again = self.radio.add_topic(now, self.peer, topic(i));
+            assert_eq!(again, Ok(self.topics[i]), "it comes back under its number");
+        } else {
+            let end = self.radio.withdraw_topic(now, self.topics[i]);
+            end.expect("there is such a topic");
+        }
+        self.withdrawn[i] = !self.withdrawn[i];
     }
 
     fn check(&self) {
@@ -322,13 +333,25 @@ pub fn operations(data: &[u8]) {
                 session += 1;
                 pair.ends[at] = End::new(session, honest, pair.now);
             }
+            _ if arg >= 0xF0 => {
+                let end = &mut pair.ends[at];
+                let i = arg % end.topics.len();
+                end.toggle(pair.now, i);
+            }
             _ => pair.settle(arg % 16),
         }
         pair.ends.iter().for_each(End::check);
     }
     // All that was on the way is lost; then the two must find each other again, and messages flow.
     pair.wires = Default::default();
-    pair.ends.iter_mut().for_each(|e| e.memory.refuse = false);
+    for end in &mut pair.ends {
+        end.memory.refuse = false;
+        for i in 0..end.topics.len() {
+            if end.withdrawn[i] {
+                end.toggle(pair.now, i);
+            }
+        }
+    }
     pair.settle(1_200);
     for from in [0, 1] {
         pair.ends[from].check();

@@ -18,6 +18,8 @@ pub enum TopicState {
     Ready,
     /// The peer does not want it.
     Refused,
+    /// This host publishes it no more.
+    Withdrawn,
 }
 
 /// An outgoing topic. Once a message was offered it is exactly one of: sent, dropped, queued.

@@ -184,6 +184,7 @@ fn link_config(spec: &Spec, host: &str) -> Config {
             name: peer.into(),
             address: Some(spec.address(air)),
             allow: None,
+            namespace: None,
         }],
         topics: (spec.topics.iter())
             .map(|(name, plan)| TopicConfig {

@@ -2,8 +2,9 @@
 
 use super::{CarrierKind, Config, PeerConfig};
 use crate::keys::check_name;
+use crate::names;
 use crate::rules::Allow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl Config {
     /// Checks what no single field shows.
@@ -50,6 +51,47 @@ impl Config {
                     "topic {}: depth is {}; it must be 1 to 1024",
                     topic.name, topic.depth
                 ));
+            }
+        }
+        self.check_namespaces()
+    }
+
+    /// Two names that become one would let two topics merge on this host's bus.
+    fn check_namespaces(&self) -> Result<(), String> {
+        let mut seen: BTreeMap<String, &str> = BTreeMap::new();
+        let mut here: BTreeMap<String, &str> = BTreeMap::new();
+        for peer in &self.peers {
+            let namespace = names::namespace(peer);
+            if peer.namespace.is_some() && !names::is_good(&namespace) {
+                return Err(format!(
+                    "peer '{}': the namespace '{namespace}' must be / and words of letters, digits and _, such as \
+                     /robot1 or '/{{peer}}'",
+                    peer.name
+                ));
+            }
+            if peer.namespace.is_some()
+                && let Some(other) = seen.insert(namespace.clone(), &peer.name)
+            {
+                return Err(format!(
+                    "the peers '{other}' and '{}' have the same namespace {namespace}, where their topics would \
+                     merge: give each its own",
+                    peer.name
+                ));
+            }
+            for topic in &self.topics {
+                let bus = names::on_bus(peer, &topic.name);
+                if bus.len() > bus::MAX_NAME {
+                    return Err(format!("topic {bus}: at most {} bytes", bus::MAX_NAME));
+                }
+                if !topic.direction.receives() {
+                    continue;
+                }
+                if let Some(other) = here.insert(bus.clone(), &topic.name).filter(|t| *t != topic.name) {
+                    return Err(format!(
+                        "the topics {other} and {} of peers both become {bus} here: choose another namespace",
+                        topic.name
+                    ));
+                }
             }
         }
         Ok(())

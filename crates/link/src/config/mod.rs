@@ -142,13 +142,17 @@ pub struct PeerConfig {
     /// What it may do. Default: whatever is listed under `topics`.
     #[serde(default)]
     pub allow: Option<Allow>,
+    /// Below which name its topics are published here, and those of this host that go to it are found; towards it
+    /// they have no such prefix. `{peer}` stands for its name. Default: none.
+    #[serde(default)]
+    pub namespace: Option<String>,
 }
 
 /// How one topic crosses the radio.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TopicConfig {
-    /// The topic's full name, such as `/scan`.
+    /// The topic's full name as it crosses the air, such as `/scan`; without the namespace that a peer may have here.
     pub name: String,
     /// 0–127; higher goes first. Default 50.
     #[serde(default = "middle", deserialize_with = "priority")]

@@ -83,6 +83,34 @@ fn every_refusal_is_one_line_that_names_the_place_and_the_mend() {
             "lowercase",
         ),
         ("127.0.0.1:7401", "127.0.0.1:7400", "configuration", "used twice"),
+        (
+            "name: base",
+            "name: base, namespace: r1",
+            "configuration",
+            "/robot1",
+        ),
+        (
+            "name: base",
+            "name: base, namespace: '/{name}'",
+            "configuration",
+            "{peer}",
+        ),
+        (
+            "  - {name: base, address: '127.0.0.1:7401'}",
+            "  - {name: a, address: '127.0.0.1:7401', namespace: /r}
+  - {name: b, address: '127.0.0.1:7402', namespace: /r}",
+            "configuration",
+            "give each its own",
+        ),
+        (
+            "{name: base, address: '127.0.0.1:7401'}\ntopics:",
+            "{name: a, address: '127.0.0.1:7401', namespace: /r}
+  - {name: b, address: '127.0.0.1:7402'}
+topics:
+  - {name: /r/cmd_vel, direction: in}",
+            "configuration",
+            "/r/cmd_vel",
+        ),
         ("name: base", "name: robot", "configuration", "used twice"),
         ("/cmd_vel", "/scan", "configuration", "listed twice"),
         ("/scan", "scan", "configuration", "/scan"),

@@ -155,6 +155,7 @@ impl<B: Body> Radio<B> {
             name: t.config.name.clone(),
             priority: t.config.priority,
             state: match t.announcer.accepted() {
+                _ if t.withdrawn => TopicState::Withdrawn,
                 _ if !self.is_up(t.peer) => TopicState::NoPeer,
                 None => TopicState::Announcing,
                 Some(true) => TopicState::Ready,

@@ -77,9 +77,7 @@ impl<B: Body> Radio<B> {
             }
             self.clear_topics(peer);
             for t in self.topics.iter_mut().filter(|t| t.peer == peer) {
-                let bytes = t.encoded();
-                t.announcer.restart(bytes);
-                t.cancelled = None;
+                t.announce_to_new_session();
             }
         }
     }

@@ -52,7 +52,7 @@ impl<B: Body> Radio<B> {
         let peer = self.peers.get(&t.peer).filter(|p| p.session.is_up());
         let refused = match peer {
             None => Some(DropReason::NoPeer),
-            Some(_) if t.announcer.accepted() == Some(false) => Some(DropReason::Unannounced),
+            Some(_) if t.withdrawn || t.announcer.accepted() == Some(false) => Some(DropReason::Unannounced),
             Some(p) => {
                 let head = HEAD + DataHead::room(&geometry);
                 let too_large = p.info.as_ref().is_some_and(|i| bytes > i.max_message.into())

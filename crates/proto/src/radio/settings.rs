@@ -5,7 +5,7 @@ use crate::airtime::AirtimeModel;
 use crate::body::{Body, Down, Sink};
 use crate::config::*;
 use crate::peer::Peer;
-use crate::send::{Estimate, OutTopic, Pacer, Scheduler};
+use crate::send::{Estimate, OutTopic, Pacer, Rhythm, Scheduler};
 use crate::statistics::RadioStats;
 use core::time::Duration;
 use stats::{DropReason, Time};
@@ -91,7 +91,8 @@ impl<B: Body> Radio<B> {
     }
 
     /// Adds a topic that this host sends to `peer`. It is announced as soon as the peer is up, and its
-    /// messages follow once the peer has accepted it.
+    /// messages follow once the peer has accepted it. One of the same name that was withdrawn comes back, with these
+    /// settings and type, under its number and with its counts.
     ///
     /// # Errors
     /// [`TopicError`] if the peer is unknown or a setting is out of bounds.
@@ -118,6 +119,20 @@ impl<B: Body> Radio<B> {
         valid_priority(config.priority)?;
         valid_depth(config.depth)?;
         valid_rate(config.max_rate)?;
+        let withdrawn = self
+            .topics
+            .iter_mut()
+            .enumerate()
+            .find(|(_, t)| t.withdrawn && t.peer == peer && t.config.name == config.name);
+        if let Some((i, t)) = withdrawn {
+            (t.withdrawn, t.config, t.rhythm) = (false, config, Rhythm::default());
+            t.announced_order = self.arrivals;
+            self.arrivals += 1;
+            let bytes = t.encoded();
+            t.announcer.restart(bytes);
+            self.scheduler.moved(t);
+            return Ok(TopicId(i as u32));
+        }
         if self.topics.iter().filter(|t| t.peer == peer).count() >= MAX_TOPICS {
             return Err(TopicError::TooMany);
         }
@@ -125,6 +140,32 @@ impl<B: Body> Radio<B> {
         self.topics.push(OutTopic::new(peer, config, self.arrivals));
         self.arrivals += 1;
         Ok(id)
+    }
+
+    /// Withdraws a topic: what waits of it is dropped as [`DropReason::Unannounced`], as is what is offered from now
+    /// on, and the peer is told, so that it can end what it has made for it.
+    ///
+    /// # Errors
+    /// [`TopicError`] if there is no such topic.
+    pub fn withdraw_topic(&mut self, now: Time, topic: TopicId) -> Result<(), TopicError> {
+        self.tick(now);
+        let t = self
+            .topics
+            .get_mut(topic.0 as usize)
+            .ok_or(TopicError::NoSuchTopic(topic))?;
+        if t.withdrawn {
+            return Ok(());
+        }
+        (t.withdrawn, t.rhythm) = (true, Rhythm::default());
+        let known = t.announcer.accepted().is_some();
+        let bytes = t.clear(DropReason::Unannounced);
+        let withdrawal = t.encoded();
+        t.announcer.restart(withdrawal);
+        if !known && !self.is_up(self.topics[topic.0 as usize].peer) {
+            self.topics[topic.0 as usize].announcer.keep_silent();
+        }
+        self.released(bytes);
+        Ok(())
     }
 
     /// Changes several settings of a topic at once, or none if one of them is out of bounds.

@@ -3,7 +3,7 @@
 use super::ranges::Ranges;
 use super::topic::InTopic;
 use super::{Receiver, RemoteTopic};
-use crate::announcement::{Announcement, MAX_ENCODED};
+use crate::announcement::{Announcement, MAX_ENCODED, WITHDRAWN};
 use crate::body::{Sink, Verdict};
 use crate::config::MAX_TOPICS;
 use crate::wire::{AckState, AnnouncePiece};
@@ -93,6 +93,10 @@ impl Receiver {
         let Some(a) = self.announcing.remove(&piece.topic) else {
             return Ok(());
         };
+        if a.bytes == WITHDRAWN {
+            self.withdrawn(piece, sink);
+            return Ok(());
+        }
         let Ok((announcement, next_seq)) = Announcement::decode(&a.bytes) else {
             self.answer(piece.topic, piece.edition, AckState::Refused);
             return Err(DropReason::Malformed);
@@ -114,6 +118,20 @@ impl Receiver {
         };
         self.answer(piece.topic, piece.edition, state);
         Ok(())
+    }
+
+    /// The peer sends nothing more of a topic. What was begun is given up, the counts stay.
+    fn withdrawn(&mut self, piece: &AnnouncePiece<'_>, sink: &mut impl Sink) {
+        if let Some(t) = self.topics.get_mut(&piece.topic) {
+            t.edition = piece.edition;
+            t.accepted = false;
+            let partials: Vec<u64> = t.partials.iter().map(|p| p.seq).collect();
+            for seq in partials {
+                self.cancel(piece.topic, seq, sink);
+            }
+            sink.topic_withdrawn(self.peer, RemoteTopic(piece.topic));
+        }
+        self.answer(piece.topic, piece.edition, AckState::Accepted);
     }
 
     pub(super) fn answer(&mut self, topic: u32, edition: u32, state: AckState) {

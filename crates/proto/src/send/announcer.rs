@@ -58,6 +58,12 @@ impl Announcer {
         self.change(bytes);
     }
 
+    /// There is nothing to tell in this session.
+    pub(crate) fn keep_silent(&mut self) {
+        self.accepted = None;
+        (self.understood, self.retry_at) = (true, Time::MAX);
+    }
+
     pub(crate) fn edition(&self) -> u32 {
         self.edition
     }

@@ -11,6 +11,6 @@ mod topic;
 pub(crate) use estimate::Estimate;
 pub(crate) use flight::{Entry, Flight, URGENT};
 pub(crate) use pacer::{CONTROL, Pacer};
-pub(crate) use rhythm::Foreseen;
+pub(crate) use rhythm::{Foreseen, Rhythm};
 pub(crate) use scheduler::{Scheduler, Work};
 pub(crate) use topic::{OutTopic, Pending};

@@ -2,7 +2,7 @@
 
 use super::announcer::Announcer;
 use super::rhythm::Rhythm;
-use crate::announcement::Announcement;
+use crate::announcement::{Announcement, WITHDRAWN};
 use crate::body::{Body, Message};
 use crate::config::{PeerId, TopicConfig};
 use crate::geometry::Geometry;
@@ -52,6 +52,8 @@ pub(crate) struct OutTopic<B> {
     pub(crate) announcer: Announcer,
     /// Order of arrival of the announcement, as if it were a message.
     pub(crate) announced_order: u64,
+    /// It was withdrawn; it may come back under its name.
+    pub(crate) withdrawn: bool,
     pub(crate) waiting: VecDeque<Pending<B>>,
     pub(crate) sending: Option<Sending<B>>,
     /// A message that was begun and given up, of which the receiver is to be told.
@@ -73,6 +75,7 @@ impl<B: Body> OutTopic<B> {
             announcer: Announcer::new(announcement(&config).encode(0)),
             config,
             announced_order,
+            withdrawn: false,
             waiting: VecDeque::new(),
             sending: None,
             cancelled: None,
@@ -85,9 +88,24 @@ impl<B: Body> OutTopic<B> {
         }
     }
 
+    /// Its announcement.
     pub(crate) fn encoded(&self) -> Vec<u8> {
+        if self.withdrawn {
+            return WITHDRAWN.to_vec();
+        }
         let next = self.sending.as_ref().map_or(self.next_seq, |s| s.seq);
         announcement(&self.config).encode(next)
+    }
+
+    /// The peer has a new session, and knows nothing of the topic.
+    pub(crate) fn announce_to_new_session(&mut self) {
+        self.cancelled = None;
+        if self.withdrawn {
+            self.announcer.keep_silent();
+        } else {
+            let bytes = self.encoded();
+            self.announcer.restart(bytes);
+        }
     }
 
     pub(crate) fn is_backlogged(&self) -> bool {

@@ -54,6 +54,7 @@ pub struct Recorder {
     pub aborted: Drops,
     pub ups: Vec<Time>,
     pub downs: Vec<(Time, Down)>,
+    pub withdrawn: Vec<RemoteTopic>,
     /// Answer to `begin`: memory for so many bytes in all, and names that are refused.
     pub memory: Option<u64>,
     pub unwanted: BTreeSet<String>,
@@ -124,6 +125,10 @@ impl Sink for Recorder {
         } else {
             Verdict::Accept
         }
+    }
+
+    fn topic_withdrawn(&mut self, _: PeerId, topic: RemoteTopic) {
+        self.withdrawn.push(topic);
     }
 
     fn peer_up(&mut self, _: PeerId, _: &PeerInfo) {

@@ -1,0 +1,95 @@
+//! What a topic is called on this host's bus and what it is called towards a peer.
+
+use crate::config::{Config, PeerConfig, TopicConfig};
+
+/// Stands for the peer's name in a namespace.
+const PEER: &str = "{peer}";
+
+/// The namespace that a peer's topics have here, empty for none: `{peer}` is its name, with `_` for `-`, which
+/// topics may not have.
+pub(crate) fn namespace(peer: &PeerConfig) -> String {
+    let name = peer.name.replace('-', "_");
+    peer.namespace.as_deref().unwrap_or_default().replace(PEER, &name)
+}
+
+/// Whether a namespace consists of words of letters, digits and `_`, none beginning with a digit, as in ROS.
+pub(crate) fn is_good(namespace: &str) -> bool {
+    let good = |w: &str| {
+        w.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && w.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    namespace
+        .strip_prefix('/')
+        .is_some_and(|rest| rest.split('/').all(good))
+}
+
+/// What `peer`'s topic `wire` is called on this host's bus.
+pub(crate) fn on_bus(peer: &PeerConfig, wire: &str) -> String {
+    namespace(peer) + wire
+}
+
+/// What this bus's topic is called towards `peer`; none if it is outside the peer's namespace.
+pub(crate) fn on_wire<'a>(peer: &PeerConfig, bus: &'a str) -> Option<&'a str> {
+    bus.strip_prefix(&namespace(peer))
+        .filter(|rest| rest.starts_with('/'))
+}
+
+/// The topics that this bus's topic `bus` is towards each peer that it goes to: the peer's index, and the
+/// configuration, whose name is the one that crosses the air.
+pub(crate) fn sent_as<'a>(
+    config: &'a Config,
+    bus: &'a str,
+) -> impl Iterator<Item = (usize, &'a TopicConfig)> + 'a {
+    config.peers.iter().enumerate().filter_map(move |(i, peer)| {
+        let wire = on_wire(peer, bus)?;
+        let mut sent = config.topics.iter().filter(|t| t.direction.sends());
+        Some((i, sent.find(|t| t.name == wire)?))
+    })
+}
+
+/// The topics of this bus that are sent to anybody.
+pub(crate) fn sent(config: &Config) -> impl Iterator<Item = String> + '_ {
+    let topics = config.topics.iter().filter(|t| t.direction.sends());
+    topics.flat_map(|t| config.peers.iter().map(|p| on_bus(p, &t.name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn peer(name: &str, namespace: Option<&str>) -> PeerConfig {
+        PeerConfig {
+            name: name.into(),
+            address: None,
+            allow: None,
+            namespace: namespace.map(Into::into),
+        }
+    }
+
+    #[test]
+    fn names_go_into_a_namespace_and_out_of_it() {
+        let robot = peer("robot-1", Some("/fleet/{peer}"));
+        assert_eq!(on_bus(&robot, "/scan"), "/fleet/robot_1/scan");
+        assert_eq!(on_wire(&robot, "/fleet/robot_1/scan"), Some("/scan"));
+        for other in [
+            "/scan",
+            "/fleet/robot_1",
+            "/fleet/robot_11/scan",
+            "/fleet/robot_1scan",
+        ] {
+            assert_eq!(on_wire(&robot, other), None, "{other}");
+        }
+        let plain = peer("base", None);
+        assert_eq!(on_bus(&plain, "/scan"), "/scan");
+        assert_eq!(on_wire(&plain, "/scan"), Some("/scan"));
+        assert_eq!(on_bus(&robot, "/add?request"), "/fleet/robot_1/add?request");
+    }
+
+    #[test]
+    fn namespaces_are_words() {
+        assert!(is_good("/r1") && is_good("/fleet/_a"));
+        for bad in ["", "/", "r1", "/r1/", "/1", "/a-b", "/a//b", "/{name}", "/a b"] {
+            assert!(!is_good(bad), "{bad}");
+        }
+    }
+}
