@@ -12,7 +12,7 @@ pub(crate) use frame::{AckState, AnnouncePiece, DataHead, Frame, Header, Hello, 
 pub(crate) use receipt::Receipt;
 
 /// Version of the wire format, in the low half of a datagram's first byte.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 const MAGIC: u8 = 0xB0;
 
 /// The frames of a datagram that was checked to parse to its end.
@@ -199,17 +199,17 @@ mod tests {
         assert_eq!(err(b"GET / HTTP/1.1"), PacketError::Foreign { first: b'G' });
         assert_eq!(
             err(&[0xB1, 1, 0, 0, 0, 0]),
-            PacketError::Version { theirs: 1, ours: 2 }
+            PacketError::Version { theirs: 1, ours: 3 }
         );
         assert_eq!(
-            err(&[0xB2, 0, 0, 0, 0, 0]),
+            err(&[0xB3, 0, 0, 0, 0, 0]),
             PacketError::Invalid {
                 what: "session",
                 at: 1
             }
         );
         assert_eq!(
-            err(&[0xB2, 1, 0, 0, 0, 0, 0x3F]),
+            err(&[0xB3, 1, 0, 0, 0, 0, 0x3F]),
             PacketError::UnknownFrame { kind: 0x3F, at: 6 }
         );
         assert_eq!(err(&[]), PacketError::Truncated { at: 0, len: 0 });
