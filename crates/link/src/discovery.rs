@@ -173,6 +173,6 @@ mod tests {
         assert_eq!(w.round(at(6), &[kind("/b", "t/One")]), [], "it may come back");
         assert_eq!(w.round(at(7), &[kind("/b", "t/One")]), [Found::Gone("/a".into())]);
         assert_eq!(w.round(at(20), &[kind("/b", "t/One")]), [], "it ends once");
-        assert_eq!(w.round(at(21), &[one.clone()])[0], Found::Type(one));
+        assert_eq!(w.round(at(21), std::slice::from_ref(&one))[0], Found::Type(one));
     }
 }
