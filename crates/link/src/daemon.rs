@@ -1,7 +1,7 @@
 //! The link daemon: one thread that owns a radio.
 
 use crate::carrier::{Carrier, CarrierError, Sent};
-use crate::config::{Config, Order};
+use crate::config::{Config, Order, Rate};
 use crate::discovery::{Discovery, Found};
 use crate::inbound::Inbound;
 use crate::names;
@@ -129,6 +129,7 @@ impl<C: Carrier> Daemon<C> {
                 Order::Fifo => proto::Order::Fifo,
             },
             max_queued_bytes: config.radio.queue_bytes,
+            auto_rate: config.radio.rate == Some(Rate::Auto),
             ..proto::RadioConfig::new(session(), airtime)
         })?;
         let peer = proto::PeerConfig {

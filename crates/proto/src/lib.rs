@@ -59,6 +59,6 @@ pub use config::{
 pub use geometry::{Geometry, GeometryError, MAX_PARTS};
 pub use radio::{Radio, Transmit};
 pub use statistics::{
-    PeerStats, RadioStats, ReceiverReport, RemoteTopicStats, SenderReport, TopicState, TopicStats,
+    PeerStats, RadioStats, RateSource, ReceiverReport, RemoteTopicStats, SenderReport, TopicState, TopicStats,
 };
 pub use wire::PacketError;

@@ -6,7 +6,7 @@ use crate::config::{PeerConfig, PeerId, RadioConfig};
 use crate::receive::Receiver;
 use crate::send::{Estimate, Flight};
 use crate::session::Session;
-use crate::statistics::PeerStats;
+use crate::statistics::{PeerStats, RateSource};
 use crate::wire::{Frame, Header, Hello, Receipt, ReportEntry};
 use core::time::Duration;
 use stats::Time;
@@ -108,7 +108,7 @@ impl Peer {
         *count += 1;
     }
 
-    pub(crate) fn statistics(&self) -> PeerStats {
+    pub(crate) fn statistics(&self, radio: &RadioConfig) -> PeerStats {
         let missing = self.numbers_heard.map_or(0, |(low, high, n)| {
             (high - low).saturating_add(1).saturating_sub(n)
         });
@@ -117,6 +117,17 @@ impl Peer {
             session: self.session.remote().unwrap_or(0),
             last_heard: self.session.heard_at(),
             datagrams_missing: missing,
+            rate_bit_s: self.airtime.rate_bits,
+            rate_source: match self.is_clocked(radio) {
+                true => RateSource::Guessed,
+                false if radio.auto_rate => RateSource::Estimated,
+                false => RateSource::Set,
+            },
+            rate_lost: self.estimate.as_ref().map_or(0, Estimate::lost),
+            round_trip_us: micros(self.flight.round_trip_time()),
+            in_flight: self.flight.len() as u64,
+            in_flight_most: self.window(radio) as u64,
+            in_doubt: self.flight.doubts(),
             ..self.stats.clone()
         }
     }
@@ -140,7 +151,6 @@ impl Peer {
 
     /// Appends the receipt that is owed, if any.
     pub(crate) fn put_receipt(&mut self, now: Time, out: &mut Vec<u8>) {
-        let micros = |d: Duration| u64::try_from(d.as_micros()).unwrap_or(u64::MAX);
         let receipt = Receipt {
             newest: self.newest.number,
             gap: micros(self.newest.gap),
@@ -272,6 +282,10 @@ impl Peer {
             self.reports.offer(entry);
         }
     }
+}
+
+fn micros(d: Duration) -> u64 {
+    u64::try_from(d.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// Appends a frame if the datagram stays within `max`.

@@ -103,6 +103,20 @@ pub struct RemoteTopicStats {
     pub at_sender: Option<SenderReport>,
 }
 
+/// What the pacer's belief of a rate rests on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum RateSource {
+    /// It was configured.
+    #[default]
+    Set,
+    /// It was measured, and holds at present.
+    Estimated,
+    /// It is a guess; receipts clock the sending.
+    Guessed,
+}
+
 /// One peer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PeerStats {
@@ -125,6 +139,20 @@ pub struct PeerStats {
     pub control_sent: u64,
     /// Airtime charged for all of them.
     pub air: Duration,
+    /// Bit rate of the medium on the way there by which airtime is reckoned; 0 where nothing is paced.
+    pub rate_bit_s: u64,
+    /// Whether that was configured, measured or guessed.
+    pub rate_source: RateSource,
+    /// How often the measured rate was found to be wrong.
+    pub rate_lost: u64,
+    /// Round trip of receipts in microseconds, smoothed, without what the peer held them; 0 if none came.
+    pub round_trip_us: u64,
+    /// Datagrams handed over of which no receipt has told yet, and how many may be.
+    pub in_flight: u64,
+    /// The bound on `in_flight`.
+    pub in_flight_most: u64,
+    /// Whether receipts are late, so that the bound is narrow.
+    pub in_doubt: bool,
     /// Datagrams received that parsed and were of its session.
     pub datagrams_received: u64,
     /// Their bytes.

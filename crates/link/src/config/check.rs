@@ -105,7 +105,7 @@ impl Config {
                     .into(),
             );
         }
-        if radio.bind.is_some() || self.keys.is_some() || radio.rate != 0 {
+        if radio.bind.is_some() || self.keys.is_some() || radio.rate.is_some() {
             return Err(
                 "`radio.bind`, `radio.rate` and `keys` are not for a serial carrier: leave them out".into(),
             );
@@ -125,8 +125,8 @@ impl Config {
         if radio.line.is_some() || radio.baud.is_some() {
             return Err("`radio.line` and `radio.baud` are for `radio.carrier: serial`".into());
         }
-        if radio.rate == 0 {
-            return Err("`radio.rate` is missing: the radio's bit rate, such as 6Mbit/s".into());
+        if radio.rate.is_none() {
+            return Err("`radio.rate` is missing: the radio's bit rate, such as 6Mbit/s, or auto".into());
         }
         let mut addresses = BTreeSet::from([bind]);
         for peer in &self.peers {

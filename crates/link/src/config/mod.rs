@@ -5,7 +5,7 @@
 //! keys: keys/robot            # made by `ropewalk keys host`; without it the carrier is plain UDP
 //! radio:
 //!   bind: 127.0.0.1:7400
-//!   rate: 6Mbit/s             # the radio's bit rate, not its goodput
+//!   rate: 6Mbit/s             # the radio's bit rate, not its goodput; or auto
 //!   hops: 1                   # how often a datagram is sent on the way to the peer
 //! peers:
 //!   - name: base
@@ -19,12 +19,12 @@
 
 mod check;
 mod parse;
+mod rate;
 
 use crate::carrier::serial;
 use crate::rules::Allow;
-use parse::{
-    bit_rate, maybe_duration, maybe_frequency, middle, one, one_message, priority, queue_bytes, size, syntax,
-};
+use parse::{maybe_duration, maybe_frequency, middle, one, one_message, priority, queue_bytes, size, syntax};
+pub use rate::Rate;
 use serde::Deserialize;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -68,10 +68,10 @@ pub struct RadioConfig {
     /// The serial line's speed in bit/s.
     #[serde(default)]
     pub baud: Option<u32>,
-    /// Bit rate in bit/s, as the radio's standard names it (802.11a/g OFDM: 6 to 54 Mbit/s). A serial line's
+    /// Bit rate, as the radio's standard names it (802.11a/g OFDM: 6 to 54 Mbit/s), or `auto`. A serial line's
     /// follows from its speed.
-    #[serde(default, deserialize_with = "bit_rate")]
-    pub rate: u64,
+    #[serde(default)]
+    pub rate: Option<Rate>,
     /// How many hops of the same radio a datagram takes; airtime is paid for each. Default 1.
     #[serde(default = "one")]
     pub hops: u8,
@@ -97,7 +97,7 @@ impl RadioConfig {
             bind: Some(bind),
             line: None,
             baud: None,
-            rate,
+            rate: Some(Rate::Set(rate)),
             hops: one(),
             gain: None,
             order: Order::default(),
@@ -286,7 +286,7 @@ impl Config {
                 proto::AirtimeModel::bytes(u64::from(baud) * 8 / serial::BITS, overhead).with_gain(1.0)
             }
             _ => {
-                let mut airtime = proto::AirtimeModel::wifi(self.radio.rate);
+                let mut airtime = proto::AirtimeModel::wifi(self.radio.rate.unwrap_or(Rate::Auto).first());
                 // The model knows of IP and UDP.
                 airtime.extra_bytes += overhead.saturating_sub(28);
                 airtime

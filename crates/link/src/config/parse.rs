@@ -43,10 +43,6 @@ fn text<'de, D: Deserializer<'de>, T, E: std::fmt::Display>(
     parse(&String::deserialize(d)?).map_err(de::Error::custom)
 }
 
-pub(super) fn bit_rate<'de, D: Deserializer<'de>>(d: D) -> Result<u64, D::Error> {
-    text(d, quantity::bit_rate)
-}
-
 pub(super) fn size<'de, D: Deserializer<'de>>(d: D) -> Result<u64, D::Error> {
     text(d, quantity::bytes)
 }

@@ -22,7 +22,7 @@ fn reads_a_configuration_with_its_defaults() {
     let c = Config::parse(GOOD).expect("is good");
     assert_eq!(
         (c.radio.rate, c.radio.hops, c.radio.order),
-        (6_000_000, 1, Order::Priority)
+        (Some(Rate::Set(6_000_000)), 1, Order::Priority)
     );
     assert_eq!(c.topics[0].deadline, Some(Duration::from_millis(100)));
     assert_eq!(
@@ -33,9 +33,21 @@ fn reads_a_configuration_with_its_defaults() {
 }
 
 #[test]
+fn a_rate_may_be_unknown_and_a_serial_line_s_is_not() {
+    let c = Config::parse(&GOOD.replace("6Mbit/s", "auto")).expect("is good");
+    assert_eq!(c.radio.rate, Some(Rate::Auto));
+    assert_eq!(c.airtime(28).rate_bits, Rate::Auto.first());
+    let serial =
+        "{host: a, radio: {carrier: serial, line: /dev/ttyS0, baud: 9600, rate: auto}, peers: [{name: b}]}";
+    let error = Config::parse(serial).expect_err("refused").to_string();
+    assert!(error.contains("leave them out"), "{error}");
+}
+
+#[test]
 fn every_refusal_is_one_line_that_names_the_place_and_the_mend() {
     for (from, to, place, mend) in [
         ("6Mbit/s", "0Mbit/s", "configuration:3:", "6Mbit/s"),
+        ("6Mbit/s", "automatic", "configuration:3:", "or auto"),
         ("priority: 100", "priority: 200", "configuration:7:", "0 to 127"),
         ("direction: out", "direction: sideways", "configuration:7:", "out"),
         ("depth: 2", "depht: 2", "configuration:7:", "depht"),

@@ -190,7 +190,7 @@ impl<B: Body> Radio<B> {
 
     /// Counts of a peer.
     pub fn peer_stats(&self, peer: PeerId) -> Option<PeerStats> {
-        self.peers.get(&peer).map(Peer::statistics)
+        self.peers.get(&peer).map(|p| p.statistics(&self.config))
     }
 
     /// Counts of the radio.

@@ -28,6 +28,7 @@ pub(crate) struct Estimate {
     samples: VecDeque<u64>,
     current: Option<AirtimeModel>,
     contradictions: u32,
+    lost: u64,
 }
 
 impl Estimate {
@@ -38,7 +39,13 @@ impl Estimate {
             samples: VecDeque::new(),
             current: None,
             contradictions: 0,
+            lost: 0,
         }
+    }
+
+    /// How often it did not hold any more.
+    pub(crate) fn lost(&self) -> u64 {
+        self.lost
     }
 
     /// What datagrams cost, and whether that is more than a guess.
@@ -76,6 +83,7 @@ impl Estimate {
     /// It does not hold any more.
     pub(crate) fn forget(&mut self) {
         if let Some(model) = self.current.take() {
+            self.lost += 1;
             self.guess = AirtimeModel {
                 gain: self.guess.gain,
                 ..model

@@ -113,6 +113,11 @@ impl Flight {
         self.entries.len()
     }
 
+    /// The smoothed round trip of receipts; zero while there is none.
+    pub(crate) fn round_trip_time(&self) -> Duration {
+        self.smoothed.map_or(Duration::ZERO, |(s, _)| s)
+    }
+
     /// Whether receipts were late lately, so that they clock the sending.
     pub(crate) fn doubts(&self) -> bool {
         self.doubts > 0

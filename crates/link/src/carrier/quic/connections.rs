@@ -1,5 +1,6 @@
 //! The connections of a carrier, and which of them leads to a peer.
 
+use super::RIDE;
 use super::congestion::Counters;
 use crate::carrier::PeerIndex;
 use noq_proto::{Connection, ConnectionHandle};
@@ -38,6 +39,12 @@ impl Link {
     /// Whether datagrams may go through it.
     pub(super) fn open(&self) -> bool {
         self.up.is_some() && self.peer.is_some() && !self.conn.is_closed()
+    }
+
+    /// When its timed work is to be done at the latest.
+    pub(super) fn next_timeout(&mut self) -> Option<Instant> {
+        let patience = if self.open() { RIDE } else { Duration::ZERO };
+        self.conn.poll_timeout().map(|t| t + patience)
     }
 
     /// Whether noq still holds a datagram of ours.
