@@ -1,9 +1,13 @@
 //! The link daemon: one thread that owns a radio.
 
-use crate::carrier::{Carrier, CarrierError, Sent};
+mod settings;
+
+use crate::carrier::{Carrier, CarrierError, Sent, open_carrier};
 use crate::config::{Config, Order, Rate};
+use crate::control::Control;
 use crate::discovery::{Discovery, Found};
 use crate::inbound::Inbound;
+use crate::lock::{Lock, LockError};
 use crate::names;
 use crate::outbound::{OutTopic, Outgoing};
 use crate::rules::{Right, may};
@@ -53,6 +57,32 @@ pub enum LinkError {
     /// A topic that the radio refuses.
     #[error("the radio refuses a topic: {0}")]
     Topic(#[from] proto::TopicError),
+    /// Another daemon has the radio, or the link's name.
+    #[error("{what} is taken by {holder}: {mend}")]
+    Taken {
+        /// What is taken.
+        what: String,
+        /// By whom.
+        holder: String,
+        /// What to do about it.
+        mend: &'static str,
+    },
+    /// The file that says who owns the radio cannot be used.
+    #[error("cannot lock {path}: {source}; remove it if no link runs")]
+    Lock {
+        /// The file.
+        path: std::path::PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Operators cannot be served.
+    #[error("the bus refuses the services of the link {link}: {source}")]
+    Control {
+        /// The link's name.
+        link: String,
+        /// Why.
+        source: Box<ropewalk::NodeError>,
+    },
     /// A system call failed.
     #[error("cannot {doing}: {source}")]
     System {
@@ -75,6 +105,8 @@ pub struct Daemon<C> {
     wait_set: WaitSet,
     handle: Handle,
     scheduling: Scheduling,
+    /// Of the radio and of the link's name.
+    _locks: Vec<Lock>,
 }
 
 /// Stops a daemon and shows its state, from any thread.
@@ -106,6 +138,21 @@ impl Handle {
     fn wake(&self) {
         // A full counter is as good a wake-up as any.
         let _ = rustix::io::write(&self.0.wake, &1u64.to_ne_bytes());
+    }
+}
+
+impl Daemon<Box<dyn Carrier>> {
+    /// Prepares a daemon for `config` on `bus`, with the carrier that the configuration names. The radio and the
+    /// link's name are locked until the daemon is dropped or its process ends: one daemon owns a radio.
+    ///
+    /// # Errors
+    /// [`LinkError`]: another daemon has them, the carrier cannot be opened, or as [`Daemon::new`].
+    pub fn open(config: Config, bus: Bus) -> Result<Self, LinkError> {
+        let locks = locks(&config, &bus)?;
+        let carrier = open_carrier(&config)?;
+        let mut daemon = Daemon::new(config, bus, carrier)?;
+        daemon._locks = locks;
+        Ok(daemon)
     }
 }
 
@@ -164,6 +211,7 @@ impl<C: Carrier> Daemon<C> {
             outbound: BTreeMap::new(),
             handle: Handle(Arc::new(shared)),
             scheduling: Scheduling::Other,
+            _locks: Vec::new(),
             config,
             bus,
             carrier,
@@ -195,7 +243,14 @@ impl<C: Carrier> Daemon<C> {
             doing: "start a thread",
             source,
         })?;
-        // After the other thread was made, which would inherit it.
+        let waker = self.handle.clone();
+        let control = Control::start(
+            &self.bus,
+            &self.config.link_name(),
+            self.handle.clone(),
+            move || waker.wake(),
+        )?;
+        // After the other threads were made, which would inherit it.
         self.scheduling = clock::realtime_thread(PRIORITY);
         let mut datagram = Vec::with_capacity(self.carrier.max_datagram());
         let mut buffer = vec![0; self.carrier.max_datagram() + 1];
@@ -204,6 +259,9 @@ impl<C: Carrier> Daemon<C> {
             let now = clock::monotonic();
             while let Some(found) = discovery.next() {
                 self.found(found, now)?;
+            }
+            while let Some(command) = control.next() {
+                self.obey(now, &command);
             }
             let held_up = self.drain_bus(now)?;
             self.receive(&mut buffer)?;
@@ -241,7 +299,7 @@ impl<C: Carrier> Daemon<C> {
             old.close(now, &mut self.radio)?;
         }
         match found {
-            Found::Type(kind) => self.open(kind, now),
+            Found::Type(kind) => self.begin(kind, now),
             Found::Gone(_) => {
                 tracing::info!(topic = name, "nobody publishes it any more: withdrawn");
                 Ok(())
@@ -249,7 +307,7 @@ impl<C: Carrier> Daemon<C> {
         }
     }
 
-    fn open(&mut self, kind: bus::TopicType, now: Time) -> Result<(), LinkError> {
+    fn begin(&mut self, kind: bus::TopicType, now: Time) -> Result<(), LinkError> {
         let name = kind.topic.clone();
         let mut peers = Vec::with_capacity(self.peers.len());
         for (i, topic) in names::sent_as(&self.config, &name) {
@@ -349,14 +407,15 @@ impl<C: Carrier> Daemon<C> {
         Ok(())
     }
 
+    /// A peer's configured name.
+    fn peer_name(&self, peer: PeerId) -> String {
+        let peer = self.config.peers.get(peer.0 as usize);
+        peer.map(|p| p.name.clone()).unwrap_or_default()
+    }
+
     fn renew_status(&mut self) {
-        let name = |peer: PeerId| {
-            self.config
-                .peers
-                .get(peer.0 as usize)
-                .map(|p| p.name.clone())
-                .unwrap_or_default()
-        };
+        let recent = self.inbound.recent(clock::realtime());
+        let name = |peer: PeerId| self.peer_name(peer);
         let bus_drops_out = |peer: PeerId, topic: &str| {
             let peer = self.config.peers.get(peer.0 as usize);
             peer.and_then(|p| self.outbound.get(&names::on_bus(p, topic)))
@@ -367,9 +426,15 @@ impl<C: Carrier> Daemon<C> {
             let publisher = self.inbound.publisher_of(peer, topic);
             publisher.map(|p| p.stats().drops).unwrap_or_default()
         };
+        let recent_of = |peer: PeerId, topic: &str| {
+            let here = names::on_bus(self.config.peers.get(peer.0 as usize)?, topic);
+            recent.get(&(peer, here)).cloned()
+        };
         let sends: BTreeSet<String> = names::sent(&self.config).collect();
         let status = Status {
             host: self.config.host.clone(),
+            link: self.config.link_name(),
+            uptime_clock_s: clock::monotonic().as_secs_f64(),
             scheduling: self.scheduling.to_string(),
             radio: self.radio.stats().clone(),
             peers: std::iter::zip(&self.config.peers, &self.peers)
@@ -390,6 +455,7 @@ impl<C: Carrier> Daemon<C> {
                 .flat_map(|p| self.radio.remote_topics(*p))
                 .map(|(_, t)| ReceivedTopic {
                     peer: name(t.peer),
+                    recent: recent_of(t.peer, &t.name),
                     bus_drops: bus_drops_in(t.peer, &t.name),
                     stats: t,
                 })
@@ -407,6 +473,30 @@ impl<C: Carrier> Daemon<C> {
             .lock()
             .unwrap_or_else(PoisonError::into_inner) = status;
     }
+}
+
+/// Locks the radio, as far as the configuration tells one from another, and the link's name on this bus.
+fn locks(config: &Config, bus: &Bus) -> Result<Vec<Lock>, LinkError> {
+    let (folder, domain) = (&bus.config().runtime_dir, bus.config().domain);
+    let holder = format!("process {} (the link of {})", std::process::id(), config.host);
+    let name = config.link_name();
+    let mut wanted = vec![(
+        format!("{domain}-{name}"),
+        format!("the link name {name}"),
+        "stop it first, or, if this is another radio of the host, give it another `radio.name`",
+    )];
+    if let Some((radio, shown)) = config.radio_identity() {
+        let mend = "one daemon owns a radio, so that priorities hold: put the peers and topics of both into one \
+                    configuration";
+        wanted.push((format!("radio-{radio}"), format!("the radio {shown}"), mend));
+    }
+    let take = |(file, what, mend): (String, String, &'static str)| {
+        Lock::take(folder, &file, &holder).map_err(|e| match e {
+            LockError::Held(holder) => LinkError::Taken { what, holder, mend },
+            LockError::File(path, source) => LinkError::Lock { path, source },
+        })
+    };
+    wanted.into_iter().map(take).collect()
 }
 
 /// A host's id from its name: FNV-1a, so that every run and every peer agree.

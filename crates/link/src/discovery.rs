@@ -1,9 +1,9 @@
 //! Finds out of which type a topic is, from whoever publishes it, and notices when that changes or ends.
 
+use crate::worker::Worker;
 use bus::{Bus, TopicType};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::thread::JoinHandle;
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, Instant};
 
 /// How often the bus is asked while a topic has no publisher,
@@ -26,9 +26,9 @@ pub(crate) enum Found {
 
 /// A thread that looks for publishers of the wanted topics; asking the bus blocks, and the radio may not.
 pub(crate) struct Discovery {
+    // Dropped first, so that a full channel does not keep the thread.
     found: Receiver<Found>,
-    stop: Option<SyncSender<()>>,
-    thread: Option<JoinHandle<()>>,
+    _worker: Worker,
 }
 
 impl Discovery {
@@ -40,52 +40,33 @@ impl Discovery {
         wake: impl Fn() + Send + 'static,
     ) -> std::io::Result<Self> {
         let (sender, found) = sync_channel(2 * wanted.len());
-        let (stop, stopped) = sync_channel(1);
-        let thread = std::thread::Builder::new()
-            .name("link-discovery".into())
-            .spawn(move || {
-                let mut watch = Watch::new(wanted);
-                while !watch.topics.is_empty() {
-                    // A survey that failed shows nothing.
-                    if let Ok(all) = bus.topics(PATIENCE) {
-                        let by_others = all
-                            .into_iter()
-                            .filter(|i| i.publishers.iter().any(|p| !own(p.id)));
-                        let live: Vec<_> = by_others.map(|i| i.topic).collect();
-                        for event in watch.round(Instant::now(), &live) {
-                            if sender.send(event).is_err() {
-                                return;
-                            }
-                            wake();
-                        }
-                    }
-                    let pause = if watch.is_calm() { CALM_INTERVAL } else { INTERVAL };
-                    if !matches!(stopped.recv_timeout(pause), Err(RecvTimeoutError::Timeout)) {
-                        return;
-                    }
+        let mut watch = Watch::new(wanted);
+        let worker = Worker::start("link-discovery", move || {
+            if watch.topics.is_empty() {
+                return None;
+            }
+            // A survey that failed shows nothing.
+            if let Ok(all) = bus.topics(PATIENCE) {
+                let by_others = all
+                    .into_iter()
+                    .filter(|i| i.publishers.iter().any(|p| !own(p.id)));
+                let live: Vec<_> = by_others.map(|i| i.topic).collect();
+                for event in watch.round(Instant::now(), &live) {
+                    sender.send(event).ok()?;
+                    wake();
                 }
-            })?;
+            }
+            Some(if watch.is_calm() { CALM_INTERVAL } else { INTERVAL })
+        })?;
         Ok(Discovery {
             found,
-            stop: Some(stop),
-            thread: Some(thread),
+            _worker: worker,
         })
     }
 
     /// The next thing that happened.
     pub(crate) fn next(&self) -> Option<Found> {
         self.found.try_recv().ok()
-    }
-}
-
-impl Drop for Discovery {
-    fn drop(&mut self) {
-        self.stop = None;
-        // A full channel must not keep the thread.
-        while self.found.try_recv().is_ok() {}
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::config::PeerConfig;
 use crate::names;
+use crate::recent::{Recent, Spans};
 use crate::rules::{Right, may};
 use bus::{Bus, Loan, Publisher, PublisherOptions, Stamp, TopicType};
 use proto::{Announcement, Down, Geometry, Incoming, PeerId, PeerInfo, RemoteTopic, Sink, Slot, Verdict};
@@ -30,9 +31,12 @@ pub(crate) struct Inbound {
     blocks: BTreeMap<Slot, Block>,
     next_slot: u64,
     changes: Vec<String>,
+    /// How each topic of each peer fares, by its name on this bus.
+    spans: BTreeMap<(PeerId, String), Spans>,
 }
 
 struct Block {
+    peer: PeerId,
     loan: Loan,
     publisher: Arc<Publisher>,
     geometry: Geometry,
@@ -77,6 +81,7 @@ impl Inbound {
             blocks: BTreeMap::new(),
             next_slot: 0,
             changes: Vec::new(),
+            spans: BTreeMap::new(),
         }
     }
 
@@ -126,6 +131,12 @@ impl Inbound {
             let name = self.peer(key.0).to_owned();
             self.changes.push(format!("{name} sends {} no more", key.1));
         }
+    }
+
+    /// How each topic of each peer fared in the last second or so, at `now`, a time of day.
+    pub(crate) fn recent(&mut self, now: Time) -> BTreeMap<(PeerId, String), Recent> {
+        let shown = |(key, spans): (&(PeerId, String), &mut Spans)| Some((key.clone(), spans.recent(now)?));
+        self.spans.iter_mut().filter_map(shown).collect()
     }
 
     /// What happened to peers since the last call, for people.
@@ -205,6 +216,7 @@ impl Sink for Inbound {
         self.blocks.insert(
             slot,
             Block {
+                peer: m.peer,
                 loan,
                 publisher,
                 geometry: m.geometry,
@@ -234,11 +246,15 @@ impl Sink for Inbound {
         let Some(block) = self.blocks.remove(&slot) else {
             return Err(DropReason::ReceiverMemory);
         };
-        block
-            .publisher
-            .publish(block.loan, block.stamp)
-            .map(drop)
-            .map_err(|_| DropReason::ReceiverMemory)
+        let key = (block.peer, block.publisher.topic().topic.clone());
+        let published = block.publisher.publish(block.loan, block.stamp);
+        published.map_err(|_| DropReason::ReceiverMemory)?;
+        if let Some(stamp) = block.stamp.time {
+            let bytes = u64::from(block.geometry.total_len());
+            let spans = self.spans.entry(key).or_default();
+            spans.received(stamp, clock::realtime(), bytes);
+        }
+        Ok(())
     }
 
     fn abort(&mut self, slot: Slot, _: DropReason) {

@@ -15,23 +15,26 @@
 //!
 //! let config = Config::load("robot.yaml".as_ref())?;
 //! let bus = bus::Bus::open(bus::BusConfig::from_env()?)?;
-//! let carrier = link::open_carrier(&config)?;
-//! Daemon::new(config, bus, carrier)?.run()?;
+//! Daemon::open(config, bus)?.run()?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod carrier;
 pub mod config;
+pub mod control;
 mod daemon;
 mod discovery;
 #[doc(hidden)]
 pub mod fuzzing;
 mod inbound;
 pub mod keys;
+mod lock;
 mod names;
 mod outbound;
+mod recent;
 pub mod rules;
 mod status;
+mod worker;
 
 pub use carrier::{
     Carrier, CarrierError, Path, PeerIndex, QuicCarrier, QuicConfig, QuicPeer, Received, Sent, SerialCarrier,
@@ -39,5 +42,6 @@ pub use carrier::{
 };
 pub use config::{Config, ConfigError};
 pub use daemon::{Daemon, Handle, LinkError};
+pub use recent::Recent;
 pub use stats::quantity;
 pub use status::{PeerStatus, ReceivedTopic, SentTopic, Status};

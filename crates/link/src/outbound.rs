@@ -7,6 +7,11 @@ use proto::{Body, Geometry, PeerId, Radio, TopicId};
 use stats::Time;
 use std::sync::Arc;
 
+/// So deep a topic may become while it runs, whatever its depth at first.
+const SPARE_DEPTH: u32 = 64;
+/// Most blocks that a subscriber holds.
+const MAX_HELD: u32 = 4096;
+
 /// A bus message on its way to the radio; several peers share it.
 #[derive(Clone)]
 pub(crate) struct Outgoing(Arc<(Message, Geometry)>);
@@ -50,6 +55,7 @@ fn length(n: usize) -> u32 {
 pub(crate) struct OutTopic {
     subscriber: Subscriber,
     topics: Vec<TopicId>,
+    max_depth: u32,
 }
 
 impl OutTopic {
@@ -71,20 +77,24 @@ impl OutTopic {
                 depth: u32::from(config.depth),
                 deadline: config.deadline,
                 max_rate: config.rate_limit,
+                every: config.every,
                 ..proto::TopicConfig::new(config.name.clone(), kind.type_name.clone())
             };
             topics.push(radio.add_topic(now, *peer, announced)?);
         }
         // The radio may keep `depth` waiting messages and one partly sent for each peer.
         let depths = peers.iter().map(|(_, c)| u32::from(c.depth));
-        let held = depths.clone().map(|d| d + 2).sum::<u32>() + 2;
+        let deepest = depths.max().unwrap_or(1);
+        let many = peers.len().max(1) as u32;
+        let held = ((deepest.max(SPARE_DEPTH) + 2) * many + 2).min(MAX_HELD);
         let options = SubscriberOptions::default()
-            .with_depth(depths.max().unwrap_or(1).max(16))
-            .with_max_held(held.min(4096))
+            .with_depth(deepest.max(16))
+            .with_max_held(held)
             .with_wait_set(wait_set);
         Ok(OutTopic {
             subscriber: bus.subscriber(kind, options)?,
             topics,
+            max_depth: (held.saturating_sub(2) / many).saturating_sub(2).max(1),
         })
     }
 
@@ -127,6 +137,11 @@ impl OutTopic {
                 Err(_) => return true,
             }
         }
+    }
+
+    /// The depth up to which memory is reserved.
+    pub(crate) fn max_depth(&self) -> u32 {
+        self.max_depth
     }
 
     /// The bus's side of it.

@@ -1,5 +1,6 @@
 //! What a daemon shows of itself.
 
+use crate::recent::Recent;
 use proto::{PeerStats, RadioStats, RemoteTopicStats, TopicState, TopicStats};
 use serde::Serialize;
 use stats::Drops;
@@ -9,6 +10,10 @@ use stats::Drops;
 pub struct Status {
     /// This host's name.
     pub host: String,
+    /// Which of the host's links this is.
+    pub link: String,
+    /// When this was, on a clock of this host that only runs forward, in seconds.
+    pub uptime_clock_s: f64,
     /// How its radio thread is scheduled.
     pub scheduling: String,
     /// The radio as a whole.
@@ -57,6 +62,8 @@ pub struct ReceivedTopic {
     /// Its numbers.
     #[serde(flatten)]
     pub stats: RemoteTopicStats,
+    /// The last second or so, if anything came.
+    pub recent: Option<Recent>,
     /// What the bus lost after the daemon had published it.
     pub bus_drops: Drops,
 }

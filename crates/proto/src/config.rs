@@ -172,6 +172,8 @@ pub struct TopicConfig {
     pub deadline: Option<Duration>,
     /// Messages a second; more than that are dropped before they wait.
     pub max_rate: Option<f64>,
+    /// Only every so manieth message is let pass to the rate limit; at least 1, which is all.
+    pub every: u32,
     /// How hard the link tries.
     pub reliability: Reliability,
     /// What the receiver does with late messages.
@@ -190,6 +192,7 @@ impl TopicConfig {
             depth: 1,
             deadline: None,
             max_rate: None,
+            every: 1,
             reliability: Reliability::BestEffort,
             ordering: Ordering::Latest,
         }
@@ -207,6 +210,8 @@ pub struct TopicChange {
     pub deadline: Option<Option<Duration>>,
     /// Messages a second; `Some(None)` for all.
     pub max_rate: Option<Option<f64>>,
+    /// Only every so manieth message.
+    pub every: Option<u32>,
 }
 
 /// Why a [`RadioConfig`] was refused.
@@ -297,6 +302,9 @@ pub enum TopicError {
         /// The limit asked for.
         hz: f64,
     },
+    /// Not one message would pass.
+    #[error("every 0: give 1 for all messages, 2 for every second")]
+    Every,
     /// The peer has as many topics as it may have.
     #[error("more than {MAX_TOPICS} topics to one peer")]
     TooMany,

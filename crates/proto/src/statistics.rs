@@ -32,6 +32,14 @@ pub struct TopicStats {
     pub name: String,
     /// Priority now.
     pub priority: u8,
+    /// Newest messages that may wait.
+    pub depth: u32,
+    /// How long after it was offered a message is worth sending.
+    pub deadline: Option<Duration>,
+    /// Messages a second that may pass.
+    pub max_rate: Option<f64>,
+    /// Only every so manieth passes.
+    pub every: u32,
     /// How far it is.
     pub state: TopicState,
     /// Messages offered.

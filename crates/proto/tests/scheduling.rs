@@ -338,3 +338,28 @@ fn short_equals_are_finished_one_by_one_and_starve_no_long_one() {
     });
     assert!((air[0] / air[1] - 1.0).abs() < 0.1, "{air:?}");
 }
+
+#[test]
+fn decimation_passes_every_nth_message_and_counts_the_others() {
+    let mut w = Setup::hops(1).build();
+    let config = TopicConfig {
+        every: 3,
+        ..topic("/odom", 50, 5)
+    };
+    let geometry = Geometry::new(500, &[]).expect("valid");
+    let events = (1..=60)
+        .map(|i| (Time::ZERO + ms(1000) + ms(20 * i), geometry))
+        .collect();
+    let odom = w.source_of(0, config, events);
+    w.run(ms(1000 + 20 * 30 + 10));
+    assert_eq!(w.metrics(0).received, 10);
+    let refused = w.nodes[0].radio.set_every(odom, 0);
+    assert!(refused.is_err_and(|e| e.to_string().contains("give 1 for all")));
+    w.nodes[0].radio.set_every(odom, 1).expect("valid");
+    w.run(ms(4000));
+    let m = w.metrics(0);
+    assert_eq!(
+        (m.sent, m.received, m.drops.count(DropReason::RateLimit)),
+        (60, 40, 20)
+    );
+}

@@ -10,5 +10,6 @@ pub(crate) mod msg;
 pub(crate) mod play;
 pub(crate) mod record;
 pub(crate) mod service;
+pub(crate) mod top;
 pub(crate) mod topic;
 mod topic_info;

@@ -118,8 +118,7 @@ fn node(spec: &Spec, host: &str) -> Result<Node, Failure> {
 fn run_link(part: Part, spec: &Spec, host: &str, wishes: &Wishes) -> Outcome {
     let config = link_config(spec, host);
     let bus = Bus::open(BusConfig::new(spec.work.join(host))).or_input()?;
-    let carrier = link::open_carrier(&config).or_input()?;
-    let daemon = Daemon::new(config, bus, carrier).or_job("starting the link")?;
+    let daemon = Daemon::open(config, bus).or_job("starting the link")?;
     let handle = daemon.handle();
     std::thread::scope(|scope| {
         let radio = scope.spawn(move || daemon.run());
@@ -188,12 +187,10 @@ fn link_config(spec: &Spec, host: &str) -> Config {
         }],
         topics: (spec.topics.iter())
             .map(|(name, plan)| TopicConfig {
-                name: name.clone(),
                 priority: plan.priority,
-                direction: if robot { Direction::Out } else { Direction::In },
                 depth: plan.depth,
                 deadline: plan.deadline.filter(|_| !spec.fifo),
-                rate_limit: None,
+                ..TopicConfig::new(name, if robot { Direction::Out } else { Direction::In })
             })
             .collect(),
     }

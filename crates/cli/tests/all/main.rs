@@ -6,6 +6,7 @@ mod bench_lab;
 mod demo;
 mod lab;
 mod link;
+mod operate;
 mod services;
 mod support;
 mod team;

@@ -1,7 +1,9 @@
 //! What no single field of a configuration shows.
 
 use super::{CarrierKind, Config, PeerConfig};
+use crate::control::MAX_EVERY;
 use crate::keys::check_name;
+use crate::lock::plain;
 use crate::names;
 use crate::rules::Allow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,6 +14,13 @@ impl Config {
         let radio = &self.radio;
         if !(1..=16).contains(&radio.hops) {
             return Err(format!("radio.hops is {}; it must be 1 to 16", radio.hops));
+        }
+        if let Some(name) = &radio.name
+            && (name.is_empty() || plain(name) != *name)
+        {
+            return Err(format!(
+                "radio.name is '{name}'; write 1 to 64 letters, digits and underscores, such as wifi"
+            ));
         }
         if radio.gain.is_some_and(|g| !(0.5..=4.0).contains(&g)) {
             return Err("radio.gain must be 0.5 to 4.0; leave it out for the default".into());
@@ -50,6 +59,12 @@ impl Config {
                 return Err(format!(
                     "topic {}: depth is {}; it must be 1 to 1024",
                     topic.name, topic.depth
+                ));
+            }
+            if !(1..=MAX_EVERY).contains(&topic.every) {
+                return Err(format!(
+                    "topic {}: every is {}; it must be 1 (all) to {MAX_EVERY}",
+                    topic.name, topic.every
                 ));
             }
         }

@@ -22,8 +22,12 @@ mod parse;
 mod rate;
 
 use crate::carrier::serial;
+use crate::lock::plain;
 use crate::rules::Allow;
-use parse::{maybe_duration, maybe_frequency, middle, one, one_message, priority, queue_bytes, size, syntax};
+use parse::{
+    all_of_them, maybe_duration, maybe_frequency, middle, one, one_message, priority, queue_bytes, size,
+    syntax,
+};
 pub use rate::Rate;
 use serde::Deserialize;
 use std::net::SocketAddr;
@@ -56,6 +60,10 @@ pub struct Config {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RadioConfig {
+    /// Tells links of one host apart, where it has several radios: 1 to 64 letters, digits and underscores.
+    /// Default: the host's name.
+    #[serde(default)]
+    pub name: Option<String>,
     /// What moves the datagrams. Default: QUIC where there are `keys`, else UDP.
     #[serde(default)]
     pub carrier: Option<CarrierKind>,
@@ -93,6 +101,7 @@ impl RadioConfig {
     /// Plain UDP at `bind` over a radio of `rate` bit/s, with defaults for the rest.
     pub fn udp(bind: SocketAddr, rate: u64) -> Self {
         RadioConfig {
+            name: None,
             carrier: Some(CarrierKind::Udp),
             bind: Some(bind),
             line: None,
@@ -168,6 +177,24 @@ pub struct TopicConfig {
     /// At most so many messages a second are sent; others are dropped. Default: all.
     #[serde(default, deserialize_with = "maybe_frequency")]
     pub rate_limit: Option<f64>,
+    /// Only every so manieth message is sent; others are dropped. Default 1: all.
+    #[serde(default = "all_of_them")]
+    pub every: u32,
+}
+
+impl TopicConfig {
+    /// The topic `name` with defaults for the rest.
+    pub fn new(name: impl Into<String>, direction: Direction) -> Self {
+        TopicConfig {
+            name: name.into(),
+            priority: middle(),
+            direction,
+            depth: one_message(),
+            deadline: None,
+            rate_limit: None,
+            every: all_of_them(),
+        }
+    }
 }
 
 /// Which way a topic goes.
@@ -258,6 +285,25 @@ impl Config {
             CarrierKind::Udp
         };
         self.radio.carrier.unwrap_or(default)
+    }
+
+    /// What tells this link from others of the bus: `radio.name`, or the host's name as far as it may stand in
+    /// a topic.
+    pub fn link_name(&self) -> String {
+        plain(self.radio.name.as_deref().unwrap_or(&self.host))
+    }
+
+    /// What is known of the radio itself, for a file's name and for people: the serial line, or the address. Of
+    /// the loopback and of unspecified addresses nothing is.
+    pub(crate) fn radio_identity(&self) -> Option<(String, String)> {
+        if let Some(line) = &self.radio.line {
+            let real = std::fs::canonicalize(line).unwrap_or_else(|_| line.clone());
+            let shown = real.display().to_string();
+            return Some((shown.clone(), shown));
+        }
+        let ip = self.radio.bind?.ip();
+        let known = !ip.is_loopback() && !ip.is_unspecified();
+        known.then(|| (ip.to_string(), ip.to_string()))
     }
 
     /// Reads YAML text.

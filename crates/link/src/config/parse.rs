@@ -28,6 +28,10 @@ pub(super) fn one_message() -> u16 {
     1
 }
 
+pub(super) fn all_of_them() -> u32 {
+    1
+}
+
 pub(super) fn middle() -> u8 {
     50
 }

@@ -127,6 +127,8 @@ topics:
         ("/cmd_vel", "/scan", "configuration", "listed twice"),
         ("/scan", "scan", "configuration", "/scan"),
         ("depth: 2", "depth: 0", "configuration", "1 to 1024"),
+        ("depth: 2", "every: 0", "configuration", "1 (all)"),
+        ("6Mbit/s", "6Mbit/s, name: wlan/0", "configuration", "underscores"),
         ("host: robot", "host: [robot", "configuration:", ""),
     ] {
         let error = refusal(from, to);

@@ -154,6 +154,10 @@ impl<B: Body> Radio<B> {
             peer: t.peer,
             name: t.config.name.clone(),
             priority: t.config.priority,
+            depth: t.config.depth,
+            deadline: t.config.deadline,
+            max_rate: t.config.max_rate,
+            every: t.config.every,
             state: match t.announcer.accepted() {
                 _ if t.withdrawn => TopicState::Withdrawn,
                 _ if !self.is_up(t.peer) => TopicState::NoPeer,

@@ -119,6 +119,7 @@ impl<B: Body> Radio<B> {
         valid_priority(config.priority)?;
         valid_depth(config.depth)?;
         valid_rate(config.max_rate)?;
+        valid_every(config.every)?;
         let withdrawn = self
             .topics
             .iter_mut()
@@ -181,10 +182,14 @@ impl<B: Body> Radio<B> {
         valid_priority(change.priority.unwrap_or(priority))?;
         valid_depth(change.depth.unwrap_or(depth))?;
         valid_rate(change.max_rate.flatten())?;
+        valid_every(change.every.unwrap_or(1))?;
         self.set_priority(now, topic, change.priority.unwrap_or(priority))?;
         self.set_depth(now, topic, change.depth.unwrap_or(depth))?;
         if let Some(deadline) = change.deadline {
             self.set_deadline(topic, deadline)?;
+        }
+        if let Some(every) = change.every {
+            self.set_every(topic, every)?;
         }
         match change.max_rate {
             Some(hz) => self.set_max_rate(topic, hz),
@@ -259,6 +264,21 @@ impl<B: Body> Radio<B> {
         Ok(())
     }
 
+    /// Changes which share of a topic's messages is let pass: every `every`th, beginning with the next.
+    ///
+    /// # Errors
+    /// [`TopicError`] if there is no such topic or `every` is 0.
+    pub fn set_every(&mut self, topic: TopicId, every: u32) -> Result<(), TopicError> {
+        valid_every(every)?;
+        let t = self
+            .topics
+            .get_mut(topic.0 as usize)
+            .ok_or(TopicError::NoSuchTopic(topic))?;
+        t.config.every = every;
+        t.skip = 0;
+        Ok(())
+    }
+
     /// Changes what the pacer believes a datagram costs, from the next one on.
     ///
     /// # Errors
@@ -294,6 +314,13 @@ fn valid_gain(airtime: &AirtimeModel) -> Result<(), ConfigError> {
             gain: airtime.gain.unwrap_or_default(),
         })
     }
+}
+
+fn valid_every(every: u32) -> Result<(), TopicError> {
+    if every == 0 {
+        return Err(TopicError::Every);
+    }
+    Ok(())
 }
 
 fn valid_priority(priority: u8) -> Result<(), TopicError> {

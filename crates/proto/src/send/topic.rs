@@ -63,6 +63,8 @@ pub(crate) struct OutTopic<B> {
     pub(crate) served: u64,
     /// When the rate limit lets the next message pass.
     pub(crate) rate_next: Time,
+    /// How many more messages decimation drops.
+    pub(crate) skip: u32,
     pub(crate) rhythm: Rhythm,
     pub(crate) counts: OutCounts,
     pub(crate) at_receiver: Option<ReceiverReport>,
@@ -82,6 +84,7 @@ impl<B: Body> OutTopic<B> {
             next_seq: 0,
             served: 0,
             rate_next: Time::ZERO,
+            skip: 0,
             rhythm: Rhythm::default(),
             counts: OutCounts::default(),
             at_receiver: None,
@@ -127,18 +130,29 @@ impl<B: Body> OutTopic<B> {
         sending.chain(&self.waiting).map(|p| self.deadline_of(p)).min()
     }
 
-    /// Whether the rate limit lets a message pass at `now`. A source that jitters by up to half a period
-    /// keeps its rate.
+    /// Whether decimation and the rate limit let a message pass at `now`, which is counted.
     pub(crate) fn passes_rate(&mut self, now: Time) -> bool {
-        let Some(hz) = self.config.max_rate else {
-            return true;
-        };
-        let period = Duration::from_secs_f64((1.0 / hz).min(1e6));
-        if now + period / 2 < self.rate_next {
+        if let Some(rest) = self.skip.checked_sub(1) {
+            self.skip = rest;
             return false;
         }
-        self.rate_next = self.rate_next.max(now) + period;
-        true
+        let passes = self.would_pass(now);
+        self.skip = self.config.every.saturating_sub(1);
+        if let Some(period) = self.period().filter(|_| passes) {
+            self.rate_next = self.rate_next.max(now) + period;
+        }
+        passes
+    }
+
+    /// Whether a message that comes at `now` would pass. A source that jitters by up to half a period keeps
+    /// its rate.
+    pub(crate) fn would_pass(&self, now: Time) -> bool {
+        self.skip == 0 && self.period().is_none_or(|p| now + p / 2 >= self.rate_next)
+    }
+
+    fn period(&self) -> Option<Duration> {
+        let hz = self.config.max_rate?;
+        Some(Duration::from_secs_f64((1.0 / hz).min(1e6)))
     }
 
     /// Appends a fragment of the message that goes next to a datagram that may grow to `max` bytes. If that

@@ -2,9 +2,9 @@
 
 use super::tls::Tls;
 use crate::keys::{Bundle, HOST_CERTIFICATE, HOST_KEY, KNOCK, REVOKED, TEAM_CERTIFICATE};
+use crate::worker::Worker;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::thread::JoinHandle;
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, SystemTime};
 
 /// How often the files' times are looked at.
@@ -13,58 +13,43 @@ const INTERVAL: Duration = Duration::from_millis(500);
 /// A thread that reads keys again when they change; files block, and the radio may not.
 pub(super) struct Watch {
     renewed: Receiver<Tls>,
-    stop: Option<SyncSender<()>>,
-    thread: Option<JoinHandle<()>>,
+    _worker: Worker,
 }
 
 impl Watch {
     /// Starts watching `bundle`'s files.
     pub(super) fn start(bundle: Bundle, ack_every: u32) -> std::io::Result<Self> {
         let (sender, renewed) = sync_channel(1);
-        let (stop, stopped) = sync_channel(1);
         // Before the thread starts, so that no change goes unseen.
         let mut seen = times(bundle.folder());
-        let thread = std::thread::Builder::new()
-            .name("link-keys".into())
-            .spawn(move || {
-                while matches!(stopped.recv_timeout(INTERVAL), Err(RecvTimeoutError::Timeout)) {
-                    let now = times(bundle.folder());
-                    if now == seen {
-                        continue;
+        let worker = Worker::start("link-keys", move || {
+            let now = times(bundle.folder());
+            if now == seen {
+                return Some(INTERVAL);
+            }
+            match Bundle::load(bundle.folder(), bundle.host()).and_then(|b| Tls::new(&b, ack_every)) {
+                // While the one before was not taken: later.
+                Ok(tls) => {
+                    if sender.try_send(tls).is_err() {
+                        return Some(INTERVAL);
                     }
-                    match Bundle::load(bundle.folder(), bundle.host()).and_then(|b| Tls::new(&b, ack_every)) {
-                        // While the one before was not taken: later.
-                        Ok(tls) => {
-                            if sender.try_send(tls).is_err() {
-                                continue;
-                            }
-                            tracing::info!(folder = %bundle.folder().display(), "keys read again");
-                        }
-                        // The set may be half copied; it will have changed once more when it is whole.
-                        Err(error) => tracing::warn!(%error, "the changed keys are not used"),
-                    }
-                    seen = now;
+                    tracing::info!(folder = %bundle.folder().display(), "keys read again");
                 }
-            })?;
+                // The set may be half copied; it will have changed once more when it is whole.
+                Err(error) => tracing::warn!(%error, "the changed keys are not used"),
+            }
+            seen = now;
+            Some(INTERVAL)
+        })?;
         Ok(Watch {
             renewed,
-            stop: Some(stop),
-            thread: Some(thread),
+            _worker: worker,
         })
     }
 
     /// What the changed keys give, once.
     pub(super) fn renewed(&self) -> Option<Tls> {
         self.renewed.try_recv().ok()
-    }
-}
-
-impl Drop for Watch {
-    fn drop(&mut self) {
-        self.stop = None;
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
     }
 }
 

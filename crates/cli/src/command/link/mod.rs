@@ -1,13 +1,15 @@
 //! `ropewalk link`: the link daemon.
 
-use crate::failure::{OrFail, Outcome};
+pub(crate) mod operate;
+
+use crate::failure::{Failure, OrFail, Outcome};
 use crate::signals::Signals;
 use bus::{Bus, BusConfig};
 use clap::Args;
 use link::keys::Bundle;
-use link::{Config, Daemon};
+use link::{Config, Daemon, LinkError};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Carries topics between this host's bus and other hosts, by priority, over a radio.
@@ -22,12 +24,21 @@ use std::time::Duration;
 ///   topics:
 ///     - {name: /scan, priority: 100, direction: out, depth: 2, deadline: 100ms}
 ///     - {name: /cmd_vel, priority: 120, direction: in}
+///
+/// While it runs, `ropewalk link status` and `ropewalk top` show what it does, and
+/// `ropewalk link set /scan priority=120` changes a topic.
 #[derive(Args)]
-#[command(verbatim_doc_comment)]
+#[command(
+    verbatim_doc_comment,
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true
+)]
 pub(crate) struct Options {
+    #[command(subcommand)]
+    what: Option<operate::What>,
     /// The configuration (YAML).
-    #[arg(value_name = "FILE")]
-    config: PathBuf,
+    #[arg(value_name = "FILE", required = true)]
+    config: Option<PathBuf>,
     /// Print the state as a line of JSON every so often.
     #[arg(long)]
     json: bool,
@@ -44,21 +55,32 @@ fn interval(text: &str) -> Result<f64, String> {
     good.ok_or_else(|| "give 0.1 to 3600 seconds".into())
 }
 
-/// Runs the daemon.
+/// Runs the daemon, or asks one that runs.
 pub(crate) fn run(options: &Options) -> Outcome {
-    let config = Config::load(&options.config).or_input()?;
+    match (&options.what, &options.config) {
+        (Some(what), _) => operate::run(what),
+        (None, Some(file)) => daemon(options, file),
+        (None, None) => Err(Failure::input("give a configuration; see --help")),
+    }
+}
+
+fn daemon(options: &Options, file: &Path) -> Outcome {
+    let config = Config::load(file).or_input()?;
     if options.check {
         if let (link::config::CarrierKind::Quic, Some(keys)) = (config.carrier(), &config.keys) {
             Bundle::load(keys, &config.host).or_input()?;
         }
-        eprintln!("{}: good", options.config.display());
+        eprintln!("{}: good", file.display());
         return Ok(());
     }
     let signals = Signals::watch().or_job("watching signals")?;
     let bus = Bus::open(BusConfig::from_env().or_input()?).or_input()?;
-    let carrier = link::open_carrier(&config).or_input()?;
-    tracing::info!(host = config.host, carrier = ?config.carrier(), bind = ?config.radio.bind, "link up");
-    let daemon = Daemon::new(config, bus, carrier).or_job("starting the link")?;
+    let (host, carrier, bind) = (config.host.clone(), config.carrier(), config.radio.bind);
+    let daemon = Daemon::open(config, bus).map_err(|e| match e {
+        LinkError::Carrier(_) | LinkError::Taken { .. } => Failure::input(e),
+        e => Failure::job(format_args!("starting the link: {e}")),
+    })?;
+    tracing::info!(host, ?carrier, ?bind, "link up");
     let handle = daemon.handle();
     let radio = std::thread::Builder::new()
         .name("radio".into())

@@ -1,0 +1,253 @@
+//! Asking and changing links that run on this host.
+
+use crate::failure::{Failure, OrFail, Outcome};
+use bench::table::{Align, Table};
+use clap::{Args, Subcommand};
+use link::control::{Change, name};
+use ropewalk::{Client, Node};
+use schema::Show;
+use serde_json::{Value, json};
+use std::cell::OnceCell;
+use std::io::Write;
+use std::time::Duration;
+
+/// How long a link may take to answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+#[derive(Subcommand)]
+pub(crate) enum What {
+    Set(Set),
+    Status(Status),
+}
+
+/// Change a topic of a running link, until it is started anew: ropewalk link set /scan priority=120 depth=1
+///
+/// What waits already goes by the new priority. What can be changed: priority=0…127 (127 first), depth=N (newest
+/// messages that may wait), deadline=100ms or none, rate_limit=5Hz or none, every=N (every Nth message only).
+#[derive(Args)]
+pub(crate) struct Set {
+    /// The topic, as this host sends it.
+    topic: String,
+    /// What to change, as key=value.
+    #[arg(required = true, value_name = "KEY=VALUE")]
+    changes: Vec<String>,
+    /// Only towards this peer; else towards all.
+    #[arg(long)]
+    peer: Option<String>,
+    #[command(flatten)]
+    which: Which,
+    /// Print what holds now as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Show what a running link does: peers, topics, losses.
+#[derive(Args)]
+pub(crate) struct Status {
+    #[command(flatten)]
+    which: Which,
+    /// Print the whole state as a line of JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Which link is meant.
+#[derive(Args)]
+pub(crate) struct Which {
+    /// The link's name, if several run on this host: its `radio.name`, or its `host`.
+    #[arg(long)]
+    link: Option<String>,
+}
+
+/// A link of this host that runs.
+pub(crate) struct Running {
+    node: Node,
+    link: String,
+    /// Those of its services that were called.
+    set: OnceCell<Client>,
+    state: OnceCell<Client>,
+}
+
+pub(super) fn run(what: &What) -> Outcome {
+    let mut out = std::io::stdout().lock();
+    match what {
+        What::Set(set) => {
+            // What is wrong in itself needs no link to be said.
+            Change::parse(&set.changes).or_input()?;
+            let running = Running::find(&set.which)?;
+            let now = running.set(&set.topic, set.peer.as_deref(), &set.changes)?;
+            let written = if set.json {
+                writeln!(out, "{}", json!({ "link": running.link, "now": now }))
+            } else {
+                writeln!(out, "{}", now.join("\n"))
+            };
+            written.or_job("writing")
+        }
+        What::Status(status) => {
+            let state = Running::find(&status.which)?.state()?;
+            let written = if status.json {
+                writeln!(out, "{state}")
+            } else {
+                writeln!(out, "{}", text(&state))
+            };
+            written.or_job("writing")
+        }
+    }
+}
+
+impl Running {
+    /// The link that is meant.
+    pub(crate) fn find(which: &Which) -> Result<Running, Failure> {
+        let node = Node::new("operator").or_input()?;
+        let services = node.services().or_input()?;
+        let served = services.iter().filter(|s| !s.servers.is_empty());
+        let mut links: Vec<&str> = served.filter_map(|s| name::link_of(&s.service.service)).collect();
+        links.sort_unstable();
+        links.dedup();
+        let folder = node.bus().config().runtime_dir.display().to_string();
+        let link = match (&which.link, links.as_slice()) {
+            (_, []) => {
+                return Err(Failure::input(format_args!(
+                    "no link runs in {folder}: start one with `ropewalk link FILE`, or set ROPEWALK_RUNTIME_DIR to its folder"
+                )));
+            }
+            (Some(wanted), links) => links.iter().find(|l| *l == wanted).ok_or_else(|| {
+                Failure::input(format_args!(
+                    "no link '{wanted}' runs in {folder}; there is {}",
+                    links.join(", ")
+                ))
+            })?,
+            (None, [one]) => one,
+            (None, several) => {
+                return Err(Failure::input(format_args!(
+                    "several links run here: say which with --link; there are {}",
+                    several.join(", ")
+                )));
+            }
+        };
+        let link = (*link).to_owned();
+        Ok(Running {
+            node,
+            link,
+            set: OnceCell::new(),
+            state: OnceCell::new(),
+        })
+    }
+
+    /// Calls one of its services.
+    fn call(&self, client: &OnceCell<Client>, service: &str, request: &Value) -> Result<Value, Failure> {
+        let doing = "calling the link";
+        let client = match client.get() {
+            Some(client) => client,
+            None => {
+                let path = format!("{}{}{service}", name::FOLDER, self.link);
+                let schema = self.node.discover_service(&path, PATIENCE).or_input()?;
+                let made = self.node.client(&path, &schema).or_job(doing)?;
+                made.wait_for_server(PATIENCE).or_job(doing)?;
+                client.get_or_init(|| made)
+            }
+        };
+        let request = client.schema().request().value_from_json(request).or_job(doing)?;
+        match client.call_value(&request, PATIENCE) {
+            Ok(answer) => Ok(answer.to_json(Show::ALL)),
+            // The link's own words.
+            Err(ropewalk::CallError::Call(bus::CallError::Rejected { text })) => Err(Failure::input(text)),
+            Err(e) => Err(Failure::job(e)),
+        }
+    }
+
+    /// Changes a topic, and gives what holds now.
+    pub(crate) fn set(
+        &self,
+        topic: &str,
+        peer: Option<&str>,
+        changes: &[String],
+    ) -> Result<Vec<String>, Failure> {
+        let request = json!({ "topic": topic, "peer": peer.unwrap_or_default(), "changes": changes });
+        let answer = self.call(&self.set, name::SET, &request)?;
+        let lines = answer["now"].as_array().into_iter().flatten();
+        Ok(lines.filter_map(|l| l.as_str()).map(str::to_owned).collect())
+    }
+
+    /// Its state, as `ropewalk link FILE --json` prints it.
+    pub(crate) fn state(&self) -> Result<Value, Failure> {
+        let answer = self.call(&self.state, name::STATE, &json!({}))?;
+        serde_json::from_str(answer["json"].as_str().unwrap_or_default()).or_job("reading the link's state")
+    }
+}
+
+/// Reasons and counts in short: `replaced 3, air 1`.
+fn drops<'a>(of: impl IntoIterator<Item = &'a Value>) -> String {
+    let mut all = std::collections::BTreeMap::<&str, u64>::new();
+    for (reason, count) in of.into_iter().filter_map(Value::as_object).flatten() {
+        *all.entry(reason).or_default() += count.as_u64().unwrap_or_default();
+    }
+    let texts: Vec<String> = all.iter().map(|(r, n)| format!("{r} {n}")).collect();
+    texts.join(", ")
+}
+
+fn text(state: &Value) -> String {
+    let word = |v: &Value| v.as_str().unwrap_or("?").to_owned();
+    let count = |v: &Value| v.as_u64().map_or_else(|| "–".to_owned(), |n| n.to_string());
+    let mut lines = vec![format!(
+        "link {} of {}",
+        word(&state["link"]),
+        word(&state["host"])
+    )];
+    for p in state["peers"].as_array().into_iter().flatten() {
+        lines.push(format!(
+            "peer {}: {}, {} lost, {} topics refused",
+            word(&p["name"]),
+            if p["up"] == true { "up" } else { "down" },
+            count(&p["lost"]),
+            count(&p["refused_topics"]),
+        ));
+    }
+    let mut table = Table::new(&[
+        ("topic", Align::Left),
+        ("peer", Align::Left),
+        ("state", Align::Left),
+        ("priority", Align::Right),
+        ("offered", Align::Right),
+        ("sent", Align::Right),
+        ("delivered", Align::Right),
+        ("lost", Align::Left),
+    ]);
+    for t in state["sent"].as_array().into_iter().flatten() {
+        let there = &t["at_receiver"];
+        table.row([
+            word(&t["name"]),
+            format!("to {}", word(&t["peer"])),
+            word(&t["state"]),
+            count(&t["priority"]),
+            count(&t["offered"]),
+            count(&t["sent"]),
+            count(&there["delivered"]),
+            drops([&t["drops"], &t["bus_drops"], &there["drops"]]),
+        ]);
+    }
+    for t in state["received"].as_array().into_iter().flatten() {
+        let there = &t["at_sender"];
+        table.row([
+            word(&t["name"]),
+            format!("from {}", word(&t["peer"])),
+            if t["accepted"] == true { "ready" } else { "refused" }.into(),
+            count(&t["priority"]),
+            count(&there["offered"]),
+            count(&there["sent"]),
+            count(&t["delivered"]),
+            drops([&t["drops"], &t["bus_drops"], &there["drops"]]),
+        ]);
+    }
+    lines.extend(table.lines());
+    let unpublished: Vec<String> = state["unpublished"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(word)
+        .collect();
+    if !unpublished.is_empty() {
+        lines.push(format!("nobody publishes {} here yet", unpublished.join(", ")));
+    }
+    lines.join("\n")
+}

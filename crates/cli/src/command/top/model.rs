@@ -1,0 +1,301 @@
+//! A link between two instants, as numbers.
+
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// What a link did between two states of it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(super) struct View {
+    pub(super) host: String,
+    pub(super) link: String,
+    pub(super) interval_s: f64,
+    /// Share of the time that was charged as airtime for what this host sent.
+    pub(super) air_share: f64,
+    pub(super) sent_mbit_s: f64,
+    pub(super) queued_bytes: u64,
+    pub(super) peers: Vec<Peer>,
+    pub(super) topics: Vec<Topic>,
+    pub(super) unpublished: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(super) struct Peer {
+    pub(super) name: String,
+    pub(super) up: bool,
+    /// By receipts; none while nothing asks for any.
+    pub(super) round_trip_ms: Option<f64>,
+    /// By which airtime is reckoned; none where nothing is paced.
+    pub(super) rate_mbit_s: Option<f64>,
+    /// Whether that is set, estimated or guessed.
+    pub(super) rate_source: String,
+    pub(super) air_share: f64,
+    pub(super) sent_mbit_s: f64,
+    pub(super) received_mbit_s: f64,
+    /// Times that it was lost, since the link began.
+    pub(super) lost: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Direction {
+    #[default]
+    Out,
+    In,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(super) struct Topic {
+    pub(super) topic: String,
+    pub(super) direction: Direction,
+    pub(super) peer: String,
+    pub(super) priority: u8,
+    pub(super) state: String,
+    /// By the publisher, as far as the sending host knows.
+    pub(super) offered_hz: Option<f64>,
+    pub(super) sent_hz: Option<f64>,
+    pub(super) delivered_hz: Option<f64>,
+    /// Payload sent, or delivered where it is received.
+    pub(super) mbit_s: f64,
+    /// Delivered of what was offered, since the link began, as last told.
+    pub(super) delivery: Option<f64>,
+    pub(super) delay_mean_ms: Option<f64>,
+    pub(super) delay_p99_ms: Option<f64>,
+    pub(super) jitter_p99_ms: Option<f64>,
+    pub(super) queued: u64,
+    pub(super) air_share: f64,
+    /// Lost in the interval, at both ends.
+    pub(super) lost_hz: f64,
+    /// Lost since the link began, by reason, at both ends.
+    pub(super) drops: BTreeMap<String, u64>,
+}
+
+impl View {
+    /// What happened between two states of one link.
+    pub(super) fn between(before: &Value, now: &Value) -> View {
+        let span = number(&now["uptime_clock_s"]) - number(&before["uptime_clock_s"]);
+        let span = if span > 0.0 { span } else { f64::INFINITY };
+        let rate = Rate { span };
+        View {
+            host: word(&now["host"]),
+            link: word(&now["link"]),
+            interval_s: if span.is_finite() { span } else { 0.0 },
+            air_share: rate.share(&before["radio"]["air"], &now["radio"]["air"]),
+            sent_mbit_s: rate.mbit(&before["radio"]["bytes"], &now["radio"]["bytes"]),
+            queued_bytes: count(&now["radio"]["queued_bytes"]),
+            peers: list(&now["peers"])
+                .map(|p| peer(rate, like(&before["peers"], p, &["name"]), p))
+                .collect(),
+            topics: list(&now["sent"])
+                .map(|t| sent(rate, like(&before["sent"], t, &["peer", "name"]), t))
+                .chain(
+                    list(&now["received"])
+                        .map(|t| received(rate, like(&before["received"], t, &["peer", "name"]), t)),
+                )
+                .collect(),
+            unpublished: list(&now["unpublished"]).map(word).collect(),
+        }
+    }
+}
+
+fn peer(rate: Rate, old: &Value, p: &Value) -> Peer {
+    let measured = |v: &Value, unit: f64| Some(number(v) / unit).filter(|n| *n > 0.0);
+    Peer {
+        name: word(&p["name"]),
+        up: p["up"] == true,
+        round_trip_ms: measured(&p["round_trip_us"], 1e3),
+        rate_mbit_s: measured(&p["rate_bit_s"], 1e6),
+        rate_source: word(&p["rate_source"]),
+        air_share: rate.share(&old["air"], &p["air"]),
+        sent_mbit_s: rate.mbit(&old["bytes_sent"], &p["bytes_sent"]),
+        received_mbit_s: rate.mbit(&old["bytes_received"], &p["bytes_received"]),
+        lost: count(&p["lost"]),
+    }
+}
+
+fn sent(rate: Rate, old: &Value, t: &Value) -> Topic {
+    let there = &t["at_receiver"];
+    let drops = drops([&t["drops"], &t["bus_drops"], &there["drops"]]);
+    let before = drops_of([&old["drops"], &old["bus_drops"], &old["at_receiver"]["drops"]]);
+    Topic {
+        topic: word(&t["name"]),
+        direction: Direction::Out,
+        peer: word(&t["peer"]),
+        priority: priority(t),
+        state: word(&t["state"]),
+        offered_hz: Some(rate.hz(&old["offered"], &t["offered"])),
+        sent_hz: Some(rate.hz(&old["sent"], &t["sent"])),
+        delivered_hz: None,
+        mbit_s: rate.mbit(&old["sent_bytes"], &t["sent_bytes"]),
+        delivery: there["delivered"]
+            .as_u64()
+            .and_then(|d| share(d, count(&t["offered"]))),
+        queued: count(&t["queued"]),
+        air_share: rate.share(&old["air"], &t["air"]),
+        lost_hz: rate.per_second(drops.values().sum::<u64>().saturating_sub(before)),
+        drops,
+        ..Topic::default()
+    }
+}
+
+fn received(rate: Rate, old: &Value, t: &Value) -> Topic {
+    let (there, recent) = (&t["at_sender"], &t["recent"]);
+    let drops = drops([&t["drops"], &t["bus_drops"], &there["drops"]]);
+    let before = drops_of([&old["drops"], &old["bus_drops"], &old["at_sender"]["drops"]]);
+    let known = |v: &Value| v.as_f64();
+    Topic {
+        topic: word(&t["name"]),
+        direction: Direction::In,
+        peer: word(&t["peer"]),
+        priority: priority(t),
+        state: if t["accepted"] == true { "ready" } else { "refused" }.into(),
+        delivered_hz: Some(rate.hz(&old["delivered"], &t["delivered"])),
+        mbit_s: rate.mbit(&old["delivered_bytes"], &t["delivered_bytes"]),
+        delivery: there["offered"]
+            .as_u64()
+            .and_then(|o| share(count(&t["delivered"]), o)),
+        delay_mean_ms: known(&recent["delay_ms"]["mean"]),
+        delay_p99_ms: known(&recent["delay_ms"]["p99"]),
+        jitter_p99_ms: known(&recent["added_jitter_ms"]["p99"]),
+        queued: count(&t["partial"]),
+        lost_hz: rate.per_second(drops.values().sum::<u64>().saturating_sub(before)),
+        drops,
+        ..Topic::default()
+    }
+}
+
+/// Turns differences into rates.
+#[derive(Clone, Copy)]
+struct Rate {
+    /// Seconds; infinite if the two states are one.
+    span: f64,
+}
+
+impl Rate {
+    fn per_second(self, n: u64) -> f64 {
+        n as f64 / self.span
+    }
+
+    /// A counter that starts anew counts from 0.
+    fn hz(self, before: &Value, now: &Value) -> f64 {
+        let (before, now) = (count(before), count(now));
+        self.per_second(now.checked_sub(before).unwrap_or(now))
+    }
+
+    fn mbit(self, before: &Value, now: &Value) -> f64 {
+        self.hz(before, now) * 8.0 / 1e6
+    }
+
+    /// Of durations, as serde writes them.
+    fn share(self, before: &Value, now: &Value) -> f64 {
+        let seconds = |d: &Value| number(&d["secs"]) + number(&d["nanos"]) / 1e9;
+        ((seconds(now) - seconds(before)) / self.span).max(0.0)
+    }
+}
+
+/// The item of `among` that is the same thing as `item`; null if it is new.
+fn like<'a>(among: &'a Value, item: &Value, keys: &[&str]) -> &'a Value {
+    list(among)
+        .find(|other| keys.iter().all(|k| other[*k] == item[*k]))
+        .unwrap_or(&Value::Null)
+}
+
+fn drops<const N: usize>(of: [&Value; N]) -> BTreeMap<String, u64> {
+    let mut all = BTreeMap::<String, u64>::new();
+    for (reason, n) in of.into_iter().filter_map(Value::as_object).flatten() {
+        *all.entry(reason.clone()).or_default() += count(n);
+    }
+    all
+}
+
+fn drops_of<const N: usize>(of: [&Value; N]) -> u64 {
+    drops(of).values().sum()
+}
+
+/// At most 1: the two counts are not of one moment.
+fn share(delivered: u64, offered: u64) -> Option<f64> {
+    (offered > 0).then(|| (delivered as f64 / offered as f64).min(1.0))
+}
+
+fn list(v: &Value) -> impl Iterator<Item = &Value> {
+    v.as_array().into_iter().flatten()
+}
+
+fn word(v: &Value) -> String {
+    v.as_str().unwrap_or_default().to_owned()
+}
+
+fn number(v: &Value) -> f64 {
+    v.as_f64().unwrap_or_default()
+}
+
+fn count(v: &Value) -> u64 {
+    v.as_u64().unwrap_or_default()
+}
+
+fn priority(t: &Value) -> u8 {
+    u8::try_from(count(&t["priority"])).unwrap_or(u8::MAX)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn state(at: f64, sent: u64, delivered: u64) -> Value {
+        json!({
+            "host": "robot", "link": "robot", "uptime_clock_s": at,
+            "radio": { "air": { "secs": 0, "nanos": sent * 1_000_000 }, "bytes": sent * 1000, "queued_bytes": 500 },
+            "peers": [{ "name": "base", "up": true, "round_trip_us": 3200, "rate_bit_s": 6_000_000,
+                        "rate_source": "estimated", "air": { "secs": 0, "nanos": sent * 1_000_000 },
+                        "bytes_sent": sent * 1000, "bytes_received": 0, "lost": 1 }],
+            "sent": [{ "name": "/scan", "peer": "base", "state": "ready", "priority": 100, "queued": 1,
+                       "offered": sent + 5, "sent": sent, "sent_bytes": sent * 900,
+                       "air": { "secs": 0, "nanos": sent * 900_000 },
+                       "drops": { "replaced": sent / 10 }, "bus_drops": {},
+                       "at_receiver": { "delivered": delivered, "drops": { "air": 2 } } }],
+            "received": [{ "name": "/cmd_vel", "peer": "base", "accepted": true, "priority": 120, "partial": 0,
+                           "delivered": delivered, "delivered_bytes": delivered * 48, "drops": { "air": 1 },
+                           "bus_drops": {}, "at_sender": { "offered": delivered + 1, "sent": delivered },
+                           "recent": { "delay_ms": { "mean": 2.5, "p99": 4.0 }, "added_jitter_ms": { "p99": 1.5 } } }],
+            "unpublished": ["/map"],
+        })
+    }
+
+    pub(in super::super) fn view() -> View {
+        View::between(&state(10.0, 100, 90), &state(12.0, 200, 180))
+    }
+
+    #[test]
+    fn rates_are_differences_over_the_time_between() {
+        let v = view();
+        assert_eq!((v.interval_s, v.air_share), (2.0, 0.05));
+        assert_eq!(v.sent_mbit_s, 0.4);
+        assert_eq!(
+            (v.peers[0].round_trip_ms, v.peers[0].rate_mbit_s),
+            (Some(3.2), Some(6.0))
+        );
+        let scan = &v.topics[0];
+        assert_eq!(
+            (scan.offered_hz, scan.sent_hz, scan.lost_hz),
+            (Some(50.0), Some(50.0), 5.0)
+        );
+        assert_eq!(scan.drops["replaced"], 20);
+        assert!((scan.delivery.expect("told") - 180.0 / 205.0).abs() < 1e-9);
+        let cmd = &v.topics[1];
+        assert_eq!((cmd.direction, cmd.delivered_hz), (Direction::In, Some(45.0)));
+        assert_eq!((cmd.delay_mean_ms, cmd.jitter_p99_ms), (Some(2.5), Some(1.5)));
+    }
+
+    #[test]
+    fn a_link_that_was_started_anew_and_one_that_says_nothing_give_numbers_all_the_same() {
+        let v = View::between(&state(10.0, 100, 90), &state(11.0, 10, 9));
+        assert_eq!(v.topics[0].sent_hz, Some(10.0));
+        assert_eq!(v.topics[0].lost_hz, 0.0);
+        let v = View::between(&Value::Null, &Value::Null);
+        assert_eq!((v.interval_s, v.topics.len()), (0.0, 0));
+        let one = state(10.0, 100, 90);
+        let v = View::between(&one, &one);
+        assert_eq!((v.topics[0].sent_hz, v.air_share), (Some(0.0), 0.0));
+    }
+}

@@ -1,0 +1,130 @@
+//! The live picture in a terminal, and its keys.
+
+use super::model::{Direction, View};
+use super::{Source, view};
+use crate::failure::{Failure, OrFail, Outcome};
+use crate::signals::Signals;
+use ratatui::DefaultTerminal;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use std::time::Duration;
+
+/// How long a key or a signal may wait.
+const TICK: Duration = Duration::from_millis(50);
+
+/// The terminal, as it was before once this is dropped: after an error, a signal and a panic, too.
+struct Screen(DefaultTerminal);
+
+impl Screen {
+    fn open() -> Result<Screen, Failure> {
+        Ok(Screen(ratatui::try_init().or_job("using the terminal")?))
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        ratatui::restore();
+    }
+}
+
+/// What a key asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wish {
+    End,
+    Select(isize),
+    Priority(i16),
+    Nothing,
+}
+
+fn wish(key: &KeyEvent) -> Wish {
+    if key.kind == KeyEventKind::Release {
+        return Wish::Nothing;
+    }
+    match key.code {
+        KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => Wish::End,
+        KeyCode::Char('q') | KeyCode::Esc => Wish::End,
+        KeyCode::Up | KeyCode::Char('k') => Wish::Select(-1),
+        KeyCode::Down | KeyCode::Char('j') => Wish::Select(1),
+        KeyCode::Char('+' | '=') => Wish::Priority(1),
+        KeyCode::Char('-') => Wish::Priority(-1),
+        KeyCode::Char('>') => Wish::Priority(10),
+        KeyCode::Char('<') => Wish::Priority(-10),
+        _ => Wish::Nothing,
+    }
+}
+
+/// Shows pictures until the user or a signal ends it.
+pub(super) fn show(source: &mut Source, signals: &Signals) -> Outcome {
+    let mut screen = Screen::open()?;
+    let (mut picture, mut selected, mut note) =
+        (View::between(&source.before, &source.before), 0, String::new());
+    loop {
+        screen
+            .0
+            .draw(|frame| view::draw(frame, &picture, selected, &note))
+            .or_job("drawing")?;
+        if !event::poll(TICK.min(source.time_left())).or_job("reading the terminal")? {
+            if signals.stopped() || source.is_over() {
+                return Ok(());
+            }
+            if let Some(renewed) = source.renewed()? {
+                picture = renewed;
+                selected = selected.min(picture.topics.len().saturating_sub(1));
+            }
+            continue;
+        }
+        let Event::Key(key) = event::read().or_job("reading the terminal")? else {
+            continue;
+        };
+        match wish(&key) {
+            Wish::End => return Ok(()),
+            Wish::Select(by) => {
+                let last = picture.topics.len().saturating_sub(1);
+                selected = selected.saturating_add_signed(by).min(last);
+                note.clear();
+            }
+            Wish::Priority(by) => note = change(source, &mut picture, selected, by),
+            Wish::Nothing => {}
+        }
+        if signals.stopped() {
+            return Ok(());
+        }
+    }
+}
+
+/// Changes the priority of the selected topic, and says what came of it.
+fn change(source: &Source, picture: &mut View, selected: usize, by: i16) -> String {
+    let Some(topic) = picture.topics.get_mut(selected) else {
+        return "there is no topic".into();
+    };
+    if topic.direction == Direction::In {
+        return format!("{} is received: its sender sets the priority", topic.topic);
+    }
+    let priority = (i16::from(topic.priority) + by).clamp(0, 127);
+    match source
+        .running
+        .set(&topic.topic, Some(&topic.peer), &[format!("priority={priority}")])
+    {
+        Ok(now) => {
+            topic.priority = priority.unsigned_abs().try_into().unwrap_or(topic.priority);
+            format!("{} {}", topic.topic, now.join("; "))
+        }
+        Err(e) => e.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_mean_what_the_foot_says() {
+        let plain = |c| wish(&KeyEvent::new(c, KeyModifiers::NONE));
+        assert_eq!(plain(KeyCode::Char('q')), Wish::End);
+        assert_eq!(plain(KeyCode::Down), Wish::Select(1));
+        assert_eq!(plain(KeyCode::Char('+')), Wish::Priority(1));
+        assert_eq!(plain(KeyCode::Char('<')), Wish::Priority(-10));
+        assert_eq!(plain(KeyCode::Char('c')), Wish::Nothing);
+        let control = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+        assert_eq!(wish(&control), Wish::End);
+    }
+}

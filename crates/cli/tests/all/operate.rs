@@ -1,0 +1,351 @@
+//! What operators do while links run.
+
+use crate::support::{Done, Host, Running, address, eventually};
+use serde_json::Value;
+
+/// Two hosts whose links share `/chatter`, and whoever publishes it.
+struct Pair {
+    robot: Host,
+    base: Host,
+    _running: Vec<Running>,
+}
+
+fn config(host: &Host, own: (&str, &str), peer: (&str, &str), topics: &str) {
+    let text = format!(
+        "host: {}\nradio: {{bind: '{}', rate: 54Mbit/s}}\npeers:\n  - {{name: {}, address: '{}'}}\n{topics}",
+        own.0, own.1, peer.0, peer.1
+    );
+    std::fs::write(host.path("link.yaml"), text).expect("writes");
+}
+
+impl Pair {
+    fn new(first: u8) -> Pair {
+        let (robot, base) = (Host::new(), Host::new());
+        let (a, b) = (address(first), address(first + 1));
+        config(
+            &robot,
+            ("robot-1", &a),
+            ("base", &b),
+            "topics:\n  - {name: /chatter, direction: out}\n  - {name: /silent, direction: out}\n  - {name: /cmd, direction: in}\n",
+        );
+        config(
+            &base,
+            ("base", &b),
+            ("robot-1", &a),
+            "topics:\n  - {name: /chatter, direction: in}\n",
+        );
+        let publish = [
+            "topic",
+            "pub",
+            "/chatter",
+            "std_msgs/String",
+            "data: hello",
+            "--rate",
+            "50",
+        ];
+        let running = vec![
+            robot.start(&publish),
+            robot.start(&["link", "link.yaml"]),
+            base.start(&["link", "link.yaml"]),
+        ];
+        let echo = base.run(&["topic", "echo", "/chatter", "-n", "3", "--wait", "60"]);
+        assert_eq!(echo.code, 0, "{echo:?}");
+        Pair {
+            robot,
+            base,
+            _running: running,
+        }
+    }
+}
+
+fn json(done: &Done) -> Value {
+    assert_eq!(done.code, 0, "{done:?}");
+    serde_json::from_str(done.stdout.lines().next().expect("a line")).expect("JSON")
+}
+
+fn refused(host: &Host, args: &[&str], named: &[&str]) {
+    let done = host.run(args);
+    assert_eq!((done.code, done.stderr.lines().count()), (2, 1), "{done:?}");
+    for word in named {
+        assert!(done.stderr.contains(word), "{word}: {done:?}");
+    }
+}
+
+#[test]
+fn a_running_link_is_looked_at_and_changed() {
+    let pair = Pair::new(41);
+    let (robot, base) = (&pair.robot, &pair.base);
+    let sent = |t: &Value| t["sent"][0].clone();
+    let before = sent(&json(&robot.run(&["link", "status", "--json"])));
+    assert_eq!(
+        (&before["name"], &before["priority"]),
+        (&"/chatter".into(), &50.into())
+    );
+
+    let set = robot.run(&[
+        "link",
+        "set",
+        "/chatter",
+        "priority=120",
+        "depth=3",
+        "deadline=200ms",
+    ]);
+    assert_eq!(set.code, 0, "{set:?}");
+    assert_eq!(
+        set.stdout.trim(),
+        "to base: priority=120 depth=3 deadline=200ms rate_limit=none every=1"
+    );
+    // The receiver learns of it.
+    eventually("the peer learns of the priority", || {
+        let state = json(&base.run(&["link", "status", "--json"]));
+        (state["received"][0]["priority"] == 120).then_some(())
+    });
+    // Every fifth message only: the receiver has 10 a second instead of 50.
+    assert_eq!(
+        robot
+            .run(&["link", "set", "chatter", "every=5", "--peer", "base"])
+            .code,
+        0
+    );
+    let slower = eventually("the topic is decimated", || {
+        let state = json(&base.run(&["link", "status", "--json"]));
+        let hz = state["received"][0]["recent"]["hz"].as_f64()?;
+        (hz < 15.0).then_some(hz)
+    });
+    assert!(slower > 5.0, "{slower}");
+    let after = sent(&json(&robot.run(&["link", "status", "--json"])));
+    assert!(after["drops"]["rate_limit"].as_u64() > Some(0), "{after}");
+
+    // What nobody publishes yet is changed for when somebody does.
+    let kept = robot.run(&["link", "set", "/silent", "priority=7"]);
+    assert!(kept.code == 0 && kept.stdout.contains("kept"), "{kept:?}");
+    let publish = robot.start(&[
+        "topic",
+        "pub",
+        "/silent",
+        "std_msgs/String",
+        "data: now",
+        "--rate",
+        "10",
+    ]);
+    eventually("the change counts", || {
+        let state = json(&robot.run(&["link", "status", "--json"]));
+        let topics = state["sent"].as_array()?.clone();
+        topics
+            .iter()
+            .any(|t| t["name"] == "/silent" && t["priority"] == 7)
+            .then_some(())
+    });
+    drop(publish);
+
+    let table = robot.run(&["link", "status"]);
+    assert!(
+        table.code == 0 && table.stdout.contains("peer base: up"),
+        "{table:?}"
+    );
+    assert!(table.stdout.contains("/chatter  to base"), "{table:?}");
+    // The same as a topic that every tool shows.
+    let echo = base.run(&["topic", "echo", "/link/base/status", "-n", "1", "--wait", "30"]);
+    assert!(
+        echo.stdout.contains("topic: \"/chatter\"") || echo.stdout.contains("topic: /chatter"),
+        "{echo:?}"
+    );
+}
+
+#[test]
+fn what_cannot_be_changed_is_named_with_its_mend() {
+    let pair = Pair::new(43);
+    let (robot, base) = (&pair.robot, &pair.base);
+    let set = |host: &Host, rest: &[&str], named: &[&str]| {
+        refused(host, &[&["link", "set"], rest].concat(), named);
+    };
+    set(
+        robot,
+        &["/scan", "priority=1"],
+        &["/scan", "/chatter", "/silent", "configuration"],
+    );
+    set(robot, &["/cmd", "priority=1"], &["/cmd", "received"]);
+    set(
+        robot,
+        &["/chatter", "priority=200"],
+        &["priority=200", "0 to 127"],
+    );
+    set(robot, &["/chatter", "speed=2"], &["speed=2", "rate_limit"]);
+    set(
+        robot,
+        &["/chatter", "depth=1000"],
+        &["depth=1000", "configuration"],
+    );
+    set(
+        robot,
+        &["/chatter", "depth=2", "--peer", "bass"],
+        &["bass", "base"],
+    );
+    set(
+        robot,
+        &["/silent", "depth=2", "--peer", "base"],
+        &["without a peer"],
+    );
+    set(base, &["/chatter", "depth=2"], &["/chatter", "received"]);
+    set(
+        base,
+        &["/chatter", "depth=2", "--link", "robot"],
+        &["robot", "there is base"],
+    );
+    let nobody = Host::new();
+    refused(
+        &nobody,
+        &["link", "status"],
+        &["no link runs", "ropewalk link FILE"],
+    );
+
+    // A second daemon for the same radio.
+    refused(
+        robot,
+        &["link", "link.yaml"],
+        &["robot_1", "process", "radio.name"],
+    );
+    // Another radio of the same host.
+    let text = std::fs::read_to_string(robot.path("link.yaml")).expect("reads");
+    let other = text.replace("bind:", "name: other, bind:");
+    std::fs::write(robot.path("other.yaml"), &other).expect("writes");
+    refused(robot, &["link", "other.yaml"], &["cannot bind", "radio.bind"]);
+    let own = address(43);
+    std::fs::write(robot.path("other.yaml"), other.replace(&own, &address(45))).expect("writes");
+    let second = robot.start(&["link", "other.yaml"]);
+    eventually("both links are told apart", || {
+        let done = robot.run(&["link", "status"]);
+        (done.code == 2 && done.stderr.contains("--link") && done.stderr.contains("other, robot_1"))
+            .then_some(())
+    });
+    let state = json(&robot.run(&["link", "status", "--json", "--link", "other"]));
+    assert_eq!(state["link"], "other");
+    second.interrupt();
+    assert_eq!(second.wait().code, 0);
+}
+
+/// A terminal with `ropewalk top` in it.
+struct Terminal {
+    master: std::os::fd::OwnedFd,
+    child: std::process::Child,
+    before: rustix::termios::Termios,
+}
+
+impl Terminal {
+    fn top(host: &Host) -> Terminal {
+        use rustix::fs::{Mode, OFlags};
+        use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+        let master =
+            openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
+        grantpt(&master).expect("grants");
+        unlockpt(&master).expect("unlocks");
+        let name = ptsname(&master, Vec::new()).expect("a name");
+        let line = rustix::fs::open(
+            name,
+            OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC,
+            Mode::empty(),
+        );
+        let line = line.expect("opens");
+        let size = rustix::termios::Winsize {
+            ws_row: 24,
+            ws_col: 120,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        rustix::termios::tcsetwinsize(&line, size).expect("sets");
+        let before = rustix::termios::tcgetattr(&line).expect("reads");
+        let mut command = host.command(&["top", "--every", "0.2"]);
+        let end = || std::process::Stdio::from(line.try_clone().expect("clones"));
+        command
+            .env("TERM", "xterm")
+            .stdin(end())
+            .stdout(end())
+            .stderr(end());
+        let child = command.spawn().expect("starts");
+        Terminal {
+            master,
+            child,
+            before,
+        }
+    }
+
+    /// Reads until `text` has been shown.
+    fn until(&self, text: &str) -> String {
+        let mut shown = String::new();
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        let mut buffer = [0; 4096];
+        while !shown.contains(text) {
+            assert!(std::time::Instant::now() < deadline, "never: {text}\n{shown}");
+            let mut fds = [rustix::event::PollFd::new(
+                &self.master,
+                rustix::event::PollFlags::IN,
+            )];
+            let patience = rustix::event::Timespec {
+                tv_sec: 1,
+                tv_nsec: 0,
+            };
+            if rustix::event::poll(&mut fds, Some(&patience)).expect("waits") > 0 {
+                let n = rustix::io::read(&self.master, &mut buffer).expect("reads");
+                shown.push_str(&String::from_utf8_lossy(&buffer[..n]));
+            }
+        }
+        shown
+    }
+
+    fn press(&self, keys: &str) {
+        rustix::io::write(&self.master, keys.as_bytes()).expect("writes");
+    }
+
+    /// Waits for its end and for the terminal to be what it was.
+    fn restored(mut self) {
+        // Leaves the second screen.
+        self.until("\x1b[?1049l");
+        assert_eq!(self.child.wait().expect("ends").code(), Some(0));
+        let after = rustix::termios::tcgetattr(&self.master).expect("reads");
+        assert_eq!(after.local_modes, self.before.local_modes);
+        assert_eq!(after.input_modes, self.before.input_modes);
+    }
+}
+
+#[test]
+fn top_shows_a_link_live_and_changes_priorities_by_key() {
+    let pair = Pair::new(47);
+    let robot = &pair.robot;
+    // Not a terminal: a plain table, or JSON.
+    let plain = robot.run(&["top", "-n", "2", "--every", "0.3"]);
+    assert_eq!(plain.code, 0, "{plain:?}");
+    assert_eq!(
+        plain.stdout.matches("link robot_1 of robot-1: air").count(),
+        2,
+        "{plain:?}"
+    );
+    let lines = pair.base.run(&["top", "-n", "2", "--every", "1", "--json"]);
+    let last: Value = serde_json::from_str(lines.stdout.lines().last().expect("a line")).expect("JSON");
+    let topic = &last["topics"][0];
+    assert_eq!(
+        (&topic["topic"], &topic["direction"]),
+        (&"/chatter".into(), &"in".into())
+    );
+    let hz = topic["delivered_hz"].as_f64().expect("a rate");
+    assert!((25.0..75.0).contains(&hz), "{topic}");
+    assert!(topic["delay_mean_ms"].as_f64().is_some(), "{topic}");
+    assert!(topic["delivery"].as_f64() > Some(0.5), "{topic}");
+
+    let terminal = Terminal::top(robot);
+    terminal.until("/chatter");
+    terminal.press("+>");
+    terminal.until("priority=61");
+    let state = json(&robot.run(&["link", "status", "--json"]));
+    assert_eq!(state["sent"][0]["priority"], 61);
+    terminal.press("q");
+    terminal.restored();
+
+    let terminal = Terminal::top(robot);
+    terminal.until("/chatter");
+    rustix::process::kill_process(
+        rustix::process::Pid::from_child(&terminal.child),
+        rustix::process::Signal::TERM,
+    )
+    .expect("signals");
+    terminal.restored();
+}

@@ -1,0 +1,169 @@
+//! What operators ask a running daemon: services and a topic on its bus.
+//!
+//! `/link/NAME/set` changes a topic, `/link/NAME/state` gives the whole state as JSON, and `/link/NAME/status` is
+//! published once a second, with the newest kept for who comes later. Who may use them the bus decides, as for
+//! everything on it.
+
+mod change;
+mod types;
+
+pub(crate) use change::MAX_EVERY;
+pub use change::{Change, ChangeError};
+
+use crate::daemon::{Handle, LinkError};
+use crate::worker::Worker;
+use bus::{Bus, PublisherOptions};
+use ropewalk::{Callback, Node, NodeError};
+use schema::{Show, Value};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::Duration;
+
+/// How often the status is published.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// How long the radio's thread may take to answer; it answers between two datagrams.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Commands that may wait for the radio's thread.
+const QUEUE: usize = 16;
+/// Most changes in one request.
+const MAX_CHANGES: usize = 16;
+
+/// The names of a link's services and topic, for who looks for them.
+pub mod name {
+    /// The folder of all of them.
+    pub const FOLDER: &str = "/link/";
+    /// The service that changes a topic.
+    pub const SET: &str = "/set";
+    /// The service that gives the state.
+    pub const STATE: &str = "/state";
+    /// The topic.
+    pub const STATUS: &str = "/status";
+
+    /// The link of which `service` is the state service.
+    pub fn link_of(service: &str) -> Option<&str> {
+        service.strip_prefix(FOLDER)?.strip_suffix(STATE)
+    }
+}
+
+/// A change that an operator asked for.
+pub(crate) struct Command {
+    pub(crate) topic: String,
+    /// Only towards this peer.
+    pub(crate) peer: Option<String>,
+    pub(crate) change: Change,
+    answer: SyncSender<Answer>,
+}
+
+/// What now holds, or one line that says what is wrong.
+pub(crate) type Answer = Result<Vec<String>, String>;
+
+impl Command {
+    /// Tells the operator; a second one hears nothing.
+    pub(crate) fn answer(&self, answer: Answer) {
+        let _ = self.answer.try_send(answer);
+    }
+}
+
+/// The services and the topic of one daemon.
+pub(crate) struct Control {
+    commands: Receiver<Command>,
+    _set: Callback,
+    _state: Callback,
+    _status: Worker,
+}
+
+impl Control {
+    /// Serves on `bus` as the link called `link`; `wake` is called after each command.
+    pub(crate) fn start(
+        bus: &Bus,
+        link: &str,
+        handle: Handle,
+        wake: impl Fn() + Send + 'static,
+    ) -> Result<Self, LinkError> {
+        let refused = |e: NodeError| LinkError::Control {
+            link: link.to_owned(),
+            source: Box::new(e),
+        };
+        let path = |what: &str| format!("{}{link}{what}", name::FOLDER);
+        let node = Node::with_config("link", bus.config().clone()).map_err(refused)?;
+        let types = types::Types::new();
+        let (sender, commands) = sync_channel(QUEUE);
+        let answers = types.set.response().clone();
+        let set = node.service(&path(name::SET), &types.set, move |request| {
+            let request = request.value().map_err(|e| e.to_string())?;
+            let now = ask(&sender, &wake, &request)?;
+            answers
+                .value_from_json(&serde_json::json!({ "now": now }))
+                .map_err(|e| e.to_string())
+        });
+        let of_state = handle.clone();
+        let answers = types.state.response().clone();
+        let state = node.service(&path(name::STATE), &types.state, move |_| {
+            let json = serde_json::to_string(&of_state.status()).map_err(|e| e.to_string())?;
+            answers
+                .value_from_json(&serde_json::json!({ "json": json }))
+                .map_err(|e| e.to_string())
+        });
+        let newest = PublisherOptions::default().with_history(1);
+        let publisher = node
+            .publisher_with(&path(name::STATUS), &types.status, newest)
+            .map_err(refused)?;
+        let link = link.to_owned();
+        let status = Worker::start("link-status", move || {
+            let json = types::status_json(&link, &handle.status());
+            let value = types.status.value_from_json(&json);
+            let published = value.map(|v| publisher.publish_value(&v));
+            if let Err(error) = published.map_err(|e| e.to_string()).and_then(|p| match p {
+                Ok(_) => Ok(()),
+                Err(e) => Err(e.to_string()),
+            }) {
+                tracing::warn!(error, "the status is not published");
+            }
+            Some(INTERVAL)
+        });
+        Ok(Control {
+            commands,
+            _set: set.map_err(refused)?,
+            _state: state.map_err(refused)?,
+            _status: status.map_err(|source| LinkError::System {
+                doing: "start a thread",
+                source,
+            })?,
+        })
+    }
+
+    /// The next command, if there is one.
+    pub(crate) fn next(&self) -> Option<Command> {
+        self.commands.try_recv().ok()
+    }
+}
+
+/// Hands a request to the radio's thread and waits for its answer.
+fn ask(commands: &SyncSender<Command>, wake: &impl Fn(), request: &Value) -> Answer {
+    let json = request.to_json(Show::ALL);
+    let text = |field: &str| json[field].as_str().unwrap_or_default().to_owned();
+    let changes: Vec<&str> = json["changes"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|c| c.as_str())
+        .take(MAX_CHANGES + 1)
+        .collect();
+    if changes.len() > MAX_CHANGES {
+        return Err(format!("more than {MAX_CHANGES} changes at once"));
+    }
+    let change = Change::parse(&changes).map_err(|e| e.to_string())?;
+    let (answer, answered) = sync_channel(1);
+    let command = Command {
+        topic: text("topic"),
+        peer: Some(text("peer")).filter(|p| !p.is_empty()),
+        change,
+        answer,
+    };
+    commands
+        .try_send(command)
+        .map_err(|_| "the link is busy: try again".to_owned())?;
+    wake();
+    answered
+        .recv_timeout(PATIENCE)
+        .map_err(|_| "the link does not answer: it is stopping, or its thread gets no time".to_owned())?
+}

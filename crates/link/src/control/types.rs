@@ -1,0 +1,213 @@
+//! The types of a link's services and topic, and how a state fills them.
+
+use crate::status::{ReceivedTopic, SentTopic, Status};
+use schema::{Flavour, Registry, Schema, Service};
+use serde_json::{Value, json};
+use stats::Drops;
+
+/// What a link's services and its topic are made of.
+pub(super) struct Types {
+    pub(super) set: Service,
+    pub(super) state: Service,
+    pub(super) status: Schema,
+}
+
+const MESSAGES: [(&str, &str); 5] = [
+    ("ropewalk_link/LinkDrop", include_str!("../../msg/LinkDrop.msg")),
+    ("ropewalk_link/LinkPeer", include_str!("../../msg/LinkPeer.msg")),
+    ("ropewalk_link/LinkSent", include_str!("../../msg/LinkSent.msg")),
+    (
+        "ropewalk_link/LinkReceived",
+        include_str!("../../msg/LinkReceived.msg"),
+    ),
+    (
+        "ropewalk_link/LinkStatus",
+        include_str!("../../msg/LinkStatus.msg"),
+    ),
+];
+const SERVICES: [(&str, &str); 2] = [
+    ("ropewalk_link/SetTopic", include_str!("../../msg/SetTopic.srv")),
+    ("ropewalk_link/State", include_str!("../../msg/State.srv")),
+];
+
+impl Types {
+    pub(super) fn new() -> Self {
+        Self::read().unwrap_or_else(|e| unreachable!("a test reads these very definitions: {e}"))
+    }
+
+    fn read() -> Result<Self, schema::DefinitionError> {
+        let mut registry = Registry::new(Flavour::Ros1);
+        for (name, text) in MESSAGES {
+            registry.add_message(name, text)?;
+        }
+        for (name, text) in SERVICES {
+            registry.add_service(name, text)?;
+        }
+        Ok(Types {
+            set: registry.service("ropewalk_link/SetTopic")?,
+            state: registry.service("ropewalk_link/State")?,
+            status: registry.schema("ropewalk_link/LinkStatus")?,
+        })
+    }
+}
+
+/// A `ropewalk_link/LinkStatus`.
+pub(super) fn status_json(link: &str, s: &Status) -> Value {
+    let now = clock::realtime().0;
+    json!({
+        "stamp": { "secs": now / 1_000_000_000, "nsecs": now % 1_000_000_000 },
+        "host": s.host,
+        "link": link,
+        "air_s": s.radio.air.as_secs_f64(),
+        "datagrams": s.radio.datagrams,
+        "bytes": s.radio.bytes,
+        "urgent": s.radio.urgent,
+        "queued_bytes": s.radio.queued_bytes,
+        "refused_datagrams": s.refused_datagrams,
+        "peers": s.peers.iter().map(|p| json!({
+            "name": p.name,
+            "up": p.stats.up,
+            "session": p.stats.session,
+            "restarts": p.stats.restarts,
+            "lost": p.stats.lost,
+            "datagrams_sent": p.stats.datagrams_sent,
+            "bytes_sent": p.stats.bytes_sent,
+            "datagrams_received": p.stats.datagrams_received,
+            "bytes_received": p.stats.bytes_received,
+            "datagrams_missing": p.stats.datagrams_missing,
+            "refused_topics": p.refused_topics,
+            "drops": drops([&p.stats.drops]),
+        })).collect::<Vec<_>>(),
+        "sent": s.sent.iter().map(sent).collect::<Vec<_>>(),
+        "received": s.received.iter().map(received).collect::<Vec<_>>(),
+        "unpublished": s.unpublished,
+    })
+}
+
+fn sent(t: &SentTopic) -> Value {
+    let there = t.stats.at_receiver.clone().unwrap_or_default();
+    json!({
+        "peer": t.peer,
+        "topic": t.stats.name,
+        "priority": t.stats.priority,
+        "state": serde_json::to_value(t.stats.state).unwrap_or_default(),
+        "offered": t.stats.offered,
+        "offered_bytes": t.stats.offered_bytes,
+        "sent": t.stats.sent,
+        "sent_bytes": t.stats.sent_bytes,
+        "fragments": t.stats.fragments,
+        "queued": t.stats.queued,
+        "air_s": t.stats.air.as_secs_f64(),
+        "delivered": there.delivered,
+        "drops": drops([&t.stats.drops, &t.bus_drops]),
+        "drops_at_peer": drops([&there.drops]),
+    })
+}
+
+fn received(t: &ReceivedTopic) -> Value {
+    let recent = t.recent.as_ref();
+    let number = |n: Option<f64>| n.map_or(json!("nan"), |n| json!(n));
+    json!({
+        "peer": t.peer,
+        "topic": t.stats.name,
+        "priority": t.stats.priority,
+        "delivered": t.stats.delivered,
+        "delivered_bytes": t.stats.delivered_bytes,
+        "partial": t.stats.partial,
+        "hz": number(recent.map(|r| r.hz)),
+        "delay_mean_ms": number(recent.map(|r| r.delay_ms.mean)),
+        "delay_p99_ms": number(recent.map(|r| r.delay_ms.p99)),
+        "period_std_ms": number(recent.map(|r| r.period_ms.std)),
+        "added_jitter_p99_ms": number(recent.map(|r| r.added_jitter_ms.p99)),
+        "drops": drops([&t.stats.drops, &t.bus_drops]),
+    })
+}
+
+fn drops<const N: usize>(from: [&Drops; N]) -> Vec<Value> {
+    let mut all = Drops::default();
+    from.iter().for_each(|d| all.merge(d));
+    all.iter()
+        .map(|(reason, count)| json!({ "reason": reason.name(), "count": count }))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::status::PeerStatus;
+    use proto::{PeerId, PeerStats, RemoteTopicStats, TopicState, TopicStats};
+    use schema::Show;
+    use std::time::Duration;
+
+    #[test]
+    fn a_state_becomes_a_message() {
+        let types = Types::read().expect("the definitions are good");
+        let mut lost = Drops::default();
+        lost.add(stats::DropReason::Replaced, 3);
+        let status = Status {
+            host: "robot".into(),
+            peers: vec![PeerStatus {
+                name: "base".into(),
+                refused_topics: 1,
+                stats: PeerStats::default(),
+            }],
+            sent: vec![SentTopic {
+                peer: "base".into(),
+                bus_drops: lost.clone(),
+                stats: TopicStats {
+                    peer: PeerId(0),
+                    name: "/scan".into(),
+                    priority: 100,
+                    depth: 1,
+                    deadline: None,
+                    max_rate: None,
+                    every: 1,
+                    state: TopicState::Ready,
+                    offered: 9,
+                    offered_bytes: 900,
+                    sent: 6,
+                    sent_bytes: 600,
+                    fragments: 6,
+                    air: Duration::from_millis(5),
+                    queued: 0,
+                    drops: lost,
+                    at_receiver: None,
+                },
+            }],
+            received: vec![ReceivedTopic {
+                peer: "base".into(),
+                bus_drops: Drops::default(),
+                recent: None,
+                stats: RemoteTopicStats {
+                    peer: PeerId(0),
+                    name: "/cmd_vel".into(),
+                    priority: 120,
+                    accepted: true,
+                    delivered: 5,
+                    delivered_bytes: 50,
+                    fragments: 5,
+                    duplicate_fragments: 0,
+                    partial: 0,
+                    drops: Drops::default(),
+                    at_sender: None,
+                },
+            }],
+            ..Status::default()
+        };
+        let json = status_json("robot", &status);
+        let value = types.status.value_from_json(&json).expect("fits the type");
+        let parts = types.status.encode(&value).expect("encodes");
+        let back = types
+            .status
+            .decode(&parts.control, &parts.slices())
+            .expect("decodes")
+            .to_json(Show::ALL);
+        assert_eq!(back["sent"][0]["state"], "ready");
+        assert_eq!(
+            back["sent"][0]["drops"],
+            json!([{ "reason": "replaced", "count": 6 }])
+        );
+        assert_eq!(back["received"][0]["topic"], "/cmd_vel");
+        assert!(back["received"][0]["hz"].as_f64().is_none(), "{back}");
+    }
+}

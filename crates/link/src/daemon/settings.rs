@@ -1,0 +1,136 @@
+//! What changes while a daemon runs.
+
+use super::Daemon;
+use crate::carrier::Carrier;
+use crate::config::{PeerConfig, TopicConfig};
+use crate::control::{Answer, Command};
+use crate::names;
+use proto::{PeerId, TopicChange, TopicId, TopicStats};
+use stats::Time;
+
+impl<C: Carrier> Daemon<C> {
+    /// Carries out a command and answers it.
+    pub(super) fn obey(&mut self, now: Time, command: &Command) {
+        let answer = self.set(now, command);
+        match &answer {
+            Ok(lines) => tracing::info!(topic = command.topic, "changed: {}", lines.join("; ")),
+            Err(why) => tracing::info!(topic = command.topic, why, "not changed"),
+        }
+        command.answer(answer);
+    }
+
+    fn set(&mut self, now: Time, command: &Command) -> Answer {
+        let change = command.change.0;
+        let (topic, within) = self.sent_topic(&command.topic)?;
+        let peer = match &command.peer {
+            Some(name) => Some(self.peer_named(name)?),
+            None => within,
+        };
+        let name = self.config.topics[topic].name.clone();
+        if let Some(depth) = change.depth {
+            let reserved = |p: &PeerConfig| Some(self.outbound.get(&names::on_bus(p, &name))?.max_depth());
+            let most = self.config.peers.iter().filter_map(reserved).min();
+            if let Some(most) = most.filter(|m| depth > *m) {
+                return Err(format!(
+                    "depth={depth}: while it runs at most {most}, since memory was reserved for so many when the \
+                     topic began: write it into the configuration and start the link anew"
+                ));
+            }
+        }
+        let ids: Vec<TopicId> = (self.radio.topics())
+            .filter(|(_, t)| t.name == name && peer.is_none_or(|p| p == t.peer))
+            .map(|(id, _)| id)
+            .collect();
+        let mut lines = Vec::new();
+        for id in ids {
+            self.radio.set_topic(now, id, change).map_err(|e| e.to_string())?;
+            if let Some(now) = self.radio.topic_stats(id) {
+                lines.push(format!("to {}: {}", self.peer_name(now.peer), in_force(&now)));
+            }
+        }
+        if peer.is_none() {
+            // For when it is opened, or opened again.
+            apply(&mut self.config.topics[topic], change);
+            if lines.is_empty() {
+                lines.push("kept for when somebody publishes it here".into());
+            }
+        } else if lines.is_empty() {
+            return Err(format!(
+                "{name} is not sent to that peer, or nobody publishes it here yet; without a peer the change is \
+                 kept for when it is"
+            ));
+        }
+        Ok(lines)
+    }
+
+    /// The index of a topic that this host sends, by its name on the air or on this bus; the latter may be
+    /// that of one peer only.
+    fn sent_topic(&self, name: &str) -> Result<(usize, Option<PeerId>), String> {
+        let full = format!("/{}", name.trim_start_matches('/'));
+        let topics = &self.config.topics;
+        if let Some(i) = topics.iter().position(|t| t.name == full) {
+            return if topics[i].direction.sends() {
+                Ok((i, None))
+            } else {
+                Err(format!(
+                    "{full} is only received here: what its sender does counts, so set it on that host"
+                ))
+            };
+        }
+        let found = names::sent_as(&self.config, &full).next();
+        if let Some((peer, topic)) = found {
+            let i = topics.iter().position(|t| t.name == topic.name);
+            return i.map(|i| (i, self.peers.get(peer).copied())).ok_or(full);
+        }
+        let sent: Vec<&str> = (topics.iter())
+            .filter(|t| t.direction.sends())
+            .map(|t| t.name.as_str())
+            .collect();
+        let there = match sent.as_slice() {
+            [] => "it sends none".to_owned(),
+            names => format!("it sends {}", names.join(", ")),
+        };
+        Err(format!(
+            "{full} is not among this link's topics: {there}; new ones go into the configuration"
+        ))
+    }
+
+    fn peer_named(&self, name: &str) -> Result<PeerId, String> {
+        let found = self.config.peers.iter().position(|p| p.name == name);
+        let names = || {
+            let names = self.config.peers.iter().map(|p| p.name.as_str());
+            names.collect::<Vec<_>>().join(", ")
+        };
+        found
+            .and_then(|i| self.peers.get(i).copied())
+            .ok_or_else(|| format!("there is no peer '{name}': the peers are {}", names()))
+    }
+}
+
+/// The settings of a topic, as one writes them.
+fn in_force(t: &TopicStats) -> String {
+    let deadline = t.deadline.map_or("none".into(), |d| format!("{d:?}"));
+    let rate = t.max_rate.map_or("none".into(), |r| format!("{r}Hz"));
+    format!(
+        "priority={} depth={} deadline={deadline} rate_limit={rate} every={}",
+        t.priority, t.depth, t.every
+    )
+}
+
+fn apply(config: &mut TopicConfig, change: TopicChange) {
+    if let Some(priority) = change.priority {
+        config.priority = priority;
+    }
+    if let Some(depth) = change.depth {
+        config.depth = u16::try_from(depth).unwrap_or(u16::MAX);
+    }
+    if let Some(deadline) = change.deadline {
+        config.deadline = deadline;
+    }
+    if let Some(rate) = change.max_rate {
+        config.rate_limit = rate;
+    }
+    if let Some(every) = change.every {
+        config.every = every;
+    }
+}

@@ -1,0 +1,116 @@
+//! One daemon owns a radio, and a link's name belongs to one daemon.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Most that is read of who holds a lock.
+const MAX_HOLDER: u64 = 256;
+/// Times that a lock is taken again whose file its last holder removed just then.
+const ATTEMPTS: usize = 8;
+
+/// Why a lock was not given.
+#[derive(Debug)]
+pub(crate) enum LockError {
+    /// Somebody has it: what they wrote of themselves.
+    Held(String),
+    /// The file cannot be used.
+    File(PathBuf, std::io::Error),
+}
+
+/// A file that only one process has locked. The lock ends with the process, however that ends.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    path: PathBuf,
+    _file: File,
+}
+
+impl Lock {
+    /// Locks `what` in `folder`, telling others that `holder` has it.
+    pub(crate) fn take(folder: &Path, what: &str, holder: &str) -> Result<Lock, LockError> {
+        let path = folder.join(format!("link-{}.lock", plain(what)));
+        let fail = |e| LockError::File(path.clone(), e);
+        for _ in 0..ATTEMPTS {
+            let mut file = OpenOptions::new()
+                .read(true)
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .mode(0o600)
+                .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32)
+                .open(&path)
+                .map_err(fail)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => {
+                    let mut text = Vec::new();
+                    let _ = file.take(MAX_HOLDER).read_to_end(&mut text);
+                    return Err(LockError::Held(String::from_utf8_lossy(&text).trim().to_owned()));
+                }
+                Err(TryLockError::Error(e)) => return Err(fail(e)),
+            }
+            // Its last holder may have removed it between our opening and our locking.
+            let named = std::fs::metadata(&path).map(|m| (m.dev(), m.ino()));
+            let ours = file.metadata().map(|m| (m.dev(), m.ino())).map_err(fail)?;
+            if named.is_ok_and(|n| n == ours) {
+                file.set_len(0).map_err(fail)?;
+                file.write_all(holder.as_bytes()).map_err(fail)?;
+                return Ok(Lock { path, _file: file });
+            }
+        }
+        Err(LockError::Held("somebody who starts just now".into()))
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // While it is still locked, so that nobody else's is removed.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// A name that is good for a file and in a topic.
+pub(crate) fn plain(name: &str) -> String {
+    name.chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+        .take(64)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_has_one_holder_and_leaves_no_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let first = Lock::take(folder.path(), "robot-1", "pid 7").expect("is free");
+        match Lock::take(folder.path(), "robot-1", "pid 8") {
+            Err(LockError::Held(holder)) => assert_eq!(holder, "pid 7"),
+            other => panic!("{other:?}"),
+        }
+        let other = Lock::take(folder.path(), "base", "pid 7").expect("is another");
+        drop((first, other));
+        assert_eq!(std::fs::read_dir(folder.path()).expect("reads").count(), 0);
+        // What a killed process left is no lock.
+        std::fs::write(folder.path().join("link-robot_1.lock"), "pid 9 and more").expect("writes");
+        let again = Lock::take(folder.path(), "robot-1", "pid 8").expect("is free");
+        let text = std::fs::read_to_string(folder.path().join("link-robot_1.lock")).expect("reads");
+        assert_eq!(text, "pid 8");
+        drop(again);
+    }
+
+    #[test]
+    fn a_folder_or_a_link_in_its_place_is_named() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir(folder.path().join("link-a.lock")).expect("makes");
+        std::os::unix::fs::symlink("/dev/null", folder.path().join("link-b.lock")).expect("makes");
+        for name in ["a", "b"] {
+            match Lock::take(folder.path(), name, "") {
+                Err(LockError::File(path, _)) => assert!(path.ends_with(format!("link-{name}.lock"))),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+}

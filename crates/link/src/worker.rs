@@ -1,0 +1,72 @@
+//! A thread beside the radio's, for what blocks.
+
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// A thread that does the same again and again until it is dropped, which waits for the round under way.
+pub(crate) struct Worker {
+    stop: Option<SyncSender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Worker {
+    /// Calls `round` at once, and again so long after each return as it says, until it says `None`.
+    ///
+    /// # Errors
+    /// If no thread can be started.
+    pub(crate) fn start(
+        name: &str,
+        mut round: impl FnMut() -> Option<Duration> + Send + 'static,
+    ) -> std::io::Result<Self> {
+        let (stop, stopped) = sync_channel(1);
+        let thread = std::thread::Builder::new().name(name.into()).spawn(move || {
+            while let Some(pause) = round() {
+                if !matches!(stopped.recv_timeout(pause), Err(RecvTimeoutError::Timeout)) {
+                    return;
+                }
+            }
+        })?;
+        Ok(Worker {
+            stop: Some(stop),
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn it_goes_round_until_it_is_dropped_or_says_so() {
+        let (sender, rounds) = channel();
+        let worker = Worker::start("test", move || {
+            sender.send(()).expect("somebody counts");
+            Some(Duration::ZERO)
+        });
+        for _ in 0..3 {
+            rounds.recv().expect("a round");
+        }
+        drop(worker.expect("starts"));
+        // The thread is gone, and its sender with it: this ends.
+        rounds.iter().for_each(drop);
+        let (sender, rounds) = channel();
+        let worker = Worker::start("test", move || {
+            let _ = sender.send(());
+            None
+        });
+        assert_eq!(rounds.iter().count(), 1);
+        drop(worker);
+    }
+}
