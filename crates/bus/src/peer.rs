@@ -6,6 +6,7 @@ use crate::pool::{BlockId, Location, Pool};
 use crate::publisher::SubscriberPeer;
 use crate::ring::{self, Geometry, Hostile, Place, Producer};
 use crate::subscriber::QueuePolicy;
+use crate::sys;
 use crate::sys::doorbell::Doorbell;
 use crate::sys::process::Peer;
 use crate::sys::segment::RingMemory;
@@ -91,10 +92,11 @@ impl Attached {
         }
     }
 
-    /// Queues `block`, dropping what must make room. What is lost goes to `dropped` too.
+    /// Queues `block`, dropping what must make room. What is lost goes to `dropped` too. True if there was room at once;
+    /// otherwise it may have been found hostile.
     ///
     /// What happens most often stands here alone: after a long sleep each line of code has to be fetched, too.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn offer(
         &mut self,
         pool: &mut Pool,
@@ -102,7 +104,7 @@ impl Attached {
         at: Location,
         now: u64,
         dropped: &mut Losses,
-    ) {
+    ) -> bool {
         self.pushed = false;
         // What it took and released stands in cache lines that it wrote last: while there is room, they are looked
         // at after everybody was woken, or when the next block is loaned.
@@ -116,6 +118,7 @@ impl Attached {
         } else {
             self.offer_with_care(pool, block, at, now, dropped);
         }
+        easy
     }
 
     #[cold]
@@ -174,6 +177,8 @@ impl Attached {
 
     /// Fetches what offering a message and ringing will need, into this processor's caches.
     pub(crate) fn touch(&self) {
+        sys::prefetch(std::ptr::from_ref(self).cast(), size_of::<Self>());
+        sys::prefetch(self.producer.end_of_queue().cast(), 1);
         self.producer.touch(self.ring.words());
         std::hint::black_box((Arc::strong_count(&self.bell), self.known.first().copied()));
     }
@@ -214,7 +219,7 @@ impl Attached {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, pool: &mut Pool, block: BlockId, at: Location, now: u64) {
         let place = Place {
             segment: at.segment,

@@ -184,20 +184,26 @@ impl Pool {
     }
 
     /// One user less; with the last the block is free.
+    #[inline]
     pub(crate) fn unshare(&mut self, block: BlockId) {
         let entry = &mut self.blocks[block.0 as usize];
         debug_assert!(entry.users > 0, "a block is freed twice");
         entry.users = entry.users.saturating_sub(1);
         if entry.users == 0 {
-            let Block {
-                slot, offset, len, ..
-            } = *entry;
-            if let Some(segment) = &mut self.segments[slot as usize] {
-                segment.space.give(offset, len);
-            }
-            self.used -= len;
-            self.unused.push(block.0);
+            self.free(block);
         }
+    }
+
+    #[inline(never)]
+    fn free(&mut self, block: BlockId) {
+        let Block {
+            slot, offset, len, ..
+        } = self.blocks[block.0 as usize];
+        if let Some(segment) = &mut self.segments[slot as usize] {
+            segment.space.give(offset, len);
+        }
+        self.used -= len;
+        self.unused.push(block.0);
     }
 
     pub(crate) fn locate(&self, block: BlockId) -> Location {

@@ -271,7 +271,7 @@ impl<T: Copy> Producer<T> {
     }
 
     /// Queues a block. False, and nothing is done, unless the queue has room and a cell is free.
-    #[inline]
+    #[inline(always)]
     pub fn push<M: Memory + ?Sized>(&mut self, ring: &M, place: Place, tag: T) -> bool {
         if !self.has_room() {
             return false;
@@ -312,6 +312,13 @@ impl<T: Copy> Producer<T> {
         ];
         let words = lines.map(|line| ring.word(line).load(Ordering::Relaxed));
         std::hint::black_box((words, self.queue.back().map(|slot| slot.n)));
+    }
+
+    /// Where the record of the next push will likely be written.
+    pub fn end_of_queue(&self) -> *const () {
+        let (first, second) = self.queue.as_slices();
+        let last = if second.is_empty() { first } else { second };
+        last.as_ptr_range().end.cast()
     }
 
     /// Tells the subscriber the sums of what it lost.

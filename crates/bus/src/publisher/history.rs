@@ -24,18 +24,20 @@ impl History {
         }
     }
 
-    /// Takes over its publisher's use of a block that was just published; false if nothing is kept.
-    pub(super) fn keep(&mut self, sequence: u64, block: BlockId, pool: &mut Pool) -> bool {
-        if self.depth == 0 {
-            return false;
-        }
+    /// Whether messages are kept at all.
+    pub(super) fn is_kept(&self) -> bool {
+        self.depth > 0
+    }
+
+    /// Takes over its publisher's use of a block that was just published. Only if messages are kept.
+    #[inline(never)]
+    pub(super) fn keep(&mut self, sequence: u64, block: BlockId, pool: &mut Pool) {
         if self.kept.len() == self.depth
             && let Some((_, oldest)) = self.kept.pop_front()
         {
             pool.unshare(oldest);
         }
         self.kept.push_back((sequence, block));
-        true
     }
 
     /// Gives up the oldest messages until a block is free, but never the newest message; false if that frees

@@ -62,6 +62,20 @@ impl PubCore {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// After a message went out: what the next loan need not do then, and what went wrong.
+    #[inline(never)]
+    pub(super) fn look_after(&self, state: &mut State, now: u64) {
+        let left = if state.hurried {
+            state.clock.prepare(now);
+            state.reap()
+        } else {
+            state.remove_hostile()
+        };
+        if left {
+            self.changed.notify_all();
+        }
+    }
+
     /// An unpublished loan's block.
     pub(crate) fn give_back(&self, block: BlockId) {
         if !self.birth.is_foreign() {
@@ -212,16 +226,19 @@ impl State {
     }
 
     /// Pushes to all rings first and then rings the sleepers, each doorbell once: a subscriber that is woken
-    /// must not take the processor from the pushes to the others.
-    #[inline]
-    pub(super) fn distribute(&mut self, block: BlockId, now: u64, done: &mut Published) {
+    /// must not take the processor from the pushes to the others. False if a push was not plain, so that somebody may
+    /// have been found hostile.
+    #[inline(always)]
+    pub(super) fn distribute(&mut self, block: BlockId, now: u64, done: &mut Published) -> bool {
         let at = self.pool.locate(block);
+        let mut plain = true;
         for attached in &mut self.attached {
-            attached.offer(&mut self.pool, block, at, now, &mut done.dropped);
+            plain &= attached.offer(&mut self.pool, block, at, now, &mut done.dropped);
             done.queued_to += usize::from(attached.pushed);
         }
         crate::hooks::step("publish-pushed");
         <[AtomicU64] as ring::Memory>::fence();
+        let mut any_rung = false;
         for i in 0..self.attached.len() {
             if self.attached[i].must_ring() {
                 let (before, this) = (&self.attached[..i], &self.attached[i]);
@@ -229,10 +246,14 @@ impl State {
                     this.bell.ring();
                 }
                 self.attached[i].rung = true;
+                any_rung = true;
             }
         }
-        self.attached.iter_mut().for_each(|a| a.rung = false);
+        if any_rung {
+            self.attached.iter_mut().for_each(|a| a.rung = false);
+        }
         crate::hooks::step("publish-rung");
+        plain
     }
 
     /// Learns what all took and released; true if that showed somebody to be hostile, who is gone now.

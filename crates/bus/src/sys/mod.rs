@@ -135,6 +135,22 @@ pub(crate) fn unique_id() -> u64 {
     hasher.finish().max(1)
 }
 
+/// Asks the processor to fetch `len` bytes from `start` on, code or data, into its caches. Where it cannot be asked nothing
+/// happens.
+#[inline]
+pub(crate) fn prefetch(start: *const u8, len: usize) {
+    for at in (0..len).step_by(64) {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        // SAFETY: prefetching changes nothing and faults at no address; every x86_64 has SSE.
+        unsafe {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            _mm_prefetch::<_MM_HINT_T0>(start.wrapping_add(at).cast());
+        }
+        #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+        let _ = start.wrapping_add(at);
+    }
+}
+
 /// Repeats a call that a signal interrupted.
 pub(crate) fn retry<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> io::Result<T> {
     loop {
