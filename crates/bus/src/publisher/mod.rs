@@ -201,9 +201,8 @@ impl Publisher {
 
     /// Queues the message to every connected subscriber and wakes those that sleep. Never blocks and never
     /// waits for the housekeeping thread.
-    ///
-    /// What every message needs stands here in one piece, from the top to the bottom; the rest is in functions of its
-    /// own. [`Publisher::fetch_code`] knows of this.
+    // What every message needs stands here in one piece, from the top to the bottom; the rest is in functions of its own.
+    // `fetch_code` knows of this.
     #[inline(never)]
     pub fn publish(&self, loan: Loan, stamp: Stamp) -> Result<Published, PublishError> {
         let core = &self.core;
