@@ -11,15 +11,20 @@ pub enum Ordering {
     Latest,
     /// Each message is delivered when it is complete (transforms, logs).
     Any,
+    /// Each message is delivered in its turn: one that is complete waits for those before it, until their
+    /// sender gives them up. For reliable topics; others are delivered as by [`Ordering::Latest`].
+    InOrder,
 }
 
-/// How hard the link tries. Only best effort exists so far; the byte is reserved on the wire.
+/// How hard the link tries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reliability {
     /// A lost message stays lost.
     #[default]
     BestEffort,
+    /// It is kept until the receiver has acknowledged it, and what is missing is sent again.
+    Reliable,
 }
 
 /// A topic as its sender describes it.
@@ -58,10 +63,12 @@ impl Announcement {
         put_varint(&mut out, self.depth.into());
         out.push(match self.reliability {
             Reliability::BestEffort => 0,
+            Reliability::Reliable => 1,
         });
         out.push(match self.ordering {
             Ordering::Latest => 0,
             Ordering::Any => 1,
+            Ordering::InOrder => 2,
         });
         out.extend_from_slice(&self.type_hash);
         put_bytes(&mut out, self.name.as_bytes());
@@ -83,11 +90,13 @@ impl Announcement {
         let at = r.at();
         let reliability = match r.u8()? {
             0 => Reliability::BestEffort,
+            1 => Reliability::Reliable,
             _ => return Err(invalid("reliability", at)),
         };
         let ordering = match r.u8()? {
             0 => Ordering::Latest,
             1 => Ordering::Any,
+            2 => Ordering::InOrder,
             _ => return Err(invalid("ordering", at + 1)),
         };
         let type_hash = r.array()?;
@@ -130,8 +139,8 @@ mod tests {
             definition: "x".repeat(MAX_DEFINITION),
             priority: 127,
             depth: 3,
-            reliability: Reliability::BestEffort,
-            ordering: Ordering::Any,
+            reliability: Reliability::Reliable,
+            ordering: Ordering::InOrder,
         };
         let bytes = a.encode(1 << 40);
         assert!(bytes.len() <= MAX_ENCODED);

@@ -25,6 +25,8 @@ pub const MAX_NAME: usize = 256;
 pub const MAX_DEFINITION: usize = 256 * 1024;
 /// Longest host name in bytes.
 pub const MAX_HOST_NAME: usize = 64;
+/// Most messages of a reliable topic that are kept for a peer.
+pub const MAX_DEPTH: u32 = 1024;
 /// Most topics in one direction between two hosts.
 pub const MAX_TOPICS: usize = 1024;
 
@@ -165,8 +167,12 @@ pub struct TopicConfig {
     pub definition: String,
     /// 0 to 127; 127 is the most important.
     pub priority: u8,
-    /// Newest messages that may wait; at least 1.
+    /// Newest messages that may wait; at least 1. Of a reliable topic those count that wait for their
+    /// acknowledgement, and there may be no more than 1024.
     pub depth: u32,
+    /// A message of a reliable topic that is not acknowledged so long after it was offered is given up, and
+    /// its sender told. Others have a `deadline` only.
+    pub expiry: Option<Duration>,
     /// A message that cannot be wholly sent within so long after it was offered is dropped, before it costs
     /// (more) airtime. Among topics of one priority the earlier deadline goes first.
     pub deadline: Option<Duration>,
@@ -181,7 +187,7 @@ pub struct TopicConfig {
 }
 
 impl TopicConfig {
-    /// Priority 0, depth 1, no deadline, no rate limit.
+    /// Priority 0, depth 1, no deadline, no rate limit, best effort.
     pub fn new(name: impl Into<String>, type_name: impl Into<String>) -> Self {
         TopicConfig {
             name: name.into(),
@@ -190,6 +196,7 @@ impl TopicConfig {
             definition: String::new(),
             priority: 0,
             depth: 1,
+            expiry: None,
             deadline: None,
             max_rate: None,
             every: 1,
@@ -296,6 +303,15 @@ pub enum TopicError {
     /// Nothing could ever wait.
     #[error("depth 0: at least one message must be able to wait")]
     Depth,
+    /// So many messages cannot be kept for a peer.
+    #[error("depth {depth} of a reliable topic: at most {MAX_DEPTH}")]
+    DeepReliable {
+        /// The depth asked for.
+        depth: u32,
+    },
+    /// Everything would expire at once.
+    #[error("expiry 0: give a duration, or none")]
+    Expiry,
     /// The rate limit is not a positive number.
     #[error("rate limit {hz} Hz: give a positive number, or none")]
     Rate {

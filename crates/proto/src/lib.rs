@@ -6,12 +6,12 @@
 //! pacer hands over one datagram per slot of airtime so that the device queue stays about empty, what is in
 //! flight is bounded by receipts in any case, and more important messages pre-empt others between fragments; one
 //! that is foreseen, since its source is periodic, finds the air free. The receiving side reassembles fragments in any
-//! order straight into memory that its [`Sink`] loans.
+//! order straight into memory that its [`Sink`] loans. What a reliable topic sent is kept until it is acknowledged,
+//! and what is missing goes again; [`Radio::next_outcome`] tells what became of each message.
 //!
 //! It does no I/O, reads no clock and draws no random numbers: datagrams and [`stats::Time`] come in as
 //! arguments, so every scenario replays in virtual time. Carrying datagrams, encryption, and knowing what a
-//! message means are left to the link daemon; repair of lost fragments is
-//! not part of it yet. The wire format is in `docs/wire/link.md`.
+//! message means are left to the link daemon. The wire format is in `docs/wire/link.md`.
 //!
 //! ```
 //! use proto::{AirtimeModel, Message, PeerConfig, Radio, RadioConfig, TopicConfig, Transmit};
@@ -40,6 +40,7 @@ mod config;
 #[doc(hidden)]
 pub mod fuzzing;
 mod geometry;
+mod outcome;
 mod peer;
 mod radio;
 mod receive;
@@ -52,11 +53,12 @@ pub use airtime::AirtimeModel;
 pub use announcement::{Announcement, Ordering, Reliability};
 pub use body::{Body, Down, Incoming, Message, PeerInfo, Sink, Slot, Verdict};
 pub use config::{
-    ConfigError, MAX_DEFINITION, MAX_HOST_NAME, MAX_NAME, MAX_PRIORITY, MAX_TOPICS, Order, PeerConfig,
-    PeerError, PeerId, RadioConfig, ReceiveLimits, RemoteTopic, TopicChange, TopicConfig, TopicError,
-    TopicId,
+    ConfigError, MAX_DEFINITION, MAX_DEPTH, MAX_HOST_NAME, MAX_NAME, MAX_PRIORITY, MAX_TOPICS, Order,
+    PeerConfig, PeerError, PeerId, RadioConfig, ReceiveLimits, RemoteTopic, TopicChange, TopicConfig,
+    TopicError, TopicId,
 };
 pub use geometry::{Geometry, GeometryError, MAX_PARTS};
+pub use outcome::{End, Outcome};
 pub use radio::{Radio, Transmit};
 pub use statistics::{
     PeerStats, RadioStats, RateSource, ReceiverReport, RemoteTopicStats, SenderReport, TopicState, TopicStats,

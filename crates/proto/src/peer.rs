@@ -4,16 +4,19 @@ use crate::airtime::AirtimeModel;
 use crate::body::PeerInfo;
 use crate::config::{PeerConfig, PeerId, RadioConfig};
 use crate::receive::Receiver;
-use crate::send::{Estimate, Flight};
+use crate::send::{Estimate, Flight, Way};
 use crate::session::Session;
 use crate::statistics::{PeerStats, RateSource};
-use crate::wire::{Frame, Header, Hello, Receipt, ReportEntry};
+use crate::wire::{Acknowledgement, Frame, Header, Hello, Receipt, ReportEntry};
 use core::time::Duration;
 use stats::Time;
 use std::collections::{BTreeMap, VecDeque};
 
 /// How often an unchanged entry is reported again, in case the first report was lost.
 const REPORT_TWICE: u8 = 2;
+/// Of so many datagrams on the peer is told how many were lost, and from which share on they count as lossy.
+const ENOUGH_ARRIVALS: u64 = 16;
+const LOSSY: f64 = 0.01;
 /// Nothing waits longer in a device queue as long as receipts come.
 const LARGEST_CORRECTION: Duration = Duration::from_millis(200);
 /// Length of a datagram with nothing but a receipt, about.
@@ -26,12 +29,19 @@ pub(crate) struct Peer {
     pub(crate) info: Option<PeerInfo>,
     pub(crate) stats: PeerStats,
     pub(crate) flight: Flight,
+    /// Round trips and loss, for what is sent again.
+    pub(crate) way: Way,
     /// What a datagram to this peer costs.
     pub(crate) airtime: AirtimeModel,
     /// Where the rate is not known.
     pub(crate) estimate: Option<Estimate>,
     number: u64,
     numbers_heard: Option<(u64, u64, u64)>,
+    /// Places in the numbering of what was heard where some were missing.
+    gaps: u64,
+    /// What was told of arrivals last: newest and how many came; and whether there is more to tell.
+    told: (u64, u64),
+    tells_arrivals: bool,
     newest: Newest,
     /// A receipt is owed.
     owes: bool,
@@ -55,11 +65,15 @@ impl Peer {
             info: None,
             stats: PeerStats::default(),
             flight: Flight::new(radio.in_flight, config.carrier_acks),
+            way: Way::default(),
             airtime: radio.airtime,
             // Over a relay, datagrams that were sent together need not arrive one service time apart.
             estimate: (radio.auto_rate && config.hops == 1).then(|| Estimate::new(radio.airtime)),
             number: 0,
             numbers_heard: None,
+            gaps: 0,
+            told: (0, 0),
+            tells_arrivals: false,
             newest: Newest::default(),
             owes: false,
             reports: Reports {
@@ -71,8 +85,10 @@ impl Peer {
 
     /// The peer has a new session.
     pub(crate) fn renew(&mut self) {
-        self.numbers_heard = None;
-        self.owes = false;
+        (self.numbers_heard, self.gaps, self.told) = (None, 0, (0, 0));
+        (self.owes, self.tells_arrivals) = (false, false);
+        self.way.renew();
+        self.receiver.lossy = true;
         self.flight.clear();
         self.reports.last.clear();
         self.reports.queue.clear();
@@ -93,6 +109,7 @@ impl Peer {
     pub(crate) fn heard(&mut self, now: Time, number: u64, bytes: usize) {
         if self.numbers_heard.is_none_or(|(_, high, _)| number > high) {
             let next = self.numbers_heard.is_some() && self.newest.number.checked_add(1) == Some(number);
+            self.gaps += u64::from(self.numbers_heard.is_some() && !next);
             let gap = if next {
                 now.since(self.newest.at)
             } else {
@@ -146,7 +163,7 @@ impl Peer {
     pub(crate) fn owes_only(&self) -> bool {
         let others =
             self.session.greet_due() || self.receiver.has_answers() || !self.reports.queue.is_empty();
-        self.owes && !others
+        (self.owes || self.receiver.owes()) && !others
     }
 
     /// Appends the receipt that is owed, if any.
@@ -158,6 +175,22 @@ impl Peer {
         };
         if self.owes && put(out, self.config.max_datagram, &Frame::Receipt(receipt)) {
             self.owes = false;
+        }
+    }
+
+    /// Appends the acknowledgements that are owed, to a datagram that may grow to `max` bytes by them; `soon`:
+    /// also those that could still wait.
+    pub(crate) fn put_acknowledgements(&mut self, now: Time, max: usize, out: &mut Vec<u8>, soon: bool) {
+        let (newest, held) = (self.newest.number, micros(now.since(self.newest.at)));
+        while let Some(a) = self
+            .receiver
+            .next_acknowledgement(max.saturating_sub(out.len()), soon)
+        {
+            let (topic, a) = (a.topic, Acknowledgement { newest, held, ..a });
+            if !put(out, max, &Frame::Acknowledgement(a)) {
+                return;
+            }
+            self.receiver.acknowledged(topic);
         }
     }
 
@@ -210,6 +243,8 @@ impl Peer {
         self.session.greet_due()
             || self.session.is_up()
                 && (self.owes
+                    || self.receiver.owes()
+                    || self.tells_arrivals
                     || self.session.ping_due()
                     || self.receiver.has_answers()
                     || !self.reports.queue.is_empty())
@@ -234,6 +269,13 @@ impl Peer {
             return;
         }
         self.put_receipt(now, out);
+        self.put_acknowledgements(now, max, out, true);
+        if let (true, Some((_, newest, came))) = (self.tells_arrivals, self.numbers_heard) {
+            let gaps = self.gaps;
+            if put(out, max, &Frame::Arrivals { newest, came, gaps }) {
+                self.tells_arrivals = false;
+            }
+        }
         while let Some((topic, edition, state)) = self.receiver.next_answer() {
             if !put(
                 out,
@@ -271,6 +313,7 @@ impl Peer {
             return;
         }
         self.reports.at = now + radio.report_interval;
+        self.report_arrivals();
         let received = self.receiver.topics().map(|(t, s)| ReportEntry::Receiver {
             topic: t.0,
             delivered: s.delivered,
@@ -281,6 +324,26 @@ impl Peer {
         for entry in entries {
             self.reports.offer(entry);
         }
+    }
+}
+
+impl Peer {
+    /// If enough has come, lets the peer know how much of it was lost.
+    fn report_arrivals(&mut self) {
+        let Some((_, newest, came)) = self.numbers_heard else {
+            return;
+        };
+        let sent = newest.saturating_sub(self.told.0);
+        if sent < ENOUGH_ARRIVALS {
+            return;
+        }
+        // Where this counts from was not told yet.
+        if self.told.0 > 0 {
+            let lost = sent.saturating_sub(came.saturating_sub(self.told.1));
+            self.receiver.lossy = lost as f64 > sent as f64 * LOSSY;
+        }
+        self.told = (newest, came);
+        self.tells_arrivals = true;
     }
 }
 

@@ -46,15 +46,18 @@ pub struct TopicStats {
     pub offered: u64,
     /// Their bytes.
     pub offered_bytes: u64,
-    /// Messages of which the last fragment was handed to the carrier.
+    /// Messages of which the last fragment was handed to the carrier; where the topic is reliable, those of
+    /// which the receiver has told what became of them.
     pub sent: u64,
     /// Their bytes.
     pub sent_bytes: u64,
     /// Fragments handed to the carrier.
     pub fragments: u64,
+    /// Bytes of messages that were sent more than once.
+    pub repeated_bytes: u64,
     /// Airtime charged for them.
     pub air: Duration,
-    /// Messages waiting or partly sent now.
+    /// Messages waiting, partly sent, or (where the topic is reliable) not acknowledged now.
     pub queued: u64,
     /// Messages lost here, by reason.
     pub drops: Drops,

@@ -6,6 +6,7 @@ mod settings;
 
 use crate::body::{Body, Sink};
 use crate::config::{PeerId, RadioConfig, RemoteTopic, TopicId};
+use crate::outcome::Outcome;
 use crate::peer::Peer;
 use crate::send::{OutTopic, Pacer, Scheduler};
 use crate::statistics::{PeerStats, RadioStats, RemoteTopicStats, TopicState, TopicStats};
@@ -75,11 +76,15 @@ impl<B: Body> Radio<B> {
         });
         let up = self.topics.iter().filter(|t| self.is_up(t.peer));
         let topics = up.flat_map(|t| {
-            [t.announcer.next_timeout(), t.next_deadline()]
+            let again = t.keeper.as_ref().and_then(|k| k.next_timeout());
+            [t.announcer.next_timeout(), t.next_deadline(), again]
                 .into_iter()
                 .flatten()
         });
-        peers.chain(topics).min()
+        // What is reliable outlasts the absence of its peer, but not its expiry.
+        let kept = self.topics.iter().filter(|t| t.keeper.is_some());
+        let kept = kept.filter_map(|t| t.next_deadline());
+        peers.chain(topics).chain(kept).min()
     }
 
     /// Lets time pass: expires messages, gives up partial ones, notices lost peers, prepares signs of life
@@ -87,6 +92,7 @@ impl<B: Body> Radio<B> {
     pub fn handle_timeout(&mut self, now: Time, sink: &mut impl Sink) {
         let now = self.tick(now);
         self.expire_messages(now);
+        self.send_again(now);
         for id in self.peers.keys().copied().collect::<Vec<_>>() {
             self.tick_peer(now, id, sink);
         }
@@ -138,12 +144,42 @@ impl<B: Body> Radio<B> {
             };
             let (max, hops, model) = (p.config.max_datagram, p.config.hops, p.airtime);
             let air = |n: usize| model.airtime(n, hops);
-            bytes += t.expire(|rest| {
+            bytes += t.expire(now, |rest| {
                 let full = u32::try_from(rest / max).unwrap_or(u32::MAX);
                 start + air(max).saturating_mul(full) + air(rest % max)
             });
         }
         self.released(bytes);
+    }
+
+    /// Lets what was not acknowledged in time be sent again.
+    fn send_again(&mut self, now: Time) {
+        for t in &mut self.topics {
+            let up = self.peers.get(&t.peer).is_some_and(|p| p.session.is_up());
+            let rested = !t.is_backlogged();
+            let Some(keeper) = t.keeper.as_mut().filter(|_| up) else {
+                continue;
+            };
+            keeper.tick(now);
+            if rested && t.is_backlogged() {
+                self.scheduler.wake(t);
+            }
+        }
+    }
+
+    /// What became of a message of a reliable topic; ask until there is none. No more than 1024 of each topic
+    /// wait to be asked for, then the oldest are forgotten; the counts are complete in any case.
+    pub fn next_outcome(&mut self) -> Option<Outcome> {
+        let topics = self.topics.iter_mut().enumerate();
+        topics.into_iter().find_map(|(i, t)| {
+            let (stamp, origin, end) = t.outcomes.pop()?;
+            Some(Outcome {
+                topic: TopicId(i as u32),
+                stamp,
+                origin,
+                end,
+            })
+        })
     }
 
     /// Counts of an outgoing topic.
@@ -170,8 +206,9 @@ impl<B: Body> Radio<B> {
             sent: c.sent,
             sent_bytes: c.sent_bytes,
             fragments: c.fragments,
+            repeated_bytes: c.repeated_bytes,
             air: c.air,
-            queued: t.waiting.len() as u64 + u64::from(t.sending.is_some()),
+            queued: t.held() as u64,
             drops: c.drops.clone(),
             at_receiver: t.at_receiver.clone(),
         })

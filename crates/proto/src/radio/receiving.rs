@@ -3,9 +3,11 @@
 use super::Radio;
 use crate::body::{Body, Down, PeerInfo, Sink};
 use crate::config::PeerId;
+use crate::send::OutTopic;
 use crate::session::Greeting;
 use crate::statistics::{ReceiverReport, SenderReport};
 use crate::wire::{self, AckState, Frame, Hello, PacketError, ReportEntry};
+use core::time::Duration;
 use stats::{DropReason, Time};
 
 impl<B: Body> Radio<B> {
@@ -89,7 +91,9 @@ impl<B: Body> Radio<B> {
             p.flight.clear();
         }
         sink.peer_down(peer, Down::Lost);
-        self.clear_topics(peer);
+        let topics = self.topics.iter_mut().filter(|t| t.peer == peer);
+        let bytes = topics.map(OutTopic::pause).sum();
+        self.released(bytes);
     }
 
     pub(super) fn clear_topics(&mut self, peer: PeerId) {
@@ -111,6 +115,26 @@ impl<B: Body> Radio<B> {
             Frame::Receipt(receipt) => {
                 let ahead = p.receipt(now, &self.config, &receipt);
                 self.pacer.delay(ahead);
+                Ok(())
+            }
+            Frame::Acknowledgement(a) => {
+                p.way.answered(now, a.newest, Duration::from_micros(a.held));
+                let timing = p.way.timing();
+                if let Some(t) = self.topics.get_mut(a.topic as usize).filter(|t| t.peer == peer) {
+                    let rested = !t.is_backlogged();
+                    let bytes = t.acknowledged(now, &a, timing);
+                    if rested && t.is_backlogged() {
+                        self.scheduler.wake(t);
+                    }
+                    self.released(bytes);
+                }
+                Ok(())
+            }
+            Frame::Settled { topic, floor } => p.receiver.settled(now, topic, floor, sink),
+            Frame::Arrivals { newest, came, gaps } => {
+                if p.way.arrivals(newest, came, gaps) {
+                    p.flight.loses(p.way.loss());
+                }
                 Ok(())
             }
             Frame::Announce(piece) => p.receiver.announce(&piece, sink),

@@ -4,7 +4,7 @@ use super::{Radio, Transmit};
 use crate::body::{Body, Message};
 use crate::config::{MAX_PRIORITY, Order, PeerId, TopicId};
 use crate::peer::{Peer, RECEIPT, put};
-use crate::send::{CONTROL, Entry, Foreseen, OutTopic, Pending, URGENT, Work};
+use crate::send::{CONTROL, Entry, Foreseen, OutTopic, Pending, URGENT, When, Work};
 use crate::wire::{AnnouncePiece, DataHead, Frame};
 use core::time::Duration;
 use stats::{DropReason, Time};
@@ -49,8 +49,10 @@ impl<B: Body> Radio<B> {
         let bytes = u64::from(geometry.total_len());
         t.counts.offered += 1;
         t.counts.offered_bytes += bytes;
-        let peer = self.peers.get(&t.peer).filter(|p| p.session.is_up());
-        let refused = match peer {
+        // What is reliable waits for a peer that was lost, and may come back as the same session.
+        let waits = t.keeper.is_some() && t.announcer.accepted() == Some(true);
+        let peer = self.peers.get(&t.peer);
+        let refused = match peer.filter(|p| p.session.is_up() || waits) {
             None => Some(DropReason::NoPeer),
             Some(_) if t.withdrawn || t.announcer.accepted() == Some(false) => Some(DropReason::Unannounced),
             Some(p) => {
@@ -100,7 +102,7 @@ impl<B: Body> Radio<B> {
             let waiting = self
                 .topics
                 .iter_mut()
-                .filter_map(|t| Some((t.config.priority, t.waiting.front()?.arrival, t)));
+                .filter_map(|t| Some((t.config.priority, t.oldest()?.arrival, t)));
             let Some((_, _, victim)) = waiting.min_by_key(|(p, a, _)| (*p, *a)) else {
                 return;
             };
@@ -121,6 +123,10 @@ impl<B: Body> Radio<B> {
             p.tick_flight(now);
         }
         self.expire_messages(now);
+        self.send_again(now);
+        for p in self.peers.values_mut() {
+            p.receiver.tick(now);
+        }
         let free = self.pacer.is_free(now);
         let plan = self.plan(now, free);
         let control = self.control_due();
@@ -267,7 +273,8 @@ impl<B: Body> Radio<B> {
     }
 
     fn control_due(&self) -> Option<PeerId> {
-        let cancels = |id: PeerId| self.topics.iter().any(|t| t.peer == id && t.cancelled.is_some());
+        let tells = |t: &OutTopic<B>| t.cancelled.is_some() || t.keeper.as_ref().is_some_and(|k| k.tells());
+        let cancels = |id: PeerId| self.topics.iter().any(|t| t.peer == id && tells(t));
         let due = self
             .peers
             .iter()
@@ -290,6 +297,12 @@ impl<B: Body> Radio<B> {
                     )
                 {
                     t.cancelled = None;
+                }
+                let (topic, floor, timing) = (i as u32, t.floor(), p.way.timing());
+                if let Some(keeper) = t.keeper.as_mut().filter(|k| k.tells())
+                    && put(out, p.config.max_datagram, &Frame::Settled { topic, floor })
+                {
+                    keeper.told(now, timing);
                 }
             }
         }
@@ -343,6 +356,17 @@ impl<B: Body> Radio<B> {
         let (p_max, hops, airtime) = (p.config.max_datagram, p.config.hops, p.airtime);
         p.header(self.config.session, out);
         p.put_receipt(now, out);
+        p.put_acknowledgements(
+            now,
+            max.saturating_sub(self.topics[i].head_room() + LEAST_CUT),
+            out,
+            true,
+        );
+        let when = When {
+            now,
+            number: p.last_number(),
+            timing: p.way.timing(),
+        };
         // A receipt would meet the message for which this fragment is cut.
         let asks = self.should_ask(now, peer, max == p_max);
         if asks {
@@ -353,7 +377,7 @@ impl<B: Body> Radio<B> {
         let (mut bytes_first, mut charged) = (None, Duration::ZERO);
         while let Some(i) = next {
             let t = &mut self.topics[i];
-            let ended = t.put_fragment(i as u32, max, out);
+            let ended = t.put_fragment(i as u32, max, out, when);
             let airtime = air(out.len()).saturating_sub(charged);
             charged += airtime;
             t.counts.air += airtime;
@@ -390,6 +414,7 @@ impl<B: Body> Radio<B> {
         let (model, hops) = (p.airtime, p.config.hops);
         let clocked = p.is_clocked(&self.config);
         let receipt = model.airtime(RECEIPT, hops);
+        p.way.sent(now, p.last_number());
         let airtime = match in_flight {
             Some(true) => model.airtime(bytes, hops) + receipt,
             _ => model.airtime(bytes, hops),

@@ -2,6 +2,7 @@
 
 use super::Radio;
 use crate::airtime::AirtimeModel;
+use crate::announcement::Reliability;
 use crate::body::{Body, Down, Sink};
 use crate::config::*;
 use crate::peer::Peer;
@@ -117,7 +118,10 @@ impl<B: Body> Radio<B> {
             });
         }
         valid_priority(config.priority)?;
-        valid_depth(config.depth)?;
+        valid_depth(config.depth, config.reliability)?;
+        if config.expiry.is_some_and(|e| e.is_zero()) {
+            return Err(TopicError::Expiry);
+        }
         valid_rate(config.max_rate)?;
         valid_every(config.every)?;
         let withdrawn = self
@@ -127,6 +131,7 @@ impl<B: Body> Radio<B> {
             .find(|(_, t)| t.withdrawn && t.peer == peer && t.config.name == config.name);
         if let Some((i, t)) = withdrawn {
             (t.withdrawn, t.config, t.rhythm) = (false, config, Rhythm::default());
+            t.keep_or_not();
             t.announced_order = self.arrivals;
             self.arrivals += 1;
             let bytes = t.encoded();
@@ -179,8 +184,9 @@ impl<B: Body> Radio<B> {
             .get(topic.0 as usize)
             .ok_or(TopicError::NoSuchTopic(topic))?;
         let (priority, depth) = (t.config.priority, t.config.depth);
+        let reliability = t.config.reliability;
         valid_priority(change.priority.unwrap_or(priority))?;
-        valid_depth(change.depth.unwrap_or(depth))?;
+        valid_depth(change.depth.unwrap_or(depth), reliability)?;
         valid_rate(change.max_rate.flatten())?;
         valid_every(change.every.unwrap_or(1))?;
         self.set_priority(now, topic, change.priority.unwrap_or(priority))?;
@@ -222,11 +228,11 @@ impl<B: Body> Radio<B> {
     /// [`TopicError`] if there is no such topic or the depth is 0.
     pub fn set_depth(&mut self, now: Time, topic: TopicId, depth: u32) -> Result<(), TopicError> {
         self.tick(now);
-        valid_depth(depth)?;
         let t = self
             .topics
             .get_mut(topic.0 as usize)
             .ok_or(TopicError::NoSuchTopic(topic))?;
+        valid_depth(depth, t.config.reliability)?;
         if t.config.depth != depth {
             t.config.depth = depth;
             let bytes = t.keep_last();
@@ -331,8 +337,12 @@ fn valid_priority(priority: u8) -> Result<(), TopicError> {
     }
 }
 
-fn valid_depth(depth: u32) -> Result<(), TopicError> {
-    if depth > 0 { Ok(()) } else { Err(TopicError::Depth) }
+fn valid_depth(depth: u32, reliability: Reliability) -> Result<(), TopicError> {
+    match (depth, reliability) {
+        (0, _) => Err(TopicError::Depth),
+        (MAX_DEPTH.., Reliability::Reliable) if depth > MAX_DEPTH => Err(TopicError::DeepReliable { depth }),
+        _ => Ok(()),
+    }
 }
 
 fn valid_rate(hz: Option<f64>) -> Result<(), TopicError> {

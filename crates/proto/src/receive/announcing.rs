@@ -107,9 +107,7 @@ impl Receiver {
             InTopic::new(next_seq, earlier.remove(&announcement.name).unwrap_or_default())
         });
         topic.edition = piece.edition;
-        topic.name = announcement.name;
-        topic.priority = announcement.priority;
-        topic.ordering = announcement.ordering;
+        topic.announced(announcement, next_seq);
         topic.accepted = verdict == Verdict::Accept;
         let state = if topic.accepted {
             AckState::Accepted
@@ -125,9 +123,15 @@ impl Receiver {
         if let Some(t) = self.topics.get_mut(&piece.topic) {
             t.edition = piece.edition;
             t.accepted = false;
+            let reliable = t.tracker.is_some();
             let partials: Vec<u64> = t.partials.iter().map(|p| p.seq).collect();
             for seq in partials {
-                self.cancel(piece.topic, seq, sink);
+                if reliable {
+                    // Its sender tells what it gave up.
+                    self.remove(piece.topic, seq, DropReason::PeerLost, sink);
+                } else {
+                    self.cancel(piece.topic, seq, sink);
+                }
             }
             sink.topic_withdrawn(self.peer, RemoteTopic(piece.topic));
         }

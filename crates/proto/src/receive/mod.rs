@@ -2,15 +2,19 @@
 
 mod announcing;
 mod ranges;
+mod reliable;
 mod topic;
 mod window;
 
 use crate::body::{Incoming, Sink};
-use crate::config::{MAX_TOPICS, PeerId, ReceiveLimits, RemoteTopic};
+use crate::config::{MAX_DEPTH, MAX_TOPICS, PeerId, ReceiveLimits, RemoteTopic};
 use crate::statistics::{RemoteTopicStats, SenderReport};
-use crate::wire::{AckState, DataHead};
+use crate::wire::{AckState, Acknowledgement, DataHead};
 use announcing::Assembly;
+use core::time::Duration;
 use ranges::Ranges;
+use reliable::Owed;
+pub(crate) use reliable::SPAN;
 use stats::{DropReason, Time};
 use std::collections::BTreeMap;
 use topic::{Counts, InTopic, Partial};
@@ -19,6 +23,8 @@ use window::{Fate, WINDOW};
 /// Numbers are given to messages as they are sent, so no honest gap is as wide as this. Without the bound
 /// one wrong number would make all later messages look old.
 const MAX_JUMP: u64 = 1 << 20;
+/// Partial messages of reliable topics live so many times longer: their sender says when they end.
+const PATIENCE: u32 = 30;
 
 /// The receiving half of a session.
 pub(crate) struct Receiver {
@@ -32,6 +38,8 @@ pub(crate) struct Receiver {
     earlier: BTreeMap<String, Counts>,
     partials: usize,
     partial_bytes: u64,
+    /// Whether datagrams of this peer get lost, as far as is known.
+    pub(crate) lossy: bool,
 }
 
 impl Receiver {
@@ -48,6 +56,7 @@ impl Receiver {
             earlier: BTreeMap::new(),
             partials: 0,
             partial_bytes: 0,
+            lossy: true,
         }
     }
 
@@ -92,9 +101,18 @@ impl Receiver {
             return Err(DropReason::Unannounced);
         }
         topic.counts.fragments += 1;
+        if let Some(tracker) = topic.tracker.as_mut().filter(|_| head.poll) {
+            tracker.owe(now, self.lossy);
+        }
+        let admits = topic
+            .tracker
+            .as_ref()
+            .map_or(head.seq <= topic.window.top().saturating_add(MAX_JUMP), |t| {
+                t.admits(head.seq)
+            });
         let at = match topic.partials.iter().position(|p| p.seq == head.seq) {
             Some(at) => at,
-            None => match topic.window.fate(head.seq) {
+            None => match topic.fate(head.seq) {
                 Fate::Delivered => {
                     topic.counts.duplicate_fragments += 1;
                     // Each copy of a message has one fragment at 0.
@@ -105,9 +123,7 @@ impl Receiver {
                     return Ok(());
                 }
                 Fate::Dropped | Fate::Ancient => return Ok(()),
-                Fate::Open if head.seq > topic.window.top().saturating_add(MAX_JUMP) => {
-                    return Err(DropReason::Malformed);
-                }
+                Fate::Open if !admits => return Err(DropReason::Malformed),
                 Fate::Open => match self.open(now, head, sink) {
                     Some(at) => at,
                     None => return Ok(()),
@@ -120,7 +136,13 @@ impl Receiver {
     /// Begins a partial message, or counts why not. Gives its place in the topic's list.
     fn open(&mut self, now: Time, head: &DataHead, sink: &mut impl Sink) -> Option<usize> {
         let refuse = |r: &mut Self, reason| {
-            if let Some(t) = r.topics.get_mut(&head.topic) {
+            let t = r.topics.get_mut(&head.topic)?;
+            // For want of room now; what is reliable comes again.
+            let passing = matches!(
+                reason,
+                DropReason::ReassemblyFull | DropReason::ReceiverMemory | DropReason::Incomplete
+            );
+            if t.tracker.is_none() || !passing {
                 t.lost(head.seq, reason);
             }
             None
@@ -134,8 +156,20 @@ impl Receiver {
             return refuse(self, DropReason::OutOfOrder);
         }
         let priority = topic.priority;
-        if topic.partials.len() >= self.limits.max_partial_per_topic.max(1)
-            && let Some(oldest) = topic.partials.iter().map(|p| p.seq).min()
+        let seqs = topic.partials.iter().map(|p| p.seq);
+        if topic.tracker.is_some() {
+            // An honest sender keeps no more than this; then the newest can best come again.
+            let most = topic.depth.min(MAX_DEPTH) as usize + 1;
+            if topic.partials.len() >= most.max(self.limits.max_partial_per_topic)
+                && let Some(newest) = seqs.max()
+            {
+                if head.seq > newest {
+                    return refuse(self, DropReason::ReassemblyFull);
+                }
+                self.remove(head.topic, newest, DropReason::ReassemblyFull, sink);
+            }
+        } else if topic.partials.len() >= self.limits.max_partial_per_topic.max(1)
+            && let Some(oldest) = seqs.min()
         {
             if head.seq < oldest {
                 return refuse(self, DropReason::Incomplete);
@@ -178,6 +212,7 @@ impl Receiver {
             seq: head.seq,
             ranges: Ranges::default(),
             touched: now,
+            whole: false,
         });
         self.partials += 1;
         self.partial_bytes += u64::from(bytes);
@@ -223,19 +258,142 @@ impl Receiver {
         if !p.ranges.covers(head.geometry.total_len()) {
             return Ok(());
         }
-        topic.partials.swap_remove(at);
-        let outrun = topic.deliver(head.seq, head.geometry.total_len(), sink.finish(slot));
-        self.partials -= 1;
-        self.partial_bytes -= u64::from(head.geometry.total_len());
-        for seq in outrun {
-            self.remove(head.topic, seq, DropReason::Incomplete, sink);
+        if topic.must_wait(head.seq) {
+            if let Some(p) = topic.partials.get_mut(at) {
+                p.whole = true;
+            }
+            return Ok(());
         }
+        self.finish(head.topic, at, sink);
+        self.finish_awaited(head.topic, sink);
         Ok(())
+    }
+
+    /// Delivers the complete message at `at`.
+    fn finish(&mut self, topic: u32, at: usize, sink: &mut impl Sink) {
+        let Some(t) = self.topics.get_mut(&topic) else {
+            return;
+        };
+        let p = t.partials.swap_remove(at);
+        let bytes = p.message.geometry.total_len();
+        let outrun = t.deliver(p.seq, bytes, sink.finish(p.slot));
+        let reason = match t.tracker {
+            Some(_) => DropReason::OutOfOrder,
+            None => DropReason::Incomplete,
+        };
+        self.partials -= 1;
+        self.partial_bytes -= u64::from(bytes);
+        for seq in outrun {
+            self.remove(topic, seq, reason, sink);
+        }
+    }
+
+    /// Delivers the messages that waited for others, as long as it is their turn.
+    fn finish_awaited(&mut self, topic: u32, sink: &mut impl Sink) {
+        while let Some(t) = self.topics.get(&topic)
+            && let Some(seq) = t.awaited()
+            && let Some(at) = t.partials.iter().position(|p| p.seq == seq)
+        {
+            self.finish(topic, at, sink);
+        }
+    }
+
+    /// The sender of a reliable topic will send nothing below `floor` any more: it knows of all that, or has
+    /// given it up, and counted it.
+    pub(crate) fn settled(
+        &mut self,
+        now: Time,
+        topic: u32,
+        floor: u64,
+        sink: &mut impl Sink,
+    ) -> Result<(), DropReason> {
+        let lossy = self.lossy;
+        let Some(t) = self.topics.get_mut(&topic) else {
+            return Err(DropReason::Unannounced);
+        };
+        let Some(tracker) = &mut t.tracker else {
+            return Err(DropReason::Malformed);
+        };
+        if !tracker.admits(floor) {
+            return Err(DropReason::Malformed);
+        }
+        tracker.owe(now, lossy);
+        tracker.forget(floor);
+        // No more than the span.
+        for seq in tracker.base()..floor {
+            self.give_up_for_good(topic, seq, sink);
+        }
+        self.finish_awaited(topic, sink);
+        Ok(())
+    }
+
+    fn give_up_for_good(&mut self, topic: u32, seq: u64, sink: &mut impl Sink) {
+        let Some(t) = self.topics.get_mut(&topic) else {
+            return;
+        };
+        match t.partials.iter().position(|p| p.seq == seq) {
+            Some(at) if t.partials[at].whole => return self.finish(topic, at, sink),
+            Some(at) => {
+                let p = t.partials.swap_remove(at);
+                self.partials -= 1;
+                self.partial_bytes -= u64::from(p.message.geometry.total_len());
+                sink.abort(p.slot, DropReason::Expired);
+            }
+            None if t.fate(seq) != Fate::Open => return,
+            None => {}
+        }
+        t.window.decide(seq, false);
+        if let Some(tracker) = &mut t.tracker {
+            tracker.settle(seq);
+        }
+    }
+
+    /// Whether an acknowledgement is to be sent now.
+    pub(crate) fn owes(&self) -> bool {
+        self.trackers().any(|t| t.owed == Owed::Now)
+    }
+
+    /// The next acknowledgement, of at most `room` bytes; `soon`: also one that could still wait.
+    /// It is taken once [`Receiver::acknowledged`] is called.
+    pub(crate) fn next_acknowledgement(&self, room: usize, soon: bool) -> Option<Acknowledgement> {
+        self.topics.iter().find_map(|(id, t)| {
+            let tracker = t.tracker.as_ref()?;
+            let owed = match tracker.owed {
+                Owed::Nothing => false,
+                Owed::At(_) => soon,
+                Owed::Now => true,
+            };
+            let mut partial: Vec<_> = t
+                .partials
+                .iter()
+                .map(|p| (p.seq, p.message.geometry.total_len(), &p.ranges))
+                .collect();
+            partial.sort_unstable_by_key(|(seq, ..)| *seq);
+            let a = tracker.describe(room, partial.into_iter()).filter(|_| owed)?;
+            Some(Acknowledgement { topic: *id, ..a })
+        })
+    }
+
+    /// The acknowledgement of `topic` was sent.
+    pub(crate) fn acknowledged(&mut self, topic: u32) {
+        if let Some(tracker) = self.topics.get_mut(&topic).and_then(|t| t.tracker.as_mut()) {
+            tracker.owed = Owed::Nothing;
+        }
+    }
+
+    fn trackers(&self) -> impl Iterator<Item = &reliable::Tracker> {
+        self.topics.values().filter_map(|t| t.tracker.as_ref())
+    }
+
+    /// Makes acknowledgements due that have waited long enough.
+    pub(crate) fn tick(&mut self, now: Time) {
+        let trackers = self.topics.values_mut().filter_map(|t| t.tracker.as_mut());
+        trackers.for_each(|t| t.tick(now));
     }
 
     /// The sender gave up a message of which it had sent a part. It counted it, so it is not counted here.
     pub(crate) fn cancel(&mut self, topic: u32, seq: u64, sink: &mut impl Sink) {
-        let Some(t) = self.topics.get_mut(&topic) else {
+        let Some(t) = self.topics.get_mut(&topic).filter(|t| t.tracker.is_none()) else {
             return;
         };
         if let Some(at) = t.partials.iter().position(|p| p.seq == seq) {
@@ -262,23 +420,32 @@ impl Receiver {
         t.give_up(p, reason, sink);
     }
 
-    /// When the next partial message will be too old.
+    /// When the next partial message will be too old, or an acknowledgement is due.
     pub(crate) fn next_timeout(&self) -> Option<Time> {
-        let touched = self
-            .topics
-            .values()
-            .flat_map(|t| t.partials.iter().map(|p| p.touched))
-            .min();
-        touched.map(|t| t + self.limits.partial_age)
+        let ages = self.topics.values().flat_map(|t| {
+            let age = self.age(t);
+            t.partials.iter().map(move |p| p.touched + age)
+        });
+        let owed = self.trackers().filter_map(|t| match t.owed {
+            Owed::At(t) => Some(t),
+            Owed::Nothing | Owed::Now => None,
+        });
+        ages.chain(owed).min()
+    }
+
+    fn age(&self, t: &InTopic) -> Duration {
+        let patience = if t.tracker.is_some() { PATIENCE } else { 1 };
+        self.limits.partial_age.saturating_mul(patience)
     }
 
     /// Gives up the partial messages to which nothing was added for too long.
     pub(crate) fn expire(&mut self, now: Time, sink: &mut impl Sink) {
-        let age = self.limits.partial_age;
+        self.tick(now);
         let old = self.topics.iter().flat_map(|(id, t)| {
+            let age = self.age(t);
             t.partials
                 .iter()
-                .filter(|p| p.touched + age <= now)
+                .filter(move |p| p.touched + age <= now)
                 .map(move |p| (*id, p.seq))
         });
         for (id, seq) in old.collect::<Vec<_>>() {

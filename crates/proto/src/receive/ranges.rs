@@ -40,6 +40,17 @@ impl Ranges {
         len == 0 || self.0.first() == Some(&(0, len))
     }
 
+    /// Which of the bytes `0..len` have not come.
+    pub(crate) fn missing(&self, len: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let ends = self.0.iter().copied().chain([(len, len)]);
+        let mut at = 0;
+        ends.filter_map(move |(from, to)| {
+            let gap = (at, from.min(len));
+            at = to;
+            (gap.0 < gap.1).then_some(gap)
+        })
+    }
+
     /// The first byte that has not come.
     pub(crate) fn first_missing(&self) -> u32 {
         self.0.first().filter(|r| r.0 == 0).map_or(0, |r| r.1)
@@ -67,6 +78,8 @@ mod tests {
                 let missing = have.iter().position(|h| !h);
                 assert_eq!(ranges.first_missing() as usize, missing.unwrap_or(64));
                 assert_eq!(ranges.covers(64), missing.is_none());
+                let told: Vec<u32> = ranges.missing(64).flat_map(|(a, b)| a..b).collect();
+                assert_eq!(told, (0..64).filter(|i| !have[*i as usize]).collect::<Vec<_>>());
                 assert!(ranges.0.windows(2).all(|w| w[0].1 < w[1].0), "{ranges:?}");
             }
         }

@@ -1,8 +1,9 @@
 //! One incoming topic: its partial messages, its counts, and which of its messages had what fate.
 
 use super::ranges::Ranges;
-use super::window::Window;
-use crate::announcement::Ordering;
+use super::reliable::Tracker;
+use super::window::{Fate, Window};
+use crate::announcement::{Announcement, Ordering, Reliability};
 use crate::body::{Incoming, Sink, Slot};
 use crate::config::PeerId;
 use crate::statistics::{RemoteTopicStats, SenderReport};
@@ -16,6 +17,8 @@ pub(crate) struct Partial {
     pub(crate) ranges: Ranges,
     /// When a fragment last added something.
     pub(crate) touched: Time,
+    /// It is complete, and waits for those before it.
+    pub(crate) whole: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -31,7 +34,10 @@ pub(crate) struct InTopic {
     pub(crate) name: String,
     pub(crate) edition: u32,
     pub(crate) priority: u8,
+    pub(crate) depth: u32,
     pub(crate) ordering: Ordering,
+    /// What became of its messages, where it is reliable.
+    pub(crate) tracker: Option<Tracker>,
     pub(crate) accepted: bool,
     pub(crate) window: Window,
     pub(crate) partials: Vec<Partial>,
@@ -46,6 +52,8 @@ impl InTopic {
             name: String::new(),
             edition: 0,
             priority: 0,
+            depth: 1,
+            tracker: None,
             ordering: Ordering::Latest,
             accepted: false,
             window: Window::new(next_seq),
@@ -56,21 +64,62 @@ impl InTopic {
         }
     }
 
+    /// Takes the settings that its sender announced, `next_seq` the number of its next message.
+    pub(crate) fn announced(&mut self, a: Announcement, next_seq: u64) {
+        (self.name, self.priority, self.depth) = (a.name, a.priority, a.depth);
+        self.ordering = a.ordering;
+        match a.reliability {
+            Reliability::Reliable => {
+                self.tracker.get_or_insert_with(|| Tracker::new(next_seq));
+            }
+            Reliability::BestEffort => self.tracker = None,
+        }
+    }
+
+    /// What is known of a message.
+    pub(crate) fn fate(&self, seq: u64) -> Fate {
+        match &self.tracker {
+            Some(tracker) => tracker.fate(seq),
+            None => self.window.fate(seq),
+        }
+    }
+
     /// Whether a newer message was delivered, which matters to this topic.
     pub(crate) fn is_outdated(&self, seq: u64) -> bool {
-        self.ordering == Ordering::Latest && self.newest_delivered.is_some_and(|n| seq < n)
+        let any =
+            self.ordering == Ordering::Any || self.ordering == Ordering::InOrder && self.tracker.is_some();
+        !any && self.newest_delivered.is_some_and(|n| seq < n)
     }
 
-    /// Counts a message as lost.
+    /// Whether a complete message waits for those before it.
+    pub(crate) fn must_wait(&self, seq: u64) -> bool {
+        let waits = |t: &Tracker| self.ordering == Ordering::InOrder && seq != t.base();
+        self.tracker.as_ref().is_some_and(waits)
+    }
+
+    /// The message that waited for those before it, and need not wait any more.
+    pub(crate) fn awaited(&self) -> Option<u64> {
+        let base = self.tracker.as_ref()?.base();
+        self.partials
+            .iter()
+            .find(|p| p.whole && p.seq == base)
+            .map(|p| p.seq)
+    }
+
+    /// Counts a message as lost. One that is reliable may come again, unless this tells its sender.
     pub(crate) fn lost(&mut self, seq: u64, reason: DropReason) {
-        self.window.decide(seq, false);
-        self.counts.drops.add(reason, 1);
+        if self.tracker.as_mut().is_none_or(|t| t.refuse(seq, reason)) {
+            self.window.decide(seq, false);
+            self.counts.drops.add(reason, 1);
+        }
     }
 
-    /// Counts a partial message as lost and lets go of its memory.
+    /// Counts a partial message as lost and lets go of its memory. One that is reliable is sent again.
     pub(crate) fn give_up(&mut self, p: Partial, reason: DropReason, sink: &mut impl Sink) {
         sink.abort(p.slot, reason);
-        self.lost(p.seq, reason);
+        if self.tracker.is_none() || reason == DropReason::OutOfOrder {
+            self.lost(p.seq, reason);
+        }
     }
 
     /// Counts a complete message, and gives the partial ones that are outrun by it.
@@ -80,6 +129,9 @@ impl InTopic {
             return Vec::new();
         }
         self.window.decide(seq, true);
+        if let Some(tracker) = &mut self.tracker {
+            tracker.settle(seq);
+        }
         self.counts.delivered += 1;
         self.counts.delivered_bytes += u64::from(bytes);
         self.newest_delivered = self.newest_delivered.max(Some(seq));

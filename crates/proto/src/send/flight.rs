@@ -9,8 +9,14 @@ use std::collections::VecDeque;
 const MOST: usize = 4096;
 /// While the pacer's belief holds, one in so many datagrams asks for a receipt,
 const SPARSE: usize = 10;
-/// and one at least this often while more wait.
+/// one at least this often while more wait,
 const SPARSE_INTERVAL: Duration = Duration::from_millis(50);
+/// or, where the path loses datagrams, one in so many;
+const LOSSY: usize = 4;
+/// from this share on it does, and so unlikely must it be that the path lost all of a row of receipts before
+/// silence means anything.
+const LOSS: f64 = 0.03;
+const BY_CHANCE: f64 = 0.01;
 /// So many receipts in a row must come in time before the pacer is believed again.
 const PENALTY: u32 = 12;
 /// Where what is less important fills the bound, it may be exceeded by this many datagrams.
@@ -87,6 +93,9 @@ pub(crate) struct Flight {
     span: Time,
     timeouts: u32,
     corrected: Time,
+    /// So many receipts in a row may be missing by chance, and are.
+    tolerated: u32,
+    missing: u32,
 }
 
 impl Flight {
@@ -106,7 +115,18 @@ impl Flight {
             span: Time::ZERO,
             timeouts: 0,
             corrected: Time::ZERO,
+            tolerated: 0,
+            missing: 0,
         }
+    }
+
+    /// The path loses this share of the datagrams, each way.
+    pub(crate) fn loses(&mut self, loss: f64) {
+        let missing = 1.0 - (1.0 - loss) * (1.0 - loss);
+        self.tolerated = match loss {
+            l if l < LOSS => 0,
+            _ => (BY_CHANCE.ln() / missing.min(0.9).ln()).ceil() as u32,
+        };
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -174,7 +194,8 @@ impl Flight {
         if clocked || self.doubts() {
             return self.since_ask + 1 >= self.least || self.len() + 1 >= window;
         }
-        self.since_ask + 1 >= SPARSE || self.len() >= self.least && now >= self.asked_at + SPARSE_INTERVAL
+        let sparse = if self.tolerated > 0 { LOSSY } else { SPARSE };
+        self.since_ask + 1 >= sparse || self.len() >= self.least && now >= self.asked_at + SPARSE_INTERVAL
     }
 
     /// A datagram was handed over. Should it ask, its receipt is late after `late_at`.
@@ -261,11 +282,13 @@ impl Flight {
         while self.asked.front().is_some_and(|a| a.number <= newest) {
             self.asked.pop_front();
         }
-        self.timeouts = 0;
+        (self.timeouts, self.missing) = (0, 0);
         let Some(ask) = self.unanswered.filter(|a| a.number <= newest) else {
             return;
         };
-        if self.is_late(now, ask) {
+        // Of one that was lost nobody knows whether it would have been late.
+        if self.tolerated > 0 && ask.number != newest {
+        } else if self.is_late(now, ask) {
             self.doubts = PENALTY;
         } else if now <= ask.late_at {
             self.doubts = self.doubts.saturating_sub(1);
@@ -305,7 +328,8 @@ impl Flight {
 
     /// Notices late receipts, and lets go of what patience ended for.
     pub(crate) fn expire(&mut self, now: Time) {
-        if self.unanswered.is_some_and(|ask| self.is_late(now, ask)) {
+        let chance = self.missing < self.tolerated;
+        if !chance && self.unanswered.is_some_and(|ask| self.is_late(now, ask)) {
             self.doubts = PENALTY;
         }
         while self.next_timeout().is_some_and(|t| t <= now) {
@@ -316,7 +340,11 @@ impl Flight {
     fn give_up(&mut self, now: Time) {
         match self.unanswered.take() {
             Some(ask) => {
-                self.timeouts = self.timeouts.saturating_add(1);
+                if self.missing < self.tolerated {
+                    self.missing += 1;
+                } else {
+                    self.timeouts = self.timeouts.saturating_add(1);
+                }
                 self.release(|e| e.number <= ask.number);
                 self.unanswered = self.asked.iter().find(|a| a.number > ask.number).copied();
                 if self.unanswered.is_none() {
@@ -346,7 +374,10 @@ impl Flight {
 
     /// The peer is gone, or is another run.
     pub(crate) fn clear(&mut self) {
-        *self = Flight::new(self.least as u32, self.carrier_acks);
+        *self = Flight {
+            tolerated: self.tolerated,
+            ..Flight::new(self.least as u32, self.carrier_acks)
+        };
     }
 }
 
@@ -436,6 +467,39 @@ mod tests {
             f.sent(entry(n, timeout, false), Time::MAX, AIR);
         }
         assert!(f.len() <= MOST);
+    }
+
+    #[test]
+    fn where_receipts_get_lost_one_that_is_missing_means_nothing() {
+        let mut f = Flight::new(2, false);
+        f.loses(0.2);
+        let mut t = Time::from_millis(10);
+        let mut n = 0;
+        let mut ask = |f: &mut Flight, t: Time| {
+            n += 1;
+            f.sent(entry(n, t, true), t + AIR * 3, AIR);
+            n
+        };
+        for round in 0..40 {
+            let number = ask(&mut f, t);
+            if round % 4 == 0 {
+                f.receipt(t + AIR, &receipt(number, 0), |_| AIR, AIR);
+            } else {
+                f.expire(f.next_timeout().expect("patience ends"));
+            }
+            assert!(!f.doubts() && !f.is_silent(), "{round}: {f:?}");
+            t += AIR * 100;
+        }
+        // One that comes late does, and silence does.
+        let number = ask(&mut f, t);
+        f.receipt(t + AIR * 50, &receipt(number, 0), |_| AIR, AIR);
+        assert!(f.doubts());
+        for _ in 0..10 {
+            t += AIR * 1000;
+            ask(&mut f, t);
+            f.expire(t + AIR * 999);
+        }
+        assert!(f.is_silent());
     }
 
     #[test]

@@ -4,8 +4,10 @@ mod announcer;
 mod estimate;
 mod flight;
 mod pacer;
+mod reliable;
 mod rhythm;
 mod scheduler;
+mod timing;
 mod topic;
 
 pub(crate) use estimate::Estimate;
@@ -13,4 +15,5 @@ pub(crate) use flight::{Entry, Flight, URGENT};
 pub(crate) use pacer::{CONTROL, Pacer};
 pub(crate) use rhythm::{Foreseen, Rhythm};
 pub(crate) use scheduler::{Scheduler, Work};
-pub(crate) use topic::{OutTopic, Pending};
+pub(crate) use timing::Way;
+pub(crate) use topic::{OutTopic, Pending, When};

@@ -1,13 +1,16 @@
 //! One outgoing topic: what waits, what is partly sent, what was counted.
 
 use super::announcer::Announcer;
+use super::reliable::{Keeper, Sent};
 use super::rhythm::Rhythm;
-use crate::announcement::{Announcement, WITHDRAWN};
+use super::timing::Timing;
+use crate::announcement::{Announcement, Reliability, WITHDRAWN};
 use crate::body::{Body, Message};
 use crate::config::{PeerId, TopicConfig};
 use crate::geometry::Geometry;
+use crate::outcome::{End, Outcomes};
 use crate::statistics::ReceiverReport;
-use crate::wire::DataHead;
+use crate::wire::{Acknowledgement, DataHead};
 use core::time::Duration;
 use stats::{DropReason, Drops, Time};
 use std::collections::VecDeque;
@@ -42,8 +45,19 @@ pub(crate) struct OutCounts {
     pub(crate) sent: u64,
     pub(crate) sent_bytes: u64,
     pub(crate) fragments: u64,
+    pub(crate) repeated_bytes: u64,
     pub(crate) air: Duration,
     pub(crate) drops: Drops,
+}
+
+/// The datagram that a fragment goes into.
+#[derive(Clone, Copy)]
+pub(crate) struct When {
+    pub(crate) now: Time,
+    /// Its number.
+    pub(crate) number: u64,
+    /// When to send again to its peer.
+    pub(crate) timing: Timing,
 }
 
 pub(crate) struct OutTopic<B> {
@@ -56,6 +70,9 @@ pub(crate) struct OutTopic<B> {
     pub(crate) withdrawn: bool,
     pub(crate) waiting: VecDeque<Pending<B>>,
     pub(crate) sending: Option<Sending<B>>,
+    /// What was sent and waits for its acknowledgement, where the topic is reliable.
+    pub(crate) keeper: Option<Keeper<B>>,
+    pub(crate) outcomes: Outcomes,
     /// A message that was begun and given up, of which the receiver is to be told.
     pub(crate) cancelled: Option<u64>,
     pub(crate) next_seq: u64,
@@ -75,6 +92,8 @@ impl<B: Body> OutTopic<B> {
         OutTopic {
             peer,
             announcer: Announcer::new(announcement(&config).encode(0)),
+            keeper: (config.reliability == Reliability::Reliable).then(Keeper::new),
+            outcomes: Outcomes::default(),
             config,
             announced_order,
             withdrawn: false,
@@ -91,18 +110,38 @@ impl<B: Body> OutTopic<B> {
         }
     }
 
+    /// Its reliability may have changed, while nothing waited.
+    pub(crate) fn keep_or_not(&mut self) {
+        if self.config.reliability != Reliability::Reliable {
+            self.keeper = None;
+        } else if self.keeper.is_none() {
+            let mut keeper = Keeper::new();
+            keeper.begin(self.next_seq);
+            self.keeper = Some(keeper);
+        }
+    }
+
     /// Its announcement.
     pub(crate) fn encoded(&self) -> Vec<u8> {
         if self.withdrawn {
             return WITHDRAWN.to_vec();
         }
-        let next = self.sending.as_ref().map_or(self.next_seq, |s| s.seq);
-        announcement(&self.config).encode(next)
+        announcement(&self.config).encode(self.floor())
+    }
+
+    /// Messages below this number are not sent any more.
+    pub(crate) fn floor(&self) -> u64 {
+        let kept = self.keeper.as_ref().and_then(|k| Some(k.oldest()?.seq));
+        let sending = self.sending.as_ref().map(|s| s.seq);
+        kept.or(sending).unwrap_or(self.next_seq)
     }
 
     /// The peer has a new session, and knows nothing of the topic.
     pub(crate) fn announce_to_new_session(&mut self) {
         self.cancelled = None;
+        if let Some(keeper) = &mut self.keeper {
+            keeper.begin(self.next_seq);
+        }
         if self.withdrawn {
             self.announcer.keep_silent();
         } else {
@@ -112,22 +151,54 @@ impl<B: Body> OutTopic<B> {
     }
 
     pub(crate) fn is_backlogged(&self) -> bool {
-        self.sending.is_some() || !self.waiting.is_empty()
+        self.head().is_some()
     }
 
-    /// The message that goes next.
+    /// The message that goes next, or of which something goes again.
     pub(crate) fn head(&self) -> Option<&Pending<B>> {
-        self.sending.as_ref().map(|s| &s.pending).or(self.waiting.front())
+        let again = self.keeper.as_ref().and_then(|k| Some(&k.due()?.pending));
+        let next = || {
+            self.waiting
+                .front()
+                .filter(|_| self.keeper.as_ref().is_none_or(|k| k.admits(self.next_seq)))
+        };
+        again
+            .or_else(|| self.sending.as_ref().map(|s| &s.pending))
+            .or_else(next)
+    }
+
+    /// How many messages are here.
+    pub(crate) fn held(&self) -> usize {
+        let kept = self.keeper.as_ref().map_or(0, Keeper::len);
+        self.waiting.len() + usize::from(self.sending.is_some()) + kept
+    }
+
+    /// The oldest message that may be dropped.
+    pub(crate) fn oldest(&self) -> Option<&Pending<B>> {
+        let kept = self.keeper.as_ref().and_then(|k| Some(&k.oldest()?.pending));
+        let begun = self.keeper.as_ref().and(self.sending.as_ref());
+        kept.or(begun.map(|s| &s.pending)).or(self.waiting.front())
     }
 
     pub(crate) fn deadline_of(&self, p: &Pending<B>) -> Time {
-        self.config.deadline.map_or(Time::MAX, |d| p.offered_at + d)
+        self.limit().map_or(Time::MAX, |d| p.offered_at + d)
+    }
+
+    /// How long after it was offered a message is worth sending.
+    fn limit(&self) -> Option<Duration> {
+        let expiry = self.keeper.as_ref().and(self.config.expiry);
+        [self.config.deadline, expiry].into_iter().flatten().min()
     }
 
     pub(crate) fn next_deadline(&self) -> Option<Time> {
-        self.config.deadline?;
+        self.limit()?;
         let sending = self.sending.iter().map(|s| &s.pending);
-        sending.chain(&self.waiting).map(|p| self.deadline_of(p)).min()
+        let kept = self.oldest().into_iter();
+        sending
+            .chain(&self.waiting)
+            .chain(kept)
+            .map(|p| self.deadline_of(p))
+            .min()
     }
 
     /// Whether decimation and the rate limit let a message pass at `now`, which is counted.
@@ -156,8 +227,11 @@ impl<B: Body> OutTopic<B> {
     }
 
     /// Appends a fragment of the message that goes next to a datagram that may grow to `max` bytes. If that
-    /// was its last, gives the message's length.
-    pub(crate) fn put_fragment(&mut self, id: u32, max: usize, out: &mut Vec<u8>) -> Option<u64> {
+    /// was its last, gives the bytes that wait no more.
+    pub(crate) fn put_fragment(&mut self, id: u32, max: usize, out: &mut Vec<u8>, when: When) -> Option<u64> {
+        if self.keeper.as_ref().is_some_and(|k| k.due().is_some()) {
+            return self.put_again(id, max, out, when);
+        }
         if self.sending.is_none() {
             let pending = self.waiting.pop_front()?;
             self.sending = Some(Sending {
@@ -168,35 +242,88 @@ impl<B: Body> OutTopic<B> {
             self.next_seq += 1;
         }
         let s = self.sending.as_mut()?;
-        let (message, geometry) = (&s.pending.message, s.pending.geometry);
-        let (stamp, origin) = (message.stamp, message.origin);
-        let head = DataHead {
-            topic: id,
-            seq: s.seq,
-            stamp,
-            origin,
-            offset: s.at,
-            geometry,
-        };
-        let left = geometry.total_len() - s.at;
-        let room = max.saturating_sub(out.len());
-        // Another frame may follow only one that tells its length.
-        let ends = DataHead::room(&geometry).saturating_add(left as usize) <= room;
-        head.encode(out, ends.then_some(left));
-        // Fragments go by byte offset, so a prediction of the next urgent message may cut this one short.
-        let n = left.min(u32::try_from(max.saturating_sub(out.len())).unwrap_or(u32::MAX));
-        let start = out.len();
-        out.resize(start + n as usize, 0);
-        message.body.copy_at(s.at, &mut out[start..]);
-        s.at += n;
+        let total = s.pending.geometry.total_len();
+        let from = s.at;
+        s.at += put_piece(
+            &s.pending,
+            (id, s.seq),
+            (from, total),
+            self.keeper.is_some(),
+            max,
+            out,
+        );
         self.counts.fragments += 1;
-        if n < left {
+        if s.at < total {
             return None;
         }
-        let bytes = self.sending.take()?.pending.bytes();
+        let s = self.sending.take()?;
+        if let Some(keeper) = &mut self.keeper {
+            let sent = Sent {
+                number: when.number,
+                from,
+                to: total,
+            };
+            keeper.keep(when.now, when.timing, s.pending, s.seq, sent);
+            return Some(0);
+        }
         self.counts.sent += 1;
-        self.counts.sent_bytes += bytes;
-        Some(bytes)
+        self.counts.sent_bytes += s.pending.bytes();
+        Some(s.pending.bytes())
+    }
+
+    /// Appends a fragment that was sent before.
+    fn put_again(&mut self, id: u32, max: usize, out: &mut Vec<u8>, when: When) -> Option<u64> {
+        let kept = self.keeper.as_mut()?.due_mut()?;
+        let (from, to) = *kept.due.front()?;
+        let last = kept.due.len() == 1;
+        let n = put_piece(&kept.pending, (id, kept.seq), (from, to), last, max, out);
+        self.counts.fragments += 1;
+        self.counts.repeated_bytes += u64::from(n);
+        if n < to - from {
+            kept.due.front_mut()?.0 += n;
+            kept.sent_some(when.number);
+            return None;
+        }
+        kept.due.pop_front();
+        if last {
+            let sent = Sent {
+                number: when.number,
+                from,
+                to,
+            };
+            kept.sent(when.now, when.timing, sent);
+        } else {
+            kept.sent_some(when.number);
+        }
+        Some(0)
+    }
+
+    /// Takes an acknowledgement. Gives the bytes that need not be kept any more.
+    pub(crate) fn acknowledged(&mut self, now: Time, a: &Acknowledgement, timing: Timing) -> u64 {
+        let floor = self.sending.as_ref().map_or(self.next_seq, |s| s.seq);
+        let Some(keeper) = &mut self.keeper else { return 0 };
+        let mut bytes = 0;
+        for s in keeper.acknowledged(now, a, floor, timing) {
+            let (message, length) = (&s.pending.message, s.pending.bytes());
+            bytes += length;
+            self.counts.sent += 1;
+            self.counts.sent_bytes += length;
+            let end = match s.refused {
+                Some(reason) => End::Lost(reason),
+                None => End::Delivered(now.since(s.pending.offered_at)),
+            };
+            self.outcomes.push(message.stamp, message.origin, end);
+        }
+        bytes
+    }
+
+    /// The peer was lost, and may come back as the same session. Gives the bytes that are not kept for it.
+    pub(crate) fn pause(&mut self) -> u64 {
+        let Some(keeper) = &mut self.keeper else {
+            return self.clear(DropReason::PeerLost);
+        };
+        keeper.start_over(self.sending.take().map(|s| (s.pending, s.seq)));
+        0
     }
 
     /// Most that the head of the next fragment takes.
@@ -206,47 +333,74 @@ impl<B: Body> OutTopic<B> {
 
     /// Bytes that the rest of the next message takes at most in a datagram, with its head.
     pub(crate) fn rest_with_head(&self) -> usize {
+        let again = self.keeper.as_ref().and_then(|k| k.due()?.due.front());
         let at = self.sending.as_ref().map_or(0, |s| s.at);
-        let rest = |p: &Pending<B>| DataHead::room(&p.geometry) + (p.geometry.total_len() - at) as usize;
-        self.head().map_or(0, rest)
+        self.head().map_or(0, |p| {
+            let rest = again.map_or(p.geometry.total_len() - at, |(from, to)| to - from);
+            DataHead::room(&p.geometry) + rest as usize
+        })
     }
 
-    /// Drops the oldest message that waits. Gives its bytes.
+    /// Drops the oldest message that may be dropped. Gives its bytes.
     pub(crate) fn drop_oldest(&mut self, reason: DropReason) -> u64 {
-        let Some(p) = self.waiting.pop_front() else {
-            return 0;
-        };
+        if let Some(keeper) = &mut self.keeper {
+            if let Some(p) = keeper.give_up_oldest() {
+                return self.dropped(&p, reason);
+            } else if self.sending.is_some() {
+                return self.drop_sending(reason);
+            }
+        }
+        match self.waiting.pop_front() {
+            Some(p) => self.dropped(&p, reason),
+            None => 0,
+        }
+    }
+
+    fn dropped(&mut self, p: &Pending<B>, reason: DropReason) -> u64 {
         self.counts.drops.add(reason, 1);
+        if self.keeper.is_some() {
+            let (stamp, origin) = (p.message.stamp, p.message.origin);
+            self.outcomes.push(stamp, origin, End::Lost(reason));
+        }
         p.bytes()
     }
 
     /// Drops the message that is partly sent. Gives its bytes.
     pub(crate) fn drop_sending(&mut self, reason: DropReason) -> u64 {
         let Some(s) = self.sending.take() else { return 0 };
-        self.counts.drops.add(reason, 1);
-        self.cancelled = Some(s.seq);
-        s.pending.bytes()
+        match &mut self.keeper {
+            Some(keeper) => keeper.gave_up(s.seq),
+            None => self.cancelled = Some(s.seq),
+        }
+        self.dropped(&s.pending, reason)
     }
 
     /// Drops everything. Gives the bytes.
     pub(crate) fn clear(&mut self, reason: DropReason) -> u64 {
-        let mut bytes = self.drop_sending(reason);
-        while !self.waiting.is_empty() {
+        let mut bytes = 0;
+        while self.oldest().is_some() {
             bytes += self.drop_oldest(reason);
         }
-        bytes
+        bytes + self.drop_sending(reason)
     }
 
     /// Drops what cannot be wholly sent by its deadline, before it costs (more) airtime: `done` tells when
-    /// so many bytes, with their heads, would be through if they went now. Gives the bytes.
-    pub(crate) fn expire(&mut self, done: impl Fn(usize) -> Time) -> u64 {
-        let Some(limit) = self.config.deadline else {
+    /// so many bytes, with their heads, would be through if they went now. What is reliable is dropped when
+    /// it expires. Gives the bytes.
+    pub(crate) fn expire(&mut self, now: Time, done: impl Fn(usize) -> Time) -> u64 {
+        if self.limit().is_none() {
             return 0;
-        };
+        }
         let mut bytes = 0;
+        if self.keeper.is_some() {
+            while self.oldest().is_some_and(|p| self.deadline_of(p) <= now) {
+                bytes += self.drop_oldest(DropReason::Expired);
+            }
+            return bytes;
+        }
         let late = |t: &Self| {
             t.head()
-                .is_some_and(|p| p.offered_at + limit < done(t.rest_with_head()))
+                .is_some_and(|p| t.deadline_of(p) < done(t.rest_with_head()))
         };
         while late(self) {
             bytes += match self.sending {
@@ -263,12 +417,54 @@ impl<B: Body> OutTopic<B> {
             Some(_) => DropReason::Replaced,
             None => DropReason::Unannounced,
         };
+        let waits = |t: &Self| match t.keeper {
+            Some(_) => t.held(),
+            None => t.waiting.len(),
+        };
         let mut bytes = 0;
-        while self.waiting.len() > self.config.depth as usize {
+        while waits(self) > self.config.depth as usize {
             bytes += self.drop_oldest(reason);
         }
         bytes
     }
+}
+
+/// Appends bytes of a message, no further than `to`, to a datagram that may grow to `max` bytes, and gives
+/// how many. If they are the last, the fragment `asks` for an acknowledgement.
+fn put_piece<B: Body>(
+    pending: &Pending<B>,
+    (topic, seq): (u32, u64),
+    (from, to): (u32, u32),
+    asks: bool,
+    max: usize,
+    out: &mut Vec<u8>,
+) -> u32 {
+    let (message, geometry) = (&pending.message, pending.geometry);
+    let (stamp, origin) = (message.stamp, message.origin);
+    let head = DataHead {
+        topic,
+        seq,
+        stamp,
+        origin,
+        offset: from,
+        geometry,
+        poll: false,
+    };
+    let left = to - from;
+    let room = max.saturating_sub(out.len());
+    // Another frame may follow only one that tells its length.
+    let ends = DataHead::room(&geometry).saturating_add(left as usize) <= room;
+    let mark = out.len();
+    head.encode(out, ends.then_some(left));
+    // Fragments go by byte offset, so a prediction of the next urgent message may cut this one short.
+    let n = left.min(u32::try_from(max.saturating_sub(out.len())).unwrap_or(u32::MAX));
+    let start = out.len();
+    out.resize(start + n as usize, 0);
+    message.body.copy_at(from, &mut out[start..]);
+    if asks && n == left {
+        DataHead::ask(&mut out[mark..]);
+    }
+    n
 }
 
 fn announcement(c: &TopicConfig) -> Announcement {

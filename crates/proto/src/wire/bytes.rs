@@ -16,6 +16,16 @@ pub(crate) fn put_varint(out: &mut Vec<u8>, v: u64) {
     }
 }
 
+/// How many bytes [`put_varint`] appends.
+pub(crate) fn varint_len(v: u64) -> usize {
+    match v {
+        0..=0x3F => 1,
+        0x40..=0x3FFF => 2,
+        0x4000..=0x3FFF_FFFF => 4,
+        _ => 8,
+    }
+}
+
 /// Appends a length and the bytes.
 pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put_varint(out, bytes.len() as u64);
@@ -122,6 +132,7 @@ mod tests {
             let mut out = Vec::new();
             put_varint(&mut out, v);
             assert_eq!(out, bytes);
+            assert_eq!(varint_len(v), bytes.len());
             assert_eq!(Reader::new(bytes).varint(), Ok(v));
             assert!(Reader::new(&bytes[..bytes.len() - 1]).varint().is_err());
         }

@@ -1,5 +1,6 @@
 //! The frames, each with its bytes.
 
+use super::acknowledgement::Acknowledgement;
 use super::bytes::{Reader, put_bytes, put_varint};
 use super::error::PacketError;
 use super::receipt::Receipt;
@@ -18,9 +19,13 @@ const CANCEL: u8 = 0x05;
 const REPORT: u8 = 0x06;
 const ASK: u8 = 0x07;
 const RECEIPT: u8 = 0x08;
+const ACKNOWLEDGEMENT: u8 = 0x10;
+const SETTLED: u8 = 0x11;
+const ARRIVALS: u8 = 0x12;
 const DATA: u8 = 0x40;
 const DATA_ORIGIN: u8 = 0x01;
 const DATA_LENGTH: u8 = 0x02;
+const DATA_POLL: u8 = 0x04;
 
 /// What every datagram begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +89,8 @@ pub(crate) struct DataHead {
     pub(crate) origin: u64,
     pub(crate) offset: u32,
     pub(crate) geometry: Geometry,
+    /// The sender of a reliable topic wants an acknowledgement.
+    pub(crate) poll: bool,
 }
 
 impl DataHead {
@@ -104,10 +111,21 @@ impl DataHead {
         1 + 4 + 8 + 8 + 8 + 2 * total + varint(geometry.control_len()) + 1 + lens
     }
 
+    /// Makes a fragment, of which `out` is the encoding, ask for an acknowledgement.
+    pub(crate) fn ask(out: &mut [u8]) {
+        if let Some(kind) = out.first_mut() {
+            *kind |= DATA_POLL;
+        }
+    }
+
     /// Appends the head of a fragment. Without a length the fragment is the last frame of its datagram.
     pub(crate) fn encode(&self, out: &mut Vec<u8>, length: Option<u32>) {
         let flag = |on: bool, bit: u8| if on { bit } else { 0 };
-        out.push(DATA | flag(self.origin != 0, DATA_ORIGIN) | flag(length.is_some(), DATA_LENGTH));
+        out.push(
+            DATA | flag(self.origin != 0, DATA_ORIGIN)
+                | flag(length.is_some(), DATA_LENGTH)
+                | flag(self.poll, DATA_POLL),
+        );
         put_varint(out, self.topic.into());
         put_varint(out, self.seq);
         out.extend_from_slice(&self.stamp.as_nanos().to_le_bytes());
@@ -217,6 +235,18 @@ pub(crate) enum Frame<'a> {
     /// A receipt is wanted.
     Ask,
     Receipt(Receipt),
+    Acknowledgement(Acknowledgement),
+    /// Messages below this number are not sent any more.
+    Settled {
+        topic: u32,
+        floor: u64,
+    },
+    /// How many datagrams came up to number `newest`, and in how many places some were missing.
+    Arrivals {
+        newest: u64,
+        came: u64,
+        gaps: u64,
+    },
     Data(DataHead, &'a [u8]),
 }
 
@@ -272,6 +302,21 @@ impl<'a> Frame<'a> {
             Frame::Receipt(receipt) => {
                 out.push(RECEIPT);
                 receipt.encode(out);
+            }
+            Frame::Acknowledgement(a) => {
+                out.push(ACKNOWLEDGEMENT);
+                a.encode(out);
+            }
+            Frame::Settled { topic, floor } => {
+                out.push(SETTLED);
+                put_varint(out, (*topic).into());
+                put_varint(out, *floor);
+            }
+            Frame::Arrivals { newest, came, gaps } => {
+                out.push(ARRIVALS);
+                for v in [newest, came, gaps] {
+                    put_varint(out, *v);
+                }
             }
             Frame::Data(head, bytes) => {
                 head.encode(out, Some(bytes.len() as u32));
@@ -344,7 +389,17 @@ impl<'a> Frame<'a> {
             REPORT => Frame::Report(ReportEntry::decode(r)?),
             ASK => Frame::Ask,
             RECEIPT => Frame::Receipt(Receipt::decode(r)?),
-            _ if kind & !(DATA_ORIGIN | DATA_LENGTH) == DATA => {
+            ACKNOWLEDGEMENT => Frame::Acknowledgement(Acknowledgement::decode(r)?),
+            SETTLED => Frame::Settled {
+                topic: r.varint32("topic number")?,
+                floor: r.varint()?,
+            },
+            ARRIVALS => Frame::Arrivals {
+                newest: r.varint()?,
+                came: r.varint()?,
+                gaps: r.varint()?,
+            },
+            _ if kind & !(DATA_ORIGIN | DATA_LENGTH | DATA_POLL) == DATA => {
                 let head = decode_head(r, kind)?;
                 let bytes = match kind & DATA_LENGTH {
                     0 => r.rest(),
@@ -393,5 +448,6 @@ fn decode_head(r: &mut Reader<'_>, kind: u8) -> Result<DataHead, PacketError> {
         origin,
         offset,
         geometry,
+        poll: kind & DATA_POLL != 0,
     })
 }

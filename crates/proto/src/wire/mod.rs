@@ -1,12 +1,14 @@
 //! The bytes of a datagram: one header, then frames. Described with diagrams in `docs/wire/link.md`.
 
+mod acknowledgement;
 mod bytes;
 mod error;
 mod frame;
 mod reasons;
 mod receipt;
 
-pub(crate) use bytes::{Reader, put_bytes, put_varint};
+pub(crate) use acknowledgement::Acknowledgement;
+pub(crate) use bytes::{Reader, put_bytes, put_varint, varint_len};
 pub use error::PacketError;
 pub(crate) use frame::{AckState, AnnouncePiece, DataHead, Frame, Header, Hello, ReportEntry};
 pub(crate) use receipt::Receipt;
@@ -76,6 +78,7 @@ mod tests {
             origin: 0,
             offset: 1408,
             geometry: Geometry::new(70, &[64_000, 12]).expect("a geometry"),
+            poll: false,
         };
         vec![
             Frame::Hello(Hello {
@@ -134,6 +137,26 @@ mod tests {
             }),
             Frame::Data(head, b"fragment"),
             Frame::Data(DataHead { origin: 5, ..head }, b"f"),
+            Frame::Data(DataHead { poll: true, ..head }, b"the last of a round"),
+            Frame::Acknowledgement(Acknowledgement {
+                topic: 3,
+                newest: 70_000,
+                held: 25,
+                base: 20_000,
+                top: 20_009,
+                refused: vec![(19_990, DropReason::TooLarge)],
+                runs: vec![(20_001, 20_004), (20_007, 20_008)],
+                partial: vec![(20_005, vec![(0, 1_400), (60_000, 64_082)]), (20_006, vec![])],
+            }),
+            Frame::Settled {
+                topic: 3,
+                floor: 20_009,
+            },
+            Frame::Arrivals {
+                newest: 70_000,
+                came: 63_010,
+                gaps: 2_300,
+            },
             Frame::Data(
                 DataHead {
                     offset: 0,
@@ -188,6 +211,7 @@ mod tests {
             origin: 0,
             offset: 30_000,
             geometry,
+            poll: false,
         };
         head.encode(&mut out, None);
         assert!(out.len() <= 32, "{} B of header", out.len());
@@ -209,8 +233,8 @@ mod tests {
             }
         );
         assert_eq!(
-            err(&[0xB3, 1, 0, 0, 0, 0, 0x3F]),
-            PacketError::UnknownFrame { kind: 0x3F, at: 6 }
+            err(&[MAGIC | VERSION, 1, 0, 0, 0, 0, 0x7F]),
+            PacketError::UnknownFrame { kind: 0x7F, at: 6 }
         );
         assert_eq!(err(&[]), PacketError::Truncated { at: 0, len: 0 });
     }

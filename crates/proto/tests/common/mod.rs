@@ -51,6 +51,8 @@ pub struct Recorder {
     pub names: BTreeMap<RemoteTopic, Announcement>,
     /// Stamps delivered, in order, by topic name.
     pub delivered: BTreeMap<String, Vec<u64>>,
+    /// When each came, by topic name and stamp.
+    pub arrived: BTreeMap<String, BTreeMap<u64, Time>>,
     pub aborted: Drops,
     pub ups: Vec<Time>,
     pub downs: Vec<(Time, Down)>,
@@ -109,7 +111,9 @@ impl Sink for Recorder {
             .entry(name.clone())
             .or_default()
             .received(m.stamp, self.now, bytes.len() as u64);
-        self.delivered.entry(name).or_default().push(m.stamp.0);
+        self.delivered.entry(name.clone()).or_default().push(m.stamp.0);
+        let arrived = self.arrived.entry(name).or_default();
+        assert_eq!(arrived.insert(m.stamp.0, self.now), None, "delivered twice");
         Ok(())
     }
 
@@ -209,6 +213,15 @@ impl Setup {
             auto: false,
             predict: true,
         }
+    }
+    /// One hop, whose path beyond the air takes so long each way and loses packets.
+    pub fn path(delay: Duration, loss: Loss) -> Self {
+        let mut setup = Setup::hops(1);
+        setup.medium.path = medium::Path {
+            loss,
+            ..medium::Path::delay(delay)
+        };
+        setup
     }
     pub fn fifo(self) -> Self {
         Setup {

@@ -1,0 +1,49 @@
+//! What became of the messages of reliable topics.
+
+use crate::config::TopicId;
+use core::time::Duration;
+use stats::{DropReason, Time};
+use std::collections::VecDeque;
+
+/// So many outcomes of a topic wait to be asked for; beyond it the oldest are forgotten. The counts are not.
+const MOST: usize = 1024;
+
+/// The end of one message of a reliable topic, by [`crate::Radio::next_outcome`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Its topic.
+    pub topic: TopicId,
+    /// Its stamp, as it was offered.
+    pub stamp: Time,
+    /// Its origin, as it was offered.
+    pub origin: u64,
+    /// What became of it.
+    pub end: End,
+}
+
+/// What became of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The receiver has handed it on, and its acknowledgement came so long after the message was offered.
+    Delivered(Duration),
+    /// It was given up, or the receiver refused it. If it was given up its receiver may have it all the same:
+    /// then only the acknowledgement is lost.
+    Lost(DropReason),
+}
+
+/// Outcomes that nobody asked for yet, by stamp and origin.
+#[derive(Debug, Default)]
+pub(crate) struct Outcomes(VecDeque<(Time, u64, End)>);
+
+impl Outcomes {
+    pub(crate) fn push(&mut self, stamp: Time, origin: u64, end: End) {
+        if self.0.len() >= MOST {
+            self.0.pop_front();
+        }
+        self.0.push_back((stamp, origin, end));
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<(Time, u64, End)> {
+        self.0.pop_front()
+    }
+}

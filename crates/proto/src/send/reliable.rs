@@ -1,0 +1,273 @@
+//! What was sent of a reliable topic and is not settled yet: kept, sent again, given up.
+
+use super::timing::Timing;
+use super::topic::Pending;
+use crate::body::Body;
+use crate::receive::SPAN;
+use crate::wire::Acknowledgement;
+use stats::{DropReason, Time};
+use std::collections::VecDeque;
+
+/// A message that is repeated is repeated whole up to so many bytes; of longer ones the last so many bytes of
+/// what was sent are, which lets the receiver tell what is missing.
+const WHOLE: u32 = 1_100;
+const PROBE: u32 = 64;
+/// Patience doubles with each copy that nobody answers, so many times.
+const MOST_DOUBLINGS: u32 = 4;
+/// A message that waits at its receiver for others is asked after so many times less often.
+const HELD: u32 = 4;
+
+/// A message of which every byte was sent at least once.
+pub(crate) struct Kept<B> {
+    pub(crate) pending: Pending<B>,
+    pub(crate) seq: u64,
+    /// What of it is to be sent now.
+    pub(crate) due: VecDeque<(u32, u32)>,
+    /// The last bytes of the round that was sent last.
+    tail: (u32, u32),
+    /// The newest datagram with bytes of it.
+    number: u64,
+    /// Copies sent since the receiver last told anything of it.
+    copies: u32,
+    /// When it is sent again if nothing is heard.
+    at: Time,
+}
+
+/// What became of a message.
+pub(crate) struct Settled<B> {
+    pub(crate) pending: Pending<B>,
+    /// Why it was not delivered, if so.
+    pub(crate) refused: Option<DropReason>,
+}
+
+/// The messages of one topic that wait for their acknowledgement, oldest first.
+pub(crate) struct Keeper<B> {
+    kept: VecDeque<Kept<B>>,
+    /// All messages below are settled, as the receiver last said.
+    base: u64,
+    /// Messages below were given up.
+    given_up: u64,
+    /// The receiver remembers refusals that we know of.
+    known_refusals: bool,
+    /// Whether the receiver is to be told from which number on messages still come.
+    tell: Tell,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tell {
+    /// It knows.
+    Known,
+    Now,
+    /// It was told, and is told again if nothing is heard.
+    At(Time),
+}
+
+impl<B: Body> Keeper<B> {
+    pub(crate) fn new() -> Self {
+        Keeper {
+            kept: VecDeque::new(),
+            base: 0,
+            given_up: 0,
+            known_refusals: false,
+            tell: Tell::Known,
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.kept.len()
+    }
+
+    pub(crate) fn oldest(&self) -> Option<&Kept<B>> {
+        self.kept.front()
+    }
+
+    /// Whether a message of this number may begin: the receiver remembers no more than so many.
+    pub(crate) fn admits(&self, seq: u64) -> bool {
+        seq < self.base.saturating_add(SPAN)
+    }
+
+    /// The message of which something is to be sent again, the oldest first.
+    pub(crate) fn due(&self) -> Option<&Kept<B>> {
+        self.kept.iter().find(|k| !k.due.is_empty())
+    }
+
+    pub(crate) fn due_mut(&mut self) -> Option<&mut Kept<B>> {
+        self.kept.iter_mut().find(|k| !k.due.is_empty())
+    }
+
+    /// A message was sent for the first time, `tail` the last of it in datagram `number`.
+    pub(crate) fn keep(&mut self, now: Time, timing: Timing, pending: Pending<B>, seq: u64, sent: Sent) {
+        let mut kept = Kept::new(pending, seq);
+        kept.sent(now, timing, sent);
+        self.kept.push_back(kept);
+    }
+
+    /// Gives up the oldest message.
+    pub(crate) fn give_up_oldest(&mut self) -> Option<Pending<B>> {
+        let k = self.kept.pop_front()?;
+        self.gave_up(k.seq);
+        Some(k.pending)
+    }
+
+    /// A message of which something was sent is not sent any more.
+    pub(crate) fn gave_up(&mut self, seq: u64) {
+        self.given_up = self.given_up.max(seq + 1);
+        self.tell = Tell::Now;
+    }
+
+    /// There is a new session, whose first message has this number.
+    pub(crate) fn begin(&mut self, next_seq: u64) {
+        (self.base, self.given_up) = (next_seq, next_seq);
+        (self.known_refusals, self.tell) = (false, Tell::Known);
+    }
+
+    /// The peer was lost: it forgot what it had of messages that were not whole, `begun` the last of them.
+    /// Once it is back, all are sent again.
+    pub(crate) fn start_over(&mut self, begun: Option<(Pending<B>, u64)>) {
+        self.kept
+            .extend(begun.map(|(pending, seq)| Kept::new(pending, seq)));
+        for k in &mut self.kept {
+            k.due = VecDeque::from([(0, k.pending.geometry.total_len())]);
+            (k.copies, k.at) = (0, Time::MAX);
+        }
+    }
+
+    /// The next time at which something is to be sent again.
+    pub(crate) fn next_timeout(&self) -> Option<Time> {
+        let waiting = self.kept.iter().filter(|k| k.due.is_empty()).map(|k| k.at);
+        let tell = match self.tell {
+            Tell::At(t) => Some(t),
+            Tell::Known | Tell::Now => None,
+        };
+        waiting.chain(tell).min()
+    }
+
+    /// Makes due what has waited long enough.
+    pub(crate) fn tick(&mut self, now: Time) {
+        for k in &mut self.kept {
+            if k.due.is_empty() && k.at <= now {
+                k.at = Time::MAX;
+                k.due.push_back(k.tail);
+            }
+        }
+        if matches!(self.tell, Tell::At(t) if t <= now) {
+            self.tell = Tell::Now;
+        }
+    }
+
+    /// Whether the receiver is to be told from which number on messages still come.
+    pub(crate) fn tells(&self) -> bool {
+        self.tell == Tell::Now
+    }
+
+    /// It was told.
+    pub(crate) fn told(&mut self, now: Time, timing: Timing) {
+        self.tell = Tell::At(now + timing.patience);
+    }
+
+    /// Takes what the receiver says, where messages below `floor` are not sent any more. Gives what is
+    /// settled by it, in order.
+    pub(crate) fn acknowledged(
+        &mut self,
+        now: Time,
+        a: &Acknowledgement,
+        floor: u64,
+        timing: Timing,
+    ) -> Vec<Settled<B>> {
+        self.base = self.base.max(a.base);
+        let mut settled = Vec::new();
+        for mut k in core::mem::take(&mut self.kept) {
+            if k.seq < a.base || a.runs.iter().any(|(from, to)| (*from..*to).contains(&k.seq)) {
+                let refused = a.refused.iter().find(|(seq, _)| *seq == k.seq).map(|(_, r)| *r);
+                settled.push(Settled {
+                    pending: k.pending,
+                    refused,
+                });
+                continue;
+            }
+            // What was sent later than all that the receiver tells of is still on its way.
+            let described = a.top == 0 || k.seq < a.top;
+            if described && k.due.is_empty() && k.number <= a.newest {
+                k.told(now, a, timing);
+            }
+            self.kept.push_back(k);
+        }
+        let floor = self.oldest().map_or(floor, |k| floor.min(k.seq));
+        self.known_refusals = a.refused.iter().any(|(seq, _)| *seq < floor);
+        let known = self.base >= self.given_up && !self.known_refusals;
+        if known {
+            self.tell = Tell::Known;
+        } else if self.tell == Tell::Known {
+            self.tell = Tell::Now;
+        }
+        settled
+    }
+}
+
+/// What was sent last of a message.
+#[derive(Clone, Copy)]
+pub(crate) struct Sent {
+    /// The datagram's number.
+    pub(crate) number: u64,
+    /// The bytes.
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+}
+
+impl<B> Kept<B> {
+    fn new(pending: Pending<B>, seq: u64) -> Self {
+        Kept {
+            pending,
+            seq,
+            due: VecDeque::new(),
+            tail: (0, 0),
+            number: 0,
+            copies: 0,
+            at: Time::MAX,
+        }
+    }
+
+    /// The last bytes of a round were sent.
+    pub(crate) fn sent(&mut self, now: Time, timing: Timing, sent: Sent) {
+        self.number = sent.number;
+        let total = self.pending.geometry.total_len();
+        self.tail = if total <= WHOLE {
+            (0, total)
+        } else {
+            (sent.to.saturating_sub(PROBE).max(sent.from), sent.to)
+        };
+        self.copies += 1;
+        let wait = if self.copies < timing.copies {
+            timing.spacing * (1 << (self.copies - 1).min(MOST_DOUBLINGS))
+        } else {
+            timing.patience * (1 << (self.copies - timing.copies).min(MOST_DOUBLINGS))
+        };
+        self.at = now + wait;
+    }
+
+    /// Some bytes of a round that goes on were sent.
+    pub(crate) fn sent_some(&mut self, number: u64) {
+        self.number = number;
+    }
+
+    /// The receiver tells of it, and it is not settled: what is missing is lost.
+    fn told(&mut self, now: Time, a: &Acknowledgement, timing: Timing) {
+        let total = self.pending.geometry.total_len();
+        let missing = a.partial.iter().find(|(seq, _)| *seq == self.seq).map(|(_, m)| m);
+        match missing {
+            // It is there, and waits for those before it.
+            Some(m) if m.is_empty() => self.at = now + timing.patience * HELD,
+            Some(m) => {
+                let within = m.iter().map(|(from, to)| (*from, (*to).min(total)));
+                self.due = within.filter(|(from, to)| from < to).collect();
+            }
+            None => self.due = VecDeque::from([(0, total)]),
+        }
+        if self.due.is_empty() {
+            // A receiver that contradicts itself is asked again.
+            self.at = self.at.min(now + timing.patience * HELD);
+        } else {
+            (self.copies, self.at) = (0, Time::MAX);
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! When to send again: round trips to one peer, and what the way there loses.
+
+use core::time::Duration;
+use stats::Time;
+use std::collections::VecDeque;
+
+/// Datagrams whose sending is remembered.
+const MOST: usize = 4096;
+/// Round trip before one was measured.
+const FIRST: Duration = Duration::from_millis(200);
+/// An acknowledgement may wait so long for company ([`crate::receive`]), and be as late by chance.
+const MARGIN: Duration = Duration::from_millis(35);
+/// What a new report leaves of the earlier ones.
+const MEMORY: f64 = 0.7;
+/// Loss that is assumed at first: as if so many datagrams of so many had been lost.
+const PRIOR: (f64, f64) = (1.0, 15.0);
+/// Copies are as many as leave so much chance that all are lost,
+const REMAINING: f64 = 0.002;
+/// but no more than this, and one alone where less than this share is lost.
+const MOST_COPIES: u32 = 5;
+const CLEAN: f64 = 0.01;
+/// The first copy follows after a quarter of the round trip, within these bounds: real loss comes in bursts.
+const NEAREST: Duration = Duration::from_millis(10);
+const WIDEST: Duration = Duration::from_millis(100);
+
+/// When what is not acknowledged is sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Timing {
+    /// How long an acknowledgement takes at most, by experience.
+    pub(crate) patience: Duration,
+    /// After how long the second copy follows; the others wait twice as long as the one before.
+    pub(crate) spacing: Duration,
+    /// How many copies go before one can have been missed.
+    pub(crate) copies: u32,
+}
+
+/// What acknowledgements and reports teach of the way to one peer.
+#[derive(Debug)]
+pub(crate) struct Way {
+    /// When the datagrams from number `first` on were sent.
+    sent: VecDeque<Time>,
+    first: u64,
+    /// Round trip and its mean deviation, as RFC 6298 smooths them.
+    smoothed: Option<(Duration, Duration)>,
+    /// The last report: newest, came, gaps.
+    reported: (u64, u64, u64),
+    /// Datagrams sent and lost, and runs of lost ones, older ones counting less.
+    weight: (f64, f64, f64),
+}
+
+impl Default for Way {
+    fn default() -> Self {
+        Way {
+            sent: VecDeque::new(),
+            first: 0,
+            smoothed: None,
+            reported: (0, 0, 0),
+            weight: (PRIOR.1, PRIOR.0, PRIOR.0),
+        }
+    }
+}
+
+impl Way {
+    /// A datagram of this number, one more than the last, was handed over.
+    pub(crate) fn sent(&mut self, now: Time, number: u64) {
+        if self.first + self.sent.len() as u64 != number {
+            self.sent.clear();
+            self.first = number;
+        }
+        self.sent.push_back(now);
+        if self.sent.len() > MOST {
+            self.sent.pop_front();
+            self.first += 1;
+        }
+    }
+
+    /// The peer has had this datagram for `held`.
+    pub(crate) fn answered(&mut self, now: Time, number: u64, held: Duration) {
+        let at = number
+            .checked_sub(self.first)
+            .and_then(|i| usize::try_from(i).ok());
+        let Some(at) = at.and_then(|i| self.sent.get(i)) else {
+            return;
+        };
+        let rtt = now.since(*at).saturating_sub(held);
+        self.smoothed = Some(self.smoothed.map_or((rtt, rtt / 2), |(s, v)| {
+            ((s * 7 + rtt) / 8, (v * 3 + s.abs_diff(rtt)) / 4)
+        }));
+    }
+
+    /// The peer tells that of the datagrams up to number `newest` so many came, with so many gaps. True if
+    /// that teaches anything.
+    pub(crate) fn arrivals(&mut self, newest: u64, came: u64, gaps: u64) -> bool {
+        let next = newest.saturating_add(1);
+        let (sent, here, torn) = (
+            next.checked_sub(self.reported.0),
+            came.checked_sub(self.reported.1),
+            gaps.checked_sub(self.reported.2),
+        );
+        // A late or false report teaches nothing.
+        let (Some(sent), Some(here), Some(torn)) = (sent, here, torn) else {
+            return false;
+        };
+        if here > sent || torn > sent || sent == 0 {
+            return false;
+        }
+        // Before the first report the peer may not have been there.
+        if self.reported == (0, 0, 0) {
+            self.reported = (next, came, gaps);
+            return false;
+        }
+        let (s, l, t) = self.weight;
+        self.weight = (
+            s * MEMORY + sent as f64,
+            l * MEMORY + (sent - here) as f64,
+            t * MEMORY + torn as f64,
+        );
+        self.reported = (next, came, gaps);
+        true
+    }
+
+    /// The peer has a new session, which counts anew.
+    pub(crate) fn renew(&mut self) {
+        self.reported = (0, 0, 0);
+    }
+
+    /// The share of datagrams that is lost.
+    pub(crate) fn loss(&self) -> f64 {
+        let (sent, lost, _) = self.weight;
+        (lost / sent.max(1.0)).clamp(0.0, 1.0)
+    }
+
+    #[cfg(test)]
+    /// How many datagrams are lost in a row, on the average; 1 if none was.
+    pub(crate) fn burst(&self) -> f64 {
+        let (_, lost, runs) = self.weight;
+        (lost / runs.max(1.0)).max(1.0)
+    }
+
+    pub(crate) fn timing(&self) -> Timing {
+        let (rtt, deviation) = self.smoothed.unwrap_or((FIRST, Duration::ZERO));
+        let loss = self.loss();
+        Timing {
+            patience: rtt + deviation * 4 + MARGIN,
+            spacing: (rtt / 4).clamp(NEAREST, WIDEST),
+            copies: match loss {
+                l if l < CLEAN => 1,
+                l => ((REMAINING.ln() / l.min(0.9).ln()).ceil() as u32).clamp(2, MOST_COPIES),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_follow_the_loss_that_is_told() {
+        let mut w = Way::default();
+        assert_eq!(w.timing().copies, 3, "nothing is known");
+        for i in 1..=10u64 {
+            w.arrivals(100 * i - 1, 80 * i, 16 * i);
+        }
+        assert!(
+            (0.18..0.22).contains(&w.loss()) && w.timing().copies == 4,
+            "{w:?}"
+        );
+        assert!((1.2..1.3).contains(&w.burst()), "{w:?}");
+        w.arrivals(500, 400, 80);
+        w.arrivals(u64::MAX, u64::MAX, 0);
+        assert!((0.18..0.22).contains(&w.loss()), "late and false reports: {w:?}");
+        for i in 11..=40u64 {
+            w.arrivals(100 * i - 1, 800 + 100 * (i - 10), 160);
+        }
+        assert_eq!(w.timing().copies, 1, "{w:?}");
+    }
+
+    #[test]
+    fn patience_follows_the_round_trip() {
+        let mut w = Way::default();
+        w.answered(Time::from_millis(5), 3, Duration::ZERO);
+        assert_eq!(w.timing().patience, FIRST + MARGIN, "nothing was sent");
+        for n in 7..5_000u64 {
+            let now = Time::from_millis(n * 10);
+            w.sent(now, n);
+            w.answered(now + Duration::from_millis(25), n, Duration::from_millis(5));
+        }
+        let t = w.timing();
+        assert!(
+            t.patience < Duration::from_millis(60) && t.spacing == NEAREST,
+            "{t:?}"
+        );
+        assert!(w.sent.len() <= MOST);
+    }
+}

@@ -1,0 +1,289 @@
+//! Reliable topics: everything arrives, or its sender is told.
+
+mod common;
+use common::*;
+use medium::Loss;
+use proto::*;
+use stats::{DropReason, Time};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+fn reliable(name: &str, priority: u8, depth: u32) -> TopicConfig {
+    TopicConfig {
+        reliability: Reliability::Reliable,
+        ordering: Ordering::InOrder,
+        ..topic(name, priority, depth)
+    }
+}
+
+/// Outcomes of a node's messages by topic and stamp; none may come twice.
+fn outcomes(w: &mut World, node: usize) -> BTreeMap<(TopicId, u64), End> {
+    let mut all = BTreeMap::new();
+    while let Some(o) = w.nodes[node].radio.next_outcome() {
+        assert_eq!(all.insert((o.topic, o.stamp.0), o.end), None, "told twice");
+    }
+    all
+}
+
+fn delivered_in_order(w: &World, node: usize, name: &str) -> usize {
+    let stamps = &w.nodes[node].sink.delivered[name];
+    assert!(stamps.windows(2).all(|s| s[0] < s[1]), "{name} went backwards");
+    stamps.len()
+}
+
+/// One-way delays by topic, in ms, in the order of sending.
+fn delays(w: &World, node: usize, name: &str) -> Vec<f64> {
+    let arrived = &w.nodes[node].sink.arrived[name];
+    arrived
+        .iter()
+        .map(|(stamp, at)| at.since(Time(*stamp)).as_secs_f64() * 1e3)
+        .collect()
+}
+
+fn quantile(values: &[f64], q: f64) -> f64 {
+    let mut v = values.to_vec();
+    v.sort_by(f64::total_cmp);
+    v[((v.len() as f64 * q) as usize).min(v.len() - 1)]
+}
+
+/// Commands of 64 B at `hz` one way and their answers the other, of which one in five packets is lost.
+/// Gives the quantiles of the round trips, in ms.
+fn commands(setup: Setup, hz: u64, seconds: u64) -> (f64, f64) {
+    let mut w = setup.build();
+    let run = Duration::from_secs(seconds);
+    w.source(
+        0,
+        reliable("/command", 100, 256),
+        ms(1000 / hz),
+        run,
+        fixed(64, 0),
+    );
+    w.source(1, reliable("/answer", 100, 256), ms(1000 / hz), run, fixed(64, 0));
+    w.run(run + Duration::from_secs(30));
+    w.check_books();
+    let (there, back) = (delays(&w, 1, "/command"), delays(&w, 0, "/answer"));
+    for (i, end) in [(0, &there), (1, &back)] {
+        assert_eq!(end.len() as u64, w.sources[i].offered, "all arrive");
+        let told = outcomes(&mut w, i);
+        assert_eq!(told.len() as u64, w.sources[i].offered.min(1024));
+        assert!(told.values().all(|e| matches!(e, End::Delivered(_))));
+    }
+    let rtt: Vec<f64> = std::iter::zip(&there, &back).map(|(a, b)| a + b).collect();
+    let t = w.nodes[0].radio.topics().next().expect("a topic").1;
+    let p = w.nodes[1].radio.peer_stats(w.nodes[1].peer).expect("a peer");
+    println!(
+        "{hz} Hz: round trip p50 {:.1} p99 {:.1} max {:.1} ms, repeated {:.2} x, datagrams back {} of {} offered, lost {} times",
+        quantile(&rtt, 0.5),
+        quantile(&rtt, 0.99),
+        quantile(&rtt, 1.0),
+        t.repeated_bytes as f64 / t.offered_bytes as f64,
+        p.datagrams_sent,
+        t.offered,
+        p.lost,
+    );
+    (quantile(&rtt, 0.5), quantile(&rtt, 0.99))
+}
+
+const LOSS_20: Loss = Loss::Uniform(0.2);
+
+#[test]
+fn commands_arrive_soon_though_a_fifth_of_all_packets_is_lost() {
+    for seed in 1..4 {
+        let (_, p99) = commands(Setup::path(ms(10), LOSS_20).seed(seed), 10, 60);
+        assert!(p99 < 110.0, "{p99} ms at a round trip of 20 ms");
+        let (_, p99) = commands(Setup::path(ms(1000), LOSS_20).seed(seed), 10, 60);
+        assert!(p99 < 4_500.0, "{p99} ms at a round trip of 2 s");
+    }
+}
+
+#[test]
+fn without_loss_nothing_is_repeated_once_that_is_known() {
+    let mut w = Setup::path(ms(10), Loss::NONE).build();
+    let run = Duration::from_secs(60);
+    w.source(0, reliable("/command", 100, 256), ms(50), run, fixed(64, 0));
+    w.run(run + Duration::from_secs(3));
+    let t = w.nodes[0].radio.topics().next().expect("a topic").1;
+    w.print("no loss");
+    println!("repeated {} of {} B", t.repeated_bytes, t.offered_bytes);
+    assert!(t.repeated_bytes * 5 < t.offered_bytes, "{t:?}");
+}
+
+#[test]
+fn large_messages_are_mended_by_ranges() {
+    for (delay, loss) in [
+        (ms(10), LOSS_20),
+        (ms(300), LOSS_20),
+        (
+            ms(10),
+            Loss::Gilbert {
+                to_bad: 0.037,
+                to_good: 0.333,
+                good: 0.0,
+                bad: 1.0,
+            },
+        ),
+    ] {
+        let mut w = Setup::path(delay, loss.clone()).build();
+        let run = Duration::from_secs(20);
+        w.source(0, reliable("/map", 50, 64), ms(500), run, fixed(100, 49_900));
+        w.source(0, topic("/video", 10, 2), ms(150), run, fixed(100, 20_000));
+        w.run(run + Duration::from_secs(20));
+        w.check_books();
+        w.print(&format!("{loss:?}, {delay:?}"));
+        let t = w.nodes[0].radio.topics().next().expect("a topic").1;
+        println!(
+            "repeated {:.2} x",
+            t.repeated_bytes as f64 / t.offered_bytes as f64
+        );
+        assert_eq!(delivered_in_order(&w, 1, "/map") as u64, w.sources[0].offered);
+        assert!(
+            t.repeated_bytes < t.offered_bytes / 2,
+            "only what is missing: {t:?}"
+        );
+        assert!(
+            outcomes(&mut w, 0)
+                .values()
+                .all(|e| matches!(e, End::Delivered(_)))
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_delivered_in_time_is_told_and_does_not_stop_the_rest() {
+    let mut w = Setup::path(ms(10), Loss::NONE).build();
+    let run = Duration::from_secs(10);
+    let config = TopicConfig {
+        expiry: Some(ms(700)),
+        ..reliable("/command", 100, 64)
+    };
+    let topic = w.source(0, config, ms(100), run, fixed(64, 0));
+    w.run_until(Time::from_millis(3_000));
+    // Short enough for the session to survive it, then long enough for it to be noticed.
+    for (from, to) in [(3_000, 3_900), (6_000, 8_000)] {
+        w.run_until(Time::from_millis(from));
+        w.medium.set_loss(w.now, Loss::Uniform(1.0));
+        w.run_until(Time::from_millis(to));
+        w.medium.set_loss(w.now, Loss::NONE);
+    }
+    w.run(run);
+    w.check_books();
+    w.print("outages");
+    let told = outcomes(&mut w, 0);
+    let arrived: Vec<u64> = w.nodes[1].sink.delivered["/command"].clone();
+    delivered_in_order(&w, 1, "/command");
+    assert_eq!(told.len() as u64, w.sources[0].offered, "every fate is told");
+    for ((_, stamp), end) in &told {
+        match end {
+            End::Delivered(after) => {
+                assert!(arrived.contains(stamp) && *after < ms(2_000), "{after:?}")
+            }
+            End::Lost(reason) => assert_eq!(*reason, DropReason::Expired),
+        }
+    }
+    let lost = told.values().filter(|e| matches!(e, End::Lost(_))).count();
+    assert!((5..40).contains(&lost), "{lost}");
+    // After the last outage everything flows again.
+    let t = w.nodes[0].radio.topic_stats(topic).expect("a topic");
+    assert_eq!(t.queued, 0);
+    assert!(*arrived.last().expect("some") > Time::from_millis(9_000).0);
+}
+
+#[test]
+fn a_full_reliable_topic_drops_its_oldest_and_stands_before_nobody() {
+    let mut w = Setup::path(ms(1000), LOSS_20).build();
+    let run = Duration::from_secs(20);
+    // More than its window carries at this round trip.
+    w.source(0, reliable("/flood", 100, 8), ms(20), run, fixed(64, 0));
+    w.source(0, topic("/scan", 10, 2), ms(50), run, fixed(100, 900));
+    w.run(run + Duration::from_secs(20));
+    w.check_books();
+    w.print("a full window");
+    let told = outcomes(&mut w, 0);
+    let flood = w.nodes[0].radio.topics().next().expect("a topic").1;
+    assert!(
+        flood.drops.count(DropReason::Replaced) > 100 && flood.queued == 0,
+        "{flood:?}"
+    );
+    assert!(told.values().any(|e| *e == End::Lost(DropReason::Replaced)));
+    delivered_in_order(&w, 1, "/flood");
+    assert!(
+        w.metrics(1).delivery > 0.7,
+        "best effort beside it: {:?}",
+        w.metrics(1)
+    );
+}
+
+#[test]
+fn a_receiver_that_refuses_says_so_and_one_without_memory_gets_it_later() {
+    let mut w = Setup::hops(1).build();
+    w.nodes[1].sink.memory = Some(1_000);
+    w.source(
+        0,
+        reliable("/map", 50, 8),
+        ms(300),
+        Duration::from_secs(2),
+        fixed(100, 5_000),
+    );
+    w.run(Duration::from_secs(3));
+    assert_eq!(w.nodes[1].sink.delivered.get("/map"), None);
+    w.nodes[1].sink.memory = None;
+    w.run(Duration::from_secs(5));
+    assert_eq!(delivered_in_order(&w, 1, "/map") as u64, w.sources[0].offered);
+    w.check_books();
+}
+
+#[test]
+fn a_receiver_that_is_started_anew_does_not_get_what_the_old_one_missed() {
+    let setup = Setup::hops(1);
+    let mut w = setup.build();
+    w.source(
+        0,
+        reliable("/command", 100, 64),
+        ms(20),
+        Duration::from_secs(6),
+        fixed(64, 0),
+    );
+    w.run_until(Time::from_millis(3_000));
+    w.kill(1);
+    w.run_until(Time::from_millis(3_300));
+    w.start(1, &setup, 99);
+    w.run(Duration::from_secs(8));
+    w.check_books();
+    let told = outcomes(&mut w, 0);
+    let lost = told.values().filter(|e| matches!(e, End::Lost(_))).count();
+    assert!((5..30).contains(&lost), "{lost}");
+    assert!(
+        told.values()
+            .all(|e| matches!(e, End::Delivered(_) | End::Lost(DropReason::PeerLost))),
+        "{told:?}"
+    );
+    delivered_in_order(&w, 1, "/command");
+}
+
+#[test]
+fn any_order_and_faults_deliver_each_once() {
+    for seed in 0..4 {
+        let mut w = Setup::hops(1).seed(seed).build();
+        w.faults = Faults {
+            loss: 0.1,
+            duplicate: 0.2,
+            reorder: 0.3,
+            late: ms(40),
+        };
+        let run = Duration::from_secs(10);
+        let any = TopicConfig {
+            ordering: Ordering::Any,
+            ..reliable("/any", 60, 200)
+        };
+        w.source(0, any, ms(20), run, fixed(64, 3_000));
+        w.source(0, reliable("/ordered", 50, 200), ms(50), run, fixed(64, 7_000));
+        w.run(run + Duration::from_secs(10));
+        w.check_books();
+        assert_eq!(
+            w.nodes[1].sink.delivered["/any"].len() as u64,
+            w.sources[0].offered
+        );
+        assert_eq!(delivered_in_order(&w, 1, "/ordered") as u64, w.sources[1].offered);
+        assert_eq!(w.nodes[1].sink.open(), 0);
+    }
+}
