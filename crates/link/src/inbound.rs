@@ -174,12 +174,16 @@ impl Inbound {
         &mut self,
         key: (PeerId, String),
         topic: TopicType,
+        history: u32,
     ) -> Result<Arc<Publisher>, bus::CreateError> {
         self.stale.remove(&key);
         if let Some(p) = self.publishers.get(&key).filter(|p| *p.topic() == topic) {
             return Ok(p.clone());
         }
-        let made = Arc::new(self.bus.publisher(topic, PublisherOptions::default())?);
+        let made = Arc::new(
+            self.bus
+                .publisher(topic, PublisherOptions::default().with_history(history))?,
+        );
         self.ids.insert(made.id());
         if let Some(old) = self.publishers.insert(key, made.clone()) {
             self.ids.remove(old.id());
@@ -276,7 +280,9 @@ impl Sink for Inbound {
             type_hash: a.type_hash,
             definition: a.definition.as_str().into(),
         };
-        match self.publisher((peer, a.name.clone()), kind) {
+        // Who joins this host's bus later is a late joiner too.
+        let history = if a.latched { a.depth.min(4096) } else { 0 };
+        match self.publisher((peer, a.name.clone()), kind, history) {
             Ok(publisher) => {
                 self.routes.insert((peer, topic), publisher);
                 self.changes

@@ -73,17 +73,13 @@ impl OutTopic {
             let announced = proto::TopicConfig {
                 type_hash: kind.type_hash,
                 definition: kind.definition.to_string(),
-                priority: config.priority,
-                depth: u32::from(config.depth),
-                deadline: config.deadline,
-                max_rate: config.rate_limit,
-                every: config.every,
-                ..proto::TopicConfig::new(config.name.clone(), kind.type_name.clone())
+                ..config.announced(kind.type_name.clone())
             };
             topics.push(radio.add_topic(now, *peer, announced)?);
         }
-        // The radio may keep `depth` waiting messages and one partly sent for each peer.
-        let depths = peers.iter().map(|(_, c)| u32::from(c.depth));
+        // The radio may keep `depth` waiting messages and one partly sent for each peer, and as many latched.
+        let kept = 1 + u32::from(peers.iter().any(|(_, c)| c.latched));
+        let depths = peers.iter().map(|(_, c)| u32::from(c.depth()) * kept);
         let deepest = depths.max().unwrap_or(1);
         let many = peers.len().max(1) as u32;
         let held = ((deepest.max(SPARE_DEPTH) + 2) * many + 2).min(MAX_HELD);
@@ -94,7 +90,7 @@ impl OutTopic {
         Ok(OutTopic {
             subscriber: bus.subscriber(kind, options)?,
             topics,
-            max_depth: (held.saturating_sub(2) / many).saturating_sub(2).max(1),
+            max_depth: ((held.saturating_sub(2) / many).saturating_sub(2) / kept).max(1),
         })
     }
 

@@ -46,8 +46,12 @@ pub struct Announcement {
     pub reliability: Reliability,
     /// What the receiver does with late messages.
     pub ordering: Ordering,
+    /// Who joins later wants its newest messages.
+    pub latched: bool,
 }
 
+/// Stands beside the reliability.
+const LATCHED: u8 = 0x80;
 /// Longest encoded announcement: the texts, and room for the scalars.
 pub(crate) const MAX_ENCODED: usize = MAX_DEFINITION + 2 * MAX_NAME + 64;
 
@@ -61,10 +65,12 @@ impl Announcement {
         put_varint(&mut out, next_seq);
         out.push(self.priority);
         put_varint(&mut out, self.depth.into());
-        out.push(match self.reliability {
+        let latched = if self.latched { LATCHED } else { 0 };
+        let reliability = match self.reliability {
             Reliability::BestEffort => 0,
             Reliability::Reliable => 1,
-        });
+        };
+        out.push(latched | reliability);
         out.push(match self.ordering {
             Ordering::Latest => 0,
             Ordering::Any => 1,
@@ -88,7 +94,9 @@ impl Announcement {
             .ok_or(invalid("priority", at))?;
         let depth = r.varint32("depth")?;
         let at = r.at();
-        let reliability = match r.u8()? {
+        let byte = r.u8()?;
+        let latched = byte & LATCHED != 0;
+        let reliability = match byte & !LATCHED {
             0 => Reliability::BestEffort,
             1 => Reliability::Reliable,
             _ => return Err(invalid("reliability", at)),
@@ -120,6 +128,7 @@ impl Announcement {
                 depth,
                 reliability,
                 ordering,
+                latched,
             },
             next_seq,
         ))
@@ -141,6 +150,7 @@ mod tests {
             depth: 3,
             reliability: Reliability::Reliable,
             ordering: Ordering::InOrder,
+            latched: true,
         };
         let bytes = a.encode(1 << 40);
         assert!(bytes.len() <= MAX_ENCODED);

@@ -5,8 +5,9 @@ use crate::config::{PeerId, RemoteTopic};
 use crate::geometry::Geometry;
 use stats::{DropReason, Time};
 
-/// A message that can be sent: its bytes stay where they are until a fragment of them is due.
-pub trait Body {
+/// A message that can be sent: its bytes stay where they are until a fragment of them is due. Latched ones are
+/// cloned, so a clone should be another handle of the same bytes.
+pub trait Body: Clone {
     /// Lengths of its parts. Must not change.
     fn geometry(&self) -> Geometry;
 

@@ -121,7 +121,7 @@ impl Default for ReceiveLimits {
     fn default() -> Self {
         ReceiveLimits {
             max_message: 64 << 20,
-            max_partial: 64,
+            max_partial: 1024,
             max_partial_bytes: 128 << 20,
             max_partial_per_topic: 4,
             partial_age: Duration::from_secs(2),
@@ -173,6 +173,9 @@ pub struct TopicConfig {
     /// A message of a reliable topic that is not acknowledged so long after it was offered is given up, and
     /// its sender told. Others have a `deadline` only.
     pub expiry: Option<Duration>,
+    /// The newest `depth` messages are kept for a peer that comes later, is started anew or was away: it gets
+    /// them once it has accepted the topic. Each is counted as offered again.
+    pub latched: bool,
     /// A message that cannot be wholly sent within so long after it was offered is dropped, before it costs
     /// (more) airtime. Among topics of one priority the earlier deadline goes first.
     pub deadline: Option<Duration>,
@@ -197,6 +200,7 @@ impl TopicConfig {
             priority: 0,
             depth: 1,
             expiry: None,
+            latched: false,
             deadline: None,
             max_rate: None,
             every: 1,

@@ -3,7 +3,7 @@
 use crate::announcement::Announcement;
 use crate::{
     AirtimeModel, Body, Geometry, Incoming, Message, Ordering, PeerConfig, PeerId, Radio, RadioConfig,
-    ReceiveLimits, RemoteTopic, Sink, Slot, TopicConfig, TopicId, Transmit, Verdict,
+    ReceiveLimits, Reliability, RemoteTopic, Sink, Slot, TopicConfig, TopicId, Transmit, Verdict,
 };
 use core::time::Duration;
 use stats::{DropReason, Time};
@@ -81,6 +81,7 @@ impl Sink for Memory {
 }
 
 /// Content that follows from a seed.
+#[derive(Clone)]
 struct Content(u64, Geometry);
 
 fn byte(seed: u64, at: u32) -> u8 {
@@ -103,13 +104,24 @@ struct End {
     peer: PeerId,
     memory: Memory,
     topics: Vec<TopicId>,
-    withdrawn: [bool; 3],
+    withdrawn: [bool; TOPICS],
 }
+
+const TOPICS: usize = 5;
 
 fn topic(i: usize) -> TopicConfig {
     TopicConfig {
-        priority: 40 * i as u8,
-        ordering: [Ordering::Latest, Ordering::Any, Ordering::Latest][i],
+        priority: 30 * i as u8,
+        ordering: [
+            Ordering::Latest,
+            Ordering::Any,
+            Ordering::Latest,
+            Ordering::InOrder,
+            Ordering::Any,
+        ][i],
+        reliability: [Reliability::BestEffort, Reliability::Reliable][i / 3],
+        expiry: (i == 3).then_some(Duration::from_millis(300)),
+        latched: i == 4,
         deadline: (i == 2).then_some(Duration::from_millis(30)),
         definition: "d".repeat(700 * i),
         depth: 3,
@@ -132,7 +144,7 @@ impl End {
         };
         let peer = radio.add_peer(now, peer).expect("a valid peer");
         let mut topics = Vec::new();
-        for i in 0..3 {
+        for i in 0..TOPICS {
             topics.push(radio.add_topic(now, peer, topic(i)).expect("a valid topic"));
         }
         let memory = Memory {
@@ -144,7 +156,7 @@ impl End {
             peer,
             memory,
             topics,
-            withdrawn: [false; 3],
+            withdrawn: [false; TOPICS],
         }
     }
 
@@ -255,6 +267,18 @@ pub fn packet(data: &[u8]) {
     };
     let mut pair = Pair::new(false);
     pair.settle(30);
+    let end = &mut pair.ends[0];
+    if mode & 2 != 0 {
+        // So that there is something that foreign acknowledgements can be of.
+        for (stamp, topic) in end.topics.iter().enumerate() {
+            let geometry = Geometry::new(1_500, &[]).expect("small");
+            let content = Content(stamp as u64, geometry);
+            let _ = end
+                .radio
+                .offer(pair.now, *topic, Message::new(content, Time(stamp as u64)));
+        }
+        pair.transmit(0, 64);
+    }
     let end = &mut pair.ends[0];
     if mode & 1 == 0 {
         let _ = end.radio.handle(pair.now, end.peer, data, &mut end.memory);

@@ -50,17 +50,13 @@ fn quantile(values: &[f64], q: f64) -> f64 {
 /// Gives the quantiles of the round trips, in ms.
 fn commands(setup: Setup, hz: u64, seconds: u64) -> (f64, f64) {
     let mut w = setup.build();
-    let run = Duration::from_secs(seconds);
-    w.source(
-        0,
-        reliable("/command", 100, 256),
-        ms(1000 / hz),
-        run,
-        fixed(64, 0),
-    );
-    w.source(1, reliable("/answer", 100, 256), ms(1000 / hz), run, fixed(64, 0));
-    w.run(run + Duration::from_secs(30));
+    let times = (Duration::from_secs(15), ms(1000 / hz), (seconds * hz) as u32);
+    let small = Geometry::new(64, &[]).expect("small");
+    w.later(0, reliable("/command", 100, 256), times, small);
+    w.later(1, reliable("/answer", 100, 256), times, small);
+    w.run(Duration::from_secs(seconds + 60));
     w.check_books();
+    w.print("commands and answers, one in five packets lost");
     let (there, back) = (delays(&w, 1, "/command"), delays(&w, 0, "/answer"));
     for (i, end) in [(0, &there), (1, &back)] {
         assert_eq!(end.len() as u64, w.sources[i].offered, "all arrive");
@@ -90,9 +86,9 @@ const LOSS_20: Loss = Loss::Uniform(0.2);
 fn commands_arrive_soon_though_a_fifth_of_all_packets_is_lost() {
     for seed in 1..4 {
         let (_, p99) = commands(Setup::path(ms(10), LOSS_20).seed(seed), 10, 60);
-        assert!(p99 < 110.0, "{p99} ms at a round trip of 20 ms");
+        assert!(p99 <= 110.0, "{p99} ms at a round trip of 20 ms");
         let (_, p99) = commands(Setup::path(ms(1000), LOSS_20).seed(seed), 10, 60);
-        assert!(p99 < 4_500.0, "{p99} ms at a round trip of 2 s");
+        assert!(p99 <= 4_500.0, "{p99} ms at a round trip of 2 s");
     }
 }
 
@@ -190,27 +186,70 @@ fn what_cannot_be_delivered_in_time_is_told_and_does_not_stop_the_rest() {
 
 #[test]
 fn a_full_reliable_topic_drops_its_oldest_and_stands_before_nobody() {
-    let mut w = Setup::path(ms(1000), LOSS_20).build();
-    let run = Duration::from_secs(20);
-    // More than its window carries at this round trip.
-    w.source(0, reliable("/flood", 100, 8), ms(20), run, fixed(64, 0));
-    w.source(0, topic("/scan", 10, 2), ms(50), run, fixed(100, 900));
-    w.run(run + Duration::from_secs(20));
-    w.check_books();
-    w.print("a full window");
+    let start = Duration::from_secs(15);
+    let scan = |flood: bool| {
+        let mut w = Setup::path(ms(1000), LOSS_20).build();
+        let geometry = |n| Geometry::new(64, &[n]).expect("small");
+        w.later(0, topic("/scan", 10, 2), (start, ms(50), 400), geometry(900));
+        if flood {
+            // More than its window carries at this round trip.
+            w.later(0, reliable("/flood", 100, 8), (start, ms(20), 1_000), geometry(0));
+        }
+        w.run(start + Duration::from_secs(40));
+        w.check_books();
+        w.print("a full window");
+        w
+    };
+    let (alone, mut w) = (scan(false), scan(true));
     let told = outcomes(&mut w, 0);
-    let flood = w.nodes[0].radio.topics().next().expect("a topic").1;
+    let flood = w.nodes[0].radio.topics().nth(1).expect("a topic").1;
     assert!(
         flood.drops.count(DropReason::Replaced) > 100 && flood.queued == 0,
         "{flood:?}"
     );
     assert!(told.values().any(|e| *e == End::Lost(DropReason::Replaced)));
     delivered_in_order(&w, 1, "/flood");
-    assert!(
-        w.metrics(1).delivery > 0.7,
-        "best effort beside it: {:?}",
-        w.metrics(1)
-    );
+    let (with, without) = (w.metrics(0).delivery, alone.metrics(0).delivery);
+    assert!(with > without - 0.1, "{with} beside it, {without} alone");
+}
+
+#[test]
+fn latched_messages_reach_who_comes_later_or_was_away() {
+    for reliability in [Reliability::BestEffort, Reliability::Reliable] {
+        let setup = Setup::hops(1);
+        let mut w = setup.build();
+        w.kill(1);
+        let latched = TopicConfig {
+            latched: true,
+            reliability,
+            ..topic("/map", 50, 2)
+        };
+        let geometry = Geometry::new(64, &[3_000]).expect("small");
+        w.later(0, latched, (ms(100), ms(100), 5), geometry);
+        w.run(Duration::from_secs(2));
+        w.start(1, &setup, 50);
+        w.run(Duration::from_secs(2));
+        let stamps = |w: &World| w.nodes[1].sink.delivered.get("/map").cloned().unwrap_or_default();
+        assert_eq!(stamps(&w).len(), 2, "the newest two");
+        // One during an outage that both notice.
+        w.medium.set_loss(w.now, Loss::Uniform(1.0));
+        w.run(Duration::from_secs(2));
+        w.again(0, 1, ms(100));
+        w.run(Duration::from_secs(1));
+        w.medium.set_loss(w.now, Loss::NONE);
+        w.run(Duration::from_secs(2));
+        assert_eq!(stamps(&w).len(), 3, "the one that it missed");
+        // A restarted receiver gets the newest again.
+        w.kill(1);
+        w.nodes[1].sink.arrived.clear();
+        w.run(ms(300));
+        w.start(1, &setup, 99);
+        w.run(Duration::from_secs(3));
+        assert_eq!(stamps(&w).len(), 5, "the newest two again");
+        w.check_books();
+        let t = w.nodes[0].radio.topics().next().expect("a topic").1;
+        assert_eq!(t.queued, 0);
+    }
 }
 
 #[test]

@@ -188,7 +188,7 @@ fn link_config(spec: &Spec, host: &str) -> Config {
         topics: (spec.topics.iter())
             .map(|(name, plan)| TopicConfig {
                 priority: plan.priority,
-                depth: plan.depth,
+                depth: Some(plan.depth),
                 deadline: plan.deadline.filter(|_| !spec.fifo),
                 ..TopicConfig::new(name, if robot { Direction::Out } else { Direction::In })
             })

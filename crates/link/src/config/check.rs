@@ -1,6 +1,6 @@
 //! What no single field of a configuration shows.
 
-use super::{CarrierKind, Config, PeerConfig};
+use super::{CarrierKind, Config, PeerConfig, Reliability};
 use crate::control::MAX_EVERY;
 use crate::keys::check_name;
 use crate::lock::plain;
@@ -55,10 +55,11 @@ impl Config {
             if !topics.insert(&topic.name) {
                 return Err(format!("topic {} is listed twice", topic.name));
             }
-            if !(1..=1024).contains(&topic.depth) {
+            if !(1..=1024).contains(&topic.depth()) {
                 return Err(format!(
                     "topic {}: depth is {}; it must be 1 to 1024",
-                    topic.name, topic.depth
+                    topic.name,
+                    topic.depth()
                 ));
             }
             if !(1..=MAX_EVERY).contains(&topic.every) {
@@ -66,6 +67,17 @@ impl Config {
                     "topic {}: every is {}; it must be 1 (all) to {MAX_EVERY}",
                     topic.name, topic.every
                 ));
+            }
+            if let Some(expiry) = topic.expiry {
+                if topic.reliability != Reliability::Reliable {
+                    return Err(format!(
+                        "topic {}: `expiry` is for `reliability: reliable`; use `deadline`",
+                        topic.name
+                    ));
+                }
+                if expiry.is_zero() {
+                    return Err(format!("topic {}: `expiry` must be more than 0", topic.name));
+                }
             }
         }
         self.check_namespaces()

@@ -25,8 +25,7 @@ use crate::carrier::serial;
 use crate::lock::plain;
 use crate::rules::Allow;
 use parse::{
-    all_of_them, maybe_duration, maybe_frequency, middle, one, one_message, priority, queue_bytes, size,
-    syntax,
+    all_of_them, maybe_duration, maybe_frequency, middle, one, priority, queue_bytes, size, syntax, yes,
 };
 pub use rate::Rate;
 use serde::Deserialize;
@@ -168,9 +167,24 @@ pub struct TopicConfig {
     pub priority: u8,
     /// Whether this host sends it, receives it, or both.
     pub direction: Direction,
-    /// How many messages may wait for the radio; a newer one replaces the oldest. Default 1: only the newest.
-    #[serde(default = "one_message")]
-    pub depth: u16,
+    /// How many messages may wait for the radio; a newer one replaces the oldest. Default 1: only the newest; of a
+    /// reliable topic 64, which count until they are acknowledged.
+    #[serde(default)]
+    pub depth: Option<u16>,
+    /// How hard the link tries.
+    #[serde(default)]
+    pub reliability: Reliability,
+    /// A message of a reliable topic that is not delivered so long after it was published is given up. Default
+    /// ten seconds.
+    #[serde(default, deserialize_with = "maybe_duration")]
+    pub expiry: Option<Duration>,
+    /// Whether messages are delivered in the order in which they were published. Best effort drops what comes late;
+    /// reliable lets others wait for it. Default true.
+    #[serde(default = "yes")]
+    pub ordered: bool,
+    /// Whether a peer that comes later, or was away, gets the newest `depth` messages. Default false.
+    #[serde(default)]
+    pub latched: bool,
     /// A message older than this is dropped before it costs airtime. Default: never.
     #[serde(default, deserialize_with = "maybe_duration")]
     pub deadline: Option<Duration>,
@@ -182,19 +196,71 @@ pub struct TopicConfig {
     pub every: u32,
 }
 
+/// What a reliable topic's depth and expiry are if nothing is said.
+const RELIABLE_DEPTH: u16 = 64;
+const RELIABLE_EXPIRY: Duration = Duration::from_secs(10);
+
 impl TopicConfig {
-    /// The topic `name` with defaults for the rest.
+    /// A topic with defaults for all but its name and direction.
     pub fn new(name: impl Into<String>, direction: Direction) -> Self {
         TopicConfig {
             name: name.into(),
             priority: middle(),
             direction,
-            depth: one_message(),
+            depth: None,
+            reliability: Reliability::default(),
+            expiry: None,
+            ordered: true,
+            latched: false,
             deadline: None,
             rate_limit: None,
             every: all_of_them(),
         }
     }
+
+    /// How many messages may wait.
+    pub fn depth(&self) -> u16 {
+        self.depth.unwrap_or(match self.reliability {
+            Reliability::BestEffort => 1,
+            Reliability::Reliable => RELIABLE_DEPTH,
+        })
+    }
+
+    /// The same for the link's protocol.
+    pub(crate) fn announced(&self, type_name: impl Into<String>) -> proto::TopicConfig {
+        let (reliability, ordering) = match (self.reliability, self.ordered) {
+            (Reliability::BestEffort, true) => (proto::Reliability::BestEffort, proto::Ordering::Latest),
+            (Reliability::BestEffort, false) => (proto::Reliability::BestEffort, proto::Ordering::Any),
+            (Reliability::Reliable, true) => (proto::Reliability::Reliable, proto::Ordering::InOrder),
+            (Reliability::Reliable, false) => (proto::Reliability::Reliable, proto::Ordering::Any),
+        };
+        proto::TopicConfig {
+            priority: self.priority,
+            depth: u32::from(self.depth()),
+            expiry: match self.reliability {
+                Reliability::BestEffort => None,
+                Reliability::Reliable => Some(self.expiry.unwrap_or(RELIABLE_EXPIRY)),
+            },
+            latched: self.latched,
+            deadline: self.deadline,
+            max_rate: self.rate_limit,
+            every: self.every,
+            reliability,
+            ordering,
+            ..proto::TopicConfig::new(self.name.clone(), type_name)
+        }
+    }
+}
+
+/// How hard the link tries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reliability {
+    /// What is lost stays lost.
+    #[default]
+    BestEffort,
+    /// What is lost is sent again, until it is acknowledged or expires.
+    Reliable,
 }
 
 /// Which way a topic goes.

@@ -24,8 +24,8 @@ pub(super) fn one() -> u8 {
     1
 }
 
-pub(super) fn one_message() -> u16 {
-    1
+pub(super) fn yes() -> bool {
+    true
 }
 
 pub(super) fn all_of_them() -> u32 {

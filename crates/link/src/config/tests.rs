@@ -26,7 +26,7 @@ fn reads_a_configuration_with_its_defaults() {
     );
     assert_eq!(c.topics[0].deadline, Some(Duration::from_millis(100)));
     assert_eq!(
-        (c.topics[1].priority, c.topics[1].depth, c.topics[1].rate_limit),
+        (c.topics[1].priority, c.topics[1].depth(), c.topics[1].rate_limit),
         (50, 1, Some(10.0))
     );
     assert!(c.topics[1].direction.sends() && c.topics[1].direction.receives());
@@ -41,6 +41,31 @@ fn a_rate_may_be_unknown_and_a_serial_line_s_is_not() {
         "{host: a, radio: {carrier: serial, line: /dev/ttyS0, baud: 9600, rate: auto}, peers: [{name: b}]}";
     let error = Config::parse(serial).expect_err("refused").to_string();
     assert!(error.contains("leave them out"), "{error}");
+}
+
+#[test]
+fn reliability_has_defaults_of_its_own() {
+    let reliable = GOOD.replace(
+        "direction: both",
+        "direction: both, reliability: reliable, latched: true",
+    );
+    let c = Config::parse(&reliable).expect("is good");
+    let t = c.topics[1].announced("geometry_msgs/Twist");
+    assert_eq!(
+        (t.depth, t.expiry, t.latched),
+        (64, Some(Duration::from_secs(10)), true)
+    );
+    assert_eq!(
+        (t.reliability, t.ordering),
+        (proto::Reliability::Reliable, proto::Ordering::InOrder)
+    );
+    let any = reliable.replace("latched: true", "ordered: false, expiry: 2s, depth: 5");
+    let t = Config::parse(&any).expect("is good").topics[1].announced("geometry_msgs/Twist");
+    assert_eq!(
+        (t.depth, t.expiry, t.latched),
+        (5, Some(Duration::from_secs(2)), false)
+    );
+    assert_eq!(t.ordering, proto::Ordering::Any);
 }
 
 #[test]
@@ -129,6 +154,14 @@ topics:
         ("depth: 2", "depth: 0", "configuration", "1 to 1024"),
         ("depth: 2", "every: 0", "configuration", "1 (all)"),
         ("6Mbit/s", "6Mbit/s, name: wlan/0", "configuration", "underscores"),
+        ("depth: 2", "reliability: sure", "configuration:7:", "reliable"),
+        ("depth: 2", "expiry: 2s", "configuration", "`deadline`"),
+        (
+            "depth: 2",
+            "reliability: reliable, expiry: 0s",
+            "configuration",
+            "more than 0",
+        ),
         ("host: robot", "host: [robot", "configuration:", ""),
     ] {
         let error = refusal(from, to);

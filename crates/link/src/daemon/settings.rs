@@ -122,7 +122,7 @@ fn apply(config: &mut TopicConfig, change: TopicChange) {
         config.priority = priority;
     }
     if let Some(depth) = change.depth {
-        config.depth = u16::try_from(depth).unwrap_or(u16::MAX);
+        config.depth = Some(u16::try_from(depth).unwrap_or(u16::MAX));
     }
     if let Some(deadline) = change.deadline {
         config.deadline = deadline;

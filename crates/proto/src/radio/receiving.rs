@@ -48,6 +48,11 @@ impl<B: Body> Radio<B> {
             && let Some(info) = &p.info
         {
             sink.peer_up(peer, info);
+            for i in 0..self.topics.len() {
+                if self.topics[i].peer == peer {
+                    self.offer_latched(now, i, false);
+                }
+            }
         }
         for frame in frames {
             self.frame(now, peer, frame, sink);
@@ -174,10 +179,15 @@ impl<B: Body> Radio<B> {
                         let bytes = t.encoded();
                         t.announcer.restart(bytes);
                     }
+                    let known = t.announcer.accepted() == Some(true);
                     t.announcer.answered(edition, state);
+                    let new = !known && t.announcer.accepted() == Some(true);
                     if t.announcer.accepted() == Some(false) {
                         let bytes = t.clear(DropReason::Unannounced);
                         self.released(bytes);
+                    }
+                    if new {
+                        self.offer_latched(now, topic as usize, true);
                     }
                 }
                 Ok(())

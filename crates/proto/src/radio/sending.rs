@@ -69,7 +69,12 @@ impl<B: Body> Radio<B> {
                 }
             }
         };
+        if t.config.latched && matches!(refused, None | Some(DropReason::NoPeer)) {
+            t.latch
+                .keep(&message, self.arrivals, refused.is_some(), t.config.depth);
+        }
         if let Some(reason) = refused {
+            self.arrivals += 1;
             t.counts.drops.add(reason, 1);
             return Err(reason);
         }
@@ -94,6 +99,41 @@ impl<B: Body> Radio<B> {
             Some(p) if p.arrival == arrival => Ok(()),
             _ => Err(DropReason::Overflow),
         }
+    }
+
+    /// Gives a peer the messages of a latched topic, all if the topic is `new` to it, else those that it missed.
+    pub(super) fn offer_latched(&mut self, now: Time, topic: usize, new: bool) {
+        let Some(t) = self.topics.get_mut(topic).filter(|t| t.config.latched) else {
+            return;
+        };
+        if t.withdrawn || t.announcer.accepted() != Some(true) {
+            return;
+        }
+        let rested = !t.is_backlogged();
+        let due = t.latch.due(new, t.waiting.iter());
+        let mut added = 0;
+        // Before what came since.
+        for (message, arrival) in due.into_iter().rev() {
+            let geometry = message.body.geometry();
+            let bytes = u64::from(geometry.total_len());
+            t.counts.offered += 1;
+            t.counts.offered_bytes += bytes;
+            added += bytes;
+            t.waiting.push_front(Pending {
+                message,
+                geometry,
+                arrival,
+                offered_at: now,
+            });
+        }
+        if rested && t.is_backlogged() {
+            self.scheduler.wake(t);
+        }
+        let freed = t.keep_last();
+        self.stats.queued_bytes += added;
+        self.released(freed);
+        self.drop_overflow();
+        self.stats.queued_bytes_max = self.stats.queued_bytes_max.max(self.stats.queued_bytes);
     }
 
     /// Past the total bound the lowest priority goes first, and of it the oldest. What is partly sent stays.

@@ -163,6 +163,7 @@ impl<B: Body> Radio<B> {
             return Ok(());
         }
         (t.withdrawn, t.rhythm) = (true, Rhythm::default());
+        t.latch.clear();
         let known = t.announcer.accepted().is_some();
         let bytes = t.clear(DropReason::Unannounced);
         let withdrawal = t.encoded();

@@ -237,6 +237,8 @@ impl Flight {
             let held = Duration::from_micros(receipt.held);
             now.since(ask.at).saturating_sub(held)
         });
+        // Nobody noticed while it was missing, where that may be chance.
+        let late = self.tolerated > 0 && ask.is_some_and(|a| self.is_late(now, a));
         let explained = ask.map_or(Duration::ZERO, |a| expected(a.bytes));
         self.round_trip(now, round_trip, explained);
         // One correction at a time: what was sent before the last one waited for the same.
@@ -249,6 +251,9 @@ impl Flight {
         let spacing = self.spacing(receipt);
         self.release(|e| e.number <= receipt.newest);
         self.answered(now, receipt.newest);
+        if late {
+            self.doubts = PENALTY;
+        }
         Lesson {
             bytes: spacing.map_or(ask.map_or(0, |a| a.bytes), |(bytes, _)| bytes),
             round_trip,

@@ -3,6 +3,7 @@
 mod announcer;
 mod estimate;
 mod flight;
+mod latch;
 mod pacer;
 mod reliable;
 mod rhythm;

@@ -1,6 +1,7 @@
 //! One outgoing topic: what waits, what is partly sent, what was counted.
 
 use super::announcer::Announcer;
+use super::latch::Latch;
 use super::reliable::{Keeper, Sent};
 use super::rhythm::Rhythm;
 use super::timing::Timing;
@@ -73,6 +74,7 @@ pub(crate) struct OutTopic<B> {
     /// What was sent and waits for its acknowledgement, where the topic is reliable.
     pub(crate) keeper: Option<Keeper<B>>,
     pub(crate) outcomes: Outcomes,
+    pub(crate) latch: Latch<B>,
     /// A message that was begun and given up, of which the receiver is to be told.
     pub(crate) cancelled: Option<u64>,
     pub(crate) next_seq: u64,
@@ -94,6 +96,7 @@ impl<B: Body> OutTopic<B> {
             announcer: Announcer::new(announcement(&config).encode(0)),
             keeper: (config.reliability == Reliability::Reliable).then(Keeper::new),
             outcomes: Outcomes::default(),
+            latch: Latch::default(),
             config,
             announced_order,
             withdrawn: false,
@@ -477,5 +480,6 @@ fn announcement(c: &TopicConfig) -> Announcement {
         depth: c.depth,
         reliability: c.reliability,
         ordering: c.ordering,
+        latched: c.latched,
     }
 }

@@ -214,9 +214,10 @@ impl Setup {
             predict: true,
         }
     }
-    /// One hop, whose path beyond the air takes so long each way and loses packets.
+    /// One hop at 54 Mbit/s, whose path beyond the air takes so long each way and loses packets.
     pub fn path(delay: Duration, loss: Loss) -> Self {
         let mut setup = Setup::hops(1);
+        setup.medium.rate_bits = 54_000_000;
         setup.medium.path = medium::Path {
             loss,
             ..medium::Path::delay(delay)
@@ -320,6 +321,19 @@ impl World {
         let count = run.as_nanos().div_ceil(period.as_nanos()) as u64;
         let at = |i: u64| start + period * u32::try_from(i).expect("a short run");
         let events = (0..count).map(|i| (at(i), size(i, &mut self.rng))).collect();
+        self.source_of(node, config, events)
+    }
+
+    /// Adds a periodic source that begins after `start`, when the ends have met and know the topic.
+    pub fn later(
+        &mut self,
+        node: usize,
+        config: TopicConfig,
+        (start, period, count): (Duration, Duration, u32),
+        geometry: Geometry,
+    ) -> TopicId {
+        let at = |i| self.now + start + period * i;
+        let events = (0..count).map(|i| (at(i), geometry)).collect();
         self.source_of(node, config, events)
     }
 

@@ -1,0 +1,62 @@
+//! The newest messages of a latched topic, for a peer that comes later.
+
+use super::topic::Pending;
+use crate::body::{Body, Message};
+use std::collections::VecDeque;
+
+/// The newest messages, oldest first.
+pub(crate) struct Latch<B>(VecDeque<Latched<B>>);
+
+struct Latched<B> {
+    message: Message<B>,
+    /// Order of arrival over all topics.
+    arrival: u64,
+    /// The peer has not been there since.
+    missed: bool,
+}
+
+impl<B> Default for Latch<B> {
+    fn default() -> Self {
+        Latch(VecDeque::new())
+    }
+}
+
+impl<B: Body> Latch<B> {
+    /// Keeps a message as one of the newest `depth`. `missed`: the peer is not there.
+    pub(crate) fn keep(&mut self, message: &Message<B>, arrival: u64, missed: bool, depth: u32) {
+        self.0.push_back(Latched {
+            message: message.clone(),
+            arrival,
+            missed,
+        });
+        while self.0.len() > depth as usize {
+            self.0.pop_front();
+        }
+    }
+
+    /// Nothing is kept any more.
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// The messages that the peer is to get now, except those that `waiting` has: all of them if it is `new`,
+    /// else those that it missed.
+    pub(crate) fn due<'a>(
+        &mut self,
+        new: bool,
+        waiting: impl Iterator<Item = &'a Pending<B>>,
+    ) -> Vec<(Message<B>, u64)>
+    where
+        B: 'a,
+    {
+        let waiting: Vec<u64> = waiting.map(|p| p.arrival).collect();
+        let mut due = Vec::new();
+        for l in &mut self.0 {
+            if (new || l.missed) && !waiting.contains(&l.arrival) {
+                due.push((l.message.clone(), l.arrival));
+            }
+            l.missed = false;
+        }
+        due
+    }
+}
