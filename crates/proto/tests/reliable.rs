@@ -190,9 +190,9 @@ fn a_full_reliable_topic_drops_its_oldest_and_stands_before_nobody() {
     let scan = |flood: bool| {
         let mut w = Setup::path(ms(1000), LOSS_20).build();
         let geometry = |n| Geometry::new(64, &[n]).expect("small");
-        w.later(0, topic("/scan", 10, 2), (start, ms(50), 400), geometry(900));
+        w.later(0, topic("/scan", 10, 2), (start / 3, ms(50), 800), geometry(900));
         if flood {
-            // More than its window carries at this round trip.
+            // More than its window carries at this round trip, once the path is known.
             w.later(0, reliable("/flood", 100, 8), (start, ms(20), 1_000), geometry(0));
         }
         w.run(start + Duration::from_secs(40));
