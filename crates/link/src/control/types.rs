@@ -168,6 +168,7 @@ mod tests {
                     sent: 6,
                     sent_bytes: 600,
                     fragments: 6,
+                    repeated_bytes: 0,
                     air: Duration::from_millis(5),
                     queued: 0,
                     drops: lost,
