@@ -3,13 +3,15 @@
 mod settings;
 
 use crate::carrier::{Carrier, CarrierError, Sent, open_carrier};
+use crate::compress::{Compress, Packer, Unpacker};
 use crate::config::{Config, Order, Rate};
 use crate::control::Control;
 use crate::discovery::{Discovery, Found};
 use crate::inbound::Inbound;
 use crate::lock::{Lock, LockError};
 use crate::names;
-use crate::outbound::{OutTopic, Outgoing};
+use crate::outbound::OutTopic;
+use crate::outgoing::Outgoing;
 use crate::rules::{Right, may};
 use crate::status::{PeerStatus, ReceivedTopic, SentTopic, Status};
 use bus::{Bus, WaitSet};
@@ -67,6 +69,9 @@ pub enum LinkError {
         /// What to do about it.
         mend: &'static str,
     },
+    /// A topic cannot be filtered as the configuration wishes.
+    #[error("{0}")]
+    Filter(String),
     /// The file that says who owns the radio cannot be used.
     #[error("cannot lock {path}: {source}; remove it if no link runs")]
     Lock {
@@ -105,6 +110,8 @@ pub struct Daemon<C> {
     wait_set: WaitSet,
     handle: Handle,
     scheduling: Scheduling,
+    /// Where any topic is packed.
+    packer: Option<Packer>,
     /// Of the radio and of the link's name.
     _locks: Vec<Lock>,
 }
@@ -211,6 +218,7 @@ impl<C: Carrier> Daemon<C> {
             outbound: BTreeMap::new(),
             handle: Handle(Arc::new(shared)),
             scheduling: Scheduling::Other,
+            packer: None,
             _locks: Vec::new(),
             config,
             bus,
@@ -250,6 +258,15 @@ impl<C: Carrier> Daemon<C> {
             self.handle.clone(),
             move || waker.wake(),
         )?;
+        let started = |source| LinkError::System {
+            doing: "start a thread",
+            source,
+        };
+        if (self.config.topics.iter()).any(|t| t.direction.sends() && t.compress != Compress::None) {
+            let waker = self.handle.clone();
+            self.packer = Some(Packer::start(move || waker.wake()).map_err(started)?);
+        }
+        self.inbound.unpack_by(Unpacker::start().map_err(started)?);
         // After the other threads were made, which would inherit it.
         self.scheduling = clock::realtime_thread(PRIORITY);
         let mut datagram = Vec::with_capacity(self.carrier.max_datagram());
@@ -262,6 +279,12 @@ impl<C: Carrier> Daemon<C> {
             }
             while let Some(command) = control.next() {
                 self.obey(now, &command);
+            }
+            while let Some(done) = self.packer.as_ref().and_then(Packer::done) {
+                let topic = self.outbound.values().find(|t| t.is_packed_as(done.key));
+                if let Some(topic) = topic {
+                    topic.offer(now, &mut self.radio, done.message);
+                }
             }
             let held_up = self.drain_bus(now)?;
             self.receive(&mut buffer)?;
@@ -330,8 +353,20 @@ impl<C: Carrier> Daemon<C> {
                 self.inbound.refuse(id);
             }
         }
-        let topic = OutTopic::open((&self.bus, &self.wait_set), kind, &mut self.radio, &peers, now)?;
-        self.outbound.insert(name, topic);
+        let rate = self.config.radio.rate.first();
+        let opened = OutTopic::open(
+            (&self.bus, &self.wait_set),
+            kind,
+            &mut self.radio,
+            &peers,
+            (rate, now),
+        );
+        match opened {
+            Ok(topic) => drop(self.outbound.insert(name, topic)),
+            // It was said; the other topics go on.
+            Err(LinkError::Filter(_)) => {}
+            Err(error) => return Err(error),
+        }
         Ok(())
     }
 
@@ -339,8 +374,9 @@ impl<C: Carrier> Daemon<C> {
     fn drain_bus(&mut self, now: Time) -> Result<bool, LinkError> {
         loop {
             let mut held_up = false;
-            for topic in self.outbound.values() {
-                held_up |= topic.drain(now, &mut self.radio, |id| self.inbound.owns(id));
+            for topic in self.outbound.values_mut() {
+                let packer = self.packer.as_ref();
+                held_up |= topic.drain(now, &mut self.radio, packer, |id| self.inbound.owns(id));
             }
             if held_up || !self.wait_set.rearm()? {
                 return Ok(held_up);
@@ -419,8 +455,12 @@ impl<C: Carrier> Daemon<C> {
         let bus_drops_out = |peer: PeerId, topic: &str| {
             let peer = self.config.peers.get(peer.0 as usize);
             peer.and_then(|p| self.outbound.get(&names::on_bus(p, topic)))
-                .map(|t| t.subscriber().stats().drops)
+                .map(OutTopic::drops)
                 .unwrap_or_default()
+        };
+        let topic_out = |peer: PeerId, topic: &str| {
+            let peer = self.config.peers.get(peer.0 as usize)?;
+            self.outbound.get(&names::on_bus(peer, topic))
         };
         let bus_drops_in = |peer: PeerId, topic: &str| {
             let publisher = self.inbound.publisher_of(peer, topic);
@@ -448,6 +488,8 @@ impl<C: Carrier> Daemon<C> {
                 .map(|(_, t)| SentTopic {
                     peer: name(t.peer),
                     bus_drops: bus_drops_out(t.peer, &t.name),
+                    packing: topic_out(t.peer, &t.name).and_then(OutTopic::pack_stats),
+                    tf: topic_out(t.peer, &t.name).and_then(OutTopic::tf_stats),
                     stats: t,
                 })
                 .collect(),
@@ -456,6 +498,7 @@ impl<C: Carrier> Daemon<C> {
                 .map(|(_, t)| ReceivedTopic {
                     peer: name(t.peer),
                     recent: recent_of(t.peer, &t.name),
+                    unpacking: self.inbound.unpack_stats(t.peer, &t.name),
                     bus_drops: bus_drops_in(t.peer, &t.name),
                     stats: t,
                 })

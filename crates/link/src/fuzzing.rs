@@ -14,6 +14,25 @@ pub fn config(data: &[u8]) {
     }
 }
 
+/// An envelope: whatever it says, nothing is unpacked beyond its shape, and what unpacks has that shape.
+pub fn envelope(data: &[u8]) {
+    use crate::compress::envelope::{Engine, Envelope, MAX_MESSAGE};
+    let Ok(envelope) = Envelope::open(data) else {
+        return;
+    };
+    let total = envelope.geometry.total_len();
+    assert!(total <= MAX_MESSAGE);
+    // The memory would be shared memory, which a publisher bounds.
+    if total <= 1 << 20 {
+        let lens = std::iter::once(&envelope.geometry.control_len())
+            .chain(envelope.geometry.part_lens())
+            .copied()
+            .collect::<Vec<u32>>();
+        let mut places: Vec<Vec<u8>> = lens.iter().map(|n| vec![0; *n as usize]).collect();
+        let _ = envelope.unpack(&mut Engine::default(), places.iter_mut().map(Vec::as_mut_slice));
+    }
+}
+
 /// Bytes of a serial line: whatever comes, a frame after it is whole, and nothing that comes out is too long.
 pub fn serial_line(data: &[u8]) {
     const MAX: usize = 600;
@@ -71,6 +90,11 @@ mod tests {
             seeds += 1;
         }
         assert!(seeds >= 1);
+    }
+
+    #[test]
+    fn mutated_envelopes_are_refused_or_unpacked() {
+        mutated("link_envelope", super::envelope);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! From the radio to this host's bus: fragments are written straight into loaned blocks.
 
+use crate::compress::{UnpackStats, Unpacker};
 use crate::config::PeerConfig;
 use crate::names;
 use crate::recent::{Recent, Spans};
@@ -33,14 +34,23 @@ pub(crate) struct Inbound {
     changes: Vec<String>,
     /// How each topic of each peer fares, by its name on this bus.
     spans: BTreeMap<(PeerId, String), Spans>,
+    /// Without it, packed messages are refused.
+    unpacker: Option<Unpacker>,
 }
 
 struct Block {
     peer: PeerId,
-    loan: Loan,
+    content: Content,
     publisher: Arc<Publisher>,
     geometry: Geometry,
     stamp: Stamp,
+}
+
+/// Where the bytes of a message go.
+enum Content {
+    Loan(Loan),
+    /// An envelope: unpacked into a block when it is whole.
+    Envelope(Vec<u8>),
 }
 
 /// The ids of this daemon's own publishers on the bus, which are no sources.
@@ -82,6 +92,29 @@ impl Inbound {
             next_slot: 0,
             changes: Vec::new(),
             spans: BTreeMap::new(),
+            unpacker: None,
+        }
+    }
+
+    /// From now on packed messages are unpacked.
+    pub(crate) fn unpack_by(&mut self, unpacker: Unpacker) {
+        self.unpacker = Some(unpacker);
+    }
+
+    /// What was unpacked of a peer's topic, if anything was.
+    pub(crate) fn unpack_stats(&self, peer: PeerId, topic: &str) -> Option<UnpackStats> {
+        let publisher = self.publisher_of(peer, topic)?;
+        self.unpacker.as_ref()?.stats(publisher.id())
+    }
+
+    /// Counts the messages that were unpacked and published since the last call.
+    fn count_unpacked(&mut self) {
+        for a in self.unpacker.iter().flat_map(Unpacker::arrivals) {
+            let of = self.publishers.iter().find(|(_, p)| p.id() == a.publisher);
+            if let (Some(((peer, _), publisher)), Some(stamp)) = (of, a.stamp) {
+                let key = (*peer, publisher.topic().topic.clone());
+                self.spans.entry(key).or_default().received(stamp, a.at, a.bytes);
+            }
         }
     }
 
@@ -127,6 +160,9 @@ impl Inbound {
         self.stale.remove(key);
         if let Some(publisher) = self.publishers.remove(key) {
             self.ids.remove(publisher.id());
+            if let Some(unpacker) = &self.unpacker {
+                unpacker.forget(publisher.id());
+            }
             self.routes.retain(|_, p| p.id() != publisher.id());
             let name = self.peer(key.0).to_owned();
             self.changes.push(format!("{name} sends {} no more", key.1));
@@ -135,6 +171,7 @@ impl Inbound {
 
     /// How each topic of each peer fared in the last second or so, at `now`, a time of day.
     pub(crate) fn recent(&mut self, now: Time) -> BTreeMap<(PeerId, String), Recent> {
+        self.count_unpacked();
         let shown = |(key, spans): (&(PeerId, String), &mut Spans)| Some((key.clone(), spans.recent(now)?));
         self.spans.iter_mut().filter_map(shown).collect()
     }
@@ -199,18 +236,14 @@ impl Sink for Inbound {
             .get(&(m.peer, m.topic))
             .ok_or(DropReason::Unannounced)?
             .clone();
-        let parts: Vec<usize> = m.geometry.part_lens().iter().map(|n| *n as usize).collect();
-        let loan = publisher
-            .loan(m.geometry.control_len() as usize, &parts)
-            .map_err(|error| {
-                tracing::warn!(topic = publisher.topic().topic, %error, "a message from the radio is lost");
-                match error {
-                    bus::LoanError::TooLarge { .. } | bus::LoanError::TooManyParts { .. } => {
-                        DropReason::TooLarge
-                    }
-                    _ => DropReason::ReceiverMemory,
-                }
-            })?;
+        let content = if m.geometry.is_packed() {
+            if self.unpacker.is_none() {
+                return Err(DropReason::TooLarge);
+            }
+            Content::Envelope(vec![0; m.geometry.total_len() as usize])
+        } else {
+            Content::Loan(loan(&publisher, &m.geometry)?)
+        };
         let slot = Slot(self.next_slot);
         self.next_slot += 1;
         let stamp = Stamp {
@@ -221,7 +254,7 @@ impl Sink for Inbound {
             slot,
             Block {
                 peer: m.peer,
-                loan,
+                content,
                 publisher,
                 geometry: m.geometry,
                 stamp,
@@ -234,12 +267,19 @@ impl Sink for Inbound {
         let Some(block) = self.blocks.get_mut(&slot) else {
             return;
         };
+        let loan = match &mut block.content {
+            Content::Loan(loan) => loan,
+            Content::Envelope(envelope) => {
+                envelope[offset as usize..][..bytes.len()].copy_from_slice(bytes);
+                return;
+            }
+        };
         let mut rest = bytes;
         for (part, at, len) in block.geometry.pieces(offset, bytes.len() as u32) {
             let (piece, tail) = rest.split_at(len as usize);
             let target = match part {
-                0 => block.loan.control_mut(),
-                n => block.loan.part_mut(n - 1),
+                0 => loan.control_mut(),
+                n => loan.part_mut(n - 1),
             };
             target[at as usize..][..piece.len()].copy_from_slice(piece);
             rest = tail;
@@ -250,8 +290,22 @@ impl Sink for Inbound {
         let Some(block) = self.blocks.remove(&slot) else {
             return Err(DropReason::ReceiverMemory);
         };
+        let loan = match (block.content, &self.unpacker) {
+            (Content::Envelope(bytes), Some(unpacker)) => {
+                return unpacker.packed(&block.publisher, bytes, block.stamp);
+            }
+            (Content::Envelope(_), None) => return Err(DropReason::TooLarge),
+            // Behind those before it, if any are being unpacked.
+            (Content::Loan(loan), Some(unpacker)) => {
+                match unpacker.in_turn(&block.publisher, loan, block.stamp)? {
+                    Some(loan) => loan,
+                    None => return Ok(()),
+                }
+            }
+            (Content::Loan(loan), None) => loan,
+        };
         let key = (block.peer, block.publisher.topic().topic.clone());
-        let published = block.publisher.publish(block.loan, block.stamp);
+        let published = block.publisher.publish(loan, block.stamp);
         published.map_err(|_| DropReason::ReceiverMemory)?;
         if let Some(stamp) = block.stamp.time {
             let bytes = u64::from(block.geometry.total_len());
@@ -332,4 +386,17 @@ impl Sink for Inbound {
         };
         self.changes.push(format!("{} {why}", self.peer(peer)));
     }
+}
+
+/// Memory for a message that begins to come.
+fn loan(publisher: &Publisher, geometry: &Geometry) -> Result<Loan, DropReason> {
+    let parts: Vec<usize> = geometry.part_lens().iter().map(|n| *n as usize).collect();
+    let loan = publisher.loan(geometry.control_len() as usize, &parts);
+    loan.map_err(|error| {
+        tracing::warn!(topic = publisher.topic().topic, %error, "a message from the radio is lost");
+        match error {
+            bus::LoanError::TooLarge { .. } | bus::LoanError::TooManyParts { .. } => DropReason::TooLarge,
+            _ => DropReason::ReceiverMemory,
+        }
+    })
 }

@@ -20,6 +20,7 @@
 //! ```
 
 mod carrier;
+pub mod compress;
 pub mod config;
 pub mod control;
 mod daemon;
@@ -31,9 +32,11 @@ pub mod keys;
 mod lock;
 mod names;
 mod outbound;
+mod outgoing;
 mod recent;
 pub mod rules;
 mod status;
+pub mod tf;
 mod worker;
 
 pub use carrier::{

@@ -1,61 +1,26 @@
 //! From this host's bus to the radio: messages wait as blocks, and fragments are copied from them.
 
+use crate::compress::{PackStats, Packer, Packing};
 use crate::config::TopicConfig;
 use crate::daemon::LinkError;
+use crate::outgoing::Outgoing;
+use crate::tf::{TfFilter, TfStats};
 use bus::{Bus, Message, Subscriber, SubscriberOptions, TopicType, WaitSet};
-use proto::{Body, Geometry, PeerId, Radio, TopicId};
-use stats::Time;
-use std::sync::Arc;
+use proto::{PeerId, Radio, TopicId};
+use stats::{DropReason, Drops, Time};
 
 /// So deep a topic may become while it runs, whatever its depth at first.
 const SPARE_DEPTH: u32 = 64;
 /// Most blocks that a subscriber holds.
 const MAX_HELD: u32 = 4096;
 
-/// A bus message on its way to the radio; several peers share it.
-#[derive(Clone)]
-pub(crate) struct Outgoing(Arc<(Message, Geometry)>);
-
-impl Outgoing {
-    fn new(message: Message) -> Result<Self, proto::GeometryError> {
-        let parts: Vec<u32> = (0..message.part_count())
-            .map(|i| length(message.part_len(i)))
-            .collect();
-        let geometry = Geometry::new(length(message.control().len()), &parts)?;
-        Ok(Outgoing(Arc::new((message, geometry))))
-    }
-}
-
-impl Body for Outgoing {
-    fn geometry(&self) -> Geometry {
-        self.0.1
-    }
-
-    fn copy_at(&self, offset: u32, to: &mut [u8]) {
-        let (message, geometry) = &*self.0;
-        let mut rest = to;
-        for (part, at, len) in geometry.pieces(offset, length(rest.len())) {
-            let (piece, tail) = rest.split_at_mut(len as usize);
-            match part {
-                0 => piece.copy_from_slice(&message.control()[at as usize..][..len as usize]),
-                n => {
-                    message.part(n - 1).copy_to(at as usize, piece);
-                }
-            }
-            rest = tail;
-        }
-    }
-}
-
-fn length(n: usize) -> u32 {
-    u32::try_from(n).unwrap_or(u32::MAX)
-}
-
 /// One topic that this host sends.
 pub(crate) struct OutTopic {
     subscriber: Subscriber,
     topics: Vec<TopicId>,
     max_depth: u32,
+    packing: Option<Packing>,
+    tf: Option<TfFilter>,
 }
 
 impl OutTopic {
@@ -66,11 +31,25 @@ impl OutTopic {
         kind: TopicType,
         radio: &mut Radio<Outgoing>,
         peers: &[(PeerId, &TopicConfig)],
-        now: Time,
+        (rate, now): (u64, Time),
     ) -> Result<Self, LinkError> {
+        // Peers differ in the names that they know a topic by, and only in these.
+        let first = peers.first().map(|(_, c)| *c);
+        let tf = first.and_then(|c| c.tf.as_ref());
+        let tf = match tf.map(|t| TfFilter::new(t, &kind)).transpose() {
+            Ok(tf) => tf,
+            Err(error) => {
+                // Unfiltered it would be more than the operator allowed.
+                tracing::error!(%error, "not sent");
+                return Err(LinkError::Filter(error.to_string()));
+            }
+        };
+        // The newest message of static transforms holds them all, so it is for who comes later, too.
+        let is_static = tf.as_ref().is_some_and(TfFilter::is_static);
         let mut topics = Vec::with_capacity(peers.len());
         for (peer, config) in peers {
             let announced = proto::TopicConfig {
+                latched: config.latched || is_static,
                 type_hash: kind.type_hash,
                 definition: kind.definition.to_string(),
                 ..config.announced(kind.type_name.clone())
@@ -78,7 +57,7 @@ impl OutTopic {
             topics.push(radio.add_topic(now, *peer, announced)?);
         }
         // The radio may keep `depth` waiting messages and one partly sent for each peer, and as many latched.
-        let kept = 1 + u32::from(peers.iter().any(|(_, c)| c.latched));
+        let kept = 1 + u32::from(is_static || peers.iter().any(|(_, c)| c.latched));
         let depths = peers.iter().map(|(_, c)| u32::from(c.depth()) * kept);
         let deepest = depths.max().unwrap_or(1);
         let many = peers.len().max(1) as u32;
@@ -90,6 +69,8 @@ impl OutTopic {
         Ok(OutTopic {
             subscriber: bus.subscriber(kind, options)?,
             topics,
+            packing: first.and_then(|c| Packing::new(c.compress, rate, c.priority, u32::from(c.depth()))),
+            tf,
             max_depth: ((held.saturating_sub(2) / many).saturating_sub(2) / kept).max(1),
         })
     }
@@ -103,30 +84,28 @@ impl OutTopic {
     }
 
     /// Hands everything queued on the bus to the radio; true if more is queued than may be held now.
-    pub(crate) fn drain(&self, now: Time, radio: &mut Radio<Outgoing>, own: impl Fn(u64) -> bool) -> bool {
+    pub(crate) fn drain(
+        &mut self,
+        now: Time,
+        radio: &mut Radio<Outgoing>,
+        packer: Option<&Packer>,
+        own: impl Fn(u64) -> bool,
+    ) -> bool {
         loop {
             match self.subscriber.take() {
                 Ok(Some(message)) if own(message.publisher()) => {}
                 Ok(Some(message)) => {
-                    let (stamp, origin) = (message.stamp(), message.origin());
-                    let body = match Outgoing::new(message) {
-                        Ok(body) => body,
-                        Err(error) => {
-                            tracing::warn!(topic = self.subscriber.topic().topic, %error, "not sent");
-                            continue;
-                        }
+                    let Some(message) = self.prepared(now, message) else {
+                        continue;
                     };
-                    for topic in &self.topics {
-                        // What the radio refuses it counts.
-                        let _ = radio.offer(
-                            now,
-                            *topic,
-                            proto::Message {
-                                body: body.clone(),
-                                stamp,
-                                origin,
-                            },
-                        );
+                    // What nobody takes is not packed, but counted.
+                    let taken = self.topics.iter().any(|t| radio.would_take(now, *t));
+                    let message = match (&mut self.packing, packer) {
+                        (Some(packing), Some(packer)) if taken => packing.take(packer, message),
+                        _ => Some(message),
+                    };
+                    if let Some(message) = message {
+                        self.offer(now, radio, message);
                     }
                 }
                 Ok(None) => return false,
@@ -135,13 +114,71 @@ impl OutTopic {
         }
     }
 
+    /// What of a bus message is sent.
+    fn prepared(&mut self, now: Time, message: Message) -> Option<proto::Message<Outgoing>> {
+        let (stamp, origin) = (message.stamp(), message.origin());
+        let body = match &mut self.tf {
+            None => Outgoing::new(message),
+            Some(tf) => {
+                let parts: Vec<Vec<u8>> = (0..message.part_count())
+                    .map(|i| {
+                        let mut part = vec![0; message.part_len(i)];
+                        message.part(i).copy_to(0, &mut part);
+                        part
+                    })
+                    .collect();
+                let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
+                let left = tf.apply(now, message.control(), &parts)?;
+                Outgoing::made(left.control, &left.parts)
+            }
+        };
+        match body {
+            Ok(body) => Some(proto::Message { body, stamp, origin }),
+            Err(error) => {
+                tracing::warn!(topic = self.subscriber.topic().topic, %error, "not sent");
+                None
+            }
+        }
+    }
+
+    /// Hands a message to the radio, for every peer.
+    pub(crate) fn offer(
+        &mut self,
+        now: Time,
+        radio: &mut Radio<Outgoing>,
+        message: proto::Message<Outgoing>,
+    ) {
+        for topic in &self.topics {
+            // What the radio refuses it counts.
+            let _ = radio.offer(now, *topic, message.clone());
+        }
+    }
+
+    /// Whether messages that the packer gives under this key are this topic's.
+    pub(crate) fn is_packed_as(&self, key: u64) -> bool {
+        self.packing.as_ref().is_some_and(|p| p.key() == key)
+    }
+
+    /// What packing did.
+    pub(crate) fn pack_stats(&self) -> Option<PackStats> {
+        self.packing.as_ref().map(Packing::stats)
+    }
+
+    /// What the filter of transforms did.
+    pub(crate) fn tf_stats(&self) -> Option<TfStats> {
+        self.tf.as_ref().map(|t| t.stats().clone())
+    }
+
     /// The depth up to which memory is reserved.
     pub(crate) fn max_depth(&self) -> u32 {
         self.max_depth
     }
 
-    /// The bus's side of it.
-    pub(crate) fn subscriber(&self) -> &Subscriber {
-        &self.subscriber
+    /// What was lost before it was offered to the radio.
+    pub(crate) fn drops(&self) -> Drops {
+        let mut drops = self.subscriber.stats().drops;
+        let replaced = self.packing.as_ref().map_or(0, |p| p.stats().replaced);
+        drops.add(DropReason::Replaced, replaced);
+        drops
     }
 }

@@ -1,6 +1,8 @@
 //! What a daemon shows of itself.
 
+use crate::compress::{PackStats, UnpackStats};
 use crate::recent::Recent;
+use crate::tf::TfStats;
 use proto::{PeerStats, RadioStats, RemoteTopicStats, TopicState, TopicStats};
 use serde::Serialize;
 use stats::Drops;
@@ -50,8 +52,13 @@ pub struct SentTopic {
     /// Its numbers.
     #[serde(flatten)]
     pub stats: TopicStats,
-    /// What the bus lost before the daemon could take it.
+    /// What was lost before it was offered to the radio: by the bus, or by a newer one while it waited to be
+    /// packed.
     pub bus_drops: Drops,
+    /// What packing did, where it is wished.
+    pub packing: Option<PackStats>,
+    /// What the filter of transforms did, where there is one.
+    pub tf: Option<TfStats>,
 }
 
 /// A topic that a daemon receives from a peer.
@@ -64,6 +71,8 @@ pub struct ReceivedTopic {
     pub stats: RemoteTopicStats,
     /// The last second or so, if anything came.
     pub recent: Option<Recent>,
+    /// What unpacking did, if anything came packed.
+    pub unpacking: Option<UnpackStats>,
     /// What the bus lost after the daemon had published it.
     pub bus_drops: Drops,
 }

@@ -13,6 +13,7 @@ pub struct Geometry {
     count: u8,
     parts: [u32; MAX_PARTS],
     total: u32,
+    packed: bool,
 }
 
 /// Why lengths make no [`Geometry`].
@@ -41,6 +42,7 @@ impl Geometry {
             count: 0,
             parts: [0; MAX_PARTS],
             total: control,
+            packed: false,
         };
         if parts.len() > MAX_PARTS {
             return Err(GeometryError::TooManyParts { parts: parts.len() });
@@ -51,6 +53,22 @@ impl Geometry {
             g.count += 1;
         }
         Ok(g)
+    }
+
+    /// A message that crosses as an envelope of `len` bytes, in which the real one is packed.
+    pub fn packed(len: u32) -> Self {
+        Geometry {
+            control: len,
+            count: 0,
+            parts: [0; MAX_PARTS],
+            total: len,
+            packed: true,
+        }
+    }
+
+    /// Whether this is an envelope; it has no data parts then.
+    pub fn is_packed(&self) -> bool {
+        self.packed
     }
 
     /// Length of the control part.
@@ -88,6 +106,9 @@ impl Geometry {
 
 impl core::fmt::Debug for Geometry {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        if self.packed {
+            return write!(f, "{} packed", self.control);
+        }
         write!(f, "{} + {:?}", self.control, self.part_lens())
     }
 }

@@ -8,6 +8,7 @@ mod lab;
 mod link;
 mod operate;
 mod services;
+mod smaller;
 mod support;
 mod team;
 mod tools;

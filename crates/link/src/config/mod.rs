@@ -22,8 +22,10 @@ mod parse;
 mod rate;
 
 use crate::carrier::serial;
+use crate::compress::Compress;
 use crate::lock::plain;
 use crate::rules::Allow;
+use crate::tf::TfConfig;
 use parse::{
     all_of_them, maybe_duration, maybe_frequency, middle, one, priority, queue_bytes, size, syntax, yes,
 };
@@ -194,6 +196,12 @@ pub struct TopicConfig {
     /// Only every so manieth message is sent; others are dropped. Default 1: all.
     #[serde(default = "all_of_them")]
     pub every: u32,
+    /// Whether and how messages are made smaller for the air. Default: not.
+    #[serde(default)]
+    pub compress: Compress,
+    /// For topics of transforms: which frames are sent, and how often.
+    #[serde(default)]
+    pub tf: Option<TfConfig>,
 }
 
 /// What a reliable topic's depth and expiry are if nothing is said.
@@ -215,6 +223,8 @@ impl TopicConfig {
             deadline: None,
             rate_limit: None,
             every: all_of_them(),
+            compress: Compress::None,
+            tf: None,
         }
     }
 

@@ -154,6 +154,8 @@ mod tests {
             sent: vec![SentTopic {
                 peer: "base".into(),
                 bus_drops: lost.clone(),
+                packing: None,
+                tf: None,
                 stats: TopicStats {
                     peer: PeerId(0),
                     name: "/scan".into(),
@@ -179,6 +181,7 @@ mod tests {
                 peer: "base".into(),
                 bus_drops: Drops::default(),
                 recent: None,
+                unpacking: None,
                 stats: RemoteTopicStats {
                     peer: PeerId(0),
                     name: "/cmd_vel".into(),

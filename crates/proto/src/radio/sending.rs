@@ -136,6 +136,17 @@ impl<B: Body> Radio<B> {
         self.stats.queued_bytes_max = self.stats.queued_bytes_max.max(self.stats.queued_bytes);
     }
 
+    /// Whether a message of `topic` that is offered now would not be dropped at once for want of a peer, by the
+    /// peer's refusal, by decimation or by the rate limit: whether it is worth preparing one.
+    pub fn would_take(&self, now: Time, topic: TopicId) -> bool {
+        let now = self.clock.max(now);
+        self.topics.get(topic.0 as usize).is_some_and(|t| {
+            (self.is_up(t.peer) || t.keeper.is_some())
+                && t.announcer.accepted() != Some(false)
+                && t.would_pass(now)
+        })
+    }
+
     /// Past the total bound the lowest priority goes first, and of it the oldest. What is partly sent stays.
     fn drop_overflow(&mut self) {
         while self.stats.queued_bytes > self.config.max_queued_bytes {

@@ -26,6 +26,8 @@ const DATA: u8 = 0x40;
 const DATA_ORIGIN: u8 = 0x01;
 const DATA_LENGTH: u8 = 0x02;
 const DATA_POLL: u8 = 0x04;
+/// In place of the number of data parts: the message is an envelope, and has none.
+const PACKED: u8 = 0x80;
 
 /// What every datagram begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,7 +136,10 @@ impl DataHead {
         }
         put_varint(out, self.offset.into());
         put_varint(out, self.geometry.control_len().into());
-        out.push(self.geometry.part_lens().len() as u8);
+        out.push(match self.geometry.is_packed() {
+            true => PACKED,
+            false => self.geometry.part_lens().len() as u8,
+        });
         for n in self.geometry.part_lens() {
             put_varint(out, (*n).into());
         }
@@ -430,7 +435,18 @@ fn decode_head(r: &mut Reader<'_>, kind: u8) -> Result<DataHead, PacketError> {
     let offset = r.varint32("fragment offset")?;
     let at = r.at();
     let control = r.varint32("control length")?;
-    let count = usize::from(r.u8()?);
+    let count = r.u8()?;
+    if count == PACKED {
+        return Ok(DataHead {
+            topic,
+            seq,
+            stamp,
+            origin,
+            offset,
+            geometry: Geometry::packed(control),
+        });
+    }
+    let count = usize::from(count);
     let mut parts = [0u32; MAX_PARTS];
     let parts = parts.get_mut(..count).ok_or(PacketError::Invalid {
         what: "number of parts",

@@ -159,6 +159,13 @@ mod tests {
             },
             Frame::Data(
                 DataHead {
+                    geometry: Geometry::packed(5_000),
+                    ..head
+                },
+                b"packed",
+            ),
+            Frame::Data(
+                DataHead {
                     offset: 0,
                     geometry: Geometry::new(0, &[]).expect("empty"),
                     ..head

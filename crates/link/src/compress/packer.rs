@@ -1,0 +1,346 @@
+//! Packs messages on their way to the radio, on a thread of its own unless they are small.
+
+use super::envelope::{Codec, Engine};
+use super::judge::Judge;
+use super::{Compress, PackStats};
+use crate::outgoing::Outgoing;
+use crate::worker::Worker;
+use proto::Body;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Messages up to this are packed at once: that takes less than waking a thread twice.
+const SMALL: usize = 4096;
+/// Smaller ones are not worth it.
+const LEAST: usize = 128;
+/// Of a message that is not trusted to shrink, so much of its longest part is tried first.
+const SAMPLE: usize = 64 << 10;
+/// How often the thread looks whether it is to end.
+const PATIENCE: Duration = Duration::from_millis(100);
+/// Above this, Zstandard may take longer than the air that it saves.
+const QUICK_RADIO: u64 = 100_000_000;
+
+static NEXT_KEY: AtomicU64 = AtomicU64::new(0);
+
+/// A message that comes from the packer, packed or not.
+pub(crate) struct Packed {
+    /// Of which topic it is, by [`Packing::key`].
+    pub(crate) key: u64,
+    pub(crate) message: proto::Message<Outgoing>,
+}
+
+struct Job {
+    key: u64,
+    priority: u8,
+    codec: Codec,
+    message: proto::Message<Outgoing>,
+    track: Arc<Mutex<Track>>,
+}
+
+/// What is known of a topic, by the radio's thread and the packer's.
+#[derive(Default)]
+struct Track {
+    judge: Judge,
+    stats: PackStats,
+}
+
+#[derive(Default)]
+struct Queues {
+    jobs: VecDeque<Job>,
+    done: VecDeque<Packed>,
+    /// The topic whose message is being packed.
+    busy: Option<u64>,
+}
+
+#[derive(Default)]
+struct Shared {
+    queues: Mutex<Queues>,
+    work: Condvar,
+}
+
+/// The thread that packs.
+pub(crate) struct Packer {
+    shared: Arc<Shared>,
+    _worker: Worker,
+}
+
+impl Packer {
+    /// Starts it; `wake` is called after each message that is done.
+    pub(crate) fn start(wake: impl Fn() + Send + 'static) -> std::io::Result<Self> {
+        let shared = Arc::new(Shared::default());
+        let own = shared.clone();
+        let mut engine = Engine::default();
+        let worker = Worker::start("link-pack", move || {
+            if let Some(job) = own.next() {
+                let message = pack(&mut engine, &job.track, job.codec, job.message);
+                let mut queues = own.lock();
+                queues.busy = None;
+                queues.done.push_back(Packed {
+                    key: job.key,
+                    message,
+                });
+                drop(queues);
+                wake();
+            }
+            Some(Duration::ZERO)
+        })?;
+        Ok(Packer {
+            shared,
+            _worker: worker,
+        })
+    }
+
+    /// The next message that is done.
+    pub(crate) fn done(&self) -> Option<Packed> {
+        self.shared.lock().done.pop_front()
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Queues> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The most important message that waits, of these the oldest. Waits for one, but not for ever.
+    fn next(&self) -> Option<Job> {
+        let mut queues = self.lock();
+        if queues.jobs.is_empty() {
+            let waited = self.work.wait_timeout(queues, PATIENCE);
+            queues = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let jobs = queues.jobs.iter().enumerate();
+        let (first, _) = jobs.max_by_key(|(i, j)| (j.priority, std::cmp::Reverse(*i)))?;
+        let job = queues.jobs.remove(first)?;
+        queues.busy = Some(job.key);
+        Some(job)
+    }
+}
+
+/// How one topic's messages are packed.
+pub(crate) struct Packing {
+    /// Tells topics apart, also one from itself when it began anew.
+    key: u64,
+    codec: Codec,
+    /// Whatever it gives is sent; else only what shrinks.
+    auto: bool,
+    priority: u8,
+    depth: usize,
+    track: Arc<Mutex<Track>>,
+    /// For small messages.
+    engine: Engine,
+}
+
+impl Packing {
+    /// For a topic that is packed by `compress`, if it is at all, over a radio of `rate` bit/s.
+    pub(crate) fn new(compress: Compress, rate: u64, priority: u8, depth: u32) -> Option<Self> {
+        let (codec, auto) = match compress {
+            Compress::None => return None,
+            Compress::Lz4 => (Codec::Lz4, false),
+            Compress::Zstd => (Codec::Zstd, false),
+            Compress::Auto if rate > QUICK_RADIO => (Codec::Lz4, true),
+            Compress::Auto => (Codec::Zstd, true),
+        };
+        Some(Packing {
+            key: NEXT_KEY.fetch_add(1, Ordering::Relaxed),
+            codec,
+            auto,
+            priority,
+            // One may be packed while the newest waits.
+            depth: depth.max(2) as usize,
+            track: Arc::default(),
+            engine: Engine::default(),
+        })
+    }
+
+    /// Of which topic the packer's messages are.
+    pub(crate) fn key(&self) -> u64 {
+        self.key
+    }
+
+    /// What packing did so far.
+    pub(crate) fn stats(&self) -> PackStats {
+        lock(&self.track).stats.clone()
+    }
+
+    /// Packs a message at once, hands it to the packer (then `None`), or lets it be.
+    pub(crate) fn take(
+        &mut self,
+        packer: &Packer,
+        message: proto::Message<Outgoing>,
+    ) -> Option<proto::Message<Outgoing>> {
+        let len = message.body.geometry().total_len() as usize;
+        let mut queues = packer.shared.lock();
+        let waiting = |q: &Queues| {
+            let jobs = q.jobs.iter().filter(|j| j.key == self.key).count();
+            jobs + usize::from(q.busy == Some(self.key)) + q.done.iter().filter(|d| d.key == self.key).count()
+        };
+        let in_turn = waiting(&queues) == 0;
+        let tried = len >= LEAST && (!self.auto || lock(&self.track).judge.tries());
+        if !tried && in_turn {
+            lock(&self.track).stats.unpacked += 1;
+            return Some(message);
+        }
+        if len <= SMALL && in_turn {
+            drop(queues);
+            return Some(pack(&mut self.engine, &self.track, self.codec, message));
+        }
+        // Behind those before it, if only to keep the order.
+        queues.jobs.push_back(Job {
+            key: self.key,
+            priority: self.priority,
+            codec: self.codec,
+            message,
+            track: self.track.clone(),
+        });
+        while queues.jobs.iter().filter(|j| j.key == self.key).count() > self.depth {
+            let oldest = queues.jobs.iter().position(|j| j.key == self.key);
+            oldest.and_then(|i| queues.jobs.remove(i));
+            lock(&self.track).stats.replaced += 1;
+        }
+        drop(queues);
+        packer.shared.work.notify_one();
+        None
+    }
+}
+
+fn lock(track: &Mutex<Track>) -> MutexGuard<'_, Track> {
+    track.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Packs a message if that makes it smaller by enough.
+fn pack(
+    engine: &mut Engine,
+    track: &Mutex<Track>,
+    codec: Codec,
+    message: proto::Message<Outgoing>,
+) -> proto::Message<Outgoing> {
+    let start = Instant::now();
+    let geometry = message.body.geometry();
+    let total = geometry.total_len() as usize;
+    let mut copied = 0;
+    // A private copy: the publisher could change shared memory under the codec.
+    let mut copy = |at: u32, len: usize| {
+        let mut bytes = vec![0; len];
+        message.body.copy_at(at, &mut bytes);
+        copied += len as u64;
+        bytes
+    };
+    let doubts = lock(track).judge.doubts();
+    let sample = (doubts && total > 2 * SAMPLE).then(|| {
+        let bytes = copy(((total - SAMPLE) / 2) as u32, SAMPLE);
+        engine.sample(codec, &bytes)
+    });
+    let worth_it = sample.is_none_or(|packed| lock(track).judge.learn(SAMPLE, packed));
+    let packed = worth_it.then(|| {
+        let flat = copy(0, total);
+        let mut rest = &flat[..];
+        let lens = std::iter::once(&geometry.control_len()).chain(geometry.part_lens());
+        let pieces: Vec<&[u8]> = lens
+            .map(|n| {
+                let (piece, tail) = rest.split_at(*n as usize);
+                rest = tail;
+                piece
+            })
+            .collect();
+        engine.pack(codec, &pieces)
+    });
+    let mut track = lock(track);
+    let smaller = packed.flatten().filter(|p| track.judge.learn(total, p.len()));
+    track.stats.copied_bytes += copied;
+    track.stats.time += start.elapsed();
+    let Some(bytes) = smaller else {
+        track.stats.unpacked += 1;
+        return message;
+    };
+    track.stats.packed += 1;
+    track.stats.original_bytes += total as u64;
+    track.stats.packed_bytes += bytes.len() as u64;
+    proto::Message {
+        body: Outgoing::packed(bytes),
+        ..message
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stats::Time;
+    use std::sync::mpsc::channel;
+
+    fn message(n: u64, bytes: Vec<u8>) -> proto::Message<Outgoing> {
+        proto::Message::new(Outgoing::made(bytes, &[]).expect("a message"), Time(n))
+    }
+
+    fn noise(n: usize) -> Vec<u8> {
+        let mut x = 3u64;
+        let mut step = || {
+            x = x.wrapping_mul(6364136223846793005).wrapping_add(1);
+            (x >> 33) as u8
+        };
+        (0..n).map(|_| step()).collect()
+    }
+
+    #[test]
+    fn messages_keep_their_order_and_only_what_shrinks_is_packed() {
+        let (sender, woken) = channel();
+        let packer = Packer::start(move || drop(sender.send(()))).expect("starts");
+        let mut packing = Packing::new(Compress::Auto, 6_000_000, 50, 64).expect("packs");
+        let mut sent = Vec::new();
+        let mut came = Vec::new();
+        let large = vec![5u8; 300_000];
+        for n in 0..40 {
+            let bytes = match n % 4 {
+                0 => large.clone(),
+                1 => vec![1; 2000],
+                2 => vec![2; 10],
+                _ => vec![3; 20_000],
+            };
+            sent.push(n);
+            came.extend(packing.take(&packer, message(n, bytes)));
+            came.extend(std::iter::from_fn(|| packer.done()).map(|d| {
+                assert_eq!(d.key, packing.key());
+                d.message
+            }));
+        }
+        while came.len() < sent.len() {
+            woken.recv_timeout(Duration::from_secs(60)).expect("packs on");
+            came.extend(std::iter::from_fn(|| packer.done()).map(|d| d.message));
+        }
+        assert_eq!(came.iter().map(|m| m.stamp.0).collect::<Vec<_>>(), sent);
+        assert!(came[0].body.geometry().is_packed() && came[0].body.geometry().total_len() < 5000);
+        assert!(!came[2].body.geometry().is_packed(), "ten bytes are not worth it");
+        let stats = packing.stats();
+        assert_eq!((stats.packed, stats.unpacked, stats.replaced), (30, 10, 0));
+        assert!(stats.copied_bytes >= stats.original_bytes && stats.time > Duration::ZERO);
+        assert!(stats.packed_bytes * 10 < stats.original_bytes);
+    }
+
+    #[test]
+    fn what_does_not_shrink_is_left_alone_at_last() {
+        let packer = Packer::start(|| {}).expect("starts");
+        let mut packing = Packing::new(Compress::Auto, 6_000_000, 50, 1).expect("packs");
+        let jpeg = noise(3000);
+        for n in 0..200 {
+            let out = packing.take(&packer, message(n, jpeg.clone())).expect("at once");
+            assert!(!out.body.geometry().is_packed());
+        }
+        let stats = packing.stats();
+        assert_eq!(stats.unpacked, 200);
+        assert!(stats.copied_bytes <= 6 * 3000, "{stats:?}");
+    }
+
+    #[test]
+    fn a_flood_replaces_the_oldest() {
+        let packer = Packer::start(|| {}).expect("starts");
+        let mut packing = Packing::new(Compress::Zstd, 6_000_000, 50, 2).expect("packs");
+        let large = noise(2 << 20);
+        for n in 0..50 {
+            assert!(packing.take(&packer, message(n, large.clone())).is_none());
+            assert!(packer.shared.lock().jobs.len() <= 2);
+        }
+        assert!(packing.stats().replaced > 0);
+        assert!(Packing::new(Compress::None, 0, 0, 1).is_none());
+    }
+}

@@ -1,0 +1,244 @@
+//! Unpacks messages that came, on a thread of its own, and publishes them.
+
+use super::UnpackStats;
+use super::envelope::{Engine, Envelope, EnvelopeError, MAX_MESSAGE};
+use crate::worker::Worker;
+use bus::{Loan, Publisher, Stamp};
+use stats::{DropReason, Time};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Most bytes of messages that wait, by their length on the air and unpacked together.
+const MAX_BYTES: usize = 2 * MAX_MESSAGE as usize;
+/// Most messages that wait.
+const MAX_JOBS: usize = 1024;
+/// How often the thread looks whether it is to end.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// What a message is before it is published.
+enum Content {
+    Packed(Vec<u8>),
+    /// It only keeps the order.
+    Ready(Loan),
+}
+
+struct Job {
+    publisher: Arc<Publisher>,
+    content: Content,
+    stamp: Stamp,
+    /// What it takes of the bound.
+    bytes: usize,
+}
+
+/// A message that was published.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    /// The bus's publisher.
+    pub(crate) publisher: u64,
+    /// The source's time of day, and this host's.
+    pub(crate) stamp: Option<Time>,
+    pub(crate) at: Time,
+    pub(crate) bytes: u64,
+}
+
+#[derive(Default)]
+struct Queues {
+    jobs: VecDeque<Job>,
+    bytes: usize,
+    busy: Option<u64>,
+    arrivals: VecDeque<Arrival>,
+    stats: BTreeMap<u64, UnpackStats>,
+}
+
+#[derive(Default)]
+struct Shared {
+    queues: Mutex<Queues>,
+    work: Condvar,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Queues> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn next(&self) -> Option<Job> {
+        let mut queues = self.lock();
+        if queues.jobs.is_empty() {
+            let waited = self.work.wait_timeout(queues, PATIENCE);
+            queues = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let job = queues.jobs.pop_front()?;
+        queues.busy = Some(job.publisher.id());
+        Some(job)
+    }
+}
+
+/// The thread that unpacks. Without it, packed messages are refused.
+pub(crate) struct Unpacker {
+    shared: Arc<Shared>,
+    _worker: Worker,
+}
+
+impl Unpacker {
+    /// Starts it.
+    pub(crate) fn start() -> std::io::Result<Self> {
+        let shared = Arc::new(Shared::default());
+        let own = shared.clone();
+        let mut engine = Engine::default();
+        let worker = Worker::start("link-unpack", move || {
+            if let Some(job) = own.next() {
+                own.finish(&mut engine, job);
+            }
+            Some(Duration::ZERO)
+        })?;
+        Ok(Unpacker {
+            shared,
+            _worker: worker,
+        })
+    }
+
+    /// Takes a packed message.
+    ///
+    /// # Errors
+    /// Why it is lost: it is none, or too much waits.
+    pub(crate) fn packed(
+        &self,
+        publisher: &Arc<Publisher>,
+        bytes: Vec<u8>,
+        stamp: Stamp,
+    ) -> Result<(), DropReason> {
+        let original = match Envelope::open(&bytes) {
+            Ok(envelope) => envelope.geometry.total_len() as usize,
+            Err(error) => {
+                tracing::debug!(topic = publisher.topic().topic, %error, "a packed message was refused");
+                return Err(DropReason::Malformed);
+            }
+        };
+        let cost = bytes.len() + original;
+        self.push(publisher, Content::Packed(bytes), stamp, cost)
+    }
+
+    /// Takes a message that only has to be published behind those of its topic that wait, or gives it back if
+    /// none do.
+    ///
+    /// # Errors
+    /// Why it is lost: too much waits.
+    pub(crate) fn in_turn(
+        &self,
+        publisher: &Arc<Publisher>,
+        loan: Loan,
+        stamp: Stamp,
+    ) -> Result<Option<Loan>, DropReason> {
+        let id = publisher.id();
+        let waits = {
+            let queues = self.shared.lock();
+            queues.busy == Some(id) || queues.jobs.iter().any(|j| j.publisher.id() == id)
+        };
+        if !waits {
+            return Ok(Some(loan));
+        }
+        self.push(publisher, Content::Ready(loan), stamp, 0)?;
+        Ok(None)
+    }
+
+    fn push(
+        &self,
+        publisher: &Arc<Publisher>,
+        content: Content,
+        stamp: Stamp,
+        bytes: usize,
+    ) -> Result<(), DropReason> {
+        let mut queues = self.shared.lock();
+        if queues.bytes + bytes > MAX_BYTES || queues.jobs.len() >= MAX_JOBS {
+            return Err(DropReason::ReassemblyFull);
+        }
+        queues.bytes += bytes;
+        queues.jobs.push_back(Job {
+            publisher: publisher.clone(),
+            content,
+            stamp,
+            bytes,
+        });
+        drop(queues);
+        self.shared.work.notify_one();
+        Ok(())
+    }
+
+    /// What was published since the last call.
+    pub(crate) fn arrivals(&self) -> Vec<Arrival> {
+        self.shared.lock().arrivals.drain(..).collect()
+    }
+
+    /// What was unpacked for a publisher, if anything was.
+    pub(crate) fn stats(&self, publisher: u64) -> Option<UnpackStats> {
+        self.shared.lock().stats.get(&publisher).cloned()
+    }
+
+    /// Forgets a publisher that ended.
+    pub(crate) fn forget(&self, publisher: u64) {
+        self.shared.lock().stats.remove(&publisher);
+    }
+}
+
+impl Shared {
+    fn finish(&self, engine: &mut Engine, job: Job) {
+        let (publisher, stamp) = (&job.publisher, job.stamp);
+        let on_air = match &job.content {
+            Content::Packed(bytes) => Some(bytes.len() as u64),
+            Content::Ready(_) => None,
+        };
+        let outcome = match job.content {
+            Content::Packed(bytes) => unpacked(engine, publisher, &bytes),
+            Content::Ready(loan) => Ok((loan, 0)),
+        };
+        let published = outcome.and_then(|(loan, bytes)| {
+            publisher
+                .publish(loan, stamp)
+                .map(|_| bytes)
+                .map_err(|e| e.to_string())
+        });
+        let mut queues = self.lock();
+        queues.busy = None;
+        queues.bytes = queues.bytes.saturating_sub(job.bytes);
+        match (&published, on_air) {
+            (Ok(bytes), Some(packed)) => {
+                let stats = queues.stats.entry(publisher.id()).or_default();
+                stats.unpacked += 1;
+                stats.packed_bytes += packed;
+                stats.original_bytes += bytes;
+                // Nobody looks while the daemon is stopping.
+                queues.arrivals.truncate(MAX_JOBS);
+                queues.arrivals.push_back(Arrival {
+                    publisher: publisher.id(),
+                    stamp: stamp.time,
+                    at: clock::realtime(),
+                    bytes: *bytes,
+                });
+            }
+            (Ok(_), None) => {}
+            (Err(error), _) => {
+                tracing::warn!(
+                    topic = publisher.topic().topic,
+                    error,
+                    "a message from the radio is lost"
+                );
+                queues.stats.entry(publisher.id()).or_default().failed += 1;
+            }
+        }
+    }
+}
+
+/// Unpacks straight into a loaned block.
+fn unpacked(engine: &mut Engine, publisher: &Publisher, bytes: &[u8]) -> Result<(Loan, u64), String> {
+    let envelope = Envelope::open(bytes).map_err(|e: EnvelopeError| e.to_string())?;
+    let geometry = envelope.geometry;
+    let parts: Vec<usize> = geometry.part_lens().iter().map(|n| *n as usize).collect();
+    let loan = publisher.loan(geometry.control_len() as usize, &parts);
+    let mut loan = loan.map_err(|e| e.to_string())?;
+    let (control, places) = loan.split_mut();
+    envelope
+        .unpack(engine, std::iter::once(control).chain(places))
+        .map_err(|e| e.to_string())?;
+    Ok((loan, geometry.total_len().into()))
+}
