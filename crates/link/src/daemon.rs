@@ -353,7 +353,7 @@ impl<C: Carrier> Daemon<C> {
                 self.inbound.refuse(id);
             }
         }
-        let rate = self.config.radio.rate.first();
+        let rate = self.config.radio.rate.map_or(0, Rate::first);
         let opened = OutTopic::open(
             (&self.bus, &self.wait_set),
             kind,

@@ -236,10 +236,10 @@ fn pack(
     let packed = worth_it.then(|| {
         let flat = copy(0, total);
         let mut rest = &flat[..];
-        let lens = std::iter::once(&geometry.control_len()).chain(geometry.part_lens());
+        let lens = std::iter::once(geometry.control_len()).chain(geometry.part_lens().iter().copied());
         let pieces: Vec<&[u8]> = lens
             .map(|n| {
-                let (piece, tail) = rest.split_at(*n as usize);
+                let (piece, tail) = rest.split_at(n as usize);
                 rest = tail;
                 piece
             })
@@ -285,7 +285,7 @@ mod tests {
     #[test]
     fn messages_keep_their_order_and_only_what_shrinks_is_packed() {
         let (sender, woken) = channel();
-        let packer = Packer::start(move || drop(sender.send(()))).expect("starts");
+        let packer = Packer::start(move || sender.send(()).unwrap_or_default()).expect("starts");
         let mut packing = Packing::new(Compress::Auto, 6_000_000, 50, 64).expect("packs");
         let mut sent = Vec::new();
         let mut came = Vec::new();
