@@ -12,7 +12,11 @@ pub(crate) use packer::{Packer, Packing};
 pub(crate) use unpacker::Unpacker;
 
 use serde::{Deserialize, Serialize};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+/// How often a thread without work looks whether it is to end.
+const PATIENCE: Duration = Duration::from_millis(250);
 
 /// How a topic's messages are made smaller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -59,4 +63,18 @@ pub struct UnpackStats {
     pub packed_bytes: u64,
     /// Their bytes unpacked.
     pub original_bytes: u64,
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Locks; if there is no work, waits for some, but not for ever.
+fn await_work<'a, T>(
+    queues: &'a Mutex<T>,
+    work: &Condvar,
+    is_idle: impl FnMut(&mut T) -> bool,
+) -> MutexGuard<'a, T> {
+    let waited = work.wait_timeout_while(lock(queues), PATIENCE, is_idle);
+    waited.unwrap_or_else(PoisonError::into_inner).0
 }

@@ -2,13 +2,13 @@
 
 use super::envelope::{Codec, Engine};
 use super::judge::Judge;
-use super::{Compress, PackStats};
+use super::{Compress, PackStats, await_work, lock};
 use crate::outgoing::Outgoing;
 use crate::worker::Worker;
 use proto::Body;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// Messages up to this are packed at once: that takes less than waking a thread twice.
@@ -17,8 +17,6 @@ const SMALL: usize = 4096;
 const LEAST: usize = 128;
 /// Of a message that is not trusted to shrink, so much of its longest part is tried first.
 const SAMPLE: usize = 64 << 10;
-/// How often the thread looks whether it is to end.
-const PATIENCE: Duration = Duration::from_millis(100);
 /// Above this, Zstandard may take longer than the air that it saves.
 const QUICK_RADIO: u64 = 100_000_000;
 
@@ -100,16 +98,12 @@ impl Packer {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Queues> {
-        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.queues)
     }
 
     /// The most important message that waits, of these the oldest. Waits for one, but not for ever.
     fn next(&self) -> Option<Job> {
-        let mut queues = self.lock();
-        if queues.jobs.is_empty() {
-            let waited = self.work.wait_timeout(queues, PATIENCE);
-            queues = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
+        let mut queues = await_work(&self.queues, &self.work, |q| q.jobs.is_empty());
         let jobs = queues.jobs.iter().enumerate();
         let (first, _) = jobs.max_by_key(|(i, j)| (j.priority, std::cmp::Reverse(*i)))?;
         let job = queues.jobs.remove(first)?;
@@ -203,10 +197,6 @@ impl Packing {
         packer.shared.work.notify_one();
         None
     }
-}
-
-fn lock(track: &Mutex<Track>) -> MutexGuard<'_, Track> {
-    track.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Packs a message if that makes it smaller by enough.

@@ -1,20 +1,18 @@
 //! Unpacks messages that came, on a thread of its own, and publishes them.
 
-use super::UnpackStats;
 use super::envelope::{Engine, Envelope, EnvelopeError, MAX_MESSAGE};
+use super::{UnpackStats, await_work, lock};
 use crate::worker::Worker;
 use bus::{Loan, Publisher, Stamp};
 use stats::{DropReason, Time};
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 /// Most bytes of messages that wait, by their length on the air and unpacked together.
 const MAX_BYTES: usize = 2 * MAX_MESSAGE as usize;
 /// Most messages that wait.
 const MAX_JOBS: usize = 1024;
-/// How often the thread looks whether it is to end.
-const PATIENCE: Duration = Duration::from_millis(100);
 
 /// What a message is before it is published.
 enum Content {
@@ -59,15 +57,12 @@ struct Shared {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Queues> {
-        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.queues)
     }
 
+    /// The message that waits longest. Waits for one, but not for ever.
     fn next(&self) -> Option<Job> {
-        let mut queues = self.lock();
-        if queues.jobs.is_empty() {
-            let waited = self.work.wait_timeout(queues, PATIENCE);
-            queues = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
+        let mut queues = await_work(&self.queues, &self.work, |q| q.jobs.is_empty());
         let job = queues.jobs.pop_front()?;
         queues.busy = Some(job.publisher.id());
         Some(job)
