@@ -142,12 +142,7 @@ impl OutTopic {
     }
 
     /// Hands a message to the radio, for every peer.
-    pub(crate) fn offer(
-        &mut self,
-        now: Time,
-        radio: &mut Radio<Outgoing>,
-        message: proto::Message<Outgoing>,
-    ) {
+    pub(crate) fn offer(&self, now: Time, radio: &mut Radio<Outgoing>, message: proto::Message<Outgoing>) {
         for topic in &self.topics {
             // What the radio refuses it counts.
             let _ = radio.offer(now, *topic, message.clone());

@@ -435,28 +435,20 @@ fn decode_head(r: &mut Reader<'_>, kind: u8) -> Result<DataHead, PacketError> {
     let offset = r.varint32("fragment offset")?;
     let at = r.at();
     let control = r.varint32("control length")?;
-    let count = r.u8()?;
-    if count == PACKED {
-        return Ok(DataHead {
-            topic,
-            seq,
-            stamp,
-            origin,
-            offset,
-            geometry: Geometry::packed(control),
-        });
-    }
-    let count = usize::from(count);
-    let mut parts = [0u32; MAX_PARTS];
-    let parts = parts.get_mut(..count).ok_or(PacketError::Invalid {
-        what: "number of parts",
-        at,
-    })?;
-    for p in parts.iter_mut() {
-        *p = r.varint32("part length")?;
-    }
-    let geometry =
-        Geometry::new(control, parts).map_err(|_| PacketError::Invalid { what: "geometry", at })?;
+    let geometry = match r.u8()? {
+        PACKED => Geometry::packed(control),
+        count => {
+            let mut parts = [0u32; MAX_PARTS];
+            let parts = parts.get_mut(..usize::from(count)).ok_or(PacketError::Invalid {
+                what: "number of parts",
+                at,
+            })?;
+            for p in parts.iter_mut() {
+                *p = r.varint32("part length")?;
+            }
+            Geometry::new(control, parts).map_err(|_| PacketError::Invalid { what: "geometry", at })?
+        }
+    };
     Ok(DataHead {
         topic,
         seq,
