@@ -6,6 +6,7 @@
 
 use crate::medium::Medium;
 use crate::station::{Contender, Phase, Station, Transmission};
+use crate::topology::EVERYONE;
 use crate::transfer::Frame;
 use stats::{DropReason, Time};
 
@@ -39,7 +40,12 @@ impl<P: Clone> Medium<P> {
         };
         let retries = self.stations[i].queues[queue].retries;
         let phy = self.phy(t, i, to);
-        let (data, exchange) = (phy.data(ip_bytes), phy.exchange(ip_bytes));
+        let data = phy.data(ip_bytes);
+        let exchange = if to == EVERYONE {
+            data
+        } else {
+            phy.exchange(ip_bytes)
+        };
         let h = &mut self.transfer.stats.hosts[i];
         h.attempts += 1;
         h.retries += u64::from(retries > 0);
@@ -55,6 +61,7 @@ impl<P: Clone> Medium<P> {
             end: t + exchange,
             phase: Phase::Data,
             spoilt: false,
+            deaf: Vec::new(),
             counted: false,
             acknowledged: false,
             outage: false,
@@ -102,8 +109,8 @@ impl<P: Clone> Medium<P> {
                 Phase::Ack => (other.to, x),
                 Phase::Gap | Phase::Tail => continue,
             };
-            let spoils = self.map.hears(listens, speaker);
-            let is_spoilt = self.map.hears(listener, speaks);
+            let spoils = self.map.disturbs(speaker, x, listens, &mut other.deaf);
+            let is_spoilt = self.map.disturbs(speaks, of, listener, &mut own.deaf);
             other.spoilt |= spoils;
             own.spoilt |= is_spoilt;
             if spoils || is_spoilt {
@@ -158,6 +165,10 @@ impl<P: Clone> Medium<P> {
         };
         let to = own.to;
         own.phase = Phase::Tail;
+        if own.is_group() {
+            self.end_of_group(t, i, own);
+            return;
+        }
         let mut lost = own.spoilt;
         if own.spoilt {
             self.transfer.stats.hosts[i].collisions += 1;
@@ -176,9 +187,46 @@ impl<P: Clone> Medium<P> {
         if !lost
             && let Some(frame) = self.stations[i].queues[queue].queue.pop_front()
             && frame.payload.is_some()
-            && let Some(frame) = self.transfer.crossed(t, i, to, frame)
         {
-            self.arrive(t, to, frame);
+            self.transfer.over(i, queue);
+            if let Some(frame) = self.transfer.crossed(t, i, to, frame) {
+                self.arrive(t, to, frame);
+            }
+        }
+    }
+
+    /// A frame to everyone is over: each has it or not, by a chance of its own, and nobody says so.
+    fn end_of_group(&mut self, t: Time, i: usize, mut own: Transmission) {
+        own.acknowledged = true;
+        let (queue, deaf) = (own.queue, std::mem::take(&mut own.deaf));
+        self.transfer.stats.hosts[i].collisions += u64::from(own.spoilt);
+        self.stations[i].air = Some(own);
+        let Some(frame) = self.stations[i].queues[queue].queue.pop_front() else {
+            return;
+        };
+        self.transfer.over(i, queue);
+        let receivers: Vec<usize> = self.map.receivers(i, frame.from).collect();
+        // One packet becomes as many as there are receivers, each of which is delivered or lost.
+        self.transfer.stats.duplicated += (receivers.len() as u64).saturating_sub(1);
+        if receivers.is_empty() {
+            self.transfer.lose(t, i, DropReason::Air, frame);
+            return;
+        }
+        for to in receivers {
+            let frame = frame.clone();
+            if deaf.contains(&to) {
+                self.transfer.lose(t, i, DropReason::Air, frame);
+                continue;
+            }
+            let down = self.stations[to].down || self.transfer.links.is_down(t, (i, to));
+            if down || self.transfer.links.loses(t, (i, to), &mut self.transfer.rng) {
+                self.transfer.stats.lost += 1;
+                self.transfer.stats.hosts[i].lost += 1;
+                let reason = if down { DropReason::Outage } else { DropReason::Air };
+                self.transfer.lose(t, i, reason, frame);
+            } else if let Some(frame) = self.transfer.crossed(t, i, to, frame) {
+                self.arrive(t, to, frame);
+            }
         }
     }
 

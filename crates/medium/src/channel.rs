@@ -67,6 +67,24 @@ impl<P: Clone> Channel<P> {
         }
     }
 
+    /// Hands in an IP packet for everyone; see [`Medium::broadcast`]. A wire has one other end.
+    ///
+    /// # Errors
+    /// [`SendError`], with the payload.
+    pub fn broadcast(
+        &mut self,
+        now: Time,
+        from: usize,
+        ip_bytes: usize,
+        dscp: u8,
+        payload: P,
+    ) -> Result<(), SendError<P>> {
+        match self {
+            Channel::Radio(radio) => radio.broadcast(now, from, ip_bytes, dscp, payload),
+            Channel::Wire(wire) => wire.send(now, from, 1usize.saturating_sub(from), ip_bytes, payload),
+        }
+    }
+
     /// When [`Channel::poll`] should be called next; `None` while nothing is under way.
     pub fn next_event(&self) -> Option<Time> {
         either!(self, c => c.next_event())
@@ -137,6 +155,16 @@ impl<P: Clone> Channel<P> {
     /// What the link from `from` to `to` has of its own.
     pub fn link(&self, from: usize, to: usize) -> Link {
         either!(self, c => c.link(from, to))
+    }
+
+    /// See [`Medium::own_links`].
+    pub fn own_links(&self) -> Vec<(usize, usize)> {
+        either!(self, c => c.own_links())
+    }
+
+    /// Whether a host is switched off.
+    pub fn is_host_down(&self, host: usize) -> bool {
+        either!(self, c => c.is_host_down(host))
     }
 
     /// See [`Medium::set_link`].

@@ -18,9 +18,9 @@ pub struct HostStats {
     pub retries: u64,
     /// Attempts that another transmission spoilt.
     pub collisions: u64,
-    /// Attempts lost by chance or because the link or the receiver was down.
+    /// Attempts lost by chance or because the link or the receiver was down; of a frame to everyone, for each receiver.
     pub lost: u64,
-    /// Frames that crossed this host's hop.
+    /// Frames that crossed this host's hop, and those to everyone that were sent.
     pub acknowledged: u64,
     /// Longest its queue ever was, in frames; with categories all of them together.
     pub queue_high_water: usize,
@@ -61,7 +61,7 @@ pub struct MediumStats {
     pub lost: u64,
     /// Packets handed in for sending, those refused for a full queue included.
     pub offered: u64,
-    /// Copies that a path made.
+    /// Copies that a path made, and of a packet for everyone the receivers after the first.
     pub duplicated: u64,
     /// Packets delivered to their final host, copies included.
     pub delivered: u64,

@@ -28,7 +28,7 @@ impl<P: Clone> Medium<P> {
     }
 
     fn told_by(&self, s: &Station<P>, air: &Transmission, shortest: Duration) -> Time {
-        if air.phase == Phase::Data && !air.spoilt {
+        if air.phase == Phase::Data && (!air.spoilt || air.is_group()) {
             return air.data_end;
         }
         let last_try = s.queues[air.queue].retries >= self.retries;

@@ -5,7 +5,8 @@
 //! access categories ([`Access::Edca`]) that a packet's DSCP chooses. It has the timing of 802.11 a, b and g,
 //! back-off, acknowledgement, retries, collisions, and a bounded device queue for each host. [`Topology`]
 //! says who decodes whom, and relays and access points forward and contend like any other; [`Hearing`] says
-//! who hears whom, so that hosts may be hidden from each other. Frames are lost by [`Loss`], which retries
+//! who hears whom, so that hosts may be hidden from each other. What is for everyone ([`Medium::broadcast`]) goes once,
+//! at the lowest basic rate, and nobody acknowledges it. Frames are lost by [`Loss`], which retries
 //! repair; behind the air a [`Path`] delays, loses, reorders and duplicates packets, which nothing repairs.
 //! Rates, losses and outages follow tables over time, and may be changed at any instant.
 //!
@@ -17,8 +18,8 @@
 //! next one. It moves opaque payloads; it knows nothing of IP, sockets or the link protocol.
 //!
 //! Not modelled: propagation (signals take no time, and whoever hears a second transmission loses both:
-//! there is no capture effect), RTS/CTS and the protection of OFDM frames from 802.11b stations, broadcast
-//! frames, aggregation and block acknowledgements, TXOP bursts of EDCA, rate adaptation, power saving,
+//! there is no capture effect), RTS/CTS and the protection of OFDM frames from 802.11b stations,
+//! aggregation and block acknowledgements, TXOP bursts of EDCA, rate adaptation, power saving,
 //! association, 802.11n and later. A station that heard a collision waits as long as the exchange would have
 //! taken, which stands for EIFS and the acknowledgement's timeout. Acknowledgements are lost to hidden hosts
 //! only, never by chance, and an outage of one direction does not touch those of the other. Ways are fixed by

@@ -54,6 +54,11 @@ impl Links {
         self.own.get(&link).cloned().unwrap_or_default()
     }
 
+    /// Links that were given settings of their own.
+    pub(crate) fn own(&self) -> Vec<(usize, usize)> {
+        self.own.keys().copied().collect()
+    }
+
     pub(crate) fn set(
         &mut self,
         link: (usize, usize),

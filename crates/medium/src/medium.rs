@@ -11,7 +11,7 @@ use crate::loss::Loss;
 use crate::phy::{Phy, RateError, Standard};
 use crate::power::Power;
 use crate::station::Station;
-use crate::topology::Map;
+use crate::topology::{EVERYONE, Map};
 use crate::transfer::{Frame, Transfer};
 use core::time::Duration;
 use stats::{DropReason, Time};
@@ -152,9 +152,8 @@ impl<P: Clone> Medium<P> {
         dscp: u8,
         payload: P,
     ) -> Result<(), SendError<P>> {
-        self.advance(now);
         let hosts = self.stations.len();
-        if self.map.next(from, to).is_none() {
+        if to == EVERYONE || self.map.next(from, to).is_none() {
             return Err(SendError::NoRoute {
                 from,
                 to,
@@ -162,6 +161,51 @@ impl<P: Clone> Medium<P> {
                 payload,
             });
         }
+        self.offer(now, from, to, ip_bytes, dscp, payload)
+    }
+
+    /// Puts an IP packet of `ip_bytes` into the queue of host `from`, bound for all who decode it.
+    ///
+    /// It goes once, at the lowest basic rate, without acknowledgement or retry, and each receiver has it or not by a
+    /// chance of its own. A station of an access point sends it there as any other frame, and the access point to
+    /// everyone else. Nobody forwards it further.
+    ///
+    /// It counts as one packet offered and, once it was on the air, as one more duplicated for each receiver after the
+    /// first; those who miss it count as drops of the sender.
+    ///
+    /// # Errors
+    /// [`SendError`], with the payload.
+    pub fn broadcast(
+        &mut self,
+        now: Time,
+        from: usize,
+        ip_bytes: usize,
+        dscp: u8,
+        payload: P,
+    ) -> Result<(), SendError<P>> {
+        let hosts = self.stations.len();
+        if from >= hosts {
+            return Err(SendError::NoRoute {
+                from,
+                to: from,
+                hosts,
+                payload,
+            });
+        }
+        self.offer(now, from, EVERYONE, ip_bytes, dscp, payload)
+    }
+
+    /// Takes a packet that has a way.
+    fn offer(
+        &mut self,
+        now: Time,
+        from: usize,
+        to: usize,
+        ip_bytes: usize,
+        dscp: u8,
+        payload: P,
+    ) -> Result<(), SendError<P>> {
+        self.advance(now);
         self.transfer.offered(from);
         let frame = Frame {
             from,
@@ -324,6 +368,16 @@ impl<P: Clone> Medium<P> {
         self.transfer.links.get((from, to))
     }
 
+    /// Links that have, or had, settings of their own: sender and receiver, in ascending order.
+    pub fn own_links(&self) -> Vec<(usize, usize)> {
+        self.transfer.links.own()
+    }
+
+    /// Whether a host is switched off.
+    pub fn is_host_down(&self, host: usize) -> bool {
+        self.power.is_down(host)
+    }
+
     /// Changes what the link from `from` to `to` has of its own; the other direction stays.
     ///
     /// # Errors
@@ -358,12 +412,20 @@ impl<P: Clone> Medium<P> {
     /// The timing of a frame from `from` to its neighbour `to` that starts at `t`.
     pub(crate) fn phy(&self, t: Time, from: usize, to: usize) -> Phy {
         let host = self.host_rates.get(&from).copied();
+        if to == EVERYONE {
+            // No link's own: it is for all of them.
+            let rate = self.transfer.links.rate(t, (from, from), host, self.rate_bits);
+            return self.judged(Phy::group(self.standard, rate, &self.basic_rates));
+        }
         self.phy_at(self.transfer.links.rate(t, (from, to), host, self.rate_bits))
     }
 
     fn phy_at(&self, rate_bits: u64) -> Phy {
-        let phy = Phy::of(self.standard, rate_bits, &self.basic_rates);
-        // Every rate was judged when it was set.
+        self.judged(Phy::of(self.standard, rate_bits, &self.basic_rates))
+    }
+
+    /// Every rate was judged when it was set.
+    fn judged(&self, phy: Result<Phy, RateError>) -> Phy {
         let phy = phy.unwrap_or_else(|e| unreachable!("{e}"));
         if self.has_categories() {
             phy.with_qos()
@@ -427,11 +489,25 @@ impl<P: Clone> Medium<P> {
     pub(crate) fn arrive(&mut self, t: Time, host: usize, frame: Frame<P>) {
         if self.stations[host].down {
             self.transfer.lose(t, host, DropReason::Outage, frame);
+        } else if frame.to == EVERYONE {
+            self.arrive_for_all(t, host, frame);
         } else if host == frame.to {
             self.transfer.deliver(t, host, frame);
         } else if let Err(frame) = self.enqueue(t, host, frame) {
             self.transfer.lose(t, host, DropReason::DeviceQueue, frame);
         }
+    }
+
+    /// A packet for everyone is at one of them; if that is the access point of its sender, it goes on to the others.
+    fn arrive_for_all(&mut self, t: Time, host: usize, frame: Frame<P>) {
+        let is_access_point = self.map.access_point() == Some(host);
+        if is_access_point && self.map.receivers(host, frame.from).next().is_some() {
+            self.transfer.stats.duplicated += 1;
+            if let Err(frame) = self.enqueue(t, host, frame.clone()) {
+                self.transfer.lose(t, host, DropReason::DeviceQueue, frame);
+            }
+        }
+        self.transfer.deliver(t, host, frame);
     }
 
     /// Gives the frame back, uncounted, if its queue is full.

@@ -207,6 +207,21 @@ impl Phy {
         })
     }
 
+    /// The timing of frames to everyone: at the lowest of the basic rates, so that the farthest receives them, or at
+    /// `rate_bits` where that is lower still (IEEE 802.11-2016, 10.7.5.3, and what Linux does).
+    ///
+    /// # Errors
+    /// [`RateError`] if the standard has no such rate.
+    pub fn group(standard: Standard, rate_bits: u64, basic_rates: &[u64]) -> Result<Phy, RateError> {
+        let basic = match basic_rates {
+            [] => standard.basic_rates(),
+            own => own,
+        };
+        let lowest = basic.iter().copied().min().unwrap_or(rate_bits);
+        Phy::of(standard, rate_bits, basic_rates)?;
+        Phy::of(standard, rate_bits.min(lowest), basic_rates)
+    }
+
     /// The same with the QoS control field in every frame, as EDCA has it.
     pub fn with_qos(self) -> Phy {
         Phy { qos: true, ..self }
@@ -330,6 +345,19 @@ mod tests {
         assert_eq!(ack(Standard::A, 2), 2, "extrapolated");
         let only_1 = Phy::of(Standard::B, 11_000_000, &[1_000_000]).expect("rates of 802.11b");
         assert_eq!(only_1.ack(), us(304));
+    }
+
+    #[test]
+    fn frames_to_everyone_go_at_the_lowest_basic_rate() {
+        let rate = |s, bits, basic: &[u64]| Phy::group(s, bits, basic).expect("a rate").rate_bits();
+        assert_eq!(rate(Standard::A, 54_000_000, &[]), 6_000_000);
+        assert_eq!(rate(Standard::A, 2_000_000, &[]), 2_000_000, "extrapolated");
+        assert_eq!(rate(Standard::G, 54_000_000, &[]), 1_000_000);
+        assert_eq!(
+            rate(Standard::G, 54_000_000, &[24_000_000, 12_000_000]),
+            12_000_000
+        );
+        assert!(Phy::group(Standard::B, 6_000_000, &[]).is_err());
     }
 
     #[test]

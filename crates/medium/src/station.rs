@@ -2,6 +2,7 @@
 
 use crate::edca::Contention;
 use crate::rng::Rng;
+use crate::topology::EVERYONE;
 use crate::transfer::Frame;
 use core::time::Duration;
 use stats::Time;
@@ -97,14 +98,16 @@ impl<P> Contender<P> {
 /// What a host has on the air: a frame and, if it is received, the acknowledgement.
 pub(crate) struct Transmission {
     pub(crate) queue: usize,
-    /// The neighbour that it is for.
+    /// The neighbour that it is for, or [`EVERYONE`].
     pub(crate) to: usize,
     pub(crate) data_end: Time,
     pub(crate) ack_start: Time,
     pub(crate) end: Time,
     pub(crate) phase: Phase,
-    /// Something else was on the air at the receiver (of the frame, later of the acknowledgement).
+    /// Something else was on the air at the receiver (of the frame, later of the acknowledgement), or at one of them.
     pub(crate) spoilt: bool,
+    /// Of a frame to everyone: where it was spoilt.
+    pub(crate) deaf: Vec<usize>,
     /// It takes part in a collision that is counted already.
     pub(crate) counted: bool,
     /// Whether the sender will have its acknowledgement.
@@ -128,6 +131,11 @@ pub(crate) enum Phase {
 }
 
 impl Transmission {
+    /// Whether it is for everyone: nobody acknowledges it, and it is never repeated.
+    pub(crate) fn is_group(&self) -> bool {
+        self.to == EVERYONE
+    }
+
     pub(crate) fn next(&self) -> Time {
         match self.phase {
             Phase::Data => self.data_end,

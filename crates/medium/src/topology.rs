@@ -34,6 +34,9 @@ pub enum Hearing {
     Pairs(Vec<(usize, usize)>),
 }
 
+/// Stands for all who decode the sender, where a host's number is meant.
+pub(crate) const EVERYONE: usize = usize::MAX;
+
 /// Topology and hearing, ready to be asked.
 pub(crate) struct Map {
     hosts: usize,
@@ -98,8 +101,12 @@ impl Map {
             }
     }
 
-    /// The host to which `at` hands what is for `to`; `None` if there is no way or they are the same.
+    /// The host to which `at` hands what is for `to`; `None` if there is no way or they are the same. What is for
+    /// [`EVERYONE`] a station hands to its access point; elsewhere it goes to all at once.
     pub(crate) fn next(&self, at: usize, to: usize) -> Option<usize> {
+        if to == EVERYONE && at < self.hosts {
+            return Some(self.access_point().filter(|ap| at != *ap).unwrap_or(EVERYONE));
+        }
         if at == to || at >= self.hosts || to >= self.hosts {
             return None;
         }
@@ -113,12 +120,38 @@ impl Map {
         })
     }
 
+    /// Who sends on to everyone what a station has for everyone.
+    pub(crate) fn access_point(&self) -> Option<usize> {
+        match self.topology {
+            Topology::AccessPoint { ap } => Some(ap),
+            _ => None,
+        }
+    }
+
+    /// Who decodes `speaker`, ascending, without the host that sent the packet first.
+    pub(crate) fn receivers(&self, speaker: usize, origin: usize) -> impl Iterator<Item = usize> + '_ {
+        (0..self.hosts).filter(move |h| *h != origin && self.linked(speaker, *h))
+    }
+
     /// The `n`th of those who hear `speaker`, itself included, in ascending order.
     pub(crate) fn audience(&self, speaker: usize, n: usize) -> Option<usize> {
         match self.audience.get(speaker) {
             Some(hearers) => hearers.get(n).copied(),
             None => Some(n).filter(|n| *n < self.hosts),
         }
+    }
+
+    /// Whether what `speaker` emits disturbs a reception of what `of` sends: that of `listener`, or, if it is for
+    /// [`EVERYONE`], that of those who are added to `deaf`.
+    pub(crate) fn disturbs(&self, speaker: usize, of: usize, listener: usize, deaf: &mut Vec<usize>) -> bool {
+        if listener != EVERYONE {
+            return self.hears(listener, speaker);
+        }
+        let before = deaf.len();
+        let added = self.receivers(of, of).filter(|r| self.hears(*r, speaker));
+        let new: Vec<usize> = added.filter(|r| !deaf.contains(r)).collect();
+        deaf.extend(new);
+        deaf.len() > before
     }
 
     /// Whether what `speaker` emits reaches `listener`, be it only as a disturbance; also if they are one.
@@ -190,7 +223,16 @@ mod tests {
         assert_eq!(way(&map(Topology::AccessPoint { ap: 2 }), 3, 0), [3, 2, 0]);
         assert_eq!(way(&map(Topology::AccessPoint { ap: 2 }), 3, 2), [3, 2]);
         let ring = Topology::Links(vec![(0, 1), (1, 2), (2, 3), (3, 4), (4, 0)]);
-        assert_eq!(way(&map(ring), 3, 0), [3, 4, 0]);
+        let ring = map(ring);
+        assert_eq!(way(&ring, 3, 0), [3, 4, 0]);
+        assert_eq!(ring.receivers(3, 3).collect::<Vec<_>>(), [2, 4]);
+        assert_eq!(ring.next(3, EVERYONE), Some(EVERYONE));
+        let ap = map(Topology::AccessPoint { ap: 2 });
+        assert_eq!(
+            (ap.next(3, EVERYONE), ap.next(2, EVERYONE)),
+            (Some(2), Some(EVERYONE))
+        );
+        assert_eq!(ap.receivers(2, 3).collect::<Vec<_>>(), [0, 1, 4]);
     }
 
     #[test]

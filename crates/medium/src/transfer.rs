@@ -50,14 +50,18 @@ impl<P: Clone> Transfer<P> {
         self.stats.hosts[host].offered += 1;
     }
 
+    /// A frame of `from` is over, and not to be repeated.
+    pub(crate) fn over(&mut self, from: usize, queue: usize) {
+        let h = &mut self.stats.hosts[from];
+        h.acknowledged += 1;
+        if let Some(c) = h.categories.get_mut(queue) {
+            c.acknowledged += 1;
+        }
+    }
+
     /// A frame has crossed the air or wire from `from` to its neighbour `to`. Gives it back if it is there
     /// at once.
     pub(crate) fn crossed(&mut self, t: Time, from: usize, to: usize, frame: Frame<P>) -> Option<Frame<P>> {
-        let h = &mut self.stats.hosts[from];
-        h.acknowledged += 1;
-        if let Some(c) = h.categories.get_mut(frame.queue) {
-            c.acknowledged += 1;
-        }
         let Some((first, copy)) = self.links.transit(t, (from, to), &mut self.rng) else {
             self.lose(t, from, DropReason::PathLoss, frame);
             return None;

@@ -296,6 +296,16 @@ impl<P: Clone> Wire<P> {
         self.transfer.links.get((from, to))
     }
 
+    /// See [`crate::Medium::own_links`].
+    pub fn own_links(&self) -> Vec<(usize, usize)> {
+        self.transfer.links.own()
+    }
+
+    /// Whether a host is switched off.
+    pub fn is_host_down(&self, host: usize) -> bool {
+        self.power.is_down(host)
+    }
+
     /// See [`crate::Medium::set_link`].
     ///
     /// # Errors
@@ -388,8 +398,11 @@ impl<P: Clone> Wire<P> {
             self.transfer.stats.lost += 1;
             self.transfer.stats.hosts[from].lost += 1;
             self.transfer.lose(t, from, reason, frame);
-        } else if let Some(frame) = self.transfer.crossed(t, from, to, frame) {
-            self.arrive(t, to, frame);
+        } else {
+            self.transfer.over(from, frame.queue);
+            if let Some(frame) = self.transfer.crossed(t, from, to, frame) {
+                self.arrive(t, to, frame);
+            }
         }
     }
 

@@ -209,7 +209,12 @@ fn live(seed: u64) -> (Vec<Event<u64>>, MediumStats) {
                 .expect("a valid table"),
             _ => {
                 let bytes = rng.below(1501) as usize;
-                match c.send_dscp(now, a, b, bytes, rng.below(64) as u8, n) {
+                let dscp = rng.below(64) as u8;
+                let sent = match rng.chance(0.1) {
+                    true => c.broadcast(now, a, bytes, dscp, n),
+                    false => c.send_dscp(now, a, b, bytes, dscp, n),
+                };
+                match sent {
                     Ok(()) => {}
                     Err(SendError::QueueFull { payload, .. } | SendError::NoRoute { payload, .. }) => {
                         assert_eq!(payload, n);

@@ -45,10 +45,15 @@ pub(super) fn scenario(written: Written, text: &str, place: &str) -> Result<Scen
         text: text.to_owned(),
         description: written.description.clone(),
         seed: written.seed,
+        congestion_control: None,
         hosts: hosts(&written).map_err(refuse)?,
         media: Vec::new(),
         changes: Vec::new(),
     };
+    if let Some(name) = &written.congestion_control {
+        congestion_control(&name.value).map_err(|e| refuse(bad(name, e)))?;
+        scenario.congestion_control = Some(name.value.clone());
+    }
     scenario.media = media(&written, &scenario.hosts).map_err(refuse)?;
     scenario.changes = changes(&written, &scenario).map_err(refuse)?;
     scenario.plan()?;
@@ -62,6 +67,18 @@ pub(super) fn scenario(written: Written, text: &str, place: &str) -> Result<Scen
         channels.apply(stats::Time::ZERO + *at, change).map_err(whole)?;
     }
     Ok(scenario)
+}
+
+/// Whether that can be the name of an algorithm of the kernel (TCP_CA_NAME_MAX is 16, with the zero).
+pub(super) fn congestion_control(name: &str) -> Result<(), String> {
+    let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-';
+    if (1..=15).contains(&name.len()) && name.chars().all(good) {
+        return Ok(());
+    }
+    Err(format!(
+        "'{}' cannot be a TCP congestion control: name one of `sysctl net.ipv4.tcp_available_congestion_control`",
+        name.escape_debug()
+    ))
 }
 
 fn hosts(written: &Written) -> Result<Vec<String>, Problem> {

@@ -22,6 +22,9 @@ pub const MAX_HOSTS: usize = 250;
 pub const MAX_MEDIA: usize = 64;
 /// Changes over time of a lab at most.
 pub const MAX_EVENTS: usize = 10_000;
+/// What TCP uses on hosts of whose scenario nothing else asks for: what the literature's figures are of, whatever this
+/// machine's default is.
+pub(crate) const CONGESTION_CONTROL: &str = "cubic";
 /// The longest scenario that is read.
 const MAX_FILE: u64 = 1 << 20;
 
@@ -33,6 +36,8 @@ pub struct Scenario {
     text: String,
     description: String,
     seed: u64,
+    /// What TCP on the hosts uses, if not [`CONGESTION_CONTROL`].
+    pub(crate) congestion_control: Option<String>,
     pub(crate) hosts: Vec<String>,
     pub(crate) media: Vec<Medium>,
     changes: Vec<(Duration, Change)>,
@@ -168,6 +173,24 @@ impl Scenario {
         &self.text
     }
 
+    /// What TCP on its hosts uses to find its rate, such as `cubic`.
+    pub fn congestion_control(&self) -> &str {
+        self.congestion_control.as_deref().unwrap_or(CONGESTION_CONTROL)
+    }
+
+    /// Lets TCP on its hosts find its rate by another algorithm of the kernel, such as `bbr`.
+    ///
+    /// # Errors
+    /// [`ScenarioError::Bad`] if that cannot be an algorithm's name. Whether the kernel has it shows when the lab starts.
+    pub fn set_congestion_control(&mut self, name: &str) -> Result<(), ScenarioError> {
+        check::congestion_control(name).map_err(|problem| ScenarioError::Bad {
+            place: self.place.clone(),
+            problem,
+        })?;
+        self.congestion_control = Some(name.to_owned());
+        Ok(())
+    }
+
     /// Names of its hosts, in order.
     pub fn hosts(&self) -> &[String] {
         &self.hosts
@@ -240,6 +263,7 @@ mod tests {
     const GOOD: &str = "\
 description: A field test.
 seed: 7
+congestion_control: bbr
 hosts: [robot, relay, base]
 media:
   - name: wifi
@@ -278,15 +302,19 @@ events:
         assert_eq!(plan.relays, [false, true, false]);
         assert!(
             plan.ip_batch(0)
-                .contains("route add 10.77.0.3/32 via 10.77.0.2 dev wifi\n")
+                .contains("route add 10.77.0.3/32 via 10.77.0.2 dev wifi congctl bbr\n")
         );
         assert!(
             plan.ip_batch(0)
-                .contains("route add 10.77.1.3/32 via 10.77.0.2 dev wifi\n")
+                .contains("route add 10.77.1.3/32 via 10.77.0.2 dev wifi congctl bbr\n")
         );
         assert!(
             plan.ip_batch(2)
                 .contains("neigh add 10.77.1.2 lladdr 02:52:57:00:01:02 nud permanent dev cable\n")
+        );
+        assert!(
+            plan.ip_batch(2)
+                .contains("route replace 10.77.1.0/24 dev cable scope link src 10.77.1.3 congctl bbr\n")
         );
         assert_eq!(
             plan.etc_hosts(),
@@ -305,122 +333,127 @@ events:
             (
                 "queue: 100",
                 "queu: 100",
-                "f.yaml:7:5: unknown field `queu`, expected one of name, hosts, wifi, wire, queue, set",
+                "f.yaml:8:5: unknown field `queu`, expected one of name, hosts, wifi, wire, queue, set",
+            ),
+            (
+                "congestion_control: bbr",
+                "congestion_control: ../bbr",
+                "f.yaml:3:21: '../bbr' cannot be a TCP congestion control: name one of `sysctl net.ipv4.tcp_available_congestion_control`",
             ),
             (
                 "hosts: [robot, relay, base]",
                 "hosts: [robot, relay, robot]",
-                "f.yaml:3:23: the host 'robot' is named twice: give each its own name",
+                "f.yaml:4:23: the host 'robot' is named twice: give each its own name",
             ),
             (
                 "hosts: [robot, relay, base]",
                 "hosts: [robot]",
-                "f.yaml:3:8: 1 hosts: a lab has 2 to 250",
+                "f.yaml:4:8: 1 hosts: a lab has 2 to 250",
             ),
             (
                 "hosts: [robot, relay, base]",
                 &many,
-                "f.yaml:3:8: 251 hosts: a lab has 2 to 250",
+                "f.yaml:4:8: 251 hosts: a lab has 2 to 250",
             ),
             (
                 "hosts: [robot, relay, base]",
                 "hosts: [Robot, relay, base]",
-                "f.yaml:3:9: 'Robot' cannot be a host's name: give a letter, then a-z, 0-9 and '-', at most 63",
+                "f.yaml:4:9: 'Robot' cannot be a host's name: give a letter, then a-z, 0-9 and '-', at most 63",
             ),
             (
                 "hosts: [robot, relay, base]",
                 "hosts: [localhost, relay, base]",
-                "f.yaml:3:9: 'localhost' is every host's own name: give another",
+                "f.yaml:4:9: 'localhost' is every host's own name: give another",
             ),
             (
                 "hosts: [relay, base]",
                 "hosts: [relay, bas]",
-                "f.yaml:10:20: no host 'bas': add it to `hosts`, or mend the name",
+                "f.yaml:11:20: no host 'bas': add it to `hosts`, or mend the name",
             ),
             (
                 "hosts: [relay, base]",
                 "hosts: [relay, relay]",
-                "f.yaml:10:20: the host 'relay' is listed twice: leave one out",
+                "f.yaml:11:20: the host 'relay' is listed twice: leave one out",
             ),
             (
                 "hosts: [relay, base]",
                 "hosts: [relay]",
-                "f.yaml:9:11: the medium 'cable' has fewer than two hosts: name two or more",
+                "f.yaml:10:11: the medium 'cable' has fewer than two hosts: name two or more",
             ),
             (
                 "    queue: 100\n",
                 "    hosts: [robot, relay]\n    queue: 0\n",
-                "f.yaml:8:12: a queue of 0 frames: give 1 to 100000",
+                "f.yaml:9:12: a queue of 0 frames: give 1 to 100000",
             ),
             (
                 "name: cable",
                 "name: wifi",
-                "f.yaml:9:11: the name 'wifi' is taken by another medium or a host: give another",
+                "f.yaml:10:11: the name 'wifi' is taken by another medium or a host: give another",
             ),
             (
                 "name: cable",
                 "name: base",
-                "f.yaml:9:11: the name 'base' is taken by another medium or a host: give another",
+                "f.yaml:10:11: the name 'base' is taken by another medium or a host: give another",
             ),
             (
                 "name: cable",
                 "name: lo",
-                "f.yaml:9:11: 'lo' cannot be a medium's name, which is also its devices': give 1 to 15 of a-z and 0-9, not 'lo'",
+                "f.yaml:10:11: 'lo' cannot be a medium's name, which is also its devices': give 1 to 15 of a-z and 0-9, not 'lo'",
             ),
             (
                 "    wifi: {rate: 54Mbit/s}\n",
                 "",
-                "f.yaml:9:11: the medium 'cable' needs either `wifi: {rate: 6Mbit/s}` or `wire: {rate: 100Mbit/s}`",
+                "f.yaml:10:11: the medium 'cable' needs either `wifi: {rate: 6Mbit/s}` or `wire: {rate: 100Mbit/s}`",
             ),
             (
                 "rate: 6Mbit/s",
                 "rate: 6MB/s",
-                "f.yaml:6:37: '6MB/s' is not a bit rate above zero: write for example 6Mbit/s or 500kbit/s",
+                "f.yaml:7:37: '6MB/s' is not a bit rate above zero: write for example 6Mbit/s or 500kbit/s",
             ),
             (
                 "topology: chain",
                 "topology: access_point",
-                "f.yaml:5:11: `topology: access_point` needs `access_point: HOST`: name the host",
+                "f.yaml:6:11: `topology: access_point` needs `access_point: HOST`: name the host",
             ),
             (
                 "topology: chain",
                 "access_point: base",
-                "f.yaml:6:60: `access_point` goes with `topology: access_point`: add that, or leave it out",
+                "f.yaml:7:60: `access_point` goes with `topology: access_point`: add that, or leave it out",
             ),
             (
                 "topology: chain",
                 "topology: links, links: [robot-bas]",
-                "f.yaml:6:71: 'robot-bas' is no pair of hosts of the medium 'wifi': write HOST-HOST",
+                "f.yaml:7:71: 'robot-bas' is no pair of hosts of the medium 'wifi': write HOST-HOST",
             ),
             (
                 "target: robot-relay",
                 "target: robot-base",
-                "f.yaml:13:14: no medium joins robot and base directly: name two neighbours",
+                "f.yaml:14:14: no medium joins robot and base directly: name two neighbours",
             ),
             (
                 "target: wifi",
                 "target: wify",
-                "f.yaml:15:22: 'wify' is neither a link (HOST-HOST both ways, HOST>HOST one way), a medium (wifi, cable) nor a host (robot, relay, base)",
+                "f.yaml:16:22: 'wify' is neither a link (HOST-HOST both ways, HOST>HOST one way), a medium (wifi, cable) nor a host (robot, relay, base)",
             ),
             (
                 "at: 5s",
                 "at: 5",
-                "f.yaml:15:10: '5' is not a duration: write for example 250ms or 2s",
+                "f.yaml:16:10: '5' is not a duration: write for example 250ms or 2s",
             ),
             (
                 "loss: 1%",
                 "loss: 101%",
-                "f.yaml:8:17: a loss is a share such as 20%, {gilbert: {to_bad: 1%, to_good: 30%, good: 0%, bad: 100%}} or {trace: FILE}",
+                "f.yaml:9:17: a loss is a share such as 20%, {gilbert: {to_bad: 1%, to_good: 30%, good: 0%, bad: 100%}} or {trace: FILE}",
             ),
             (
                 "loss: 1%",
                 "loss: {trace: gone.txt}",
-                "f.yaml:8:10: the trace gone.txt: No such file or directory (os error 2)",
+                "f.yaml:9:10: the trace gone.txt: No such file or directory (os error 2)",
             ),
             (
                 "rate: 2Mbit/s",
                 "delay: soon",
-                "f.yaml:15:41: a delay is a duration such as 100ms, {uniform: [MIN, MAX]}, {normal: [MEAN, STD]} or {pareto: [MIN, MEAN, MAX]}",
+                "f.yaml:16:41: a delay is a duration such as 100ms, {uniform: [MIN, MAX]}, {normal: [MEAN, STD]} or {pareto: [MIN, MEAN, MAX]}",
             ),
             (
                 "hosts: [robot, relay, base]\nmedia",

@@ -11,6 +11,7 @@ pub(super) struct Written {
     pub(super) description: String,
     #[serde(default = "one")]
     pub(super) seed: u64,
+    pub(super) congestion_control: Option<Spanned<String>>,
     pub(super) hosts: Spanned<Vec<Spanned<String>>>,
     pub(super) media: Spanned<Vec<WrittenMedium>>,
     #[serde(default)]

@@ -230,6 +230,7 @@ fn status(emulator: &Emulator) -> Result<Status, String> {
     Ok(Status {
         name: emulator.name.clone(),
         scenario: emulator.scenario.name().to_owned(),
+        congestion_control: plan.congestion_control.clone(),
         uptime_s: snapshot.up.as_secs_f64(),
         hosts: hosts.collect(),
         media: media.collect(),

@@ -41,6 +41,7 @@ pub(crate) struct Emulator {
 pub(crate) fn run(
     place: &str,
     path: &Path,
+    congestion_control: &str,
     user: bool,
     ready: impl FnOnce() -> std::io::Result<()>,
 ) -> Result<(), Failed> {
@@ -48,7 +49,9 @@ pub(crate) fn run(
     let _ = rustix::process::setsid();
     raise_open_files();
     let text = std::fs::read_to_string(path.join(folder::SCENARIO)).doing("reading the scenario")?;
-    let scenario = Scenario::parse(&text, place).doing("reading the scenario again")?;
+    let mut scenario = Scenario::parse(&text, place).doing("reading the scenario again")?;
+    let doing = "reading the scenario again";
+    scenario.set_congestion_control(congestion_control).doing(doing)?;
     let plan = scenario.plan().doing("reading the scenario again")?;
     std::fs::write(path.join(folder::HOSTS), plan.etc_hosts()).doing("writing the hosts' names")?;
 

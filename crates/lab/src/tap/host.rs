@@ -114,6 +114,7 @@ pub(crate) fn make(
             other => other.doing(format_args!("writing {}", path.display()))?,
         }
     }
+    prefer(&plan.congestion_control)?;
     let taps = plan.of_host[host]
         .iter()
         .map(|i| sys::tap(&plan.interfaces[*i].device).doing("making a TAP device"))
@@ -126,6 +127,28 @@ pub(crate) fn make(
         mount: own_namespace("mnt")?,
     };
     Ok((namespaces, taps))
+}
+
+/// Makes `name` what TCP of this network namespace uses where no route says otherwise.
+fn prefer(name: &str) -> Result<(), Failed> {
+    let folder = Path::new("/proc/sys/net/ipv4");
+    match std::fs::write(folder.join("tcp_congestion_control"), name) {
+        Ok(()) => Ok(()),
+        // The machine lets namespaces have others only (tcp_allowed_congestion_control). The routes say it all the same.
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            let has = std::fs::read_to_string(folder.join("tcp_available_congestion_control"));
+            Err(Failed(format!(
+                "this kernel has no TCP congestion control '{name}' (it has {}): `sudo modprobe tcp_{name}`, or choose \
+                 another with `lab up --congestion-control` or the scenario's `congestion_control`",
+                has.unwrap_or_default()
+                    .split_whitespace()
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            )))
+        }
+        Err(e) => Err(e).doing("setting TCP's congestion control"),
+    }
 }
 
 fn own_namespace(kind: &str) -> Result<OwnedFd, Failed> {

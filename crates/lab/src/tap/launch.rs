@@ -53,6 +53,7 @@ fn bring_up(path: &Path, lock: OwnedFd, scenario: &Scenario, program: &Program) 
     let mut launcher = Command::new(&program.executable)
         .args([program.command, "launch", &scenario.absolute_place()])
         .arg(path)
+        .arg(scenario.congestion_control())
         .stdin(Stdio::from(lock))
         .stdout(Stdio::piped())
         .stderr(Stdio::from(log))
@@ -100,9 +101,9 @@ fn read_all(mut pipe: impl Read + std::os::fd::AsFd) -> Result<String, Failed> {
 /// One of the lab's own processes; only [`crate::Labs::start`] calls for it. `arguments` follow the hidden command.
 pub fn part(program: &Program, arguments: &[String]) -> ExitCode {
     let done = match arguments {
-        [stage, scenario, path] if stage == "launch" => launch(program, scenario, Path::new(path)),
-        [stage, scenario, path, user] if stage == "emulate" => {
-            emulator::run(scenario, Path::new(path), user == "user-namespace", || {
+        [stage, scenario, path, tcp] if stage == "launch" => launch(program, scenario, Path::new(path), tcp),
+        [stage, scenario, path, tcp, user] if stage == "emulate" => {
+            emulator::run(scenario, Path::new(path), tcp, user == "user-namespace", || {
                 writeln!(std::io::stdout(), "{READY}")
             })
         }
@@ -118,7 +119,7 @@ pub fn part(program: &Program, arguments: &[String]) -> ExitCode {
     }
 }
 
-fn launch(program: &Program, scenario: &str, path: &Path) -> Result<(), Failed> {
+fn launch(program: &Program, scenario: &str, path: &Path, tcp: &str) -> Result<(), Failed> {
     let user = !may_administer();
     let mut flags = UnshareFlags::NEWPID | UnshareFlags::NEWNS | UnshareFlags::NEWNET;
     let (uid, gid) = (
@@ -154,7 +155,7 @@ fn launch(program: &Program, scenario: &str, path: &Path) -> Result<(), Failed> 
     Command::new(&program.executable)
         .args([program.command, "emulate", scenario])
         .arg(path)
-        .arg(user)
+        .args([tcp, user])
         .spawn()
         .doing("starting the emulator in its namespaces")?;
     Ok(())

@@ -41,6 +41,8 @@ pub(crate) struct Plan {
     pub(crate) routes: Vec<Vec<Route>>,
     /// Hosts whose kernel forwards for others.
     pub(crate) relays: Vec<bool>,
+    /// What TCP uses, on every host.
+    pub(crate) congestion_control: String,
 }
 
 /// An Ethernet address.
@@ -91,6 +93,7 @@ impl Plan {
             of_medium: Vec::new(),
             routes: vec![Vec::new(); scenario.hosts.len()],
             relays: vec![false; scenario.hosts.len()],
+            congestion_control: scenario.congestion_control().to_owned(),
         };
         for (m, medium) in scenario.media.iter().enumerate() {
             let first = plan.interfaces.len();
@@ -133,12 +136,19 @@ impl Plan {
     /// What `ip -batch` is to do in the host's namespace.
     pub(crate) fn ip_batch(&self, host: usize) -> String {
         let mut text = String::from("link set lo up\n");
+        // A route's own algorithm is allowed to all, a namespace's default only to those that the machine allows.
+        let tcp = &self.congestion_control;
         for interface in self.of_host[host].iter().map(|i| &self.interfaces[*i]) {
             let Interface {
                 device, mac, address, ..
             } = interface;
             let _ = writeln!(text, "link set {device} address {mac} mtu 1500 up");
             let _ = writeln!(text, "addr add {address}/24 broadcast + dev {device}");
+            let [a, b, c, _] = address.octets();
+            let _ = writeln!(
+                text,
+                "route replace {a}.{b}.{c}.0/24 dev {device} scope link src {address} congctl {tcp}"
+            );
             for n in interface.neighbours.iter().map(|i| &self.interfaces[*i]) {
                 let _ = writeln!(
                     text,
@@ -148,7 +158,7 @@ impl Plan {
             }
         }
         for Route { to, via, device } in &self.routes[host] {
-            let _ = writeln!(text, "route add {to}/32 via {via} dev {device}");
+            let _ = writeln!(text, "route add {to}/32 via {via} dev {device} congctl {tcp}");
         }
         // Discovery by multicast leaves through the first device, as on a robot with one radio.
         if let Some(first) = self.of_host[host].first() {

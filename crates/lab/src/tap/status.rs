@@ -11,6 +11,8 @@ pub struct Status {
     pub name: String,
     /// The scenario it runs.
     pub scenario: String,
+    /// What TCP on its hosts uses to find its rate.
+    pub congestion_control: String,
     /// How long it has been up.
     pub uptime_s: f64,
     /// The hosts, in the scenario's order: along the chain.

@@ -45,6 +45,9 @@ enum Action {
         /// The lab's name, if not the scenario's.
         #[arg(long)]
         name: Option<String>,
+        /// What TCP on the hosts uses to find its rate, if not what the scenario says, or `cubic`; such as bbr, reno.
+        #[arg(long, value_name = "NAME")]
+        congestion_control: Option<String>,
         /// Stay until Ctrl-C, then take it down.
         #[arg(long)]
         foreground: bool,
@@ -186,9 +189,16 @@ fn act(action: &Action) -> Outcome {
         Action::Up {
             scenario,
             name,
+            congestion_control,
             foreground,
             json,
-        } => up(scenario, name.as_deref(), *foreground, *json),
+        } => {
+            let mut scenario = Scenario::load(scenario).or_input()?;
+            if let Some(tcp) = congestion_control {
+                scenario.set_congestion_control(tcp).or_input()?;
+            }
+            up(&scenario, name.as_deref(), *foreground, *json)
+        }
         Action::Exec { .. } => unreachable!("gives an exit code of its own"),
         Action::Set {
             name,
@@ -225,11 +235,10 @@ fn act(action: &Action) -> Outcome {
     }
 }
 
-fn up(scenario: &str, name: Option<&str>, foreground: bool, json: bool) -> Outcome {
-    let scenario = Scenario::load(scenario).or_input()?;
+fn up(scenario: &Scenario, name: Option<&str>, foreground: bool, json: bool) -> Outcome {
     let name = name.unwrap_or(scenario.name());
     let labs = Labs::open().map_err(failure)?;
-    let lab = labs.start(name, &scenario, &program()?).map_err(failure)?;
+    let lab = labs.start(name, scenario, &program()?).map_err(failure)?;
     let status = lab.status().map_err(failure)?;
     if json {
         print(&serde_json::to_string_pretty(&status).or_job("writing JSON")?)?;

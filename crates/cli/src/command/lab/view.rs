@@ -38,7 +38,10 @@ pub(super) fn status(now: &Status, before: Option<&Status>) -> String {
             0.0
         }
     };
-    let mut text = format!("lab {} ({}), up {:.1} s\n", now.name, now.scenario, now.uptime_s);
+    let mut text = format!(
+        "lab {} ({}), up {:.1} s, TCP {}\n",
+        now.name, now.scenario, now.uptime_s, now.congestion_control
+    );
     for (m, medium) in now.media.iter().enumerate() {
         let old = before.and_then(|b| b.media.get(m));
         let bits = (medium.delivered_bytes - old.map_or(0, |o| o.delivered_bytes)) as f64 * 8.0;
