@@ -3,7 +3,7 @@
 //!
 //! A [`Scenario`] says which hosts and media there are and what changes when. [`Labs::start`] brings it up with a TAP
 //! device and namespaces for each host: any program runs inside ([`Lab::run`]). [`LoopbackRadio`] needs no rights: it
-//! carries UDP datagrams between sockets of 127.0.0.0/8, isolates nothing, and carries nothing else.
+//! carries a scenario's UDP datagrams between sockets of 127.0.0.0/8, isolates nothing, and carries nothing else.
 //!
 //! What is lost, delayed or queued is decided by `medium`; here it is only moved. The emulator's own lateness is part
 //! of every result ([`Lateness`]): a radio that is late adds delay that no real radio would.
@@ -24,6 +24,6 @@ pub use lateness::Lateness;
 pub use loopback::{LoopbackRadio, RadioError, RadioStats, Tap};
 pub use scenario::{MAX_EVENTS, MAX_HOSTS, MAX_MEDIA, Scenario, ScenarioError, Settings, Shipped, shipped};
 pub use tap::{
-    CategoryStatus, HostStatus, InterfaceStatus, Lab, Labs, LatenessBucket, MediumStatus, Program,
+    CategoryStatus, Held, HostStatus, InterfaceStatus, Lab, Labs, LatenessBucket, MediumStatus, Program,
     StationStatus, Status, Timing, Verdict, part,
 };

@@ -4,7 +4,7 @@ use crate::ipc::crew::keep_last_lines;
 use crate::ipc::error::RunError;
 use crate::ipc::group::{Group, how};
 use crate::ipc::line::shorten;
-use lab::{Lab, Labs, Status};
+use lab::{Held, Lab, Labs, Status};
 use std::collections::VecDeque;
 use std::fs;
 use std::io::Read;
@@ -47,6 +47,8 @@ impl Ground<'_> {
 /// A lab that runs. Dropping it ends it.
 pub(super) struct Site<'a> {
     pub(super) lab: Lab,
+    /// The lab ends also when this process is killed.
+    _held: Held,
     ground: &'a Ground<'a>,
 }
 
@@ -81,7 +83,10 @@ impl<'a> Site<'a> {
         let up = ground.hear(&mut command, UP);
         let lab = Labs::open().and_then(|labs| labs.find(Some(&name)));
         match (up, lab) {
-            (Ok(_), Ok(lab)) => Ok(Site { lab, ground }),
+            (Ok(_), Ok(lab)) => {
+                let _held = lab.hold().map_err(|e| e.to_string())?;
+                Ok(Site { lab, _held, ground })
+            }
             (Ok(_), Err(e)) => Err(e.to_string().into()),
             (Err(e), lab) => {
                 // It may have been stopped half-way.

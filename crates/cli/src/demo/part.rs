@@ -4,10 +4,9 @@ use super::protocol::{AIR_AT_BASE, AIR_AT_ROBOT, BASE, GO, Part, ROBOT, RadioSta
 use super::{publisher, subscriber};
 use crate::failure::{Failure, OrFail, Outcome};
 use bus::{Bus, BusConfig};
-use lab::{LoopbackRadio, Tap};
+use lab::{LoopbackRadio, Scenario, Tap};
 use link::config::{Direction, Order, PeerConfig, RadioConfig, TopicConfig};
 use link::{Config, Daemon};
-use medium::MediumConfig;
 use ropewalk::Node;
 use std::io::{BufRead, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -198,11 +197,14 @@ fn link_config(spec: &Spec, host: &str) -> Config {
 
 fn run_radio(spec: &Spec, wishes: &Wishes) -> Outcome {
     let hops = usize::from(spec.hops);
-    let config = MediumConfig {
-        rate_bits: spec.rate,
-        seed: spec.seed,
-        ..MediumConfig::chain(hops)
-    };
+    let hosts: Vec<String> = (0..=hops).map(|n| format!("h{n}")).collect();
+    let scenario = format!(
+        "seed: {}\nhosts: [{}]\nmedia:\n  - {{name: wifi, wifi: {{rate: {}bit/s}}}}\n",
+        spec.seed,
+        hosts.join(", "),
+        spec.rate
+    );
+    let scenario = Scenario::parse(&scenario, "the demo's radio").or_input()?;
     let taps = [
         Tap {
             bind: spec.address(AIR_AT_ROBOT),
@@ -217,7 +219,7 @@ fn run_radio(spec: &Spec, wishes: &Wishes) -> Outcome {
             to: 0,
         },
     ];
-    let mut radio = LoopbackRadio::new(config, &taps).or_input()?;
+    let mut radio = LoopbackRadio::new(&scenario, &taps).or_input()?;
     let scheduling = clock::realtime_thread(30);
     report(&Report::Ready {
         part: Part::Radio,
@@ -225,14 +227,14 @@ fn run_radio(spec: &Spec, wishes: &Wishes) -> Outcome {
     });
     let start = clock::monotonic();
     let mut due = start;
-    let outcome = radio.run(&wishes.stop, |radio, medium| {
+    let outcome = radio.run(&wishes.stop, |radio| {
         let now = clock::monotonic();
         if now >= due {
             due = now + REPORT_INTERVAL;
             report(&Report::Radio(RadioState {
                 delivered: radio.delivered,
                 drops: radio.drops.clone(),
-                air_percent: 100.0 * medium.busy.as_secs_f64() / now.since(start).as_secs_f64().max(1e-9),
+                air_percent: 100.0 * radio.busy.as_secs_f64() / now.since(start).as_secs_f64().max(1e-9),
                 late_p99_us: radio.lateness.histogram().quantile(0.99) as f64 / 1e3,
                 stalls: radio.lateness.stalls(),
                 good: radio.lateness.good(),

@@ -5,6 +5,7 @@ mod bench;
 mod bench_lab;
 mod demo;
 mod lab;
+mod lab_kills;
 mod link;
 mod operate;
 mod services;

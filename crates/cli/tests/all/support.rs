@@ -92,6 +92,11 @@ impl Running {
         self.signal(rustix::process::Signal::INT);
     }
 
+    /// Its number.
+    pub(crate) fn pid(&self) -> u32 {
+        self.0.as_ref().expect("runs").id()
+    }
+
     /// Sends it a signal.
     pub(crate) fn signal(&self, signal: rustix::process::Signal) {
         let child = self.0.as_ref().expect("runs");

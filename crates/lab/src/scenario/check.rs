@@ -62,7 +62,7 @@ pub(super) fn scenario(written: Written, text: &str, place: &str) -> Result<Scen
         place: place.to_owned(),
         problem,
     };
-    let mut channels = scenario.channels().map_err(whole)?;
+    let mut channels = scenario.channels::<()>().map_err(whole)?;
     for (at, change) in &scenario.changes {
         channels.apply(stats::Time::ZERO + *at, change).map_err(whole)?;
     }

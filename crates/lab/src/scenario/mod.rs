@@ -1,12 +1,13 @@
 //! What a lab is made of: hosts, media, and what changes when.
 
+mod apply;
 mod channels;
 mod check;
 mod settings;
 mod shipped;
 mod yaml;
 
-pub(crate) use channels::{Channels, Counts};
+pub(crate) use channels::{Channels, Counts, Packet};
 pub use settings::Settings;
 pub(crate) use settings::{Change, Place};
 pub use shipped::{Shipped, shipped};
@@ -208,7 +209,7 @@ impl Scenario {
     }
 
     /// The media, idle, with everything that holds from the start.
-    pub(crate) fn channels(&self) -> Result<Channels, String> {
+    pub(crate) fn channels<P: Clone>(&self) -> Result<Channels<P>, String> {
         Channels::new(self)
     }
 

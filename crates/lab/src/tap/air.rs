@@ -4,8 +4,9 @@ use super::frame::{ETHERNET_HEADER, Header};
 use super::host::{Doing, Failed};
 use super::plan::Plan;
 use crate::Lateness;
-use crate::scenario::{Change, Channels, Scenario};
+use crate::scenario::{Change, Channels, Packet, Scenario};
 use clock::{PollFd, PollFlags, Scheduling};
+use medium::Event;
 use rustix::event::{EventfdFlags, epoll, eventfd};
 use stats::Time;
 use std::collections::VecDeque;
@@ -119,7 +120,7 @@ impl Handle {
 
 /// The air of a lab.
 pub(crate) struct Air {
-    channels: Channels,
+    channels: Channels<Arc<[u8]>>,
     taps: Vec<OwnedFd>,
     /// Host of each interface, and its medium and station.
     place: Vec<(usize, usize, usize)>,
@@ -216,7 +217,16 @@ impl Air {
 
     /// Hands out everything that was due by `now`.
     fn deliver(&mut self, now: Time) {
-        while let Some((medium, at, station, frame)) = self.channels.poll(now) {
+        while let Some((medium, event)) = self.channels.poll(now) {
+            let Event::Delivered {
+                at,
+                host: station,
+                payload: frame,
+                ..
+            } = event
+            else {
+                continue;
+            };
             let interface = self.stations[medium][station];
             let host = self.place[interface].0;
             // A device that is full or down drops; the host's kernel counts it.
@@ -268,8 +278,15 @@ impl Air {
             match self.destination(frame, medium) {
                 Some((to, header)) => {
                     self.traffic[host].sent += 1;
-                    self.channels
-                        .send(clock::monotonic(), medium, station, to, &header, frame);
+                    let packet = Packet {
+                        ip_bytes: header.ip_bytes,
+                        dscp: header.dscp,
+                        payload: frame.into(),
+                    };
+                    // What the model refuses, it counts.
+                    let _ = self
+                        .channels
+                        .send(clock::monotonic(), medium, station, to, packet);
                 }
                 None => self.traffic[host].refused += 1,
             }
@@ -330,6 +347,8 @@ impl Air {
                 let _ = reply.send(self.channels.apply(clock::monotonic(), &change));
             }
             Command::Capture(capture, reply) => {
+                // Whoever was killed while nothing passed is still on the list.
+                self.captures.retain(|c| Arc::strong_count(&c.missed) > 1);
                 let answer = if self.captures.len() < MAX_CAPTURES {
                     self.captures.push(capture);
                     Ok(())

@@ -11,7 +11,7 @@ use clock::{PollFd, PollFlags};
 use medium::{Category, CategoryStats};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use std::collections::BTreeMap;
-use std::io::{self, IoSlice, Write};
+use std::io::{self, IoSlice, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
@@ -83,6 +83,13 @@ fn answer(emulator: &Emulator, mut stream: UnixStream) -> io::Result<()> {
             Ok(host) => return capture(emulator, &stream, host, count),
             Err(why) => Err(why),
         },
+        Request::Hold {} => {
+            stream.write_all(&to_line(&Reply::Ok(())))?;
+            stream.set_read_timeout(None)?;
+            // Whatever is said meanwhile means nothing; the end does.
+            while matches!(stream.read(&mut [0; 64]), Ok(1..)) {}
+            return (&emulator.end).write_all(b"x");
+        }
         Request::Down {} => {
             stream.write_all(&to_line(&Reply::Ok(())))?;
             return (&emulator.end).write_all(b"x");

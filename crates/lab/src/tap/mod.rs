@@ -50,6 +50,12 @@ pub struct Lab {
     path: PathBuf,
 }
 
+/// What a lab lives as long as; see [`Lab::hold`].
+#[derive(Debug)]
+pub struct Held {
+    _stream: UnixStream,
+}
+
 impl Labs {
     /// The labs of `ROPEWALK_LAB_DIR`, else `$XDG_RUNTIME_DIR/ropewalk-lab`, else `/tmp/ropewalk-lab-<uid>`.
     ///
@@ -164,6 +170,15 @@ impl Lab {
         let (_, stream) = self.ask::<()>(&Request::Pcap { host, count })?;
         let unlimited = stream.set_read_timeout(None);
         unlimited.map_err(|e| self.silent(e)).map(|()| stream)
+    }
+
+    /// Lets the lab end with what this gives: when it is dropped, and when this process ends, however it does.
+    ///
+    /// # Errors
+    /// [`LabError::Silent`].
+    pub fn hold(&self) -> Result<Held, LabError> {
+        let (_, stream) = self.ask::<()>(&Request::Hold {})?;
+        Ok(Held { _stream: stream })
     }
 
     /// Ends the lab: its programs get SIGTERM, two seconds later SIGKILL. Blocks until all processes are gone. A lab

@@ -171,32 +171,49 @@ impl Plan {
         text
     }
 
-    fn find_routes(&mut self, from: usize) -> Result<(), Unreachable> {
-        // The first hop on the shortest way to each host: own interface and that of the next host.
-        let mut first_hop: Vec<Option<(usize, usize)>> = vec![None; self.hosts.len()];
-        let mut parent: Vec<usize> = (0..self.hosts.len()).collect();
+    /// The way of packets from one host to another, as the interfaces at both ends of each hop.
+    pub(crate) fn way(&self, from: usize, to: usize) -> Vec<(usize, usize)> {
+        let arrivals = self.arrivals(from);
+        let (mut way, mut at) = (Vec::new(), to);
+        while let Some((out, next)) = arrivals.get(at).copied().flatten().filter(|_| at != from) {
+            way.push((out, next));
+            at = self.interfaces[out].host;
+        }
+        way.reverse();
+        way
+    }
+
+    /// By which hop the shortest way from `from` comes to each host: the interfaces at its ends.
+    fn arrivals(&self, from: usize) -> Vec<Option<(usize, usize)>> {
+        let mut arrivals = vec![None; self.hosts.len()];
         let mut queue = VecDeque::from([from]);
         while let Some(host) = queue.pop_front() {
             for &out in &self.of_host[host] {
                 for &next in &self.interfaces[out].neighbours {
                     let to = self.interfaces[next].host;
-                    if to != from && first_hop[to].is_none() {
-                        first_hop[to] = if host == from {
-                            Some((out, next))
-                        } else {
-                            first_hop[host]
-                        };
-                        parent[to] = host;
+                    if to != from && arrivals[to].is_none() {
+                        arrivals[to] = Some((out, next));
                         queue.push_back(to);
                     }
                 }
             }
         }
-        for (to, hop) in first_hop.iter().enumerate().filter(|(to, _)| *to != from) {
-            let (out, next) = hop.ok_or(Unreachable(from, to))?;
-            if parent[to] != from {
-                self.relays[parent[to]] = true;
+        arrivals
+    }
+
+    fn find_routes(&mut self, from: usize) -> Result<(), Unreachable> {
+        let arrivals = self.arrivals(from);
+        for to in (0..self.hosts.len()).filter(|to| *to != from) {
+            let last = arrivals[to].ok_or(Unreachable(from, to))?;
+            let before = self.interfaces[last.0].host;
+            if before != from {
+                self.relays[before] = true;
             }
+            let mut first = last;
+            while let Some(hop) = arrivals[self.interfaces[first.0].host] {
+                first = hop;
+            }
+            let (out, next) = first;
             for &there in &self.of_host[to] {
                 let direct = self.of_host[from]
                     .iter()

@@ -31,6 +31,8 @@ pub(crate) enum Request {
         #[serde(default)]
         count: Option<u64>,
     },
+    /// End the lab when this connection ends, however that comes.
+    Hold {},
     /// End the lab.
     Down {},
 }

@@ -1,5 +1,6 @@
 //! `ropewalk lab`: emulated radios and bad networks.
 
+mod loopback;
 mod view;
 
 use crate::failure::{self, Failure, OrFail, Outcome};
@@ -129,6 +130,14 @@ enum Action {
         /// A shipped scenario or a file.
         scenario: String,
     },
+    /// Carries UDP datagrams between this machine's own programs as a scenario would; needs no rights.
+    ///
+    /// The same scenarios and the same model as `up`, but no hosts: each program keeps an address of its own in
+    /// 127.0.0.0/8, and sends what is for another host to the address that is printed. Goes on until Ctrl-C.
+    ///
+    ///   ropewalk lab loopback wifi-2hops robot=127.0.1.1:7400 base=127.0.1.2:7400
+    #[command(verbatim_doc_comment)]
+    Loopback(loopback::Options),
     /// Ends a lab and everything that runs in it.
     Down {
         /// The lab; needed only if several run.
@@ -225,6 +234,7 @@ fn act(action: &Action) -> Outcome {
             let scenario = Scenario::load(scenario).or_input()?;
             print(scenario.text().trim_end())
         }
+        Action::Loopback(options) => loopback::run(options),
         Action::Down { name, all } => down(name.as_deref(), *all),
         Action::Pcap {
             name,
@@ -239,6 +249,8 @@ fn up(scenario: &Scenario, name: Option<&str>, foreground: bool, json: bool) -> 
     let name = name.unwrap_or(scenario.name());
     let labs = Labs::open().map_err(failure)?;
     let lab = labs.start(name, scenario, &program()?).map_err(failure)?;
+    // A lab in the foreground does not outlive this process, not even one that is killed.
+    let _held = foreground.then(|| lab.hold()).transpose().map_err(failure)?;
     let status = lab.status().map_err(failure)?;
     if json {
         print(&serde_json::to_string_pretty(&status).or_job("writing JSON")?)?;

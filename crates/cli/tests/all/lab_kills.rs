@@ -1,0 +1,242 @@
+//! `kill -9` of every part of a lab, at every stage: nothing is left, and what lives on works.
+
+use crate::lab::{Place, files, gone, own_namespaces, processes, received};
+use crate::support::{Running, eventually};
+use std::collections::BTreeSet;
+
+/// Devices of this machine, which a lab's must never become.
+fn devices() -> BTreeSet<String> {
+    let entries = std::fs::read_dir("/sys/class/net").expect("reads").flatten();
+    entries.filter_map(|e| e.file_name().into_string().ok()).collect()
+}
+
+/// Processes of this place's labs: parts, programs inside, commands. All have its folder in their environment.
+fn of(p: &Place) -> usize {
+    let folder = format!("ROPEWALK_LAB_DIR={}", p.folder().display());
+    let environment = |pid: u32| std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    let ours = |pid: u32| {
+        environment(pid)
+            .split(|b| *b == 0)
+            .any(|v| v == folder.as_bytes())
+    };
+    processes().filter(|(pid, _)| ours(*pid)).count()
+}
+
+/// No process (and so no namespace, which only processes and their descriptors hold), no device, and, after the next
+/// look, no file.
+fn nothing_is_left(p: &Place, devices_before: &BTreeSet<String>) {
+    eventually("no process is left", || (of(p) == 0).then_some(()));
+    assert!(p.good(&["list"]).ends_with("running: none\n"));
+    assert!(files(&p.folder()).is_empty(), "{:?}", files(&p.folder()));
+    assert!(devices().is_subset(devices_before));
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Victim {
+    Up,
+    Launcher,
+    Emulator,
+}
+
+/// Kills one part of a lab that comes up as soon as `stage` is seen, and looks at what becomes of it.
+fn kill_while_coming_up(p: &Place, victim: Victim, stage: &str) {
+    let before = devices();
+    let up = p.start(&["up", "wifi-chain-30", "--name", "k"]);
+    let children = || {
+        let pid = up.pid();
+        let all = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+        all.split_whitespace()
+            .filter_map(|c| c.parse().ok())
+            .collect::<Vec<u32>>()
+    };
+    // The launcher lives for milliseconds: no pause between two looks.
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    let launcher = loop {
+        let launcher = children();
+        let seen = match stage {
+            "launch" => !launcher.is_empty(),
+            "emulate" => !p.emulators().is_empty(),
+            _ => p.folder().join("k/control.sock").exists(),
+        };
+        if seen {
+            break launcher;
+        }
+        assert!(std::time::Instant::now() < deadline, "{victim:?} at {stage}");
+    };
+    match victim {
+        Victim::Up => up.signal(rustix::process::Signal::KILL),
+        // It may have done its work and gone.
+        Victim::Launcher => launcher.into_iter().for_each(kill),
+        Victim::Emulator => p.emulators().into_iter().for_each(kill),
+    }
+    let done = up.wait();
+    match (victim, done.code) {
+        (Victim::Up, -1) | (_, 0) => {}
+        (Victim::Launcher | Victim::Emulator, 1) => {
+            assert_eq!(done.stderr.lines().count(), 1, "{victim:?} at {stage}: {done:?}");
+            assert!(done.stderr.contains("the lab did not come up"), "{done:?}");
+        }
+        _ => panic!("{victim:?} at {stage}: {done:?}"),
+    }
+    // Either nothing came of it, or a whole lab that works and goes as any other.
+    let settled = eventually("it is up, or it is not", || {
+        let lab = p.lab(&["status", "--name", "k"]);
+        match (lab.code, p.emulators().is_empty()) {
+            (0, _) => Some(true),
+            (_, true) => Some(false),
+            _ => None,
+        }
+    });
+    if settled {
+        let ping = p.good(&["exec", "--name", "k", "h1", "--", "ping", "-q", "-c", "1", "h2"]);
+        assert_eq!(received(&ping), 1);
+        let down = p.lab(&["down", "--name", "k"]);
+        // Whose `up` was killed may end by itself meanwhile.
+        assert!(down.code == 0 || victim == Victim::Up, "{down:?}");
+    }
+    nothing_is_left(p, &before);
+}
+
+#[test]
+fn a_lab_that_comes_up_may_lose_any_part_at_any_stage() {
+    let Some(p) = Place::new() else { return };
+    for victim in [Victim::Up, Victim::Launcher, Victim::Emulator] {
+        for stage in ["launch", "emulate", "socket"] {
+            kill_while_coming_up(&p, victim, stage);
+        }
+    }
+}
+
+#[test]
+fn a_lab_in_the_foreground_ends_with_its_command() {
+    let Some(p) = Place::new() else { return };
+    let before = devices();
+    let up = p.start(&["up", "wifi-1hop", "--foreground"]);
+    eventually("it is up", || (p.lab(&["status"]).code == 0).then_some(()));
+    // The command itself holds the lab only once it has said that it is up; killed before, it leaves a lab like any.
+    eventually("the command holds it", || {
+        let emulator = p.emulators()[0];
+        let threads = std::fs::read_dir(format!("/proc/{emulator}/task")).ok()?;
+        let names = threads
+            .flatten()
+            .filter_map(|t| std::fs::read_to_string(t.path().join("comm")).ok());
+        names
+            .filter(|n| n.trim() == "control")
+            .count()
+            .ge(&1)
+            .then_some(())
+    });
+    up.signal(rustix::process::Signal::KILL);
+    assert_eq!(up.wait().code, -1);
+    nothing_is_left(&p, &before);
+}
+
+#[test]
+fn killed_onlookers_leave_a_lab_that_takes_new_ones() {
+    let Some(p) = Place::new() else { return };
+    let before = devices();
+    p.good(&["up", "wifi-1hop"]);
+    let file = p.host.path("base.pcap");
+    let capture = || {
+        let _ = std::fs::remove_file(&file);
+        let running = p.start(&["pcap", "base", "-w", file.to_str().expect("UTF-8")]);
+        eventually("the capture has begun", || {
+            (std::fs::metadata(&file).ok()?.len() == 24).then_some(())
+        });
+        running
+    };
+    // More than may look on at once, while nothing passes that would show that they are gone.
+    for _ in 0..70 {
+        let running = capture();
+        running.signal(rustix::process::Signal::KILL);
+        assert_eq!(running.wait().code, -1);
+    }
+    let watch = p.start(&["watch"]);
+    watch.signal(rustix::process::Signal::KILL);
+    watch.wait();
+    let last = capture();
+    p.good(&["exec", "robot", "--", "ping", "-q", "-c", "1", "base"]);
+    eventually("a frame is captured", || {
+        (std::fs::metadata(&file).ok()?.len() > 24).then_some(())
+    });
+    last.interrupt();
+    last.wait();
+    p.good(&["down"]);
+    nothing_is_left(&p, &before);
+}
+
+#[test]
+fn nothing_is_left_when_a_program_or_the_emulator_is_killed() {
+    let Some(p) = Place::new() else { return };
+    p.good(&["up", "wifi-1hop"]);
+    let emulator = p.emulators()[0];
+    let namespaces = own_namespaces(emulator);
+    let marker = format!("{}", 86_400 + std::process::id());
+    let sleepers = || {
+        processes()
+            .filter(|(_, c)| c.starts_with(&format!("sleep\0{marker}")))
+            .count()
+    };
+
+    // With closed streams, or whoever reads them would wait for it.
+    let in_background = || {
+        let script = format!("setsid -f sleep {marker} >/dev/null 2>&1");
+        p.good(&["exec", "base", "--", "sh", "-c", &script]);
+    };
+
+    // A program inside, by the death of the command that runs it.
+    let inside = p.start(&["exec", "robot", "--", "sleep", &marker]);
+    eventually("it sleeps", || (sleepers() == 1).then_some(()));
+    inside.signal(rustix::process::Signal::KILL);
+    assert_eq!(inside.wait().code, -1);
+    eventually("the program is gone", || (sleepers() == 0).then_some(()));
+    // Asked to end, it does so by the signal.
+    let inside = p.start(&["exec", "robot", "--", "sleep", &marker]);
+    eventually("it sleeps", || (sleepers() == 1).then_some(()));
+    inside.signal(rustix::process::Signal::TERM);
+    assert_eq!(inside.wait().code, 128 + 15);
+    // The lab goes on, also after the program itself is killed.
+    let inside = p.start(&["exec", "robot", "--", "sleep", &marker]);
+    let pid = eventually("it sleeps", || {
+        processes()
+            .find(|(_, c)| c.starts_with(&format!("sleep\0{marker}")))
+            .map(|(pid, _)| pid)
+    });
+    kill(pid);
+    assert_eq!(inside.wait().code, 128 + 9);
+    p.good(&["exec", "robot", "--", "ping", "-q", "-c", "1", "base"]);
+
+    // The emulator, with programs inside: two that a command waits for and one that went into the background.
+    let waiting: Vec<Running> = ["robot", "base"]
+        .iter()
+        .map(|h| p.start(&["exec", h, "--", "sleep", &marker]))
+        .collect();
+    in_background();
+    eventually("they sleep", || (sleepers() == 3).then_some(()));
+    kill(emulator);
+    for running in waiting {
+        assert_eq!(running.wait().code, 128 + 9);
+    }
+    gone(&namespaces);
+    eventually("no process is left", || {
+        (sleepers() == 0 && p.emulators().is_empty()).then_some(())
+    });
+    // The next look removes the dead lab's folder, and its name is free.
+    assert!(p.good(&["list"]).ends_with("running: none\n"));
+    assert!(files(&p.folder()).is_empty());
+    p.good(&["up", "wifi-1hop"]);
+    in_background();
+    // A lab that does not answer is ended all the same.
+    let emulator = p.emulators()[0];
+    let pid = rustix::process::Pid::from_raw(emulator.try_into().expect("fits")).expect("not zero");
+    rustix::process::kill_process(pid, rustix::process::Signal::STOP).expect("stops");
+    p.good(&["down"]);
+    assert!(p.emulators().is_empty() && files(&p.folder()).is_empty());
+    eventually("no process is left", || (sleepers() == 0).then_some(()));
+}
+
+fn kill(pid: u32) {
+    let pid = rustix::process::Pid::from_raw(pid.try_into().expect("fits")).expect("not zero");
+    // It may have ended by itself just now.
+    let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+}
