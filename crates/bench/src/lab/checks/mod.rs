@@ -1,0 +1,66 @@
+//! The rows of the validation: what is run, and what has to come out.
+
+mod contention;
+mod goodput;
+mod impairments;
+mod phases;
+
+use super::cell::{Params, Target, Timing, Values};
+use super::crowd;
+use super::site::Ground;
+use crate::ipc::error::RunError;
+
+/// IP packets of the goodput rows.
+const IP_BYTES: usize = 1500;
+/// A frame's tries after the first, as in the lab's scenarios.
+const RETRIES: u8 = 7;
+/// Where a target is the scenario's own setting.
+const OWN: &str = "the scenario's own setting";
+
+/// What is run in a lab, and gives its numbers.
+type Run = Box<dyn Fn(&Ground<'_>) -> Result<(Values, Timing), RunError>>;
+
+/// One row.
+pub(super) struct Check {
+    pub(super) system: &'static str,
+    pub(super) what: &'static str,
+    pub(super) scenario: &'static str,
+    pub(super) params: Params,
+    pub(super) targets: Vec<Target>,
+    pub(super) source: &'static str,
+    /// Whether its numbers are worth something only where the lab kept its time.
+    pub(super) needs_time: bool,
+    pub(super) run: Run,
+}
+
+/// A scenario's name and, if it is not shipped, its text.
+type Place = (&'static str, Option<String>);
+
+const SHIPPED: Option<String> = None;
+
+/// All rows, in the order of the table.
+pub(super) fn all(quick: bool) -> Vec<Check> {
+    let mut rows = goodput::rows(if quick { 4 } else { 10 });
+    rows.extend(impairments::rows(quick));
+    rows.extend(phases::rows());
+    rows.push(contention::fairness(if quick { 10 } else { 20 }));
+    rows.extend(contention::lateness(if quick { 5 } else { 15 }));
+    rows.extend([crowd::check(false), crowd::check(true)]);
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_have_targets_that_name_what_is_measured() {
+        let rows = all(true);
+        assert!(rows.len() > 20, "{}", rows.len());
+        for row in &rows {
+            for target in &row.targets {
+                assert!(target.at_least <= target.at_most, "{}: {target}", row.what);
+            }
+        }
+    }
+}
