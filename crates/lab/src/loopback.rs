@@ -186,9 +186,11 @@ impl LoopbackRadio {
         let mut next_tick = start;
         while !stop.load(Ordering::Relaxed) {
             let now = clock::monotonic();
-            while let Some((after, change)) = self.changes.pop_front_if(|(after, _)| start + *after <= now) {
-                let changed = self.channels.apply(start + after, &change);
+            while let Some((after, change)) = self.changes.front().filter(|(after, _)| start + *after <= now)
+            {
+                let changed = self.channels.apply(start + *after, change);
                 changed.map_err(RadioError::Change)?;
+                self.changes.pop_front();
             }
             if now >= next_tick {
                 self.stats.busy = self.channels.busy();

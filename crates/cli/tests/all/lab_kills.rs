@@ -81,13 +81,12 @@ fn kill_while_coming_up(p: &Place, victim: Victim, stage: &str) {
         _ => panic!("{victim:?} at {stage}: {done:?}"),
     }
     // Either nothing came of it, or a whole lab that works and goes as any other.
+    // The lab's lock goes from `up` to launcher to emulator: it is free only when all are gone.
     let settled = eventually("it is up, or it is not", || {
-        let lab = p.lab(&["status", "--name", "k"]);
-        match (lab.code, p.emulators().is_empty()) {
-            (0, _) => Some(true),
-            (_, true) => Some(false),
-            _ => None,
+        if p.lab(&["status", "--name", "k"]).code == 0 {
+            return Some(true);
         }
+        p.good(&["list"]).ends_with("running: none\n").then_some(false)
     });
     if settled {
         let ping = p.good(&["exec", "--name", "k", "h1", "--", "ping", "-q", "-c", "1", "h2"]);
