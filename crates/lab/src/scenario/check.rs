@@ -64,7 +64,8 @@ pub(super) fn scenario(written: Written, text: &str, place: &str) -> Result<Scen
     };
     let mut channels = scenario.channels::<()>().map_err(whole)?;
     for (at, change) in &scenario.changes {
-        channels.apply(stats::Time::ZERO + *at, change).map_err(whole)?;
+        let applied = channels.apply(stats::Time::ZERO + *at, change);
+        applied.map_err(|e| whole(format!("what is set at {at:?}: {e}")))?;
     }
     Ok(scenario)
 }
@@ -324,7 +325,15 @@ fn changes(written: &Written, scenario: &Scenario) -> Result<Vec<(Duration, Chan
         ));
     }
     let folder = Path::new(&scenario.place).parent();
-    let resolve = |set: &Spanned<Settings>| set.value.resolve(folder).map_err(|e| bad(set, e));
+    let resolve = |set: &Spanned<Settings>| {
+        if set.value == Settings::default() {
+            return Err(bad(
+                set,
+                "nothing is set: write for example {loss: 20%, delay: 10ms} or {down: true}",
+            ));
+        }
+        set.value.resolve(folder).map_err(|e| bad(set, e))
+    };
     let place = |target: &Spanned<String>| {
         Place::find(&target.value, &scenario.hosts, &scenario.media).map_err(|e| bad(target, e))
     };

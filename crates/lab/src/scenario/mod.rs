@@ -437,6 +437,31 @@ events:
                 "f.yaml:16:22: 'wify' is neither a link (HOST-HOST both ways, HOST>HOST one way), a medium (wifi, cable) nor a host (robot, relay, base)",
             ),
             (
+                "set: {rate: 2Mbit/s}",
+                "set: {}",
+                "f.yaml:16:36: nothing is set: write for example {loss: 20%, delay: 10ms} or {down: true}",
+            ),
+            (
+                "hosts: [robot, relay, base]",
+                "hosts: robot",
+                "f.yaml:4:8: a list is expected here, such as [robot, base]",
+            ),
+            (
+                "topology: chain",
+                "retries: 300",
+                "f.yaml:7:63: a whole number from 0 to 255 is expected here",
+            ),
+            (
+                "target: relay, set: {down: false,",
+                "target: robot-relay, set: {down: false,",
+                "",
+            ),
+            (
+                "target: robot>relay, set: {down: true}",
+                "target: robot, set: {down: true}}\n  - {at: 2500ms, target: robot-relay, set: {down: false}",
+                "f.yaml: what is set at 2.5s: the link cannot come up while its end 'robot' is switched off: set 'robot' up first",
+            ),
+            (
                 "at: 5s",
                 "at: 5",
                 "f.yaml:16:10: '5' is not a duration: write for example 250ms or 2s",

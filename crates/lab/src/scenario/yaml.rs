@@ -123,7 +123,17 @@ pub(super) fn parse(text: &str, place: &str) -> Result<Written, ScenarioError> {
 pub(super) fn problem(error: &serde_saphyr::Error) -> String {
     let text = error.without_snippet().to_string();
     let first = text.lines().next().unwrap_or_default();
-    first.split(" at line ").next().unwrap_or(first).to_owned()
+    let first = first.split(" at line ").next().unwrap_or(first);
+    // The parser's words for what a user meets most.
+    match first {
+        "expected sequence start" => "a list is expected here, such as [robot, base]".into(),
+        "expected mapping start" => "keys and values are expected here, such as {rate: 6Mbit/s}".into(),
+        "unexpected end of input" => {
+            "the text ends here: a scenario names at least `hosts` and `media`".into()
+        }
+        "invalid u8" => "a whole number from 0 to 255 is expected here".into(),
+        other => other.to_owned(),
+    }
 }
 
 fn one() -> u64 {
