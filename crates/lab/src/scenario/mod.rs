@@ -439,7 +439,7 @@ events:
             (
                 "set: {rate: 2Mbit/s}",
                 "set: {}",
-                "f.yaml:16:36: nothing is set: write for example {loss: 20%, delay: 10ms} or {down: true}",
+                "f.yaml:16:33: nothing is set: write for example {loss: 20%, delay: 10ms} or {down: true}",
             ),
             (
                 "hosts: [robot, relay, base]",
@@ -449,7 +449,7 @@ events:
             (
                 "topology: chain",
                 "retries: 300",
-                "f.yaml:7:63: a whole number from 0 to 255 is expected here",
+                "f.yaml:7:55: a whole number from 0 to 255 is expected here",
             ),
             (
                 "target: relay, set: {down: false,",
