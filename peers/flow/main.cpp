@@ -52,8 +52,8 @@ Arguments parse(int argc, char** argv) {
     static const std::vector<std::string> systems = {"tcpros", "nodelay", "udpros", "mixed"};
     Arguments a;
     a.command = argc > 1 ? argv[1] : "";
-    if (!peer::contains({"version", "publish", "subscribe"}, a.command))
-        peer::fail(2, "first argument '%s': give one of version, publish, subscribe", a.command.c_str());
+    if (!peer::contains({"version", "publish", "subscribe", "tick"}, a.command))
+        peer::fail(2, "first argument '%s': give one of version, publish, subscribe, tick", a.command.c_str());
     for (int i = 2; i < argc; i += 2) {
         const std::string option = argv[i];
         if (!peer::contains({"--system", "--source", "--flow", "--queue"}, option)) peer::fail(2, "unknown option %s", option.c_str());
@@ -117,24 +117,40 @@ void send_periodic(Sources& sources, const peer::Orchestrator& orchestrator) {
     for (auto& thread : threads) thread.join();
 }
 
-// roscpp's timers on one spinning thread, as a user's node has them.
-void send_by_timers(ros::NodeHandle& node, Sources& sources, const peer::Orchestrator& orchestrator) {
+// roscpp's timers on one spinning thread, as a user's node has them. `send(i)` is called for flow i; false was its last.
+template <typename Send>
+void send_by_timers(ros::NodeHandle& node, const std::vector<Flow>& flows, const peer::Orchestrator& orchestrator, Send send) {
     std::vector<ros::Timer> timers;
     std::atomic<size_t> over{0};
     ros::AsyncSpinner spinner(1);
     spinner.start();
-    for (auto& source : sources) {
-        peer::sleep_us(source->flow().offset_us);
-        timers.push_back(node.createTimer(ros::Duration(static_cast<double>(source->flow().period_us) / 1e6),
-                                          [&, source = source.get(), done = false](const ros::TimerEvent&) mutable {
-                                              if (done || source->send()) return;
+    for (size_t i = 0; i < flows.size(); ++i) {
+        peer::sleep_us(flows[i].offset_us);
+        timers.push_back(node.createTimer(ros::Duration(static_cast<double>(flows[i].period_us) / 1e6),
+                                          [&, i, done = false](const ros::TimerEvent&) mutable {
+                                              if (done || send(i)) return;
                                               done = true;
                                               ++over;
                                           }));
     }
-    while (over.load() < sources.size() && orchestrator.pause_ms(10)) {}
+    while (over.load() < flows.size() && orchestrator.pause_ms(10)) {}
     for (auto& timer : timers) timer.stop();
     spinner.stop();
+}
+
+// Publishes nothing: tells whoever started it when each message is due, for systems that are no ROS.
+void tick(const Arguments& a, const peer::Orchestrator& orchestrator) {
+    ros::NodeHandle node;
+    peer::ready_and_go(orchestrator);
+    if (orchestrator.stopped()) return;
+    std::vector<uint64_t> sent(a.flows.size(), 0);
+    send_by_timers(node, a.flows, orchestrator, [&](size_t i) {
+        const uint64_t record[2] = {i, peer::now_ns()};
+        // A pipe takes 16 bytes at once or not at all.
+        if (write(STDOUT_FILENO, record, sizeof record) != static_cast<ssize_t>(sizeof record)) peer::fail(1, "flow: nobody listens to the ticks");
+        return ++sent[i] < a.flows[i].count;
+    });
+    orchestrator.wait_stop();
 }
 
 void publish(const Arguments& a, const peer::Orchestrator& orchestrator) {
@@ -145,7 +161,7 @@ void publish(const Arguments& a, const peer::Orchestrator& orchestrator) {
         while (!source->connected() && orchestrator.pause_ms(5)) {}
     peer::ready_and_go(orchestrator);
     if (!orchestrator.stopped()) {
-        if (a.source == "roscpp") send_by_timers(node, sources, orchestrator);
+        if (a.source == "roscpp") send_by_timers(node, a.flows, orchestrator, [&](size_t i) { return sources[i]->send(); });
         else send_periodic(sources, orchestrator);
     }
     std::string sent;
@@ -209,6 +225,7 @@ int main(int argc, char** argv) {
     peer::Orchestrator orchestrator;
     peer::start_ros(a.system, orchestrator, "ropewalk_flow_" + a.command);
     if (a.command == "publish") publish(a, orchestrator);
+    else if (a.command == "tick") tick(a, orchestrator);
     else subscribe(a, orchestrator);
     ros::shutdown();
 }

@@ -18,8 +18,10 @@
 
 pub mod brake;
 pub mod findings;
+mod flows;
 pub mod ipc;
 pub mod lab;
+pub mod link;
 pub mod machine;
 pub mod svg;
 pub mod table;

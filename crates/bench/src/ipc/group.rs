@@ -1,6 +1,6 @@
 //! A child process with everything that it starts, which never outlives its owner.
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus};
@@ -51,6 +51,13 @@ impl Group {
                 None if Instant::now() < deadline => std::thread::sleep(LOOK),
                 status => return Ok(status),
             }
+        }
+    }
+
+    /// Asks the leader to end; it passes that on to what it started, if that is its way.
+    pub(crate) fn terminate(&self) {
+        if self.ended.is_none() {
+            let _ = kill_process(self.pid(), Signal::TERM);
         }
     }
 

@@ -29,7 +29,7 @@ pub struct Timing {
 }
 
 impl Timing {
-    pub(super) fn of(status: &Status) -> Self {
+    pub(crate) fn of(status: &Status) -> Self {
         let t = &status.timing;
         Timing {
             events: t.events,
@@ -43,12 +43,12 @@ impl Timing {
     }
 
     /// Whether a run can be used.
-    pub(super) fn good(&self) -> bool {
+    pub(crate) fn good(&self) -> bool {
         self.trusted && self.verdict == Timed::Good
     }
 
     /// The worse of each.
-    pub(super) fn worst(self, other: Timing) -> Timing {
+    pub(crate) fn worst(self, other: Timing) -> Timing {
         Timing {
             events: self.events + other.events,
             late_p50_us: self.late_p50_us.max(other.late_p50_us),
@@ -77,7 +77,7 @@ pub struct Target {
 
 impl Target {
     /// Between two bounds.
-    pub(super) fn within(metric: &'static str, at_least: f64, at_most: f64) -> Target {
+    pub(crate) fn within(metric: &'static str, at_least: f64, at_most: f64) -> Target {
         Target {
             metric,
             at_least,
@@ -86,12 +86,12 @@ impl Target {
     }
 
     /// `middle` and what it may differ by.
-    pub(super) fn about(metric: &'static str, middle: f64, by: f64) -> Target {
+    pub(crate) fn about(metric: &'static str, middle: f64, by: f64) -> Target {
         Target::within(metric, middle - by, middle + by)
     }
 
     /// Exactly that, for what is counted.
-    pub(super) fn exactly(metric: &'static str, value: f64) -> Target {
+    pub(crate) fn exactly(metric: &'static str, value: f64) -> Target {
         Target::within(metric, value, value)
     }
 
@@ -119,7 +119,7 @@ impl fmt::Display for Target {
 }
 
 /// At most four digits after the point, and no more than are needed.
-pub(super) fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     let digits = match value.abs() {
         v if v >= 1000.0 => 1,
         v if v >= 10.0 => 2,
@@ -183,7 +183,7 @@ pub struct Metrics {
 
 impl Metrics {
     /// `needs_time`: whether targets count only where the lab kept its time.
-    pub(super) fn new(
+    pub(crate) fn new(
         runs: &[(Values, Timing)],
         tries: u32,
         targets: Vec<Target>,

@@ -2,11 +2,12 @@
 
 use super::PaperRow;
 use super::cell::{Metrics, Params};
+use super::outcome::{Group, groups, label};
 use crate::svg::{close, escape, open};
 use stats::Cell;
 use std::fmt::Write;
 
-const LEFT: f64 = 150.0;
+const LEFT: f64 = 190.0;
 const WIDTH: f64 = 900.0;
 const RIGHT: f64 = WIDTH - 90.0;
 const ROW: f64 = 26.0;
@@ -25,14 +26,11 @@ struct Bars {
 }
 
 /// A panel for each topic and number of hops that was measured.
-pub(super) fn draw(cells: &[Cell<Params, Metrics>], paper: &[PaperRow]) -> String {
-    let panels: Vec<(String, Vec<Bars>)> = [(1, "/laser"), (1, "/image"), (2, "/laser"), (2, "/image")]
+pub(crate) fn draw(cells: &[Cell<Params, Metrics>], paper: &[PaperRow]) -> String {
+    let flows: Vec<_> = cells.iter().filter(|c| c.params.contains_key("topic")).collect();
+    let panels: Vec<(String, Vec<Bars>)> = groups(&flows)
         .into_iter()
-        .filter_map(|(hops, topic)| {
-            let bars = bars(cells, paper, hops, topic)?;
-            let s = if hops == 1 { "" } else { "s" };
-            Some((format!("{topic}, {hops} hop{s}"), bars))
-        })
+        .map(|group| (group.to_string(), bars(&flows, paper, &group)))
         .collect();
     let rows: usize = panels.iter().map(|p| p.1.len()).sum();
     let height = 80.0 + rows as f64 * ROW + panels.len() as f64 * 56.0;
@@ -72,36 +70,21 @@ pub(super) fn draw(cells: &[Cell<Params, Metrics>], paper: &[PaperRow]) -> Strin
     close(svg)
 }
 
-fn bars(cells: &[Cell<Params, Metrics>], paper: &[PaperRow], hops: u32, topic: &str) -> Option<Vec<Bars>> {
-    let is = |c: &&Cell<Params, Metrics>| {
-        c.params.get("topic").is_some_and(|t| t == topic) && c.params.get("hops").is_some_and(|h| *h == hops)
-    };
+fn bars(flows: &[&Cell<Params, Metrics>], paper: &[PaperRow], group: &Group<'_>) -> Vec<Bars> {
     let value = |c: &Cell<Params, Metrics>, name: &str| c.metrics.values.get(name).copied().unwrap_or(0.0);
-    let mut bars: Vec<Bars> = cells
-        .iter()
-        .filter(is)
-        .map(|c| Bars {
-            name: c.system.clone(),
-            std_ms: value(c, "period_ms.std"),
-            delay_ms: value(c, "delay_ms.mean"),
-            opacity: 1.0,
-        })
-        .collect();
-    if bars.is_empty() {
-        return None;
-    }
-    bars.extend(
-        paper
-            .iter()
-            .filter(|p| p.hops == hops && p.topic == topic)
-            .map(|p| Bars {
-                name: format!("{} (paper)", p.system),
-                std_ms: p.period_std_ms,
-                delay_ms: p.delay_mean_ms,
-                opacity: 0.35,
-            }),
-    );
-    Some(bars)
+    let measured = flows.iter().filter(|c| Group::of(c) == *group).map(|c| Bars {
+        name: label(c),
+        std_ms: value(c, "period_ms.std"),
+        delay_ms: value(c, "delay_ms.mean"),
+        opacity: 1.0,
+    });
+    let papers = paper.iter().filter(|p| group.has(p)).map(|p| Bars {
+        name: format!("{} (paper)", p.system),
+        std_ms: p.period_std_ms,
+        delay_ms: p.delay_mean_ms,
+        opacity: 0.35,
+    });
+    measured.chain(papers).collect()
 }
 
 fn place(ms: f64) -> f64 {

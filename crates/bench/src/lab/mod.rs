@@ -4,15 +4,15 @@
 //! [`probe`]), takes the lab's own timing, and ends it. A run in which the lab was late is repeated.
 
 mod busy;
-mod cell;
+pub(crate) mod cell;
 mod checks;
 mod crowd;
-mod figure;
+pub(crate) mod figure;
 mod options;
-mod outcome;
-mod pound;
+pub(crate) mod outcome;
+pub(crate) mod pound;
 pub mod probe;
-mod site;
+pub(crate) mod site;
 mod tools;
 
 pub use cell::{Metrics, Params, Target, Timing, Values, Verdict};
@@ -41,18 +41,7 @@ const TRIES: u32 = 3;
 /// # Errors
 /// [`Error`]: nothing can be measured. Rows that fail stand in the [`Outcome`].
 pub fn run(options: &Options, stopped: &dyn Fn() -> bool) -> Result<Outcome, Error> {
-    let folder = tempfile::Builder::new().prefix("rwb-lab-").tempdir();
-    let ground = Ground {
-        executable: std::env::current_exe().map_err(|source| Error::System {
-            doing: "finding this program's file",
-            source,
-        })?,
-        folder: folder.map_err(|source| Error::File {
-            path: std::env::temp_dir(),
-            source,
-        })?,
-        stopped,
-    };
+    let ground = Ground::new("rwb-lab-", stopped)?;
     let mut checks = Vec::new();
     if options.validates() {
         checks = checks::all(options.quick);
@@ -140,7 +129,7 @@ type Todo<'a> = (
 );
 
 /// Runs once, and again where the lab was late; `tries` counts all runs.
-fn tried<T>(
+pub(crate) fn tried<T>(
     needs_time: bool,
     tries: &mut u32,
     run: impl Fn() -> Result<(T, Timing), RunError>,

@@ -44,7 +44,7 @@ impl fmt::Display for Failed {
 }
 
 impl Outcome {
-    pub(super) fn new(
+    pub(crate) fn new(
         report: Report<Params, Metrics>,
         failed: Vec<Failed>,
         mut notes: Vec<String>,
@@ -104,22 +104,31 @@ impl Outcome {
 
     /// A line for each number.
     pub fn csv(&self) -> String {
-        let mut out = String::from("scenario,check,system,metric,value,verdict,tries,late_p99_us,stalls\n");
+        let mut out = String::from(
+            "scenario,check,system,metric,value,verdict,tries,late_p99_us,stalls,setting,hops,topic\n",
+        );
         for cell in &self.found.report.cells {
             let (text, m) = (
-                |key: &str| cell.params[key].as_str().unwrap_or_default().to_owned(),
+                |key: &str| {
+                    let value = cell.params.get(key).and_then(|v| v.as_str());
+                    value.unwrap_or_default().to_owned()
+                },
                 &cell.metrics,
             );
+            let hops = cell.params.get("hops").map_or(String::new(), |h| h.to_string());
             for (metric, value) in &m.values {
                 out.push_str(&format!(
-                    "{},\"{}\",{},{metric},{value},{},{},{},{}\n",
+                    "{},\"{}\",{},{metric},{value},{},{},{},{},\"{}\",{},{}\n",
                     text("scenario"),
                     text("check"),
                     cell.system,
                     m.verdict,
                     m.tries,
                     m.lab.late_p99_us,
-                    m.lab.stalls
+                    m.lab.stalls,
+                    text("setting"),
+                    hops,
+                    text("topic")
                 ));
             }
         }
@@ -133,21 +142,86 @@ impl Outcome {
         let (flows, rows): (Vec<_>, Vec<_>) = self.found.report.cells.iter().partition(flows);
         if !rows.is_empty() {
             out.push(String::new());
-            out.extend(validation(&rows));
+            out.extend(validation(&rows, false));
         }
-        for (hops, topic) in [(1, "/laser"), (1, "/image"), (2, "/laser"), (2, "/image")] {
-            let here = |c: &&&Cell<Params, Metrics>| c.params["hops"] == hops && c.params["topic"] == topic;
-            let here: Vec<_> = flows.iter().filter(here).copied().collect();
-            if !here.is_empty() {
-                out.push(String::new());
-                out.push(format!("{topic}, {hops} hop{}", if hops == 1 { "" } else { "s" }));
-                let paper = self.paper.iter().filter(|p| p.hops == hops && p.topic == topic);
-                out.extend(comparison(&here, paper));
-            }
+        for group in groups(&flows) {
+            let here: Vec<_> = flows.iter().filter(|c| Group::of(c) == group).copied().collect();
+            out.push(String::new());
+            out.push(group.to_string());
+            let paper = self.paper.iter().filter(|p| group.has(p));
+            out.extend(comparison(&here, paper));
+        }
+        let aimed = |c: &&&Cell<Params, Metrics>| !c.metrics.targets.is_empty();
+        let aimed: Vec<_> = flows.iter().filter(aimed).copied().collect();
+        if !aimed.is_empty() {
+            out.push(String::new());
+            out.extend(validation(&aimed, true));
         }
         out.push(String::new());
         out.extend(self.found.lacks());
         out.join("\n")
+    }
+}
+
+/// Flows that stand in one table.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) struct Group<'a> {
+    experiment: &'a str,
+    hops: u64,
+    topic: &'a str,
+}
+
+impl<'a> Group<'a> {
+    pub(crate) fn of(cell: &'a Cell<Params, Metrics>) -> Group<'a> {
+        let text = |key: &str| cell.params.get(key).and_then(|v| v.as_str()).unwrap_or_default();
+        Group {
+            experiment: text("experiment"),
+            hops: cell
+                .params
+                .get("hops")
+                .and_then(|h| h.as_u64())
+                .unwrap_or_default(),
+            topic: text("topic"),
+        }
+    }
+
+    /// Whether the paper's row stands beside: it knows of its own experiment only.
+    pub(crate) fn has(&self, row: &PaperRow) -> bool {
+        let pounds = ["", "pound"].contains(&self.experiment);
+        pounds && u64::from(row.hops) == self.hops && row.topic == self.topic
+    }
+}
+
+impl fmt::Display for Group<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Group {
+            experiment,
+            hops,
+            topic,
+        } = self;
+        if !["", "pound"].contains(experiment) {
+            write!(f, "{experiment}: ")?;
+        }
+        write!(f, "{topic}, {hops} hop{}", if *hops == 1 { "" } else { "s" })
+    }
+}
+
+/// The groups of these flows, in their order.
+pub(crate) fn groups<'a>(flows: &[&'a Cell<Params, Metrics>]) -> Vec<Group<'a>> {
+    let mut groups = Vec::new();
+    for group in flows.iter().map(|c| Group::of(c)) {
+        if !groups.contains(&group) {
+            groups.push(group);
+        }
+    }
+    groups
+}
+
+/// The system, and its setting where there is more than one.
+pub(crate) fn label(cell: &Cell<Params, Metrics>) -> String {
+    match cell.params.get("setting").and_then(|s| s.as_str()) {
+        Some(setting) if !setting.is_empty() => format!("{} {setting}", cell.system),
+        _ => cell.system.clone(),
     }
 }
 
@@ -177,7 +251,7 @@ fn comparison<'a>(
             .get("delivery")
             .map_or("-".into(), |v| format!("{:.1}", v * 100.0));
         table.row([
-            cell.system.clone(),
+            label(cell),
             "measured".into(),
             one("period_ms.mean"),
             one("period_ms.std"),
@@ -209,8 +283,8 @@ fn comparison<'a>(
     table.lines()
 }
 
-/// Each row with its targets, and where they come from.
-fn validation(cells: &[&Cell<Params, Metrics>]) -> Vec<String> {
+/// Each row with its targets, and where they come from; `aimed`: only what has a target.
+fn validation(cells: &[&Cell<Params, Metrics>], aimed_only: bool) -> Vec<String> {
     let mut table = Table::new(&[
         ("scenario", Align::Left),
         ("what", Align::Left),
@@ -230,7 +304,7 @@ fn validation(cells: &[&Cell<Params, Metrics>]) -> Vec<String> {
         let mut first = [
             cell.params["scenario"].as_str().unwrap_or_default().to_owned(),
             cell.params["check"].as_str().unwrap_or_default().to_owned(),
-            cell.system.clone(),
+            label(cell),
         ];
         let mut last = [
             format!("{}{tries}", m.verdict),
@@ -241,7 +315,7 @@ fn validation(cells: &[&Cell<Params, Metrics>]) -> Vec<String> {
         let rest = m
             .values
             .keys()
-            .filter(|k| m.targets.iter().all(|t| t.metric != **k));
+            .filter(|k| !aimed_only && m.targets.iter().all(|t| t.metric != **k));
         for (target, metric) in aimed.chain(rest.map(|k| (String::new(), *k))) {
             let value = m.values.get(metric).map_or("-".into(), |v| number(*v));
             let [a, b, c] = std::mem::take(&mut first);
@@ -267,7 +341,7 @@ fn name(cell: &Cell<Params, Metrics>) -> String {
 }
 
 /// A row while it goes on.
-pub(super) fn one_line(metrics: &Metrics) -> String {
+pub(crate) fn one_line(metrics: &Metrics) -> String {
     let values = metrics.values.iter().map(|(k, v)| format!("{k} {}", number(*v)));
     let values = values.collect::<Vec<_>>().join(", ");
     format!(

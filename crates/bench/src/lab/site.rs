@@ -4,6 +4,7 @@ use crate::ipc::crew::keep_last_lines;
 use crate::ipc::error::RunError;
 use crate::ipc::group::{Group, how};
 use crate::ipc::line::shorten;
+use crate::ipc::{Error, programs};
 use lab::{Held, Lab, Labs, Status};
 use std::collections::VecDeque;
 use std::fs;
@@ -24,13 +25,62 @@ const LOOK: Duration = Duration::from_millis(20);
 const MOST: u64 = 8 << 20;
 
 /// What every run needs: this program, a folder for files, and whether the user stopped it.
-pub(super) struct Ground<'a> {
-    pub(super) executable: PathBuf,
-    pub(super) folder: tempfile::TempDir,
-    pub(super) stopped: &'a dyn Fn() -> bool,
+pub(crate) struct Ground<'a> {
+    pub(crate) executable: PathBuf,
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) stopped: &'a dyn Fn() -> bool,
 }
 
-impl Ground<'_> {
+impl<'a> Ground<'a> {
+    /// With a folder of its own, which ends with it; its name begins with `prefix`.
+    ///
+    /// # Errors
+    /// [`Error`] if the folder cannot be made, or this program's file is not to be found.
+    pub(crate) fn new(prefix: &str, stopped: &'a dyn Fn() -> bool) -> Result<Ground<'a>, Error> {
+        let folder = tempfile::Builder::new().prefix(prefix).tempdir();
+        Ok(Ground {
+            executable: std::env::current_exe().map_err(|source| Error::System {
+                doing: "finding this program's file",
+                source,
+            })?,
+            folder: folder.map_err(|source| Error::File {
+                path: std::env::temp_dir(),
+                source,
+            })?,
+            stopped,
+        })
+    }
+
+    /// A program of `peers/` and its version, built if it is not there. Blocks while it builds.
+    ///
+    /// # Errors
+    /// [`Error::Nothing`] with the mend, [`Error::Stopped`].
+    pub(crate) fn peer(&self, target: &str, folder: Option<&Path>) -> Result<(PathBuf, String), Error> {
+        let folder = programs::folder(folder).ok_or_else(|| {
+            Error::Nothing(
+                "there is no folder `peers` with a Makefile here or further up: start in the repository, or name the \
+                 folder by --peers"
+                    .into(),
+            )
+        })?;
+        let program = folder.join("bin").join(target);
+        if let Some(why) = programs::build(target, &program, &folder, self.stopped)? {
+            return Err(Error::Nothing(why));
+        }
+        let mut command = Command::new(&program);
+        command.args(["version", "--system", "udpros"]);
+        let said = self.hear(&mut command, Duration::from_secs(20));
+        let version = said.map_err(|e| match e {
+            RunError::Stopped => Error::Stopped,
+            RunError::Failed(why) => Error::Nothing(why),
+        })?;
+        let version: serde_json::Value = serde_json::from_str(&version).unwrap_or_default();
+        Ok((
+            program,
+            version["version"].as_str().unwrap_or("unknown").to_owned(),
+        ))
+    }
+
     /// A scenario's file.
     fn scenario(&self, name: &str, yaml: &str) -> Result<PathBuf, RunError> {
         let path = self.folder.path().join(format!("{name}.yaml"));
@@ -39,14 +89,14 @@ impl Ground<'_> {
     }
 
     /// Runs a program here until it ends well, and gives what it printed.
-    pub(super) fn hear(&self, command: &mut Command, patience: Duration) -> Result<String, RunError> {
+    pub(crate) fn hear(&self, command: &mut Command, patience: Duration) -> Result<String, RunError> {
         Job::start(command)?.hear(patience, self.stopped)
     }
 }
 
 /// A lab that runs. Dropping it ends it.
-pub(super) struct Site<'a> {
-    pub(super) lab: Lab,
+pub(crate) struct Site<'a> {
+    pub(crate) lab: Lab,
     /// The lab ends also when this process is killed.
     _held: Held,
     ground: &'a Ground<'a>,
@@ -54,12 +104,12 @@ pub(super) struct Site<'a> {
 
 impl<'a> Site<'a> {
     /// Brings up a shipped scenario, or `yaml` under that name.
-    pub(super) fn up(ground: &'a Ground<'a>, scenario: &str, yaml: Option<&str>) -> Result<Self, RunError> {
+    pub(crate) fn up(ground: &'a Ground<'a>, scenario: &str, yaml: Option<&str>) -> Result<Self, RunError> {
         Site::up_by(Command::new(&ground.executable), ground, scenario, yaml)
     }
 
     /// The same where the lab gets no SCHED_FIFO: without the capability nobody may have it.
-    pub(super) fn up_without_fifo(ground: &'a Ground<'a>, scenario: &str) -> Result<Self, RunError> {
+    pub(crate) fn up_without_fifo(ground: &'a Ground<'a>, scenario: &str) -> Result<Self, RunError> {
         let mut command = Command::new("prlimit");
         command.args(["--rtprio=0", "setpriv", "--bounding-set", "-sys_nice", "--"]);
         command.arg(&ground.executable);
@@ -97,12 +147,12 @@ impl<'a> Site<'a> {
     }
 
     /// Its numbers.
-    pub(super) fn status(&self) -> Result<Status, RunError> {
+    pub(crate) fn status(&self) -> Result<Status, RunError> {
         self.lab.status().map_err(|e| e.to_string().into())
     }
 
     /// The address of a host.
-    pub(super) fn address(&self, host: &str) -> Result<String, RunError> {
+    pub(crate) fn address(&self, host: &str) -> Result<String, RunError> {
         let status = self.status()?;
         let host = status.hosts.iter().find(|h| h.name == host);
         host.map(|h| h.address.to_string())
@@ -110,7 +160,7 @@ impl<'a> Site<'a> {
     }
 
     /// A command that runs on a host, at SCHED_FIFO where that is permitted and `fifo` says so.
-    pub(super) fn command(&self, host: &str, fifo: bool, program: &[&str]) -> Command {
+    pub(crate) fn command(&self, host: &str, fifo: bool, program: &[&str]) -> Command {
         let mut command = Command::new(&self.ground.executable);
         // Sandboxes have other runtime folders.
         command.env("ROPEWALK_LAB_DIR", labs_folder());
@@ -123,22 +173,22 @@ impl<'a> Site<'a> {
     }
 
     /// Runs a program on a host until it ends, and gives what it printed.
-    pub(super) fn hear(&self, host: &str, program: &[&str], patience: Duration) -> Result<String, RunError> {
+    pub(crate) fn hear(&self, host: &str, program: &[&str], patience: Duration) -> Result<String, RunError> {
         self.start(host, program)?.hear(patience, self.ground.stopped)
     }
 
     /// Starts a program on a host.
-    pub(super) fn start(&self, host: &str, program: &[&str]) -> Result<Job, RunError> {
+    pub(crate) fn start(&self, host: &str, program: &[&str]) -> Result<Job, RunError> {
         Job::start(&mut self.command(host, true, program))
     }
 
     /// Waits for a program to end, and gives what it printed.
-    pub(super) fn finish(&self, job: Job, patience: Duration) -> Result<String, RunError> {
+    pub(crate) fn finish(&self, job: Job, patience: Duration) -> Result<String, RunError> {
         job.hear(patience, self.ground.stopped)
     }
 
     /// Waits until somebody listens on a TCP port of a host.
-    pub(super) fn listens(&self, host: &str, port: u16) -> Result<(), RunError> {
+    pub(crate) fn listens(&self, host: &str, port: u16) -> Result<(), RunError> {
         let script = format!(
             "until cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -q ':{port:04X} [0-9A-F]*:0000 0A'; do sleep 0.05; done"
         );
@@ -147,7 +197,7 @@ impl<'a> Site<'a> {
     }
 
     /// Lets time pass.
-    pub(super) fn pause(&self, time: Duration) -> Result<(), RunError> {
+    pub(crate) fn pause(&self, time: Duration) -> Result<(), RunError> {
         let until = Instant::now() + time;
         while Instant::now() < until {
             if (self.ground.stopped)() {
@@ -158,7 +208,12 @@ impl<'a> Site<'a> {
         Ok(())
     }
 
-    pub(super) fn executable(&self) -> &Path {
+    /// Whether the user stopped everything.
+    pub(crate) fn stopped(&self) -> &'a dyn Fn() -> bool {
+        self.ground.stopped
+    }
+
+    pub(crate) fn executable(&self) -> &Path {
         &self.ground.executable
     }
 }
@@ -172,7 +227,7 @@ impl Drop for Site<'_> {
 }
 
 /// Where labs lie, as [`Labs::open`] finds it.
-pub(super) fn labs_folder() -> PathBuf {
+pub(crate) fn labs_folder() -> PathBuf {
     let named = std::env::var_os("ROPEWALK_LAB_DIR").filter(|d| !d.is_empty());
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").filter(|d| !d.is_empty());
     match (named, runtime) {
@@ -183,7 +238,7 @@ pub(super) fn labs_folder() -> PathBuf {
 }
 
 /// A program that was started. Dropping it ends it, and what it started.
-pub(super) struct Job {
+pub(crate) struct Job {
     shown: String,
     group: Group,
     input: Option<ChildStdin>,
@@ -192,7 +247,7 @@ pub(super) struct Job {
 }
 
 impl Job {
-    pub(super) fn start(command: &mut Command) -> Result<Job, RunError> {
+    pub(crate) fn start(command: &mut Command) -> Result<Job, RunError> {
         let words = std::iter::once(command.get_program()).chain(command.get_args());
         let shown: Vec<_> = words.map(|w| w.to_string_lossy().into_owned()).collect();
         let shown = shown.join(" ");
@@ -221,8 +276,14 @@ impl Job {
     }
 
     /// Tells a program that ends with its input to end.
-    pub(super) fn close_input(&mut self) {
+    pub(crate) fn close_input(&mut self) {
         self.input = None;
+    }
+
+    /// Tells a program to end by SIGTERM, and gives what it printed.
+    pub(crate) fn end(self, patience: Duration, stopped: &dyn Fn() -> bool) -> Result<String, RunError> {
+        self.group.terminate();
+        self.hear(patience, stopped)
     }
 
     fn hear(mut self, patience: Duration, stopped: &dyn Fn() -> bool) -> Result<String, RunError> {

@@ -4,10 +4,10 @@ use crate::failure::{Failure, OrFail, Outcome};
 use crate::signals::Signals;
 use bench::brake;
 use bench::ipc::{self, peer};
-use bench::lab;
+use bench::{lab, link};
 use clap::{Args, Subcommand};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Measures this machine, and this software beside others.
 #[derive(Args)]
@@ -21,6 +21,7 @@ enum What {
     Ipc(ipc::Options),
     Brake(brake::Options),
     Lab(lab::Options),
+    Link(link::Options),
     /// One process of `bench ipc`.
     #[command(hide = true)]
     IpcPeer {
@@ -32,6 +33,12 @@ enum What {
     BrakePart {
         #[command(subcommand)]
         role: brake::part::Role,
+    },
+    /// One process of `bench link`.
+    #[command(hide = true)]
+    LinkPart {
+        #[command(subcommand)]
+        role: link::part::Role,
     },
     /// One end of a probe of `bench lab`.
     #[command(hide = true)]
@@ -46,7 +53,13 @@ pub(crate) fn run(options: &Options) -> Outcome {
     match &options.what {
         What::Ipc(options) => run_ipc(options),
         What::Brake(options) => run_brake(options),
-        What::Lab(options) => run_lab(options),
+        What::Lab(options) => run_in_lab([&options.csv, &options.figure], options.json, |stopped| {
+            lab::run(options, stopped)
+        }),
+        What::Link(options) => run_in_lab([&options.csv, &options.figure], options.json, |stopped| {
+            link::run(options, stopped)
+        }),
+        What::LinkPart { role } => link::part::run(role).or_job("bench link-part"),
         What::LabProbe { role } => lab::probe::run(role).or_job("bench lab-probe"),
         What::IpcPeer { role } => peer::run(role).or_job("bench ipc-peer"),
         What::BrakePart { role } => brake::part::run(role).or_job("bench brake-part"),
@@ -91,26 +104,27 @@ fn run_brake(options: &brake::Options) -> Outcome {
     outcome.verdict().map_err(Failure::job)
 }
 
-fn run_lab(options: &lab::Options) -> Outcome {
-    for file in [&options.csv, &options.figure].into_iter().flatten() {
+/// An experiment in the lab: writes the files, prints, and tells how it went.
+fn run_in_lab(
+    [csv, figure]: [&Option<PathBuf>; 2],
+    json: bool,
+    run: impl Fn(&dyn Fn() -> bool) -> Result<lab::Outcome, ipc::Error>,
+) -> Outcome {
+    for file in [csv, figure].into_iter().flatten() {
         write(file, "")?;
     }
     let signals = Signals::watch().or_job("watching signals")?;
-    let outcome = lab::run(options, &|| signals.stopped()).map_err(|e| match e {
+    let outcome = run(&|| signals.stopped()).map_err(|e| match e {
         ipc::Error::Input(_) => Failure::input(e),
         _ => Failure::job(e),
     })?;
-    if let Some(file) = &options.csv {
+    if let Some(file) = csv {
         write(file, &outcome.csv())?;
     }
-    if let Some(file) = &options.figure {
+    if let Some(file) = figure {
         write(file, &outcome.figure())?;
     }
-    print(&if options.json {
-        outcome.json()
-    } else {
-        outcome.text()
-    })?;
+    print(&if json { outcome.json() } else { outcome.text() })?;
     outcome.verdict().map_err(Failure::job)
 }
 

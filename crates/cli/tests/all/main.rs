@@ -3,6 +3,7 @@
 mod bad_input;
 mod bench;
 mod bench_lab;
+mod bench_link;
 mod demo;
 mod lab;
 mod lab_kills;

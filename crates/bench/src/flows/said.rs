@@ -2,47 +2,50 @@
 
 use crate::ipc::crew::Says;
 use crate::ipc::line::shorten;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use stats::Time;
 
 /// What is known beforehand.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rule {
-    pub(super) flows: usize,
+pub(crate) struct Rule {
+    pub(crate) flows: usize,
     /// The most messages of one flow.
-    pub(super) most: u64,
+    pub(crate) most: u64,
 }
 
 /// How much of a flow was sent.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-pub(super) struct Published {
-    pub(super) topic: String,
-    pub(super) sent: u64,
+pub(crate) struct Published {
+    pub(crate) topic: String,
+    pub(crate) sent: u64,
 }
 
 /// What came of a flow, in order of arrival.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-pub(super) struct Received {
-    pub(super) topic: String,
-    pub(super) sequence: Vec<u64>,
-    pub(super) stamp_ns: Vec<u64>,
-    pub(super) arrival_ns: Vec<u64>,
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Received {
+    pub(crate) topic: String,
+    pub(crate) sequence: Vec<u64>,
+    pub(crate) stamp_ns: Vec<u64>,
+    pub(crate) arrival_ns: Vec<u64>,
 }
 
 /// One line.
 #[derive(Debug, PartialEq)]
-pub(super) enum Line {
+pub(crate) enum Line {
     Ready,
     Published(Vec<Published>),
     Received(Vec<Received>),
+    /// What a process of another kind measured.
+    Values(Vec<f64>),
 }
 
 /// What one end has said.
 #[derive(Debug, Default)]
-pub(super) struct Said {
-    pub(super) ready: bool,
-    pub(super) published: Option<Vec<Published>>,
-    pub(super) received: Option<Vec<Received>>,
+pub(crate) struct Said {
+    pub(crate) ready: bool,
+    pub(crate) published: Option<Vec<Published>>,
+    pub(crate) received: Option<Vec<Received>>,
+    pub(crate) values: Option<Vec<f64>>,
 }
 
 impl Says for Said {
@@ -59,6 +62,7 @@ impl Says for Said {
         enum Any {
             Published { published: Vec<Published> },
             Received { received: Vec<Received> },
+            Values { values: Vec<f64> },
         }
         let line = match text.trim() {
             "ready" => return Ok(Line::Ready),
@@ -66,6 +70,7 @@ impl Says for Said {
         };
         match line {
             Any::Published { published } => Ok(Line::Published(published)),
+            Any::Values { values } => Ok(Line::Values(values)),
             Any::Received { received } => {
                 for flow in &received {
                     let n = flow.sequence.len();
@@ -86,6 +91,7 @@ impl Says for Said {
             Line::Ready => self.ready = true,
             Line::Published(p) => self.published = Some(p),
             Line::Received(r) => self.received = Some(r),
+            Line::Values(v) => self.values = Some(v),
         }
     }
 }

@@ -1,0 +1,116 @@
+//! Pound's Fig. 19: what one flow that always has something to send gets through.
+
+use super::case::{Seen, leg};
+use super::network::{Setting, Topic};
+use super::tools::Means;
+use super::{Carrier, Experiment, Options, Part, Row, System};
+use crate::flows::Sent;
+use crate::lab::Source;
+use crate::lab::cell::{Params, Target};
+use crate::lab::site::Site;
+use clap::ValueEnum;
+use serde_json::json;
+
+const SIZES: [u64; 4] = [1_000, 4_000, 16_000, 64_000];
+/// More than the radio carries, in bit/s: something always waits.
+const OFFERED: u64 = 9_000_000;
+
+/// A row for each size: our UDP carrier and QUIC one after the other in the same lab, since one is held against the other.
+pub(super) fn rows(options: &Options) -> Vec<Row> {
+    let lasts = if options.quick { 8 } else { 20 };
+    let mut rows = Vec::new();
+    for system in System::value_variants().iter().filter(|s| options.wants(**s)) {
+        for bytes in SIZES {
+            rows.push(match system.transport() {
+                None => ours(bytes, lasts),
+                Some(_) => theirs(*system, bytes, lasts, options),
+            });
+        }
+    }
+    rows
+}
+
+fn flow(bytes: u64, lasts: u64, run: u32) -> Sent {
+    let period_us = bytes * 8 * 1_000_000 / OFFERED;
+    // The phase against the lab's clock means nothing here; the run's number varies the back-offs.
+    Sent::lasting("/flow", bytes, period_us, lasts).offset(u64::from(run) * 137)
+}
+
+fn ours(bytes: u64, lasts: u64) -> Row {
+    Row {
+        experiment: Experiment::Bandwidth,
+        system: System::Ropewalk,
+        scenario: "wifi-1hop",
+        hops: 1,
+        setting: format!("{bytes} B"),
+        params: Params::from([("offered_mbit_s".into(), json!(OFFERED as f64 / 1e6))]),
+        run: Box::new(move |tools, run| {
+            let site = Site::up(&tools.ground, "wifi-1hop", None)?;
+            let legs = [leg(flow(bytes, lasts, run), "robot", "base")];
+            let mut parts: Vec<Part> = Vec::new();
+            let mut timing = None;
+            let mut udp = f64::NAN;
+            for carrier in [Carrier::Udp, Carrier::Quic] {
+                let setting = Setting {
+                    carrier,
+                    rate: "6Mbit/s",
+                    hops: 1,
+                    topics: vec![Topic {
+                        priority: 50,
+                        depth: 8,
+                        more: "",
+                    }],
+                };
+                let means = Means::Link(setting, Source::Periodic);
+                let played = tools.play("bandwidth", &site, &means, &legs)?;
+                let seen = Seen {
+                    legs: &legs,
+                    played: &played,
+                    lab_began: stats::Time::ZERO,
+                };
+                for mut part in seen.cells(&[])? {
+                    let goodput = part.values.get("mbit_s").copied().unwrap_or_default();
+                    if carrier == Carrier::Udp {
+                        udp = goodput;
+                    } else {
+                        part.values.insert("of_udp", goodput / udp);
+                        part.targets.push(Target::within("of_udp", 0.95, f64::INFINITY));
+                        if bytes == SIZES[0] {
+                            part.targets.push(Target::within("mbit_s", 4.75, f64::INFINITY));
+                        }
+                    }
+                    part.check = format!("{} by {}", part.check, carrier.name());
+                    means.describe(&mut part.params);
+                    parts.push(part);
+                }
+                // Of the whole lab so far.
+                timing = Some(played.timing);
+            }
+            let timing = timing.ok_or_else(|| "no run".to_owned())?;
+            Ok((parts, timing))
+        }),
+    }
+}
+
+fn theirs(system: System, bytes: u64, lasts: u64, options: &Options) -> Row {
+    let means = system.all_means(options, &[], &[], |_, _| unreachable!("not a link"));
+    Row {
+        experiment: Experiment::Bandwidth,
+        system,
+        scenario: "wifi-1hop",
+        hops: 1,
+        setting: format!("{bytes} B"),
+        params: Params::from([("offered_mbit_s".into(), json!(OFFERED as f64 / 1e6))]),
+        run: Box::new(move |tools, run| {
+            let site = Site::up(&tools.ground, "wifi-1hop", None)?;
+            let legs = [leg(flow(bytes, lasts, run), "robot", "base")];
+            let played = tools.play("bandwidth", &site, &means[0], &legs)?;
+            let seen = Seen {
+                legs: &legs,
+                played: &played,
+                lab_began: stats::Time::ZERO,
+            };
+            Ok((seen.cells(&[])?, played.timing))
+        }),
+    }
+}

@@ -1,0 +1,193 @@
+//! The link beside other systems, in the lab: `ropewalk bench link`.
+//!
+//! Each run brings up a lab of its own, with a link daemon (or another system) on each host, a process that sends and one
+//! that logs. What is measured lies between the publisher's stamp and the subscriber's clock on another host.
+
+mod bandwidth;
+mod case;
+mod control;
+mod drive;
+mod flows;
+mod network;
+mod options;
+pub mod part;
+mod pound;
+mod reconnect;
+mod serial;
+mod tools;
+mod zenoh;
+
+pub use crate::lab::Outcome;
+pub use options::{Carrier, Experiment, Options, System};
+
+use crate::flows::play::Leg;
+use crate::ipc::Error;
+use crate::ipc::error::RunError;
+use crate::lab::cell::{Metrics, Params, Target, Timing, Values};
+use crate::lab::{Failed, outcome, tried};
+use crate::{findings, machine};
+use serde_json::json;
+use stats::{Cell, Report};
+use tools::Tools;
+
+/// Measures as `options` say. Blocks for minutes to hours, with its progress on standard error; `stopped` is asked at
+/// least ten times a second and ends it early, with what was measured until then.
+///
+/// The calling process must be `ropewalk`: labs and links are brought up by running it again.
+///
+/// # Errors
+/// [`Error`]: nothing can be measured. Rows that fail stand in the [`Outcome`].
+pub fn run(options: &Options, stopped: &dyn Fn() -> bool) -> Result<Outcome, Error> {
+    let mut rows: Vec<Row> = Vec::new();
+    for experiment in Experiment::wanted(&options.experiment) {
+        rows.extend(match experiment {
+            Experiment::Pound => pound::rows(options),
+            Experiment::Flows => flows::rows(options),
+            Experiment::Bandwidth => bandwidth::rows(options),
+            Experiment::Reconnect => reconnect::rows(options),
+            Experiment::Control => control::rows(options),
+            Experiment::DriveAway => drive::rows(options),
+            Experiment::Team => flows::team(options),
+            Experiment::Serial => serial::rows(options),
+        });
+    }
+    if rows.is_empty() {
+        return Err(Error::Input(
+            "nothing is left to measure: the experiment has none of these --systems, --carriers or --hops"
+                .into(),
+        ));
+    }
+    let tools = Tools::prepare(options, &rows, stopped)?;
+    let (before, note) = findings::watch();
+    let mut report = Report {
+        experiment: "link".to_owned(),
+        machine: machine::describe(),
+        versions: tools.versions(),
+        cells: Vec::new(),
+    };
+    let (mut failed, mut complete) = (Vec::new(), true);
+    let runs = options.wanted_runs();
+    for (i, row) in rows.iter().enumerate() {
+        eprintln!("[{}/{}] {}", i + 1, rows.len(), row.shown());
+        match row.measure(&tools, runs) {
+            Ok(cells) => {
+                for cell in cells {
+                    eprintln!("    {}", outcome::one_line(&cell.metrics));
+                    report.cells.push(cell);
+                }
+            }
+            Err(RunError::Stopped) => {
+                complete = false;
+                break;
+            }
+            Err(RunError::Failed(why)) => {
+                eprintln!("    FAILED: {why}");
+                let (check, scenario) = (row.shown(), row.scenario);
+                failed.push(Failed { check, scenario, why });
+            }
+        }
+    }
+    let paper = if options.experiment.contains(&Experiment::Pound) {
+        crate::lab::pound::paper()
+    } else {
+        Vec::new()
+    };
+    let notes = note.into_iter().collect();
+    Ok(Outcome::new(report, failed, notes, before, complete, paper))
+}
+
+/// One line of the plan: a system in a setting, which gives a cell or more.
+struct Row {
+    experiment: Experiment,
+    system: System,
+    scenario: &'static str,
+    hops: u32,
+    /// What tells it from other rows of its system, for people.
+    setting: String,
+    /// The same by name, and what else is to be known.
+    params: Params,
+    /// One run, of that number.
+    run: Run,
+}
+
+type Run = Box<dyn Fn(&Tools<'_>, u32) -> Result<(Vec<Part>, Timing), RunError>>;
+
+/// What one run gives for one cell.
+struct Part {
+    /// What is measured.
+    check: String,
+    params: Params,
+    values: Values,
+    targets: Vec<Target>,
+}
+
+impl Part {
+    /// A flow's numbers.
+    fn of_flow(leg: &Leg, values: Values, targets: Vec<Target>) -> Part {
+        let flow = &leg.flow;
+        Part {
+            check: format!("flow {}", flow.topic),
+            params: Params::from([
+                ("topic".into(), json!(flow.topic)),
+                ("message_bytes".into(), json!(flow.bytes)),
+                ("sent_period_ms".into(), json!(flow.period_us as f64 / 1e3)),
+                ("messages".into(), json!(flow.counted)),
+            ]),
+            values,
+            targets,
+        }
+    }
+}
+
+impl Row {
+    fn shown(&self) -> String {
+        format!(
+            "{} {}: {} {}",
+            self.experiment.name(),
+            self.scenario,
+            self.system.name(),
+            self.setting
+        )
+    }
+
+    /// Makes all runs; gives a cell for each part.
+    fn measure(&self, tools: &Tools<'_>, runs: u32) -> Result<Vec<Cell<Params, Metrics>>, RunError> {
+        let (mut results, mut tries) = (Vec::new(), 0);
+        for run in 0..runs {
+            results.push(tried(true, &mut tries, || (self.run)(tools, run))?);
+        }
+        let parts = results.iter().map(|r| r.0.len()).min().unwrap_or_default();
+        let mut cells = Vec::new();
+        for i in 0..parts {
+            let of_part: Vec<(Values, Timing)> = results
+                .iter()
+                .map(|(parts, t)| (parts[i].values.clone(), *t))
+                .collect();
+            let part = &results[0].0[i];
+            let mut params = self.params.clone();
+            params.extend(part.params.clone());
+            for (name, value) in [
+                ("experiment", json!(self.experiment.name())),
+                ("scenario", json!(self.scenario)),
+                ("hops", json!(self.hops)),
+                ("setting", json!(self.setting)),
+                ("check", json!(part.check)),
+                ("runs", json!(runs)),
+            ] {
+                params.insert(name.into(), value);
+            }
+            let source = if part.targets.is_empty() {
+                ""
+            } else {
+                "docs/guide/bench-link.md"
+            };
+            let metrics = Metrics::new(&of_part, tries, part.targets.clone(), source, true);
+            cells.push(Cell {
+                system: self.system.name().to_owned(),
+                params,
+                metrics: metrics.ok_or_else(|| RunError::Failed("no run".into()))?,
+            });
+        }
+        Ok(cells)
+    }
+}

@@ -1,0 +1,215 @@
+//! A link daemon on each host of a lab.
+
+use super::{Carrier, Tools};
+use crate::flows::play::Leg;
+use crate::ipc::error::RunError;
+use crate::lab::site::{Job, Site};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+const PORT: u16 = 7400;
+/// How long a daemon may take to end when it is told to.
+const END: Duration = Duration::from_secs(10);
+
+/// How the links of one run are set.
+#[derive(Clone, Debug)]
+pub(crate) struct Setting {
+    pub(crate) carrier: Carrier,
+    /// The radio's rate as the configuration has it: `6Mbit/s`, or `auto`.
+    pub(crate) rate: &'static str,
+    /// How often a datagram is sent on its way to a peer.
+    pub(crate) hops: u32,
+    /// For each leg of the run, in order.
+    pub(crate) topics: Vec<Topic>,
+}
+
+/// How a topic crosses the radio.
+#[derive(Clone, Debug)]
+pub(crate) struct Topic {
+    pub(crate) priority: u8,
+    pub(crate) depth: u32,
+    /// Further settings of the configuration, such as `deadline: 100ms`.
+    pub(crate) more: &'static str,
+}
+
+/// The daemons that run. Dropping it ends them.
+pub(crate) struct Network(Vec<(String, Job)>);
+
+impl Network {
+    /// Starts a daemon on each host that a leg begins or ends on. It runs as a user's would: it asks for SCHED_FIFO
+    /// itself, for the thread that owns the radio.
+    pub(crate) fn up(
+        tools: &Tools<'_>,
+        site: &Site<'_>,
+        legs: &[Leg],
+        setting: &Setting,
+    ) -> Result<Network, RunError> {
+        Network::over_lines(tools, site, legs, setting, &[])
+    }
+
+    /// The same over serial lines: each host's baud and its end.
+    pub(crate) fn over_lines(
+        tools: &Tools<'_>,
+        site: &Site<'_>,
+        legs: &[Leg],
+        setting: &Setting,
+        lines: &[(&str, u32, String)],
+    ) -> Result<Network, RunError> {
+        let mut hosts: Vec<&str> = legs.iter().flat_map(|l| [&*l.from, &*l.to]).collect();
+        hosts.sort_unstable();
+        hosts.dedup();
+        let addresses = hosts.iter().map(|h| Ok((*h, site.address(h)?)));
+        let addresses = addresses.collect::<Result<BTreeMap<_, _>, RunError>>()?;
+        let program = site.executable().to_string_lossy().into_owned();
+        let mut daemons = Vec::new();
+        for host in &hosts {
+            let keys = match setting.carrier {
+                Carrier::Quic => Some(tools.keys(host)?),
+                Carrier::Udp | Carrier::Serial => None,
+            };
+            let radio = match lines.iter().find(|l| l.0 == *host) {
+                Some((_, baud, line)) => format!("carrier: serial, line: {line}, baud: {baud}"),
+                None => {
+                    let bind = addresses.get(host).map_or("0.0.0.0", String::as_str);
+                    let insecure = if keys.is_none() {
+                        ", insecure_udp: true"
+                    } else {
+                        ""
+                    };
+                    let Setting { rate, hops, .. } = setting;
+                    format!("bind: '{bind}:{PORT}', rate: {rate}, hops: {hops}{insecure}")
+                }
+            };
+            let text = configuration(host, &addresses, legs, setting, (keys.as_ref(), &radio));
+            let file = tools.file(&format!("{host}-link.yaml"));
+            fs::write(&file, text).map_err(|e| format!("{}: {e}", file.display()))?;
+            let file = file.to_string_lossy();
+            let mut command = site.command(host, false, &[&program, "link", &file, "--json"]);
+            tools.sandbox.prepare(&mut command);
+            daemons.push(((*host).to_owned(), Job::start(&mut command)?));
+        }
+        Ok(Network(daemons))
+    }
+
+    /// Ends the daemons, and gives what each last said of itself.
+    pub(crate) fn down(self, stopped: &dyn Fn() -> bool) -> Result<BTreeMap<String, Value>, RunError> {
+        let mut last = BTreeMap::new();
+        for (host, job) in self.0 {
+            let said = job.end(END, stopped)?;
+            let line = said.lines().last().unwrap_or_default();
+            let status = serde_json::from_str(line)
+                .map_err(|e| format!("the link on {host} said no state that is JSON: {e}"))?;
+            last.insert(host, status);
+        }
+        Ok(last)
+    }
+}
+
+/// A host's configuration (`docs/guide/link.md`).
+fn configuration(
+    host: &str,
+    addresses: &BTreeMap<&str, String>,
+    legs: &[Leg],
+    setting: &Setting,
+    (keys, radio): (Option<&PathBuf>, &str),
+) -> String {
+    let mut text = format!("host: {host}\n");
+    // Writing to a string cannot fail.
+    if let Some(keys) = keys {
+        let _ = writeln!(text, "keys: '{}'", keys.display());
+    }
+    let _ = writeln!(text, "radio: {{{radio}}}\npeers:");
+    for (peer, address) in addresses.iter().filter(|(p, _)| **p != host) {
+        let topics = |from: &str, to: &str| {
+            let between = legs.iter().filter(|l| l.from == from && l.to == to);
+            between
+                .map(|l| l.flow.topic.as_str())
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        let (publish, subscribe) = (topics(peer, host), topics(host, peer));
+        if publish.is_empty() && subscribe.is_empty() {
+            continue;
+        }
+        let address = match setting.carrier {
+            Carrier::Serial => String::new(),
+            _ => format!("address: '{address}:{PORT}', "),
+        };
+        let _ = writeln!(
+            text,
+            "  - {{name: {peer}, {address}allow: {{publish: [{publish}], subscribe: [{subscribe}]}}}}"
+        );
+    }
+    text.push_str("topics:\n");
+    for (leg, topic) in legs.iter().zip(&setting.topics) {
+        let direction = match (leg.from == host, leg.to == host) {
+            (true, _) => "out",
+            (_, true) => "in",
+            _ => continue,
+        };
+        let Topic {
+            priority,
+            depth,
+            more,
+        } = topic;
+        let more = if more.is_empty() {
+            String::new()
+        } else {
+            format!(", {more}")
+        };
+        let _ = writeln!(
+            text,
+            "  - {{name: {}, priority: {priority}, direction: {direction}, depth: {depth}{more}}}",
+            leg.flow.topic
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flows::Sent;
+
+    #[test]
+    fn each_host_lists_its_own_topics_and_peers() {
+        let leg = |topic: &str, from: &str, to: &str| Leg {
+            flow: Sent::lasting(topic, 64, 10_000, 1),
+            from: from.into(),
+            to: to.into(),
+        };
+        let legs = [
+            leg("/a", "one", "two"),
+            leg("/b", "two", "one"),
+            leg("/c", "three", "two"),
+        ];
+        let topic = Topic {
+            priority: 7,
+            depth: 2,
+            more: "deadline: 100ms",
+        };
+        let setting = Setting {
+            carrier: Carrier::Udp,
+            rate: "6Mbit/s",
+            hops: 2,
+            topics: vec![topic; 3],
+        };
+        let hosts = ["one", "two", "three"].map(|h| (h, format!("10.77.0.{}", h.len())));
+        let radio = "bind: '10.77.0.3:7400', rate: 6Mbit/s, hops: 2, insecure_udp: true";
+        let text = configuration("one", &hosts.into(), &legs, &setting, (None, radio));
+        assert_eq!(
+            text,
+            "host: one\n\
+             radio: {bind: '10.77.0.3:7400', rate: 6Mbit/s, hops: 2, insecure_udp: true}\n\
+             peers:\n  \
+             - {name: two, address: '10.77.0.3:7400', allow: {publish: [/b], subscribe: [/a]}}\n\
+             topics:\n  \
+             - {name: /a, priority: 7, direction: out, depth: 2, deadline: 100ms}\n  \
+             - {name: /b, priority: 7, direction: in, depth: 2, deadline: 100ms}\n"
+        );
+    }
+}

@@ -1,0 +1,221 @@
+//! What a user can ask for.
+
+use crate::lab::Source;
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+/// Which experiment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum Experiment {
+    /// Pound's laser and image (sections VI-A to VI-D), over one and two hops; the rate set and found out; with loss.
+    Pound,
+    /// More flows and hops (section VI-H), a joystick against a video, a second robot that saturates the radio.
+    Flows,
+    /// What one flow gets through, by size of its messages (Fig. 19).
+    Bandwidth,
+    /// The radio of the sender, or of the relay, is off for five seconds (Table V).
+    Reconnect,
+    /// A control loop over the radio beside large messages (section VI-G, Fig. 21).
+    Control,
+    /// The radio's rate falls from 6 to 1 Mbit/s and returns, and nobody is told.
+    DriveAway,
+    /// Eight robots on one radio.
+    Team,
+    /// 40 B at 20 Hz beside a file of 20 KB, over a serial line of 115,200 baud.
+    Serial,
+}
+
+impl Experiment {
+    /// Each of those asked for, once.
+    pub(super) fn wanted(asked: &[Experiment]) -> Vec<Experiment> {
+        let all = Experiment::value_variants().iter();
+        all.filter(|e| asked.contains(e)).copied().collect()
+    }
+
+    /// As in results and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Experiment::Pound => "pound",
+            Experiment::Flows => "flows",
+            Experiment::Bandwidth => "bandwidth",
+            Experiment::Reconnect => "reconnect",
+            Experiment::Control => "control",
+            Experiment::DriveAway => "drive-away",
+            Experiment::Team => "team",
+            Experiment::Serial => "serial",
+        }
+    }
+}
+
+/// What carries the messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum System {
+    /// `ropewalk link` on each host.
+    Ropewalk,
+    /// TCPROS as it comes.
+    Tcpros,
+    /// TCPROS with TCP_NODELAY.
+    Nodelay,
+    /// UDPROS.
+    Udpros,
+    /// The first flow by UDPROS, the others by TCPROS with TCP_NODELAY: the paper's UDP/NOD.
+    Mixed,
+    /// Zenoh with priorities, over TCP: a connection for what is important and one for the rest.
+    ZenohTcp,
+    /// Zenoh with priorities, over UDP.
+    ZenohUdp,
+    /// Zenoh with priorities, over QUIC.
+    ZenohQuic,
+}
+
+impl System {
+    /// As in results and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            System::Ropewalk => "ropewalk",
+            System::Tcpros => "tcpros",
+            System::Nodelay => "nodelay",
+            System::Udpros => "udpros",
+            System::Mixed => "mixed",
+            System::ZenohTcp => "zenoh-tcp",
+            System::ZenohUdp => "zenoh-udp",
+            System::ZenohQuic => "zenoh-quic",
+        }
+    }
+}
+
+/// What moves Ropewalk's datagrams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum Carrier {
+    /// QUIC datagrams, encrypted and authenticated.
+    Quic,
+    /// Plain UDP.
+    Udp,
+    /// A serial line.
+    Serial,
+}
+
+impl Carrier {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Carrier::Quic => "quic",
+            Carrier::Udp => "udp",
+            Carrier::Serial => "serial",
+        }
+    }
+}
+
+/// Whether links know the radio's rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Rate {
+    /// It stands in their configuration.
+    Set,
+    /// They find it out.
+    Auto,
+}
+
+impl Rate {
+    /// Of a configuration's word.
+    pub(super) fn of(word: &str) -> Rate {
+        if word == "auto" { Rate::Auto } else { Rate::Set }
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Rate::Set => "set",
+            Rate::Auto => "auto",
+        }
+    }
+}
+
+/// Measures the link in the lab, beside what other systems do there.
+///
+/// Each run brings up a lab, starts `ropewalk link` (or another system) on each of its hosts, sends flows from the one to
+/// the other, and reports jitter, delay and delivery with the lab's own lateness. A run in which the lab was late is
+/// repeated, up to three times. Rows that miss their targets give exit code 1. Needs what `ropewalk lab up` needs; other
+/// systems need their peers (`peers/`, built when first needed). Keep the machine quiet.
+///
+///   ropewalk bench link --experiment pound --quick
+///   ropewalk bench link --experiment pound --systems ropewalk --hops 1 --runs 5 --json
+///   ropewalk bench link --experiment pound --figure pound.svg --csv pound.csv
+#[derive(Args, Clone, Debug)]
+#[command(verbatim_doc_comment)]
+pub struct Options {
+    /// What to measure; several are measured one after the other.
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        default_value = "pound",
+        value_name = "A,B"
+    )]
+    pub experiment: Vec<Experiment>,
+    /// Shorter runs, and two of each instead of five.
+    #[arg(long)]
+    pub quick: bool,
+    /// Only these systems.
+    #[arg(long, alias = "system", value_enum, value_delimiter = ',', value_name = "A,B")]
+    pub systems: Vec<System>,
+    /// Only these carriers of Ropewalk.
+    #[arg(
+        long,
+        alias = "carrier",
+        value_enum,
+        value_delimiter = ',',
+        value_name = "A,B"
+    )]
+    pub carriers: Vec<Carrier>,
+    /// Only rows of Ropewalk in which its links know the radio's rate (`set`) or find it out (`auto`).
+    #[arg(long, alias = "rate", value_enum, value_delimiter = ',', value_name = "A,B")]
+    pub rates: Vec<Rate>,
+    /// Only rows of so many hops.
+    #[arg(long, value_delimiter = ',', value_name = "A,B")]
+    pub hops: Vec<u32>,
+    /// Who releases the messages: an absolute schedule, or roscpp's timers.
+    #[arg(long, value_enum, default_value = "periodic")]
+    pub source: Source,
+    /// Runs of each row, of different phase; the median is reported. Default 5, with --quick 2.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub runs: Option<u32>,
+    /// Print the result as JSON instead of tables.
+    #[arg(long)]
+    pub json: bool,
+    /// Write a line for each cell and metric into this file.
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Draw jitter and delay of the flows into this file (SVG).
+    #[arg(long, value_name = "FILE")]
+    pub figure: Option<PathBuf>,
+    /// Write what each run left into files of this folder: when every message came, the lab's numbers, and what the links
+    /// last said of themselves.
+    #[arg(long, value_name = "FOLDER")]
+    pub keep: Option<PathBuf>,
+    /// The folder of the peers (default: `peers` here or further up).
+    #[arg(long, value_name = "FOLDER")]
+    pub peers: Option<PathBuf>,
+}
+
+impl Options {
+    /// Whether a system is wanted.
+    pub(super) fn wants(&self, system: System) -> bool {
+        self.systems.is_empty() || self.systems.contains(&system)
+    }
+
+    /// The carriers that are wanted, of those that an experiment has.
+    pub(super) fn carriers_of(&self, all: &[Carrier]) -> Vec<Carrier> {
+        let wanted = |c: &&Carrier| self.carriers.is_empty() || self.carriers.contains(c);
+        all.iter().filter(wanted).copied().collect()
+    }
+
+    pub(super) fn wants_rate(&self, word: &str) -> bool {
+        self.rates.is_empty() || self.rates.contains(&Rate::of(word))
+    }
+
+    pub(super) fn wants_hops(&self, hops: u32) -> bool {
+        self.hops.is_empty() || self.hops.contains(&hops)
+    }
+
+    pub(super) fn wanted_runs(&self) -> u32 {
+        self.runs.unwrap_or(if self.quick { 2 } else { 5 })
+    }
+}

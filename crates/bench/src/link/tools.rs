@@ -1,0 +1,283 @@
+//! What every run needs, and how one is made.
+
+use super::network::{Network, Setting, Topic};
+use super::options::Rate;
+use super::zenoh::{Protocol, Zenoh};
+use super::{Carrier, Options, Row, System};
+use crate::flows::play::{self, Leg, Part, Played, flow_arguments};
+use crate::ipc::Error;
+use crate::ipc::error::RunError;
+use crate::ipc::sandbox::Sandbox;
+use crate::lab::Source;
+use crate::lab::cell::Params;
+use crate::lab::pound::{Peer, Transport};
+use crate::lab::site::{Ground, Site};
+use crate::machine;
+use serde_json::{Value, json};
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+/// What every run needs.
+pub(super) struct Tools<'a> {
+    pub(super) ground: Ground<'a>,
+    pub(super) sandbox: Sandbox,
+    /// roscpp and Zenoh, where a row needs them.
+    ros: Option<Peer>,
+    zenoh: Option<Zenoh>,
+    /// Hosts that have keys.
+    keys: RefCell<BTreeSet<String>>,
+    /// Where all that a run left is written, and how many were.
+    keep: Option<PathBuf>,
+    kept: Cell<u32>,
+}
+
+/// How messages get from host to host.
+#[derive(Clone, Debug)]
+pub(super) enum Means {
+    /// Links, and who releases the messages.
+    Link(Setting, Source),
+    /// roscpp.
+    Ros(Transport, Source),
+    /// Zenoh, with a priority for each leg.
+    Zenoh(Protocol, Vec<Topic>),
+}
+
+impl<'a> Tools<'a> {
+    /// What `rows` need, built where it is missing. Blocks while it builds.
+    pub(super) fn prepare(
+        options: &Options,
+        rows: &[Row],
+        stopped: &'a dyn Fn() -> bool,
+    ) -> Result<Tools<'a>, Error> {
+        let ground = Ground::new("rwb-link-", stopped)?;
+        let peers = options.peers.as_deref();
+        let uses = |uses: &dyn Fn(System) -> bool| rows.iter().any(|r| uses(r.system));
+        let ros = match uses(&|s| s.transport().is_some()) || options.source == Source::Roscpp {
+            true => Some(Peer::prepare(peers, &ground)?),
+            false => None,
+        };
+        let zenoh = match uses(&|s| s.protocol().is_some()) {
+            true => Some(Zenoh::prepare(peers, &ground)?),
+            false => None,
+        };
+        Ok(Tools {
+            ground,
+            sandbox: Sandbox::new()?,
+            ros,
+            zenoh,
+            keys: RefCell::default(),
+            keep: options.keep.clone(),
+            kept: Cell::new(0),
+        })
+    }
+
+    /// Of what is measured.
+    pub(super) fn versions(&self) -> BTreeMap<String, String> {
+        let mut versions = machine::versions();
+        if let Some(ros) = &self.ros {
+            versions.insert("roscpp".into(), ros.version.clone());
+        }
+        if let Some(zenoh) = &self.zenoh {
+            versions.insert("zenoh".into(), zenoh.version.clone());
+        }
+        versions
+    }
+
+    /// A file of the session.
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.ground.folder.path().join(name)
+    }
+
+    /// The folder with a host's keys, made when first needed.
+    pub(super) fn keys(&self, host: &str) -> Result<PathBuf, RunError> {
+        let team = self.file("team");
+        let shown = team.to_string_lossy().into_owned();
+        let keys = |words: &[&str]| {
+            let mut command = Command::new(&self.ground.executable);
+            command.arg("keys").args(words);
+            self.ground.hear(&mut command, Duration::from_secs(20))
+        };
+        let mut made = self.keys.borrow_mut();
+        if made.is_empty() {
+            keys(&["team", "bench", "--folder", &shown])?;
+        }
+        if made.insert(host.to_owned()) {
+            keys(&["host", host, "--team", &shown])?;
+        }
+        Ok(team.join("hosts").join(host))
+    }
+
+    /// Sends `legs` through a lab that is up.
+    pub(super) fn play(
+        &self,
+        what: &str,
+        site: &Site<'_>,
+        means: &Means,
+        legs: &[Leg],
+    ) -> Result<Played, RunError> {
+        let (played, links) = self.played(what, site, means, legs)?;
+        if let Some(folder) = &self.keep {
+            let number = self.kept.get();
+            self.kept.set(number + 1);
+            let file = folder.join(format!("{number:03}.json"));
+            let all = json!({
+                "what": what, "means": means.shown(), "lab": played.lab, "links": links, "received": played.received,
+            });
+            fs::write(&file, all.to_string()).map_err(|e| format!("{}: {e}", file.display()))?;
+        }
+        Ok(played)
+    }
+
+    /// What came, and what each link last said of itself.
+    fn played(
+        &self,
+        what: &str,
+        site: &Site<'_>,
+        means: &Means,
+        legs: &[Leg],
+    ) -> Result<(Played, BTreeMap<String, Value>), RunError> {
+        match means {
+            Means::Ros(transport, source) => {
+                let played = self.ros()?.play(what, *transport, *source, site, legs)?;
+                Ok((played, BTreeMap::new()))
+            }
+            Means::Zenoh(protocol, topics) => {
+                let zenoh = self.zenoh.as_ref();
+                let zenoh = zenoh.ok_or_else(|| RunError::Failed("Zenoh was not prepared".into()))?;
+                let played = zenoh.play(self, what, (*protocol, topics), site, legs)?;
+                Ok((played, BTreeMap::new()))
+            }
+            Means::Link(setting, source) => {
+                let network = Network::up(self, site, legs, setting)?;
+                let ticks = match source {
+                    Source::Periodic => None,
+                    Source::Roscpp => Some((self.ros()?, self.ros()?.roscore(site, &legs[0].from)?)),
+                };
+                let command = |part: Part, host: &str, legs: &[&Leg]| {
+                    let mut command = self.our_part(site, part, host, legs);
+                    if let Some((ros, (master, _))) = ticks.as_ref().filter(|_| part == Part::Publish) {
+                        command
+                            .arg("--ticks")
+                            .arg(&ros.program)
+                            .env("ROS_MASTER_URI", master);
+                    }
+                    command
+                };
+                let played = play::play(what, site, &self.sandbox, legs, &command);
+                // What a daemon complains of is why nobody found each other.
+                let last = network.down(site.stopped());
+                match (played, last) {
+                    (Err(RunError::Stopped), _) | (_, Err(RunError::Stopped)) => Err(RunError::Stopped),
+                    (Ok(played), Ok(last)) => Ok((played, last)),
+                    (_, Err(why)) | (Err(why), Ok(_)) => Err(why),
+                }
+            }
+        }
+    }
+
+    /// Our own process that plays a part on a host.
+    pub(super) fn our_part(&self, site: &Site<'_>, part: Part, host: &str, legs: &[&Leg]) -> Command {
+        let ours = self.ground.executable.to_string_lossy();
+        let flows = flow_arguments(legs);
+        let mut words = vec![&*ours, "bench", "link-part", part.name()];
+        words.extend(flows.iter().map(String::as_str));
+        site.command(host, true, &words)
+    }
+
+    fn ros(&self) -> Result<&Peer, RunError> {
+        let ros = self.ros.as_ref();
+        ros.ok_or_else(|| RunError::Failed("roscpp was not prepared".into()))
+    }
+}
+
+impl Means {
+    /// What tells it from other ways of the same system, for people.
+    pub(super) fn shown(&self) -> String {
+        match self {
+            Means::Link(setting, source) => {
+                let (carrier, rate) = (setting.carrier.name(), Rate::of(setting.rate).name());
+                format!("{carrier}, rate {rate}{}", shown(*source))
+            }
+            Means::Zenoh(..) => String::new(),
+            Means::Ros(_, source) => shown(*source).trim_start_matches(", ").to_owned(),
+        }
+    }
+
+    /// The same by name, for programs.
+    pub(super) fn describe(&self, params: &mut Params) {
+        let source = match self {
+            Means::Link(setting, source) => {
+                params.insert("carrier".into(), json!(setting.carrier.name()));
+                params.insert("rate".into(), json!(Rate::of(setting.rate).name()));
+                source
+            }
+            Means::Ros(_, source) => source,
+            Means::Zenoh(protocol, _) => {
+                params.insert("carrier".into(), json!(protocol.name()));
+                &Source::Periodic
+            }
+        };
+        params.insert("source".into(), json!(source.name()));
+    }
+}
+
+fn shown(source: Source) -> &'static str {
+    match source {
+        Source::Periodic => "",
+        Source::Roscpp => ", roscpp timers",
+    }
+}
+
+impl System {
+    /// How roscpp carries the flows; `None` for others.
+    pub(super) fn transport(self) -> Option<Transport> {
+        match self {
+            System::Ropewalk | System::ZenohTcp | System::ZenohUdp | System::ZenohQuic => None,
+            System::Tcpros => Some(Transport::Tcpros),
+            System::Nodelay => Some(Transport::Nodelay),
+            System::Udpros => Some(Transport::Udpros),
+            System::Mixed => Some(Transport::Mixed),
+        }
+    }
+
+    /// What carries Zenoh's messages; `None` for others.
+    pub(super) fn protocol(self) -> Option<Protocol> {
+        match self {
+            System::ZenohTcp => Some(Protocol::Tcp),
+            System::ZenohUdp => Some(Protocol::Udp),
+            System::ZenohQuic => Some(Protocol::Quic),
+            _ => None,
+        }
+    }
+
+    /// All ways of this system that are wanted: for Ropewalk one for each of `carriers` and `rates`.
+    pub(super) fn all_means(
+        self,
+        options: &Options,
+        carriers: &[Carrier],
+        rates: &[&'static str],
+        setting: impl Fn(Carrier, &'static str) -> Setting,
+    ) -> Vec<Means> {
+        if let Some(transport) = self.transport() {
+            return vec![Means::Ros(transport, options.source)];
+        }
+        if let Some(protocol) = self.protocol() {
+            let topics = setting(Carrier::Quic, "auto").topics;
+            // roscpp's timers release only what knows of them.
+            let periodic = options.source == Source::Periodic;
+            return periodic
+                .then_some(Means::Zenoh(protocol, topics))
+                .into_iter()
+                .collect();
+        }
+        let each = options.carriers_of(carriers);
+        let rates: Vec<_> = rates.iter().filter(|r| options.wants_rate(r)).collect();
+        let all = each.iter().flat_map(|c| rates.iter().map(|r| (*c, **r)));
+        all.map(|(carrier, rate)| Means::Link(setting(carrier, rate), options.source))
+            .collect()
+    }
+}

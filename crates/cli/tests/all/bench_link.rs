@@ -1,0 +1,96 @@
+//! `bench link`: one short real run from end to end, and the shape of the JSON.
+
+use crate::lab::Place;
+use crate::support::{Host, finish};
+use serde_json::Value;
+
+/// Links with keys on two hosts of a lab carry laser and image. Bands are wide: machines that run tests are busy.
+#[test]
+fn a_link_carries_pounds_flows_over_one_hop() {
+    let Some(place) = Place::with(&[]) else {
+        return;
+    };
+    let mut command = place
+        .host
+        .command(&["bench", "link", "--quick", "--runs", "1", "--json"]);
+    command.args(["--systems", "ropewalk", "--carriers", "quic", "--hops", "1"]);
+    command.args(["--csv", "rows.csv", "--figure", "rows.svg"]);
+    command.env("ROPEWALK_LAB_DIR", place.folder());
+    let done = finish(command);
+    // 1: a row missed its target, which is possible where others use the machine.
+    assert!([0, 1].contains(&done.code), "{done:?}");
+    let json: Value = serde_json::from_str(&done.stdout).unwrap_or_else(|e| panic!("{e}: {done:?}"));
+    assert_eq!(
+        (&json["experiment"], &json["complete"]),
+        (&"link".into(), &true.into())
+    );
+    assert_eq!(json["failed"], Value::Array(vec![]), "{done:?}");
+    let cells = json["cells"].as_array().expect("cells");
+    let topics: Vec<_> = cells
+        .iter()
+        .filter_map(|c| c["params"]["topic"].as_str())
+        .collect();
+    assert_eq!(topics, ["/laser", "/image"]);
+    for cell in cells {
+        assert_eq!(cell["system"], "ropewalk");
+        let p = &cell["params"];
+        assert_eq!(
+            (
+                &p["experiment"],
+                &p["carrier"],
+                &p["rate"],
+                &p["source"],
+                &p["hops"]
+            ),
+            (
+                &"pound".into(),
+                &"quic".into(),
+                &"set".into(),
+                &"periodic".into(),
+                &1.into()
+            )
+        );
+        let m = &cell["metrics"];
+        for number in ["late_p99_us", "late_max_us", "stalls"] {
+            assert!(m["lab"][number].is_number(), "{cell}");
+        }
+        for number in ["mean", "std", "p50", "p99", "max"] {
+            assert!(m["delay_ms"][number].as_f64().is_some_and(|n| n > 0.0), "{cell}");
+        }
+        assert!(m["period_ms"]["std"].is_number(), "{cell}");
+        assert!(m["delivery"].as_f64().is_some_and(|d| d > 0.9), "{cell}");
+        assert!(m["verdict"].is_string() && m["targets"].is_array(), "{cell}");
+    }
+    let of = |cell: usize, name: &str| cells[cell]["metrics"][name]["mean"].as_f64().expect(name);
+    assert!((19.0..21.0).contains(&of(0, "period_ms")), "{json}");
+    assert!((140.0..160.0).contains(&of(1, "period_ms")), "{json}");
+    // Less than 64,000 B at 6 Mbit/s is not possible, and urgent messages do not wait for whole images.
+    assert!(of(1, "delay_ms") > 85.0 && of(0, "delay_ms") < 50.0, "{json}");
+    // The paper's rows are no cells.
+    assert!(json["paper"].as_array().is_some_and(|p| p.len() == 32), "{json}");
+    let csv = std::fs::read_to_string(place.host.path("rows.csv")).expect("was written");
+    assert!(
+        csv.contains("wifi-1hop,\"flow /laser\",ropewalk,delay_ms.mean,"),
+        "{csv}"
+    );
+    let svg = std::fs::read_to_string(place.host.path("rows.svg")).expect("was written");
+    assert!(svg.contains("ropewalk quic, rate set"), "{svg}");
+    let left = std::fs::read_dir(place.folder()).into_iter().flatten().count();
+    assert_eq!(left, 0, "a lab is left");
+}
+
+#[test]
+fn what_leaves_nothing_to_measure_is_refused() {
+    let host = Host::new();
+    for words in [
+        &["--hops", "3"][..],
+        &["--runs", "0"],
+        &["--experiment", "weather"],
+    ] {
+        let done = host.run(&[&["bench", "link", "--systems", "ropewalk"], words].concat());
+        assert_eq!(done.code, 2, "{done:?}");
+    }
+    let done = host.run(&["bench", "link", "--systems", "ropewalk", "--hops", "3"]);
+    assert_eq!(done.stderr.lines().count(), 1, "{done:?}");
+    assert!(done.stderr.contains("--hops"), "{done:?}");
+}
