@@ -1,8 +1,8 @@
 //! Pound's flows as SVG: jitter and delay of each system, the paper's beside what is measured.
 
-use super::PaperRow;
 use super::cell::{Metrics, Params};
 use super::outcome::{Group, groups, label};
+use super::{PaperRow, Series};
 use crate::svg::{close, escape, open};
 use stats::Cell;
 use std::fmt::Write;
@@ -16,6 +16,8 @@ const DELAY: &str = "#1b9e77";
 /// The axis is logarithmic, from here over five decades, in ms.
 const LEAST_MS: f64 = 0.1;
 const DECADES: i32 = 6;
+/// Height of what is drawn over time.
+const PLOT: f64 = 140.0;
 
 /// One system's two bars.
 struct Bars {
@@ -26,14 +28,14 @@ struct Bars {
 }
 
 /// A panel for each topic and number of hops that was measured.
-pub(crate) fn draw(cells: &[Cell<Params, Metrics>], paper: &[PaperRow]) -> String {
+pub(crate) fn draw(cells: &[Cell<Params, Metrics>], paper: &[PaperRow], series: &[Series]) -> String {
     let flows: Vec<_> = cells.iter().filter(|c| c.params.contains_key("topic")).collect();
     let panels: Vec<(String, Vec<Bars>)> = groups(&flows)
         .into_iter()
         .map(|group| (group.to_string(), bars(&flows, paper, &group)))
         .collect();
     let rows: usize = panels.iter().map(|p| p.1.len()).sum();
-    let height = 80.0 + rows as f64 * ROW + panels.len() as f64 * 56.0;
+    let height = 80.0 + rows as f64 * ROW + panels.len() as f64 * 56.0 + series.len() as f64 * (PLOT + 60.0);
     let mut svg = open(
         WIDTH,
         height,
@@ -67,7 +69,54 @@ pub(crate) fn draw(cells: &[Cell<Params, Metrics>], paper: &[PaperRow]) -> Strin
         }
         y += 34.0;
     }
+    for one in series {
+        over_time(&mut svg, one, y);
+        y += PLOT + 60.0;
+    }
     close(svg)
+}
+
+/// The longest delay of each second, on the same axis upright.
+fn over_time(svg: &mut String, series: &Series, y: f64) {
+    let _ = writeln!(
+        svg,
+        "<text x=\"20\" y=\"{}\" font-weight=\"bold\">{} (longest delay of each second, ms)</text>",
+        y + 14.0,
+        escape(&series.name)
+    );
+    let (top, bottom) = (y + 24.0, y + 24.0 + PLOT);
+    let up = |ms: f64| bottom - PLOT * (place(ms) - LEFT) / (RIGHT - LEFT);
+    for decade in 0..=DECADES {
+        let value = LEAST_MS * 10f64.powi(decade);
+        let _ = writeln!(
+            svg,
+            "<line x1=\"{LEFT}\" y1=\"{0:.1}\" x2=\"{RIGHT}\" y2=\"{0:.1}\" stroke=\"#ddd\"/>\
+             <text x=\"{1}\" y=\"{2:.1}\" text-anchor=\"end\" fill=\"#555\">{value}</text>",
+            up(value),
+            LEFT - 6.0,
+            up(value) + 4.0
+        );
+    }
+    let last = series.max_delay_ms.iter().map(|p| p[0]).fold(1.0, f64::max);
+    let across = |s: f64| LEFT + (RIGHT - LEFT) * s / last;
+    for second in (0..=last as u64).step_by(10) {
+        let x = across(second as f64);
+        let _ = writeln!(
+            svg,
+            "<line x1=\"{x:.1}\" y1=\"{top}\" x2=\"{x:.1}\" y2=\"{bottom}\" stroke=\"#ddd\"/>\
+             <text x=\"{x:.1}\" y=\"{}\" text-anchor=\"middle\" fill=\"#555\">{second} s</text>",
+            bottom + 14.0
+        );
+    }
+    let points = series.max_delay_ms.iter();
+    let points: Vec<String> = points
+        .map(|[s, ms]| format!("{:.1},{:.1}", across(*s), up(*ms)))
+        .collect();
+    let _ = writeln!(
+        svg,
+        "<polyline class=\"time\" points=\"{}\" fill=\"none\" stroke=\"{DELAY}\" stroke-width=\"1.5\"/>",
+        points.join(" ")
+    );
 }
 
 fn bars(flows: &[&Cell<Params, Metrics>], paper: &[PaperRow], group: &Group<'_>) -> Vec<Bars> {
@@ -139,12 +188,17 @@ mod tests {
             params,
             metrics,
         };
-        let svg = draw(&[cell], &super::super::pound::paper());
+        let series = Series {
+            name: "flow /laser".into(),
+            max_delay_ms: vec![[0.0, 2.0], [1.0, 40.0]],
+        };
+        let svg = draw(&[cell], &super::super::pound::paper(), &[series]);
+        assert_eq!(svg.matches("class=\"time\"").count(), 1);
         assert_eq!(svg.matches("class=\"bar\"").count(), 18);
         assert!(
             svg.contains(">37.9<") && svg.contains(">42.5<") && svg.ends_with("</svg>\n"),
             "{svg}"
         );
-        assert!(!draw(&[], &[]).contains("NaN"));
+        assert!(!draw(&[], &[], &[]).contains("NaN"));
     }
 }

@@ -17,7 +17,7 @@ mod tools;
 
 pub use cell::{Metrics, Params, Target, Timing, Values, Verdict};
 pub use options::{Experiment, Options};
-pub use outcome::{Failed, Outcome};
+pub use outcome::{Failed, Outcome, Series};
 pub use pound::{PaperRow, Source, Transport};
 
 use crate::ipc::Error;

@@ -18,6 +18,18 @@ pub struct Outcome {
     /// What the Pound paper measured over real radios, to compare with; never in cells.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub paper: Vec<PaperRow>,
+    /// Delays over time, where that is what a row is about: of its first run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub series: Vec<Series>,
+}
+
+/// A flow's delays over time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Series {
+    /// Which.
+    pub name: String,
+    /// Seconds since the lab came up, and the longest delay of what was sent in that second, in ms.
+    pub max_delay_ms: Vec<[f64; 2]>,
 }
 
 /// A row that gave no numbers.
@@ -72,7 +84,11 @@ impl Outcome {
             complete,
             named: false,
         };
-        Outcome { found, paper }
+        Outcome {
+            found,
+            paper,
+            series: Vec::new(),
+        }
     }
 
     /// Whether all went as it was asked for, and no row missed its target.
@@ -99,7 +115,7 @@ impl Outcome {
 
     /// Jitter and delay of Pound's flows as SVG.
     pub fn figure(&self) -> String {
-        figure::draw(&self.found.report.cells, &self.paper)
+        figure::draw(&self.found.report.cells, &self.paper, &self.series)
     }
 
     /// A line for each number.

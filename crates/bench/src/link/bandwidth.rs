@@ -36,6 +36,19 @@ fn flow(bytes: u64, lasts: u64, run: u32) -> Sent {
     Sent::lasting("/flow", bytes, period_us, lasts).offset(u64::from(run) * 137)
 }
 
+fn setting(carrier: Carrier, rate: &'static str) -> Setting {
+    Setting {
+        carrier,
+        rate,
+        hops: 1,
+        topics: vec![Topic {
+            priority: 50,
+            depth: 8,
+            more: "",
+        }],
+    }
+}
+
 fn ours(bytes: u64, lasts: u64) -> Row {
     Row {
         experiment: Experiment::Bandwidth,
@@ -51,17 +64,7 @@ fn ours(bytes: u64, lasts: u64) -> Row {
             let mut timing = None;
             let mut udp = f64::NAN;
             for carrier in [Carrier::Udp, Carrier::Quic] {
-                let setting = Setting {
-                    carrier,
-                    rate: "6Mbit/s",
-                    hops: 1,
-                    topics: vec![Topic {
-                        priority: 50,
-                        depth: 8,
-                        more: "",
-                    }],
-                };
-                let means = Means::Link(setting, Source::Periodic);
+                let means = Means::Link(setting(carrier, "6Mbit/s"), Source::Periodic);
                 let played = tools.play("bandwidth", &site, &means, &legs)?;
                 let seen = Seen {
                     legs: &legs,
@@ -93,7 +96,7 @@ fn ours(bytes: u64, lasts: u64) -> Row {
 }
 
 fn theirs(system: System, bytes: u64, lasts: u64, options: &Options) -> Row {
-    let means = system.all_means(options, &[], &[], |_, _| unreachable!("not a link"));
+    let means = system.all_means(options, &[], &[], setting);
     Row {
         experiment: Experiment::Bandwidth,
         system,
@@ -104,7 +107,8 @@ fn theirs(system: System, bytes: u64, lasts: u64, options: &Options) -> Row {
         run: Box::new(move |tools, run| {
             let site = Site::up(&tools.ground, "wifi-1hop", None)?;
             let legs = [leg(flow(bytes, lasts, run), "robot", "base")];
-            let played = tools.play("bandwidth", &site, &means[0], &legs)?;
+            let means = means.first().ok_or_else(|| "it has no such source".to_owned())?;
+            let played = tools.play("bandwidth", &site, means, &legs)?;
             let seen = Seen {
                 legs: &legs,
                 played: &played,

@@ -3,11 +3,13 @@
 use super::tools::Means;
 use super::{Experiment, Part, Row, System};
 use crate::flows::play::{Leg, Played};
+use crate::flows::said::Received;
 use crate::ipc::error::RunError;
 use crate::lab::cell::{Params, Target, Values};
 use crate::lab::site::Site;
 use serde_json::Value;
 use stats::Time;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Where a case takes place.
@@ -42,6 +44,21 @@ impl Seen<'_> {
     pub(super) fn flows(&self) -> Result<Vec<Values>, RunError> {
         let judged = std::iter::zip(self.legs, &self.played.received).map(|(leg, log)| leg.flow.judge(log));
         Ok(judged.collect::<Result<_, _>>()?)
+    }
+
+    /// The longest delay of messages stamped in each second since the lab came up, in ms.
+    pub(super) fn over_time(&self, log: &Received) -> Vec<[f64; 2]> {
+        let mut worst: BTreeMap<u64, u64> = BTreeMap::new();
+        for (stamp, arrival) in log.stamp_ns.iter().zip(&log.arrival_ns) {
+            let second = stamp.saturating_sub(self.lab_began.as_nanos()) / 1_000_000_000;
+            let delay = arrival.saturating_sub(*stamp);
+            let entry = worst.entry(second).or_default();
+            *entry = delay.max(*entry);
+        }
+        worst
+            .into_iter()
+            .map(|(s, ns)| [s as f64, ns as f64 / 1e6])
+            .collect()
     }
 
     /// A cell for each leg, with these targets for the first ones.

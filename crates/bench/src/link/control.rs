@@ -84,6 +84,7 @@ fn measure(tools: &Tools<'_>, setting: &Setting, run: u32) -> Result<(Vec<Part>,
         params: Params::new(),
         values,
         targets: vec![Target::within("rms_of_final", 0.0, 0.05)],
+        over_time: Vec::new(),
     };
     Ok((vec![part], timing))
 }

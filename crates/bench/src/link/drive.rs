@@ -102,6 +102,7 @@ fn judge(seen: &Seen<'_>, phase_s: u64) -> Result<Vec<Part>, RunError> {
             let phase = (since / phase_s).min(PHASES.len() as u64 - 1);
             phases[phase as usize].record(arrival.saturating_sub(*stamp));
         }
+        part.over_time = seen.over_time(log);
         let p99 = |h: &Histogram| h.quantile(0.99) as f64 / 1e6;
         part.values.extend(
             PHASE_P99

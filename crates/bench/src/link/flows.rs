@@ -24,6 +24,7 @@ struct Plan {
     what: &'static str,
     place: Place,
     carriers: &'static [Carrier],
+    rate: &'static str,
     topics: Vec<Topic>,
     legs: Box<dyn Fn(u32) -> Vec<Leg>>,
     judge: Judge,
@@ -44,7 +45,7 @@ impl Plan {
                 hops: self.place.hops,
                 topics: self.topics.clone(),
             };
-            for means in system.all_means(options, self.carriers, &[RATE], setting) {
+            for means in system.all_means(options, self.carriers, &[self.rate], setting) {
                 let mut varies = vec![("case", self.what.to_owned(), json!(self.what))];
                 varies.extend(self.varies.clone());
                 let legs = std::rc::Rc::clone(&legs);
@@ -94,6 +95,7 @@ fn joystick(lasts: u64) -> Plan {
         what: "joystick",
         place: Place::shipped("wifi-1hop", 1),
         carriers: &[Carrier::Quic],
+        rate: RATE,
         topics: vec![topic(120, 2), topic(10, 2)],
         legs: Box::new(move |run| {
             let offset = u64::from(run) * 3_000 % 10_000;
@@ -121,6 +123,7 @@ fn several(count: usize, lasts: u64) -> Plan {
         what: ["3 flows", "4 flows", "5 flows"][count - 3],
         place: Place::shipped("wifi-1hop", 1),
         carriers: &[Carrier::Quic],
+        rate: RATE,
         topics,
         legs: Box::new(move |run| {
             let offset = (3_000 + u64::from(run) * 7_000) % LASER_US;
@@ -154,6 +157,7 @@ fn chain(hops: u32, scenario: &'static str, lasts: u64) -> Plan {
         what: ["3 hops", "4 hops", "5 hops"][hops as usize - 3],
         place: Place::shipped(scenario, hops),
         carriers: &[Carrier::Quic],
+        rate: RATE,
         topics: vec![topic(100, 2), topic(10, 2)],
         legs: Box::new(move |run| {
             let offset = (3_000 + u64::from(run) * 7_000) % LASER_US;
@@ -179,6 +183,7 @@ fn second(saturated: bool, lasts: u64) -> Plan {
             hops: 1,
         },
         carriers: &[Carrier::Quic],
+        rate: RATE,
         topics: vec![topic(100, 2), topic(1, 8)],
         legs: Box::new(move |run| {
             let offset = u64::from(run) * 3_000;
@@ -226,6 +231,7 @@ pub(super) fn team(options: &Options) -> Vec<Row> {
         what: "8 robots",
         place: Place::shipped("team-of-8", 1),
         carriers: &[Carrier::Quic],
+        rate: "24Mbit/s",
         topics: (0..ROBOTS).flat_map(|_| [topic(100, 2), topic(10, 2)]).collect(),
         legs: Box::new(move |run| each(run).collect()),
         judge: judge_team,

@@ -24,7 +24,7 @@ use crate::flows::play::Leg;
 use crate::ipc::Error;
 use crate::ipc::error::RunError;
 use crate::lab::cell::{Metrics, Params, Target, Timing, Values};
-use crate::lab::{Failed, outcome, tried};
+use crate::lab::{Failed, Series, outcome, tried};
 use crate::{findings, machine};
 use serde_json::json;
 use stats::{Cell, Report};
@@ -58,6 +58,7 @@ pub fn run(options: &Options, stopped: &dyn Fn() -> bool) -> Result<Outcome, Err
         ));
     }
     let tools = Tools::prepare(options, &rows, stopped)?;
+    rows.retain(|row| tools.has(row.system));
     let (before, note) = findings::watch();
     let mut report = Report {
         experiment: "link".to_owned(),
@@ -65,16 +66,17 @@ pub fn run(options: &Options, stopped: &dyn Fn() -> bool) -> Result<Outcome, Err
         versions: tools.versions(),
         cells: Vec::new(),
     };
-    let (mut failed, mut complete) = (Vec::new(), true);
+    let (mut failed, mut complete, mut series) = (Vec::new(), true, Vec::new());
     let runs = options.wanted_runs();
     for (i, row) in rows.iter().enumerate() {
         eprintln!("[{}/{}] {}", i + 1, rows.len(), row.shown());
         match row.measure(&tools, runs) {
-            Ok(cells) => {
+            Ok((cells, lines)) => {
                 for cell in cells {
                     eprintln!("    {}", outcome::one_line(&cell.metrics));
                     report.cells.push(cell);
                 }
+                series.extend(lines);
             }
             Err(RunError::Stopped) => {
                 complete = false;
@@ -92,8 +94,10 @@ pub fn run(options: &Options, stopped: &dyn Fn() -> bool) -> Result<Outcome, Err
     } else {
         Vec::new()
     };
-    let notes = note.into_iter().collect();
-    Ok(Outcome::new(report, failed, notes, before, complete, paper))
+    let notes = note.into_iter().chain(tools.notes).collect();
+    let mut outcome = Outcome::new(report, failed, notes, before, complete, paper);
+    outcome.series = series;
+    Ok(outcome)
 }
 
 /// One line of the plan: a system in a setting, which gives a cell or more.
@@ -110,6 +114,7 @@ struct Row {
     run: Run,
 }
 
+type Measured = (Vec<Cell<Params, Metrics>>, Vec<Series>);
 type Run = Box<dyn Fn(&Tools<'_>, u32) -> Result<(Vec<Part>, Timing), RunError>>;
 
 /// What one run gives for one cell.
@@ -119,6 +124,8 @@ struct Part {
     params: Params,
     values: Values,
     targets: Vec<Target>,
+    /// Seconds since the lab came up, and the longest delay of a message sent in that second in ms; for a figure.
+    over_time: Vec<[f64; 2]>,
 }
 
 impl Part {
@@ -135,6 +142,7 @@ impl Part {
             ]),
             values,
             targets,
+            over_time: Vec::new(),
         }
     }
 }
@@ -150,14 +158,14 @@ impl Row {
         )
     }
 
-    /// Makes all runs; gives a cell for each part.
-    fn measure(&self, tools: &Tools<'_>, runs: u32) -> Result<Vec<Cell<Params, Metrics>>, RunError> {
+    /// Makes all runs; gives a cell for each part, and what the first run was over time.
+    fn measure(&self, tools: &Tools<'_>, runs: u32) -> Result<Measured, RunError> {
         let (mut results, mut tries) = (Vec::new(), 0);
         for run in 0..runs {
             results.push(tried(true, &mut tries, || (self.run)(tools, run))?);
         }
         let parts = results.iter().map(|r| r.0.len()).min().unwrap_or_default();
-        let mut cells = Vec::new();
+        let (mut cells, mut series) = (Vec::new(), Vec::new());
         for i in 0..parts {
             let of_part: Vec<(Values, Timing)> = results
                 .iter()
@@ -187,7 +195,13 @@ impl Row {
                 params,
                 metrics: metrics.ok_or_else(|| RunError::Failed("no run".into()))?,
             });
+            if let Some(cell) = cells.last().filter(|_| !part.over_time.is_empty()) {
+                series.push(Series {
+                    name: format!("{}: {}", part.check, outcome::label(cell)),
+                    max_delay_ms: part.over_time.clone(),
+                });
+            }
         }
-        Ok(cells)
+        Ok((cells, series))
     }
 }

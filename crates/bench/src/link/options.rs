@@ -201,6 +201,11 @@ impl Options {
         self.systems.is_empty() || self.systems.contains(&system)
     }
 
+    /// Whether one of these systems was asked for by name.
+    pub(super) fn names(&self, which: impl Fn(System) -> bool) -> bool {
+        self.systems.iter().any(|s| which(*s))
+    }
+
     /// The carriers that are wanted, of those that an experiment has.
     pub(super) fn carriers_of(&self, all: &[Carrier]) -> Vec<Carrier> {
         let wanted = |c: &&Carrier| self.carriers.is_empty() || self.carriers.contains(c);

@@ -68,7 +68,9 @@ fn judge(seen: &Seen<'_>) -> Result<Vec<Part>, RunError> {
     for ((leg, log), mut values) in seen.legs.iter().zip(&seen.played.received).zip(seen.flows()?) {
         values.extend(after(log, returned, &leg.flow)?);
         let targets = vec![Target::within("back_s", 0.0, 0.5)];
-        parts.push(Part::of_flow(leg, values, targets));
+        let mut part = Part::of_flow(leg, values, targets);
+        part.over_time = seen.over_time(log);
+        parts.push(part);
     }
     Ok(parts)
 }

@@ -28,6 +28,8 @@ pub(super) struct Tools<'a> {
     /// roscpp and Zenoh, where a row needs them.
     ros: Option<Peer>,
     zenoh: Option<Zenoh>,
+    /// What is left out.
+    pub(super) notes: Vec<String>,
     /// Hosts that have keys.
     keys: RefCell<BTreeSet<String>>,
     /// Where all that a run left is written, and how many were.
@@ -55,13 +57,24 @@ impl<'a> Tools<'a> {
     ) -> Result<Tools<'a>, Error> {
         let ground = Ground::new("rwb-link-", stopped)?;
         let peers = options.peers.as_deref();
-        let uses = |uses: &dyn Fn(System) -> bool| rows.iter().any(|r| uses(r.system));
-        let ros = match uses(&|s| s.transport().is_some()) || options.source == Source::Roscpp {
-            true => Some(Peer::prepare(peers, &ground)?),
+        let uses = |which: &dyn Fn(System) -> bool| rows.iter().any(|r| which(r.system));
+        let mut notes = Vec::new();
+        let (roscpp, zenoh) = (
+            |s: System| s.transport().is_some(),
+            |s: System| s.protocol().is_some(),
+        );
+        // What was asked for by name has to be there; the rest is left out, and told.
+        let ticks = options.source == Source::Roscpp;
+        let ros = match uses(&roscpp) || ticks {
+            true => found(
+                Peer::prepare(peers, &ground),
+                ticks || options.names(roscpp),
+                &mut notes,
+            )?,
             false => None,
         };
-        let zenoh = match uses(&|s| s.protocol().is_some()) {
-            true => Some(Zenoh::prepare(peers, &ground)?),
+        let zenoh = match uses(&zenoh) {
+            true => found(Zenoh::prepare(peers, &ground), options.names(zenoh), &mut notes)?,
             false => None,
         };
         Ok(Tools {
@@ -70,9 +83,16 @@ impl<'a> Tools<'a> {
             ros,
             zenoh,
             keys: RefCell::default(),
+            notes,
             keep: options.keep.clone(),
             kept: Cell::new(0),
         })
+    }
+
+    /// Whether a system can be measured here.
+    pub(super) fn has(&self, system: System) -> bool {
+        let ros = system.transport().is_none() || self.ros.is_some();
+        ros && (system.protocol().is_none() || self.zenoh.is_some())
     }
 
     /// Of what is measured.
@@ -191,6 +211,18 @@ impl<'a> Tools<'a> {
     fn ros(&self) -> Result<&Peer, RunError> {
         let ros = self.ros.as_ref();
         ros.ok_or_else(|| RunError::Failed("roscpp was not prepared".into()))
+    }
+}
+
+/// A system, or none with a note if it is missing and was not asked for by name.
+fn found<T>(peer: Result<T, Error>, named: bool, notes: &mut Vec<String>) -> Result<Option<T>, Error> {
+    match peer {
+        Ok(peer) => Ok(Some(peer)),
+        Err(Error::Nothing(why)) if !named => {
+            notes.push(format!("left out: {why}"));
+            Ok(None)
+        }
+        Err(error) => Err(error),
     }
 }
 
