@@ -51,11 +51,10 @@ pub fn run(options: &Options, stopped: &dyn Fn() -> bool) -> Result<Outcome, Err
             Experiment::Serial => serial::rows(options),
         });
     }
+    rows.retain(|row| options.wants_scenario(row.scenario));
     if rows.is_empty() {
-        return Err(Error::Input(
-            "nothing is left to measure: the experiment has none of these --systems, --carriers or --hops"
-                .into(),
-        ));
+        let why = "nothing is left to measure: no row has these --systems, --carriers, --rates, --hops and --scenarios";
+        return Err(Error::Input(why.into()));
     }
     let tools = Tools::prepare(options, &rows, stopped)?;
     rows.retain(|row| tools.has(row.system));

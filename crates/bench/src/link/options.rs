@@ -171,6 +171,9 @@ pub struct Options {
     /// Only rows of so many hops.
     #[arg(long, value_delimiter = ',', value_name = "A,B")]
     pub hops: Vec<u32>,
+    /// Only the rows of these scenarios, as the table names them.
+    #[arg(long, alias = "scenario", value_delimiter = ',', value_name = "A,B")]
+    pub scenarios: Vec<String>,
     /// Who releases the messages: an absolute schedule, or roscpp's timers.
     #[arg(long, value_enum, default_value = "periodic")]
     pub source: Source,
@@ -210,6 +213,10 @@ impl Options {
     pub(super) fn carriers_of(&self, all: &[Carrier]) -> Vec<Carrier> {
         let wanted = |c: &&Carrier| self.carriers.is_empty() || self.carriers.contains(c);
         all.iter().filter(wanted).copied().collect()
+    }
+
+    pub(super) fn wants_scenario(&self, scenario: &str) -> bool {
+        self.scenarios.is_empty() || self.scenarios.iter().any(|s| s == scenario)
     }
 
     pub(super) fn wants_rate(&self, word: &str) -> bool {

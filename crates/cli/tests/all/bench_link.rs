@@ -13,7 +13,16 @@ fn a_link_carries_pounds_flows_over_one_hop() {
     let mut command = place
         .host
         .command(&["bench", "link", "--quick", "--runs", "1", "--json"]);
-    command.args(["--systems", "ropewalk", "--carriers", "quic", "--hops", "1"]);
+    command.args([
+        "--systems",
+        "ropewalk",
+        "--carriers",
+        "quic",
+        "--scenarios",
+        "wifi-1hop",
+        "--rates",
+        "set",
+    ]);
     command.args(["--csv", "rows.csv", "--figure", "rows.svg"]);
     command.env("ROPEWALK_LAB_DIR", place.folder());
     let done = finish(command);
