@@ -3,7 +3,7 @@
 use super::case::{Seen, leg};
 use super::network::{Setting, Topic};
 use super::tools::Means;
-use super::{Carrier, Experiment, Options, Part, Row, System};
+use super::{Carrier, Experiment, Options, Part, Row, Run, System};
 use crate::flows::Sent;
 use crate::lab::Source;
 use crate::lab::cell::{Params, Target};
@@ -36,6 +36,18 @@ fn flow(bytes: u64, lasts: u64, run: u32) -> Sent {
     Sent::lasting("/flow", bytes, period_us, lasts).offset(u64::from(run) * 137)
 }
 
+fn row(system: System, bytes: u64, run: Run) -> Row {
+    Row {
+        experiment: Experiment::Bandwidth,
+        system,
+        scenario: "wifi-1hop",
+        hops: 1,
+        setting: format!("{bytes} B"),
+        params: Params::from([("offered_mbit_s".into(), json!(OFFERED as f64 / 1e6))]),
+        run,
+    }
+}
+
 fn setting(carrier: Carrier, rate: &'static str) -> Setting {
     Setting {
         carrier,
@@ -50,14 +62,10 @@ fn setting(carrier: Carrier, rate: &'static str) -> Setting {
 }
 
 fn ours(bytes: u64, lasts: u64) -> Row {
-    Row {
-        experiment: Experiment::Bandwidth,
-        system: System::Ropewalk,
-        scenario: "wifi-1hop",
-        hops: 1,
-        setting: format!("{bytes} B"),
-        params: Params::from([("offered_mbit_s".into(), json!(OFFERED as f64 / 1e6))]),
-        run: Box::new(move |tools, run| {
+    row(
+        System::Ropewalk,
+        bytes,
+        Box::new(move |tools, run| {
             let site = Site::up(&tools.ground, "wifi-1hop", None)?;
             let legs = [leg(flow(bytes, lasts, run), "robot", "base")];
             let mut parts: Vec<Part> = Vec::new();
@@ -92,19 +100,15 @@ fn ours(bytes: u64, lasts: u64) -> Row {
             let timing = timing.ok_or_else(|| "no run".to_owned())?;
             Ok((parts, timing))
         }),
-    }
+    )
 }
 
 fn theirs(system: System, bytes: u64, lasts: u64, options: &Options) -> Row {
     let means = system.all_means(options, &[], &[], setting);
-    Row {
-        experiment: Experiment::Bandwidth,
+    row(
         system,
-        scenario: "wifi-1hop",
-        hops: 1,
-        setting: format!("{bytes} B"),
-        params: Params::from([("offered_mbit_s".into(), json!(OFFERED as f64 / 1e6))]),
-        run: Box::new(move |tools, run| {
+        bytes,
+        Box::new(move |tools, run| {
             let site = Site::up(&tools.ground, "wifi-1hop", None)?;
             let legs = [leg(flow(bytes, lasts, run), "robot", "base")];
             let means = means.first().ok_or_else(|| "it has no such source".to_owned())?;
@@ -116,5 +120,5 @@ fn theirs(system: System, bytes: u64, lasts: u64, options: &Options) -> Row {
             };
             Ok((seen.cells(&[])?, played.timing))
         }),
-    }
+    )
 }

@@ -1,8 +1,21 @@
 //! `bench lab`: one real row for each tool, and the shape of the JSON.
 
 use crate::lab::Place;
-use crate::support::{Host, finish};
+use crate::support::{Done, Host, finish};
 use serde_json::Value;
+
+/// What a bench in a lab printed: it went on to its end, and no row failed.
+pub(crate) fn complete(done: &Done, experiment: &str) -> Value {
+    // 1: a row missed its target, which is possible where others use the machine.
+    assert!([0, 1].contains(&done.code), "{done:?}");
+    let json: Value = serde_json::from_str(&done.stdout).unwrap_or_else(|e| panic!("{e}: {done:?}"));
+    assert_eq!(
+        (&json["experiment"], &json["complete"]),
+        (&experiment.into(), &true.into())
+    );
+    assert_eq!(json["failed"], Value::Array(vec![]), "{done:?}");
+    json
+}
 
 /// The goodput of a radio, and a round trip. Bands are wide: machines that run tests are busy.
 #[test]
@@ -14,14 +27,7 @@ fn the_radio_carries_what_the_closed_form_says() {
     command.args(["--scenarios", "wifi-1hop,direct", "--csv", "rows.csv"]);
     command.env("ROPEWALK_LAB_DIR", place.folder());
     let done = finish(command);
-    // 1: a row missed its target, which is possible where others use the machine.
-    assert!([0, 1].contains(&done.code), "{done:?}");
-    let json: Value = serde_json::from_str(&done.stdout).unwrap_or_else(|e| panic!("{e}: {done:?}"));
-    assert_eq!(
-        (&json["experiment"], &json["complete"]),
-        (&"lab".into(), &true.into())
-    );
-    assert_eq!(json["failed"], Value::Array(vec![]), "{done:?}");
+    let json = complete(&done, "lab");
     assert!(
         json["versions"]["iperf3"].is_string() && json["machine"]["kernel"].is_string(),
         "{json}"
