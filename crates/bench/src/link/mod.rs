@@ -8,6 +8,7 @@ mod case;
 mod control;
 mod drive;
 mod flows;
+mod lossy;
 mod network;
 mod options;
 pub mod part;
@@ -47,6 +48,7 @@ pub fn run(options: &Options, stopped: &dyn Fn() -> bool) -> Result<Outcome, Err
             Experiment::Reconnect => reconnect::rows(options),
             Experiment::Control => control::rows(options),
             Experiment::DriveAway => drive::rows(options),
+            Experiment::Lossy => lossy::rows(options),
             Experiment::Team => flows::team(options),
             Experiment::Serial => serial::rows(options),
         });

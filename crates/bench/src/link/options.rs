@@ -19,6 +19,8 @@ pub enum Experiment {
     Control,
     /// The radio's rate falls from 6 to 1 Mbit/s and returns, and nobody is told.
     DriveAway,
+    /// Commands of 64 B and their answers, reliable, where one packet in five is lost each way.
+    Lossy,
     /// Eight robots on one radio.
     Team,
     /// 40 B at 20 Hz beside a file of 20 KB, over a serial line of 115,200 baud.
@@ -41,6 +43,7 @@ impl Experiment {
             Experiment::Reconnect => "reconnect",
             Experiment::Control => "control",
             Experiment::DriveAway => "drive-away",
+            Experiment::Lossy => "lossy",
             Experiment::Team => "team",
             Experiment::Serial => "serial",
         }

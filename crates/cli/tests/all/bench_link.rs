@@ -3,7 +3,6 @@
 use crate::bench_lab::complete;
 use crate::lab::Place;
 use crate::support::{Host, finish};
-use serde_json::Value;
 
 /// Links with keys on two hosts of a lab carry laser and image. Bands are wide: machines that run tests are busy.
 #[test]

@@ -3,6 +3,7 @@
 //! They speak as `peers/flow` does (`peers/flow/README.md`), so that one orchestrator runs both. The messages are
 //! `std_msgs/UInt8MultiArray` of the flow's size as ROS 1 serializes it, stamped and numbered in their first bytes.
 
+mod command;
 mod line;
 pub(super) mod plant;
 mod publish;
@@ -13,6 +14,7 @@ use clap::{Args, Subcommand};
 use ropewalk::{Flavour, Node, Registry, Schema};
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
 /// What ROS 1 writes before the data of a std_msgs/UInt8MultiArray without dimensions.
 const HEADER: usize = 12;
@@ -55,7 +57,28 @@ pub enum Role {
         #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
         samples: u32,
     },
-    /// Its controller.
+    /// Who sends commands, and waits for their answers.
+    Command {
+        /// Its topics.
+        #[command(flatten)]
+        ends: Ends,
+        /// How many.
+        #[arg(long, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+        count: u64,
+        /// Between two, in ms.
+        #[arg(long, value_parser = clap::value_parser!(u64).range(1..=60_000))]
+        period_ms: u64,
+        /// How long the last answers are waited for, in ms.
+        #[arg(long, value_parser = clap::value_parser!(u64).range(0..=600_000))]
+        linger_ms: u64,
+    },
+    /// Who answers them.
+    Answer {
+        /// Its topics.
+        #[command(flatten)]
+        ends: Ends,
+    },
+    /// The controller of the RLC circuit.
     Controller {
         /// Its topics.
         #[command(flatten)]
@@ -119,6 +142,20 @@ pub fn run(role: &Role) -> Result<(), PeerError> {
             Err(_) => Err(PeerError::Type("a line has two ends: give --end twice".into())),
         },
         Role::Circuit { ends, samples } => plant::circuit(&ends.input, &ends.output, *samples as usize),
+        Role::Command {
+            ends,
+            count,
+            period_ms,
+            linger_ms,
+        } => {
+            let plan = command::Plan {
+                count: *count,
+                period: Duration::from_millis(*period_ms),
+                linger: Duration::from_millis(*linger_ms),
+            };
+            command::command(&ends.input, &ends.output, plan)
+        }
+        Role::Answer { ends } => command::answer(&ends.input, &ends.output),
         Role::Controller { ends } => plant::controller(&ends.input, &ends.output),
     }
 }

@@ -109,7 +109,7 @@ pub(super) fn controller(input: &str, output: &str) -> Result<(), PeerError> {
 }
 
 /// Both ends of a process, connected; no gate if it was stopped before.
-fn ends(input: &str, output: &str) -> Result<(Option<Gate>, Publisher, Subscriber), PeerError> {
+pub(super) fn ends(input: &str, output: &str) -> Result<(Option<Gate>, Publisher, Subscriber), PeerError> {
     let gate = Gate::watch()?;
     let (node, array) = node()?;
     let publisher = node.publisher(output, &array)?;

@@ -1,0 +1,180 @@
+//! Commands of 64 B that must arrive, where one packet in five is lost each way.
+
+use super::case::leg;
+use super::network::{Network, Setting, Topic};
+use super::tools::{Means, Tools};
+use super::{Carrier, Experiment, Options, Part, Row, System};
+use crate::flows::Sent;
+use crate::flows::play::{Extra, play_with};
+use crate::ipc::error::RunError;
+use crate::lab::Source;
+use crate::lab::cell::{Params, Target, Timing, Values};
+use crate::lab::site::Site;
+use serde_json::json;
+use stats::Histogram;
+use std::time::Duration;
+
+const HOSTS: [&str; 2] = ["controller", "robot"];
+
+/// A round trip, and what is asked of the slowest of a hundred.
+struct Path {
+    scenario: &'static str,
+    each_way: &'static str,
+    round_trip_ms: u64,
+    most_ms: f64,
+    period_ms: u64,
+}
+
+const PATHS: [Path; 2] = [
+    Path {
+        scenario: "loss-20-rtt-20ms",
+        each_way: "10ms",
+        round_trip_ms: 20,
+        most_ms: 110.0,
+        period_ms: 50,
+    },
+    Path {
+        scenario: "loss-20-rtt-2s",
+        each_way: "1s",
+        round_trip_ms: 2_000,
+        most_ms: 4_500.0,
+        period_ms: 100,
+    },
+];
+
+pub(super) fn rows(options: &Options) -> Vec<Row> {
+    if !options.wants(System::Ropewalk) {
+        return Vec::new();
+    }
+    let count = if options.quick { 200 } else { 500 };
+    let mut rows = Vec::new();
+    for path in &PATHS {
+        for carrier in options.carriers_of(&[Carrier::Quic]) {
+            let topic = Topic {
+                priority: 110,
+                depth: 64,
+                more: "reliability: reliable, expiry: 30s",
+            };
+            let setting = Setting {
+                carrier,
+                rate: "6Mbit/s",
+                hops: 1,
+                topics: vec![topic.clone(), topic],
+            };
+            let means = Means::Link(setting.clone(), Source::Periodic);
+            let mut params = Params::from([
+                ("topic".into(), json!("/command")),
+                ("message_bytes".into(), json!(64)),
+                ("packet_loss".into(), json!(0.2)),
+                ("round_trip_ms".into(), json!(path.round_trip_ms)),
+                ("sent_period_ms".into(), json!(path.period_ms)),
+                ("reliability".into(), json!("reliable")),
+            ]);
+            means.describe(&mut params);
+            rows.push(Row {
+                experiment: Experiment::Lossy,
+                system: System::Ropewalk,
+                scenario: path.scenario,
+                hops: 1,
+                setting: format!("{}, {} ms round trip", means.shown(), path.round_trip_ms),
+                params,
+                run: Box::new(move |tools, _| measure(tools, path, &setting, count)),
+            });
+        }
+    }
+    rows
+}
+
+fn measure(
+    tools: &Tools<'_>,
+    path: &Path,
+    setting: &Setting,
+    count: u64,
+) -> Result<(Vec<Part>, Timing), RunError> {
+    let yaml = format!(
+        "description: A wire that loses one packet in five, each way.\nhosts: [{}]\nmedia:\n  - name: wire\n    wire: {{rate: \
+         100Mbit/s}}\n    set: {{packet_loss: 20%, delay: {}}}\n",
+        HOSTS.join(", "),
+        path.each_way
+    );
+    let site = Site::up(&tools.ground, path.scenario, Some(&yaml))?;
+    // What the links are told of; sizes and rates mean nothing to them.
+    let topic = |name: &str, from: &str, to: &str| leg(Sent::lasting(name, 64, 50_000, 1), from, to);
+    let legs = [
+        topic("/command", HOSTS[0], HOSTS[1]),
+        topic("/answer", HOSTS[1], HOSTS[0]),
+    ];
+    let network = Network::up(tools, &site, &legs, setting)?;
+    let ours = site.executable().to_string_lossy().into_owned();
+    let part = |role: &str, host: &str, input: &str, output: &str, more: &[&str]| {
+        let mut words = vec![
+            &*ours,
+            "bench",
+            "link-part",
+            role,
+            "--input",
+            input,
+            "--output",
+            output,
+        ];
+        words.extend(more);
+        site.command(host, true, &words)
+    };
+    let (number, period) = (count.to_string(), path.period_ms.to_string());
+    let linger = Duration::from_millis(10 * path.round_trip_ms).max(Duration::from_secs(5));
+    let linger_ms = linger.as_millis().to_string();
+    let plan = [
+        "--count",
+        &number,
+        "--period-ms",
+        &period,
+        "--linger-ms",
+        &linger_ms,
+    ];
+    let mut extras = [
+        Extra {
+            name: "who commands",
+            command: part("command", HOSTS[0], "/answer", "/command", &plan),
+            takes: Some(Duration::from_millis(path.period_ms * count) + linger),
+        },
+        Extra {
+            name: "who answers",
+            command: part("answer", HOSTS[1], "/command", "/answer", &[]),
+            takes: None,
+        },
+    ];
+    let none = |part: crate::flows::play::Part, host: &str, legs: &[&crate::flows::play::Leg]| {
+        tools.our_part(&site, part, host, legs)
+    };
+    let played = play_with("lossy", &site, &tools.sandbox, &[], &none, &mut extras);
+    let links = network.down(site.stopped());
+    let played = played.and_then(|p| links.map(|_| p))?;
+    let took = played.values.into_iter().flatten().next().unwrap_or_default();
+    if took.len() as u64 != count {
+        return Err(format!("{} of {count} commands were told of", took.len()).into());
+    }
+    let mut times = Histogram::default();
+    let answered = took.iter().filter(|ms| **ms >= 0.0);
+    answered.for_each(|ms| times.record((ms * 1e6) as u64));
+    let ms = |ns: u64| ns as f64 / 1e6;
+    let values = Values::from([
+        ("sent", count as f64),
+        ("received", times.count() as f64),
+        ("delivery", times.count() as f64 / count as f64),
+        ("delay_ms.mean", times.mean() / 1e6),
+        ("delay_ms.p50", ms(times.quantile(0.5))),
+        ("delay_ms.p99", ms(times.quantile(0.99))),
+        ("delay_ms.max", ms(times.max())),
+    ]);
+    let part = Part {
+        check: "command until answer".into(),
+        params: Params::new(),
+        values,
+        targets: vec![
+            Target::within("delay_ms.p99", 0.0, path.most_ms),
+            Target::within("delivery", 1.0, 1.0),
+        ],
+        over_time: Vec::new(),
+    };
+    Ok((vec![part], played.timing))
+}
