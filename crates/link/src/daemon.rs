@@ -184,6 +184,9 @@ impl<C: Carrier> Daemon<C> {
             },
             max_queued_bytes: config.radio.queue_bytes,
             auto_rate: config.radio.rate == Some(Rate::Auto),
+            min_share: config.radio.min_share,
+            yields: config.radio.yields,
+            least_share: config.radio.least_share,
             ..proto::RadioConfig::new(session(), airtime)
         })?;
         let peer = proto::PeerConfig {
@@ -476,7 +479,7 @@ impl<C: Carrier> Daemon<C> {
             link: self.config.link_name(),
             uptime_clock_s: clock::monotonic().as_secs_f64(),
             scheduling: self.scheduling.to_string(),
-            radio: self.radio.stats().clone(),
+            radio: self.radio.stats(),
             peers: std::iter::zip(&self.config.peers, &self.peers)
                 .map(|(c, id)| PeerStatus {
                     name: c.name.clone(),

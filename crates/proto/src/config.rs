@@ -62,6 +62,14 @@ pub struct RadioConfig {
     pub predict: bool,
     /// In which order messages leave.
     pub order: Order,
+    /// The share of the air that this host sends on which what is less important than the most important that
+    /// waits gets at least, 0 to 0.9; 0 is strict priority.
+    pub min_share: f64,
+    /// Whether this host tells its peers what it waits for and when its periodic messages come, and yields to
+    /// what is more important elsewhere.
+    pub yields: bool,
+    /// The least share of the air that others' claims leave to this host's less important messages, 0.01 to 1.
+    pub least_share: f64,
     /// Bytes of messages waiting for the radio, over all topics; beyond it the lowest priority goes first.
     pub max_queued_bytes: u64,
     /// How often an unanswered greeting is repeated.
@@ -88,6 +96,9 @@ impl RadioConfig {
             in_flight: 2,
             predict: true,
             order: Order::Priority,
+            min_share: 0.0,
+            yields: true,
+            least_share: 0.1,
             max_queued_bytes: 64 << 20,
             hello_interval: Duration::from_millis(150),
             keep_alive: Duration::from_millis(250),
@@ -183,6 +194,9 @@ pub struct TopicConfig {
     pub max_rate: Option<f64>,
     /// Only every so manieth message is let pass to the rate limit; at least 1, which is all.
     pub every: u32,
+    /// The share of the air that this host sends on which this topic gets at least while it waits, 0 to 0.9,
+    /// whatever is more important; 0 is strict priority. In `Order::Fifo` it means nothing.
+    pub min_share: f64,
     /// How hard the link tries.
     pub reliability: Reliability,
     /// What the receiver does with late messages.
@@ -204,6 +218,7 @@ impl TopicConfig {
             deadline: None,
             max_rate: None,
             every: 1,
+            min_share: 0.0,
             reliability: Reliability::BestEffort,
             ordering: Ordering::Latest,
         }
@@ -223,6 +238,8 @@ pub struct TopicChange {
     pub max_rate: Option<Option<f64>>,
     /// Only every so manieth message.
     pub every: Option<u32>,
+    /// Minimum share of the air, 0 to 0.9.
+    pub min_share: Option<f64>,
 }
 
 /// Why a [`RadioConfig`] was refused.
@@ -243,6 +260,18 @@ pub enum ConfigError {
     Name {
         /// Its length.
         bytes: usize,
+    },
+    /// A share of the air that is none.
+    #[error("{which} {share}: give a share of the air from {least} to {most}")]
+    Share {
+        /// Which setting.
+        which: &'static str,
+        /// The share asked for.
+        share: f64,
+        /// The least that may be given.
+        least: f64,
+        /// The most that may be given.
+        most: f64,
     },
     /// With nothing in flight nothing is ever sent.
     #[error("in_flight 0: at least one datagram must be able to go")]
@@ -325,6 +354,12 @@ pub enum TopicError {
     /// Not one message would pass.
     #[error("every 0: give 1 for all messages, 2 for every second")]
     Every,
+    /// The minimum share is none.
+    #[error("minimum share {share}: give 0 (none) to 0.9")]
+    Share {
+        /// The share asked for.
+        share: f64,
+    },
     /// The peer has as many topics as it may have.
     #[error("more than {MAX_TOPICS} topics to one peer")]
     TooMany,

@@ -46,6 +46,7 @@ mod radio;
 mod receive;
 mod send;
 mod session;
+mod share;
 mod statistics;
 mod wire;
 
@@ -60,7 +61,9 @@ pub use config::{
 pub use geometry::{Geometry, GeometryError, MAX_PARTS};
 pub use outcome::{End, Outcome};
 pub use radio::{Radio, Transmit};
+pub use share::{ClockOffset, LinkDelay};
 pub use statistics::{
-    PeerStats, RadioStats, RateSource, ReceiverReport, RemoteTopicStats, SenderReport, TopicState, TopicStats,
+    ClockStats, PeerStats, RadioStats, RateSource, ReceiverReport, RemoteTopicStats, SenderReport,
+    TopicState, TopicStats,
 };
 pub use wire::PacketError;

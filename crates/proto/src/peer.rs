@@ -6,6 +6,7 @@ use crate::config::{PeerConfig, PeerId, RadioConfig};
 use crate::receive::Receiver;
 use crate::send::{Estimate, Flight, Way};
 use crate::session::Session;
+use crate::share::{Exchange, PeerShare};
 use crate::statistics::{PeerStats, RateSource};
 use crate::wire::{Acknowledgement, Frame, Header, Hello, Receipt, ReportEntry};
 use core::time::Duration;
@@ -35,6 +36,8 @@ pub(crate) struct Peer {
     pub(crate) airtime: AirtimeModel,
     /// Where the rate is not known.
     pub(crate) estimate: Option<Estimate>,
+    /// Its clock, and what sharing the radio needs of it.
+    pub(crate) share: PeerShare,
     number: u64,
     numbers_heard: Option<(u64, u64, u64)>,
     /// Places in the numbering of what was heard where some were missing.
@@ -69,6 +72,7 @@ impl Peer {
             airtime: radio.airtime,
             // Over a relay, datagrams that were sent together need not arrive one service time apart.
             estimate: (radio.auto_rate && config.hops == 1).then(|| Estimate::new(radio.airtime)),
+            share: PeerShare::default(),
             number: 0,
             numbers_heard: None,
             gaps: 0,
@@ -90,6 +94,7 @@ impl Peer {
         self.way.renew();
         self.receiver.lossy = true;
         self.flight.clear();
+        self.share.renew();
         self.reports.last.clear();
         self.reports.queue.clear();
     }
@@ -125,7 +130,7 @@ impl Peer {
         *count += 1;
     }
 
-    pub(crate) fn statistics(&self, radio: &RadioConfig) -> PeerStats {
+    pub(crate) fn statistics(&self, now: Time, radio: &RadioConfig) -> PeerStats {
         let missing = self.numbers_heard.map_or(0, |(low, high, n)| {
             (high - low).saturating_add(1).saturating_sub(n)
         });
@@ -145,8 +150,14 @@ impl Peer {
             in_flight: self.flight.len() as u64,
             in_flight_most: self.window(radio) as u64,
             in_doubt: self.flight.doubts(),
+            clock: self.share.clock.offset(now).map(Into::into),
             ..self.stats.clone()
         }
+    }
+
+    /// Whether a receipt is owed.
+    pub(crate) fn owes(&self) -> bool {
+        self.owes
     }
 
     /// The peer wants to know how far its datagrams have come.
@@ -166,16 +177,16 @@ impl Peer {
         (self.owes || self.receiver.owes()) && !others
     }
 
-    /// Appends the receipt that is owed, if any.
-    pub(crate) fn put_receipt(&mut self, now: Time, out: &mut Vec<u8>) {
+    /// Appends the receipt that is owed, if any; says whether it did.
+    pub(crate) fn put_receipt(&mut self, now: Time, out: &mut Vec<u8>) -> bool {
         let receipt = Receipt {
             newest: self.newest.number,
             gap: micros(self.newest.gap),
             held: micros(now.since(self.newest.at)),
         };
-        if self.owes && put(out, self.config.max_datagram, &Frame::Receipt(receipt)) {
-            self.owes = false;
-        }
+        let puts = self.owes && put(out, self.config.max_datagram, &Frame::Receipt(receipt));
+        self.owes &= !puts;
+        puts
     }
 
     /// Appends the acknowledgements that are owed, to a datagram that may grow to `max` bytes by them; `soon`:
@@ -211,6 +222,15 @@ impl Peer {
         let expected = |n| airtime.airtime(n, hops) + airtime.airtime(RECEIPT, hops);
         let full = airtime.airtime(self.config.max_datagram, hops);
         let lesson = self.flight.receipt(now, receipt, expected, full);
+        let held = Duration::from_micros(receipt.held);
+        self.share.exchange = lesson.round_trip.map(|trip| Exchange {
+            sent: now - trip.saturating_add(held),
+            back: now,
+            theirs: Time::ZERO,
+            held,
+            there: airtime.with_gain(1.0).airtime(lesson.asked, hops),
+            here: Duration::ZERO,
+        });
         if let Some(e) = &mut self.estimate {
             if e.learn(lesson, self.flight.path_delay(full), RECEIPT) {
                 self.flight.trust();

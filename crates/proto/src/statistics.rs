@@ -1,6 +1,7 @@
 //! What is counted, on both ends.
 
 use crate::config::PeerId;
+use crate::share::{ClockOffset, LinkDelay};
 use core::time::Duration;
 use serde::Serialize;
 use stats::{Drops, Time};
@@ -110,6 +111,8 @@ pub struct RemoteTopicStats {
     /// Messages lost, by reason. A gap in the numbering counts as [`stats::DropReason::Air`] as soon as
     /// anything newer has come, until its message comes after all.
     pub drops: Drops,
+    /// How long messages took from the sender's link, by aligned clocks; none before the clocks are.
+    pub delay: Option<LinkDelay>,
     /// What the sender last told.
     pub at_sender: Option<SenderReport>,
 }
@@ -126,6 +129,27 @@ pub enum RateSource {
     Estimated,
     /// It is a guess; receipts clock the sending.
     Guessed,
+}
+
+/// A peer's clock beside ours: the clocks that the two links' radios are driven by.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ClockStats {
+    /// By how much the peer's is ahead, in microseconds.
+    pub ahead_us: f64,
+    /// How far that may be wrong: half a round trip, and the drift since.
+    pub uncertainty_us: f64,
+    /// How far it is likely to be wrong: without what the airtimes explain.
+    pub likely_us: f64,
+}
+
+impl From<ClockOffset> for ClockStats {
+    fn from(o: ClockOffset) -> Self {
+        ClockStats {
+            ahead_us: o.ahead_ns as f64 / 1e3,
+            uncertainty_us: o.uncertainty.as_nanos() as f64 / 1e3,
+            likely_us: o.likely.as_nanos() as f64 / 1e3,
+        }
+    }
 }
 
 /// One peer.
@@ -164,6 +188,8 @@ pub struct PeerStats {
     pub in_flight_most: u64,
     /// Whether receipts are late, so that the bound is narrow.
     pub in_doubt: bool,
+    /// Its clock beside ours; none before an exchange.
+    pub clock: Option<ClockStats>,
     /// Datagrams received that parsed and were of its session.
     pub datagrams_received: u64,
     /// Their bytes.
@@ -191,4 +217,10 @@ pub struct RadioStats {
     pub queued_bytes: u64,
     /// Most that ever waited.
     pub queued_bytes_max: u64,
+    /// Datagrams after which the next of their kind waited, since other hosts claimed the air.
+    pub yielded: u64,
+    /// Other hosts that claim the air now.
+    pub claimants: u64,
+    /// Periodic flows of other hosts that are known now.
+    pub rhythms: u64,
 }

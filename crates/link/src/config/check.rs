@@ -25,6 +25,16 @@ impl Config {
         if radio.gain.is_some_and(|g| !(0.5..=4.0).contains(&g)) {
             return Err("radio.gain must be 0.5 to 4.0; leave it out for the default".into());
         }
+        if radio.least_share < 0.01 {
+            return Err("radio.least_share must be 1% to 100%".into());
+        }
+        let shares = radio.min_share + self.topics.iter().map(|t| t.min_share).sum::<f64>();
+        if shares > 0.9 {
+            return Err(format!(
+                "the min_share of radio and topics are {:.0} % together; leave what is important at least 10 %",
+                shares * 100.0
+            ));
+        }
         if self.host.is_empty() || self.peers.is_empty() {
             return Err("a link needs a `host` name and at least one entry under `peers`".into());
         }

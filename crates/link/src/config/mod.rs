@@ -27,7 +27,8 @@ use crate::lock::plain;
 use crate::rules::Allow;
 use crate::tf::TfConfig;
 use parse::{
-    all_of_them, maybe_duration, maybe_frequency, middle, one, priority, queue_bytes, size, syntax, yes,
+    a_tenth, all_of_them, maybe_duration, maybe_frequency, middle, one, priority, queue_bytes, share, size,
+    syntax, yes,
 };
 pub use rate::Rate;
 use serde::Deserialize;
@@ -90,6 +91,17 @@ pub struct RadioConfig {
     /// The order of sending. Default `priority`; `fifo` is there for comparison.
     #[serde(default)]
     pub order: Order,
+    /// The share of the air that this host sends on which what is less important than the most important that
+    /// waits gets at least. Default 0%: strictly by priority.
+    #[serde(default, deserialize_with = "share")]
+    pub min_share: f64,
+    /// Whether this host tells its peers what it waits for, and yields to what is more important on other hosts.
+    /// Default true.
+    #[serde(default = "yes")]
+    pub yields: bool,
+    /// The share of the air that it keeps where it yields. Default 10%.
+    #[serde(default = "a_tenth", deserialize_with = "share")]
+    pub least_share: f64,
     /// Most bytes of messages that wait for the radio; beyond it the lowest priority is dropped. Default 8 MiB.
     #[serde(default = "queue_bytes", deserialize_with = "size")]
     pub queue_bytes: u64,
@@ -111,6 +123,9 @@ impl RadioConfig {
             hops: one(),
             gain: None,
             order: Order::default(),
+            min_share: 0.0,
+            yields: yes(),
+            least_share: a_tenth(),
             queue_bytes: queue_bytes(),
             insecure_udp: false,
         }
@@ -193,6 +208,9 @@ pub struct TopicConfig {
     /// At most so many messages a second are sent; others are dropped. Default: all.
     #[serde(default, deserialize_with = "maybe_frequency")]
     pub rate_limit: Option<f64>,
+    /// The share of the air that this host sends on which this topic gets at least while it waits. Default 0%.
+    #[serde(default, deserialize_with = "share")]
+    pub min_share: f64,
     /// Only every so manieth message is sent; others are dropped. Default 1: all.
     #[serde(default = "all_of_them")]
     pub every: u32,
@@ -222,6 +240,7 @@ impl TopicConfig {
             latched: false,
             deadline: None,
             rate_limit: None,
+            min_share: 0.0,
             every: all_of_them(),
             compress: Compress::None,
             tf: None,
@@ -254,6 +273,7 @@ impl TopicConfig {
             latched: self.latched,
             deadline: self.deadline,
             max_rate: self.rate_limit,
+            min_share: self.min_share,
             every: self.every,
             reliability,
             ordering,

@@ -59,6 +59,14 @@ pub(super) fn maybe_frequency<'de, D: Deserializer<'de>>(d: D) -> Result<Option<
     text(d, quantity::frequency).map(Some)
 }
 
+pub(super) fn share<'de, D: Deserializer<'de>>(d: D) -> Result<f64, D::Error> {
+    text(d, quantity::share)
+}
+
+pub(super) fn a_tenth() -> f64 {
+    0.1
+}
+
 pub(super) fn priority<'de, D: Deserializer<'de>>(d: D) -> Result<u8, D::Error> {
     let value = i64::deserialize(d)?;
     u8::try_from(value).ok().filter(|p| *p <= 127).ok_or_else(|| {

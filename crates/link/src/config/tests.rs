@@ -72,6 +72,14 @@ fn reliability_has_defaults_of_its_own() {
 fn every_refusal_is_one_line_that_names_the_place_and_the_mend() {
     for (from, to, place, mend) in [
         ("6Mbit/s", "0Mbit/s", "configuration:3:", "6Mbit/s"),
+        ("6Mbit/s", "6Mbit/s, min_share: 5", "configuration:3:", "20%"),
+        ("6Mbit/s", "6Mbit/s, min_share: 95%", "configuration", "min_share"),
+        (
+            "6Mbit/s",
+            "6Mbit/s, least_share: 0%",
+            "configuration",
+            "1% to 100%",
+        ),
         ("6Mbit/s", "automatic", "configuration:3:", "or auto"),
         ("priority: 100", "priority: 200", "configuration:7:", "0 to 127"),
         ("direction: out", "direction: sideways", "configuration:7:", "out"),

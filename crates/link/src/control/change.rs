@@ -6,7 +6,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 /// What can be changed while a link runs.
-const KEYS: &str = "priority=0…127, depth=N, deadline=100ms (or none), rate_limit=5Hz (or none), every=N";
+const KEYS: &str =
+    "priority=0…127, depth=N, deadline=100ms (or none), rate_limit=5Hz (or none), every=N, min_share=5%";
 /// The most that `depth` may be.
 const MAX_DEPTH: u32 = 1024;
 /// The most that `every` may be.
@@ -75,6 +76,14 @@ impl Change {
                 ),
                 "depth" => set(&mut change.depth, whole(value, 1, MAX_DEPTH).map_err(wrong)?),
                 "every" => set(&mut change.every, whole(value, 1, MAX_EVERY).map_err(wrong)?),
+                "min_share" => {
+                    let share = quantity::share(value).map_err(|e| e.to_string());
+                    let share = share.and_then(|s| {
+                        let fits = (0.0..=0.9).contains(&s).then_some(s);
+                        fits.ok_or_else(|| "give 0% to 90%".to_string())
+                    });
+                    set(&mut change.min_share, share.map_err(wrong)?)
+                }
                 "deadline" => set(&mut change.deadline, optional(value, duration).map_err(wrong)?),
                 "rate_limit" => set(
                     &mut change.max_rate,
@@ -123,6 +132,7 @@ mod tests {
             "deadline=100ms",
             "rate_limit=2.5Hz",
             "every=3",
+            "min_share=5%",
         ]);
         let expected = TopicChange {
             priority: Some(127),
@@ -130,6 +140,7 @@ mod tests {
             deadline: Some(Some(Duration::from_millis(100))),
             max_rate: Some(Some(2.5)),
             every: Some(3),
+            min_share: Some(0.05),
         };
         assert_eq!(read, Ok(Change(expected)));
         let none = Change::parse(&["deadline=none", "rate_limit=none"]).expect("is good");
@@ -146,6 +157,7 @@ mod tests {
             ("priority", "'priority'", "priority=0…127"),
             ("priorty=3", "'priorty=3'", "depth=N"),
             ("depth=0", "depth=0", "1 to 1024"),
+            ("min_share=95%", "min_share=95%", "90%"),
             ("every=-1", "every=-1", "1 to"),
             ("deadline=soon", "deadline=soon", "ms"),
             ("rate_limit=0Hz", "rate_limit=0Hz", "Hz"),

@@ -193,6 +193,7 @@ mod tests {
                     duplicate_fragments: 0,
                     partial: 0,
                     drops: Drops::default(),
+                    delay: None,
                     at_sender: None,
                 },
             }],

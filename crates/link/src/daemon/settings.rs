@@ -130,6 +130,9 @@ fn apply(config: &mut TopicConfig, change: TopicChange) {
     if let Some(rate) = change.max_rate {
         config.rate_limit = rate;
     }
+    if let Some(share) = change.min_share {
+        config.min_share = share;
+    }
     if let Some(every) = change.every {
         config.every = every;
     }

@@ -3,12 +3,14 @@
 mod receiving;
 mod sending;
 mod settings;
+mod sharing;
 
 use crate::body::{Body, Sink};
 use crate::config::{PeerId, RadioConfig, RemoteTopic, TopicId};
 use crate::outcome::Outcome;
 use crate::peer::Peer;
 use crate::send::{OutTopic, Pacer, Scheduler};
+use crate::share::Share;
 use crate::statistics::{PeerStats, RadioStats, RemoteTopicStats, TopicState, TopicStats};
 use crate::wire::ReportEntry;
 use stats::Time;
@@ -41,6 +43,8 @@ pub struct Radio<B> {
     clock: Time,
     pacer: Pacer,
     scheduler: Scheduler,
+    /// What other hosts want of the air.
+    share: Share,
     peers: BTreeMap<PeerId, Peer>,
     next_peer: u32,
     /// By [`TopicId`]; numbers are never used again.
@@ -223,19 +227,27 @@ impl<B: Body> Radio<B> {
 
     /// Counts of the topics that `peer` announced in its present session.
     pub fn remote_topics(&self, peer: PeerId) -> impl Iterator<Item = (RemoteTopic, RemoteTopicStats)> + '_ {
-        self.peers
-            .get(&peer)
-            .into_iter()
-            .flat_map(|p| p.receiver.topics())
+        self.peers.get(&peer).into_iter().flat_map(|p| {
+            p.receiver.topics().map(|(id, t)| {
+                let delay = p.share.delays(id.0);
+                (id, RemoteTopicStats { delay, ..t })
+            })
+        })
     }
 
     /// Counts of a peer.
     pub fn peer_stats(&self, peer: PeerId) -> Option<PeerStats> {
-        self.peers.get(&peer).map(|p| p.statistics(&self.config))
+        self.peers
+            .get(&peer)
+            .map(|p| p.statistics(self.clock, &self.config))
     }
 
     /// Counts of the radio.
-    pub fn stats(&self) -> &RadioStats {
-        &self.stats
+    pub fn stats(&self) -> RadioStats {
+        RadioStats {
+            claimants: self.share.table.claimants(self.clock) as u64,
+            rhythms: self.share.table.rhythms() as u64,
+            ..self.stats.clone()
+        }
     }
 }

@@ -54,8 +54,9 @@ impl<B: Body> Radio<B> {
                 }
             }
         }
+        (p.share.exchange, p.share.timing) = (None, None);
         for frame in frames {
-            self.frame(now, peer, frame, sink);
+            self.frame(now, peer, frame, datagram.len(), sink);
         }
         Ok(())
     }
@@ -94,6 +95,7 @@ impl<B: Body> Radio<B> {
         if let Some(p) = self.peers.get_mut(&peer) {
             p.receiver.abort_all(sink, DropReason::PeerLost);
             p.flight.clear();
+            self.share.table.forget(peer);
         }
         sink.peer_down(peer, Down::Lost);
         let topics = self.topics.iter_mut().filter(|t| t.peer == peer);
@@ -107,7 +109,7 @@ impl<B: Body> Radio<B> {
         self.released(bytes);
     }
 
-    fn frame(&mut self, now: Time, peer: PeerId, frame: Frame<'_>, sink: &mut impl Sink) {
+    fn frame(&mut self, now: Time, peer: PeerId, frame: Frame<'_>, len: usize, sink: &mut impl Sink) {
         let Some(p) = self.peers.get_mut(&peer) else {
             return;
         };
@@ -143,7 +145,11 @@ impl<B: Body> Radio<B> {
                 Ok(())
             }
             Frame::Announce(piece) => p.receiver.announce(&piece, sink),
-            Frame::Data(head, bytes) => p.receiver.data(now, &head, bytes, sink),
+            Frame::Data(head, bytes) => p.timed_data(now, &head, bytes, sink),
+            Frame::Sharing(sharing) => {
+                self.shared(now, peer, sharing, len);
+                Ok(())
+            }
             Frame::Cancel { topic, seq } => {
                 p.receiver.cancel(topic, seq, sink);
                 Ok(())

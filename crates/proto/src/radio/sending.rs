@@ -4,7 +4,7 @@ use super::{Radio, Transmit};
 use crate::body::{Body, Message};
 use crate::config::{MAX_PRIORITY, Order, PeerId, TopicId};
 use crate::peer::{Peer, RECEIPT, put};
-use crate::send::{CONTROL, Entry, Foreseen, OutTopic, Pending, URGENT, When, Work};
+use crate::send::{CONTROL, Entry, Foreseen, OutTopic, Pending, URGENT, When, Work, account};
 use crate::wire::{AnnouncePiece, DataHead, Frame};
 use core::time::Duration;
 use stats::{DropReason, Time};
@@ -81,6 +81,7 @@ impl<B: Body> Radio<B> {
         let arrival = self.arrivals;
         self.arrivals += 1;
         t.rhythm.arrived(now);
+        t.last_bytes = geometry.total_len() as usize;
         if !t.is_backlogged() {
             self.scheduler.wake(t);
         }
@@ -181,6 +182,9 @@ impl<B: Body> Radio<B> {
         let free = self.pacer.is_free(now);
         let plan = self.plan(now, free);
         let control = self.control_due();
+        if let Plan::Hold(_) = plan {
+            self.share.holds(now);
+        }
         if let Some(peer) = control
             && (free || self.pacer.is_urgent(CONTROL))
             && !self.receipt_rides(peer, &plan)
@@ -211,7 +215,12 @@ impl<B: Body> Radio<B> {
                 .filter(backlogged);
             let full = blocked.filter_map(|t| self.peers.get(&t.peer)?.flight.next_timeout());
             let others = self.peers.values().filter_map(|p| p.flight.next_timeout());
-            return match full.chain(others).min() {
+            let gated = self
+                .topics
+                .iter()
+                .filter(|t| self.is_up(t.peer) && t.is_backlogged());
+            let gated = gated.filter_map(|t| self.share.gate(now, t.config.priority));
+            return match full.chain(others).chain(gated).min() {
                 Some(t)
                     if self
                         .topics
@@ -239,7 +248,9 @@ impl<B: Body> Radio<B> {
         if !free || !by_priority || !self.config.predict || p.is_clocked(&self.config) || p.flight.doubts() {
             return Plan::Fragment(i, max);
         }
-        match self.foreseen(now, t.config.priority) {
+        let here = self.foreseen(now, t.config.priority);
+        let elsewhere = self.foreseen_elsewhere(now, p, t.config.priority);
+        match here.into_iter().chain(elsewhere).min_by_key(|f| f.from) {
             Some(f) => self.cut(now, i, p, f),
             None => Plan::Fragment(i, max),
         }
@@ -281,7 +292,7 @@ impl<B: Body> Radio<B> {
             Order::Fifo => 0,
         };
         let window = p.window(&self.config);
-        if !p.flight.admits(now, importance, window) {
+        if !p.flight.admits(now, importance, window) || self.share.gate(now, importance).is_some() {
             return false;
         }
         // Where receipts alone clock, peers share one device queue. One that is silent does not hold up others.
@@ -357,8 +368,10 @@ impl<B: Body> Radio<B> {
                 }
             }
         }
+        let receipt = p.session.is_up() && p.owes();
         p.put_control(now, &self.config, out);
         p.stats.control_sent += 1;
+        self.put_sharing(now, peer, receipt, out);
         self.sent(now, peer, CONTROL, out.len(), None);
         Transmit::Datagram {
             peer,
@@ -406,7 +419,7 @@ impl<B: Body> Radio<B> {
         };
         let (p_max, hops, airtime) = (p.config.max_datagram, p.config.hops, p.airtime);
         p.header(self.config.session, out);
-        p.put_receipt(now, out);
+        let receipt = p.put_receipt(now, out);
         p.put_acknowledgements(
             now,
             max.saturating_sub(self.topics[i].head_room() + LEAST_CUT),
@@ -418,6 +431,10 @@ impl<B: Body> Radio<B> {
             number: p.last_number(),
             timing: p.way.timing(),
         };
+        // What is cut short has no room for more.
+        if receipt || max == p_max {
+            self.put_sharing(now, peer, receipt, out);
+        }
         // A receipt would meet the message for which this fragment is cut.
         let asks = self.should_ask(now, peer, max == p_max);
         if asks {
@@ -427,12 +444,14 @@ impl<B: Body> Radio<B> {
         let mut next = Some(i);
         let (mut bytes_first, mut charged) = (None, Duration::ZERO);
         while let Some(i) = next {
+            self.put_timing(now, i, max, out);
             let t = &mut self.topics[i];
             let ended = t.put_fragment(i as u32, max, out, when);
             let airtime = air(out.len()).saturating_sub(charged);
             charged += airtime;
             t.counts.air += airtime;
             self.scheduler.charge(t, airtime);
+            account(&mut self.scheduler.below, &mut self.topics, i, airtime);
             let Some(ended) = ended else { break };
             self.stats.queued_bytes = self.stats.queued_bytes.saturating_sub(ended);
             // What is less important may lengthen the datagram by no more air than a frame costs empty.
@@ -487,6 +506,9 @@ impl<B: Body> Radio<B> {
                 asks,
             };
             p.flight.sent(entry, late_at, full);
+        }
+        if in_flight.is_some() && self.share.charge(now, importance, airtime) {
+            self.stats.yielded += 1;
         }
         self.stats.urgent += u64::from(!self.pacer.is_free(now));
         let slot = if clocked { Duration::ZERO } else { airtime };

@@ -7,6 +7,7 @@ use crate::body::{Body, Down, Sink};
 use crate::config::*;
 use crate::peer::Peer;
 use crate::send::{Estimate, OutTopic, Pacer, Rhythm, Scheduler};
+use crate::share::Share;
 use crate::statistics::RadioStats;
 use core::time::Duration;
 use stats::{DropReason, Time};
@@ -44,8 +45,11 @@ impl<B: Body> Radio<B> {
             return Err(ConfigError::InFlight);
         }
         valid_gain(&config.airtime)?;
+        valid_part("min_share", config.min_share, 0.0, 0.9)?;
+        valid_part("least_share", config.least_share, 0.01, 1.0)?;
         Ok(Radio {
-            scheduler: Scheduler::new(config.order),
+            scheduler: Scheduler::new(config.order, config.min_share),
+            share: Share::new(config.host, config.session, config.yields, config.least_share),
             config,
             clock: Time::ZERO,
             pacer: Pacer::new(),
@@ -123,6 +127,7 @@ impl<B: Body> Radio<B> {
             return Err(TopicError::Expiry);
         }
         valid_rate(config.max_rate)?;
+        valid_share(config.min_share)?;
         valid_every(config.every)?;
         let withdrawn = self
             .topics
@@ -130,6 +135,7 @@ impl<B: Body> Radio<B> {
             .enumerate()
             .find(|(_, t)| t.withdrawn && t.peer == peer && t.config.name == config.name);
         if let Some((i, t)) = withdrawn {
+            t.quota.set(config.min_share);
             (t.withdrawn, t.config, t.rhythm) = (false, config, Rhythm::default());
             t.keep_or_not();
             t.announced_order = self.arrivals;
@@ -190,8 +196,15 @@ impl<B: Body> Radio<B> {
         valid_depth(change.depth.unwrap_or(depth), reliability)?;
         valid_rate(change.max_rate.flatten())?;
         valid_every(change.every.unwrap_or(1))?;
+        valid_share(change.min_share.unwrap_or_default())?;
         self.set_priority(now, topic, change.priority.unwrap_or(priority))?;
         self.set_depth(now, topic, change.depth.unwrap_or(depth))?;
+        if let Some(share) = change.min_share
+            && let Some(t) = self.topics.get_mut(topic.0 as usize)
+        {
+            t.config.min_share = share;
+            t.quota.set(share);
+        }
         if let Some(deadline) = change.deadline {
             self.set_deadline(topic, deadline)?;
         }
@@ -328,6 +341,26 @@ fn valid_every(every: u32) -> Result<(), TopicError> {
         return Err(TopicError::Every);
     }
     Ok(())
+}
+
+fn valid_part(which: &'static str, share: f64, least: f64, most: f64) -> Result<(), ConfigError> {
+    if (least..=most).contains(&share) {
+        return Ok(());
+    }
+    Err(ConfigError::Share {
+        which,
+        share,
+        least,
+        most,
+    })
+}
+
+fn valid_share(share: f64) -> Result<(), TopicError> {
+    if (0.0..=0.9).contains(&share) {
+        Ok(())
+    } else {
+        Err(TopicError::Share { share })
+    }
 }
 
 fn valid_priority(priority: u8) -> Result<(), TopicError> {

@@ -1,6 +1,7 @@
 //! What one peer sends us: its announcements and its messages in pieces, all within bounds.
 
 mod announcing;
+mod late;
 mod ranges;
 mod reliable;
 mod topic;

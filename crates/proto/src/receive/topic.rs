@@ -165,6 +165,7 @@ impl InTopic {
             duplicate_fragments: c.duplicate_fragments,
             partial: self.partials.len() as u64,
             drops: c.drops,
+            delay: None,
             at_sender: self.at_sender.clone(),
         }
     }

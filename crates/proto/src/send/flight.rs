@@ -62,6 +62,8 @@ pub(crate) struct Lesson {
     pub(crate) bytes: usize,
     /// From its handing over to its receipt, without what the receiver held it.
     pub(crate) round_trip: Option<Duration>,
+    /// Bytes of the datagram that asked.
+    pub(crate) asked: usize,
     /// What of that neither airtimes nor the path explain: it waited in the device queue.
     pub(crate) queued: Duration,
     /// How long after the one before it came, where both were handed over at once: its service time.
@@ -257,6 +259,7 @@ impl Flight {
         Lesson {
             bytes: spacing.map_or(ask.map_or(0, |a| a.bytes), |(bytes, _)| bytes),
             round_trip,
+            asked: ask.map_or(0, |a| a.bytes),
             queued,
             service: spacing.map(|(_, d)| d),
         }

@@ -4,8 +4,10 @@
 //! fewest bytes left: the order of least mean delay), then the topic that had the least service, by
 //! start-time fair queueing: a small flow among equals does not wait behind a large one, a flow that paused
 //! earns no credit, and one that runs ahead of the others in service loses the advantage of being short.
-//! The choice is made anew for every fragment, which is the pre-emption.
+//! The choice is made anew for every fragment, which is the pre-emption. Before all of this goes what is owed
+//! its minimum share.
 
+use super::quota::Quota;
 use super::topic::{OutTopic, Pending};
 use crate::body::Body;
 use crate::config::{MAX_PRIORITY, Order};
@@ -29,13 +31,16 @@ pub(crate) enum Work {
 #[derive(Debug)]
 pub(crate) struct Scheduler {
     order: Order,
+    /// The minimum share of what is less important than the most important that waits.
+    pub(crate) below: Quota,
     virtual_time: [u64; MAX_PRIORITY as usize + 1],
 }
 
 impl Scheduler {
-    pub(crate) fn new(order: Order) -> Self {
+    pub(crate) fn new(order: Order, min_share: f64) -> Self {
         Scheduler {
             order,
+            below: Quota::new(min_share),
             virtual_time: [0; MAX_PRIORITY as usize + 1],
         }
     }
@@ -56,8 +61,6 @@ impl Scheduler {
     }
 
     /// The index of the topic to serve, among those of peers for which `up` holds, and what it sends.
-    ///
-    /// A minimum share for low priorities would be decided here, before the strict order.
     pub(crate) fn pick<B: Body>(
         &self,
         topics: &[OutTopic<B>],
@@ -65,7 +68,20 @@ impl Scheduler {
     ) -> Option<(usize, Work)> {
         let candidates = topics.iter().enumerate().filter(|(_, t)| up(t));
         let candidates = candidates.filter_map(|(i, t)| Some((i, t, Self::work(t)?)));
-        let top = candidates.clone().map(|(_, t, _)| t.config.priority).max()?;
+        let owed = candidates.clone().find(|(_, t, _)| t.quota.is_due());
+        if let Some((i, _, work)) = owed.filter(|_| self.order == Order::Priority) {
+            return Some((i, work));
+        }
+        let mut top = candidates.clone().map(|(_, t, _)| t.config.priority).max()?;
+        let below = candidates
+            .clone()
+            .map(|(_, t, _)| t.config.priority)
+            .filter(|p| *p < top)
+            .max();
+        if self.below.is_due() {
+            top = below.unwrap_or(top);
+        }
+        let candidates = candidates.filter(|(_, t, _)| self.order == Order::Fifo || t.config.priority <= top);
         let equals = candidates.clone().filter(|(_, t, _)| t.config.priority == top);
         let least = equals.map(|(_, t, _)| t.served).min()?;
         let key = |i: usize, t: &OutTopic<B>, w: Work| {

@@ -2,6 +2,7 @@
 
 use super::announcer::Announcer;
 use super::latch::Latch;
+use super::quota::Quota;
 use super::reliable::{Keeper, Sent};
 use super::rhythm::Rhythm;
 use super::timing::Timing;
@@ -85,6 +86,12 @@ pub(crate) struct OutTopic<B> {
     /// How many more messages decimation drops.
     pub(crate) skip: u32,
     pub(crate) rhythm: Rhythm,
+    /// Its minimum share.
+    pub(crate) quota: Quota,
+    /// When the receiver is told next how old a message is.
+    pub(crate) timing_at: Time,
+    /// Length of the message that was offered last.
+    pub(crate) last_bytes: usize,
     pub(crate) counts: OutCounts,
     pub(crate) at_receiver: Option<ReceiverReport>,
 }
@@ -97,6 +104,9 @@ impl<B: Body> OutTopic<B> {
             keeper: (config.reliability == Reliability::Reliable).then(Keeper::new),
             outcomes: Outcomes::default(),
             latch: Latch::default(),
+            quota: Quota::new(config.min_share),
+            timing_at: Time::ZERO,
+            last_bytes: 0,
             config,
             announced_order,
             withdrawn: false,
@@ -327,6 +337,21 @@ impl<B: Body> OutTopic<B> {
         };
         keeper.start_over(self.sending.take().map(|s| (s.pending, s.seq)));
         0
+    }
+
+    /// Bytes that wait or are partly sent, without what was sent of them.
+    pub(crate) fn bytes_left(&self) -> u64 {
+        let sending = self
+            .sending
+            .as_ref()
+            .map_or(0, |s| s.pending.bytes() - u64::from(s.at));
+        sending + self.waiting.iter().map(Pending::bytes).sum::<u64>()
+    }
+
+    /// Number of the message that goes next, and when it was offered.
+    pub(crate) fn next_message(&self) -> Option<(u64, Time)> {
+        let seq = self.sending.as_ref().map_or(self.next_seq, |s| s.seq);
+        Some((seq, self.head()?.offered_at))
     }
 
     /// Most that the head of the next fragment takes.

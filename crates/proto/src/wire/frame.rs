@@ -4,6 +4,7 @@ use super::acknowledgement::Acknowledgement;
 use super::bytes::{Reader, put_bytes, put_varint};
 use super::error::PacketError;
 use super::receipt::Receipt;
+use super::sharing::Sharing;
 use super::{MAGIC, VERSION, reasons};
 use crate::config::MAX_HOST_NAME;
 use crate::geometry::{Geometry, MAX_PARTS};
@@ -252,6 +253,7 @@ pub(crate) enum Frame<'a> {
         came: u64,
         gaps: u64,
     },
+    Sharing(Sharing),
     Data(DataHead, &'a [u8]),
 }
 
@@ -323,6 +325,7 @@ impl<'a> Frame<'a> {
                     put_varint(out, *v);
                 }
             }
+            Frame::Sharing(sharing) => sharing.encode(out),
             Frame::Data(head, bytes) => {
                 head.encode(out, Some(bytes.len() as u32));
                 out.extend_from_slice(bytes);
@@ -394,6 +397,7 @@ impl<'a> Frame<'a> {
             REPORT => Frame::Report(ReportEntry::decode(r)?),
             ASK => Frame::Ask,
             RECEIPT => Frame::Receipt(Receipt::decode(r)?),
+            _ if Sharing::has(kind) => Frame::Sharing(Sharing::decode(kind, r)?),
             ACKNOWLEDGEMENT => Frame::Acknowledgement(Acknowledgement::decode(r)?),
             SETTLED => Frame::Settled {
                 topic: r.varint32("topic number")?,

@@ -6,12 +6,14 @@ mod error;
 mod frame;
 mod reasons;
 mod receipt;
+mod sharing;
 
 pub(crate) use acknowledgement::Acknowledgement;
 pub(crate) use bytes::{Reader, put_bytes, put_varint, varint_len};
 pub use error::PacketError;
 pub(crate) use frame::{AckState, AnnouncePiece, DataHead, Frame, Header, Hello, ReportEntry};
 pub(crate) use receipt::Receipt;
+pub(crate) use sharing::{Beat, Claim, MOST_ENTRIES, Sharing};
 
 /// Version of the wire format, in the low half of a datagram's first byte.
 const VERSION: u8 = 3;
@@ -134,6 +136,43 @@ mod tests {
                 newest: 70_000,
                 gap: 2_177,
                 held: 12,
+            }),
+            Frame::Sharing(Sharing::Claims(vec![
+                Claim {
+                    host: 0x0403_0201,
+                    priority: 100,
+                    demand_ms: 107,
+                    age_ms: 0,
+                },
+                Claim {
+                    host: 9,
+                    priority: 10,
+                    demand_ms: 255,
+                    age_ms: 21,
+                },
+            ])),
+            Frame::Sharing(Sharing::Clock {
+                time: 86_400_000_000,
+                ahead: None,
+            }),
+            Frame::Sharing(Sharing::Clock {
+                time: 5_000,
+                ahead: Some((-70_000, 1_300, 130)),
+            }),
+            Frame::Sharing(Sharing::Rhythms(vec![Beat {
+                host: 0x0403_0201,
+                priority: 100,
+                at: 86_400_007_000,
+                period: 20_000,
+                air: 1_545,
+                spread: 60,
+                age_ms: 3,
+            }])),
+            Frame::Sharing(Sharing::Timing {
+                topic: 3,
+                seq: 20_000,
+                offered: 86_399_990_000,
+                deadline: 100_000,
             }),
             Frame::Data(head, b"fragment"),
             Frame::Data(DataHead { origin: 5, ..head }, b"f"),

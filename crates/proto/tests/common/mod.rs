@@ -1,6 +1,8 @@
 //! Two radios joined through the medium, in virtual time.
 #![allow(dead_code, unreachable_pub)]
 
+pub mod team;
+
 use medium::{Event, Loss, Medium, MediumConfig, Rng};
 use proto::*;
 use stats::{DropReason, Drops, Flow, FlowMetrics, Time};

@@ -1,0 +1,215 @@
+//! What hosts tell each other so as to share a radio, and what they do about it.
+
+use super::Radio;
+use crate::body::{Body, Sink};
+use crate::config::PeerId;
+use crate::peer::{Peer, put};
+use crate::send::{Foreseen, OutTopic};
+use crate::share::Exchange;
+use crate::wire::{Beat, Claim, DataHead, Frame, MOST_ENTRIES, Sharing};
+use core::time::Duration;
+use stats::{DropReason, Time};
+
+/// Claims are told a peer this often while there are any, and rhythms.
+const CLAIMS_EVERY: Duration = Duration::from_millis(20);
+const RHYTHMS_EVERY: Duration = Duration::from_millis(100);
+/// Rhythms of our own that are told.
+const OWN_RHYTHMS: usize = 4;
+/// A host claims nothing if what waits goes with so many datagrams.
+const SOON: u32 = 2;
+/// Topics without a deadline tell the receiver this often how old a message is.
+const TIMING_EVERY: Duration = Duration::from_millis(100);
+/// Most that a frame of a message's age takes.
+pub(super) const TIMING: usize = 1 + 4 + 8 + 8 + 8;
+
+impl<B: Body> Radio<B> {
+    /// What this host waits for: the highest priority of which more waits than goes soon.
+    fn own_claim(&self) -> Option<Claim> {
+        let waits = |t: &&OutTopic<B>| t.is_backlogged() && t.announcer.accepted() == Some(true);
+        let mut waiting: Vec<_> = self.topics.iter().filter(waits).collect();
+        waiting.sort_by_key(|t| core::cmp::Reverse(t.config.priority));
+        let mut air = Duration::ZERO;
+        let mut claim = None;
+        for t in waiting {
+            let Some(p) = self.peers.get(&t.peer).filter(|p| p.session.is_up()) else {
+                continue;
+            };
+            let max = p.config.max_datagram;
+            let frame = p.airtime.airtime(max, p.config.hops);
+            let frames = t.bytes_left().div_ceil(max as u64);
+            air += frame.saturating_mul(u32::try_from(frames).unwrap_or(u32::MAX));
+            if claim.is_none() && !frame.is_zero() && air > frame * SOON {
+                claim = Some(t.config.priority);
+            }
+        }
+        Some(Claim {
+            host: self.share.own,
+            priority: claim?,
+            demand_ms: u8::try_from(air.as_millis()).unwrap_or(u8::MAX),
+            age_ms: 0,
+        })
+    }
+
+    /// When our own most important periodic messages come, by our clock.
+    fn own_rhythms(&self, now: Time) -> Vec<Beat> {
+        let us = |d: Duration| u32::try_from(d.as_micros()).unwrap_or(u32::MAX);
+        let beat = |t: &OutTopic<B>| {
+            let p = self.peers.get(&t.peer).filter(|p| p.session.is_up())?;
+            let f = t.rhythm.next(now).filter(|_| t.config.priority > 0)?;
+            let (max, bytes) = (p.config.max_datagram, t.last_bytes);
+            let air = |n: usize| p.airtime.airtime(n, p.config.hops);
+            let full = u32::try_from(bytes / max).ok()?;
+            let spread = f.until.since(f.from) / 2;
+            Some(Beat {
+                host: self.share.own,
+                priority: t.config.priority,
+                at: (f.from + spread).as_nanos() / 1000,
+                period: us(f.period),
+                air: us(air(max).saturating_mul(full) + air(bytes % max)),
+                spread: us(spread),
+                age_ms: 0,
+            })
+        };
+        let mut all: Vec<Beat> = self.topics.iter().filter_map(beat).collect();
+        // One topic that goes to several peers has as many of a kind.
+        all.sort_by_key(|b| (core::cmp::Reverse(b.priority), b.at));
+        all.dedup_by_key(|b| b.priority);
+        all.truncate(OWN_RHYTHMS);
+        all
+    }
+
+    /// Appends what `peer` is to know to a datagram that goes there anyway. `receipt`: it has a receipt, of which
+    /// the peer learns what our clock says.
+    pub(super) fn put_sharing(&mut self, now: Time, peer: PeerId, receipt: bool, out: &mut Vec<u8>) {
+        let Some(p) = self.peers.get(&peer).filter(|p| p.session.is_up()) else {
+            return;
+        };
+        let (max, cooperates) = (p.config.max_datagram / 2, self.config.yields);
+        let (claims_due, rhythms_due) = (now >= p.share.claims_at, now >= p.share.rhythms_at);
+        let (mut claims, mut rhythms) = (Vec::new(), Vec::new());
+        if cooperates && claims_due {
+            claims.extend(self.own_claim());
+            claims.extend(self.share.table.claims_for(now, peer));
+        }
+        if cooperates && rhythms_due {
+            rhythms = self.own_rhythms(now);
+            rhythms.extend(self.share.table.rhythms_for(now, peer));
+            rhythms.truncate(MOST_ENTRIES);
+        }
+        let Some(p) = self.peers.get_mut(&peer) else {
+            return;
+        };
+        let clock = p.share.clock.offset(now).map(|o| {
+            let us = |d: Duration| u64::try_from(d.as_micros()).unwrap_or(u64::MAX);
+            (o.ahead_ns / 1000, us(o.uncertainty) + 1, us(o.likely) + 1)
+        });
+        if receipt || !rhythms.is_empty() {
+            let time = now.as_nanos() / 1000;
+            put(out, max, &Frame::Sharing(Sharing::Clock { time, ahead: clock }));
+        }
+        if !claims.is_empty() && put(out, max, &Frame::Sharing(Sharing::Claims(claims))) {
+            p.share.claims_at = now + CLAIMS_EVERY;
+        }
+        if !rhythms.is_empty() && put(out, max, &Frame::Sharing(Sharing::Rhythms(rhythms))) {
+            p.share.rhythms_at = now + RHYTHMS_EVERY;
+        }
+    }
+
+    /// If the message of topic `i` that goes next ends with a datagram of at most `max` bytes, and its receiver is
+    /// to know how old it is, appends that.
+    pub(super) fn put_timing(&mut self, now: Time, i: usize, max: usize, out: &mut Vec<u8>) {
+        let Some(t) = self.topics.get_mut(i) else { return };
+        // What is reliable is never dropped for being late: its sender is told.
+        if t.keeper.is_some() {
+            return;
+        }
+        let due = t.config.deadline.is_some() || now >= t.timing_at;
+        if !due || out.len() + TIMING + t.rest_with_head() > max {
+            return;
+        }
+        let Some((seq, offered_at)) = t.next_message() else {
+            return;
+        };
+        let us = |d: Duration| u64::try_from(d.as_micros()).unwrap_or(u64::MAX);
+        let frame = Sharing::Timing {
+            topic: i as u32,
+            seq,
+            offered: offered_at.as_nanos() / 1000,
+            deadline: t.config.deadline.map_or(0, us),
+        };
+        Frame::Sharing(frame).encode(out);
+        t.timing_at = now + TIMING_EVERY;
+    }
+
+    /// A frame of this family came from `peer`, in a datagram of so many bytes.
+    pub(super) fn shared(&mut self, now: Time, peer: PeerId, frame: Sharing, bytes: usize) {
+        let Some(p) = self.peers.get_mut(&peer) else {
+            return;
+        };
+        let own = self.share.own;
+        self.share.table.expire(now);
+        match frame {
+            Sharing::Claims(claims) => {
+                for c in &claims {
+                    self.share.table.claim(now, own, peer, c);
+                }
+            }
+            Sharing::Clock { time, ahead } => {
+                if let Some(e) = p.share.exchange.take() {
+                    let here = p.airtime.with_gain(1.0).airtime(bytes, p.config.hops);
+                    p.share.clock.learn(Exchange {
+                        theirs: Time(time.saturating_mul(1000)),
+                        here,
+                        ..e
+                    });
+                }
+                if let Some((ahead, uncertainty, likely)) = ahead {
+                    p.share.clock.told(now, ahead, uncertainty, likely);
+                }
+            }
+            Sharing::Rhythms(beats) => {
+                let Some(clock) = p.share.clock.offset(now) else {
+                    return;
+                };
+                for b in &beats {
+                    let next = clock.ours(Time(b.at.saturating_mul(1000)));
+                    self.share.table.rhythm(now, own, peer, b, next, clock.likely);
+                }
+            }
+            Sharing::Timing {
+                topic,
+                seq,
+                offered,
+                deadline,
+            } => p.share.timing = Some((topic, seq, offered, deadline)),
+        }
+    }
+
+    /// The next message of another host that is more important than this topic's.
+    pub(super) fn foreseen_elsewhere(&self, now: Time, p: &Peer, priority: u8) -> Option<Foreseen> {
+        let full = p.airtime.airtime(p.config.max_datagram, p.config.hops);
+        self.share.foreseen(now, priority, full)
+    }
+}
+
+impl Peer {
+    /// Takes a fragment, unless its datagram says that its message is past its deadline for certain.
+    pub(crate) fn timed_data(
+        &mut self,
+        now: Time,
+        head: &DataHead,
+        bytes: &[u8],
+        sink: &mut impl Sink,
+    ) -> Result<(), DropReason> {
+        let age = self.share.age(now, head.topic, head.seq);
+        if age.is_some_and(|a| a.is_late()) {
+            self.receiver.late(head, sink);
+            return Ok(());
+        }
+        let done = self.receiver.data(now, head, bytes, sink);
+        if let (Ok(()), Some(age)) = (done, age) {
+            self.share.delivered(head.topic, age);
+        }
+        done
+    }
+}

@@ -1,0 +1,286 @@
+//! Several hosts on one channel: who is important goes first wherever it sends from, equals share alike, the
+//! less important keeps something, and clocks that differ are aligned.
+
+mod common;
+use common::team::{Clock, Team};
+use common::{ms, topic};
+use medium::{Access, MediumConfig};
+use proto::{RadioConfig, TopicConfig};
+use stats::Time;
+use std::time::Duration;
+
+const RUN: Duration = Duration::from_secs(10);
+const EXACT: Duration = Duration::ZERO;
+
+fn wifi(seed: u64) -> MediumConfig {
+    MediumConfig {
+        seed,
+        ..MediumConfig::chain(1)
+    }
+}
+
+fn end() -> Time {
+    Time::from_millis(500) + RUN + ms(3_000)
+}
+
+const CLOCKS: [Clock; 3] = [
+    Clock {
+        ahead: Duration::ZERO,
+        ppm: 0,
+    },
+    Clock {
+        ahead: Duration::from_secs(977),
+        ppm: 40,
+    },
+    Clock {
+        ahead: Duration::from_millis(12_345),
+        ppm: 15,
+    },
+];
+
+/// Host 0 is the base; robot 1 sends its laser (and an image), robot 2 saturates at low priority if `second`.
+fn two_robots(seed: u64, second: bool, image: bool, change: impl Fn(&mut RadioConfig)) -> Team {
+    let mut t = Team::new(3, wifi(seed), &[(1, 0), (2, 0)], &CLOCKS, change);
+    t.stream((1, 0), topic("/laser", 100, 5), 1_000, ms(20), EXACT, RUN);
+    if image {
+        t.stream((1, 0), topic("/image", 50, 2), 64_000, ms(300), EXACT, RUN);
+    }
+    if second {
+        // The laser's rhythm is known by then; before it nobody can make room.
+        t.start = ms(1_500);
+        t.stream((2, 0), topic("/bulk", 5, 2), 64_000, ms(50), EXACT, RUN);
+    }
+    t.run_until(end());
+    t
+}
+
+#[test]
+fn a_robot_that_saturates_at_low_priority_does_not_delay_the_others_laser() {
+    for seed in [1, 2] {
+        let alone = two_robots(seed, false, false, |_| ());
+        let on = two_robots(seed, true, false, |_| ());
+        let off = two_robots(seed, true, false, |c| c.yields = false);
+        alone.print("alone");
+        on.print("with a second robot that yields");
+        off.print("with a second robot that does not");
+        let p99 = |t: &Team| t.metrics(0).delay_ms.p99;
+        assert!(
+            p99(&on) <= 2.0 * p99(&alone),
+            "{} against {}",
+            p99(&on),
+            p99(&alone)
+        );
+        assert!(
+            p99(&off) > 2.0 * p99(&alone),
+            "the scenario tests nothing: {}",
+            p99(&off)
+        );
+        assert_eq!(on.metrics(0).delivery, 1.0);
+        // The second robot still has most of what is left.
+        assert!(
+            on.metrics(1).mbit_s > 0.75 * off.metrics(1).mbit_s,
+            "{:?}",
+            on.metrics(1)
+        );
+    }
+}
+
+#[test]
+fn an_image_of_more_importance_gets_the_air_and_the_other_its_least_share() {
+    for seed in [1, 2] {
+        let alone = two_robots(seed, false, true, |_| ());
+        let on = two_robots(seed, true, true, |_| ());
+        let off = two_robots(seed, true, true, |c| c.yields = false);
+        alone.print("alone");
+        on.print("with a second robot that yields");
+        off.print("with a second robot that does not");
+        let image = |t: &Team| t.metrics(1).delay_ms.mean;
+        assert!(
+            image(&on) <= 1.4 * image(&alone),
+            "{} against {}",
+            image(&on),
+            image(&alone)
+        );
+        assert!(
+            image(&off) > 1.4 * image(&alone),
+            "the scenario tests nothing: {}",
+            image(&off)
+        );
+    }
+}
+
+#[test]
+fn a_joystick_is_on_time_against_video_the_other_way() {
+    for seed in [1, 2] {
+        let mut t = Team::new(2, wifi(seed), &[(0, 1)], &CLOCKS, |_| ());
+        t.stream((0, 1), topic("/joy", 120, 2), 64, ms(10), EXACT, RUN);
+        t.stream((1, 0), topic("/video", 10, 2), 64_000, ms(150), EXACT, RUN);
+        t.run_until(end());
+        t.print("joystick against video");
+        let joy = t.metrics(0);
+        assert!(joy.delay_ms.p99 <= 8.0 && joy.delivery >= 0.995, "{joy:?}");
+    }
+}
+
+/// Jain's index of fairness (Jain, Chiu and Hawe 1984).
+fn jain(values: &[f64]) -> f64 {
+    let sum: f64 = values.iter().sum();
+    sum * sum / (values.len() as f64 * values.iter().map(|v| v * v).sum::<f64>())
+}
+
+#[test]
+fn eight_robots_share_one_radio() {
+    for (seed, rate) in [(1, 24_000_000), (2, 6_000_000)] {
+        let medium = MediumConfig {
+            rate_bits: rate,
+            access: Access::Edca(medium::Mapping::default()),
+            ..wifi(seed)
+        };
+        let pairs: Vec<_> = (0..8).map(|i| (i, (i + 1) % 8)).collect();
+        let mut t = Team::new(8, medium, &pairs, &[], |_| ());
+        let mut images = Vec::new();
+        for i in 0..8 {
+            let to = (i + 1) % 8;
+            t.stream((i, to), topic("/laser", 100, 2), 1_000, ms(50), EXACT, RUN);
+            images.push(t.stream((i, to), topic("/image", 10, 2), 16_000, ms(500), EXACT, RUN));
+        }
+        t.run_until(end());
+        t.print(&format!("eight robots at {rate}"));
+        let lasers = (0..16).step_by(2).map(|i| t.metrics(i).delivery);
+        let least = lasers.fold(1.0, f64::min);
+        let images: Vec<f64> = images.iter().map(|i| t.metrics(*i).mbit_s).collect();
+        assert!(least >= 0.99, "{least}");
+        assert!(jain(&images) >= 0.9, "{images:?}");
+    }
+}
+
+#[test]
+fn equals_that_saturate_share_alike_and_keep_their_queues_short() {
+    for (seed, auto) in [(1, false), (2, true)] {
+        let mut t = Team::new(4, wifi(seed), &[(1, 0), (2, 0), (3, 0)], &CLOCKS, |c| {
+            c.auto_rate = auto
+        });
+        for i in 1..4 {
+            t.stream((i, 0), topic("/laser", 100, 2), 500, ms(100), EXACT, RUN);
+            t.stream((i, 0), topic("/bulk", 10, 2), 64_000, ms(100), EXACT, RUN);
+        }
+        t.run_until(end());
+        t.print(&format!("three equals, auto {auto}"));
+        let bulk: Vec<f64> = [1, 3, 5].map(|i| t.metrics(i).mbit_s).into();
+        assert!(jain(&bulk) >= 0.9, "{bulk:?}");
+        assert!(bulk.iter().sum::<f64>() > 3.5, "{bulk:?}");
+        for i in [0, 2, 4] {
+            let laser = t.metrics(i);
+            assert!(laser.delay_ms.p99 <= 40.0 && laser.delivery >= 0.99, "{laser:?}");
+        }
+    }
+}
+
+#[test]
+fn a_saturating_topic_leaves_the_stated_share() {
+    // By the radio's setting and by the topic's own.
+    for by_topic in [false, true] {
+        let share = 0.2;
+        let mut t = Team::new(2, wifi(1), &[(0, 1)], &[], |c| {
+            if !by_topic {
+                c.min_share = share;
+            }
+        });
+        let low = TopicConfig {
+            min_share: if by_topic { share } else { 0.0 },
+            ..topic("/low", 10, 2)
+        };
+        t.stream((0, 1), topic("/high", 100, 2), 64_000, ms(50), EXACT, RUN);
+        t.stream((0, 1), low, 16_000, ms(20), EXACT, RUN);
+        t.run_until(Time::from_millis(500) + RUN);
+        t.print("a share of 20 %");
+        let (high, low) = (t.metrics(0).mbit_s, t.metrics(1).mbit_s);
+        let got = low / (high + low);
+        assert!((0.18..0.22).contains(&got), "{got}");
+    }
+    let mut t = Team::new(2, wifi(1), &[(0, 1)], &[], |_| ());
+    t.stream((0, 1), topic("/high", 100, 2), 64_000, ms(50), EXACT, RUN);
+    t.stream((0, 1), topic("/low", 10, 2), 16_000, ms(20), EXACT, RUN);
+    t.run_until(Time::from_millis(500) + RUN);
+    assert!(
+        t.metrics(1).mbit_s < 0.1,
+        "strictly by priority: {:?}",
+        t.metrics(1)
+    );
+}
+
+#[test]
+fn clocks_are_aligned_within_what_is_stated_and_delays_told() {
+    let t = two_robots(1, true, true, |_| ());
+    let base = &t.hosts[0];
+    for i in [1, 2] {
+        let robot = &t.hosts[i];
+        let truth = robot.clock.local(t.now).signed_since(base.clock.local(t.now)) as f64 / 1e3;
+        for (host, peer, sign) in [(robot, 0, -1.0), (base, i - 1, 1.0)] {
+            let stats = host.radio.peer_stats(host.peers[peer].0).expect("a peer");
+            let clock = stats.clock.expect("aligned");
+            let error = (clock.ahead_us - sign * truth).abs();
+            println!("robot {i}: off by {error:.1} µs, stated {clock:?}");
+            assert!(error <= clock.uncertainty_us, "off by {error} µs: {clock:?}");
+            assert!(error < 500.0, "off by {error} µs: {clock:?}");
+        }
+    }
+    let peer = base.peers[0].0;
+    let (_, laser) = base
+        .radio
+        .remote_topics(peer)
+        .find(|(_, t)| t.name == "/laser")
+        .expect("a topic");
+    let (told, truth) = (laser.delay.expect("measured"), t.metrics(0).delay_ms.mean * 1e3);
+    println!("{told:?}, true mean {truth:.0} µs");
+    assert!(
+        told.messages >= 80 && (told.mean_us - truth).abs() < told.uncertainty_us + 1e3,
+        "{told:?} {truth}"
+    );
+}
+
+#[test]
+fn a_message_past_its_deadline_at_the_receiver_is_dropped_and_counted() {
+    // The radio is ten times slower than the sender believes, so messages leave in time and arrive late.
+    let medium = MediumConfig {
+        rate_bits: 1_000_000,
+        ..wifi(1)
+    };
+    let mut t = Team::new(2, medium, &[(0, 1)], &CLOCKS, |c| {
+        c.airtime = proto::AirtimeModel::wifi(54_000_000);
+    });
+    let urgent = TopicConfig {
+        deadline: Some(ms(12)),
+        ..topic("/urgent", 100, 2)
+    };
+    t.stream((0, 1), urgent, 1_000, ms(40), EXACT, RUN);
+    t.stream((0, 1), topic("/bulk", 10, 2), 64_000, ms(500), EXACT, RUN);
+    t.run_until(end());
+    t.print("late messages");
+    let far = &t.hosts[1];
+    let (_, at_far) = far
+        .radio
+        .remote_topics(far.peers[0].0)
+        .find(|(_, s)| s.name == "/urgent")
+        .expect("a topic");
+    let late = at_far.drops.count(stats::DropReason::Expired);
+    assert!(late > 20, "{at_far:?}");
+    let sent = t.hosts[0]
+        .radio
+        .topic_stats(t.streams[0].topic)
+        .expect("a topic")
+        .sent;
+    assert_eq!(sent, at_far.delivered + at_far.drops.total(), "{at_far:?}");
+    // What is delivered is past its deadline by no more than the clocks are uncertain.
+    let most = t.metrics(0).delay_ms.max;
+    let clock = far
+        .radio
+        .peer_stats(far.peers[0].0)
+        .expect("a peer")
+        .clock
+        .expect("aligned");
+    assert!(
+        most <= 12.0 + 2.0 * clock.uncertainty_us / 1e3 + 1.0,
+        "{most} ms, {clock:?}"
+    );
+}
