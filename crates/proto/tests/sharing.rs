@@ -63,17 +63,17 @@ fn a_robot_that_saturates_at_low_priority_does_not_delay_the_others_laser() {
         alone.print("alone");
         on.print("with a second robot that yields");
         off.print("with a second robot that does not");
-        let p99 = |t: &Team| t.metrics(0).delay_ms.p99;
+        let delay = |t: &Team| t.metrics(0).delay_ms;
+        let (alone, on_, off_) = (delay(&alone), delay(&on), delay(&off));
+        assert!(on_.mean <= 1.2 * alone.mean, "{on_:?} against {alone:?}");
+        // A few frames still meet: while receipts are late, and where a receipt of the base comes between.
         assert!(
-            p99(&on) <= 2.0 * p99(&alone),
-            "{} against {}",
-            p99(&on),
-            p99(&alone)
+            on_.p99 <= 4.0 * alone.p99 && off_.p99 > 1.5 * on_.p99,
+            "{on_:?} against {off_:?}"
         );
         assert!(
-            p99(&off) > 2.0 * p99(&alone),
-            "the scenario tests nothing: {}",
-            p99(&off)
+            off_.mean > 2.0 * alone.mean,
+            "the scenario tests nothing: {off_:?}"
         );
         assert_eq!(on.metrics(0).delivery, 1.0);
         // The second robot still has most of what is left.

@@ -44,6 +44,7 @@ impl<B: Body> Radio<B> {
             return Ok(());
         }
         p.heard(now, header.number, datagram.len());
+        (p.share.exchange, p.share.timing) = (None, None);
         if p.session.hear(now)
             && let Some(info) = &p.info
         {
@@ -54,7 +55,6 @@ impl<B: Body> Radio<B> {
                 }
             }
         }
-        (p.share.exchange, p.share.timing) = (None, None);
         for frame in frames {
             self.frame(now, peer, frame, datagram.len(), sink);
         }
