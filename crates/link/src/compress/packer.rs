@@ -32,7 +32,8 @@ pub(crate) struct Packed {
 struct Job {
     key: u64,
     priority: u8,
-    codec: Codec,
+    /// `None`: it only keeps the order.
+    codec: Option<Codec>,
     message: proto::Message<Outgoing>,
     track: Arc<Mutex<Track>>,
 }
@@ -72,7 +73,10 @@ impl Packer {
         let mut engine = Engine::default();
         let worker = Worker::start("link-pack", move || {
             if let Some(job) = own.next() {
-                let message = pack(&mut engine, &job.track, job.codec, job.message);
+                let message = match job.codec {
+                    Some(codec) => pack(&mut engine, &job.track, codec, job.message),
+                    None => as_it_is(&job.track, job.message),
+                };
                 let mut queues = own.lock();
                 queues.busy = None;
                 queues.done.push_back(Packed {
@@ -173,8 +177,7 @@ impl Packing {
         let in_turn = waiting(&queues) == 0;
         let tried = len >= LEAST && (!self.auto || lock(&self.track).judge.tries());
         if !tried && in_turn {
-            lock(&self.track).stats.unpacked += 1;
-            return Some(message);
+            return Some(as_it_is(&self.track, message));
         }
         if len <= SMALL && in_turn {
             drop(queues);
@@ -184,7 +187,7 @@ impl Packing {
         queues.jobs.push_back(Job {
             key: self.key,
             priority: self.priority,
-            codec: self.codec,
+            codec: tried.then_some(self.codec),
             message,
             track: self.track.clone(),
         });
@@ -197,6 +200,12 @@ impl Packing {
         packer.shared.work.notify_one();
         None
     }
+}
+
+/// A message that is not tried.
+fn as_it_is(track: &Mutex<Track>, message: proto::Message<Outgoing>) -> proto::Message<Outgoing> {
+    lock(track).stats.unpacked += 1;
+    message
 }
 
 /// Packs a message if that makes it smaller by enough.
@@ -323,14 +332,25 @@ mod tests {
 
     #[test]
     fn a_flood_replaces_the_oldest() {
-        let packer = Packer::start(|| {}).expect("starts");
+        // A thread that gets no time.
+        let packer = Packer {
+            shared: Arc::default(),
+            _worker: Worker::start("test", || None).expect("starts"),
+        };
         let mut packing = Packing::new(Compress::Zstd, 6_000_000, 50, 2).expect("packs");
-        let large = noise(2 << 20);
         for n in 0..50 {
-            assert!(packing.take(&packer, message(n, large.clone())).is_none());
+            assert!(packing.take(&packer, message(n, noise(5000))).is_none());
             assert!(packer.shared.lock().jobs.len() <= 2);
         }
-        assert!(packing.stats().replaced > 0);
+        assert_eq!(packing.stats().replaced, 48);
+        let left: Vec<u64> = packer
+            .shared
+            .lock()
+            .jobs
+            .iter()
+            .map(|j| j.message.stamp.0)
+            .collect();
+        assert_eq!(left, [48, 49]);
         assert!(Packing::new(Compress::None, 0, 0, 1).is_none());
     }
 }
