@@ -25,6 +25,8 @@ pub enum Reliability {
     BestEffort,
     /// It is kept until the receiver has acknowledged it, and what is missing is sent again.
     Reliable,
+    /// Parity goes along, from which the receiver computes what is lost; nothing is sent again.
+    Redundant,
 }
 
 /// A topic as its sender describes it.
@@ -69,6 +71,7 @@ impl Announcement {
         let reliability = match self.reliability {
             Reliability::BestEffort => 0,
             Reliability::Reliable => 1,
+            Reliability::Redundant => 2,
         };
         out.push(latched | reliability);
         out.push(match self.ordering {
@@ -99,6 +102,7 @@ impl Announcement {
         let reliability = match byte & !LATCHED {
             0 => Reliability::BestEffort,
             1 => Reliability::Reliable,
+            2 => Reliability::Redundant,
             _ => return Err(invalid("reliability", at)),
         };
         let ordering = match r.u8()? {

@@ -184,6 +184,9 @@ pub struct TopicConfig {
     /// A message of a reliable topic that is not acknowledged so long after it was offered is given up, and
     /// its sender told. Others have a `deadline` only.
     pub expiry: Option<Duration>,
+    /// Bytes of parity for each byte of a redundant topic, more than 0 and at most 1; `None`: as much as the loss
+    /// asks for that the peer reports.
+    pub redundancy: Option<f64>,
     /// The newest `depth` messages are kept for a peer that comes later, is started anew or was away: it gets
     /// them once it has accepted the topic. Each is counted as offered again.
     pub latched: bool,
@@ -214,6 +217,7 @@ impl TopicConfig {
             priority: 0,
             depth: 1,
             expiry: None,
+            redundancy: None,
             latched: false,
             deadline: None,
             max_rate: None,
@@ -341,6 +345,12 @@ pub enum TopicError {
     DeepReliable {
         /// The depth asked for.
         depth: u32,
+    },
+    /// No such share of parity.
+    #[error("redundancy {share}: give more than 0 and at most 1, or none")]
+    Redundancy {
+        /// The share asked for.
+        share: f64,
     },
     /// Everything would expire at once.
     #[error("expiry 0: give a duration, or none")]

@@ -107,19 +107,24 @@ struct End {
     withdrawn: [bool; TOPICS],
 }
 
-const TOPICS: usize = 5;
+const TOPICS: usize = 6;
 
 fn topic(i: usize) -> TopicConfig {
     TopicConfig {
-        priority: 30 * i as u8,
+        priority: 25 * i as u8,
         ordering: [
             Ordering::Latest,
             Ordering::Any,
             Ordering::Latest,
             Ordering::InOrder,
             Ordering::Any,
+            Ordering::Any,
         ][i],
-        reliability: [Reliability::BestEffort, Reliability::Reliable][i / 3],
+        reliability: match i {
+            0..3 => Reliability::BestEffort,
+            3..5 => Reliability::Reliable,
+            _ => Reliability::Redundant,
+        },
         expiry: (i == 3).then_some(Duration::from_millis(300)),
         latched: i == 4,
         deadline: (i == 2).then_some(Duration::from_millis(30)),

@@ -36,6 +36,7 @@
 mod airtime;
 mod announcement;
 mod body;
+mod coding;
 mod config;
 #[doc(hidden)]
 pub mod fuzzing;

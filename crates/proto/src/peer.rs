@@ -40,6 +40,8 @@ pub(crate) struct Peer {
     pub(crate) share: PeerShare,
     number: u64,
     numbers_heard: Option<(u64, u64, u64)>,
+    /// Which of the newest numbers were heard, the newest first.
+    recent: u128,
     /// Places in the numbering of what was heard where some were missing.
     gaps: u64,
     /// What was told of arrivals last: newest and how many came; and whether there is more to tell.
@@ -75,6 +77,7 @@ impl Peer {
             share: PeerShare::default(),
             number: 0,
             numbers_heard: None,
+            recent: 0,
             gaps: 0,
             told: (0, 0),
             tells_arrivals: false,
@@ -89,7 +92,8 @@ impl Peer {
 
     /// The peer has a new session.
     pub(crate) fn renew(&mut self) {
-        (self.numbers_heard, self.gaps, self.told) = (None, 0, (0, 0));
+        (self.numbers_heard, self.recent) = (None, 0);
+        (self.gaps, self.told) = (0, (0, 0));
         (self.owes, self.tells_arrivals) = (false, false);
         self.way.renew();
         self.receiver.lossy = true;
@@ -112,6 +116,7 @@ impl Peer {
 
     /// Counts a datagram of the peer's session.
     pub(crate) fn heard(&mut self, now: Time, number: u64, bytes: usize) {
+        let again = self.heard_before(number);
         if self.numbers_heard.is_none_or(|(_, high, _)| number > high) {
             let next = self.numbers_heard.is_some() && self.newest.number.checked_add(1) == Some(number);
             self.gaps += u64::from(self.numbers_heard.is_some() && !next);
@@ -127,7 +132,23 @@ impl Peer {
         let (low, high, count) = self.numbers_heard.get_or_insert((number, number, 0));
         *low = number.min(*low);
         *high = number.max(*high);
-        *count += 1;
+        *count += u64::from(!again);
+    }
+
+    /// Whether a datagram of this number came before, as far as is remembered; it is remembered now.
+    fn heard_before(&mut self, number: u64) -> bool {
+        let high = self.numbers_heard.map_or(number, |(_, high, _)| high);
+        if number > high || self.numbers_heard.is_none() {
+            let by = u32::try_from(number - high).unwrap_or(u32::MAX);
+            self.recent = self.recent.checked_shl(by).unwrap_or(0) | 1;
+            return false;
+        }
+        let bit = u32::try_from(high - number)
+            .ok()
+            .and_then(|by| 1u128.checked_shl(by));
+        let again = bit.is_none_or(|bit| self.recent & bit != 0);
+        self.recent |= bit.unwrap_or(0);
+        again
     }
 
     pub(crate) fn statistics(&self, now: Time, radio: &RadioConfig) -> PeerStats {

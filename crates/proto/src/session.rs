@@ -10,6 +10,10 @@ const REPLY_SPACING: Duration = Duration::from_millis(50);
 /// Sessions that are over, remembered so that a late datagram of one does not bring it back.
 const RETIRED: usize = 8;
 
+/// From this share of lost datagrams on signs of life are sent so many times more often.
+const LOSSY: f64 = 0.03;
+const MORE_OFTEN: u32 = 4;
+
 /// What a greeting meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Greeting {
@@ -65,6 +69,12 @@ impl Session {
             keep_alive: config.keep_alive,
             lost_after: config.lost_after,
         }
+    }
+
+    /// Where signs of life get lost they are sent more often: else a burst of loss looks like silence.
+    pub(crate) fn set_keep_alive(&mut self, config: &RadioConfig, loss: f64) {
+        let often = if loss < LOSSY { 1 } else { MORE_OFTEN };
+        self.keep_alive = config.keep_alive / often;
     }
 
     pub(crate) fn is_up(&self) -> bool {

@@ -56,6 +56,8 @@ pub struct TopicStats {
     pub fragments: u64,
     /// Bytes of messages that were sent more than once.
     pub repeated_bytes: u64,
+    /// Bytes of parity sent beside them.
+    pub parity_bytes: u64,
     /// Airtime charged for them.
     pub air: Duration,
     /// Messages waiting, partly sent, or (where the topic is reliable) not acknowledged now.
@@ -106,6 +108,8 @@ pub struct RemoteTopicStats {
     pub fragments: u64,
     /// Fragments that had come before.
     pub duplicate_fragments: u64,
+    /// Lost fragments that were computed from parity.
+    pub repaired_fragments: u64,
     /// Messages of which fragments are missing now.
     pub partial: u64,
     /// Messages lost, by reason. A gap in the numbering counts as [`stats::DropReason::Air`] as soon as

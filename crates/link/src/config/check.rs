@@ -78,6 +78,20 @@ impl Config {
                     topic.name, topic.every
                 ));
             }
+            if let Some(share) = topic.redundancy {
+                if topic.reliability != Reliability::Redundant {
+                    return Err(format!(
+                        "topic {}: `redundancy` is for `reliability: redundant`",
+                        topic.name
+                    ));
+                }
+                if !(share > 0.0 && share <= 1.0) {
+                    return Err(format!(
+                        "topic {}: redundancy is {share}; it must be more than 0 and at most 1",
+                        topic.name
+                    ));
+                }
+            }
             if let Some(expiry) = topic.expiry {
                 if topic.reliability != Reliability::Reliable {
                     return Err(format!(

@@ -28,7 +28,7 @@ use crate::rules::Allow;
 use crate::tf::TfConfig;
 use parse::{
     a_tenth, all_of_them, maybe_duration, maybe_frequency, middle, one, priority, queue_bytes, share, size,
-    syntax, yes,
+    syntax,
 };
 pub use rate::Rate;
 use serde::Deserialize;
@@ -195,10 +195,13 @@ pub struct TopicConfig {
     /// ten seconds.
     #[serde(default, deserialize_with = "maybe_duration")]
     pub expiry: Option<Duration>,
-    /// Whether messages are delivered in the order in which they were published. Best effort drops what comes late;
-    /// reliable lets others wait for it. Default true.
-    #[serde(default = "yes")]
-    pub ordered: bool,
+    /// Bytes of parity for each byte of a redundant topic, more than 0 and at most 1. Default: as the loss asks.
+    #[serde(default)]
+    pub redundancy: Option<f64>,
+    /// Whether messages are delivered in the order in which they were published. Best effort and redundant drop what
+    /// comes late; reliable lets others wait for it. Default true, but false for redundant, whose repaired ones are late.
+    #[serde(default)]
+    pub ordered: Option<bool>,
     /// Whether a peer that comes later, or was away, gets the newest `depth` messages. Default false.
     #[serde(default)]
     pub latched: bool,
@@ -236,7 +239,8 @@ impl TopicConfig {
             depth: None,
             reliability: Reliability::default(),
             expiry: None,
-            ordered: true,
+            redundancy: None,
+            ordered: None,
             latched: false,
             deadline: None,
             rate_limit: None,
@@ -250,26 +254,30 @@ impl TopicConfig {
     /// How many messages may wait.
     pub fn depth(&self) -> u16 {
         self.depth.unwrap_or(match self.reliability {
-            Reliability::BestEffort => 1,
+            Reliability::BestEffort | Reliability::Redundant => 1,
             Reliability::Reliable => RELIABLE_DEPTH,
         })
     }
 
     /// The same for the link's protocol.
     pub(crate) fn announced(&self, type_name: impl Into<String>) -> proto::TopicConfig {
-        let (reliability, ordering) = match (self.reliability, self.ordered) {
-            (Reliability::BestEffort, true) => (proto::Reliability::BestEffort, proto::Ordering::Latest),
-            (Reliability::BestEffort, false) => (proto::Reliability::BestEffort, proto::Ordering::Any),
-            (Reliability::Reliable, true) => (proto::Reliability::Reliable, proto::Ordering::InOrder),
-            (Reliability::Reliable, false) => (proto::Reliability::Reliable, proto::Ordering::Any),
+        let reliability = match self.reliability {
+            Reliability::BestEffort => proto::Reliability::BestEffort,
+            Reliability::Reliable => proto::Reliability::Reliable,
+            Reliability::Redundant => proto::Reliability::Redundant,
+        };
+        let reliable = self.reliability == Reliability::Reliable;
+        let ordered = self.ordered.unwrap_or(self.reliability != Reliability::Redundant);
+        let ordering = match (ordered, reliable) {
+            (false, _) => proto::Ordering::Any,
+            (true, false) => proto::Ordering::Latest,
+            (true, true) => proto::Ordering::InOrder,
         };
         proto::TopicConfig {
             priority: self.priority,
             depth: u32::from(self.depth()),
-            expiry: match self.reliability {
-                Reliability::BestEffort => None,
-                Reliability::Reliable => Some(self.expiry.unwrap_or(RELIABLE_EXPIRY)),
-            },
+            expiry: reliable.then(|| self.expiry.unwrap_or(RELIABLE_EXPIRY)),
+            redundancy: self.redundancy,
             latched: self.latched,
             deadline: self.deadline,
             max_rate: self.rate_limit,
@@ -291,6 +299,8 @@ pub enum Reliability {
     BestEffort,
     /// What is lost is sent again, until it is acknowledged or expires.
     Reliable,
+    /// Parity goes along, from which what is lost is computed.
+    Redundant,
 }
 
 /// Which way a topic goes.

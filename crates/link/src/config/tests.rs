@@ -166,6 +166,18 @@ topics:
         ("depth: 2", "tf: {rate: often}", "configuration:7:", "Hz"),
         ("6Mbit/s", "6Mbit/s, name: wlan/0", "configuration", "underscores"),
         ("depth: 2", "reliability: sure", "configuration:7:", "reliable"),
+        (
+            "depth: 2",
+            "redundancy: 0.5",
+            "configuration",
+            "`reliability: redundant`",
+        ),
+        (
+            "depth: 2",
+            "reliability: redundant, redundancy: 1.5",
+            "configuration",
+            "at most 1",
+        ),
         ("depth: 2", "expiry: 2s", "configuration", "`deadline`"),
         (
             "depth: 2",

@@ -81,7 +81,8 @@ impl<B: Body> Radio<B> {
         let up = self.topics.iter().filter(|t| self.is_up(t.peer));
         let topics = up.flat_map(|t| {
             let again = t.keeper.as_ref().and_then(|k| k.next_timeout());
-            [t.announcer.next_timeout(), t.next_deadline(), again]
+            let parity = t.coder.as_ref().and_then(|c| c.next_timeout());
+            [t.announcer.next_timeout(), t.next_deadline(), again, parity]
                 .into_iter()
                 .flatten()
         });
@@ -156,15 +157,20 @@ impl<B: Body> Radio<B> {
         self.released(bytes);
     }
 
-    /// Lets what was not acknowledged in time be sent again.
+    /// Lets what was not acknowledged in time be sent again, and parity that has waited long enough.
     fn send_again(&mut self, now: Time) {
         for t in &mut self.topics {
             let up = self.peers.get(&t.peer).is_some_and(|p| p.session.is_up());
             let rested = !t.is_backlogged();
-            let Some(keeper) = t.keeper.as_mut().filter(|_| up) else {
+            if !up {
                 continue;
-            };
-            keeper.tick(now);
+            }
+            if let Some(keeper) = &mut t.keeper {
+                keeper.tick(now);
+            }
+            if let Some(coder) = &mut t.coder {
+                coder.tick(now);
+            }
             if rested && t.is_backlogged() {
                 self.scheduler.wake(t);
             }
@@ -211,6 +217,7 @@ impl<B: Body> Radio<B> {
             sent_bytes: c.sent_bytes,
             fragments: c.fragments,
             repeated_bytes: c.repeated_bytes,
+            parity_bytes: c.parity_bytes,
             air: c.air,
             queued: t.held() as u64,
             drops: c.drops.clone(),

@@ -137,10 +137,20 @@ impl<B: Body> Radio<B> {
                 }
                 Ok(())
             }
+            Frame::Source { topic, id, bytes } => p.receiver.source(now, (topic, id), bytes, sink),
+            Frame::Parity {
+                topic,
+                first,
+                count,
+                key,
+                bytes,
+            } => p.receiver.parity(now, topic, (first, count, key), bytes, sink),
             Frame::Settled { topic, floor } => p.receiver.settled(now, topic, floor, sink),
             Frame::Arrivals { newest, came, gaps } => {
                 if p.way.arrivals(newest, came, gaps) {
-                    p.flight.loses(p.way.loss());
+                    let loss = p.way.loss();
+                    p.flight.loses(loss, p.way.burst());
+                    p.session.set_keep_alive(&self.config, loss);
                 }
                 Ok(())
             }

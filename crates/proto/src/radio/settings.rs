@@ -123,6 +123,9 @@ impl<B: Body> Radio<B> {
         }
         valid_priority(config.priority)?;
         valid_depth(config.depth, config.reliability)?;
+        if let Some(share) = config.redundancy.filter(|s| !(*s > 0.0 && *s <= 1.0)) {
+            return Err(TopicError::Redundancy { share });
+        }
         if config.expiry.is_some_and(|e| e.is_zero()) {
             return Err(TopicError::Expiry);
         }

@@ -2,6 +2,7 @@
 
 mod announcing;
 mod late;
+mod parity;
 mod ranges;
 mod reliable;
 mod topic;
@@ -10,7 +11,7 @@ mod window;
 use crate::body::{Incoming, Sink};
 use crate::config::{MAX_DEPTH, MAX_TOPICS, PeerId, ReceiveLimits, RemoteTopic};
 use crate::statistics::{RemoteTopicStats, SenderReport};
-use crate::wire::{AckState, Acknowledgement, DataHead};
+use crate::wire::{AckState, Acknowledgement, DataHead, Frame, Reader};
 use announcing::Assembly;
 use core::time::Duration;
 use ranges::Ranges;
@@ -346,6 +347,73 @@ impl Receiver {
         t.window.decide(seq, false);
         if let Some(tracker) = &mut t.tracker {
             tracker.settle(seq);
+        }
+    }
+
+    /// Takes a fragment of a redundant topic, `bytes` its frame, and what can be computed with it.
+    ///
+    /// An error is a loss that belongs to no topic.
+    pub(crate) fn source(
+        &mut self,
+        now: Time,
+        (topic, id): (u32, u64),
+        bytes: &[u8],
+        sink: &mut impl Sink,
+    ) -> Result<(), DropReason> {
+        self.inner(now, topic, bytes, sink)?;
+        let Some(decoder) = self.topics.get_mut(&topic).and_then(|t| t.decoder.as_mut()) else {
+            return Err(DropReason::Malformed);
+        };
+        let found = decoder.source(id, bytes).map_err(|()| DropReason::Malformed)?;
+        self.computed(now, topic, &found, sink)
+    }
+
+    /// Takes a parity of a redundant topic, and what can be computed with it.
+    ///
+    /// An error is a loss that belongs to no topic.
+    pub(crate) fn parity(
+        &mut self,
+        now: Time,
+        topic: u32,
+        (first, count, key): (u64, u8, u8),
+        bytes: &[u8],
+        sink: &mut impl Sink,
+    ) -> Result<(), DropReason> {
+        let Some(t) = self.topics.get_mut(&topic).filter(|t| t.accepted) else {
+            return Err(DropReason::Unannounced);
+        };
+        let Some(decoder) = t.decoder.as_mut() else {
+            return Err(DropReason::Malformed);
+        };
+        let found = decoder.parity(first, count, key, bytes);
+        let found = found.map_err(|()| DropReason::Malformed)?;
+        self.computed(now, topic, &found, sink)
+    }
+
+    fn computed(
+        &mut self,
+        now: Time,
+        topic: u32,
+        frames: &[Vec<u8>],
+        sink: &mut impl Sink,
+    ) -> Result<(), DropReason> {
+        for frame in frames {
+            self.inner(now, topic, frame, sink)?;
+            if let Some(t) = self.topics.get_mut(&topic) {
+                t.counts.repaired += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the data frame in a fragment of a redundant topic.
+    fn inner(&mut self, now: Time, topic: u32, frame: &[u8], sink: &mut impl Sink) -> Result<(), DropReason> {
+        let mut r = Reader::new(frame);
+        match Frame::decode(&mut r) {
+            Ok(Frame::Data(head, bytes)) if head.topic == topic && r.is_empty() => {
+                self.data(now, &head, bytes, sink)
+            }
+            _ => Err(DropReason::Malformed),
         }
     }
 

@@ -1,5 +1,6 @@
 //! One incoming topic: its partial messages, its counts, and which of its messages had what fate.
 
+use super::parity::Decoder;
 use super::ranges::Ranges;
 use super::reliable::Tracker;
 use super::window::{Fate, Window};
@@ -27,6 +28,7 @@ pub(crate) struct Counts {
     pub(crate) delivered_bytes: u64,
     pub(crate) fragments: u64,
     pub(crate) duplicate_fragments: u64,
+    pub(crate) repaired: u64,
     pub(crate) drops: Drops,
 }
 
@@ -38,6 +40,8 @@ pub(crate) struct InTopic {
     pub(crate) ordering: Ordering,
     /// What became of its messages, where it is reliable.
     pub(crate) tracker: Option<Tracker>,
+    /// Computes what was lost, where it is redundant.
+    pub(crate) decoder: Option<Decoder>,
     pub(crate) accepted: bool,
     pub(crate) window: Window,
     pub(crate) partials: Vec<Partial>,
@@ -54,6 +58,7 @@ impl InTopic {
             priority: 0,
             depth: 1,
             tracker: None,
+            decoder: None,
             ordering: Ordering::Latest,
             accepted: false,
             window: Window::new(next_seq),
@@ -68,11 +73,15 @@ impl InTopic {
     pub(crate) fn announced(&mut self, a: Announcement, next_seq: u64) {
         (self.name, self.priority, self.depth) = (a.name, a.priority, a.depth);
         self.ordering = a.ordering;
-        match a.reliability {
-            Reliability::Reliable => {
-                self.tracker.get_or_insert_with(|| Tracker::new(next_seq));
-            }
-            Reliability::BestEffort => self.tracker = None,
+        if a.reliability == Reliability::Reliable {
+            self.tracker.get_or_insert_with(|| Tracker::new(next_seq));
+        } else {
+            self.tracker = None;
+        }
+        if a.reliability == Reliability::Redundant {
+            self.decoder.get_or_insert_default();
+        } else {
+            self.decoder = None;
         }
     }
 
@@ -163,6 +172,7 @@ impl InTopic {
             delivered_bytes: c.delivered_bytes,
             fragments: c.fragments,
             duplicate_fragments: c.duplicate_fragments,
+            repaired_fragments: c.repaired,
             partial: self.partials.len() as u64,
             drops: c.drops,
             delay: None,

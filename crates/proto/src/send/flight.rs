@@ -122,12 +122,12 @@ impl Flight {
         }
     }
 
-    /// The path loses this share of the datagrams, each way.
-    pub(crate) fn loses(&mut self, loss: f64) {
+    /// The path loses this share of the datagrams, each way, in bursts of so many.
+    pub(crate) fn loses(&mut self, loss: f64, burst: f64) {
         let missing = 1.0 - (1.0 - loss) * (1.0 - loss);
         self.tolerated = match loss {
             l if l < LOSS => 0,
-            _ => (BY_CHANCE.ln() / missing.min(0.9).ln()).ceil() as u32,
+            _ => (burst * BY_CHANCE.ln() / missing.min(0.9).ln()).ceil() as u32,
         };
     }
 
@@ -480,7 +480,7 @@ mod tests {
     #[test]
     fn where_receipts_get_lost_one_that_is_missing_means_nothing() {
         let mut f = Flight::new(2, false);
-        f.loses(0.2);
+        f.loses(0.2, 1.0);
         let mut t = Time::from_millis(10);
         let mut n = 0;
         let mut ask = |f: &mut Flight, t: Time| {

@@ -5,6 +5,7 @@ mod estimate;
 mod flight;
 mod latch;
 mod pacer;
+mod parity;
 mod quota;
 mod reliable;
 mod rhythm;
@@ -15,6 +16,8 @@ mod topic;
 pub(crate) use estimate::Estimate;
 pub(crate) use flight::{Entry, Flight, URGENT};
 pub(crate) use pacer::{CONTROL, Pacer};
+#[cfg(test)]
+pub(crate) use parity::Coder;
 pub(crate) use quota::account;
 pub(crate) use rhythm::{Foreseen, Rhythm};
 pub(crate) use scheduler::{Scheduler, Work};

@@ -19,12 +19,16 @@ const REMAINING: f64 = 0.002;
 /// but no more than this, and one alone where less than this share is lost.
 const MOST_COPIES: u32 = 5;
 const CLEAN: f64 = 0.01;
+/// So much more parity goes than is lost, and so much more of that for each datagram in a burst. Found in `medium`:
+/// `docs/decisions/092-parity-over-a-window.md`.
+const PARITY: f64 = 3.0;
+const PER_BURST: f64 = 0.5;
 /// The first copy follows after a quarter of the round trip, within these bounds: real loss comes in bursts.
 const NEAREST: Duration = Duration::from_millis(10);
 const WIDEST: Duration = Duration::from_millis(100);
 
 /// When what is not acknowledged is sent again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Timing {
     /// How long an acknowledgement takes at most, by experience.
     pub(crate) patience: Duration,
@@ -32,6 +36,8 @@ pub(crate) struct Timing {
     pub(crate) spacing: Duration,
     /// How many copies go before one can have been missed.
     pub(crate) copies: u32,
+    /// Bytes of parity for each byte.
+    pub(crate) redundancy: f64,
 }
 
 /// What acknowledgements and reports teach of the way to one peer.
@@ -130,7 +136,6 @@ impl Way {
         (lost / sent.max(1.0)).clamp(0.0, 1.0)
     }
 
-    #[cfg(test)]
     /// How many datagrams are lost in a row, on the average; 1 if none was.
     pub(crate) fn burst(&self) -> f64 {
         let (_, lost, runs) = self.weight;
@@ -143,6 +148,7 @@ impl Way {
         Timing {
             patience: rtt + deviation * 4 + MARGIN,
             spacing: (rtt / 4).clamp(NEAREST, WIDEST),
+            redundancy: (loss * PARITY * (1.0 + self.burst() * PER_BURST)).min(1.0),
             copies: match loss {
                 l if l < CLEAN => 1,
                 l => ((REMAINING.ln() / l.min(0.9).ln()).ceil() as u32).clamp(2, MOST_COPIES),
@@ -163,7 +169,7 @@ mod tests {
             w.arrivals(100 * i - 1, 80 * i, 16 * i);
         }
         assert!(
-            (0.18..0.22).contains(&w.loss()) && w.timing().copies == 4,
+            (0.18..0.22).contains(&w.loss()) && w.timing().copies == 6,
             "{w:?}"
         );
         assert!((1.2..1.3).contains(&w.burst()), "{w:?}");

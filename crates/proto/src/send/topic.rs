@@ -2,6 +2,7 @@
 
 use super::announcer::Announcer;
 use super::latch::Latch;
+use super::parity::{AROUND, Coder};
 use super::quota::Quota;
 use super::reliable::{Keeper, Sent};
 use super::rhythm::Rhythm;
@@ -12,7 +13,7 @@ use crate::config::{PeerId, TopicConfig};
 use crate::geometry::Geometry;
 use crate::outcome::{End, Outcomes};
 use crate::statistics::ReceiverReport;
-use crate::wire::{Acknowledgement, DataHead};
+use crate::wire::{Acknowledgement, DataHead, Frame};
 use core::time::Duration;
 use stats::{DropReason, Drops, Time};
 use std::collections::VecDeque;
@@ -48,6 +49,7 @@ pub(crate) struct OutCounts {
     pub(crate) sent_bytes: u64,
     pub(crate) fragments: u64,
     pub(crate) repeated_bytes: u64,
+    pub(crate) parity_bytes: u64,
     pub(crate) air: Duration,
     pub(crate) drops: Drops,
 }
@@ -74,6 +76,8 @@ pub(crate) struct OutTopic<B> {
     pub(crate) sending: Option<Sending<B>>,
     /// What was sent and waits for its acknowledgement, where the topic is reliable.
     pub(crate) keeper: Option<Keeper<B>>,
+    /// Makes parity, where the topic is redundant.
+    pub(crate) coder: Option<Coder>,
     pub(crate) outcomes: Outcomes,
     pub(crate) latch: Latch<B>,
     /// A message that was begun and given up, of which the receiver is to be told.
@@ -102,6 +106,7 @@ impl<B: Body> OutTopic<B> {
             peer,
             announcer: Announcer::new(announcement(&config).encode(0)),
             keeper: (config.reliability == Reliability::Reliable).then(Keeper::new),
+            coder: (config.reliability == Reliability::Redundant).then(Coder::default),
             outcomes: Outcomes::default(),
             latch: Latch::default(),
             quota: Quota::new(config.min_share),
@@ -125,6 +130,8 @@ impl<B: Body> OutTopic<B> {
 
     /// Its reliability may have changed, while nothing waited.
     pub(crate) fn keep_or_not(&mut self) {
+        self.coder = (self.config.reliability == Reliability::Redundant)
+            .then(|| self.coder.take().unwrap_or_default());
         if self.config.reliability != Reliability::Reliable {
             self.keeper = None;
         } else if self.keeper.is_none() {
@@ -155,6 +162,9 @@ impl<B: Body> OutTopic<B> {
         if let Some(keeper) = &mut self.keeper {
             keeper.begin(self.next_seq);
         }
+        if let Some(coder) = &mut self.coder {
+            coder.clear();
+        }
         if self.withdrawn {
             self.announcer.keep_silent();
         } else {
@@ -164,7 +174,7 @@ impl<B: Body> OutTopic<B> {
     }
 
     pub(crate) fn is_backlogged(&self) -> bool {
-        self.head().is_some()
+        self.head().is_some() || self.coder.as_ref().is_some_and(Coder::is_due)
     }
 
     /// The message that goes next, or of which something goes again.
@@ -245,6 +255,12 @@ impl<B: Body> OutTopic<B> {
         if self.keeper.as_ref().is_some_and(|k| k.due().is_some()) {
             return self.put_again(id, max, out, when);
         }
+        if let Some(coder) = &mut self.coder
+            && (coder.presses() || self.sending.is_none() && self.waiting.is_empty())
+        {
+            self.counts.parity_bytes += coder.put(when.now, id, max, out) as u64;
+            return None;
+        }
         if self.sending.is_none() {
             let pending = self.waiting.pop_front()?;
             self.sending = Some(Sending {
@@ -257,14 +273,24 @@ impl<B: Body> OutTopic<B> {
         let s = self.sending.as_mut()?;
         let total = s.pending.geometry.total_len();
         let from = s.at;
-        s.at += put_piece(
-            &s.pending,
-            (id, s.seq),
-            (from, total),
-            self.keeper.is_some(),
-            max,
-            out,
-        );
+        let (name, asks) = ((id, s.seq), self.keeper.is_some());
+        s.at += match &mut self.coder {
+            None => put_piece(&s.pending, name, (from, total), asks, max, out),
+            Some(coder) => {
+                let mut frame = Vec::new();
+                let room = max.saturating_sub(out.len() + AROUND);
+                let n = put_piece(&s.pending, name, (from, total), asks, room, &mut frame);
+                let source = Frame::Source {
+                    topic: id,
+                    id: coder.next_id(),
+                    bytes: &frame,
+                };
+                source.encode(out);
+                let share = self.config.redundancy.unwrap_or(when.timing.redundancy);
+                coder.sent(when.now, &frame, share);
+                n
+            }
+        };
         self.counts.fragments += 1;
         if s.at < total {
             return None;
@@ -356,17 +382,37 @@ impl<B: Body> OutTopic<B> {
 
     /// Most that the head of the next fragment takes.
     pub(crate) fn head_room(&self) -> usize {
-        self.head().map_or(0, |p| DataHead::room(&p.geometry))
+        match &self.coder {
+            None => self.head().map_or(0, |p| DataHead::room(&p.geometry)),
+            Some(coder) => {
+                let fresh = self.head().map_or(0, |p| DataHead::room(&p.geometry) + AROUND);
+                fresh.max(if self.puts_parity() {
+                    coder.frame_length()
+                } else {
+                    0
+                })
+            }
+        }
     }
 
     /// Bytes that the rest of the next message takes at most in a datagram, with its head.
     pub(crate) fn rest_with_head(&self) -> usize {
+        if let Some(coder) = self.coder.as_ref().filter(|_| self.puts_parity()) {
+            return coder.frame_length();
+        }
+        let around = if self.coder.is_some() { AROUND } else { 0 };
         let again = self.keeper.as_ref().and_then(|k| k.due()?.due.front());
         let at = self.sending.as_ref().map_or(0, |s| s.at);
         self.head().map_or(0, |p| {
             let rest = again.map_or(p.geometry.total_len() - at, |(from, to)| to - from);
-            DataHead::room(&p.geometry) + rest as usize
+            DataHead::room(&p.geometry) + rest as usize + around
         })
+    }
+
+    /// Whether parity goes next.
+    fn puts_parity(&self) -> bool {
+        let parity = |c: &Coder| c.presses() || c.is_due() && self.head().is_none();
+        self.coder.as_ref().is_some_and(parity)
     }
 
     /// Drops the oldest message that may be dropped. Gives its bytes.

@@ -102,6 +102,12 @@ impl<'a> Reader<'a> {
         u32::try_from(self.varint()?).map_err(|_| PacketError::Invalid { what, at })
     }
 
+    /// A length and as many bytes.
+    pub(crate) fn bytes(&mut self, what: &'static str) -> Result<&'a [u8], PacketError> {
+        let n = self.varint32(what)?;
+        self.take(n as usize)
+    }
+
     /// A length, no more than `max`, and as many bytes of UTF-8.
     pub(crate) fn text(&mut self, max: usize, what: &'static str) -> Result<&'a str, PacketError> {
         let at = self.at;

@@ -23,6 +23,8 @@ const RECEIPT: u8 = 0x08;
 const ACKNOWLEDGEMENT: u8 = 0x10;
 const SETTLED: u8 = 0x11;
 const ARRIVALS: u8 = 0x12;
+const SOURCE: u8 = 0x13;
+const PARITY: u8 = 0x14;
 const DATA: u8 = 0x40;
 const DATA_ORIGIN: u8 = 0x01;
 const DATA_LENGTH: u8 = 0x02;
@@ -254,6 +256,20 @@ pub(crate) enum Frame<'a> {
         gaps: u64,
     },
     Sharing(Sharing),
+    /// A data frame of a redundant topic, with its number.
+    Source {
+        topic: u32,
+        id: u64,
+        bytes: &'a [u8],
+    },
+    /// A sum of such frames, `count` of them from `first` on.
+    Parity {
+        topic: u32,
+        first: u64,
+        count: u8,
+        key: u8,
+        bytes: &'a [u8],
+    },
     Data(DataHead, &'a [u8]),
 }
 
@@ -326,6 +342,25 @@ impl<'a> Frame<'a> {
                 }
             }
             Frame::Sharing(sharing) => sharing.encode(out),
+            Frame::Source { topic, id, bytes } => {
+                out.push(SOURCE);
+                put_varint(out, (*topic).into());
+                put_varint(out, *id);
+                put_bytes(out, bytes);
+            }
+            Frame::Parity {
+                topic,
+                first,
+                count,
+                key,
+                bytes,
+            } => {
+                out.push(PARITY);
+                put_varint(out, (*topic).into());
+                put_varint(out, *first);
+                out.extend_from_slice(&[*count, *key]);
+                put_bytes(out, bytes);
+            }
             Frame::Data(head, bytes) => {
                 head.encode(out, Some(bytes.len() as u32));
                 out.extend_from_slice(bytes);
@@ -333,7 +368,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    pub(super) fn decode(r: &mut Reader<'a>) -> Result<Self, PacketError> {
+    pub(crate) fn decode(r: &mut Reader<'a>) -> Result<Self, PacketError> {
         let at = r.at();
         let kind = r.u8()?;
         Ok(match kind {
@@ -407,6 +442,18 @@ impl<'a> Frame<'a> {
                 newest: r.varint()?,
                 came: r.varint()?,
                 gaps: r.varint()?,
+            },
+            SOURCE => Frame::Source {
+                topic: r.varint32("topic number")?,
+                id: r.varint()?,
+                bytes: r.bytes("fragment length")?,
+            },
+            PARITY => Frame::Parity {
+                topic: r.varint32("topic number")?,
+                first: r.varint()?,
+                count: r.u8()?,
+                key: r.u8()?,
+                bytes: r.bytes("parity length")?,
             },
             _ if kind & !(DATA_ORIGIN | DATA_LENGTH | DATA_POLL) == DATA => {
                 let head = decode_head(r, kind)?;

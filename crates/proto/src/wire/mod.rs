@@ -191,6 +191,18 @@ mod tests {
                 topic: 3,
                 floor: 20_009,
             },
+            Frame::Source {
+                topic: 5,
+                id: 900,
+                bytes: b"\x40\x05\x07",
+            },
+            Frame::Parity {
+                topic: 5,
+                first: 880,
+                count: 21,
+                key: 77,
+                bytes: b"parity",
+            },
             Frame::Arrivals {
                 newest: 70_000,
                 came: 63_010,
