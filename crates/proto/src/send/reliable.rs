@@ -238,7 +238,7 @@ impl<B> Kept<B> {
         };
         self.copies += 1;
         let wait = if self.copies < timing.copies {
-            timing.spacing * (1 << (self.copies - 1).min(MOST_DOUBLINGS))
+            (timing.spacing * (1 << (self.copies - 1).min(MOST_DOUBLINGS))).min(timing.patience)
         } else {
             timing.patience * (1 << (self.copies - timing.copies).min(MOST_DOUBLINGS))
         };

@@ -15,9 +15,9 @@ const MEMORY: f64 = 0.7;
 /// Loss that is assumed at first: as if so many datagrams of so many had been lost.
 const PRIOR: (f64, f64) = (1.0, 15.0);
 /// Copies are as many as leave so much chance that all are lost,
-const REMAINING: f64 = 0.002;
+const REMAINING: f64 = 0.0003;
 /// but no more than this, and one alone where less than this share is lost.
-const MOST_COPIES: u32 = 5;
+const MOST_COPIES: u32 = 6;
 const CLEAN: f64 = 0.01;
 /// So much more parity goes than is lost, and so much more of that for each datagram in a burst. Found in `medium`:
 /// `docs/decisions/092-parity-over-a-window.md`.
