@@ -28,7 +28,7 @@ use crate::rules::Allow;
 use crate::tf::TfConfig;
 use parse::{
     a_tenth, all_of_them, maybe_duration, maybe_frequency, middle, one, priority, queue_bytes, share, size,
-    syntax,
+    syntax, yes,
 };
 pub use rate::Rate;
 use serde::Deserialize;

@@ -24,6 +24,10 @@ pub(super) fn one() -> u8 {
     1
 }
 
+pub(super) fn yes() -> bool {
+    true
+}
+
 pub(super) fn all_of_them() -> u32 {
     1
 }
