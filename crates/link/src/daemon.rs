@@ -12,8 +12,9 @@ use crate::lock::{Lock, LockError};
 use crate::names;
 use crate::outbound::OutTopic;
 use crate::outgoing::Outgoing;
-use crate::rules::{Right, may};
-use crate::status::{PeerStatus, ReceivedTopic, SentTopic, Status};
+use crate::relay::host_id;
+use crate::rules::{Relayed, Right, may};
+use crate::status::{PeerStatus, ReceivedTopic, SentTopic, Status, WayStatus};
 use bus::{Bus, WaitSet};
 use clock::{PollFd, PollFlags, Scheduling};
 use proto::{PeerId, Radio, Transmit};
@@ -175,7 +176,13 @@ impl<C: Carrier> Daemon<C> {
             airtime = airtime.with_gain(gain);
         }
         let now = clock::monotonic();
+        let run = session();
+        let route = config.routes().then(|| proto::RouteConfig {
+            relay: config.relay.as_ref().is_some_and(Relayed::is_any),
+            ..proto::RouteConfig::default()
+        });
         let mut radio = Radio::new(proto::RadioConfig {
+            route,
             host: host_id(&config.host),
             name: config.host.clone(),
             order: match config.radio.order {
@@ -187,7 +194,7 @@ impl<C: Carrier> Daemon<C> {
             min_share: config.radio.min_share,
             yields: config.radio.yields,
             least_share: config.radio.least_share,
-            ..proto::RadioConfig::new(session(), airtime)
+            ..proto::RadioConfig::new(run, airtime)
         })?;
         let peer = proto::PeerConfig {
             hops: u32::from(config.radio.hops),
@@ -195,9 +202,12 @@ impl<C: Carrier> Daemon<C> {
             ..proto::PeerConfig::default()
         };
         let peers = config
-            .peers
+            .neighbours()
             .iter()
-            .map(|_| radio.add_peer(now, peer))
+            .map(|p| {
+                let host = host_id(&p.name);
+                radio.add_peer(now, proto::PeerConfig { host, ..peer })
+            })
             .collect::<Result<Vec<_>, _>>()?;
         let wanted = config
             .topics
@@ -216,7 +226,7 @@ impl<C: Carrier> Daemon<C> {
             status: Mutex::default(),
         };
         Ok(Daemon {
-            inbound: Inbound::new(bus.clone(), wanted, &config.peers),
+            inbound: Inbound::new(bus.clone(), wanted, &config, run),
             wait_set: WaitSet::new(&bus)?,
             outbound: BTreeMap::new(),
             handle: Handle(Arc::new(shared)),
@@ -286,7 +296,7 @@ impl<C: Carrier> Daemon<C> {
             while let Some(done) = self.packer.as_ref().and_then(Packer::done) {
                 let topic = self.outbound.values().find(|t| t.is_packed_as(done.key));
                 if let Some(topic) = topic {
-                    topic.offer(now, &mut self.radio, done.message);
+                    topic.offer(now, &mut self.radio, &mut self.inbound, done.message);
                 }
             }
             let held_up = self.drain_bus(now)?;
@@ -294,6 +304,7 @@ impl<C: Carrier> Daemon<C> {
             if self.radio.next_timeout().is_some_and(|t| t <= clock::monotonic()) {
                 self.radio.handle_timeout(clock::monotonic(), &mut self.inbound);
             }
+            self.inbound.run_relay(clock::monotonic(), &mut self.radio)?;
             let next_slot = self.transmit(&mut datagram)?;
             if now >= next_status {
                 self.inbound.sweep(now);
@@ -322,7 +333,7 @@ impl<C: Carrier> Daemon<C> {
             Found::Gone(name) => name.clone(),
         };
         if let Some(old) = self.outbound.remove(&name) {
-            old.close(now, &mut self.radio)?;
+            old.close(now, &mut self.radio, &mut self.inbound)?;
         }
         match found {
             Found::Type(kind) => self.begin(kind, now),
@@ -337,7 +348,8 @@ impl<C: Carrier> Daemon<C> {
         let name = kind.topic.clone();
         let mut peers = Vec::with_capacity(self.peers.len());
         for (i, topic) in names::sent_as(&self.config, &name) {
-            let (peer, id) = (&self.config.peers[i], self.peers[i]);
+            // By its place, as those that only relays reach have no number at the radio.
+            let (peer, id) = (&self.config.peers[i], PeerId(i as u32));
             if may(peer.allow.as_ref(), Right::Subscribe, &topic.name) {
                 tracing::info!(
                     topic = name,
@@ -360,7 +372,7 @@ impl<C: Carrier> Daemon<C> {
         let opened = OutTopic::open(
             (&self.bus, &self.wait_set),
             kind,
-            &mut self.radio,
+            (&mut self.radio, &mut self.inbound),
             &peers,
             (rate, now),
         );
@@ -379,7 +391,7 @@ impl<C: Carrier> Daemon<C> {
             let mut held_up = false;
             for topic in self.outbound.values_mut() {
                 let packer = self.packer.as_ref();
-                held_up |= topic.drain(now, &mut self.radio, packer, |id| self.inbound.owns(id));
+                held_up |= topic.drain(now, &mut self.radio, packer, &mut self.inbound);
             }
             if held_up || !self.wait_set.rearm()? {
                 return Ok(held_up);
@@ -511,6 +523,16 @@ impl<C: Carrier> Daemon<C> {
                 .filter(|t| !self.outbound.contains_key(t))
                 .collect(),
             refused_datagrams: self.carrier.refused(),
+            ways: (self.radio.ways())
+                .map(|w| WayStatus {
+                    host: self.inbound.carrying().name(w.host),
+                    over: name(w.next),
+                    hops: w.hops,
+                    cost_us: w.cost_us,
+                })
+                .collect(),
+            way_changes: self.radio.way_changes(),
+            relay: self.inbound.relay.stats().clone(),
         };
         *self
             .handle
@@ -543,13 +565,6 @@ fn locks(config: &Config, bus: &Bus) -> Result<Vec<Lock>, LinkError> {
         })
     };
     wanted.into_iter().map(take).collect()
-}
-
-/// A host's id from its name: FNV-1a, so that every run and every peer agree.
-fn host_id(name: &str) -> u64 {
-    name.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| {
-        (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
-    })
 }
 
 /// Tells this run from earlier ones of the same host.

@@ -1,12 +1,17 @@
 //! From the radio to this host's bus: fragments are written straight into loaned blocks.
 
 use crate::compress::{UnpackStats, Unpacker};
-use crate::config::PeerConfig;
+use crate::config::{Config, PeerConfig};
 use crate::names;
+use crate::outgoing::Outgoing;
 use crate::recent::{Recent, Spans};
+use crate::relay::{Carrying, host_id};
 use crate::rules::{Right, may};
 use bus::{Bus, Loan, Publisher, PublisherOptions, Stamp, TopicType};
-use proto::{Announcement, Down, Geometry, Incoming, PeerId, PeerInfo, RemoteTopic, Sink, Slot, Verdict};
+use proto::{
+    Announcement, Down, FlowKey, Geometry, Incoming, PeerId, PeerInfo, Radio, Relay, RemoteTopic, Sink, Slot,
+    Taken, TopicError, TopicId, Verdict, Via,
+};
 use stats::{DropReason, Time};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -36,14 +41,23 @@ pub(crate) struct Inbound {
     spans: BTreeMap<(PeerId, String), Spans>,
     /// Without it, packed messages are refused.
     unpacker: Option<Unpacker>,
+    /// Topics that go over relays.
+    pub(crate) relay: Relay<Outgoing>,
+    carrying: Carrying,
+    routes_over_relays: bool,
+    /// Declined by peers since the last [`Inbound::run_relay`].
+    declined: Vec<(PeerId, TopicId, u64)>,
+    run: u32,
 }
 
 struct Block {
     peer: PeerId,
     content: Content,
-    publisher: Arc<Publisher>,
+    /// Where it is published here, if it is.
+    publisher: Option<Arc<Publisher>>,
     geometry: Geometry,
     stamp: Stamp,
+    taken: Option<Taken>,
 }
 
 /// Where the bytes of a message go.
@@ -51,6 +65,8 @@ enum Content {
     Loan(Loan),
     /// An envelope: unpacked into a block when it is whole.
     Envelope(Vec<u8>),
+    /// Apart, since it goes on to other hosts.
+    Apart(Vec<u8>),
 }
 
 /// The ids of this daemon's own publishers on the bus, which are no sources.
@@ -77,11 +93,17 @@ impl Ids {
 
 impl Inbound {
     /// Publishes on `bus` those topics of `wanted` that `peers` announce and may publish.
-    pub(crate) fn new(bus: Bus, wanted: BTreeSet<String>, peers: &[PeerConfig]) -> Self {
+    /// `run` tells this run of the host from others.
+    pub(crate) fn new(bus: Bus, wanted: BTreeSet<String>, config: &Config, run: u32) -> Self {
         Inbound {
             bus,
             wanted,
-            peers: peers.to_vec(),
+            peers: config.peers.clone(),
+            relay: Relay::new(host_id(&config.host)),
+            carrying: Carrying::new(config),
+            routes_over_relays: config.routes(),
+            declined: Vec::new(),
+            run,
             refused: BTreeMap::new(),
             publishers: BTreeMap::new(),
             stale: BTreeMap::new(),
@@ -133,6 +155,54 @@ impl Inbound {
         self.publishers.get(&(peer, topic.to_owned())).map(|p| &**p)
     }
 
+    /// Whether messages may go over relays.
+    pub(crate) fn routes(&self) -> bool {
+        self.routes_over_relays
+    }
+
+    /// What the configuration says of relays.
+    pub(crate) fn carrying(&self) -> &Carrying {
+        &self.carrying
+    }
+
+    /// Opens a topic of this host for `to`, over whichever peers may carry it.
+    pub(crate) fn open_flow(
+        &mut self,
+        now: Time,
+        radio: &mut Radio<Outgoing>,
+        config: proto::TopicConfig,
+        to: &[PeerId],
+    ) -> Result<FlowKey, TopicError> {
+        let host = self.carrying.name(self.relay.own());
+        let via = Via {
+            source: self.relay.own(),
+            name: host,
+            run: self.run,
+            to: to.iter().map(|p| self.carrying.host(*p)).collect(),
+        };
+        let config = proto::TopicConfig {
+            via: Some(via),
+            ..config
+        };
+        let (carrying, peers) = (&self.carrying, carrying_peers(&self.peers));
+        self.relay
+            .open(now, radio, &config, &peers, |p, k, v| carrying.may_carry(p, k, v))
+    }
+
+    /// Does what the last datagrams called for.
+    pub(crate) fn run_relay(&mut self, now: Time, radio: &mut Radio<Outgoing>) -> Result<(), TopicError> {
+        for (peer, topic, to) in std::mem::take(&mut self.declined) {
+            self.relay.declined(now, peer, topic, to);
+        }
+        let carrying = &self.carrying;
+        if !self.relay.is_due() {
+            return Ok(());
+        }
+        let peers = carrying_peers(&self.peers);
+        self.relay
+            .run(now, radio, &peers, |p, k, v| carrying.may_carry(p, k, v))
+    }
+
     /// Ends what a peer that was started anew has not announced again for long.
     pub(crate) fn sweep(&mut self, now: Time) {
         for peer in std::mem::take(&mut self.restarted) {
@@ -154,10 +224,15 @@ impl Inbound {
         for key in over {
             self.end(&key);
         }
+        self.relay.sweep(now);
     }
 
     fn end(&mut self, key: &(PeerId, String)) {
         self.stale.remove(key);
+        self.relay.end(&FlowKey {
+            source: self.carrying.host(key.0),
+            topic: key.1.clone(),
+        });
         if let Some(publisher) = self.publishers.remove(key) {
             self.ids.remove(publisher.id());
             if let Some(unpacker) = &self.unpacker {
@@ -174,6 +249,29 @@ impl Inbound {
         self.count_unpacked();
         let shown = |(key, spans): (&(PeerId, String), &mut Spans)| Some((key.clone(), spans.recent(now)?));
         self.spans.iter_mut().filter_map(shown).collect()
+    }
+
+    /// Publishes a message here. Whether that is done; else it waits for the unpacker.
+    fn publish(
+        &self,
+        publisher: &Arc<Publisher>,
+        content: Content,
+        stamp: Stamp,
+    ) -> Result<bool, DropReason> {
+        let loan = match (content, &self.unpacker) {
+            (Content::Envelope(bytes) | Content::Apart(bytes), Some(unpacker)) => {
+                return unpacker.packed(publisher, bytes, stamp).map(|()| false);
+            }
+            (Content::Envelope(_) | Content::Apart(_), None) => return Err(DropReason::TooLarge),
+            // Behind those before it, if any are being unpacked.
+            (Content::Loan(loan), Some(unpacker)) => match unpacker.in_turn(publisher, loan, stamp)? {
+                Some(loan) => loan,
+                None => return Ok(false),
+            },
+            (Content::Loan(loan), None) => loan,
+        };
+        let published = publisher.publish(loan, stamp);
+        published.map(|_| true).map_err(|_| DropReason::ReceiverMemory)
     }
 
     /// What happened to peers since the last call, for people.
@@ -229,21 +327,48 @@ impl Inbound {
     }
 }
 
+/// The peers that are heard here: those before the first without an address, or the one of a serial line.
+fn carrying_peers(peers: &[PeerConfig]) -> Vec<PeerId> {
+    let near = peers.iter().take_while(|p| p.address.is_some()).count();
+    (0..near.max(1) as u32).map(PeerId).collect()
+}
+
+/// Writes `bytes` at flat offset `offset` of a message.
+fn fill(loan: &mut Loan, geometry: &Geometry, offset: u32, bytes: &[u8]) {
+    let mut rest = bytes;
+    for (part, at, len) in geometry.pieces(offset, bytes.len() as u32) {
+        let (piece, tail) = rest.split_at(len as usize);
+        let target = match part {
+            0 => loan.control_mut(),
+            n => loan.part_mut(n - 1),
+        };
+        target[at as usize..][..piece.len()].copy_from_slice(piece);
+        rest = tail;
+    }
+}
+
 impl Sink for Inbound {
     fn begin(&mut self, m: &Incoming) -> Result<Slot, DropReason> {
-        let publisher = self
-            .routes
-            .get(&(m.peer, m.topic))
-            .ok_or(DropReason::Unannounced)?
-            .clone();
-        let content = if m.geometry.is_packed() {
-            if self.unpacker.is_none() {
-                return Err(DropReason::TooLarge);
-            }
-            Content::Envelope(vec![0; m.geometry.total_len() as usize])
-        } else {
-            Content::Loan(loan(&publisher, &m.geometry)?)
+        let publisher = self.routes.get(&(m.peer, m.topic)).cloned();
+        let taken = match m.route {
+            Some(_) => Some(self.relay.begin(m)?),
+            None if self.relay.is_flow(m.peer, m.topic) => return Err(DropReason::Malformed),
+            None => None,
         };
+        let publisher = publisher.filter(|_| taken.as_ref().is_none_or(|t| t.local));
+        let apart = || vec![0; m.geometry.total_len() as usize];
+        let content = match (&publisher, &taken) {
+            (_, Some(t)) if t.forward => Ok(Content::Apart(apart())),
+            (None, _) => Err(DropReason::Unannounced),
+            (Some(_), _) if m.geometry.is_packed() && self.unpacker.is_none() => Err(DropReason::TooLarge),
+            (Some(_), _) if m.geometry.is_packed() => Ok(Content::Envelope(apart())),
+            (Some(publisher), _) => loan(publisher, &m.geometry).map(Content::Loan),
+        };
+        let content = content.inspect_err(|_| {
+            if let Some(t) = &taken {
+                self.relay.abort(t);
+            }
+        })?;
         let slot = Slot(self.next_slot);
         self.next_slot += 1;
         let stamp = Stamp {
@@ -258,6 +383,7 @@ impl Sink for Inbound {
                 publisher,
                 geometry: m.geometry,
                 stamp,
+                taken,
             },
         );
         Ok(slot)
@@ -267,22 +393,11 @@ impl Sink for Inbound {
         let Some(block) = self.blocks.get_mut(&slot) else {
             return;
         };
-        let loan = match &mut block.content {
-            Content::Loan(loan) => loan,
-            Content::Envelope(envelope) => {
-                envelope[offset as usize..][..bytes.len()].copy_from_slice(bytes);
-                return;
+        match &mut block.content {
+            Content::Loan(loan) => fill(loan, &block.geometry, offset, bytes),
+            Content::Envelope(all) | Content::Apart(all) => {
+                all[offset as usize..][..bytes.len()].copy_from_slice(bytes);
             }
-        };
-        let mut rest = bytes;
-        for (part, at, len) in block.geometry.pieces(offset, bytes.len() as u32) {
-            let (piece, tail) = rest.split_at(len as usize);
-            let target = match part {
-                0 => loan.control_mut(),
-                n => loan.part_mut(n - 1),
-            };
-            target[at as usize..][..piece.len()].copy_from_slice(piece);
-            rest = tail;
         }
     }
 
@@ -290,24 +405,36 @@ impl Sink for Inbound {
         let Some(block) = self.blocks.remove(&slot) else {
             return Err(DropReason::ReceiverMemory);
         };
-        let loan = match (block.content, &self.unpacker) {
-            (Content::Envelope(bytes), Some(unpacker)) => {
-                return unpacker.packed(&block.publisher, bytes, block.stamp);
-            }
-            (Content::Envelope(_), None) => return Err(DropReason::TooLarge),
-            // Behind those before it, if any are being unpacked.
-            (Content::Loan(loan), Some(unpacker)) => {
-                match unpacker.in_turn(&block.publisher, loan, block.stamp)? {
-                    Some(loan) => loan,
-                    None => return Ok(()),
+        let mut body = None;
+        let outcome = match (block.content, &block.publisher) {
+            (Content::Apart(bytes), publisher) => {
+                // What goes on and is published here too is copied once more.
+                let here = publisher.as_ref().map(|publisher| {
+                    if block.geometry.is_packed() {
+                        return Ok((publisher, Content::Envelope(bytes.clone())));
+                    }
+                    let mut loan = loan(publisher, &block.geometry)?;
+                    fill(&mut loan, &block.geometry, 0, &bytes);
+                    Ok((publisher, Content::Loan(loan)))
+                });
+                body = Some(Outgoing::relayed(bytes, block.geometry));
+                match here {
+                    None => Ok(false),
+                    Some(Ok((publisher, content))) => self.publish(publisher, content, block.stamp),
+                    Some(Err(reason)) => Err(reason),
                 }
             }
-            (Content::Loan(loan), None) => loan,
+            (content, Some(publisher)) => self.publish(publisher, content, block.stamp),
+            (_, None) => Err(DropReason::ReceiverMemory),
         };
-        let key = (block.peer, block.publisher.topic().topic.clone());
-        let published = block.publisher.publish(loan, block.stamp);
-        published.map_err(|_| DropReason::ReceiverMemory)?;
-        if let Some(stamp) = block.stamp.time {
+        if let Some(taken) = block.taken {
+            self.relay.finish(taken, body);
+        }
+        if !outcome? {
+            return Ok(());
+        }
+        if let (Some(publisher), Some(stamp)) = (&block.publisher, block.stamp.time) {
+            let key = (block.peer, publisher.topic().topic.clone());
             let bytes = u64::from(block.geometry.total_len());
             let spans = self.spans.entry(key).or_default();
             spans.received(stamp, clock::realtime(), bytes);
@@ -316,18 +443,47 @@ impl Sink for Inbound {
     }
 
     fn abort(&mut self, slot: Slot, _: DropReason) {
-        self.blocks.remove(&slot);
+        if let Some(taken) = self.blocks.remove(&slot).and_then(|b| b.taken) {
+            self.relay.abort(&taken);
+        }
     }
 
     fn topic_announced(&mut self, peer: PeerId, topic: RemoteTopic, a: &Announcement) -> Verdict {
         let name = self.peer(peer).to_owned();
-        if let Some(why) = self.objection(peer, &a.name) {
+        let mut source = peer;
+        if let Some(via) = &a.via {
+            let offer = match self.carrying.judge(peer, &a.name, via) {
+                Ok(offer) => offer,
+                Err(why) => {
+                    self.changes.push(format!(
+                        "{name} offers {} of {}, {why}: refused",
+                        a.name, via.name
+                    ));
+                    self.refuse(peer);
+                    return Verdict::Refuse;
+                }
+            };
+            if !self.relay.announced(peer, topic, a, offer.local, offer.forward) {
+                return Verdict::Refuse;
+            }
+            match offer.source {
+                Some(id) if offer.local => source = id,
+                _ => {
+                    self.changes
+                        .push(format!("{name} sends {} of {} to be relayed", a.name, via.name));
+                    return Verdict::Accept;
+                }
+            }
+        } else if let Some(why) = self.objection(peer, &a.name) {
             self.changes
                 .push(format!("{name} offers {}, {why}: refused", a.name));
             self.refuse(peer);
             return Verdict::Refuse;
         }
-        let on_bus = self.peers.get(peer.0 as usize).map(|p| names::on_bus(p, &a.name));
+        let on_bus = self
+            .peers
+            .get(source.0 as usize)
+            .map(|p| names::on_bus(p, &a.name));
         let kind = TopicType {
             topic: on_bus.unwrap_or_else(|| a.name.clone()),
             type_name: a.type_name.clone(),
@@ -336,7 +492,7 @@ impl Sink for Inbound {
         };
         // Who joins this host's bus later is a late joiner too.
         let history = if a.latched { a.depth.min(4096) } else { 0 };
-        match self.publisher((peer, a.name.clone()), kind, history) {
+        match self.publisher((source, a.name.clone()), kind, history) {
             Ok(publisher) => {
                 self.routes.insert((peer, topic), publisher);
                 self.changes
@@ -353,7 +509,15 @@ impl Sink for Inbound {
         }
     }
 
+    fn topic_unwanted(&mut self, peer: PeerId, topic: TopicId, to: u64) {
+        // A peer that sends many of these only makes this host look at them once.
+        if self.declined.len() < 1024 {
+            self.declined.push((peer, topic, to));
+        }
+    }
+
     fn topic_withdrawn(&mut self, peer: PeerId, topic: RemoteTopic) {
+        self.relay.withdrawn(peer, topic);
         let Some(publisher) = self.routes.remove(&(peer, topic)) else {
             return;
         };
@@ -378,6 +542,9 @@ impl Sink for Inbound {
         self.routes.retain(|(p, _), _| why == Down::Lost || *p != peer);
         if why == Down::Restarted {
             self.restarted.insert(peer);
+        }
+        if why != Down::Lost {
+            self.relay.peer_renewed(peer);
         }
         let why = match why {
             Down::Lost => "was not heard for a while",

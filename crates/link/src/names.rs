@@ -63,6 +63,7 @@ mod tests {
             address: None,
             allow: None,
             namespace: namespace.map(Into::into),
+            relay: None,
         }
     }
 

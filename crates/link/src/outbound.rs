@@ -3,11 +3,13 @@
 use crate::compress::{PackStats, Packer, Packing};
 use crate::config::TopicConfig;
 use crate::daemon::LinkError;
+use crate::inbound::Inbound;
 use crate::outgoing::Outgoing;
 use crate::tf::{TfFilter, TfStats};
 use bus::{Bus, Message, Subscriber, SubscriberOptions, TopicType, WaitSet};
-use proto::{PeerId, Radio, TopicId};
+use proto::{FlowKey, PeerId, Radio, TopicId};
 use stats::{DropReason, Drops, Time};
+use std::collections::BTreeMap;
 
 /// So deep a topic may become while it runs, whatever its depth at first.
 const SPARE_DEPTH: u32 = 64;
@@ -21,6 +23,8 @@ pub(crate) struct OutTopic {
     max_depth: u32,
     packing: Option<Packing>,
     tf: Option<TfFilter>,
+    /// Where relays may carry it.
+    flows: Vec<FlowKey>,
 }
 
 impl OutTopic {
@@ -29,7 +33,7 @@ impl OutTopic {
     pub(crate) fn open(
         (bus, wait_set): (&Bus, &WaitSet),
         kind: TopicType,
-        radio: &mut Radio<Outgoing>,
+        (radio, inbound): (&mut Radio<Outgoing>, &mut Inbound),
         peers: &[(PeerId, &TopicConfig)],
         (rate, now): (u64, Time),
     ) -> Result<Self, LinkError> {
@@ -46,15 +50,26 @@ impl OutTopic {
         };
         // The newest message of static transforms holds them all, so it is for who comes later, too.
         let is_static = tf.as_ref().is_some_and(TfFilter::is_static);
-        let mut topics = Vec::with_capacity(peers.len());
-        for (peer, config) in peers {
-            let announced = proto::TopicConfig {
-                latched: config.latched || is_static,
-                type_hash: kind.type_hash,
-                definition: kind.definition.to_string(),
-                ..config.announced(kind.type_name.clone())
-            };
-            topics.push(radio.add_topic(now, *peer, announced)?);
+        let announced = |config: &TopicConfig| proto::TopicConfig {
+            latched: config.latched || is_static,
+            type_hash: kind.type_hash,
+            definition: kind.definition.to_string(),
+            ..config.announced(kind.type_name.clone())
+        };
+        let (mut topics, mut flows) = (Vec::new(), Vec::new());
+        if inbound.routes() {
+            let mut by_name: BTreeMap<&str, (&TopicConfig, Vec<PeerId>)> = BTreeMap::new();
+            for (peer, config) in peers {
+                let (_, to) = by_name.entry(&config.name).or_insert((config, Vec::new()));
+                to.push(*peer);
+            }
+            for (config, to) in by_name.into_values() {
+                flows.push(inbound.open_flow(now, radio, announced(config), &to)?);
+            }
+        } else {
+            for (peer, config) in peers {
+                topics.push(radio.add_topic(now, *peer, announced(config))?);
+            }
         }
         // The radio may keep `depth` waiting messages and one partly sent for each peer, and as many latched.
         let kept = 1 + u32::from(is_static || peers.iter().any(|(_, c)| c.latched));
@@ -72,11 +87,20 @@ impl OutTopic {
             packing: first.and_then(|c| Packing::new(c.compress, rate, c.priority, u32::from(c.depth()))),
             tf,
             max_depth: ((held.saturating_sub(2) / many).saturating_sub(2) / kept).max(1),
+            flows,
         })
     }
 
     /// Tells the peers that nothing more comes.
-    pub(crate) fn close(self, now: Time, radio: &mut Radio<Outgoing>) -> Result<(), LinkError> {
+    pub(crate) fn close(
+        self,
+        now: Time,
+        radio: &mut Radio<Outgoing>,
+        inbound: &mut Inbound,
+    ) -> Result<(), LinkError> {
+        for flow in &self.flows {
+            inbound.relay.close(now, radio, flow)?;
+        }
         for topic in self.topics {
             radio.withdraw_topic(now, topic)?;
         }
@@ -89,23 +113,24 @@ impl OutTopic {
         now: Time,
         radio: &mut Radio<Outgoing>,
         packer: Option<&Packer>,
-        own: impl Fn(u64) -> bool,
+        inbound: &mut Inbound,
     ) -> bool {
         loop {
             match self.subscriber.take() {
-                Ok(Some(message)) if own(message.publisher()) => {}
+                Ok(Some(message)) if inbound.owns(message.publisher()) => {}
                 Ok(Some(message)) => {
                     let Some(message) = self.prepared(now, message) else {
                         continue;
                     };
                     // What nobody takes is not packed, but counted.
-                    let taken = self.topics.iter().any(|t| radio.would_take(now, *t));
+                    let taken =
+                        !self.flows.is_empty() || self.topics.iter().any(|t| radio.would_take(now, *t));
                     let message = match (&mut self.packing, packer) {
                         (Some(packing), Some(packer)) if taken => packing.take(packer, message),
                         _ => Some(message),
                     };
                     if let Some(message) = message {
-                        self.offer(now, radio, message);
+                        self.offer(now, radio, inbound, message);
                     }
                 }
                 Ok(None) => return false,
@@ -133,7 +158,12 @@ impl OutTopic {
             }
         };
         match body {
-            Ok(body) => Some(proto::Message { body, stamp, origin }),
+            Ok(body) => Some(proto::Message {
+                body,
+                stamp,
+                origin,
+                route: None,
+            }),
             Err(error) => {
                 tracing::warn!(topic = self.subscriber.topic().topic, %error, "not sent");
                 None
@@ -142,7 +172,16 @@ impl OutTopic {
     }
 
     /// Hands a message to the radio, for every peer.
-    pub(crate) fn offer(&self, now: Time, radio: &mut Radio<Outgoing>, message: proto::Message<Outgoing>) {
+    pub(crate) fn offer(
+        &self,
+        now: Time,
+        radio: &mut Radio<Outgoing>,
+        inbound: &mut Inbound,
+        message: proto::Message<Outgoing>,
+    ) {
+        for flow in &self.flows {
+            inbound.relay.offer(now, radio, flow, message.clone());
+        }
         for topic in &self.topics {
             // What the radio refuses it counts.
             let _ = radio.offer(now, *topic, message.clone());

@@ -11,7 +11,7 @@ pub(crate) struct Outgoing(Arc<(Content, Geometry)>);
 enum Content {
     /// As its publisher wrote it, in the publisher's block.
     Block(Message),
-    /// Made here: filtered or packed.
+    /// Made here (filtered or packed), or of another host.
     Own(Vec<u8>),
 }
 
@@ -31,6 +31,11 @@ impl Outgoing {
         let geometry = Geometry::new(length(control.len()), &lens)?;
         parts.iter().for_each(|p| control.extend_from_slice(p));
         Ok(Outgoing(Arc::new((Content::Own(control), geometry))))
+    }
+
+    /// A message that came from the radio and goes on.
+    pub(crate) fn relayed(bytes: Vec<u8>, geometry: Geometry) -> Self {
+        Outgoing(Arc::new((Content::Own(bytes), geometry)))
     }
 
     /// An envelope with a packed message in it.

@@ -18,6 +18,43 @@ pub struct Allow {
     pub call: Vec<String>,
 }
 
+/// The topics that go over a relay: all (`true`), none (`false`), or those of a list of patterns as in [`Allow`].
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum Relayed {
+    /// All or none.
+    All(bool),
+    /// These.
+    Topics(Vec<String>),
+}
+
+impl Relayed {
+    /// Whether it is among them. A service's two topics go by its name.
+    pub fn covers(&self, topic: &str) -> bool {
+        let name = topic.split('?').next().unwrap_or(topic);
+        match self {
+            Relayed::All(all) => *all,
+            Relayed::Topics(patterns) => patterns.iter().any(|p| matches(p, name)),
+        }
+    }
+
+    /// Whether there is any.
+    pub fn is_any(&self) -> bool {
+        match self {
+            Relayed::All(all) => *all,
+            Relayed::Topics(patterns) => !patterns.is_empty(),
+        }
+    }
+
+    /// A pattern that can match nothing, if there is one.
+    pub(crate) fn bad_pattern(&self) -> Option<&str> {
+        match self {
+            Relayed::All(_) => None,
+            Relayed::Topics(patterns) => bad_pattern(patterns.iter()),
+        }
+    }
+}
+
 /// What a peer wants with a topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Right {
@@ -48,13 +85,17 @@ pub fn may(rules: Option<&Allow>, right: Right, topic: &str) -> bool {
 impl Allow {
     /// A pattern that can match nothing, if there is one.
     pub(crate) fn bad_pattern(&self) -> Option<&str> {
-        let all = self.publish.iter().chain(&self.subscribe).chain(&self.call);
-        all.map(String::as_str).find(|p| {
-            let name = p.strip_suffix("/*").unwrap_or(p);
-            let good = name.starts_with('/') && name.len() > 1 && !name.contains(['*', '?']);
-            !(good || matches!(*p, "*" | "/*"))
-        })
+        bad_pattern(self.publish.iter().chain(&self.subscribe).chain(&self.call))
     }
+}
+
+fn bad_pattern<'a>(mut all: impl Iterator<Item = &'a String>) -> Option<&'a str> {
+    let bad = all.find(|p| {
+        let name = p.strip_suffix("/*").unwrap_or(p);
+        let good = name.starts_with('/') && name.len() > 1 && !name.contains(['*', '?']);
+        !(good || matches!(p.as_str(), "*" | "/*"))
+    });
+    bad.map(String::as_str)
 }
 
 fn matches(pattern: &str, name: &str) -> bool {

@@ -3,7 +3,7 @@
 use crate::compress::{PackStats, UnpackStats};
 use crate::recent::Recent;
 use crate::tf::TfStats;
-use proto::{PeerStats, RadioStats, RemoteTopicStats, TopicState, TopicStats};
+use proto::{PeerStats, RadioStats, RelayStats, RemoteTopicStats, TopicState, TopicStats};
 use serde::Serialize;
 use stats::Drops;
 
@@ -30,6 +30,25 @@ pub struct Status {
     pub unpublished: Vec<String>,
     /// Datagrams of strangers, or too large.
     pub refused_datagrams: u64,
+    /// The ways that messages take, where there are relays.
+    pub ways: Vec<WayStatus>,
+    /// How often a way began to lead over another neighbour, or at all.
+    pub way_changes: u64,
+    /// What this host did with messages for others.
+    pub relay: RelayStats,
+}
+
+/// The way to a host.
+#[derive(Clone, Debug, Serialize)]
+pub struct WayStatus {
+    /// The host's name.
+    pub host: String,
+    /// The peer over which messages go there.
+    pub over: String,
+    /// Hops of the way.
+    pub hops: u8,
+    /// Measured airtime of a full datagram all the way, in microseconds.
+    pub cost_us: u64,
 }
 
 /// A peer of a daemon.

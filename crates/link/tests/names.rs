@@ -82,6 +82,8 @@ fn a_topic_crosses_once_however_many_subscribe() {
             .zip(received.first())
             .is_some_and(|(s, r)| s.stats.queued == 0 && s.stats.sent == r.stats.delivered)
     });
+    // The status is a tenth of a second old.
+    std::thread::sleep(std::time::Duration::from_millis(500));
     let before = robot.status();
     let drained: Vec<_> = subscribers.iter().map(texts).collect();
     drop(drained);

@@ -1,6 +1,7 @@
 //! What a peer is told of a topic, once.
 
-use crate::config::{MAX_DEFINITION, MAX_NAME, MAX_PRIORITY};
+use crate::config::{MAX_DEFINITION, MAX_HOST_NAME, MAX_NAME, MAX_PRIORITY};
+use crate::route::MAX_DESTINATIONS;
 use crate::wire::{PacketError, Reader, put_bytes, put_varint};
 
 /// What the receiver does with messages that complete after a newer one.
@@ -50,12 +51,64 @@ pub struct Announcement {
     pub ordering: Ordering,
     /// Who joins later wants its newest messages.
     pub latched: bool,
+    /// Whose topic it is and for whom, where messages may go over relays.
+    pub via: Option<Via>,
+}
+
+/// Whose topic it is and for whom, where messages may go over relays.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Via {
+    /// Host id of the source.
+    pub source: u64,
+    /// Its name, at most 64 B.
+    pub name: String,
+    /// Tells its runs apart, since each numbers messages anew.
+    pub run: u32,
+    /// Host ids of those whom it may be for, 1 to 62; [`crate::Route::to`] picks from them.
+    pub to: Vec<u64>,
+}
+
+impl Via {
+    pub(crate) fn is_valid(&self) -> bool {
+        self.name.len() <= MAX_HOST_NAME && (1..=MAX_DESTINATIONS).contains(&self.to.len())
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.source.to_le_bytes());
+        out.extend_from_slice(&self.run.to_le_bytes());
+        put_bytes(out, self.name.as_bytes());
+        put_varint(out, self.to.len() as u64);
+        self.to
+            .iter()
+            .for_each(|h| out.extend_from_slice(&h.to_le_bytes()));
+    }
+
+    fn decode(r: &mut Reader<'_>) -> Result<Self, PacketError> {
+        let (source, run) = (r.u64()?, r.u32()?);
+        let name = r.text(MAX_HOST_NAME, "host name")?.to_owned();
+        let at = r.at();
+        let count = r.varint()?;
+        if !(1..=MAX_DESTINATIONS as u64).contains(&count) {
+            return Err(PacketError::Invalid {
+                what: "destinations",
+                at,
+            });
+        }
+        let to = (0..count).map(|_| r.u64()).collect::<Result<_, _>>()?;
+        Ok(Via {
+            source,
+            name,
+            run,
+            to,
+        })
+    }
 }
 
 /// Stands beside the reliability.
 const LATCHED: u8 = 0x80;
 /// Longest encoded announcement: the texts, and room for the scalars.
-pub(crate) const MAX_ENCODED: usize = MAX_DEFINITION + 2 * MAX_NAME + 64;
+pub(crate) const MAX_ENCODED: usize =
+    MAX_DEFINITION + 2 * MAX_NAME + 64 + MAX_HOST_NAME + 8 * MAX_DESTINATIONS + 16;
 
 /// What is announced of a topic that is withdrawn; no topic's announcement is as short.
 pub(crate) const WITHDRAWN: &[u8] = &[0];
@@ -83,6 +136,9 @@ impl Announcement {
         put_bytes(&mut out, self.name.as_bytes());
         put_bytes(&mut out, self.type_name.as_bytes());
         put_bytes(&mut out, self.definition.as_bytes());
+        if let Some(via) = &self.via {
+            via.encode(&mut out);
+        }
         out
     }
 
@@ -118,6 +174,11 @@ impl Announcement {
             .ok_or(invalid("topic name", at))?;
         let type_name = r.text(MAX_NAME, "type name")?;
         let definition = r.text(MAX_DEFINITION, "definition")?;
+        let via = if r.is_empty() {
+            None
+        } else {
+            Some(Via::decode(&mut r)?)
+        };
         if !r.is_empty() {
             return Err(invalid("announcement length", r.at()));
         }
@@ -133,6 +194,7 @@ impl Announcement {
                 reliability,
                 ordering,
                 latched,
+                via,
             },
             next_seq,
         ))
@@ -155,12 +217,29 @@ mod tests {
             reliability: Reliability::Reliable,
             ordering: Ordering::InOrder,
             latched: true,
+            via: Some(Via {
+                source: 7,
+                name: "h".repeat(64),
+                run: 9,
+                to: (0..62).collect(),
+            }),
         };
         let bytes = a.encode(1 << 40);
         assert!(bytes.len() <= MAX_ENCODED);
         assert_eq!(Announcement::decode(&bytes), Ok((a.clone(), 1 << 40)));
-        for cut in (0..bytes.len()).step_by(997) {
-            assert!(Announcement::decode(&bytes[..cut]).is_err());
+        let without = Announcement {
+            via: None,
+            ..a.clone()
+        };
+        let seam = without.encode(1 << 40).len();
+        assert_eq!(Announcement::decode(&bytes[..seam]), Ok((without, 1 << 40)));
+        for cut in (0..seam).step_by(997).chain(seam + 1..bytes.len()) {
+            assert!(Announcement::decode(&bytes[..cut]).is_err(), "cut at {cut}");
+        }
+        for to in [Vec::new(), vec![1; 63]] {
+            let via = a.via.clone().map(|v| Via { to, ..v });
+            let a = Announcement { via, ..a.clone() };
+            assert!(Announcement::decode(&a.encode(0)).is_err());
         }
         let refused = |a: Announcement| Announcement::decode(&a.encode(0)).is_err();
         assert!(refused(Announcement {

@@ -1,8 +1,9 @@
 //! The two borders of the engine: where bytes come from and where they go.
 
 use crate::announcement::Announcement;
-use crate::config::{PeerId, RemoteTopic};
+use crate::config::{PeerId, RemoteTopic, TopicId};
 use crate::geometry::Geometry;
+use crate::route::Route;
 use stats::{DropReason, Time};
 
 /// A message that can be sent: its bytes stay where they are until a fragment of them is due. Latched ones are
@@ -39,6 +40,8 @@ pub struct Message<B> {
     pub stamp: Time,
     /// Which publisher made it, carried unchanged; 0 if that does not matter (and costs no bytes).
     pub origin: u64,
+    /// How it goes on beyond the peer, where its topic may go over relays.
+    pub route: Option<Route>,
 }
 
 impl<B> Message<B> {
@@ -48,6 +51,7 @@ impl<B> Message<B> {
             body,
             stamp,
             origin: 0,
+            route: None,
         }
     }
 }
@@ -65,6 +69,8 @@ pub struct Incoming {
     pub stamp: Time,
     /// The publisher that made it.
     pub origin: u64,
+    /// How it goes on from here, as its first fragment says; only of topics with [`crate::Announcement::via`].
+    pub route: Option<Route>,
     /// Lengths of its parts; the total is within [`crate::ReceiveLimits::max_message`].
     pub geometry: Geometry,
 }
@@ -141,6 +147,11 @@ pub trait Sink {
     /// A peer withdrew a topic: nothing more comes of it, unless it is announced anew.
     fn topic_withdrawn(&mut self, peer: PeerId, topic: RemoteTopic) {
         let _ = (peer, topic);
+    }
+
+    /// A peer needs no messages of this topic of ours for the hosts of `to`, for now.
+    fn topic_unwanted(&mut self, peer: PeerId, topic: TopicId, to: u64) {
+        let _ = (peer, topic, to);
     }
 
     /// A peer can be heard, and hears us.

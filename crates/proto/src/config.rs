@@ -1,7 +1,8 @@
 //! Settings, their defaults and bounds, and the names of things.
 
 use crate::airtime::AirtimeModel;
-use crate::announcement::{Ordering, Reliability};
+use crate::announcement::{Ordering, Reliability, Via};
+use crate::route::RouteConfig;
 use core::time::Duration;
 
 /// A host at the other end of the radio; given by [`crate::Radio::add_peer`].
@@ -82,6 +83,8 @@ pub struct RadioConfig {
     pub report_interval: Duration,
     /// Bounds on what each peer can make this host hold.
     pub receive: ReceiveLimits,
+    /// Where messages may go over relays: how ways are found.
+    pub route: Option<RouteConfig>,
 }
 
 impl RadioConfig {
@@ -105,6 +108,7 @@ impl RadioConfig {
             lost_after: Duration::from_secs(1),
             report_interval: Duration::from_secs(1),
             receive: ReceiveLimits::default(),
+            route: None,
         }
     }
 }
@@ -152,6 +156,8 @@ pub struct PeerConfig {
     /// The carrier has acknowledgements of its own and tells of them by
     /// [`crate::Radio::on_carrier_acked`], so none are asked for.
     pub carrier_acks: bool,
+    /// Its host id, by which ways to it and over it are known; 0 if it is none of them.
+    pub host: u64,
 }
 
 impl Default for PeerConfig {
@@ -161,6 +167,7 @@ impl Default for PeerConfig {
             hops: 1,
             max_datagram: 1472,
             carrier_acks: false,
+            host: 0,
         }
     }
 }
@@ -204,6 +211,8 @@ pub struct TopicConfig {
     pub reliability: Reliability,
     /// What the receiver does with late messages.
     pub ordering: Ordering,
+    /// Whose topic it is and for whom, if messages carry a [`crate::Route`].
+    pub via: Option<Via>,
 }
 
 impl TopicConfig {
@@ -225,6 +234,7 @@ impl TopicConfig {
             min_share: 0.0,
             reliability: Reliability::BestEffort,
             ordering: Ordering::Latest,
+            via: None,
         }
     }
 }
@@ -370,6 +380,11 @@ pub enum TopicError {
         /// The share asked for.
         share: f64,
     },
+    /// Whom messages are for cannot be told.
+    #[error(
+        "a topic over relays needs 1 to 62 destinations, and a source's name of at most {MAX_HOST_NAME} bytes"
+    )]
+    Via,
     /// The peer has as many topics as it may have.
     #[error("more than {MAX_TOPICS} topics to one peer")]
     TooMany,

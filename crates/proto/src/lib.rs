@@ -40,11 +40,15 @@ mod coding;
 mod config;
 #[doc(hidden)]
 pub mod fuzzing;
+#[doc(hidden)]
+pub mod fuzzing_relay;
 mod geometry;
 mod outcome;
 mod peer;
 mod radio;
 mod receive;
+mod relay;
+mod route;
 mod send;
 mod session;
 mod share;
@@ -52,7 +56,7 @@ mod statistics;
 mod wire;
 
 pub use airtime::AirtimeModel;
-pub use announcement::{Announcement, Ordering, Reliability};
+pub use announcement::{Announcement, Ordering, Reliability, Via};
 pub use body::{Body, Down, Incoming, Message, PeerInfo, Sink, Slot, Verdict};
 pub use config::{
     ConfigError, MAX_DEFINITION, MAX_DEPTH, MAX_HOST_NAME, MAX_NAME, MAX_PRIORITY, MAX_TOPICS, Order,
@@ -62,6 +66,8 @@ pub use config::{
 pub use geometry::{Geometry, GeometryError, MAX_PARTS};
 pub use outcome::{End, Outcome};
 pub use radio::{Radio, Transmit};
+pub use relay::{FlowKey, Relay, RelayStats, Taken};
+pub use route::{MAX_DESTINATIONS, MAX_HOPS, Route, RouteConfig, Seen, Way};
 pub use share::{ClockOffset, LinkDelay};
 pub use statistics::{
     ClockStats, PeerStats, RadioStats, RateSource, ReceiverReport, RemoteTopicStats, SenderReport,

@@ -63,3 +63,25 @@ fn random_sequences_keep_every_promise() {
         operations(&d);
     }
 }
+
+/// The corpus of relays as it is, cut, and with bytes changed.
+#[test]
+fn mutated_frames_of_relays_are_survived() {
+    let seeds = corpus("proto_relay");
+    assert!(seeds.len() >= 2);
+    let mut rng = medium::Rng::new(5);
+    for seed in &seeds {
+        proto::fuzzing_relay::relay(seed);
+        for cut in 0..seed.len() {
+            proto::fuzzing_relay::relay(&seed[..cut]);
+        }
+        for _ in 0..1_500 {
+            let mut bad = seed.clone();
+            for _ in 0..1 + rng.below(4) {
+                let at = rng.below(bad.len() as u64) as usize;
+                bad[at] = rng.below(256) as u8;
+            }
+            proto::fuzzing_relay::relay(&bad);
+        }
+    }
+}

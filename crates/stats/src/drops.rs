@@ -74,6 +74,8 @@ reasons! {
     PathLoss = "path_loss",
     /// Host or link was down.
     Outage = "outage",
+    /// It had come over another way before.
+    OtherWay = "other_way",
 }
 
 impl fmt::Display for DropReason {

@@ -178,11 +178,13 @@ fn link_config(spec: &Spec, host: &str) -> Config {
             order: if spec.fifo { Order::Fifo } else { Order::Priority },
             ..RadioConfig::udp(spec.address(own), spec.rate)
         },
+        relay: None,
         peers: vec![PeerConfig {
             name: peer.into(),
             address: Some(spec.address(air)),
             allow: None,
             namespace: None,
+            relay: None,
         }],
         topics: (spec.topics.iter())
             .map(|(name, plan)| TopicConfig {

@@ -5,7 +5,7 @@ use crate::control::MAX_EVERY;
 use crate::keys::check_name;
 use crate::lock::plain;
 use crate::names;
-use crate::rules::Allow;
+use crate::rules::{Allow, Relayed};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Config {
@@ -43,13 +43,15 @@ impl Config {
             if peer.name.is_empty() || !names.insert(&peer.name) {
                 return Err(format!("the peer name '{}' is empty or used twice", peer.name));
             }
-            if let Some(pattern) = peer.allow.as_ref().and_then(Allow::bad_pattern) {
+            let carried = peer.relay.as_ref().and_then(Relayed::bad_pattern);
+            if let Some(pattern) = peer.allow.as_ref().and_then(Allow::bad_pattern).or(carried) {
                 return Err(format!(
-                    "peer '{}': allow names '{pattern}': write a topic's full name, such as /scan, '/camera/*', or '*'",
+                    "peer '{}': `allow` or `relay` names '{pattern}': write a topic's full name, such as /scan, '/camera/*', or '*'",
                     peer.name
                 ));
             }
         }
+        self.check_relays()?;
         match self.carrier() {
             CarrierKind::Serial => self.check_serial()?,
             kind => self.check_addresses(kind)?,
@@ -105,6 +107,35 @@ impl Config {
             }
         }
         self.check_namespaces()
+    }
+
+    fn check_relays(&self) -> Result<(), String> {
+        if let Some(pattern) = self.relay.as_ref().and_then(Relayed::bad_pattern) {
+            return Err(format!(
+                "relay names '{pattern}': write `true`, or full names and patterns, such as [/scan, '/camera/*']"
+            ));
+        }
+        if !self.routes() {
+            return Ok(());
+        }
+        if self.relay.as_ref().is_some_and(Relayed::is_any) && self.neighbours().len() < 2 {
+            return Err("`relay` forwards between peers: it needs at least two with an `address`".into());
+        }
+        if self.peers.len() > proto::MAX_DESTINATIONS {
+            return Err(format!(
+                "{} peers: with relays there may be at most {}",
+                self.peers.len(),
+                proto::MAX_DESTINATIONS
+            ));
+        }
+        let relays = |p: &PeerConfig| p.relay.as_ref().is_some_and(Relayed::is_any);
+        match self.peers.iter().find(|p| relays(p) && p.address.is_none()) {
+            Some(peer) => Err(format!(
+                "peer '{}' is a relay for this host, so it needs an `address`",
+                peer.name
+            )),
+            None => Ok(()),
+        }
     }
 
     /// Two names that become one would let two topics merge on this host's bus.
@@ -182,8 +213,15 @@ impl Config {
         let mut addresses = BTreeSet::from([bind]);
         for peer in &self.peers {
             let Some(address) = peer.address else {
+                if self
+                    .peers
+                    .iter()
+                    .any(|p| p.relay.as_ref().is_some_and(Relayed::is_any))
+                {
+                    continue;
+                }
                 return Err(format!(
-                    "peer '{}' has no `address`, such as 192.168.1.7:7400",
+                    "peer '{}' has no `address`, such as 192.168.1.7:7400, and no other peer is a `relay` to it",
                     peer.name
                 ));
             };

@@ -24,7 +24,7 @@ mod rate;
 use crate::carrier::serial;
 use crate::compress::Compress;
 use crate::lock::plain;
-use crate::rules::Allow;
+use crate::rules::{Allow, Relayed};
 use crate::tf::TfConfig;
 use parse::{
     a_tenth, all_of_them, maybe_duration, maybe_frequency, middle, one, priority, queue_bytes, share, size,
@@ -51,7 +51,11 @@ pub struct Config {
     pub keys: Option<PathBuf>,
     /// The radio.
     pub radio: RadioConfig,
-    /// The hosts at the other ends.
+    /// The topics that this host forwards between its peers: `true`, or a list of names and patterns. Default: none.
+    #[serde(default)]
+    pub relay: Option<Relayed>,
+    /// The hosts at the other ends. Those without an address, which only relays reach, are put behind the others when
+    /// a configuration is read.
     pub peers: Vec<PeerConfig>,
     /// The topics that cross the radio; no other does, in either direction.
     #[serde(default)]
@@ -171,6 +175,17 @@ pub struct PeerConfig {
     /// they have no such prefix. `{peer}` stands for its name. Default: none.
     #[serde(default)]
     pub namespace: Option<String>,
+    /// The topics that it may carry between this host and others, and so can read: `true`, or a list of names and
+    /// patterns. Default: none.
+    #[serde(default)]
+    pub relay: Option<Relayed>,
+}
+
+impl PeerConfig {
+    /// Whether it may carry a topic between this host and others.
+    pub fn carries(&self, topic: &str) -> bool {
+        self.relay.as_ref().is_some_and(|r| r.covers(topic))
+    }
 }
 
 /// How one topic crosses the radio.
@@ -412,6 +427,19 @@ impl Config {
         known.then(|| (ip.to_string(), ip.to_string()))
     }
 
+    /// Whether messages may go over relays, this host or a peer.
+    pub fn routes(&self) -> bool {
+        let all = self.peers.iter().map(|p| &p.relay).chain([&self.relay]);
+        all.flatten().any(Relayed::is_any)
+    }
+
+    /// The peers that this host hears itself; the others come behind them.
+    pub fn neighbours(&self) -> &[PeerConfig] {
+        let far = |p: &&PeerConfig| p.address.is_none() && self.carrier() != CarrierKind::Serial;
+        let near = self.peers.iter().take_while(|p| !far(p)).count();
+        &self.peers[..near]
+    }
+
     /// Reads YAML text.
     ///
     /// # Errors
@@ -421,7 +449,10 @@ impl Config {
     }
 
     fn named(text: &str, place: &str) -> Result<Config, ConfigError> {
-        let config: Config = serde_saphyr::from_str(text).map_err(|e| syntax(&e, place))?;
+        let mut config: Config = serde_saphyr::from_str(text).map_err(|e| syntax(&e, place))?;
+        if config.carrier() != CarrierKind::Serial {
+            config.peers.sort_by_key(|p| p.address.is_none());
+        }
         config.check().map_err(|problem| ConfigError::Meaning {
             place: place.to_owned(),
             problem,

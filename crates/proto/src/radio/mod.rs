@@ -1,6 +1,7 @@
 //! The engine: one host's side of one radio.
 
 mod receiving;
+mod routing;
 mod sending;
 mod settings;
 mod sharing;
@@ -9,6 +10,7 @@ use crate::body::{Body, Sink};
 use crate::config::{PeerId, RadioConfig, RemoteTopic, TopicId};
 use crate::outcome::Outcome;
 use crate::peer::Peer;
+use crate::route::Router;
 use crate::send::{OutTopic, Pacer, Scheduler};
 use crate::share::Share;
 use crate::statistics::{PeerStats, RadioStats, RemoteTopicStats, TopicState, TopicStats};
@@ -51,6 +53,9 @@ pub struct Radio<B> {
     topics: Vec<OutTopic<B>>,
     arrivals: u64,
     stats: RadioStats,
+    router: Option<Router>,
+    /// What peers are to be told that need not come: topic, hosts.
+    unwanted: Vec<(PeerId, u32, u64)>,
 }
 
 impl<B: Body> Radio<B> {
@@ -89,7 +94,8 @@ impl<B: Body> Radio<B> {
         // What is reliable outlasts the absence of its peer, but not its expiry.
         let kept = self.topics.iter().filter(|t| t.keeper.is_some());
         let kept = kept.filter_map(|t| t.next_deadline());
-        peers.chain(topics).chain(kept).min()
+        let router = self.router.as_ref().map(Router::next_timeout);
+        peers.chain(topics).chain(kept).chain(router).min()
     }
 
     /// Lets time pass: expires messages, gives up partial ones, notices lost peers, prepares signs of life
@@ -98,6 +104,7 @@ impl<B: Body> Radio<B> {
         let now = self.tick(now);
         self.expire_messages(now);
         self.send_again(now);
+        self.route_tick(now);
         for id in self.peers.keys().copied().collect::<Vec<_>>() {
             self.tick_peer(now, id, sink);
         }
@@ -147,7 +154,7 @@ impl<B: Body> Radio<B> {
             let Some(p) = self.peers.get(&t.peer) else {
                 continue;
             };
-            let (max, hops, model) = (p.config.max_datagram, p.config.hops, p.airtime);
+            let (max, hops, model) = (p.config.max_datagram, t.hops(p.config.hops), p.airtime);
             let air = |n: usize| model.airtime(n, hops);
             bytes += t.expire(now, |rest| {
                 let full = u32::try_from(rest / max).unwrap_or(u32::MAX);

@@ -2,7 +2,7 @@
 
 use super::Radio;
 use crate::body::{Body, Down, PeerInfo, Sink};
-use crate::config::PeerId;
+use crate::config::{PeerId, TopicId};
 use crate::send::OutTopic;
 use crate::session::Greeting;
 use crate::statistics::{ReceiverReport, SenderReport};
@@ -54,6 +54,7 @@ impl<B: Body> Radio<B> {
                     self.offer_latched(now, i, false);
                 }
             }
+            self.route_turned(now, peer);
         }
         for frame in frames {
             self.frame(now, peer, frame, datagram.len(), sink);
@@ -80,6 +81,7 @@ impl<B: Body> Radio<B> {
             p.stats.restarts += u64::from(restarted);
             p.receiver.reset(sink);
             p.renew();
+            self.route_renewed(peer);
             if was_up {
                 sink.peer_down(peer, Down::Restarted);
             }
@@ -101,6 +103,7 @@ impl<B: Body> Radio<B> {
         let topics = self.topics.iter_mut().filter(|t| t.peer == peer);
         let bytes = topics.map(OutTopic::pause).sum();
         self.released(bytes);
+        self.route_turned(self.clock, peer);
     }
 
     pub(super) fn clear_topics(&mut self, peer: PeerId) {
@@ -155,7 +158,25 @@ impl<B: Body> Radio<B> {
                 Ok(())
             }
             Frame::Announce(piece) => p.receiver.announce(&piece, sink),
-            Frame::Data(head, bytes) => p.timed_data(now, &head, bytes, sink),
+            Frame::Data(head, bytes) => {
+                let outcome = p.timed_data(now, &head, bytes, sink);
+                p.receiver.route = None;
+                outcome
+            }
+            Frame::Route(route) => {
+                p.receiver.route = Some(route);
+                Ok(())
+            }
+            Frame::Ways(ways) => {
+                self.take_ways(now, peer, &ways);
+                Ok(())
+            }
+            Frame::Unwanted { topic, to } => {
+                if self.topics.get(topic as usize).is_some_and(|t| t.peer == peer) {
+                    sink.topic_unwanted(peer, TopicId(topic), to);
+                }
+                Ok(())
+            }
             Frame::Sharing(sharing) => {
                 self.shared(now, peer, sharing, len);
                 Ok(())

@@ -80,6 +80,8 @@ impl<B: Body> Radio<B> {
         }
         let arrival = self.arrivals;
         self.arrivals += 1;
+        let hops = self.route_hops(topic, &message);
+        let t = &mut self.topics[topic.0 as usize];
         t.rhythm.arrived(now);
         t.last_bytes = geometry.total_len() as usize;
         if !t.is_backlogged() {
@@ -90,6 +92,7 @@ impl<B: Body> Radio<B> {
             geometry,
             arrival,
             offered_at: now,
+            hops,
         });
         let freed = t.keep_last();
         self.stats.queued_bytes += bytes;
@@ -125,6 +128,7 @@ impl<B: Body> Radio<B> {
                 geometry,
                 arrival,
                 offered_at: now,
+                hops: 0,
             });
         }
         if rested && t.is_backlogged() {
@@ -259,7 +263,7 @@ impl<B: Body> Radio<B> {
     /// Makes room for a message that is foreseen: a fragment that would still be in the air ends before,
     /// or waits until it has come if little would go.
     fn cut(&self, now: Time, i: usize, p: &Peer, foreseen: Foreseen) -> Plan {
-        let (max, hops) = (p.config.max_datagram, p.config.hops);
+        let (max, hops) = (p.config.max_datagram, self.topics[i].hops(p.config.hops));
         let budget = (foreseen.from - EARLY).since(now);
         let whole = max.min(HEAD + self.topics[i].rest_with_head());
         let full = p.airtime.airtime(max, hops);
@@ -287,6 +291,9 @@ impl<B: Body> Radio<B> {
         let Some(p) = self.peers.get(&t.peer).filter(|p| p.session.is_up()) else {
             return false;
         };
+        if !self.is_way(t.peer) {
+            return false;
+        }
         let importance = match self.scheduler.order() {
             Order::Priority => t.config.priority,
             Order::Fifo => 0,
@@ -337,10 +344,11 @@ impl<B: Body> Radio<B> {
     fn control_due(&self) -> Option<PeerId> {
         let tells = |t: &OutTopic<B>| t.cancelled.is_some() || t.keeper.as_ref().is_some_and(|k| k.tells());
         let cancels = |id: PeerId| self.topics.iter().any(|t| t.peer == id && tells(t));
+        let ways = |id: PeerId| self.route_due(id);
         let due = self
             .peers
             .iter()
-            .find(|(id, p)| p.has_control() || p.session.is_up() && cancels(**id));
+            .find(|(id, p)| p.has_control() || p.session.is_up() && (cancels(**id) || ways(**id)));
         due.map(|(id, _)| *id)
     }
 
@@ -370,6 +378,10 @@ impl<B: Body> Radio<B> {
         }
         let receipt = p.session.is_up() && p.owes();
         p.put_control(now, &self.config, out);
+        self.put_ways(now, peer, out);
+        let Some(p) = self.peers.get_mut(&peer) else {
+            return Transmit::Idle;
+        };
         p.stats.control_sent += 1;
         self.put_sharing(now, peer, receipt, out);
         self.sent(now, peer, CONTROL, out.len(), None);
@@ -417,7 +429,8 @@ impl<B: Body> Radio<B> {
         let Some(p) = self.peers.get_mut(&peer) else {
             return Transmit::Idle;
         };
-        let (p_max, hops, airtime) = (p.config.max_datagram, p.config.hops, p.airtime);
+        let hops = self.topics[i].hops(p.config.hops);
+        let (p_max, airtime) = (p.config.max_datagram, p.airtime);
         p.header(self.config.session, out);
         let receipt = p.put_receipt(now, out);
         p.put_acknowledgements(
@@ -446,6 +459,9 @@ impl<B: Body> Radio<B> {
         while let Some(i) = next {
             self.put_timing(now, i, max, out);
             let t = &mut self.topics[i];
+            if let Some(route) = t.route() {
+                Frame::Route(route).encode(out);
+            }
             let ended = t.put_fragment(i as u32, max, out, when);
             let airtime = air(out.len()).saturating_sub(charged);
             charged += airtime;
@@ -459,10 +475,13 @@ impl<B: Body> Radio<B> {
             let short = |len: usize| air(len).saturating_sub(air(first)) <= air(0);
             next = self.scheduler.pick_along(&self.topics, |t| {
                 let len = out.len().saturating_add(t.rest_with_head());
-                t.peer == peer && len <= max && (t.config.priority >= priority || short(len))
+                t.peer == peer
+                    && t.hops(1) <= hops
+                    && len <= max
+                    && (t.config.priority >= priority || short(len))
             });
         }
-        self.sent(now, peer, priority, out.len(), Some(asks));
+        self.sent_over(now, peer, priority, out.len(), Some(asks), hops);
         Transmit::Datagram { peer, priority }
     }
 
@@ -478,12 +497,26 @@ impl<B: Body> Radio<B> {
     /// Charges a datagram and counts it. `in_flight`: it counts against the bound, and whether it asks for a
     /// receipt, whose air is charged too.
     fn sent(&mut self, now: Time, peer: PeerId, importance: u8, bytes: usize, in_flight: Option<bool>) {
+        let hops = self.peers.get(&peer).map_or(1, |p| p.config.hops);
+        self.sent_over(now, peer, importance, bytes, in_flight, hops);
+    }
+
+    /// The same of what goes over `hops` of the radio; but its receipt comes from the peer.
+    fn sent_over(
+        &mut self,
+        now: Time,
+        peer: PeerId,
+        importance: u8,
+        bytes: usize,
+        in_flight: Option<bool>,
+        hops: u32,
+    ) {
         let Some(p) = self.peers.get_mut(&peer) else {
             return;
         };
-        let (model, hops) = (p.airtime, p.config.hops);
+        let model = p.airtime;
         let clocked = p.is_clocked(&self.config);
-        let receipt = model.airtime(RECEIPT, hops);
+        let receipt = model.airtime(RECEIPT, p.config.hops);
         p.way.sent(now, p.last_number());
         let airtime = match in_flight {
             Some(true) => model.airtime(bytes, hops) + receipt,
@@ -512,6 +545,7 @@ impl<B: Body> Radio<B> {
         }
         self.stats.urgent += u64::from(!self.pacer.is_free(now));
         let slot = if clocked { Duration::ZERO } else { airtime };
+        // Relays of ours let what is important pass, so only the medium's own forwarding makes it wait.
         self.pacer.charge(now, importance, p.config.hops, slot);
         p.session.sent(now);
         p.stats.datagrams_sent += 1;

@@ -6,6 +6,7 @@ use crate::announcement::Reliability;
 use crate::body::{Body, Down, Sink};
 use crate::config::*;
 use crate::peer::Peer;
+use crate::route::Router;
 use crate::send::{Estimate, OutTopic, Pacer, Rhythm, Scheduler};
 use crate::share::Share;
 use crate::statistics::RadioStats;
@@ -50,6 +51,8 @@ impl<B: Body> Radio<B> {
         Ok(Radio {
             scheduler: Scheduler::new(config.order, config.min_share),
             share: Share::new(config.host, config.session, config.yields, config.least_share),
+            router: config.route.map(|r| Router::new(r, config.host, config.session)),
+            unwanted: Vec::new(),
             config,
             clock: Time::ZERO,
             pacer: Pacer::new(),
@@ -78,13 +81,16 @@ impl<B: Body> Radio<B> {
         let id = PeerId(self.next_peer);
         self.next_peer += 1;
         self.peers.insert(id, Peer::new(now, id, config, &self.config));
+        if let Some(router) = &mut self.router {
+            router.add(now, id, config.host);
+        }
         Ok(id)
     }
 
     /// Forgets a peer. Its partial messages are aborted, what waited for it is dropped as
     /// [`DropReason::PeerLost`]; its topics stay in the statistics and take nothing more.
     pub fn remove_peer(&mut self, now: Time, peer: PeerId, sink: &mut impl Sink) {
-        self.tick(now);
+        let now = self.tick(now);
         let Some(mut p) = self.peers.remove(&peer) else {
             return;
         };
@@ -93,6 +99,7 @@ impl<B: Body> Radio<B> {
             sink.peer_down(peer, Down::Removed);
         }
         self.clear_topics(peer);
+        self.route_removed(now, peer);
     }
 
     /// Adds a topic that this host sends to `peer`. It is announced as soon as the peer is up, and its
@@ -121,6 +128,9 @@ impl<B: Body> Radio<B> {
                 bytes: config.definition.len(),
             });
         }
+        if config.via.as_ref().is_some_and(|v| !v.is_valid()) {
+            return Err(TopicError::Via);
+        }
         valid_priority(config.priority)?;
         valid_depth(config.depth, config.reliability)?;
         if let Some(share) = config.redundancy.filter(|s| !(*s > 0.0 && *s <= 1.0)) {
@@ -136,7 +146,7 @@ impl<B: Body> Radio<B> {
             .topics
             .iter_mut()
             .enumerate()
-            .find(|(_, t)| t.withdrawn && t.peer == peer && t.config.name == config.name);
+            .find(|(_, t)| t.withdrawn && t.peer == peer && t.is_same_topic(&config));
         if let Some((i, t)) = withdrawn {
             t.quota.set(config.min_share);
             (t.withdrawn, t.config, t.rhythm) = (false, config, Rhythm::default());

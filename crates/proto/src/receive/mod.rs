@@ -10,6 +10,7 @@ mod window;
 
 use crate::body::{Incoming, Sink};
 use crate::config::{MAX_DEPTH, MAX_TOPICS, PeerId, ReceiveLimits, RemoteTopic};
+use crate::route::Route;
 use crate::statistics::{RemoteTopicStats, SenderReport};
 use crate::wire::{AckState, Acknowledgement, DataHead, Frame, Reader};
 use announcing::Assembly;
@@ -42,6 +43,8 @@ pub(crate) struct Receiver {
     partial_bytes: u64,
     /// Whether datagrams of this peer get lost, as far as is known.
     pub(crate) lossy: bool,
+    /// How the message of the next fragment goes on.
+    pub(crate) route: Option<Route>,
 }
 
 impl Receiver {
@@ -59,6 +62,7 @@ impl Receiver {
             partials: 0,
             partial_bytes: 0,
             lossy: true,
+            route: None,
         }
     }
 
@@ -200,6 +204,7 @@ impl Receiver {
             seq: head.seq,
             stamp: head.stamp,
             origin: head.origin,
+            route: self.route,
             geometry: head.geometry,
         };
         let slot = match sink.begin(&message) {

@@ -12,8 +12,9 @@ use crate::body::{Body, Message};
 use crate::config::{PeerId, TopicConfig};
 use crate::geometry::Geometry;
 use crate::outcome::{End, Outcomes};
+use crate::route::Route;
 use crate::statistics::ReceiverReport;
-use crate::wire::{Acknowledgement, DataHead, Frame};
+use crate::wire::{Acknowledgement, DataHead, Frame, ROUTE_ROOM};
 use core::time::Duration;
 use stats::{DropReason, Drops, Time};
 use std::collections::VecDeque;
@@ -25,6 +26,8 @@ pub(crate) struct Pending<B> {
     /// Order of arrival over all topics.
     pub(crate) arrival: u64,
     pub(crate) offered_at: Time,
+    /// Hops of the same radio that it has still to go; 0: as many as the peer is away.
+    pub(crate) hops: u32,
 }
 
 impl<B> Pending<B> {
@@ -139,6 +142,12 @@ impl<B: Body> OutTopic<B> {
             keeper.begin(self.next_seq);
             self.keeper = Some(keeper);
         }
+    }
+
+    /// Whether another configuration is of the same topic: the same name of the same source.
+    pub(crate) fn is_same_topic(&self, other: &TopicConfig) -> bool {
+        let source = |c: &TopicConfig| c.via.as_ref().map(|v| v.source);
+        self.config.name == other.name && source(&self.config) == source(other)
     }
 
     /// Its announcement.
@@ -383,9 +392,13 @@ impl<B: Body> OutTopic<B> {
     /// Most that the head of the next fragment takes.
     pub(crate) fn head_room(&self) -> usize {
         match &self.coder {
-            None => self.head().map_or(0, |p| DataHead::room(&p.geometry)),
+            None => self
+                .head()
+                .map_or(0, |p| DataHead::room(&p.geometry) + Self::route_room(p)),
             Some(coder) => {
-                let fresh = self.head().map_or(0, |p| DataHead::room(&p.geometry) + AROUND);
+                let fresh = self
+                    .head()
+                    .map_or(0, |p| DataHead::room(&p.geometry) + Self::route_room(p) + AROUND);
                 fresh.max(if self.puts_parity() {
                     coder.frame_length()
                 } else {
@@ -393,6 +406,20 @@ impl<B: Body> OutTopic<B> {
                 })
             }
         }
+    }
+
+    fn route_room(p: &Pending<B>) -> usize {
+        if p.message.route.is_some() { ROUTE_ROOM } else { 0 }
+    }
+
+    /// How the message that goes next goes on.
+    pub(crate) fn route(&self) -> Option<Route> {
+        self.head()?.message.route
+    }
+
+    /// Over how many hops of the radio it goes, where its peer is `hops` away.
+    pub(crate) fn hops(&self, hops: u32) -> u32 {
+        self.head().map_or(hops, |p| p.hops.max(hops))
     }
 
     /// Bytes that the rest of the next message takes at most in a datagram, with its head.
@@ -405,7 +432,7 @@ impl<B: Body> OutTopic<B> {
         let at = self.sending.as_ref().map_or(0, |s| s.at);
         self.head().map_or(0, |p| {
             let rest = again.map_or(p.geometry.total_len() - at, |(from, to)| to - from);
-            DataHead::room(&p.geometry) + rest as usize + around
+            DataHead::room(&p.geometry) + Self::route_room(p) + rest as usize + around
         })
     }
 
@@ -552,5 +579,6 @@ fn announcement(c: &TopicConfig) -> Announcement {
         reliability: c.reliability,
         ordering: c.ordering,
         latched: c.latched,
+        via: c.via.clone(),
     }
 }

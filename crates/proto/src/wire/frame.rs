@@ -5,9 +5,11 @@ use super::bytes::{Reader, put_bytes, put_varint};
 use super::error::PacketError;
 use super::receipt::Receipt;
 use super::sharing::Sharing;
+use super::ways::{self, Ways};
 use super::{MAGIC, VERSION, reasons};
 use crate::config::MAX_HOST_NAME;
 use crate::geometry::{Geometry, MAX_PARTS};
+use crate::route::Route;
 use stats::{Drops, Time};
 
 const HELLO_MAGIC: [u8; 4] = *b"RPWK";
@@ -25,6 +27,9 @@ const SETTLED: u8 = 0x11;
 const ARRIVALS: u8 = 0x12;
 const SOURCE: u8 = 0x13;
 const PARITY: u8 = 0x14;
+const WAYS: u8 = 0x38;
+const UNWANTED: u8 = 0x39;
+const ROUTE: u8 = 0x3A;
 const DATA: u8 = 0x40;
 const DATA_ORIGIN: u8 = 0x01;
 const DATA_LENGTH: u8 = 0x02;
@@ -270,6 +275,14 @@ pub(crate) enum Frame<'a> {
         key: u8,
         bytes: &'a [u8],
     },
+    Ways(Ways),
+    /// Messages of the receiver's topic need not come here for the hosts of this mask.
+    Unwanted {
+        topic: u32,
+        to: u64,
+    },
+    /// How the message of the data frame behind it goes on.
+    Route(Route),
     Data(DataHead, &'a [u8]),
 }
 
@@ -360,6 +373,19 @@ impl<'a> Frame<'a> {
                 put_varint(out, *first);
                 out.extend_from_slice(&[*count, *key]);
                 put_bytes(out, bytes);
+            }
+            Frame::Ways(ways) => {
+                out.push(WAYS);
+                ways.encode(out);
+            }
+            Frame::Unwanted { topic, to } => {
+                out.push(UNWANTED);
+                put_varint(out, (*topic).into());
+                put_varint(out, *to);
+            }
+            Frame::Route(route) => {
+                out.push(ROUTE);
+                ways::put_route(route, out);
             }
             Frame::Data(head, bytes) => {
                 head.encode(out, Some(bytes.len() as u32));
@@ -455,6 +481,12 @@ impl<'a> Frame<'a> {
                 key: r.u8()?,
                 bytes: r.bytes("parity length")?,
             },
+            WAYS => Frame::Ways(Ways::decode(r)?),
+            UNWANTED => Frame::Unwanted {
+                topic: r.varint32("topic number")?,
+                to: r.varint()?,
+            },
+            ROUTE => Frame::Route(ways::route(r)?),
             _ if kind & !(DATA_ORIGIN | DATA_LENGTH | DATA_POLL) == DATA => {
                 let head = decode_head(r, kind)?;
                 let bytes = match kind & DATA_LENGTH {

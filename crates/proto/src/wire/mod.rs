@@ -7,6 +7,7 @@ mod frame;
 mod reasons;
 mod receipt;
 mod sharing;
+mod ways;
 
 pub(crate) use acknowledgement::Acknowledgement;
 pub(crate) use bytes::{Reader, put_bytes, put_varint, varint_len};
@@ -14,6 +15,7 @@ pub use error::PacketError;
 pub(crate) use frame::{AckState, AnnouncePiece, DataHead, Frame, Header, Hello, ReportEntry};
 pub(crate) use receipt::Receipt;
 pub(crate) use sharing::{Beat, Claim, MOST_ENTRIES, Sharing};
+pub(crate) use ways::{ENTRY_ROOM, Entry, MAX_ENTRIES, ROUTE_ROOM, Ways};
 
 /// Version of the wire format, in the low half of a datagram's first byte.
 const VERSION: u8 = 3;
@@ -67,6 +69,7 @@ pub(crate) fn decode(datagram: &[u8]) -> Result<(Header, Frames<'_>), PacketErro
 mod tests {
     use super::*;
     use crate::geometry::Geometry;
+    use crate::route::Route;
     use stats::{DropReason, Drops, Time};
 
     fn samples() -> Vec<Frame<'static>> {
@@ -173,6 +176,33 @@ mod tests {
                 seq: 20_000,
                 offered: 86_399_990_000,
                 deadline: 100_000,
+            }),
+            Frame::Ways(Ways {
+                serial: 70,
+                echo: 69,
+                heard: 60,
+                held: 50_123,
+                seq: 1 << 33,
+                entries: vec![
+                    Entry {
+                        host: 0x1122_3344_5566_7788,
+                        seq: 1 << 34,
+                        cost: 4_400,
+                        hops: 2,
+                    },
+                    Entry {
+                        host: 9,
+                        seq: 0,
+                        cost: 0,
+                        hops: 0,
+                    },
+                ],
+            }),
+            Frame::Unwanted { topic: 3, to: 6 },
+            Frame::Route(Route {
+                number: 20_000,
+                hops: 7,
+                to: 5,
             }),
             Frame::Data(head, b"fragment"),
             Frame::Data(DataHead { origin: 5, ..head }, b"f"),

@@ -26,6 +26,7 @@ const CODES: &[(u8, DropReason)] = &[
     (21, DropReason::PeerLost),
     (22, DropReason::PathLoss),
     (23, DropReason::Outage),
+    (24, DropReason::OtherWay),
 ];
 
 /// The number of `reason`; 0 for one that this version cannot name.

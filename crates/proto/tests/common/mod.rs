@@ -1,6 +1,7 @@
 //! Two radios joined through the medium, in virtual time.
 #![allow(dead_code, unreachable_pub)]
 
+pub mod mesh;
 pub mod team;
 
 use medium::{Event, Loss, Medium, MediumConfig, Rng};

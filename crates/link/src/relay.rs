@@ -1,0 +1,216 @@
+//! Topics that go over relays: who may carry what, and for whom.
+
+use crate::config::{Config, PeerConfig};
+use crate::rules::{Right, may};
+use proto::{FlowKey, PeerId, Via};
+
+/// What the configuration says about relays, with hosts by their ids.
+#[derive(Clone, Debug)]
+pub(crate) struct Carrying {
+    own: u64,
+    config: Config,
+}
+
+/// What this host does with a topic that a peer announces for others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Offer {
+    /// The source's place among the peers, if it is one.
+    pub(crate) source: Option<PeerId>,
+    /// Publishes it here.
+    pub(crate) local: bool,
+    /// Forwards it.
+    pub(crate) forward: bool,
+}
+
+impl Carrying {
+    pub(crate) fn new(config: &Config) -> Self {
+        Carrying {
+            own: host_id(&config.host),
+            config: config.clone(),
+        }
+    }
+
+    /// The place of a host among the peers.
+    fn peer(&self, host: u64) -> Option<(PeerId, &PeerConfig)> {
+        let at = self.config.peers.iter().position(|p| host_id(&p.name) == host)?;
+        Some((PeerId(at as u32), &self.config.peers[at]))
+    }
+
+    /// The host that a peer is.
+    pub(crate) fn host(&self, peer: PeerId) -> u64 {
+        let peer = self.config.peers.get(peer.0 as usize);
+        peer.map_or(0, |p| host_id(&p.name))
+    }
+
+    /// A host's name, as it is known here.
+    pub(crate) fn name(&self, host: u64) -> String {
+        if host == self.own {
+            return self.config.host.clone();
+        }
+        self.peer(host)
+            .map_or_else(|| format!("{host:016x}"), |(_, p)| p.name.clone())
+    }
+
+    /// What becomes of a topic that `peer` announces, or why it is refused.
+    pub(crate) fn judge(&self, peer: PeerId, topic: &str, via: &Via) -> Result<Offer, &'static str> {
+        let Some(neighbour) = self.config.peers.get(peer.0 as usize) else {
+            return Err("and is no peer");
+        };
+        let source = self.peer(via.source);
+        let publishes = |p: &PeerConfig| may(p.allow.as_ref(), Right::Publish, topic);
+        if via.source == self.own {
+            return Err("which is this host's own");
+        }
+        if via.source != host_id(&neighbour.name) && !neighbour.carries(topic) {
+            return Err("which is another host's, and the peer's `relay` does not let it bring that");
+        }
+        if source.is_some_and(|(_, p)| !publishes(p)) {
+            return Err("which `allow` does not let its source publish");
+        }
+        let mut wanted = self.config.topics.iter().filter(|t| t.direction.receives());
+        let offer = Offer {
+            source: source.map(|(id, _)| id),
+            local: source.is_some() && via.to.contains(&self.own) && wanted.any(|t| t.name == topic),
+            forward: self.config.relay.as_ref().is_some_and(|r| r.covers(topic)),
+        };
+        if offer.local || offer.forward {
+            Ok(offer)
+        } else {
+            Err("which is neither configured to be received, of a source among the peers, nor to be relayed")
+        }
+    }
+
+    /// The hosts of `via` for which `peer` may be given messages of a topic.
+    pub(crate) fn may_carry(&self, peer: PeerId, key: &FlowKey, via: &Via) -> u64 {
+        let Some(neighbour) = self.config.peers.get(peer.0 as usize) else {
+            return 0;
+        };
+        let relays = self.config.relay.as_ref();
+        if key.source != self.own && relays.is_none_or(|r| !r.covers(&key.topic)) {
+            return 0;
+        }
+        let subscribes = |p: &PeerConfig| may(p.allow.as_ref(), Right::Subscribe, &key.topic);
+        let next = host_id(&neighbour.name);
+        let hosts = via.to.iter().enumerate();
+        let allowed = hosts.filter(|(_, host)| match self.peer(**host) {
+            Some((_, p)) if **host == next => subscribes(p),
+            Some((_, p)) => neighbour.carries(&key.topic) && subscribes(p),
+            None => neighbour.carries(&key.topic),
+        });
+        allowed.fold(0, |mask, (i, _)| mask | 1 << i)
+    }
+}
+
+/// A host's id from its name: FNV-1a, so that every run and every peer agree.
+pub(crate) fn host_id(name: &str) -> u64 {
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| {
+        (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn carrying(text: &str) -> Carrying {
+        Carrying::new(&Config::parse(text).unwrap_or_else(|e| panic!("{e}")))
+    }
+
+    fn via(source: &str, to: &[&str]) -> Via {
+        Via {
+            source: host_id(source),
+            name: source.into(),
+            run: 1,
+            to: to.iter().map(|n| host_id(n)).collect(),
+        }
+    }
+
+    fn key(source: &str, topic: &str) -> FlowKey {
+        FlowKey {
+            source: host_id(source),
+            topic: topic.into(),
+        }
+    }
+
+    const RELAY: &str = "
+host: relay
+radio: {bind: '127.0.0.1:7400', rate: 6Mbit/s}
+relay: [/scan, '/camera/*']
+peers:
+  - {name: robot, address: '127.0.0.1:7401', allow: {publish: [/scan, /secret]}}
+  - {name: base, address: '127.0.0.1:7402', allow: {subscribe: [/scan]}}
+  - {name: next, address: '127.0.0.1:7403', relay: [/scan]}
+topics: []
+";
+
+    #[test]
+    fn a_relay_takes_and_gives_only_what_rules_allow() {
+        let c = carrying(RELAY);
+        let (robot, base, next) = (PeerId(0), PeerId(1), PeerId(2));
+        let all = via("robot", &["base", "far", "relay"]);
+        let forward = Offer {
+            source: Some(robot),
+            local: false,
+            forward: true,
+        };
+        assert_eq!(c.judge(robot, "/scan", &all), Ok(forward));
+        for (peer, topic, source) in [
+            (robot, "/secret", "robot"),
+            (robot, "/camera/a", "robot"),
+            (robot, "/scan", "base"),
+            (robot, "/scan", "relay"),
+            (base, "/scan", "robot"),
+            (next, "/camera/a", "far"),
+        ] {
+            assert!(
+                c.judge(peer, topic, &via(source, &["base"])).is_err(),
+                "{topic} of {source}"
+            );
+        }
+        assert!(
+            c.judge(next, "/scan", &via("far", &["base"])).is_ok(),
+            "of a host that only others know"
+        );
+        // To whom: base for itself alone, next also for others.
+        assert_eq!(c.may_carry(base, &key("robot", "/scan"), &all), 0b001);
+        assert_eq!(c.may_carry(next, &key("robot", "/scan"), &all), 0b111);
+        assert_eq!(c.may_carry(next, &key("robot", "/camera/a"), &all), 0);
+        assert_eq!(c.may_carry(base, &key("robot", "/secret"), &all), 0);
+        assert_eq!(c.name(host_id("base")), "base");
+    }
+
+    #[test]
+    fn an_end_takes_from_a_relay_what_its_source_may_publish() {
+        let c = carrying(
+            "
+host: base
+radio: {bind: '127.0.0.1:7400', rate: 6Mbit/s}
+peers:
+  - {name: robot, allow: {publish: [/scan], subscribe: [/cmd_vel]}, namespace: /r}
+  - {name: relay, address: '127.0.0.1:7401', relay: true, allow: {}}
+topics:
+  - {name: /scan, direction: in}
+  - {name: /other, direction: in}
+  - {name: /cmd_vel, direction: out}
+",
+        );
+        // Peers without an address are put behind the others.
+        let (relay, robot) = (PeerId(0), PeerId(1));
+        let here = via("robot", &["base"]);
+        let offer = c.judge(relay, "/scan", &here).expect("is taken");
+        assert_eq!(
+            (offer.source, offer.local, offer.forward),
+            (Some(robot), true, false)
+        );
+        assert!(c.judge(relay, "/other", &here).is_err(), "its source may not");
+        assert!(
+            c.judge(relay, "/scan", &via("relay", &["base"])).is_err(),
+            "the relay itself may not"
+        );
+        assert!(c.judge(relay, "/scan", &via("stranger", &["base"])).is_err());
+        let out = via("base", &["robot", "relay"]);
+        let own = key("base", "/cmd_vel");
+        // The relay carries for the robot, but is none of those who may have it for themselves.
+        assert_eq!(c.may_carry(relay, &own, &out), 0b01);
+    }
+}

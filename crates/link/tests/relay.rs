@@ -1,0 +1,163 @@
+//! Hosts that relay for each other, as daemons over real sockets.
+
+mod common;
+use common::*;
+use std::time::{Duration, Instant};
+
+fn robot(own: u16, relays: &[(&str, u16)]) -> Host {
+    let relays: String = relays
+        .iter()
+        .map(|(name, port)| {
+            format!("  - {{name: {name}, address: '127.0.0.1:{port}', relay: true, allow: {{}}}}\n")
+        })
+        .collect();
+    Host::start(&format!(
+        "host: robot
+radio: {{bind: '127.0.0.1:{own}', rate: 54Mbit/s}}
+peers:
+  - {{name: base}}
+{relays}topics:
+  - {{name: /scan, priority: 100, direction: out, depth: 8}}
+  - {{name: /cmd_vel, priority: 120, direction: in}}
+"
+    ))
+}
+
+fn relay(name: &str, own: u16, robot: u16, base: u16, topics: &str) -> Host {
+    Host::start(&format!(
+        "host: {name}
+radio: {{bind: '127.0.0.1:{own}', rate: 54Mbit/s}}
+relay: true
+peers:
+  - {{name: robot, address: '127.0.0.1:{robot}'}}
+  - {{name: base, address: '127.0.0.1:{base}'}}
+topics: [{topics}]
+"
+    ))
+}
+
+fn base(own: u16, relays: &[(&str, u16)]) -> Host {
+    let relays: String = relays
+        .iter()
+        .map(|(name, port)| {
+            format!("  - {{name: {name}, address: '127.0.0.1:{port}', relay: true, allow: {{}}}}\n")
+        })
+        .collect();
+    Host::start(&format!(
+        "host: base
+radio: {{bind: '127.0.0.1:{own}', rate: 54Mbit/s}}
+peers:
+  - {{name: robot, namespace: /r}}
+{relays}topics:
+  - {{name: /scan, direction: in}}
+  - {{name: /cmd_vel, priority: 120, direction: out, depth: 8}}
+"
+    ))
+}
+
+#[test]
+fn topics_go_over_a_relay_both_ways_without_its_bus() {
+    let [x, y, z] = ports();
+    let robot = robot(x, &[("relay", y)]);
+    let middle = relay("relay", y, x, z, "");
+    let base = base(z, &[("relay", y)]);
+    let (scan, got) = (robot.publisher("/scan"), base.subscriber("/r/scan"));
+    publish_until(&scan, "ranges", || texts(&got).contains(&"ranges".into()));
+    let (command, vel) = (base.publisher("/r/cmd_vel"), robot.subscriber("/cmd_vel"));
+    publish_until(&command, "go", || texts(&vel).contains(&"go".into()));
+    assert!(middle.published("/scan").is_empty() && middle.published("/cmd_vel").is_empty());
+    until("the way is shown", || {
+        let status = robot.status();
+        status
+            .ways
+            .iter()
+            .any(|w| w.host == "base" && w.over == "relay" && w.hops == 2)
+    });
+    until("the relay counts", || middle.status().relay.forwarded >= 2);
+    // What ends at the source ends behind the relay.
+    drop(scan);
+    until("the base's publisher ends too", || {
+        base.published("/r/scan").is_empty()
+    });
+}
+
+#[test]
+fn a_relay_may_take_a_topic_too_and_large_messages_stay_whole() {
+    let [x, y, z] = ports();
+    // The robot lets the relay read for itself.
+    let robot = Host::start(&format!(
+        "host: robot
+radio: {{bind: '127.0.0.1:{x}', rate: 54Mbit/s}}
+peers:
+  - {{name: base}}
+  - {{name: relay, address: '127.0.0.1:{y}', relay: true}}
+topics:
+  - {{name: /scan, priority: 100, direction: out, depth: 8}}
+"
+    ));
+    let middle = relay("relay", y, x, z, "{name: /scan, direction: in}");
+    let base = base(z, &[("relay", y)]);
+    let large: String = (0..20_000).map(|i| char::from(b'a' + (i % 26) as u8)).collect();
+    let (scan, here, there) = (
+        robot.publisher("/scan"),
+        middle.subscriber("/scan"),
+        base.subscriber("/r/scan"),
+    );
+    let (mut a, mut b) = (Vec::new(), Vec::new());
+    publish_until(&scan, &large, || {
+        a.extend(texts(&here));
+        b.extend(texts(&there));
+        a.len() >= 3 && b.len() >= 3
+    });
+    assert!(a.iter().chain(&b).all(|t| *t == large));
+    // One copy to the relay for both.
+    until("the counts agree", || {
+        let (sent, received) = (robot.status().sent, middle.status().received);
+        sent.len() == 1 && received.len() == 1 && sent[0].stats.sent == received[0].stats.delivered
+    });
+}
+
+#[test]
+fn another_relay_takes_over_and_times_are_told() {
+    let [x, y1, y2, z] = ports();
+    let relays = [("relay1", y1), ("relay2", y2)];
+    let robot = robot(x, &relays);
+    let mut middle = [relay("relay1", y1, x, z, ""), relay("relay2", y2, x, z, "")];
+    let base = base(z, &relays);
+    let (scan, got) = (robot.publisher("/scan"), base.subscriber("/r/scan"));
+    publish_until(&scan, "first", || texts(&got).contains(&"first".into()));
+    until("both relays are ways", || {
+        robot
+            .status()
+            .ways
+            .iter()
+            .filter(|w| w.host.starts_with("relay"))
+            .count()
+            == 2
+    });
+    let over = |h: &Host| {
+        h.status()
+            .ways
+            .iter()
+            .find(|w| w.host == "base")
+            .map(|w| w.over.clone())
+    };
+    for round in 0..2 {
+        until("there is a way", || over(&robot).is_some());
+        let used = over(&robot).expect("a way");
+        let i = usize::from(used == "relay2");
+        middle[i].stop_link();
+        texts(&got);
+        let start = Instant::now();
+        publish_until(&scan, "after", || !texts(&got).is_empty());
+        println!(
+            "round {round}: {used} died, flow back after {:?}",
+            start.elapsed()
+        );
+        until("the other way is shown", || {
+            over(&robot).is_some_and(|o| o != used)
+        });
+        middle[i].start_link();
+        std::thread::sleep(Duration::from_secs(2));
+    }
+}

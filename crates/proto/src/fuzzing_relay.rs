@@ -1,0 +1,202 @@
+//! Entry point for the fuzz target of relays. It panics only if an invariant is broken.
+
+use crate::{
+    AirtimeModel, Announcement, Body, Down, Geometry, Incoming, PeerConfig, PeerId, Radio, RadioConfig,
+    ReceiveLimits, Relay, RemoteTopic, RouteConfig, Sink, Slot, Taken, TopicConfig, TopicId, Transmit,
+    Verdict, Via,
+};
+use core::time::Duration;
+use stats::{DropReason, Time};
+use std::collections::BTreeMap;
+
+/// Bytes that came.
+#[derive(Clone)]
+struct Bytes(Vec<u8>, Geometry);
+
+impl Body for Bytes {
+    fn geometry(&self) -> Geometry {
+        self.1
+    }
+
+    fn copy_at(&self, offset: u32, to: &mut [u8]) {
+        to.copy_from_slice(&self.0[offset as usize..][..to.len()]);
+    }
+}
+
+struct Host {
+    relay: Relay<Bytes>,
+    open: BTreeMap<Slot, (Geometry, Taken, Vec<u8>)>,
+    next: u64,
+    now: Time,
+}
+
+impl Sink for Host {
+    fn begin(&mut self, m: &Incoming) -> Result<Slot, DropReason> {
+        let taken = self.relay.begin(m)?;
+        assert!(taken.local || taken.forward || m.route.is_some());
+        let slot = Slot(self.next);
+        self.next += 1;
+        let bytes = vec![0; m.geometry.total_len() as usize];
+        self.open.insert(slot, (m.geometry, taken, bytes));
+        Ok(slot)
+    }
+
+    fn write(&mut self, slot: Slot, offset: u32, bytes: &[u8]) {
+        let (_, _, to) = self.open.get_mut(&slot).expect("an open slot");
+        to[offset as usize..][..bytes.len()].copy_from_slice(bytes);
+    }
+
+    fn finish(&mut self, slot: Slot) -> Result<(), DropReason> {
+        let (geometry, taken, bytes) = self.open.remove(&slot).expect("an open slot");
+        self.relay.finish(taken, Some(Bytes(bytes, geometry)));
+        Ok(())
+    }
+
+    fn abort(&mut self, slot: Slot, _: DropReason) {
+        let (_, taken, _) = self.open.remove(&slot).expect("an open slot");
+        self.relay.abort(&taken);
+    }
+
+    fn topic_announced(&mut self, peer: PeerId, topic: RemoteTopic, a: &Announcement) -> Verdict {
+        if self.relay.announced(peer, topic, a, true, true) {
+            Verdict::Accept
+        } else {
+            Verdict::Refuse
+        }
+    }
+
+    fn topic_withdrawn(&mut self, peer: PeerId, topic: RemoteTopic) {
+        self.relay.withdrawn(peer, topic);
+    }
+
+    fn topic_unwanted(&mut self, peer: PeerId, topic: TopicId, to: u64) {
+        self.relay.declined(self.now, peer, topic, to);
+    }
+
+    fn peer_down(&mut self, peer: PeerId, why: Down) {
+        if why != Down::Lost {
+            self.relay.peer_renewed(peer);
+        }
+    }
+}
+
+/// Frames behind a handshake, from two peers of a host that relays for both: whatever they say, tables stay bounded,
+/// books balance, and the host goes on. Each piece of the input is a length, whose lowest bit names the peer, and
+/// so many bytes of frames.
+pub fn relay(data: &[u8]) {
+    let config = RadioConfig {
+        host: 1,
+        route: Some(RouteConfig {
+            relay: true,
+            ..RouteConfig::default()
+        }),
+        max_queued_bytes: 30_000,
+        receive: ReceiveLimits {
+            max_message: 20_000,
+            max_partial: 6,
+            max_partial_bytes: 40_000,
+            max_topics: 8,
+            ..ReceiveLimits::default()
+        },
+        ..RadioConfig::new(1, AirtimeModel::wifi(6_000_000))
+    };
+    let mut radio: Radio<Bytes> = Radio::new(config).expect("a valid configuration");
+    let peers = [100, 200].map(|host| {
+        let config = PeerConfig {
+            host,
+            ..PeerConfig::default()
+        };
+        radio.add_peer(Time::ZERO, config).expect("a valid peer")
+    });
+    let mut host = Host {
+        relay: Relay::new(1),
+        open: BTreeMap::new(),
+        next: 0,
+        now: Time::ZERO,
+    };
+    let all = |_: PeerId, _: &crate::FlowKey, v: &Via| (1 << v.to.len()) - 1;
+    let own = TopicConfig {
+        via: Some(Via {
+            source: 1,
+            name: "own".into(),
+            run: 1,
+            to: vec![100, 200, 300],
+        }),
+        ..TopicConfig::new("/own", "t/T")
+    };
+    let key = host
+        .relay
+        .open(Time::ZERO, &mut radio, &own, &peers, all)
+        .expect("a valid flow");
+    let mut now = Time::ZERO;
+    let (mut numbers, mut datagram) = ([0; 2], Vec::new());
+    let mut step = |radio: &mut Radio<Bytes>, host: &mut Host, by: Duration| {
+        now += by;
+        host.now = now;
+        radio.handle_timeout(now, host);
+        host.relay.sweep(now);
+        host.relay
+            .run(now, radio, &peers, all)
+            .expect("topics are bounded");
+        for _ in 0..20 {
+            match radio.poll_transmit(now, &mut datagram) {
+                Transmit::Datagram { .. } => assert!(datagram.len() <= 1472),
+                Transmit::Wait(t) => {
+                    assert!(t > now, "waits for the past");
+                    break;
+                }
+                Transmit::Idle => break,
+            }
+        }
+        assert!(
+            radio.next_timeout().is_none_or(|t| t > now),
+            "a timeout that does not move"
+        );
+        now
+    };
+    let hello = |session: u32| {
+        let mut out = Vec::new();
+        crate::wire::Header { session, number: 0 }.encode(&mut out);
+        crate::wire::Frame::Hello(crate::wire::Hello {
+            host: u64::from(session),
+            seen: 1,
+            asks: false,
+            max_message: 20_000,
+            name: "peer",
+        })
+        .encode(&mut out);
+        out
+    };
+    for (i, peer) in peers.iter().enumerate() {
+        let known = radio.handle(Time::ZERO, *peer, &hello(10 + i as u32), &mut host);
+        known.expect("a greeting");
+    }
+    let mut rest = data;
+    while let Some((head, tail)) = rest.split_first() {
+        let (i, n) = (usize::from(head & 1), usize::from(head >> 1).min(tail.len()));
+        let (frames, tail) = tail.split_at(n);
+        rest = tail;
+        numbers[i] += 1;
+        let mut posed = Vec::new();
+        crate::wire::Header {
+            session: 10 + i as u32,
+            number: numbers[i],
+        }
+        .encode(&mut posed);
+        posed.extend_from_slice(frames);
+        let at = step(&mut radio, &mut host, Duration::from_millis(7));
+        let _ = radio.handle(at, peers[i], &posed, &mut host);
+        let g = Geometry::new(100, &[]).expect("small");
+        let message = crate::Message::new(Bytes(vec![0; 100], g), at);
+        host.relay.offer(at, &mut radio, &key, message);
+        step(&mut radio, &mut host, Duration::from_micros(300));
+        assert!(radio.ways().count() <= 200);
+        for (_, t) in radio.topics() {
+            assert_eq!(t.offered, t.sent + t.queued + t.drops.total(), "{t:?}");
+        }
+    }
+    for _ in 0..30 {
+        step(&mut radio, &mut host, Duration::from_secs(1));
+    }
+    assert!(host.open.is_empty(), "what is never complete is given up");
+}

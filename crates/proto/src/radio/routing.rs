@@ -1,0 +1,148 @@
+//! Ways to hosts beyond the peers.
+
+use super::Radio;
+use crate::body::{Body, Message};
+use crate::config::{PeerId, RemoteTopic, TopicId};
+use crate::peer::{Peer, put};
+use crate::route::{LinkState, Router, Way};
+use crate::wire::{Frame, Ways};
+use stats::Time;
+use std::collections::BTreeMap;
+
+/// Most notices that wait; further ones are sent when the next message comes.
+const MAX_UNWANTED: usize = 256;
+
+impl<B: Body> Radio<B> {
+    /// The ways that are used now, by host.
+    pub fn ways(&self) -> impl Iterator<Item = Way> + '_ {
+        self.router.iter().flat_map(Router::ways)
+    }
+
+    /// How often a way began to lead over another neighbour, or at all.
+    pub fn way_changes(&self) -> u64 {
+        self.router.as_ref().map_or(0, Router::changes)
+    }
+
+    /// The way to `host` over one of the peers that `usable` holds for; without [`crate::RadioConfig::route`] only
+    /// peers themselves are reached.
+    pub fn way(&self, host: u64, usable: impl Fn(PeerId) -> bool) -> Option<Way> {
+        match &self.router {
+            Some(router) => router.way(host, usable, |id| link(&self.peers, id)),
+            None => {
+                let mut peers = self.peers.iter();
+                let (id, _) =
+                    peers.find(|(id, p)| p.config.host == host && p.session.is_up() && usable(**id))?;
+                Some(Way {
+                    host,
+                    next: *id,
+                    cost_us: 0,
+                    hops: 1,
+                })
+            }
+        }
+    }
+
+    /// The host id of a peer, as [`crate::PeerConfig::host`] says; 0 if it is unknown.
+    pub(crate) fn host_of(&self, peer: PeerId) -> u64 {
+        self.peers.get(&peer).map_or(0, |p| p.config.host)
+    }
+
+    /// Whether the peer of this topic has refused it.
+    pub fn is_refused(&self, topic: TopicId) -> bool {
+        let t = self.topics.get(topic.0 as usize);
+        t.is_some_and(|t| t.announcer.accepted() == Some(false))
+    }
+
+    /// Tells `peer` that messages of its topic need not come here for the hosts of `to`.
+    pub fn decline(&mut self, peer: PeerId, topic: RemoteTopic, to: u64) {
+        let mut waiting = self.unwanted.iter_mut();
+        if let Some((.., mask)) = waiting.find(|(p, t, _)| (*p, *t) == (peer, topic.0)) {
+            *mask |= to;
+        } else if self.unwanted.len() < MAX_UNWANTED {
+            self.unwanted.push((peer, topic.0, to));
+        }
+    }
+
+    /// How many hops of the radio a message has still to go, over the farthest of its ways: they share the air.
+    pub(super) fn route_hops(&self, topic: TopicId, message: &Message<B>) -> u32 {
+        let Some((t, route)) = self.topics.get(topic.0 as usize).zip(message.route) else {
+            return 0;
+        };
+        let hosts = t.config.via.iter().flat_map(|v| v.to.iter().enumerate());
+        let ways = hosts
+            .filter(|(i, _)| route.to >> i & 1 == 1)
+            .filter_map(|(_, host)| self.way(*host, |p| p == t.peer));
+        ways.map(|w| u32::from(w.hops)).max().unwrap_or(1)
+    }
+
+    /// Whether messages to this peer have a chance now.
+    pub(super) fn is_way(&self, peer: PeerId) -> bool {
+        self.router.as_ref().is_none_or(|r| r.is_alive(peer))
+    }
+
+    pub(super) fn route_due(&self, peer: PeerId) -> bool {
+        self.router.as_ref().is_some_and(|r| r.is_due(peer)) || self.unwanted.iter().any(|(p, ..)| *p == peer)
+    }
+
+    pub(super) fn route_tick(&mut self, now: Time) {
+        if let Some(router) = &mut self.router {
+            router.tick(now, |id| link(&self.peers, id));
+        }
+    }
+
+    pub(super) fn route_renewed(&mut self, peer: PeerId) {
+        self.unwanted.retain(|(p, ..)| *p != peer);
+        if let Some(router) = &mut self.router {
+            router.renew(peer);
+        }
+    }
+
+    pub(super) fn route_turned(&mut self, now: Time, peer: PeerId) {
+        if let Some(router) = &mut self.router {
+            router.turned(now, peer, |id| link(&self.peers, id));
+        }
+    }
+
+    pub(super) fn route_removed(&mut self, now: Time, peer: PeerId) {
+        self.unwanted.retain(|(p, ..)| *p != peer);
+        if let Some(router) = &mut self.router {
+            router.remove(now, peer, |id| link(&self.peers, id));
+        }
+    }
+
+    pub(super) fn take_ways(&mut self, now: Time, peer: PeerId, ways: &Ways) {
+        if let Some(router) = &mut self.router {
+            router.take(now, peer, ways, |id| link(&self.peers, id));
+        }
+    }
+
+    /// Appends the frames about ways that are due to a peer.
+    pub(super) fn put_ways(&mut self, now: Time, peer: PeerId, out: &mut Vec<u8>) {
+        let Some(p) = self.peers.get(&peer).filter(|p| p.session.is_up()) else {
+            return;
+        };
+        let (max, hops) = (p.config.max_datagram, p.config.hops);
+        self.unwanted.retain(|(to, topic, mask)| {
+            let frame = Frame::Unwanted {
+                topic: *topic,
+                to: *mask,
+            };
+            *to != peer || !put(out, max, &frame)
+        });
+        if let Some(router) = &mut self.router
+            && let Some(ways) = router.probe(now, peer, max.saturating_sub(out.len()), &p.airtime, hops)
+        {
+            put(out, max, &Frame::Ways(ways));
+        }
+    }
+}
+
+fn link(peers: &BTreeMap<PeerId, Peer>, id: PeerId) -> LinkState {
+    let p = peers.get(&id);
+    LinkState {
+        up: p.is_some_and(|p| p.session.is_up()),
+        full: p.map_or_else(Default::default, |p| {
+            p.airtime.airtime(p.config.max_datagram, p.config.hops)
+        }),
+    }
+}

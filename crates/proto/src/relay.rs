@@ -1,0 +1,562 @@
+//! Messages that go over several hosts: topics by source, each message taken once, forwarded by priority.
+//!
+//! A [`Relay`] stands between a [`Radio`] and the host's sink. What a peer announces for others it announces to
+//! the peers that may carry it; what comes for others it offers to the radio like any message of this host, so
+//! that the same scheduler, pacer and bounds hold (no queue of its own). Messages of this host that may go over
+//! relays start here too.
+
+use crate::announcement::{Announcement, Ordering, Reliability, Via};
+use crate::body::{Body, Incoming, Message};
+use crate::config::{MAX_DEPTH, PeerId, RemoteTopic, TopicConfig, TopicError, TopicId};
+use crate::radio::Radio;
+use crate::route::{Route, START_HOPS, Seen};
+use core::time::Duration;
+use serde::Serialize;
+use stats::{DropReason, Drops, Time};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How long messages are not sent where they were declined.
+const DECLINED_FOR: Duration = Duration::from_secs(10);
+/// How long a relay tries to pass on a message of a reliable topic.
+const EXPIRY: Duration = Duration::from_secs(10);
+/// How long a flow is kept that nobody brings.
+const ORPHANED_FOR: Duration = Duration::from_secs(10);
+/// Topics of all sources together.
+const MAX_FLOWS: usize = 1024;
+
+/// A topic of a source; relays and receivers tell equal names of several hosts apart by it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FlowKey {
+    /// Host id of the source.
+    pub source: u64,
+    /// Topic name, as it crosses the air.
+    pub topic: String,
+}
+
+/// What this host does with a message that comes; keep it until [`Relay::finish`] or [`Relay::abort`].
+#[derive(Clone, Debug)]
+pub struct Taken {
+    key: FlowKey,
+    from: (PeerId, RemoteTopic),
+    /// Whether this host itself takes it.
+    pub local: bool,
+    /// Whether others do, so that its bytes must stay readable.
+    pub forward: bool,
+    claimed: u64,
+    route: Route,
+    stamp: Time,
+    origin: u64,
+}
+
+/// Counts of a relay.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct RelayStats {
+    /// Messages of others offered to the radio, once for each peer that they went to.
+    pub forwarded: u64,
+    /// Messages that went no further, by reason: [`DropReason::NoPeer`] no way to a host that they were for,
+    /// [`DropReason::Expired`] their hops were used up, [`DropReason::Unannounced`] nobody there takes them.
+    pub drops: Drops,
+}
+
+struct Flow {
+    announcement: Announcement,
+    via: Via,
+    seen: Seen,
+    /// Number of the next message, where this host is the source.
+    next: u64,
+    /// Newest number that was handed to this host.
+    newest: Option<u64>,
+    /// Towards each peer: the topic there, and the hosts that it may carry messages for.
+    topics: BTreeMap<PeerId, (TopicId, u64)>,
+    /// From whom it came.
+    upstream: BTreeSet<(PeerId, RemoteTopic)>,
+    /// Hosts that a peer needs nothing for, until when.
+    declined: BTreeMap<PeerId, (u64, Time)>,
+    /// Whether this host itself takes it.
+    local: bool,
+    /// With which settings its topics are opened.
+    settings: TopicConfig,
+    /// Since when nobody brings it.
+    orphan: Option<Time>,
+}
+
+enum Action<B> {
+    Open(FlowKey),
+    Close(FlowKey),
+    Forward { taken: Taken, body: B },
+    Decline { from: (PeerId, RemoteTopic), to: u64 },
+}
+
+/// See the module's page.
+pub struct Relay<B> {
+    own: u64,
+    flows: BTreeMap<FlowKey, Flow>,
+    routes: BTreeMap<(PeerId, RemoteTopic), FlowKey>,
+    actions: Vec<Action<B>>,
+    stats: RelayStats,
+}
+
+impl<B: Body + Clone> Relay<B> {
+    /// A relay of the host with this id.
+    pub fn new(own: u64) -> Self {
+        Relay {
+            own,
+            flows: BTreeMap::new(),
+            routes: BTreeMap::new(),
+            actions: Vec::new(),
+            stats: RelayStats::default(),
+        }
+    }
+
+    /// The host's id.
+    pub fn own(&self) -> u64 {
+        self.own
+    }
+
+    /// Whether [`Relay::run`] has something to do.
+    pub fn is_due(&self) -> bool {
+        !self.actions.is_empty()
+    }
+
+    /// Ends flows that nobody has brought for long: their sources were started anew without them.
+    pub fn sweep(&mut self, now: Time) {
+        let own = self.own;
+        for (key, flow) in self.flows.iter_mut().filter(|(k, _)| k.source != own) {
+            match flow.orphan {
+                _ if !flow.upstream.is_empty() => flow.orphan = None,
+                None => flow.orphan = Some(now),
+                Some(since) if now >= since + ORPHANED_FOR => self.actions.push(Action::Close(key.clone())),
+                Some(_) => {}
+            }
+        }
+    }
+
+    /// Counts.
+    pub fn stats(&self) -> &RelayStats {
+        &self.stats
+    }
+
+    /// A peer announced a topic with [`Announcement::via`], which it may. `local`: this host takes its messages;
+    /// `forward`: it forwards them. False if it cannot be kept.
+    pub fn announced(
+        &mut self,
+        peer: PeerId,
+        topic: RemoteTopic,
+        announcement: &Announcement,
+        local: bool,
+        forward: bool,
+    ) -> bool {
+        let Some(via) = announcement.via.clone().filter(|v| v.source != self.own) else {
+            return false;
+        };
+        let key = FlowKey {
+            source: via.source,
+            topic: announcement.name.clone(),
+        };
+        if self.flows.len() >= MAX_FLOWS && !self.flows.contains_key(&key) {
+            return false;
+        }
+        // Depth and the like may differ; who knows the flow by an older run or another type begins anew.
+        let known = self.flows.get(&key).is_some_and(|f| {
+            let (a, b) = (&f.announcement, announcement);
+            f.via == via
+                && (&a.type_name, a.type_hash, a.priority) == (&b.type_name, b.type_hash, b.priority)
+                && f.local == local
+        });
+        if !known {
+            let flow = Flow {
+                announcement: announcement.clone(),
+                via,
+                seen: Seen::default(),
+                next: 0,
+                newest: None,
+                topics: BTreeMap::new(),
+                upstream: BTreeSet::new(),
+                declined: BTreeMap::new(),
+                local,
+                settings: settings(announcement),
+                orphan: None,
+            };
+            let old = self.flows.insert(key.clone(), flow);
+            if let (Some(old), Some(new)) = (old, self.flows.get_mut(&key)) {
+                new.topics = old.topics;
+                new.upstream = old.upstream;
+                if new.via.run == old.via.run {
+                    (new.seen, new.newest) = (old.seen, old.newest);
+                }
+                self.actions.push(Action::Close(key.clone()));
+            }
+            if forward {
+                self.actions.push(Action::Open(key.clone()));
+            }
+        }
+        if let Some(flow) = self.flows.get_mut(&key) {
+            flow.upstream.insert((peer, topic));
+        }
+        self.routes.insert((peer, topic), key);
+        true
+    }
+
+    /// A peer withdrew a topic. Gives the flow that ends by it, since its source withdrew it.
+    pub fn withdrawn(&mut self, peer: PeerId, topic: RemoteTopic) -> Option<FlowKey> {
+        let key = self.routes.remove(&(peer, topic))?;
+        self.end(&key);
+        Some(key)
+    }
+
+    /// Ends a flow, here and beyond.
+    pub fn end(&mut self, key: &FlowKey) {
+        self.routes.retain(|_, k| k != key);
+        if self.flows.contains_key(key) {
+            self.actions.push(Action::Close(key.clone()));
+        }
+    }
+
+    /// A peer was started anew or removed: its announcements are void.
+    pub fn peer_renewed(&mut self, peer: PeerId) {
+        self.routes.retain(|(p, _), _| *p != peer);
+        for flow in self.flows.values_mut() {
+            flow.upstream.retain(|(p, _)| *p != peer);
+            flow.declined.clear();
+        }
+    }
+
+    /// A peer needs no messages of a topic for the hosts of `to`.
+    pub fn declined(&mut self, now: Time, peer: PeerId, topic: TopicId, to: u64) {
+        let of_it = |f: &&mut Flow| f.topics.get(&peer).is_some_and(|(t, _)| *t == topic);
+        if let Some(flow) = self.flows.values_mut().find(of_it) {
+            let (mask, until) = flow.declined.entry(peer).or_insert((0, now));
+            if *until <= now {
+                *mask = 0;
+            }
+            (*mask, *until) = (*mask | to, now + DECLINED_FOR);
+        }
+    }
+
+    /// Whether messages of a peer's topic need a [`Route`].
+    pub fn is_flow(&self, peer: PeerId, topic: RemoteTopic) -> bool {
+        self.routes.contains_key(&(peer, topic))
+    }
+
+    /// A message begins to come: whether it is taken, and for whom.
+    ///
+    /// # Errors
+    /// The reason under which it is counted as lost: another way brought it, or it is no message of a flow.
+    pub fn begin(&mut self, m: &Incoming) -> Result<Taken, DropReason> {
+        let (key, route) = self
+            .routes
+            .get(&(m.peer, m.topic))
+            .zip(m.route)
+            .ok_or(DropReason::Unannounced)?;
+        let flow = self.flows.get_mut(key).ok_or(DropReason::Unannounced)?;
+        if flow.seen.is_absurd(route.number) {
+            return Err(DropReason::Malformed);
+        }
+        let valid = match flow.via.to.len() {
+            n @ 0..64 => (1u64 << n) - 1,
+            _ => u64::MAX,
+        };
+        let claimed = flow.seen.claim(route.number, route.to & valid);
+        if claimed == 0 {
+            return Err(DropReason::OtherWay);
+        }
+        let own = bits_of(&flow.via.to, self.own);
+        let local = claimed & own != 0 && flow.local;
+        if claimed & own != 0 && !flow.local {
+            self.actions.push(Action::Decline {
+                from: (m.peer, m.topic),
+                to: own,
+            });
+        }
+        let late =
+            flow.announcement.ordering == Ordering::Latest && flow.newest.is_some_and(|n| route.number < n);
+        if local && late && claimed & !own == 0 {
+            return Err(DropReason::OutOfOrder);
+        }
+        Ok(Taken {
+            key: key.clone(),
+            from: (m.peer, m.topic),
+            local: local && !late,
+            forward: claimed & !own != 0,
+            claimed,
+            route,
+            stamp: m.stamp,
+            origin: m.origin,
+        })
+    }
+
+    /// A message that was taken will not be complete: another way may bring it.
+    pub fn abort(&mut self, taken: &Taken) {
+        if let Some(flow) = self.flows.get_mut(&taken.key) {
+            flow.seen.release(taken.route.number, taken.claimed);
+        }
+    }
+
+    /// A message is complete. `body`: its bytes, if it goes on.
+    pub fn finish(&mut self, taken: Taken, body: Option<B>) {
+        if let Some(flow) = self.flows.get_mut(&taken.key)
+            && taken.local
+        {
+            flow.newest = flow.newest.max(Some(taken.route.number));
+        }
+        if let Some(body) = body.filter(|_| taken.forward) {
+            self.actions.push(Action::Forward { taken, body });
+        }
+    }
+
+    /// Opens a flow of this host, for the hosts of its `via`. Its topics are announced to the peers for which
+    /// `may` gives hosts that they may carry messages for.
+    ///
+    /// # Errors
+    /// [`TopicError`] if a setting is out of bounds.
+    pub fn open(
+        &mut self,
+        now: Time,
+        radio: &mut Radio<B>,
+        config: &TopicConfig,
+        peers: &[PeerId],
+        may: impl Fn(PeerId, &FlowKey, &Via) -> u64,
+    ) -> Result<FlowKey, TopicError> {
+        let via = config.via.clone().ok_or(TopicError::Via)?;
+        let key = FlowKey {
+            source: self.own,
+            topic: config.name.clone(),
+        };
+        // Numbers go on, since those who know the run remember them.
+        let next = self.flows.get(&key).map_or(0, |f| f.next);
+        let flow = Flow {
+            announcement: Announcement {
+                name: config.name.clone(),
+                type_name: config.type_name.clone(),
+                type_hash: config.type_hash,
+                definition: config.definition.clone(),
+                priority: config.priority,
+                depth: config.depth,
+                reliability: config.reliability,
+                ordering: config.ordering,
+                latched: config.latched,
+                via: None,
+            },
+            via,
+            seen: Seen::default(),
+            next,
+            newest: None,
+            topics: BTreeMap::new(),
+            upstream: BTreeSet::new(),
+            declined: BTreeMap::new(),
+            local: false,
+            settings: config.clone(),
+            orphan: None,
+        };
+        self.flows.insert(key.clone(), flow);
+        self.open_at(now, radio, &key, peers, &may)?;
+        Ok(key)
+    }
+
+    /// Withdraws a flow of this host everywhere.
+    ///
+    /// # Errors
+    /// [`TopicError`] if the radio does not know its topics.
+    pub fn close(&mut self, now: Time, radio: &mut Radio<B>, key: &FlowKey) -> Result<(), TopicError> {
+        let topics = self.flows.get_mut(key).map(|f| std::mem::take(&mut f.topics));
+        for (topic, _) in topics.unwrap_or_default().into_values() {
+            radio.withdraw_topic(now, topic)?;
+        }
+        Ok(())
+    }
+
+    /// Offers a message of this host.
+    pub fn offer(&mut self, now: Time, radio: &mut Radio<B>, key: &FlowKey, message: Message<B>) {
+        let Some(flow) = self.flows.get_mut(key) else {
+            return;
+        };
+        let route = Route {
+            number: flow.next,
+            hops: START_HOPS,
+            to: ((1u128 << flow.via.to.len()) - 1) as u64,
+        };
+        flow.next += 1;
+        let lost = send(now, radio, flow, message, route, None);
+        self.stats.count(lost.0, lost.1);
+    }
+
+    /// Does what the last datagrams called for. To be called after [`Radio::handle`] and
+    /// [`Radio::handle_timeout`].
+    ///
+    /// # Errors
+    /// [`TopicError`] if the radio takes no further topic.
+    pub fn run(
+        &mut self,
+        now: Time,
+        radio: &mut Radio<B>,
+        peers: &[PeerId],
+        may: impl Fn(PeerId, &FlowKey, &Via) -> u64,
+    ) -> Result<(), TopicError> {
+        for action in std::mem::take(&mut self.actions) {
+            match action {
+                Action::Open(key) => self.open_at(now, radio, &key, peers, &may)?,
+                Action::Close(key) => {
+                    self.close(now, radio, &key)?;
+                    if self.routes.values().all(|k| *k != key) {
+                        self.flows.remove(&key);
+                    }
+                }
+                Action::Forward { taken, body } => self.forward(now, radio, taken, body),
+                Action::Decline { from, to } => radio.decline(from.0, from.1, to),
+            }
+        }
+        Ok(())
+    }
+
+    fn open_at(
+        &mut self,
+        now: Time,
+        radio: &mut Radio<B>,
+        key: &FlowKey,
+        peers: &[PeerId],
+        may: &impl Fn(PeerId, &FlowKey, &Via) -> u64,
+    ) -> Result<(), TopicError> {
+        let Some(flow) = self.flows.get_mut(key) else {
+            return Ok(());
+        };
+        for peer in peers {
+            let mask = may(*peer, key, &flow.via) & !bits_of(&flow.via.to, self.own);
+            if mask == 0 || radio.host_of(*peer) == key.source || flow.topics.contains_key(peer) {
+                continue;
+            }
+            let config = TopicConfig {
+                via: Some(flow.via.clone()),
+                // A fragment that is made up from others would not know its way.
+                reliability: match flow.settings.reliability {
+                    Reliability::Redundant => Reliability::BestEffort,
+                    other => other,
+                },
+                ..flow.settings.clone()
+            };
+            let topic = radio.add_topic(now, *peer, config)?;
+            flow.topics.insert(*peer, (topic, mask));
+        }
+        Ok(())
+    }
+
+    fn forward(&mut self, now: Time, radio: &mut Radio<B>, taken: Taken, body: B) {
+        let Some(flow) = self.flows.get(&taken.key) else {
+            return;
+        };
+        let own = bits_of(&flow.via.to, self.own);
+        if taken.route.hops == 0 {
+            return self.stats.drops.add(DropReason::Expired, 1);
+        }
+        let route = Route {
+            hops: taken.route.hops - 1,
+            to: taken.claimed & !own,
+            ..taken.route
+        };
+        let message = Message {
+            body,
+            stamp: taken.stamp,
+            origin: taken.origin,
+            route: None,
+        };
+        let wanted = route.to;
+        let (sent, lost) = send(now, radio, flow, message, route, Some(taken.from.0));
+        self.stats.count(sent, lost);
+        // Upstream need not send what nobody takes.
+        let served: u64 = flow.serves(now, radio, taken.from.0);
+        if wanted & !served != 0 {
+            radio.decline(taken.from.0, taken.from.1, wanted & !served);
+        }
+    }
+}
+
+impl Flow {
+    /// The hosts for which some peer but `from` takes messages.
+    fn serves<B: Body>(&self, now: Time, radio: &Radio<B>, from: PeerId) -> u64 {
+        let others = self.topics.iter().filter(|(p, _)| **p != from);
+        let takes = others.filter(|(_, (t, _))| !radio.is_refused(*t));
+        takes.fold(0, |all, (p, (_, mask))| all | mask & !self.declined_by(now, *p))
+    }
+
+    fn declined_by(&self, now: Time, peer: PeerId) -> u64 {
+        let declined = self.declined.get(&peer).filter(|(_, until)| now < *until);
+        declined.map_or(0, |(mask, _)| *mask)
+    }
+}
+
+impl RelayStats {
+    fn count(&mut self, sent: u64, lost: Option<DropReason>) {
+        self.forwarded += sent;
+        if let Some(reason) = lost {
+            self.drops.add(reason, 1);
+        }
+    }
+}
+
+/// Offers a message to the peers that lead to the hosts that it is for. Gives to how many, and why it went to none.
+fn send<B: Body + Clone>(
+    now: Time,
+    radio: &mut Radio<B>,
+    flow: &Flow,
+    message: Message<B>,
+    route: Route,
+    from: Option<PeerId>,
+) -> (u64, Option<DropReason>) {
+    let mut ways: BTreeMap<PeerId, u64> = BTreeMap::new();
+    let mut unserved = 0u64;
+    for (i, host) in flow.via.to.iter().enumerate() {
+        let bit = 1u64 << i;
+        if route.to & bit == 0 {
+            continue;
+        }
+        let serves = |p: PeerId| {
+            let topic = flow.topics.get(&p);
+            Some(p) != from
+                && topic.is_some_and(|(t, mask)| mask & bit != 0 && !radio.is_refused(*t))
+                && flow.declined_by(now, p) & bit == 0
+        };
+        match radio.way(*host, serves) {
+            Some(way) => *ways.entry(way.next).or_default() |= bit,
+            None => unserved += u64::from(flow.topics.keys().any(|p| serves(*p))),
+        }
+    }
+    for (peer, to) in &ways {
+        if let Some((topic, _)) = flow.topics.get(peer) {
+            // What the radio refuses it counts.
+            let _ = radio.offer(
+                now,
+                *topic,
+                Message {
+                    route: Some(Route { to: *to, ..route }),
+                    ..message.clone()
+                },
+            );
+        }
+    }
+    let lost = match (ways.is_empty(), unserved) {
+        (false, _) => None,
+        (true, 0) => Some(DropReason::Unannounced),
+        (true, _) => Some(DropReason::NoPeer),
+    };
+    (ways.len() as u64, lost)
+}
+
+/// The settings of a topic that is passed on.
+fn settings(a: &Announcement) -> TopicConfig {
+    TopicConfig {
+        type_hash: a.type_hash,
+        definition: a.definition.clone(),
+        priority: a.priority,
+        depth: a.depth.clamp(1, MAX_DEPTH),
+        expiry: (a.reliability == Reliability::Reliable).then_some(EXPIRY),
+        reliability: a.reliability,
+        ordering: a.ordering,
+        latched: a.latched,
+        ..TopicConfig::new(a.name.clone(), a.type_name.clone())
+    }
+}
+
+/// The bit of `host` among `hosts`.
+fn bits_of(hosts: &[u64], host: u64) -> u64 {
+    let at = hosts.iter().position(|h| *h == host);
+    at.map_or(0, |i| 1 << i)
+}

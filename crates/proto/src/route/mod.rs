@@ -1,0 +1,389 @@
+//! Which neighbour leads to which host.
+//!
+//! A distance vector in the manner of Babel (RFC 8966): every host counts what it tells of itself, a way is taken
+//! only if it is newer or nearer than what this host has told itself ([`Router::is_feasible`]), so no loop forms,
+//! and the airtime that a full datagram takes, measured by probes, is the distance. Nothing is known for longer than
+//! it is repeated, and tables are bounded.
+
+mod neighbour;
+mod seen;
+
+pub use seen::Seen;
+
+use crate::airtime::AirtimeModel;
+use crate::config::PeerId;
+use crate::wire::{ENTRY_ROOM, Entry, MAX_ENTRIES, Ways};
+use core::time::Duration;
+use neighbour::{MAX_HOSTS, Neighbour};
+use stats::Time;
+use std::collections::BTreeMap;
+
+/// Most hops that a message may be given to go.
+pub const MAX_HOPS: u8 = 16;
+/// Hops that a message is given at its source.
+pub(crate) const START_HOPS: u8 = 8;
+/// Most hosts that a message may be for.
+pub const MAX_DESTINATIONS: usize = 62;
+
+/// What nobody repeated for so long is forgotten.
+const EXPIRY: Duration = Duration::from_secs(1);
+/// How long this host stands by what it has told of another host's distance.
+const FEASIBLE_FOR: Duration = Duration::from_secs(3);
+/// Counts that differ by more than this are of different runs of a host.
+const SAME_RUN: u64 = 64;
+/// A way is left for a better one no sooner than this after the last change, unless it ends.
+const DWELL: Duration = Duration::from_secs(1);
+/// Changes are told after this, so that several go together.
+const SOON: Duration = Duration::from_millis(2);
+
+/// How a message goes on beyond the next host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// Its number among its source's messages of the topic; with source and topic it is the message's name.
+    pub number: u64,
+    /// How many more hops it may go.
+    pub hops: u8,
+    /// For whom it is: bit `i` is the host `i` of the topic's [`crate::Via::to`].
+    pub to: u64,
+}
+
+/// Settings of finding ways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RouteConfig {
+    /// How often neighbours are probed and told. Default 100 ms.
+    pub interval: Duration,
+    /// A neighbour that answers nothing for so long is no way any more. Default 300 ms.
+    pub silence: Duration,
+    /// Whether this host forwards, and so tells its neighbours of others.
+    pub relay: bool,
+}
+
+impl Default for RouteConfig {
+    fn default() -> Self {
+        RouteConfig {
+            interval: Duration::from_millis(100),
+            silence: Duration::from_millis(300),
+            relay: false,
+        }
+    }
+}
+
+/// A way to a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// The host.
+    pub host: u64,
+    /// The neighbour that leads there.
+    pub next: PeerId,
+    /// Measured airtime of a full datagram all the way, in microseconds.
+    pub cost_us: u64,
+    /// Hops of the way.
+    pub hops: u8,
+}
+
+/// A way that is used, and since when.
+#[derive(Clone, Copy, Debug)]
+struct Chosen {
+    way: Way,
+    seq: u64,
+    since: Time,
+}
+
+/// What this host has told of another one's distance at best.
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    seq: u64,
+    cost: u64,
+    at: Time,
+}
+
+#[derive(Debug)]
+pub(crate) struct Router {
+    config: RouteConfig,
+    own: u64,
+    seq: u64,
+    next: Time,
+    soon: Option<Time>,
+    neighbours: BTreeMap<PeerId, Neighbour>,
+    chosen: BTreeMap<u64, Chosen>,
+    told: BTreeMap<u64, Told>,
+    changes: u64,
+}
+
+/// What a peer's link is like, as far as its session and its airtimes tell.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LinkState {
+    pub(crate) up: bool,
+    /// Airtime of a full datagram.
+    pub(crate) full: Duration,
+}
+
+impl Router {
+    pub(crate) fn new(config: RouteConfig, own: u64, session: u32) -> Self {
+        Router {
+            config,
+            own,
+            seq: u64::from(session) << 8,
+            next: Time::ZERO,
+            soon: None,
+            neighbours: BTreeMap::new(),
+            chosen: BTreeMap::new(),
+            told: BTreeMap::new(),
+            changes: 0,
+        }
+    }
+
+    pub(crate) fn add(&mut self, now: Time, peer: PeerId, host: u64) {
+        self.next = self.next.max(now);
+        if host != 0 && host != self.own {
+            self.neighbours.insert(peer, Neighbour::new(host));
+        }
+    }
+
+    pub(crate) fn remove(&mut self, now: Time, peer: PeerId, links: impl Fn(PeerId) -> LinkState) {
+        self.neighbours.remove(&peer);
+        self.choose(now, links);
+    }
+
+    /// The peer has a new session: its counts begin again.
+    pub(crate) fn renew(&mut self, peer: PeerId) {
+        if let Some(n) = self.neighbours.get_mut(&peer) {
+            *n = Neighbour::new(n.host);
+        }
+    }
+
+    /// The peer was not heard for long, or is heard again: what was measured says nothing any more.
+    pub(crate) fn turned(&mut self, now: Time, peer: PeerId, links: impl Fn(PeerId) -> LinkState) {
+        if let Some(n) = self.neighbours.get_mut(&peer) {
+            n.turn();
+        }
+        self.choose(now, links);
+    }
+
+    pub(crate) fn next_timeout(&self) -> Time {
+        self.soon.map_or(self.next, |t| t.min(self.next))
+    }
+
+    /// Lets time pass: makes probes due, notices neighbours that fell silent, forgets what is old.
+    pub(crate) fn tick(&mut self, now: Time, links: impl Fn(PeerId) -> LinkState) {
+        if now < self.next_timeout() {
+            return;
+        }
+        if now >= self.next {
+            // Hosts that were started together shall not probe together for ever.
+            let share = self.config.interval / 64;
+            self.next = now + self.config.interval - share * (self.own % 8) as u32;
+            self.seq += 1;
+        }
+        for n in self.neighbours.values_mut() {
+            n.due = true;
+            n.adverts.retain(|_, a| now < a.at + EXPIRY);
+        }
+        self.soon = None;
+        self.told.retain(|_, t| now < t.at + FEASIBLE_FOR);
+        self.choose(now, links);
+    }
+
+    pub(crate) fn is_due(&self, peer: PeerId) -> bool {
+        self.neighbours.get(&peer).is_some_and(|n| n.due)
+    }
+
+    /// The probe that is due to `peer`, of at most `room` bytes, with what it may know of other hosts.
+    pub(crate) fn probe(
+        &mut self,
+        now: Time,
+        peer: PeerId,
+        room: usize,
+        model: &AirtimeModel,
+        hops: u32,
+    ) -> Option<Ways> {
+        let most = (room.checked_sub(Ways::ROOM)? / ENTRY_ROOM).min(MAX_ENTRIES);
+        let host = self.neighbours.get(&peer).filter(|n| n.due)?.host;
+        let relays = self.config.relay;
+        let reachable = (self.chosen.values())
+            .filter(|c| relays && c.way.host != host && c.way.next != peer && c.way.hops < MAX_HOPS)
+            .map(|c| Entry {
+                host: c.way.host,
+                seq: c.seq,
+                cost: c.way.cost_us,
+                hops: c.way.hops,
+            });
+        let mut entries: Vec<Entry> = reachable.take(most).collect();
+        let n = self.neighbours.get_mut(&peer)?;
+        let gone = n.told.iter().filter(|h| entries.iter().all(|e| e.host != **h));
+        let gone: Vec<u64> = gone.copied().collect();
+        n.told = entries.iter().map(|e| e.host).collect();
+        for e in &entries {
+            let told = self.told.entry(e.host).or_insert(Told {
+                seq: e.seq,
+                cost: e.cost,
+                at: now,
+            });
+            if told.seq != e.seq || e.cost < told.cost {
+                (told.seq, told.cost) = (e.seq, e.cost);
+            }
+            told.at = now;
+        }
+        let over = |host| Entry {
+            host,
+            seq: 0,
+            cost: 0,
+            hops: 0,
+        };
+        let left = most - entries.len();
+        entries.extend(gone.into_iter().take(left).map(over));
+        let bytes = Ways::ROOM / 2 + entries.len() * ENTRY_ROOM / 2;
+        let expected = model.airtime(bytes, hops) * 2;
+        let mut ways = n.probe(now, self.seq, expected);
+        ways.entries = entries;
+        Some(ways)
+    }
+
+    /// Takes what `peer` tells.
+    pub(crate) fn take(&mut self, now: Time, peer: PeerId, ways: &Ways, links: impl Fn(PeerId) -> LinkState) {
+        let own = self.own;
+        let Some(n) = self.neighbours.get_mut(&peer) else {
+            return;
+        };
+        n.take(now, ways);
+        // It waits for the answer.
+        n.due |= !n.alive;
+        let host = n.host;
+        n.tell(
+            now,
+            Entry {
+                host,
+                seq: ways.seq,
+                cost: 0,
+                hops: 0,
+            },
+        );
+        for e in ways.entries.iter().filter(|e| e.host != own && e.host != host) {
+            if e.cost == 0 || e.hops >= MAX_HOPS {
+                n.adverts.remove(&e.host);
+            } else if self.told.get(&e.host).is_none_or(|t| is_feasible(t, e)) {
+                n.tell(now, *e);
+            } else {
+                // Neither newer nor nearer than what came from here: it may lead back.
+                n.adverts.remove(&e.host);
+            }
+        }
+        self.choose(now, links);
+    }
+
+    /// Chooses the way to each host anew.
+    fn choose(&mut self, now: Time, links: impl Fn(PeerId) -> LinkState) {
+        for (id, n) in &mut self.neighbours {
+            let link = links(*id);
+            // One that does not find ways itself answers no probes.
+            let alive = match n.answered_at {
+                Some(at) => link.up && now < at + self.config.silence,
+                None => link.up,
+            };
+            match (n.alive, alive) {
+                (true, false) => n.distrust(),
+                _ => n.alive = alive,
+            }
+        }
+        let mut hosts: Vec<u64> = self.neighbours.values().map(|n| n.host).collect();
+        hosts.extend(self.neighbours.values().flat_map(|n| n.adverts.keys().copied()));
+        hosts.extend(self.chosen.keys().copied());
+        hosts.sort_unstable();
+        hosts.dedup();
+        hosts.truncate(2 * MAX_HOSTS);
+        let mut changed = false;
+        for host in hosts {
+            let best = self
+                .candidates(host, &links)
+                .min_by_key(|(w, _)| (w.cost_us, w.next));
+            let old = self.chosen.get(&host).copied();
+            let same = old.and_then(|o| self.candidates(host, &links).find(|(w, _)| w.next == o.way.next));
+            let next = match (best, same, old) {
+                (None, ..) => {
+                    changed |= self.chosen.remove(&host).is_some();
+                    continue;
+                }
+                (Some(b), Some(s), Some(o)) => {
+                    let better = b.0.cost_us.saturating_mul(3) < s.0.cost_us.saturating_mul(2);
+                    if better && now >= o.since + DWELL { b } else { s }
+                }
+                (Some(b), ..) => b,
+            };
+            let since = match old {
+                Some(o) if o.way.next == next.0.next => o.since,
+                _ => {
+                    changed = true;
+                    self.changes += 1;
+                    now
+                }
+            };
+            let (way, seq) = next;
+            self.chosen.insert(host, Chosen { way, seq, since });
+        }
+        if changed && self.config.relay {
+            self.soon.get_or_insert(now + SOON);
+        }
+    }
+
+    /// The ways to `host`, each with the count that it was told with.
+    fn candidates(
+        &self,
+        host: u64,
+        links: &impl Fn(PeerId) -> LinkState,
+    ) -> impl Iterator<Item = (Way, u64)> {
+        let neighbours = self.neighbours.iter().filter(|(_, n)| n.alive);
+        neighbours.filter_map(move |(id, n)| {
+            let (cost, hops, seq) = match n.adverts.get(&host) {
+                Some(a) => (a.entry.cost, a.entry.hops, a.entry.seq),
+                None if n.host == host => (0, 0, 0),
+                None => return None,
+            };
+            let way = Way {
+                host,
+                next: *id,
+                cost_us: n.cost(links(*id).full).saturating_add(cost),
+                hops: hops + 1,
+            };
+            Some((way, seq))
+        })
+    }
+
+    /// The way to `host` over one of the neighbours that `usable` holds for: the chosen one, else the best.
+    pub(crate) fn way(
+        &self,
+        host: u64,
+        usable: impl Fn(PeerId) -> bool,
+        links: impl Fn(PeerId) -> LinkState,
+    ) -> Option<Way> {
+        let chosen = self.chosen.get(&host).map(|c| c.way);
+        chosen.filter(|w| usable(w.next)).or_else(|| {
+            let others = self.candidates(host, &links).map(|(w, _)| w);
+            others
+                .filter(|w| usable(w.next))
+                .min_by_key(|w| (w.cost_us, w.next))
+        })
+    }
+
+    /// Whether messages to this peer have a chance now.
+    pub(crate) fn is_alive(&self, peer: PeerId) -> bool {
+        self.neighbours.get(&peer).is_none_or(|n| n.alive)
+    }
+
+    pub(crate) fn ways(&self) -> impl Iterator<Item = Way> + '_ {
+        self.chosen.values().map(|c| c.way)
+    }
+
+    /// How often a way began to lead over another neighbour, or at all.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
+    }
+}
+
+/// Whether what a neighbour tells cannot lead back here: it is newer than what was told from here, or nearer.
+fn is_feasible(told: &Told, e: &Entry) -> bool {
+    let ahead = e.seq.wrapping_sub(told.seq) as i64;
+    ahead.unsigned_abs() > SAME_RUN || ahead > 0 || ahead == 0 && e.cost < told.cost
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,158 @@
+//! What the air to a neighbour costs, measured by probes and their answers.
+
+use crate::wire::{Entry, Ways};
+use core::time::Duration;
+use stats::Time;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// Probes whose answers are awaited.
+const AWAITED: usize = 16;
+/// Samples of which the middle one counts.
+const SAMPLES: usize = 5;
+/// A sample of a probe that was lost, and the most that any counts.
+const WORST: u64 = 8_000;
+/// Below this nothing explains a round trip: the hosts' own delay.
+const LEAST_EXPECTED: Duration = Duration::from_micros(300);
+/// Hosts that a neighbour may tell of.
+pub(super) const MAX_HOSTS: usize = 64;
+
+/// What a neighbour last told of a host.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Advert {
+    pub(super) entry: Entry,
+    pub(super) at: Time,
+}
+
+#[derive(Debug)]
+pub(super) struct Neighbour {
+    pub(super) host: u64,
+    /// Probes sent: serial, time, expected airtime.
+    sent: VecDeque<(u64, Time, Duration)>,
+    pub(super) serial: u64,
+    /// The newest probe that came, when, and how many came.
+    newest: (u64, Time),
+    heard: u64,
+    /// What it last answered: serial and count.
+    echoed: (u64, u64),
+    /// When an answer last told of a newer probe.
+    pub(super) answered_at: Option<Time>,
+    /// Round trips as multiples of what airtimes explain, in thousandths.
+    samples: VecDeque<u64>,
+    pub(super) adverts: BTreeMap<u64, Advert>,
+    /// A probe is to be sent.
+    pub(super) due: bool,
+    /// Whether it counts as a way now.
+    pub(super) alive: bool,
+    /// What it was told can be reached by us.
+    pub(super) told: BTreeSet<u64>,
+}
+
+impl Neighbour {
+    pub(super) fn new(host: u64) -> Self {
+        Neighbour {
+            host,
+            sent: VecDeque::new(),
+            serial: 0,
+            newest: (0, Time::ZERO),
+            heard: 0,
+            echoed: (0, 0),
+            answered_at: None,
+            samples: VecDeque::new(),
+            adverts: BTreeMap::new(),
+            due: false,
+            alive: false,
+            told: BTreeSet::new(),
+        }
+    }
+
+    /// The frame's head for a probe that goes now, whose airtime and that of its answer is `expected`.
+    pub(super) fn probe(&mut self, now: Time, seq: u64, expected: Duration) -> Ways {
+        self.serial += 1;
+        self.due = false;
+        self.sent.push_back((self.serial, now, expected));
+        if self.sent.len() > AWAITED {
+            self.sent.pop_front();
+        }
+        let held = u64::try_from(now.since(self.newest.1).as_micros()).unwrap_or(u64::MAX);
+        Ways {
+            serial: self.serial,
+            echo: self.newest.0,
+            heard: self.heard,
+            held: if self.newest.0 == 0 { 0 } else { held },
+            seq,
+            entries: Vec::new(),
+        }
+    }
+
+    /// Takes the head of a probe that came.
+    pub(super) fn take(&mut self, now: Time, ways: &Ways) {
+        self.heard += 1;
+        if ways.serial > self.newest.0 {
+            self.newest = (ways.serial, now);
+        }
+        // A wrong answer hurts the one who gives it: its link looks bad, or good until messages are lost.
+        if ways.echo > self.serial || ways.heard > self.serial {
+            return;
+        }
+        let (echo, heard) = self.echoed;
+        if ways.echo <= echo {
+            // Our last probes have not come.
+            let overdue = self
+                .sent
+                .iter()
+                .filter(|(n, at, e)| *n > echo && *at + *e * 8 < now);
+            if overdue.count() > 1 {
+                self.sample(WORST);
+            }
+            return;
+        }
+        let lost = (ways.echo - echo).saturating_sub(ways.heard.saturating_sub(heard));
+        for _ in 0..lost.min(SAMPLES as u64) {
+            self.sample(WORST);
+        }
+        self.echoed = (ways.echo, ways.heard);
+        self.answered_at = Some(now);
+        if let Some((_, at, expected)) = self.sent.iter().find(|(n, ..)| *n == ways.echo) {
+            let held = Duration::from_micros(ways.held);
+            let trip = now.since(*at).saturating_sub(held).as_nanos();
+            let expected = (*expected).max(LEAST_EXPECTED).as_nanos();
+            let ratio = u64::try_from(trip * 1_000 / expected).unwrap_or(WORST);
+            self.sample(ratio.clamp(1_000, WORST));
+        }
+        self.sent.retain(|(n, ..)| *n > ways.echo);
+    }
+
+    fn sample(&mut self, thousandths: u64) {
+        self.samples.push_back(thousandths);
+        if self.samples.len() > SAMPLES {
+            self.samples.pop_front();
+        }
+    }
+
+    /// What a full datagram costs, that costs `full` where nothing is lost and nobody else sends.
+    pub(super) fn cost(&self, full: Duration) -> u64 {
+        let mut sorted: Vec<u64> = self.samples.iter().copied().collect();
+        sorted.sort_unstable();
+        let ratio = sorted.get(sorted.len() / 2).copied().unwrap_or(1_000);
+        let micros = u64::try_from(full.as_micros()).unwrap_or(u64::MAX);
+        (micros.max(1).saturating_mul(ratio) / 1_000).max(1)
+    }
+
+    /// It is no way any more; when it is one again, it has to show that it is a good one.
+    pub(super) fn distrust(&mut self) {
+        self.alive = false;
+        self.samples = VecDeque::from([WORST; SAMPLES]);
+    }
+
+    pub(super) fn turn(&mut self) {
+        self.answered_at = None;
+        self.due = true;
+        self.adverts.clear();
+    }
+
+    pub(super) fn tell(&mut self, now: Time, entry: Entry) {
+        if self.adverts.len() < MAX_HOSTS || self.adverts.contains_key(&entry.host) {
+            self.adverts.insert(entry.host, Advert { entry, at: now });
+        }
+    }
+}

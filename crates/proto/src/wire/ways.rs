@@ -1,0 +1,110 @@
+//! The frames with which hosts find ways to each other, and messages go along them.
+
+use super::bytes::{Reader, put_varint};
+use super::error::PacketError;
+use crate::route::{MAX_HOPS, Route};
+
+/// Most entries in one frame.
+pub(crate) const MAX_ENTRIES: usize = 64;
+
+/// What one host knows of the way to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// The host that can be reached.
+    pub(crate) host: u64,
+    /// Its own count of what it has told of itself, as it was when this began to travel.
+    pub(crate) seq: u64,
+    /// Airtime of a full datagram from the sender to it, in µs; 0: it cannot be reached any more.
+    pub(crate) cost: u64,
+    /// Hops from the sender to it.
+    pub(crate) hops: u8,
+}
+
+/// Most bytes that an entry takes.
+pub(crate) const ENTRY_ROOM: usize = 8 + 8 + 8 + 1;
+
+/// A probe of a neighbour, the answer to its last probe, and a part of the sender's table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Ways {
+    /// Counts these frames to the receiver, from 1.
+    pub(crate) serial: u64,
+    /// The highest serial that came from the receiver; 0 if none did.
+    pub(crate) echo: u64,
+    /// How many such frames came from the receiver in its session.
+    pub(crate) heard: u64,
+    /// How long ago the one of `echo` came, in µs.
+    pub(crate) held: u64,
+    /// The sender's count of what it has told of itself.
+    pub(crate) seq: u64,
+    pub(crate) entries: Vec<Entry>,
+}
+
+impl Ways {
+    /// Most bytes without entries, with the kind.
+    pub(crate) const ROOM: usize = 1 + 5 * 8 + 1;
+
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        for n in [self.serial, self.echo, self.heard, self.held, self.seq] {
+            put_varint(out, n);
+        }
+        put_varint(out, self.entries.len() as u64);
+        for e in &self.entries {
+            out.extend_from_slice(&e.host.to_le_bytes());
+            put_varint(out, e.seq);
+            put_varint(out, e.cost);
+            out.push(e.hops);
+        }
+    }
+
+    pub(super) fn decode(r: &mut Reader<'_>) -> Result<Self, PacketError> {
+        let mut numbers = [0; 5];
+        for n in &mut numbers {
+            *n = r.varint()?;
+        }
+        let [serial, echo, heard, held, seq] = numbers;
+        let at = r.at();
+        let count = r.varint()?;
+        if serial == 0 || count > MAX_ENTRIES as u64 {
+            return Err(PacketError::Invalid { what: "ways", at });
+        }
+        let entry = |r: &mut Reader<'_>| {
+            Ok(Entry {
+                host: r.u64()?,
+                seq: r.varint()?,
+                cost: r.varint()?,
+                hops: r.u8()?,
+            })
+        };
+        let entries = (0..count).map(|_| entry(r)).collect::<Result<_, PacketError>>()?;
+        Ok(Ways {
+            serial,
+            echo,
+            heard,
+            held,
+            seq,
+            entries,
+        })
+    }
+}
+
+/// Most bytes of a [`Route`] in front of a fragment, with the kind.
+pub(crate) const ROUTE_ROOM: usize = 1 + 8 + 1 + 8;
+
+pub(super) fn put_route(route: &Route, out: &mut Vec<u8>) {
+    put_varint(out, route.number);
+    out.push(route.hops);
+    put_varint(out, route.to);
+}
+
+pub(super) fn route(r: &mut Reader<'_>) -> Result<Route, PacketError> {
+    let at = r.at();
+    let route = Route {
+        number: r.varint()?,
+        hops: r.u8()?,
+        to: r.varint()?,
+    };
+    if route.hops > MAX_HOPS || route.to == 0 {
+        return Err(PacketError::Invalid { what: "route", at });
+    }
+    Ok(route)
+}

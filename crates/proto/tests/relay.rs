@@ -1,0 +1,224 @@
+//! Messages over relays: which way, how often, in what order, and what happens when a way ends.
+
+mod common;
+use common::mesh::*;
+use common::*;
+use proto::*;
+use std::time::Duration;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// 0 – 1 – 2: the middle forwards.
+fn chain3(wants: &[usize], seed: u64) -> Mesh {
+    Mesh::new(3, &[(0, 1), (1, 2)], &[1], wants, seed)
+}
+
+#[test]
+fn a_relay_forwards_by_priority_and_needs_nothing_for_itself() {
+    let mut m = chain3(&[2], 1);
+    m.source(0, &[1, 2], topic("/laser", 100, 5), ms(20), 10 * SECOND, 1_000);
+    m.source(0, &[1, 2], topic("/image", 10, 2), ms(350), 10 * SECOND, 64_000);
+    m.run(12 * SECOND);
+    m.check_books();
+    for (source, least) in [(0, 0.99), (1, 0.9)] {
+        let d = m.delivery(source, 2);
+        assert!(d > least, "{source}: {d}");
+        assert!(m.arrivals(source, 1).is_empty(), "the relay wants nothing");
+    }
+    let key = &m.sources[0].key;
+    let laser = m.nodes[2].sink.flows[key].metrics(m.sources[0].offered, &stats::Drops::default());
+    println!("laser over a relay: {:?}", laser.delay_ms);
+    // The relay's bit was declined, so that the source does not send for it; nothing else was lost.
+    let relay = m.nodes[1].sink.relay.stats();
+    assert!(relay.forwarded > 500, "{relay:?}");
+}
+
+#[test]
+fn three_hops_by_our_relays_and_by_the_kernel() {
+    let run = 10 * SECOND;
+    let mut ours = Vec::new();
+    let mut theirs = Vec::new();
+    for seed in 1..4 {
+        let mut m = Mesh::new(4, &[(0, 1), (1, 2), (2, 3)], &[1, 2], &[3], seed);
+        m.source(0, &[3], topic("/laser", 100, 5), ms(20), run, 1_000);
+        m.source(0, &[3], topic("/image", 10, 2), ms(500), run, 64_000);
+        m.run(run + 3 * SECOND);
+        for source in 0..2 {
+            let key = &m.sources[source].key;
+            let metrics =
+                m.nodes[3].sink.flows[key].metrics(m.sources[source].offered, &stats::Drops::default());
+            println!(
+                "ours   {seed} {:8} delivery {:.3} D {:6.2} p99 {:6.2} std(J) {:5.2}",
+                key.topic,
+                metrics.delivery,
+                metrics.delay_ms.mean,
+                metrics.delay_ms.p99,
+                metrics.period_ms.std
+            );
+            if source == 0 {
+                ours.push(metrics.delay_ms.mean);
+                assert!(metrics.delivery > 0.99, "{}", metrics.delivery);
+            }
+        }
+        let w = pound(Setup::hops(3).seed(seed), 500, 10);
+        for source in 0..2 {
+            let metrics = w.metrics(source);
+            println!(
+                "kernel {seed} {:8} delivery {:.3} D {:6.2} p99 {:6.2} std(J) {:5.2}",
+                w.sources[source].name,
+                metrics.delivery,
+                metrics.delay_ms.mean,
+                metrics.delay_ms.p99,
+                metrics.period_ms.std
+            );
+            if source == 0 {
+                theirs.push(metrics.delay_ms.mean);
+            }
+        }
+    }
+    let mean = |all: &[f64]| all.iter().sum::<f64>() / all.len() as f64;
+    assert!(mean(&ours) < mean(&theirs) * 2.5, "{ours:?} {theirs:?}");
+}
+
+#[test]
+fn each_host_gets_a_message_once_and_it_crosses_the_air_once_to_each() {
+    // 1 and 2 both know 0 and 3; all forward.
+    let pairs = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)];
+    let mut m = Mesh::new(4, &pairs, &[0, 1, 2, 3], &[0, 1, 2, 3], 2);
+    m.source(0, &[1, 2, 3], topic("/laser", 100, 2), ms(50), 5 * SECOND, 1_000);
+    m.source(3, &[0, 1, 2], topic("/other", 90, 2), ms(50), 5 * SECOND, 500);
+    m.run(7 * SECOND);
+    m.check_books();
+    for host in [1, 2, 3] {
+        assert!(m.delivery(0, host) > 0.98, "{host}: {}", m.delivery(0, host));
+    }
+    assert!(m.delivery(1, 0) > 0.98);
+    let copies: u64 = m.nodes.iter().map(|n| n.sink.relay.stats().forwarded).sum();
+    let offered = m.sources[0].offered + m.sources[1].offered;
+    assert!(
+        copies <= offered * 3 + 20,
+        "{copies} copies of {offered} messages for three hosts"
+    );
+}
+
+#[test]
+fn a_dead_relay_is_left_within_half_a_second() {
+    for seed in 1..6 {
+        let mut m = Mesh::new(4, &[(0, 1), (0, 2), (1, 3), (2, 3)], &[1, 2], &[3], seed);
+        m.source(0, &[3], topic("/laser", 100, 2), ms(20), 12 * SECOND, 1_000);
+        m.run(4 * SECOND);
+        let first = m.next_hop(0, 3).expect("a way");
+        let (died, now) = (first, m.now);
+        m.kill(died);
+        m.run(3 * SECOND);
+        let gap = m.longest_gap(0, 3, now);
+        println!("relay {died} died: {gap:?} without a message");
+        assert_eq!(m.next_hop(0, 3), Some(3 - died));
+        assert!(gap <= ms(500), "{gap:?}");
+        // It comes back, and nothing is disturbed.
+        let now = m.now;
+        m.start(died);
+        m.run(4 * SECOND);
+        assert!(
+            m.longest_gap(0, 3, now) < ms(100),
+            "{:?}",
+            m.longest_gap(0, 3, now)
+        );
+        m.delivery(0, 3);
+        m.check_books();
+    }
+}
+
+#[test]
+fn a_fading_link_is_left_for_a_relay_and_taken_again() {
+    for seed in 1..6 {
+        let mut m = Mesh::new(3, &[(0, 1), (1, 2), (0, 2)], &[1], &[2], seed);
+        m.source(0, &[2], topic("/laser", 100, 2), ms(20), 20 * SECOND, 1_000);
+        m.run(4 * SECOND);
+        assert_eq!(m.next_hop(0, 2), Some(2), "the direct way is cheapest");
+        let before = m.nodes[0].radio.way_changes();
+        let now = m.now;
+        m.link(0, 2, 0.9);
+        m.run(2 * SECOND);
+        assert_eq!(m.next_hop(0, 2), Some(1), "{seed}");
+        println!("fading: {:?} without a message", m.longest_gap(0, 2, now));
+        assert!(m.longest_gap(0, 2, now) <= ms(500));
+        let now = m.now;
+        m.link(0, 2, 0.0);
+        m.run(6 * SECOND);
+        assert_eq!(m.next_hop(0, 2), Some(2));
+        assert!(m.longest_gap(0, 2, now) <= ms(100));
+        // Gone altogether.
+        let now = m.now;
+        m.link(0, 2, 1.0);
+        m.run(2 * SECOND);
+        println!("gone: {:?} without a message", m.longest_gap(0, 2, now));
+        assert!(m.longest_gap(0, 2, now) <= ms(500));
+        let changes = m.nodes[0].radio.way_changes() - before;
+        assert!(changes <= 6, "{changes} changes: it flaps");
+        m.delivery(0, 2);
+        m.check_books();
+    }
+}
+
+#[test]
+fn a_chain_breaks_and_mends_without_loops() {
+    // A ring of five, all forward: whatever breaks, there is another way.
+    let pairs = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0)];
+    let everyone = [0, 1, 2, 3, 4];
+    let mut m = Mesh::new(5, &pairs, &everyone, &everyone, 3);
+    m.source(0, &[1, 2, 3, 4], topic("/a", 100, 2), ms(50), 30 * SECOND, 300);
+    m.source(2, &[0, 4], topic("/b", 90, 2), ms(50), 30 * SECOND, 300);
+    m.run(3 * SECOND);
+    for round in 0..8 {
+        let (a, b) = pairs[round % 5];
+        let now = m.now;
+        m.link(a, b, 1.0);
+        m.run(2 * SECOND);
+        for host in [1, 2, 3, 4] {
+            let gap = m.longest_gap(0, host, now);
+            assert!(gap <= ms(700), "round {round}, host {host}: {gap:?}");
+        }
+        m.link(a, b, 0.0);
+        m.run(SECOND);
+    }
+    for n in &m.nodes {
+        let looped = n.sink.relay.stats().drops.count(stats::DropReason::Expired);
+        assert_eq!(
+            looped, 0,
+            "messages went in circles until their hops were used up"
+        );
+    }
+    for host in [1, 2, 3, 4] {
+        m.delivery(0, host);
+    }
+    m.check_books();
+}
+
+#[test]
+fn a_withdrawn_topic_ends_behind_the_relay_and_a_new_run_begins_anew() {
+    let mut m = chain3(&[2], 4);
+    m.source(0, &[2], topic("/laser", 100, 2), ms(20), 4 * SECOND, 1_000);
+    m.run(2 * SECOND);
+    let (now, key) = (m.now, m.sources[0].key.clone());
+    let n = &mut m.nodes[0];
+    n.sink.relay.close(now, &mut n.radio, &key).expect("closes");
+    m.run(SECOND);
+    let relayed = m.nodes[1]
+        .radio
+        .topics()
+        .map(|(_, t)| t.state)
+        .collect::<Vec<_>>();
+    assert_eq!(relayed, [TopicState::Withdrawn]);
+    // The source starts anew: its numbers begin again, and are new all the same.
+    m.sources.clear();
+    let before = m.nodes[2].sink.delivered[&key].len();
+    m.kill(0);
+    m.run(SECOND);
+    m.start(0);
+    m.source(0, &[2], topic("/laser", 100, 2), ms(20), 2 * SECOND, 1_000);
+    m.run(3 * SECOND);
+    let after = m.nodes[2].sink.delivered[&key].len();
+    assert!(after >= before + 90, "{before} {after}");
+    m.check_books();
+}
