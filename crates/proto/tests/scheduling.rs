@@ -363,3 +363,24 @@ fn decimation_passes_every_nth_message_and_counts_the_others() {
         (60, 40, 20)
     );
 }
+
+#[test]
+fn messages_that_wait_fill_every_frame() {
+    for bytes in [1_000, 1_600, 4_096] {
+        let mut w = Setup::hops(1).build();
+        // More than the radio carries.
+        let period = Duration::from_nanos(bytes * 8 * 1_000 / 6);
+        w.source(
+            0,
+            topic("/bulk", 50, 8),
+            period,
+            RUN,
+            fixed(50, bytes as u32 - 50),
+        );
+        w.run(RUN);
+        w.print(&format!("saturated, {bytes} B"));
+        let m = w.metrics(0);
+        let goodput = m.delivery * 6.0;
+        assert!(goodput > 4.8, "{bytes} B: {goodput} Mbit/s, {m:?}");
+    }
+}

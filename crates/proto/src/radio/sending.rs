@@ -20,6 +20,8 @@ const EARLY: Duration = Duration::from_micros(100);
 const WORTH_CUTTING: Duration = Duration::from_micros(600);
 /// Fewer bytes of a message are not worth a frame.
 const LEAST_CUT: usize = 32;
+/// With fewer bytes no message begins behind another: its head is sent again with the rest.
+const LEAST_BEGUN: usize = 128;
 
 /// What would be sent next.
 enum Plan {
@@ -480,9 +482,22 @@ impl<B: Body> Radio<B> {
                     && len <= max
                     && (t.config.priority >= priority || short(len))
             });
+            if next.is_none() && self.fills(i, max.saturating_sub(out.len())) {
+                next = Some(i);
+            }
         }
         self.sent_over(now, peer, priority, out.len(), Some(asks), hops);
         Transmit::Datagram { peer, priority }
+    }
+
+    /// Whether a topic's next message, which is what goes next in any case, begins in the `room` behind the one that
+    /// ended: a frame costs the air of many bytes before its first. Of long messages few frames are not full.
+    fn fills(&self, i: usize, room: usize) -> bool {
+        let t = &self.topics[i];
+        t.begins_anew()
+            && t.head().is_some_and(Pending::is_short)
+            && room >= t.head_room() + LEAST_BEGUN
+            && self.scheduler.pick(&self.topics, |_| true) == Some((i, Work::Data))
     }
 
     /// Whether the next datagram to `peer` should ask for a receipt. `calm`: there is time for one.

@@ -14,8 +14,6 @@ use crate::config::{MAX_PRIORITY, Order};
 use core::time::Duration;
 use stats::Time;
 
-/// Up to so many bytes a message is short. A few fragments: interleaved they would all be late.
-const SHORT: u64 = 4096;
 /// So much more service (airtime in ns) than the least served of its equals may a topic of short messages
 /// have had, and still go first.
 const HEAD_START: u64 = 50_000_000;
@@ -109,13 +107,11 @@ impl Scheduler {
             .map(|(i, _, w)| (i, w))
     }
 
-    /// What ranks short messages among equals, where the least served of them had `least`.
+    /// What ranks short messages among equals (interleaved they would all be late), where the least served of them had `least`.
     fn length<B: Body>(t: &OutTopic<B>, least: u64) -> u64 {
         let bytes = t.head().map_or(u64::MAX, Pending::bytes);
-        match (
-            bytes > SHORT || t.served.saturating_sub(least) > HEAD_START,
-            &t.sending,
-        ) {
+        let short = t.head().is_some_and(Pending::is_short);
+        match (!short || t.served.saturating_sub(least) > HEAD_START, &t.sending) {
             (true, _) => u64::MAX,
             (false, Some(_)) => 0,
             (false, None) => bytes,

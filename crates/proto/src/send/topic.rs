@@ -19,6 +19,9 @@ use core::time::Duration;
 use stats::{DropReason, Drops, Time};
 use std::collections::VecDeque;
 
+/// Up to so many bytes a message is short: a few fragments.
+const SHORT: u64 = 4096;
+
 /// A message that waits or is partly sent.
 pub(crate) struct Pending<B> {
     pub(crate) message: Message<B>,
@@ -33,6 +36,10 @@ pub(crate) struct Pending<B> {
 impl<B> Pending<B> {
     pub(crate) fn bytes(&self) -> u64 {
         self.geometry.total_len().into()
+    }
+
+    pub(crate) fn is_short(&self) -> bool {
+        self.bytes() <= SHORT
     }
 }
 
@@ -317,6 +324,12 @@ impl<B: Body> OutTopic<B> {
         self.counts.sent += 1;
         self.counts.sent_bytes += s.pending.bytes();
         Some(s.pending.bytes())
+    }
+
+    /// Whether what goes next is the first fragment of a message.
+    pub(crate) fn begins_anew(&self) -> bool {
+        let repeats = self.keeper.as_ref().is_some_and(|k| k.due().is_some());
+        self.coder.is_none() && !repeats && self.sending.is_none() && !self.waiting.is_empty()
     }
 
     /// Appends a fragment that was sent before.
