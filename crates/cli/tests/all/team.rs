@@ -163,7 +163,7 @@ fn the_guide_s_example_is_good() {
         .collect();
     assert!(examples.len() >= 2, "the guide has lost its examples");
     let host = Host::new();
-    team(&host, "rovers", &["robot", "base"]);
+    team(&host, "rovers", &["robot", "base", "relay"]);
     std::fs::rename(host.path("rovers/hosts"), host.path("keys")).expect("moves");
     for example in examples {
         std::fs::write(host.path("link.yaml"), example).expect("writes");
