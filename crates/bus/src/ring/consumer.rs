@@ -1,0 +1,143 @@
+//! The subscriber's end of a ring.
+
+use super::*;
+
+/// A message that was taken from a ring, to be given back with [`release`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Taken {
+    /// Which push it was.
+    pub number: u64,
+    /// Where it stands in the ring.
+    pub cell: u16,
+    /// Where the block stands, unchecked.
+    pub place: Place,
+}
+
+/// The subscriber's end.
+#[derive(Debug)]
+pub struct Consumer {
+    geometry: Geometry,
+    cursor: u64,
+}
+
+impl Consumer {
+    /// A subscriber's end of a fresh ring.
+    pub fn new(geometry: Geometry) -> Self {
+        Consumer { geometry, cursor: 1 }
+    }
+
+    /// Takes the oldest message.
+    pub fn take<M: Memory + ?Sized>(&mut self, ring: &M) -> Option<Taken> {
+        // Each failure means that the publisher dropped the message in the meantime.
+        for _ in 0..self.patience() {
+            let next = self.next(ring)?;
+            if self.claim(ring, &next) {
+                return Some(next);
+            }
+        }
+        None
+    }
+
+    /// The oldest message, to be [claimed](Consumer::claim). Until then it may be dropped at any time.
+    ///
+    /// Reading ahead what it points to costs nothing where the claim would have to wait for the cell anyway.
+    pub fn next<M: Memory + ?Sized>(&mut self, ring: &M) -> Option<Taken> {
+        let cell = self.front(ring)?;
+        let field = |i| {
+            ring.word(self.geometry.entry(self.cursor, i))
+                .load(Ordering::Relaxed)
+        };
+        let length = field(LENGTH);
+        Some(Taken {
+            number: self.cursor,
+            cell,
+            place: Place {
+                segment: field(SEGMENT),
+                offset: field(OFFSET),
+                length: length & !HISTORY,
+                time: field(TIME),
+                lost: field(LOST),
+                history: length & HISTORY != 0,
+            },
+        })
+    }
+
+    /// Takes what [`Consumer::next`] gave; false if the publisher dropped it. Either way the next is another.
+    ///
+    /// An entry is overwritten only after its message left the queue. So if the claim succeeds, what was read of
+    /// the entry, and of the block, before it was whole.
+    pub fn claim<M: Memory + ?Sized>(&mut self, ring: &M, next: &Taken) -> bool {
+        self.cursor = next.number.saturating_add(1);
+        ring.word(self.geometry.cell(next.cell))
+            .compare_exchange(state(next.number, QUEUED), state(next.number, TAKEN))
+            .is_ok()
+    }
+
+    /// When the oldest message was queued, if there is one. It may be gone by the time it is taken.
+    pub fn peek<M: Memory + ?Sized>(&mut self, ring: &M) -> Option<u64> {
+        for _ in 0..self.patience() {
+            let cell = self.front(ring)?;
+            let time = ring
+                .word(self.geometry.entry(self.cursor, TIME))
+                .load(Ordering::Relaxed);
+            let word = ring.word(self.geometry.cell(cell)).load(Ordering::Acquire);
+            if word == state(self.cursor, QUEUED) {
+                return Some(time);
+            }
+            self.cursor = self.cursor.saturating_add(1);
+        }
+        None
+    }
+
+    /// How many messages were pushed and neither taken nor passed over; some of them may have been dropped.
+    pub fn backlog<M: Memory + ?Sized>(&self, ring: &M) -> u64 {
+        let tail = ring.word(TAIL).load(Ordering::Acquire);
+        (tail.saturating_add(1))
+            .saturating_sub(self.cursor)
+            .min(self.geometry.depth() as u64)
+    }
+
+    /// Moves the cursor to the oldest push that may still be queued, and gives its cell.
+    ///
+    /// The tail is looked at only when the entry does not settle it. So a subscriber that keeps up shares two
+    /// cache lines with its publisher for each message, entry and cell, and one that polls only reads the first.
+    fn front<M: Memory + ?Sized>(&mut self, ring: &M) -> Option<u16> {
+        let g = self.geometry;
+        for _ in 0..self.patience() {
+            let entry = ring.word(g.entry(self.cursor, ENTRY)).load(Ordering::Acquire);
+            let number = entry >> CELL_BITS;
+            if number != self.cursor & NUMBER_MASK {
+                // What stood there a lap ago: the push has not come.
+                if number == self.cursor.saturating_sub(u64::from(g.depth)) & NUMBER_MASK {
+                    return None;
+                }
+                self.catch_up(ring)?;
+                continue;
+            }
+            let cell = (entry & ((1 << CELL_BITS) - 1)) as u16;
+            if usize::from(cell) < g.cells() {
+                return Some(cell);
+            }
+            self.cursor = self.cursor.saturating_add(1);
+        }
+        None
+    }
+
+    /// The entry at the cursor was overwritten by a later push.
+    #[cold]
+    fn catch_up<M: Memory + ?Sized>(&mut self, ring: &M) -> Option<()> {
+        let depth = u64::from(self.geometry.depth);
+        let tail = ring.word(TAIL).load(Ordering::Acquire);
+        let ahead = tail.checked_sub(self.cursor)?;
+        if ahead >= depth {
+            // The queue is never longer than `depth`, so what lies further back was dropped.
+            self.cursor = tail - depth + 1;
+        }
+        Some(())
+    }
+
+    /// How often to try again. A correct publisher never uses it up; a hostile one must not keep us for ever.
+    fn patience(&self) -> usize {
+        4 * self.geometry.depth() + 16
+    }
+}
