@@ -102,40 +102,24 @@ fn once(
     let mut all = vec![loops("/y", PLANT, CONTROLLER), loops("/u", CONTROLLER, PLANT)];
     all.extend(flow.iter().cloned());
     let network = Network::up(tools, site, &all, setting)?;
-    let ours = site.executable().to_string_lossy().into_owned();
     let count = samples.to_string();
-    let part = |role: &str, host: &str, input: &str, output: &str, more: &[&str]| {
-        let mut words = vec![
-            &*ours,
-            "bench",
-            "link-part",
-            role,
-            "--input",
-            input,
-            "--output",
-            output,
-        ];
-        words.extend(more);
-        site.command(host, true, &words)
-    };
     let takes = Duration::from_secs(SECONDS);
     let mut extras = [
         Extra {
             name: "the circuit",
-            command: part("circuit", PLANT, "/u", "/y", &["--samples", &count]),
+            command: tools.answering(site, ("circuit", PLANT), ["/u", "/y"], &["--samples", &count]),
             takes: Some(takes),
         },
         Extra {
             name: "the controller",
-            command: part("controller", CONTROLLER, "/y", "/u", &[]),
+            command: tools.answering(site, ("controller", CONTROLLER), ["/y", "/u"], &[]),
             takes: None,
         },
     ];
     let command =
         |part: crate::flows::play::Part, host: &str, legs: &[&Leg]| tools.our_part(site, part, host, legs);
     let played = play_with("control", site, &tools.sandbox, flow, &command, &mut extras);
-    let links = network.down(site.stopped());
-    let played = played.and_then(|p| links.map(|_| p))?;
+    let (played, _) = network.end(played, site.stopped())?;
     let values = played.values.into_iter().flatten().next().unwrap_or_default();
     if values.len() != samples {
         return Err(format!("the circuit told {} of {samples} samples", values.len()).into());

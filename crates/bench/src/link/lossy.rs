@@ -105,21 +105,6 @@ fn measure(
         topic("/answer", HOSTS[1], HOSTS[0]),
     ];
     let network = Network::up(tools, &site, &legs, setting)?;
-    let ours = site.executable().to_string_lossy().into_owned();
-    let part = |role: &str, host: &str, input: &str, output: &str, more: &[&str]| {
-        let mut words = vec![
-            &*ours,
-            "bench",
-            "link-part",
-            role,
-            "--input",
-            input,
-            "--output",
-            output,
-        ];
-        words.extend(more);
-        site.command(host, true, &words)
-    };
     let (number, period) = (count.to_string(), path.period_ms.to_string());
     let linger = Duration::from_millis(10 * path.round_trip_ms).max(Duration::from_secs(5));
     let linger_ms = linger.as_millis().to_string();
@@ -134,12 +119,12 @@ fn measure(
     let mut extras = [
         Extra {
             name: "who commands",
-            command: part("command", HOSTS[0], "/answer", "/command", &plan),
+            command: tools.answering(&site, ("command", HOSTS[0]), ["/answer", "/command"], &plan),
             takes: Some(Duration::from_millis(path.period_ms * count) + linger),
         },
         Extra {
             name: "who answers",
-            command: part("answer", HOSTS[1], "/command", "/answer", &[]),
+            command: tools.answering(&site, ("answer", HOSTS[1]), ["/command", "/answer"], &[]),
             takes: None,
         },
     ];
@@ -147,8 +132,7 @@ fn measure(
         tools.our_part(&site, part, host, legs)
     };
     let played = play_with("lossy", &site, &tools.sandbox, &[], &none, &mut extras);
-    let links = network.down(site.stopped());
-    let played = played.and_then(|p| links.map(|_| p))?;
+    let (played, _) = network.end(played, site.stopped())?;
     let took = played.values.into_iter().flatten().next().unwrap_or_default();
     if took.len() as u64 != count {
         return Err(format!("{} of {count} commands were told of", took.len()).into());

@@ -95,8 +95,22 @@ impl Network {
         Ok(Network(daemons))
     }
 
+    /// Ends the daemons when a run is over; gives what came of it, and what each daemon last said of itself.
+    pub(crate) fn end<T>(
+        self,
+        played: Result<T, RunError>,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<(T, BTreeMap<String, Value>), RunError> {
+        match (played, self.down(stopped)) {
+            (Err(RunError::Stopped), _) | (_, Err(RunError::Stopped)) => Err(RunError::Stopped),
+            (Ok(played), Ok(last)) => Ok((played, last)),
+            // What a daemon complains of is why nobody found each other.
+            (_, Err(why)) | (Err(why), Ok(_)) => Err(why),
+        }
+    }
+
     /// Ends the daemons, and gives what each last said of itself.
-    pub(crate) fn down(self, stopped: &dyn Fn() -> bool) -> Result<BTreeMap<String, Value>, RunError> {
+    fn down(self, stopped: &dyn Fn() -> bool) -> Result<BTreeMap<String, Value>, RunError> {
         let mut last = BTreeMap::new();
         for (host, job) in self.0 {
             let said = job.end(END, stopped)?;

@@ -57,21 +57,9 @@ fn measure(tools: &Tools<'_>, lasts: u64, run: u32) -> Result<(Vec<Part>, Timing
     let ends: [PathBuf; 2] = ["line-a", "line-b"].map(|name| tools.file(name));
     ends.iter().for_each(|e| drop(std::fs::remove_file(e)));
     let [a, b] = ends.each_ref().map(|e| e.to_string_lossy().into_owned());
-    let ours = tools.ground.executable.to_string_lossy().into_owned();
     let baud = BAUD.to_string();
-    let words = [
-        &*ours,
-        "bench",
-        "link-part",
-        "line",
-        "--baud",
-        &baud,
-        "--end",
-        &a,
-        "--end",
-        &b,
-    ];
-    let mut line = Job::start(&mut site.command(&legs[0].from, true, &words))?;
+    let words = ["line", "--baud", &baud, "--end", &a, "--end", &b];
+    let mut line = Job::start(&mut tools.role(&site, &legs[0].from, &words))?;
     let deadline = Instant::now() + PATIENCE;
     while !ends.iter().all(|e| e.exists()) {
         if Instant::now() > deadline {
@@ -94,8 +82,7 @@ fn measure(tools: &Tools<'_>, lasts: u64, run: u32) -> Result<(Vec<Part>, Timing
     let network = Network::over_lines(tools, &site, &legs, &setting, &lines)?;
     let command = |part: play::Part, host: &str, legs: &[&Leg]| tools.our_part(&site, part, host, legs);
     let played = play::play("serial", &site, &tools.sandbox, &legs, &command);
-    let links = network.down(site.stopped());
-    let played = played.and_then(|p| links.map(|_| p))?;
+    let (played, _) = network.end(played, site.stopped())?;
     line.close_input();
     site.finish(line, PATIENCE)?;
     let targets = [vec![Target::within("delay_ms.p99", 0.0, 60.0)], vec![]];

@@ -188,24 +188,35 @@ impl<'a> Tools<'a> {
                     command
                 };
                 let played = play::play(what, site, &self.sandbox, legs, &command);
-                // What a daemon complains of is why nobody found each other.
-                let last = network.down(site.stopped());
-                match (played, last) {
-                    (Err(RunError::Stopped), _) | (_, Err(RunError::Stopped)) => Err(RunError::Stopped),
-                    (Ok(played), Ok(last)) => Ok((played, last)),
-                    (_, Err(why)) | (Err(why), Ok(_)) => Err(why),
-                }
+                network.end(played, site.stopped())
             }
         }
     }
 
     /// Our own process that plays a part on a host.
     pub(super) fn our_part(&self, site: &Site<'_>, part: Part, host: &str, legs: &[&Leg]) -> Command {
-        let ours = self.ground.executable.to_string_lossy();
         let flows = flow_arguments(legs);
-        let mut words = vec![&*ours, "bench", "link-part", part.name()];
+        let mut words = vec![part.name()];
         words.extend(flows.iter().map(String::as_str));
-        site.command(host, true, &words)
+        self.role(site, host, &words)
+    }
+
+    /// Our own process that listens to one topic and answers on another.
+    pub(super) fn answering(
+        &self,
+        site: &Site<'_>,
+        (role, host): (&str, &str),
+        [input, output]: [&str; 2],
+        more: &[&str],
+    ) -> Command {
+        let words = [&[role, "--input", input, "--output", output], more].concat();
+        self.role(site, host, &words)
+    }
+
+    /// Our own process on a host, by the words of its role (`link::part::Role`).
+    pub(super) fn role(&self, site: &Site<'_>, host: &str, role: &[&str]) -> Command {
+        let ours = self.ground.executable.to_string_lossy();
+        site.command(host, true, &[&[&*ours, "bench", "link-part"], role].concat())
     }
 
     fn ros(&self) -> Result<&Peer, RunError> {
