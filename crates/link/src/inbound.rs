@@ -66,7 +66,7 @@ enum Content {
     /// An envelope: unpacked into a block when it is whole.
     Envelope(Vec<u8>),
     /// Apart, since it goes on to other hosts.
-    Apart(Vec<u8>),
+    Apart(Outgoing),
 }
 
 /// The ids of this daemon's own publishers on the bus, which are no sources.
@@ -259,10 +259,11 @@ impl Inbound {
         stamp: Stamp,
     ) -> Result<bool, DropReason> {
         let loan = match (content, &self.unpacker) {
-            (Content::Envelope(bytes) | Content::Apart(bytes), Some(unpacker)) => {
+            (Content::Envelope(bytes), Some(unpacker)) => {
                 return unpacker.packed(publisher, bytes, stamp).map(|()| false);
             }
-            (Content::Envelope(_) | Content::Apart(_), None) => return Err(DropReason::TooLarge),
+            (Content::Envelope(_), None) => return Err(DropReason::TooLarge),
+            (Content::Apart(_), _) => return Err(DropReason::ReceiverMemory),
             // Behind those before it, if any are being unpacked.
             (Content::Loan(loan), Some(unpacker)) => match unpacker.in_turn(publisher, loan, stamp)? {
                 Some(loan) => loan,
@@ -356,12 +357,13 @@ impl Sink for Inbound {
             None => None,
         };
         let publisher = publisher.filter(|_| taken.as_ref().is_none_or(|t| t.local));
-        let apart = || vec![0; m.geometry.total_len() as usize];
+        let envelope = || Content::Envelope(vec![0; m.geometry.total_len() as usize]);
+        let apart = |t: &Taken| Content::Apart(Outgoing::carried(m.geometry, t.arriving.clone()));
         let content = match (&publisher, &taken) {
-            (_, Some(t)) if t.forward => Ok(Content::Apart(apart())),
+            (_, Some(t)) if t.forward => Ok(apart(t)),
             (None, _) => Err(DropReason::Unannounced),
             (Some(_), _) if m.geometry.is_packed() && self.unpacker.is_none() => Err(DropReason::TooLarge),
-            (Some(_), _) if m.geometry.is_packed() => Ok(Content::Envelope(apart())),
+            (Some(_), _) if m.geometry.is_packed() => Ok(envelope()),
             (Some(publisher), _) => loan(publisher, &m.geometry).map(Content::Loan),
         };
         let content = content.inspect_err(|_| {
@@ -395,9 +397,20 @@ impl Sink for Inbound {
         };
         match &mut block.content {
             Content::Loan(loan) => fill(loan, &block.geometry, offset, bytes),
-            Content::Envelope(all) | Content::Apart(all) => {
-                all[offset as usize..][..bytes.len()].copy_from_slice(bytes);
+            Content::Envelope(all) => all[offset as usize..][..bytes.len()].copy_from_slice(bytes),
+            Content::Apart(message) => {
+                if let Some(mut all) = message.carried_bytes() {
+                    all[offset as usize..][..bytes.len()].copy_from_slice(bytes);
+                }
             }
+        }
+    }
+
+    fn grown(&mut self, slot: Slot, ready: u32) {
+        if let Some(block) = self.blocks.get_mut(&slot)
+            && let (Content::Apart(message), Some(taken)) = (&block.content, &mut block.taken)
+        {
+            self.relay.grown(taken, ready, || message.clone());
         }
     }
 
@@ -407,17 +420,18 @@ impl Sink for Inbound {
         };
         let mut body = None;
         let outcome = match (block.content, &block.publisher) {
-            (Content::Apart(bytes), publisher) => {
+            (Content::Apart(message), publisher) => {
                 // What goes on and is published here too is copied once more.
                 let here = publisher.as_ref().map(|publisher| {
+                    let bytes = message.carried_bytes().ok_or(DropReason::ReceiverMemory)?;
                     if block.geometry.is_packed() {
-                        return Ok((publisher, Content::Envelope(bytes.clone())));
+                        return Ok((publisher, Content::Envelope(bytes.to_vec())));
                     }
                     let mut loan = loan(publisher, &block.geometry)?;
                     fill(&mut loan, &block.geometry, 0, &bytes);
                     Ok((publisher, Content::Loan(loan)))
                 });
-                body = Some(Outgoing::relayed(bytes, block.geometry));
+                body = Some(message.clone());
                 match here {
                     None => Ok(false),
                     Some(Ok((publisher, content))) => self.publish(publisher, content, block.stamp),

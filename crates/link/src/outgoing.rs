@@ -1,8 +1,8 @@
 //! Messages on their way to the radio.
 
 use bus::Message;
-use proto::{Body, Geometry, GeometryError};
-use std::sync::Arc;
+use proto::{Arriving, Body, Geometry, GeometryError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A message on its way to the radio; several peers share it.
 #[derive(Clone)]
@@ -11,8 +11,10 @@ pub(crate) struct Outgoing(Arc<(Content, Geometry)>);
 enum Content {
     /// As its publisher wrote it, in the publisher's block.
     Block(Message),
-    /// Made here (filtered or packed), or of another host.
+    /// Made here (filtered or packed).
     Own(Vec<u8>),
+    /// Of another host; it may still be coming. Only the radio's thread has it, so nobody waits for the lock.
+    Carried(Mutex<Vec<u8>>, Option<Arriving>),
 }
 
 impl Outgoing {
@@ -33,9 +35,18 @@ impl Outgoing {
         Ok(Outgoing(Arc::new((Content::Own(control), geometry))))
     }
 
-    /// A message that came from the radio and goes on.
-    pub(crate) fn relayed(bytes: Vec<u8>, geometry: Geometry) -> Self {
-        Outgoing(Arc::new((Content::Own(bytes), geometry)))
+    /// Memory for a message that comes from the radio and goes on, at once if it is `arriving`.
+    pub(crate) fn carried(geometry: Geometry, arriving: Option<Arriving>) -> Self {
+        let bytes = Mutex::new(vec![0; geometry.total_len() as usize]);
+        Outgoing(Arc::new((Content::Carried(bytes, arriving), geometry)))
+    }
+
+    /// The bytes of a message that comes from the radio and goes on.
+    pub(crate) fn carried_bytes(&self) -> Option<MutexGuard<'_, Vec<u8>>> {
+        match &self.0.0 {
+            Content::Carried(bytes, _) => Some(bytes.lock().unwrap_or_else(PoisonError::into_inner)),
+            Content::Block(_) | Content::Own(_) => None,
+        }
     }
 
     /// An envelope with a packed message in it.
@@ -55,6 +66,10 @@ impl Body for Outgoing {
         let message = match content {
             Content::Block(message) => message,
             Content::Own(bytes) => return to.copy_from_slice(&bytes[offset as usize..][..to.len()]),
+            Content::Carried(bytes, _) => {
+                let bytes = bytes.lock().unwrap_or_else(PoisonError::into_inner);
+                return to.copy_from_slice(&bytes[offset as usize..][..to.len()]);
+            }
         };
         let mut rest = to;
         for (part, at, len) in geometry.pieces(offset, length(rest.len())) {
@@ -66,6 +81,13 @@ impl Body for Outgoing {
                 }
             }
             rest = tail;
+        }
+    }
+
+    fn arriving(&self) -> Option<&Arriving> {
+        match &self.0.0 {
+            Content::Carried(_, arriving) => arriving.as_ref(),
+            Content::Block(_) | Content::Own(_) => None,
         }
     }
 }

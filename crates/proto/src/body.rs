@@ -1,6 +1,7 @@
 //! The two borders of the engine: where bytes come from and where they go.
 
 use crate::announcement::Announcement;
+use crate::arriving::Arriving;
 use crate::config::{PeerId, RemoteTopic, TopicId};
 use crate::geometry::Geometry;
 use crate::route::Route;
@@ -15,6 +16,12 @@ pub trait Body: Clone {
     /// Copies `to.len()` bytes from flat offset `offset`, straight into the datagram. The engine never
     /// asks beyond the geometry's total length.
     fn copy_at(&self, offset: u32, to: &mut [u8]);
+
+    /// How far it has come, if it is sent while it still comes ([`crate::Taken::arriving`]). Then the engine asks for no
+    /// byte beyond.
+    fn arriving(&self) -> Option<&Arriving> {
+        None
+    }
 }
 
 /// Plain bytes, all of them control part.
@@ -128,6 +135,11 @@ pub trait Sink {
 
     /// Writes `bytes` at flat offset `offset`; always within the geometry.
     fn write(&mut self, slot: Slot, offset: u32, bytes: &[u8]);
+
+    /// More has come of a message that is not complete: now its first `ready` bytes are there, and maybe some beyond.
+    fn grown(&mut self, slot: Slot, ready: u32) {
+        let _ = (slot, ready);
+    }
 
     /// All bytes are there: hand the message on.
     ///

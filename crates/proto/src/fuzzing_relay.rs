@@ -1,17 +1,26 @@
 //! Entry point for the fuzz target of relays. It panics only if an invariant is broken.
 
 use crate::{
-    AirtimeModel, Announcement, Body, Down, Geometry, Incoming, PeerConfig, PeerId, Radio, RadioConfig,
-    ReceiveLimits, Relay, RemoteTopic, RouteConfig, Sink, Slot, Taken, TopicConfig, TopicId, Transmit,
-    Verdict, Via,
+    AirtimeModel, Announcement, Arriving, Body, Down, Geometry, Incoming, PeerConfig, PeerId, Radio,
+    RadioConfig, ReceiveLimits, Relay, RemoteTopic, RouteConfig, Sink, Slot, Taken, TopicConfig, TopicId,
+    Transmit, Verdict, Via,
 };
+use core::cell::RefCell;
 use core::time::Duration;
 use stats::{DropReason, Time};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
-/// Bytes that came.
+/// Bytes that came, or still come.
 #[derive(Clone)]
-struct Bytes(Vec<u8>, Geometry);
+struct Bytes(Rc<RefCell<Vec<u8>>>, Geometry, Option<Arriving>);
+
+impl Bytes {
+    fn new(geometry: Geometry, arriving: Option<Arriving>) -> Self {
+        let bytes = vec![0; geometry.total_len() as usize];
+        Bytes(Rc::new(RefCell::new(bytes)), geometry, arriving)
+    }
+}
 
 impl Body for Bytes {
     fn geometry(&self) -> Geometry {
@@ -19,13 +28,24 @@ impl Body for Bytes {
     }
 
     fn copy_at(&self, offset: u32, to: &mut [u8]) {
-        to.copy_from_slice(&self.0[offset as usize..][..to.len()]);
+        if let Some(a) = &self.2 {
+            let ready = a.ready().expect("what will not be complete is not sent");
+            assert!(
+                offset as usize + to.len() <= ready as usize,
+                "sent before it came"
+            );
+        }
+        to.copy_from_slice(&self.0.borrow()[offset as usize..][..to.len()]);
+    }
+
+    fn arriving(&self) -> Option<&Arriving> {
+        self.2.as_ref()
     }
 }
 
 struct Host {
     relay: Relay<Bytes>,
-    open: BTreeMap<Slot, (Geometry, Taken, Vec<u8>)>,
+    open: BTreeMap<Slot, (Taken, Bytes)>,
     next: u64,
     now: Time,
 }
@@ -36,24 +56,29 @@ impl Sink for Host {
         assert!(taken.local || taken.forward || m.route.is_some());
         let slot = Slot(self.next);
         self.next += 1;
-        let bytes = vec![0; m.geometry.total_len() as usize];
-        self.open.insert(slot, (m.geometry, taken, bytes));
+        let bytes = Bytes::new(m.geometry, taken.arriving.clone());
+        self.open.insert(slot, (taken, bytes));
         Ok(slot)
     }
 
     fn write(&mut self, slot: Slot, offset: u32, bytes: &[u8]) {
-        let (_, _, to) = self.open.get_mut(&slot).expect("an open slot");
-        to[offset as usize..][..bytes.len()].copy_from_slice(bytes);
+        let (_, to) = self.open.get_mut(&slot).expect("an open slot");
+        to.0.borrow_mut()[offset as usize..][..bytes.len()].copy_from_slice(bytes);
+    }
+
+    fn grown(&mut self, slot: Slot, ready: u32) {
+        let (taken, bytes) = self.open.get_mut(&slot).expect("an open slot");
+        self.relay.grown(taken, ready, || bytes.clone());
     }
 
     fn finish(&mut self, slot: Slot) -> Result<(), DropReason> {
-        let (geometry, taken, bytes) = self.open.remove(&slot).expect("an open slot");
-        self.relay.finish(taken, Some(Bytes(bytes, geometry)));
+        let (taken, bytes) = self.open.remove(&slot).expect("an open slot");
+        self.relay.finish(taken, Some(bytes));
         Ok(())
     }
 
     fn abort(&mut self, slot: Slot, _: DropReason) {
-        let (_, taken, _) = self.open.remove(&slot).expect("an open slot");
+        let (taken, _) = self.open.remove(&slot).expect("an open slot");
         self.relay.abort(&taken);
     }
 
@@ -187,7 +212,7 @@ pub fn relay(data: &[u8]) {
         let at = step(&mut radio, &mut host, Duration::from_millis(7));
         let _ = radio.handle(at, peers[i], &posed, &mut host);
         let g = Geometry::new(100, &[]).expect("small");
-        let message = crate::Message::new(Bytes(vec![0; 100], g), at);
+        let message = crate::Message::new(Bytes::new(g, None), at);
         host.relay.offer(at, &mut radio, &key, message);
         step(&mut radio, &mut host, Duration::from_micros(300));
         assert!(radio.ways().count() <= 200);

@@ -35,6 +35,7 @@
 
 mod airtime;
 mod announcement;
+mod arriving;
 mod body;
 mod coding;
 mod config;
@@ -57,6 +58,7 @@ mod wire;
 
 pub use airtime::AirtimeModel;
 pub use announcement::{Announcement, Ordering, Reliability, Via};
+pub use arriving::Arriving;
 pub use body::{Body, Down, Incoming, Message, PeerInfo, Sink, Slot, Verdict};
 pub use config::{
     ConfigError, MAX_DEFINITION, MAX_DEPTH, MAX_HOST_NAME, MAX_NAME, MAX_PRIORITY, MAX_TOPICS, Order,

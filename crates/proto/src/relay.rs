@@ -6,6 +6,7 @@
 //! relays start here too.
 
 use crate::announcement::{Announcement, Ordering, Reliability, Via};
+use crate::arriving::Arriving;
 use crate::body::{Body, Incoming, Message};
 use crate::config::{MAX_DEPTH, PeerId, RemoteTopic, TopicConfig, TopicError, TopicId};
 use crate::radio::Radio;
@@ -42,6 +43,11 @@ pub struct Taken {
     pub local: bool,
     /// Whether others do, so that its bytes must stay readable.
     pub forward: bool,
+    /// Set if it goes on while it still comes: its body gives this as [`Body::arriving`], and reads what was written
+    /// so far.
+    pub arriving: Option<Arriving>,
+    /// It goes on already.
+    offered: bool,
     claimed: u64,
     route: Route,
     stamp: Time,
@@ -273,11 +279,14 @@ impl<B: Body + Clone> Relay<B> {
         if local && late && claimed & !own == 0 {
             return Err(DropReason::OutOfOrder);
         }
+        let forward = claimed & !own != 0;
         Ok(Taken {
             key: key.clone(),
             from: (m.peer, m.topic),
             local: local && !late,
-            forward: claimed & !own != 0,
+            forward,
+            arriving: (forward && flow.cuts_through()).then(Arriving::default),
+            offered: false,
             claimed,
             route,
             stamp: m.stamp,
@@ -287,19 +296,43 @@ impl<B: Body + Clone> Relay<B> {
 
     /// A message that was taken will not be complete: another way may bring it.
     pub fn abort(&mut self, taken: &Taken) {
+        if let Some(arriving) = &taken.arriving {
+            arriving.fail();
+        }
         if let Some(flow) = self.flows.get_mut(&taken.key) {
             flow.seen.release(taken.route.number, taken.claimed);
         }
     }
 
-    /// A message is complete. `body`: its bytes, if it goes on.
+    /// The first `ready` bytes of a message are there ([`Sink::grown`]). If it goes on while it comes, it does from the
+    /// first of them on, as `body`.
+    ///
+    /// [`Sink::grown`]: crate::Sink::grown
+    pub fn grown(&mut self, taken: &mut Taken, ready: u32, body: impl FnOnce() -> B) {
+        let Some(arriving) = taken.arriving.as_ref().filter(|_| ready > 0) else {
+            return;
+        };
+        arriving.grow(ready);
+        if !taken.offered {
+            taken.offered = true;
+            self.actions.push(Action::Forward {
+                taken: taken.clone(),
+                body: body(),
+            });
+        }
+    }
+
+    /// A message is complete. `body`: its bytes, if it goes on and does not yet.
     pub fn finish(&mut self, taken: Taken, body: Option<B>) {
+        if let Some(arriving) = &taken.arriving {
+            arriving.complete();
+        }
         if let Some(flow) = self.flows.get_mut(&taken.key)
             && taken.local
         {
             flow.newest = flow.newest.max(Some(taken.route.number));
         }
-        if let Some(body) = body.filter(|_| taken.forward) {
+        if let Some(body) = body.filter(|_| taken.forward && !taken.offered) {
             self.actions.push(Action::Forward { taken, body });
         }
     }
@@ -470,6 +503,12 @@ impl<B: Body + Clone> Relay<B> {
 }
 
 impl Flow {
+    /// Whether its messages go on while they still come. What is reliable is kept until it is acknowledged, and what is
+    /// latched for who comes later: neither may turn out never to be complete.
+    fn cuts_through(&self) -> bool {
+        self.settings.reliability != Reliability::Reliable && !self.settings.latched
+    }
+
     /// The hosts for which some peer but `from` takes messages.
     fn serves<B: Body>(&self, now: Time, radio: &Radio<B>, from: PeerId) -> u64 {
         let others = self.topics.iter().filter(|(p, _)| **p != from);

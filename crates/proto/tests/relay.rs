@@ -4,6 +4,7 @@ mod common;
 use common::mesh::*;
 use common::*;
 use proto::*;
+use stats::DropReason;
 use std::time::Duration;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -34,50 +35,102 @@ fn a_relay_forwards_by_priority_and_needs_nothing_for_itself() {
 }
 
 #[test]
-fn three_hops_by_our_relays_and_by_the_kernel() {
+fn three_hops_by_our_relays_are_no_worse_than_by_the_kernel() {
     let run = 10 * SECOND;
-    let mut ours = Vec::new();
-    let mut theirs = Vec::new();
+    let shown = |who: &str, seed: u64, name: &str, m: &stats::FlowMetrics| {
+        println!(
+            "{who} {seed} {name:8} delivery {:.3} D {:6.2} p99 {:6.2} std(J) {:5.2}",
+            m.delivery, m.delay_ms.mean, m.delay_ms.p99, m.period_ms.std
+        );
+    };
     for seed in 1..4 {
         let mut m = Mesh::new(4, &[(0, 1), (1, 2), (2, 3)], &[1, 2], &[3], seed);
         m.source(0, &[3], topic("/laser", 100, 5), ms(20), run, 1_000);
         m.source(0, &[3], topic("/image", 10, 2), ms(500), run, 64_000);
         m.run(run + 3 * SECOND);
-        for source in 0..2 {
-            let key = &m.sources[source].key;
-            let metrics =
-                m.nodes[3].sink.flows[key].metrics(m.sources[source].offered, &stats::Drops::default());
-            println!(
-                "ours   {seed} {:8} delivery {:.3} D {:6.2} p99 {:6.2} std(J) {:5.2}",
-                key.topic,
-                metrics.delivery,
-                metrics.delay_ms.mean,
-                metrics.delay_ms.p99,
-                metrics.period_ms.std
-            );
-            if source == 0 {
-                ours.push(metrics.delay_ms.mean);
-                assert!(metrics.delivery > 0.99, "{}", metrics.delivery);
-            }
-        }
+        m.check_books();
         let w = pound(Setup::hops(3).seed(seed), 500, 10);
-        for source in 0..2 {
-            let metrics = w.metrics(source);
-            println!(
-                "kernel {seed} {:8} delivery {:.3} D {:6.2} p99 {:6.2} std(J) {:5.2}",
-                w.sources[source].name,
-                metrics.delivery,
-                metrics.delay_ms.mean,
-                metrics.delay_ms.p99,
-                metrics.period_ms.std
-            );
-            if source == 0 {
-                theirs.push(metrics.delay_ms.mean);
-            }
-        }
+        let [laser, image] = [0, 1].map(|source| {
+            let key = &m.sources[source].key;
+            let flow = &m.nodes[3].sink.flows[key];
+            let ours = flow.metrics(m.sources[source].offered, &stats::Drops::default());
+            let kernel = w.metrics(source);
+            shown("ours  ", seed, &key.topic, &ours);
+            shown("kernel", seed, &w.sources[source].name, &kernel);
+            (ours, kernel)
+        });
+        assert!(laser.0.delay_ms.mean < laser.1.delay_ms.mean);
+        assert!(laser.0.delay_ms.p99 < laser.1.delay_ms.p99);
+        assert!(laser.0.period_ms.std < laser.1.period_ms.std);
+        assert!(image.0.delay_ms.mean < image.1.delay_ms.mean * 1.05);
+        assert_eq!((laser.0.delivery, image.0.delivery), (1.0, 1.0));
     }
-    let mean = |all: &[f64]| all.iter().sum::<f64>() / all.len() as f64;
-    assert!(mean(&ours) < mean(&theirs) * 2.5, "{ours:?} {theirs:?}");
+}
+
+#[test]
+fn what_is_cut_through_and_never_whole_is_counted_once_at_each_host() {
+    let mut lost = 0;
+    for seed in 1..4 {
+        let mut m = chain3(&[2], seed);
+        m.source(0, &[2], topic("/image", 10, 2), ms(200), 10 * SECOND, 30_000);
+        m.run(SECOND);
+        // After eight attempts one frame in sixty is lost on each hop, and with it half of the messages.
+        m.link(0, 1, 0.6);
+        m.link(1, 2, 0.6);
+        m.run(7 * SECOND);
+        m.link(0, 1, 0.0);
+        m.link(1, 2, 0.0);
+        m.run(6 * SECOND);
+        m.check_books();
+        assert_eq!(
+            (m.partial(1), m.partial(2)),
+            (0, 0),
+            "pieces that never come time out"
+        );
+        let (first, second) = (m.sent(0, 1, "/image"), m.sent(1, 2, "/image"));
+        assert_eq!((first.queued, second.queued), (0, 0));
+        let (at_relay, at_end) = (m.received(0, 1, "/image"), m.received(1, 2, "/image"));
+        assert_eq!(
+            first.sent,
+            at_relay.delivered + at_relay.drops.total(),
+            "{at_relay:?}"
+        );
+        assert_eq!(second.sent, at_end.delivered + at_end.drops.total(), "{at_end:?}");
+        // What began to come and was lost was offered beyond, and was given up there.
+        let begun = at_relay.delivered + at_relay.drops.count(DropReason::Incomplete);
+        assert!(
+            second.offered <= begun && second.offered > at_relay.delivered,
+            "{second:?}"
+        );
+        lost += second.drops.count(DropReason::Incomplete);
+        assert!(m.delivery(0, 2) > 0.3, "{}", m.delivery(0, 2));
+        assert_eq!(m.arrivals(0, 2).len() as u64, at_end.delivered);
+    }
+    assert!(lost > 10, "{lost}");
+}
+
+#[test]
+fn a_message_of_which_nothing_more_comes_makes_way_for_later_ones() {
+    // Two relays lead to a third, which has half a message when the one that brings it dies.
+    let pairs = [(0, 1), (0, 2), (1, 3), (2, 3), (3, 4)];
+    for seed in 1..6 {
+        let mut m = Mesh::new(5, &pairs, &[1, 2, 3], &[4], seed);
+        m.source(0, &[4], topic("/scan", 100, 2), ms(100), 8 * SECOND, 5_000);
+        m.run(3 * SECOND);
+        let died = m.next_hop(0, 4).expect("a way");
+        while m.partial(3) == 0 {
+            m.run(ms(1));
+        }
+        // The message is lost whatever happens now; others follow over the other relay.
+        let now = m.now;
+        m.kill(died);
+        m.run(3 * SECOND);
+        let gap = m.longest_gap(0, 4, now);
+        println!("relay {died} died: {gap:?} without a message");
+        assert!(gap <= ms(700), "{gap:?}");
+        m.delivery(0, 4);
+        m.check_books();
+    }
 }
 
 #[test]
@@ -183,7 +236,7 @@ fn a_chain_breaks_and_mends_without_loops() {
         m.run(SECOND);
     }
     for n in &m.nodes {
-        let looped = n.sink.relay.stats().drops.count(stats::DropReason::Expired);
+        let looped = n.sink.relay.stats().drops.count(DropReason::Expired);
         assert_eq!(
             looped, 0,
             "messages went in circles until their hops were used up"

@@ -87,9 +87,14 @@ impl<B: Body> Radio<B> {
         let topics = up.flat_map(|t| {
             let again = t.keeper.as_ref().and_then(|k| k.next_timeout());
             let parity = t.coder.as_ref().and_then(|c| c.next_timeout());
-            [t.announcer.next_timeout(), t.next_deadline(), again, parity]
-                .into_iter()
-                .flatten()
+            let times = [
+                t.announcer.next_timeout(),
+                t.next_deadline(),
+                again,
+                parity,
+                t.next_stall(),
+            ];
+            times.into_iter().flatten()
         });
         // What is reliable outlasts the absence of its peer, but not its expiry.
         let kept = self.topics.iter().filter(|t| t.keeper.is_some());
@@ -102,6 +107,7 @@ impl<B: Body> Radio<B> {
     /// and reports. Early calls do no harm.
     pub fn handle_timeout(&mut self, now: Time, sink: &mut impl Sink) {
         let now = self.tick(now);
+        self.follow_arrivals(now);
         self.expire_messages(now);
         self.send_again(now);
         self.route_tick(now);

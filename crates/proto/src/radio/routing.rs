@@ -75,6 +75,19 @@ impl<B: Body> Radio<B> {
         ways.map(|w| u32::from(w.hops)).max().unwrap_or(1)
     }
 
+    /// Follows messages that are sent while they still come.
+    pub(super) fn follow_arrivals(&mut self, now: Time) {
+        let mut freed = 0;
+        for t in &mut self.topics {
+            let (bytes, wakes) = t.follow_arrivals(now);
+            freed += bytes;
+            if wakes {
+                self.scheduler.wake(t);
+            }
+        }
+        self.released(freed);
+    }
+
     /// Whether messages to this peer have a chance now.
     pub(super) fn is_way(&self, peer: PeerId) -> bool {
         self.router.as_ref().is_none_or(|r| r.is_alive(peer))

@@ -23,6 +23,14 @@ const LEAST_CUT: usize = 32;
 /// With fewer bytes no message begins behind another: its head is sent again with the rest.
 const LEAST_BEGUN: usize = 128;
 
+/// What the air has to do with a datagram.
+#[derive(Clone, Copy)]
+struct Over {
+    hops: u32,
+    /// Whether it shares the air with its equals.
+    equals: bool,
+}
+
 /// What would be sent next.
 enum Plan {
     Announce(usize),
@@ -85,7 +93,7 @@ impl<B: Body> Radio<B> {
         let hops = self.route_hops(topic, &message);
         let t = &mut self.topics[topic.0 as usize];
         t.rhythm.arrived(now);
-        t.last_bytes = geometry.total_len() as usize;
+        (t.last_bytes, t.last_hops) = (geometry.total_len() as usize, hops);
         if !t.is_backlogged() {
             self.scheduler.wake(t);
         }
@@ -96,6 +104,7 @@ impl<B: Body> Radio<B> {
             offered_at: now,
             hops,
         });
+        t.took();
         let freed = t.keep_last();
         self.stats.queued_bytes += bytes;
         self.released(freed);
@@ -180,6 +189,7 @@ impl<B: Body> Radio<B> {
         for p in self.peers.values_mut() {
             p.tick_flight(now);
         }
+        self.follow_arrivals(now);
         self.expire_messages(now);
         self.send_again(now);
         for p in self.peers.values_mut() {
@@ -225,7 +235,7 @@ impl<B: Body> Radio<B> {
                 .topics
                 .iter()
                 .filter(|t| self.is_up(t.peer) && t.is_backlogged());
-            let gated = gated.filter_map(|t| self.share.gate(now, t.config.priority));
+            let gated = gated.filter_map(|t| self.gate(now, t, t.config.priority));
             return match full.chain(others).chain(gated).min() {
                 Some(t)
                     if self
@@ -265,7 +275,8 @@ impl<B: Body> Radio<B> {
     /// Makes room for a message that is foreseen: a fragment that would still be in the air ends before,
     /// or waits until it has come if little would go.
     fn cut(&self, now: Time, i: usize, p: &Peer, foreseen: Foreseen) -> Plan {
-        let (max, hops) = (p.config.max_datagram, self.topics[i].hops(p.config.hops));
+        // Relays of ours make room themselves.
+        let (max, hops) = (p.config.max_datagram, p.config.hops);
         let budget = (foreseen.from - EARLY).since(now);
         let whole = max.min(HEAD + self.topics[i].rest_with_head());
         let full = p.airtime.airtime(max, hops);
@@ -288,6 +299,21 @@ impl<B: Body> Radio<B> {
         up.filter_map(|t| t.rhythm.next(now)).min_by_key(|f| f.from)
     }
 
+    /// When the claims of other hosts let this topic go on, if not now. What is forwarded has had its share at its
+    /// source, and would be in the air now if it went by one hop: it yields to what is more important alone.
+    fn gate(&self, now: Time, t: &OutTopic<B>, importance: u8) -> Option<Time> {
+        let shares = !self.is_forwarded(t) || self.share.is_outranked(now, importance);
+        self.share.gate(now, importance).filter(|_| shares)
+    }
+
+    /// Whether the topic's messages are another host's.
+    pub(super) fn is_forwarded(&self, t: &OutTopic<B>) -> bool {
+        t.config
+            .via
+            .as_ref()
+            .is_some_and(|v| v.source != self.config.host)
+    }
+
     /// Whether the peer of this topic is up and takes one more datagram of its importance.
     fn may_send(&self, now: Time, t: &OutTopic<B>) -> bool {
         let Some(p) = self.peers.get(&t.peer).filter(|p| p.session.is_up()) else {
@@ -301,7 +327,7 @@ impl<B: Body> Radio<B> {
             Order::Fifo => 0,
         };
         let window = p.window(&self.config);
-        if !p.flight.admits(now, importance, window) || self.share.gate(now, importance).is_some() {
+        if !p.flight.admits(now, importance, window) || self.gate(now, t, importance).is_some() {
             return false;
         }
         // Where receipts alone clock, peers share one device queue. One that is silent does not hold up others.
@@ -486,7 +512,9 @@ impl<B: Body> Radio<B> {
                 next = Some(i);
             }
         }
-        self.sent_over(now, peer, priority, out.len(), Some(asks), hops);
+        let equals = !self.is_forwarded(&self.topics[i]);
+        let over = Over { hops, equals };
+        self.sent_over(now, peer, priority, out.len(), Some(asks), over);
         Transmit::Datagram { peer, priority }
     }
 
@@ -513,7 +541,8 @@ impl<B: Body> Radio<B> {
     /// receipt, whose air is charged too.
     fn sent(&mut self, now: Time, peer: PeerId, importance: u8, bytes: usize, in_flight: Option<bool>) {
         let hops = self.peers.get(&peer).map_or(1, |p| p.config.hops);
-        self.sent_over(now, peer, importance, bytes, in_flight, hops);
+        let over = Over { hops, equals: true };
+        self.sent_over(now, peer, importance, bytes, in_flight, over);
     }
 
     /// The same of what goes over `hops` of the radio; but its receipt comes from the peer.
@@ -524,8 +553,9 @@ impl<B: Body> Radio<B> {
         importance: u8,
         bytes: usize,
         in_flight: Option<bool>,
-        hops: u32,
+        over: Over,
     ) {
+        let hops = over.hops;
         let Some(p) = self.peers.get_mut(&peer) else {
             return;
         };
@@ -555,8 +585,11 @@ impl<B: Body> Radio<B> {
             };
             p.flight.sent(entry, late_at, full);
         }
-        if in_flight.is_some() && self.share.charge(now, importance, airtime) {
-            self.stats.yielded += 1;
+        let shares = over.equals || self.share.is_outranked(now, importance);
+        if in_flight.is_some() {
+            self.share.goes();
+            let yields = shares && self.share.charge(now, importance, airtime);
+            self.stats.yielded += u64::from(yields);
         }
         self.stats.urgent += u64::from(!self.pacer.is_free(now));
         let slot = if clocked { Duration::ZERO } else { airtime };

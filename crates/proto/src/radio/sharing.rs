@@ -54,7 +54,11 @@ impl<B: Body> Radio<B> {
     fn own_rhythms(&self, now: Time) -> Vec<Beat> {
         let us = |d: Duration| u32::try_from(d.as_micros()).unwrap_or(u32::MAX);
         let beat = |t: &OutTopic<B>| {
-            let p = self.peers.get(&t.peer).filter(|p| p.session.is_up())?;
+            // What is forwarded its source told of, with all its hops.
+            let p = self
+                .peers
+                .get(&t.peer)
+                .filter(|p| p.session.is_up() && !self.is_forwarded(t))?;
             let f = t.rhythm.next(now).filter(|_| t.config.priority > 0)?;
             let (max, bytes) = (p.config.max_datagram, t.last_bytes);
             let air = |n: usize| p.airtime.airtime(n, p.config.hops);
@@ -65,7 +69,8 @@ impl<B: Body> Radio<B> {
                 priority: t.config.priority,
                 at: (f.from + spread).as_nanos() / 1000,
                 period: us(f.period),
-                air: us(air(max).saturating_mul(full) + air(bytes % max)),
+                // Where it goes on, others would meet it at each hop.
+                air: us((air(max).saturating_mul(full) + air(bytes % max)) * t.last_hops.max(1)),
                 spread: us(spread),
                 age_ms: 0,
             })
@@ -124,7 +129,8 @@ impl<B: Body> Radio<B> {
             return;
         }
         let due = t.config.deadline.is_some() || now >= t.timing_at;
-        if !due || out.len() + TIMING + t.rest_with_head() > max {
+        let ends = t.head().is_some_and(|p| !p.still_comes());
+        if !due || !ends || out.len() + TIMING + t.rest_with_head() > max {
             return;
         }
         let Some((seq, offered_at)) = t.next_message() else {

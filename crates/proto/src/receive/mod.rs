@@ -263,6 +263,7 @@ impl Receiver {
         }
         p.touched = now;
         if !p.ranges.covers(head.geometry.total_len()) {
+            sink.grown(slot, p.ranges.first_missing());
             return Ok(());
         }
         if topic.must_wait(head.seq) {

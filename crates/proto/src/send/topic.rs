@@ -21,6 +21,10 @@ use std::collections::VecDeque;
 
 /// Up to so many bytes a message is short: a few fragments.
 const SHORT: u64 = 4096;
+/// Of a message that still comes, no fewer bytes are sent than this, but the last: a frame costs as much as many bytes.
+const PIECE: u32 = 600;
+/// A message of which nothing more comes for so long makes way for those that came since.
+const STALL: Duration = Duration::from_millis(100);
 
 /// A message that waits or is partly sent.
 pub(crate) struct Pending<B> {
@@ -40,6 +44,28 @@ impl<B> Pending<B> {
 
     pub(crate) fn is_short(&self) -> bool {
         self.bytes() <= SHORT
+    }
+}
+
+impl<B: Body> Pending<B> {
+    /// How many bytes of it are there from its start; `None` if it will never be complete.
+    fn ready(&self) -> Option<u32> {
+        let total = self.geometry.total_len();
+        match self.message.body.arriving() {
+            None => Some(total),
+            Some(a) => a.ready().map(|n| n.min(total)),
+        }
+    }
+
+    /// Whether enough of it is there for the fragment from `at` on.
+    fn is_ready(&self, at: u32) -> bool {
+        let enough = |n: u32| n >= self.geometry.total_len() || n.saturating_sub(at) >= PIECE;
+        self.ready().is_some_and(enough)
+    }
+
+    /// Whether some of it is not there.
+    pub(crate) fn still_comes(&self) -> bool {
+        self.ready().is_none_or(|n| n < self.geometry.total_len())
     }
 }
 
@@ -84,6 +110,10 @@ pub(crate) struct OutTopic<B> {
     pub(crate) withdrawn: bool,
     pub(crate) waiting: VecDeque<Pending<B>>,
     pub(crate) sending: Option<Sending<B>>,
+    /// Whether any message may still be coming, while it goes on.
+    arriving: bool,
+    /// Since when too little of the message that goes next is there.
+    starved: Option<Time>,
     /// What was sent and waits for its acknowledgement, where the topic is reliable.
     pub(crate) keeper: Option<Keeper<B>>,
     /// Makes parity, where the topic is redundant.
@@ -106,6 +136,8 @@ pub(crate) struct OutTopic<B> {
     pub(crate) timing_at: Time,
     /// Length of the message that was offered last.
     pub(crate) last_bytes: usize,
+    /// Hops of the radio that it had to go.
+    pub(crate) last_hops: u32,
     pub(crate) counts: OutCounts,
     pub(crate) at_receiver: Option<ReceiverReport>,
 }
@@ -122,11 +154,14 @@ impl<B: Body> OutTopic<B> {
             quota: Quota::new(config.min_share),
             timing_at: Time::ZERO,
             last_bytes: 0,
+            last_hops: 1,
             config,
             announced_order,
             withdrawn: false,
             waiting: VecDeque::new(),
             sending: None,
+            arriving: false,
+            starved: None,
             cancelled: None,
             next_seq: 0,
             served: 0,
@@ -189,8 +224,57 @@ impl<B: Body> OutTopic<B> {
         }
     }
 
+    /// Whether there is something to send.
     pub(crate) fn is_backlogged(&self) -> bool {
-        self.head().is_some() || self.coder.as_ref().is_some_and(Coder::is_due)
+        self.has_piece() || self.coder.as_ref().is_some_and(Coder::is_due)
+    }
+
+    /// Whether enough of the message that goes next is there.
+    fn has_piece(&self) -> bool {
+        let at = self.sending.as_ref().map_or(0, |s| s.at);
+        self.head().is_some_and(|p| p.is_ready(at))
+    }
+
+    /// A message was offered last.
+    pub(crate) fn took(&mut self) {
+        self.arriving |= self.waiting.back().is_some_and(Pending::still_comes);
+    }
+
+    /// Follows messages that still come: gives up those that will never be complete, and one of which nothing comes while
+    /// later ones are there. Gives their bytes, and whether the topic has something to send again.
+    pub(crate) fn follow_arrivals(&mut self, now: Time) -> (u64, bool) {
+        if !self.arriving {
+            return (0, false);
+        }
+        let mut bytes = 0;
+        if self.sending.as_ref().is_some_and(|s| s.pending.ready().is_none()) {
+            bytes += self.drop_sending(DropReason::Incomplete);
+        }
+        while let Some(at) = self.waiting.iter().position(|p| p.ready().is_none())
+            && let Some(p) = self.waiting.remove(at)
+        {
+            bytes += self.dropped(&p, DropReason::Incomplete);
+        }
+        if self.next_stall().is_some_and(|t| t <= now) {
+            bytes += match self.sending {
+                Some(_) => self.drop_sending(DropReason::Incomplete),
+                None => self.drop_oldest(DropReason::Incomplete),
+            };
+            self.starved = None;
+        }
+        let starves = self.head().is_some() && !self.has_piece();
+        let wakes = self.starved.is_some() && !starves;
+        self.starved = starves.then(|| self.starved.unwrap_or(now));
+        let mut all = self.sending.iter().map(|s| &s.pending).chain(&self.waiting);
+        self.arriving = all.any(Pending::still_comes);
+        (bytes, wakes)
+    }
+
+    /// When the message that goes next makes way for later ones, if it has too little and they do not.
+    pub(crate) fn next_stall(&self) -> Option<Time> {
+        let since = self.starved.filter(|_| !self.has_piece())?;
+        let later = self.waiting.iter().skip(usize::from(self.sending.is_none()));
+        later.into_iter().any(|p| p.is_ready(0)).then(|| since + STALL)
     }
 
     /// The message that goes next, or of which something goes again.
@@ -288,10 +372,10 @@ impl<B: Body> OutTopic<B> {
         }
         let s = self.sending.as_mut()?;
         let total = s.pending.geometry.total_len();
-        let from = s.at;
+        let (from, ready) = (s.at, s.pending.ready()?);
         let (name, asks) = ((id, s.seq), self.keeper.is_some());
         s.at += match &mut self.coder {
-            None => put_piece(&s.pending, name, (from, total), asks, max, out),
+            None => put_piece(&s.pending, name, (from, ready), asks, max, out),
             Some(coder) => {
                 let mut frame = Vec::new();
                 let room = max.saturating_sub(out.len() + AROUND);
@@ -387,13 +471,11 @@ impl<B: Body> OutTopic<B> {
         0
     }
 
-    /// Bytes that wait or are partly sent, without what was sent of them.
+    /// Bytes that wait or are partly sent, without what was sent of them, or has not come.
     pub(crate) fn bytes_left(&self) -> u64 {
-        let sending = self
-            .sending
-            .as_ref()
-            .map_or(0, |s| s.pending.bytes() - u64::from(s.at));
-        sending + self.waiting.iter().map(Pending::bytes).sum::<u64>()
+        let there = |p: &Pending<B>, at: u32| u64::from(p.ready().unwrap_or(0).saturating_sub(at));
+        let sending = self.sending.as_ref().map_or(0, |s| there(&s.pending, s.at));
+        sending + self.waiting.iter().map(|p| there(p, 0)).sum::<u64>()
     }
 
     /// Number of the message that goes next, and when it was offered.

@@ -58,6 +58,11 @@ impl Share {
         (all / (same as f64 + 1.0)).max(self.least / 4.0)
     }
 
+    /// Whether others claim the air for what is more important.
+    pub(crate) fn is_outranked(&self, now: Time, priority: u8) -> bool {
+        self.yields && self.table.rivals(now, priority).0 > 0
+    }
+
     /// When something of this priority may go, if not now.
     pub(crate) fn gate(&self, now: Time, priority: u8) -> Option<Time> {
         (now < self.gate && self.share(now, priority) < 1.0).then_some(self.gate)
@@ -69,8 +74,13 @@ impl Share {
         if share < 1.0 {
             self.gate = self.gate.max(now - LATENESS) + airtime.div_f64(share);
         }
-        self.held = None;
+        self.goes();
         share < 1.0
+    }
+
+    /// A datagram was sent, so what waited did not wait in vain.
+    pub(crate) fn goes(&mut self) {
+        self.held = None;
     }
 
     /// The next message of another host for which something of `priority` makes room; nothing if it has waited

@@ -11,9 +11,34 @@ pub fn host_id(i: usize) -> u64 {
     1000 + i as u64
 }
 
+/// A message of which maybe not all has come.
+#[derive(Clone)]
+pub struct Carried {
+    blob: Blob,
+    arriving: Option<Arriving>,
+}
+
+impl Body for Carried {
+    fn geometry(&self) -> Geometry {
+        self.blob.geometry
+    }
+
+    fn copy_at(&self, offset: u32, to: &mut [u8]) {
+        if let Some(a) = &self.arriving {
+            let ready = a.ready().expect("what will not be complete is not sent");
+            assert!(offset + to.len() as u32 <= ready, "sent before it came");
+        }
+        self.blob.copy_at(offset, to);
+    }
+
+    fn arriving(&self) -> Option<&Arriving> {
+        self.arriving.as_ref()
+    }
+}
+
 /// A sink that hands on what is for others.
 pub struct Member {
-    pub relay: Relay<Blob>,
+    pub relay: Relay<Carried>,
     forwards: bool,
     wants: bool,
     open: BTreeMap<u64, (Incoming, Taken, Vec<Option<u8>>)>,
@@ -45,6 +70,14 @@ impl Sink for Member {
         }
     }
 
+    fn grown(&mut self, slot: Slot, ready: u32) {
+        let (m, taken, bytes) = self.open.get_mut(&slot.0).expect("an open slot");
+        assert!(bytes[..ready as usize].iter().all(Option::is_some));
+        assert!(bytes.iter().any(Option::is_none));
+        let arriving = taken.arriving.clone();
+        self.relay.grown(taken, ready, || carried(m, arriving));
+    }
+
     fn finish(&mut self, slot: Slot) -> Result<(), DropReason> {
         let (m, taken, bytes) = self.open.remove(&slot.0).expect("an open slot");
         for (i, b) in bytes.iter().enumerate() {
@@ -58,10 +91,7 @@ impl Sink for Member {
                 .received(m.stamp, self.now, bytes.len() as u64);
             self.delivered.entry(key).or_default().push((self.now, m.stamp.0));
         }
-        let body = Blob {
-            seed: m.stamp.0,
-            geometry: m.geometry,
-        };
+        let body = carried(&m, taken.arriving.clone());
         self.relay.finish(taken, Some(body));
         Ok(())
     }
@@ -99,7 +129,7 @@ impl Sink for Member {
 }
 
 pub struct Node {
-    pub radio: Radio<Blob>,
+    pub radio: Radio<Carried>,
     pub sink: Member,
     /// The host at the other end of each peer.
     pub peers: BTreeMap<PeerId, usize>,
@@ -313,9 +343,12 @@ impl Mesh {
                 self.stamp = now.0.max(self.stamp + 1);
                 s.offered += 1;
                 let n = &mut self.nodes[s.node];
-                let body = Blob {
-                    seed: self.stamp,
-                    geometry,
+                let body = Carried {
+                    blob: Blob {
+                        seed: self.stamp,
+                        geometry,
+                    },
+                    arriving: None,
                 };
                 n.sink
                     .relay
@@ -409,6 +442,27 @@ impl Mesh {
         Some(n.peers[&n.radio.way(host_id(to), |_| true)?.next])
     }
 
+    /// Messages that a host has in part.
+    pub fn partial(&self, host: usize) -> usize {
+        self.nodes[host].sink.open.len()
+    }
+
+    /// Of the topic that a host sends to another: offered, sent, and what it lost by reason.
+    pub fn sent(&self, from: usize, to: usize, name: &str) -> TopicStats {
+        let n = &self.nodes[from];
+        let of_it = |t: &TopicStats| n.peers[&t.peer] == to && t.name == name;
+        let mut topics = n.radio.topics().map(|(_, t)| t).filter(of_it);
+        topics.next().expect("a topic")
+    }
+
+    /// Of the same, what the receiver has.
+    pub fn received(&self, from: usize, to: usize, name: &str) -> RemoteTopicStats {
+        let n = &self.nodes[to];
+        let (peer, _) = n.peers.iter().find(|(_, h)| **h == from).expect("a peer");
+        let mut topics = n.radio.remote_topics(*peer).map(|(_, t)| t);
+        topics.find(|t| t.name == name).expect("a topic")
+    }
+
     pub fn check_books(&self) {
         for n in &self.nodes {
             for (_, t) in n.radio.topics() {
@@ -416,6 +470,14 @@ impl Mesh {
             }
         }
     }
+}
+
+fn carried(m: &Incoming, arriving: Option<Arriving>) -> Carried {
+    let blob = Blob {
+        seed: m.stamp.0,
+        geometry: m.geometry,
+    };
+    Carried { blob, arriving }
 }
 
 fn all(via: &Via) -> u64 {

@@ -1,0 +1,58 @@
+//! Messages that go on while they still come.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The rest never comes.
+const NEVER: u64 = u64::MAX;
+
+/// How far a message has come, in bytes from its start, that a relay sends on while it still comes. The relay that fills
+/// its memory and the body that is sent from there hold a handle each. The bytes are no business of this.
+#[derive(Clone, Debug, Default)]
+pub struct Arriving(Arc<AtomicU64>);
+
+// A relay fills and sends in one thread; the counter is atomic only so that bodies may be sent to others.
+impl Arriving {
+    /// The first so many bytes are there, or the whole message if it has less. `None`: the rest never comes.
+    pub fn ready(&self) -> Option<u32> {
+        match self.0.load(Ordering::Relaxed) {
+            NEVER => None,
+            n => Some(u32::try_from(n).unwrap_or(u32::MAX)),
+        }
+    }
+
+    /// The first `ready` bytes are there.
+    pub(crate) fn grow(&self, ready: u32) {
+        self.0.fetch_max(ready.into(), Ordering::Relaxed);
+    }
+
+    /// All bytes are there.
+    pub(crate) fn complete(&self) {
+        self.grow(u32::MAX);
+    }
+
+    /// No more bytes come.
+    pub(crate) fn fail(&self) {
+        self.0.store(NEVER, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_there_stays_and_what_failed_does_not_come_back() {
+        let a = Arriving::default();
+        let other = a.clone();
+        assert_eq!(other.ready(), Some(0));
+        a.grow(7);
+        a.grow(3);
+        assert_eq!(other.ready(), Some(7));
+        a.complete();
+        assert_eq!(other.ready(), Some(u32::MAX));
+        a.fail();
+        a.grow(9);
+        assert_eq!(other.ready(), None);
+    }
+}
