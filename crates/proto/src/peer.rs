@@ -20,6 +20,10 @@ const ENOUGH_ARRIVALS: u64 = 16;
 const LOSSY: f64 = 0.01;
 /// Nothing waits longer in a device queue as long as receipts come.
 const LARGEST_CORRECTION: Duration = Duration::from_millis(200);
+/// Part of a full frame's airtime by which a round trip varies by chance; and what of that is not made up for where
+/// the device queue is to be empty in time.
+const CHANCE: u32 = 4;
+const CHANCE_DEFERRING: u32 = 30;
 /// Length of a datagram with nothing but a receipt, about.
 pub(crate) const RECEIPT: usize = 24;
 
@@ -237,8 +241,15 @@ impl Peer {
         self.flight.window(self.is_clocked(radio), full)
     }
 
-    /// A receipt came. Gives by how much the pacer is ahead of the air.
-    pub(crate) fn receipt(&mut self, now: Time, radio: &RadioConfig, receipt: &Receipt) -> Duration {
+    /// A receipt came. Gives by how much the pacer is ahead of the air; where this host `defers` to others, for whom its
+    /// device queue must be empty in time, also if that is little.
+    pub(crate) fn receipt(
+        &mut self,
+        now: Time,
+        radio: &RadioConfig,
+        receipt: &Receipt,
+        defers: bool,
+    ) -> Duration {
         let (airtime, hops) = (self.airtime, self.config.hops);
         let expected = |n| airtime.airtime(n, hops) + airtime.airtime(RECEIPT, hops);
         let full = airtime.airtime(self.config.max_datagram, hops);
@@ -260,11 +271,16 @@ impl Peer {
         }
         // Part of a frame's airtime may be contention, and over relays more of it than not; a pacer without a
         // belief has nothing to correct.
-        if self.is_clocked(radio) || full.is_zero() || lesson.queued < full / 4 {
+        let chance = if defers {
+            full / CHANCE_DEFERRING
+        } else {
+            full / CHANCE
+        };
+        if self.is_clocked(radio) || full.is_zero() || lesson.queued < chance {
             return Duration::ZERO;
         }
         self.flight.corrected(now);
-        ((lesson.queued - full / 4) / hops).min(LARGEST_CORRECTION)
+        ((lesson.queued - chance) / hops).min(LARGEST_CORRECTION)
     }
 
     /// Notices receipts that are late or never come.

@@ -86,9 +86,9 @@ const LOSS_20: Loss = Loss::Uniform(0.2);
 fn commands_arrive_soon_though_a_fifth_of_all_packets_is_lost() {
     for seed in 1..4 {
         let (_, p99) = commands(Setup::path(ms(10), LOSS_20).seed(seed), 10, 60);
-        assert!(p99 <= 110.0, "{p99} ms at a round trip of 20 ms");
+        assert!(p99 <= 100.0, "{p99} ms at a round trip of 20 ms");
         let (_, p99) = commands(Setup::path(ms(1000), LOSS_20).seed(seed), 10, 60);
-        // 4.5 s is the aim; a lost session costs a second more.
+        // A lost session costs a second more.
         assert!(p99 <= 5_500.0, "{p99} ms at a round trip of 2 s");
     }
 }

@@ -56,33 +56,35 @@ fn two_robots(seed: u64, second: bool, image: bool, change: impl Fn(&mut RadioCo
 
 #[test]
 fn a_robot_that_saturates_at_low_priority_does_not_delay_the_others_laser() {
-    for seed in [1, 2] {
-        let alone = two_robots(seed, false, false, |_| ());
+    let alone = two_robots(1, false, false, |_| ());
+    let off = two_robots(1, true, false, |c| c.yields = false);
+    alone.print("alone");
+    off.print("with a second robot that does not yield");
+    let delay = |t: &Team| t.metrics(0).delay_ms;
+    let (alone, off_) = (delay(&alone), delay(&off));
+    assert!(
+        off_.mean > 2.0 * alone.mean && off_.p99 > 4.0 * alone.p99,
+        "the scenario tests nothing: {off_:?}"
+    );
+    let mut p99 = Vec::new();
+    for seed in 1..=5 {
         let on = two_robots(seed, true, false, |_| ());
-        let off = two_robots(seed, true, false, |c| c.yields = false);
-        alone.print("alone");
         on.print("with a second robot that yields");
-        off.print("with a second robot that does not");
-        let delay = |t: &Team| t.metrics(0).delay_ms;
-        let (alone, on_, off_) = (delay(&alone), delay(&on), delay(&off));
-        assert!(on_.mean <= 1.2 * alone.mean, "{on_:?} against {alone:?}");
-        // A few frames still meet: while receipts are late, and where a receipt of the base comes between.
-        assert!(
-            on_.p99 <= 4.0 * alone.p99 && off_.p99 > 1.5 * on_.p99,
-            "{on_:?} against {off_:?}"
-        );
-        assert!(
-            off_.mean > 2.0 * alone.mean,
-            "the scenario tests nothing: {off_:?}"
-        );
+        let on_ = delay(&on);
+        assert!(on_.mean <= 1.1 * alone.mean, "{on_:?} against {alone:?}");
+        // A few frames still meet, where a receipt of the base comes between.
+        assert!(on_.p99 <= 3.0 * alone.p99, "{on_:?} against {alone:?}");
         assert_eq!(on.metrics(0).delivery, 1.0);
         // The second robot still has most of what is left.
         assert!(
-            on.metrics(1).mbit_s > 0.75 * off.metrics(1).mbit_s,
+            on.metrics(1).mbit_s > 0.9 * off.metrics(1).mbit_s,
             "{:?}",
             on.metrics(1)
         );
+        p99.push(on_.p99);
     }
+    p99.sort_by(f64::total_cmp);
+    assert!(p99[2] <= 2.0 * alone.p99, "{p99:?} against {alone:?}");
 }
 
 #[test]
@@ -118,7 +120,7 @@ fn a_joystick_is_on_time_against_video_the_other_way() {
         t.run_until(end());
         t.print("joystick against video");
         let joy = t.metrics(0);
-        assert!(joy.delay_ms.p99 <= 8.0 && joy.delivery >= 0.995, "{joy:?}");
+        assert!(joy.delay_ms.p99 <= 2.0 && joy.delivery >= 0.995, "{joy:?}");
     }
 }
 

@@ -13,9 +13,7 @@ use serde_json::{Value, json};
 const RATE: &str = "6Mbit/s";
 const OTHER: &str = "/other";
 /// Three hosts that hear each other: two robots, and whoever commands them.
-const PAIR: &str = "description: Two robots and a base within hearing of each other on one channel of 802.11a at 6 Mbit/s.\n\
-                    hosts: [robot, base, other]\nmedia:\n  - name: wifi\n    wifi: {standard: 802.11a, rate: 6Mbit/s, topology: \
-                    mesh}\n";
+const PAIR: [&str; 3] = ["robot", "base", "other"];
 
 type Judge = fn(&Seen<'_>) -> Result<Vec<Part>, RunError>;
 
@@ -65,6 +63,34 @@ impl Plan {
     }
 }
 
+/// How hosts contend: all packets alike (DCF), or by their DSCP (EDCA), as radios have done since about 2010.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Dcf,
+    Edca,
+}
+
+impl Access {
+    fn varies(self) -> Option<(&'static str, String, Value)> {
+        (self == Access::Edca).then(|| ("access", "EDCA".to_owned(), json!("EDCA")))
+    }
+
+    /// Hosts that hear each other on one channel of 802.11a at 6 Mbit/s.
+    fn place(self, scenario: &'static str, hosts: &[&str]) -> Place {
+        let hosts = hosts.join(", ");
+        let edca = self == Access::Edca;
+        let yaml = format!(
+            "description: Hosts on one channel of 802.11a at 6 Mbit/s that hear each other.\nhosts: [{hosts}]\nmedia:\n  - \
+             name: wifi\n    wifi: {{standard: 802.11a, rate: 6Mbit/s, topology: mesh, edca: {edca}}}\n"
+        );
+        Place {
+            scenario,
+            yaml: Some(yaml),
+            hops: 1,
+        }
+    }
+}
+
 fn topic(priority: u8, depth: u32) -> Topic {
     Topic {
         priority,
@@ -76,24 +102,28 @@ fn topic(priority: u8, depth: u32) -> Topic {
 /// Joystick against video, several flows one way, several hops.
 pub(super) fn rows(options: &Options) -> Vec<Row> {
     let lasts = if options.quick { 15 } else { 30 };
-    let mut rows = joystick(lasts).rows(Experiment::Flows, options);
+    let mut rows = joystick(lasts, Access::Dcf).rows(Experiment::Flows, options);
+    rows.extend(joystick(lasts, Access::Edca).rows(Experiment::Flows, options));
     for count in [3, 4, 5] {
         rows.extend(several(count, lasts).rows(Experiment::Flows, options));
     }
     for (hops, scenario) in [(3, "wifi-chain-4"), (4, "wifi-chain-5"), (5, "wifi-chain-6")] {
         rows.extend(chain(hops, scenario, lasts).rows(Experiment::Flows, options));
     }
-    for saturated in [false, true] {
-        rows.extend(second(saturated, lasts).rows(Experiment::Flows, options));
+    for (saturated, access) in [(false, Access::Dcf), (true, Access::Dcf), (true, Access::Edca)] {
+        rows.extend(second(saturated, lasts, access).rows(Experiment::Flows, options));
     }
     rows
 }
 
 /// 100 Hz of 64 B to the robot, which sends images of 64 KB all the while.
-fn joystick(lasts: u64) -> Plan {
+fn joystick(lasts: u64, access: Access) -> Plan {
     Plan {
         what: "joystick",
-        place: Place::shipped("wifi-1hop", 1),
+        place: match access {
+            Access::Dcf => Place::shipped("wifi-1hop", 1),
+            Access::Edca => access.place("wifi-1hop-edca", &PAIR[..2]),
+        },
         carriers: &[Carrier::Quic],
         rate: RATE,
         topics: vec![topic(120, 2), topic(10, 2)],
@@ -109,7 +139,7 @@ fn joystick(lasts: u64) -> Plan {
             ]
         }),
         judge: |seen| seen.cells(&[vec![Target::within("delay_ms.p99", 0.0, 8.0)]]),
-        varies: vec![],
+        varies: access.varies().into_iter().collect(),
     }
 }
 
@@ -173,15 +203,17 @@ fn chain(hops: u32, scenario: &'static str, lasts: u64) -> Plan {
 }
 
 /// One robot's laser, alone or while another robot keeps the radio busy with what is least important.
-fn second(saturated: bool, lasts: u64) -> Plan {
+fn second(saturated: bool, lasts: u64, access: Access) -> Plan {
     let other = if saturated { "saturated" } else { "silent" };
+    let scenario = match access {
+        Access::Dcf => "wifi-pair",
+        Access::Edca => "wifi-pair-edca",
+    };
+    let mut varies = vec![("other", format!("the other {other}"), json!(other))];
+    varies.extend(access.varies());
     Plan {
         what: "second robot",
-        place: Place {
-            scenario: "wifi-pair",
-            yaml: Some(PAIR.into()),
-            hops: 1,
-        },
+        place: access.place(scenario, &PAIR),
         carriers: &[Carrier::Quic],
         rate: RATE,
         topics: vec![topic(100, 2), topic(1, 8)],
@@ -203,7 +235,7 @@ fn second(saturated: bool, lasts: u64) -> Plan {
             legs
         }),
         judge: |seen| seen.cells(&[]),
-        varies: vec![("other", format!("the other {other}"), json!(other))],
+        varies,
     }
 }
 

@@ -147,7 +147,9 @@ impl<'a> Tools<'a> {
             let all = json!({
                 "what": what, "means": means.shown(), "lab": played.lab, "links": links, "received": played.received,
             });
-            fs::write(&file, all.to_string()).map_err(|e| format!("{}: {e}", file.display()))?;
+            fs::create_dir_all(folder)
+                .and_then(|()| fs::write(&file, all.to_string()))
+                .map_err(|e| format!("{}: {e}", file.display()))?;
         }
         Ok(played)
     }

@@ -113,6 +113,7 @@ impl<B: Body> Radio<B> {
     }
 
     fn frame(&mut self, now: Time, peer: PeerId, frame: Frame<'_>, len: usize, sink: &mut impl Sink) {
+        let defers = matches!(frame, Frame::Receipt(_)) && self.defers(now);
         let Some(p) = self.peers.get_mut(&peer) else {
             return;
         };
@@ -123,12 +124,13 @@ impl<B: Body> Radio<B> {
                 Ok(())
             }
             Frame::Receipt(receipt) => {
-                let ahead = p.receipt(now, &self.config, &receipt);
+                let ahead = p.receipt(now, &self.config, &receipt, defers);
                 self.pacer.delay(ahead);
                 Ok(())
             }
             Frame::Acknowledgement(a) => {
                 p.way.answered(now, a.newest, Duration::from_micros(a.held));
+                p.flight.came(a.newest);
                 let timing = p.way.timing();
                 if let Some(t) = self.topics.get_mut(a.topic as usize).filter(|t| t.peer == peer) {
                     let rested = !t.is_backlogged();

@@ -261,10 +261,14 @@ impl<B: Body> Radio<B> {
             return Plan::Nothing;
         };
         let max = p.config.max_datagram;
-        if !free || !by_priority || !self.config.predict || p.is_clocked(&self.config) || p.flight.doubts() {
+        if !free || !by_priority || !self.config.predict || p.is_clocked(&self.config) {
             return Plan::Fragment(i, max);
         }
-        let here = self.foreseen(now, t.config.priority);
+        // A belief that is in doubt is no ground to cut for what is our own, which waits for one frame at the most. Others'
+        // messages wait for all that stands in our device queue.
+        let here = self
+            .foreseen(now, t.config.priority)
+            .filter(|_| !p.flight.doubts());
         let elsewhere = self.foreseen_elsewhere(now, p, t.config.priority);
         match here.into_iter().chain(elsewhere).min_by_key(|f| f.from) {
             Some(f) => self.cut(now, i, p, f),
@@ -476,12 +480,16 @@ impl<B: Body> Radio<B> {
         if receipt || max == p_max {
             self.put_sharing(now, peer, receipt, out);
         }
-        // A receipt would meet the message for which this fragment is cut.
-        let asks = self.should_ask(now, peer, max == p_max);
+        let air = |bytes: usize| airtime.airtime(bytes, hops);
+        // A receipt would meet the message for which this fragment is cut, or one that comes soon after it.
+        let meets = self
+            .peers
+            .get(&peer)
+            .is_some_and(|p| self.receipt_meets(now, p, priority, air(max) + air(RECEIPT)));
+        let asks = self.should_ask(now, peer, max == p_max && !meets);
         if asks {
             Frame::Ask.encode(out);
         }
-        let air = |bytes: usize| airtime.airtime(bytes, hops);
         let mut next = Some(i);
         let (mut bytes_first, mut charged) = (None, Duration::ZERO);
         while let Some(i) = next {
@@ -556,6 +564,10 @@ impl<B: Body> Radio<B> {
         over: Over,
     ) {
         let hops = over.hops;
+        let Some(p) = self.peers.get(&peer) else {
+            return;
+        };
+        let courtesy = self.courtesy(now, p, importance);
         let Some(p) = self.peers.get_mut(&peer) else {
             return;
         };
@@ -564,8 +576,9 @@ impl<B: Body> Radio<B> {
         let receipt = model.airtime(RECEIPT, p.config.hops);
         p.way.sent(now, p.last_number());
         let airtime = match in_flight {
-            Some(true) => model.airtime(bytes, hops) + receipt,
-            _ => model.airtime(bytes, hops),
+            Some(true) => model.airtime(bytes, hops) + receipt + courtesy,
+            Some(false) => model.airtime(bytes, hops) + courtesy,
+            None => model.airtime(bytes, hops),
         };
         if let Some(asks) = in_flight {
             let number = p.last_number();

@@ -19,6 +19,13 @@ const OWN_RHYTHMS: usize = 4;
 const SOON: u32 = 2;
 /// Topics without a deadline tell the receiver this often how old a message is.
 const TIMING_EVERY: Duration = Duration::from_millis(100);
+/// Before what another host is to send the air is free earlier by this much than before what we are: its
+/// sender knows nothing of what collided here and still waits in our device queue.
+const EARLIER: Duration = Duration::from_micros(150);
+/// A host that defers to others leaves one part in so many of a full frame's air free after each of its frames. With
+/// the mean back-off before the next one that is the longest that another's first back-off takes at 6 Mbit/s; so
+/// whoever waits goes first, and the device queue empties.
+const COURTESY: u32 = 22;
 /// Most that a frame of a message's age takes.
 pub(super) const TIMING: usize = 1 + 4 + 8 + 8 + 8;
 
@@ -194,7 +201,33 @@ impl<B: Body> Radio<B> {
     /// The next message of another host that is more important than this topic's.
     pub(super) fn foreseen_elsewhere(&self, now: Time, p: &Peer, priority: u8) -> Option<Foreseen> {
         let full = p.airtime.airtime(p.config.max_datagram, p.config.hops);
-        self.share.foreseen(now, priority, full)
+        let f = self.share.foreseen(now, priority, full)?;
+        Some(Foreseen {
+            from: f.from - EARLIER,
+            ..f
+        })
+    }
+
+    /// Whether a receipt for a datagram of this priority that goes now, and takes `air` with it, would meet a more
+    /// important message of another host.
+    pub(super) fn receipt_meets(&self, now: Time, p: &Peer, priority: u8, air: Duration) -> bool {
+        let next = self.foreseen_elsewhere(now, p, priority);
+        next.is_some_and(|f| f.from < now + air)
+    }
+
+    /// The air that is left free after a datagram of this priority, for others who have something more important.
+    pub(super) fn courtesy(&self, now: Time, p: &Peer, priority: u8) -> Duration {
+        if self.share.defers(now, priority) {
+            p.airtime.airtime(p.config.max_datagram, p.config.hops) / COURTESY
+        } else {
+            Duration::ZERO
+        }
+    }
+
+    /// Whether anything that waits here is less important than what others have to say.
+    pub(super) fn defers(&self, now: Time) -> bool {
+        let defers = |t: &OutTopic<B>| t.is_backlogged() && self.share.defers(now, t.config.priority);
+        self.topics.iter().any(defers)
     }
 }
 

@@ -94,6 +94,8 @@ pub(crate) struct Flight {
     path: [Option<Duration>; 2],
     span: Time,
     timeouts: u32,
+    /// The peer told by something else than receipts that datagrams below this number came.
+    known: u64,
     corrected: Time,
     /// So many receipts in a row may be missing by chance, and are.
     tolerated: u32,
@@ -116,6 +118,7 @@ impl Flight {
             path: [None; 2],
             span: Time::ZERO,
             timeouts: 0,
+            known: 0,
             corrected: Time::ZERO,
             tolerated: 0,
             missing: 0,
@@ -302,6 +305,20 @@ impl Flight {
             self.doubts = self.doubts.saturating_sub(1);
         }
         self.unanswered = self.asked.front().copied();
+    }
+
+    /// The peer tells by something else than a receipt that datagrams up to this number came.
+    pub(crate) fn came(&mut self, newest: u64) {
+        if newest < self.known {
+            return;
+        }
+        self.known = newest.saturating_add(1);
+        (self.timeouts, self.missing) = (0, 0);
+        self.release(|e| e.number <= newest);
+        if self.unanswered.is_some_and(|a| a.number <= newest) {
+            // Its receipt may come yet, and teaches what receipts do.
+            self.unanswered = self.asked.iter().find(|a| a.number > newest).copied();
+        }
     }
 
     /// The carrier knows of so many of the oldest datagrams what became of them.
@@ -508,6 +525,29 @@ mod tests {
             f.expire(t + AIR * 999);
         }
         assert!(f.is_silent());
+    }
+
+    #[test]
+    fn what_is_acknowledged_ends_silence() {
+        let mut f = Flight::new(2, false);
+        let mut t = Time::from_millis(10);
+        for n in 0..5 {
+            f.sent(entry(n, t, true), Time::MAX, AIR);
+            t = f.next_timeout().expect("patience ends");
+            f.expire(t);
+        }
+        assert!(f.is_silent());
+        f.sent(entry(5, t, true), Time::MAX, AIR);
+        assert!(!f.admits(t, 10, f.window(false, AIR)));
+        f.came(3);
+        assert!(!f.is_silent() && f.admits(t, 10, f.window(false, AIR)));
+        assert_eq!(f.len(), 1);
+        f.came(u64::MAX);
+        assert_eq!((f.len(), f.next_timeout()), (0, None));
+        f.sent(entry(6, t, true), Time::MAX, AIR);
+        f.expire(f.next_timeout().expect("patience ends"));
+        f.came(3);
+        assert!(f.is_silent(), "told before");
     }
 
     #[test]

@@ -14,6 +14,8 @@ const WHOLE: u32 = 1_100;
 const PROBE: u32 = 64;
 /// Patience doubles with each copy that nobody answers, so many times.
 const MOST_DOUBLINGS: u32 = 4;
+/// Until an acknowledgement can have been missed, each copy follows after so many times the wait before it.
+const WIDENING: f64 = 1.5;
 /// A message that waits at its receiver for others is asked after so many times less often.
 const HELD: u32 = 4;
 
@@ -238,7 +240,8 @@ impl<B> Kept<B> {
         };
         self.copies += 1;
         let wait = if self.copies < timing.copies {
-            (timing.spacing * (1 << (self.copies - 1).min(MOST_DOUBLINGS))).min(timing.patience)
+            let wider = timing.spacing.mul_f64(WIDENING.powi((self.copies - 1) as i32));
+            wider.min(timing.patience)
         } else {
             timing.patience * (1 << (self.copies - timing.copies).min(MOST_DOUBLINGS))
         };

@@ -32,7 +32,7 @@ const WIDEST: Duration = Duration::from_millis(100);
 pub(crate) struct Timing {
     /// How long an acknowledgement takes at most, by experience.
     pub(crate) patience: Duration,
-    /// After how long the second copy follows; the others wait twice as long as the one before.
+    /// After how long the second copy follows; each of the others waits longer than the one before.
     pub(crate) spacing: Duration,
     /// How many copies go before one can have been missed.
     pub(crate) copies: u32,

@@ -93,6 +93,12 @@ impl Share {
         self.table.foreseen(now, priority)
     }
 
+    /// Whether another host has something more important than this to say, now or soon.
+    pub(crate) fn defers(&self, now: Time, priority: u8) -> bool {
+        self.yields
+            && (self.table.rivals(now, priority).0 > 0 || self.table.foreseen(now, priority).is_some())
+    }
+
     /// Something waits, perhaps for another host.
     pub(crate) fn holds(&mut self, now: Time) {
         self.held.get_or_insert(now);
