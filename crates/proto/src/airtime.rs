@@ -32,7 +32,8 @@ pub struct AirtimeModel {
 fn default_gain(hops: u32) -> f64 {
     match hops {
         0 | 1 => 1.01,
-        n => 1.09 + 0.03 * f64::from(n.min(6) - 2),
+        2 => 1.08,
+        n => 1.12 + 0.03 * f64::from(n.min(6) - 3),
     }
 }
 
