@@ -567,7 +567,7 @@ impl<B: Body> Radio<B> {
         let Some(p) = self.peers.get(&peer) else {
             return;
         };
-        let courtesy = self.courtesy(now, p, importance);
+        let pause = self.courtesy(now, p, importance);
         let Some(p) = self.peers.get_mut(&peer) else {
             return;
         };
@@ -576,9 +576,8 @@ impl<B: Body> Radio<B> {
         let receipt = model.airtime(RECEIPT, p.config.hops);
         p.way.sent(now, p.last_number());
         let airtime = match in_flight {
-            Some(true) => model.airtime(bytes, hops) + receipt + courtesy,
-            Some(false) => model.airtime(bytes, hops) + courtesy,
-            None => model.airtime(bytes, hops),
+            Some(true) => model.airtime(bytes, hops) + receipt,
+            _ => model.airtime(bytes, hops),
         };
         if let Some(asks) = in_flight {
             let number = p.last_number();
@@ -605,7 +604,7 @@ impl<B: Body> Radio<B> {
             self.stats.yielded += u64::from(yields);
         }
         self.stats.urgent += u64::from(!self.pacer.is_free(now));
-        let slot = if clocked { Duration::ZERO } else { airtime };
+        let slot = if clocked { Duration::ZERO } else { airtime + pause };
         // Relays of ours let what is important pass, so only the medium's own forwarding makes it wait.
         self.pacer.charge(now, importance, p.config.hops, slot);
         p.session.sent(now);

@@ -95,8 +95,7 @@ impl Share {
 
     /// Whether another host has something more important than this to say, now or soon.
     pub(crate) fn defers(&self, now: Time, priority: u8) -> bool {
-        self.yields
-            && (self.table.rivals(now, priority).0 > 0 || self.table.foreseen(now, priority).is_some())
+        self.is_outranked(now, priority) || self.yields && self.table.foreseen(now, priority).is_some()
     }
 
     /// Something waits, perhaps for another host.
