@@ -197,10 +197,31 @@ impl<B: Body> Radio<B> {
         }
         let free = self.pacer.is_free(now);
         let plan = self.plan(now, free);
-        let control = self.control_due();
+        let mut control = self.control_due();
+        let waits = control.and_then(|peer| self.control_waits(now, peer));
+        if waits.is_some() {
+            self.share.control_holds(Some(now));
+            control = None;
+        }
         if let Plan::Hold(_) = plan {
             self.share.holds(now);
         }
+        match (waits, self.carry_out(now, plan, control, datagram)) {
+            (Some(until), Transmit::Wait(t)) => Transmit::Wait(t.min(until)),
+            (Some(until), Transmit::Idle) => Transmit::Wait(until),
+            (_, transmit) => transmit,
+        }
+    }
+
+    /// Sends what is planned, or what the protocol has to say to the peer `control`.
+    fn carry_out(
+        &mut self,
+        now: Time,
+        plan: Plan,
+        control: Option<PeerId>,
+        datagram: &mut Vec<u8>,
+    ) -> Transmit {
+        let free = self.pacer.is_free(now);
         if let Some(peer) = control
             && (free || self.pacer.is_urgent(CONTROL))
             && !self.receipt_rides(peer, &plan)
@@ -410,11 +431,16 @@ impl<B: Body> Radio<B> {
         }
         let receipt = p.session.is_up() && p.owes();
         p.put_control(now, &self.config, out);
+        // Where receipts got lost, any that comes ends the silence.
+        if p.session.is_up() && p.flight.is_silent() {
+            put(out, p.config.max_datagram, &Frame::Ask);
+        }
         self.put_ways(now, peer, out);
         let Some(p) = self.peers.get_mut(&peer) else {
             return Transmit::Idle;
         };
         p.stats.control_sent += 1;
+        self.share.control_holds(None);
         self.put_sharing(now, peer, receipt, out);
         self.sent(now, peer, CONTROL, out.len(), None);
         Transmit::Datagram {
@@ -605,6 +631,9 @@ impl<B: Body> Radio<B> {
         }
         self.stats.urgent += u64::from(!self.pacer.is_free(now));
         let slot = if clocked { Duration::ZERO } else { airtime + pause };
+        if !pause.is_zero() {
+            self.pacer.forfeit();
+        }
         // Relays of ours let what is important pass, so only the medium's own forwarding makes it wait.
         self.pacer.charge(now, importance, p.config.hops, slot);
         p.session.sent(now);

@@ -3,7 +3,7 @@
 use super::Radio;
 use crate::body::{Body, Sink};
 use crate::config::PeerId;
-use crate::peer::{Peer, put};
+use crate::peer::{Peer, RECEIPT, put};
 use crate::send::{Foreseen, OutTopic};
 use crate::share::Exchange;
 use crate::wire::{Beat, Claim, DataHead, Frame, MOST_ENTRIES, Sharing};
@@ -21,7 +21,7 @@ const SOON: u32 = 2;
 const TIMING_EVERY: Duration = Duration::from_millis(100);
 /// Before what another host is to send the air is free earlier by this much than before what we are: its
 /// sender knows nothing of what collided here and still waits in our device queue.
-const EARLIER: Duration = Duration::from_micros(150);
+const EARLIER: Duration = Duration::from_micros(300);
 /// A host that defers to others leaves one part in so many of a full frame's air free after each of its frames. With
 /// the mean back-off before the next one that is the longest that another's first back-off takes at 6 Mbit/s; so
 /// whoever waits goes first, and the device queue empties.
@@ -213,6 +213,17 @@ impl<B: Body> Radio<B> {
     pub(super) fn receipt_meets(&self, now: Time, p: &Peer, priority: u8, air: Duration) -> bool {
         let next = self.foreseen_elsewhere(now, p, priority);
         next.is_some_and(|f| f.from < now + air)
+    }
+
+    /// Until when what the protocol itself has to say to `peer` waits for a message of a third host: what passes between
+    /// two that are not important would else meet it. For long messages, and ever again, it does not wait.
+    pub(super) fn control_waits(&self, now: Time, peer: PeerId) -> Option<Time> {
+        let p = self.peers.get(&peer).filter(|p| p.session.is_up())?;
+        let air = |bytes| p.airtime.airtime(bytes, p.config.hops);
+        let full = air(p.config.max_datagram);
+        let f = self.share.foreseen_of_others(now, p.info.as_ref()?.host, full)?;
+        let meets = f.from < now + air(RECEIPT) + EARLIER;
+        (meets && f.until.since(f.from) < full * 2).then_some(f.until)
     }
 
     /// The air that is left free after a datagram of this priority, for others who have something more important.

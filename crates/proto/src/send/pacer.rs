@@ -61,6 +61,11 @@ impl Pacer {
         self.next
     }
 
+    /// What is handed over late leaves the next its pause all the same.
+    pub(crate) fn forfeit(&mut self) {
+        self.awaited = false;
+    }
+
     /// What was handed over leaves so much later than reckoned.
     pub(crate) fn delay(&mut self, by: Duration) {
         self.next += by;

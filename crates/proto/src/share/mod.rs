@@ -34,6 +34,8 @@ pub(crate) struct Share {
     gate: Time,
     /// Since when something waits for a message that another host is to send.
     held: Option<Time>,
+    /// The same of what the protocol itself has to say.
+    control_held: Option<Time>,
 }
 
 impl Share {
@@ -45,6 +47,7 @@ impl Share {
             table: Table::default(),
             gate: Time::ZERO,
             held: None,
+            control_held: None,
         }
     }
 
@@ -91,6 +94,21 @@ impl Share {
             return None;
         }
         self.table.foreseen(now, priority)
+    }
+
+    /// The next message of a host other than `peer`, for which a receipt to `peer` makes room; nothing if something
+    /// has waited too long already.
+    pub(crate) fn foreseen_of_others(&self, now: Time, peer: u64, full: Duration) -> Option<Foreseen> {
+        let patience = full.div_f64(self.least);
+        if !self.yields || self.control_held.is_some_and(|t| now >= t + patience) {
+            return None;
+        }
+        self.table.foreseen_of_others(now, short(peer))
+    }
+
+    /// A receipt waits for another host, or one was sent.
+    pub(crate) fn control_holds(&mut self, since: Option<Time>) {
+        self.control_held = since.map(|now| self.control_held.unwrap_or(now));
     }
 
     /// Whether another host has something more important than this to say, now or soon.

@@ -138,6 +138,15 @@ impl Table {
         more.filter_map(|(_, r)| r.next(now)).min_by_key(|f| f.from)
     }
 
+    /// The next message of a host that is neither we nor `peer`.
+    pub(crate) fn foreseen_of_others(&self, now: Time, peer: u32) -> Option<Foreseen> {
+        let others = self
+            .rhythms
+            .iter()
+            .filter(|((host, _), r)| *host != peer && now < r.at + RHYTHM_EXPIRY);
+        others.filter_map(|(_, r)| r.next(now)).min_by_key(|f| f.from)
+    }
+
     /// What is repeated to a peer: what it does not know better itself.
     pub(crate) fn claims_for(&self, now: Time, peer: PeerId) -> Vec<Claim> {
         let others = self
