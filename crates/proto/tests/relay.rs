@@ -95,7 +95,13 @@ fn what_is_cut_through_and_never_whole_is_counted_once_at_each_host() {
             at_relay.delivered + at_relay.drops.total(),
             "{at_relay:?}"
         );
-        assert_eq!(second.sent, at_end.delivered + at_end.drops.total(), "{at_end:?}");
+        // Where the word that a message was given up got lost too, its end counts it as well.
+        let known = at_end.delivered + at_end.drops.total();
+        let given_up = second.drops.count(DropReason::Incomplete);
+        assert!(
+            (second.sent..=second.sent + given_up).contains(&known),
+            "{second:?} {at_end:?}"
+        );
         // What began to come and was lost was offered beyond, and was given up there.
         let begun = at_relay.delivered + at_relay.drops.count(DropReason::Incomplete);
         assert!(
