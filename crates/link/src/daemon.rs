@@ -14,6 +14,7 @@ use crate::outbound::OutTopic;
 use crate::outgoing::Outgoing;
 use crate::relay::host_id;
 use crate::rules::{Relayed, Right, may};
+use crate::services::{self, REQUEST, Services};
 use crate::status::{PeerStatus, ReceivedTopic, SentTopic, Status, WayStatus};
 use bus::{Bus, WaitSet};
 use clock::{PollFd, PollFlags, Scheduling};
@@ -106,6 +107,8 @@ pub struct Daemon<C> {
     carrier: C,
     radio: Radio<Outgoing>,
     peers: Vec<PeerId>,
+    /// Tells this run of the host from others.
+    run: u32,
     inbound: Inbound,
     outbound: BTreeMap<String, OutTopic>,
     wait_set: WaitSet,
@@ -238,6 +241,7 @@ impl<C: Carrier> Daemon<C> {
             carrier,
             radio,
             peers,
+            run,
         })
     }
 
@@ -252,7 +256,9 @@ impl<C: Carrier> Daemon<C> {
     /// # Errors
     /// [`LinkError`] if the carrier or the bus fails for good. Peers and radios may come and go.
     pub fn run(mut self) -> Result<(), LinkError> {
-        let wanted = names::sent(&self.config).collect();
+        let wanted = names::sent(&self.config)
+            .chain(services::watched(&self.config))
+            .collect();
         let (waker, ids) = (self.handle.clone(), self.inbound.ids());
         let discovery = Discovery::start(
             self.bus.clone(),
@@ -280,6 +286,8 @@ impl<C: Carrier> Daemon<C> {
             self.packer = Some(Packer::start(move || waker.wake()).map_err(started)?);
         }
         self.inbound.unpack_by(Unpacker::start().map_err(started)?);
+        let waker = self.handle.clone();
+        self.inbound.services = Services::start(&self.config, &self.bus, self.run, move || waker.wake())?;
         // After the other threads were made, which would inherit it.
         self.scheduling = clock::realtime_thread(PRIORITY);
         let mut datagram = Vec::with_capacity(self.carrier.max_datagram());
@@ -305,6 +313,7 @@ impl<C: Carrier> Daemon<C> {
                 self.radio.handle_timeout(clock::monotonic(), &mut self.inbound);
             }
             self.inbound.run_relay(clock::monotonic(), &mut self.radio)?;
+            let next_call = self.run_services();
             let next_slot = self.transmit(&mut datagram)?;
             if now >= next_status {
                 self.inbound.sweep(now);
@@ -319,6 +328,7 @@ impl<C: Carrier> Daemon<C> {
                 Some(next_status),
                 hold_off,
                 service,
+                next_call,
             ];
             self.wait(times.into_iter().flatten().min(), !held_up)?;
         }
@@ -326,12 +336,32 @@ impl<C: Carrier> Daemon<C> {
         Ok(())
     }
 
+    /// Lets services go on, and says when they are to again.
+    fn run_services(&mut self) -> Option<Time> {
+        // Apart, since they use what stands beside them.
+        let mut services = self.inbound.services.take()?;
+        services.run(clock::monotonic(), &mut self.radio, &mut self.inbound);
+        let next = services.next_deadline();
+        self.inbound.services = Some(services);
+        next
+    }
+
     /// Begins to send a topic, goes on with another type, or ends.
     fn found(&mut self, found: Found, now: Time) -> Result<(), LinkError> {
-        let name = match &found {
-            Found::Type(kind) => kind.topic.clone(),
-            Found::Gone(name) => name.clone(),
-        };
+        if let Some(mut services) = self
+            .inbound
+            .services
+            .take_if(|_| found.topic().ends_with(REQUEST))
+        {
+            let kind = match &found {
+                Found::Type(kind) => Ok(kind.clone()),
+                Found::Gone(topic) => Err(topic.as_str()),
+            };
+            services.found(now, &mut self.radio, &mut self.inbound, kind);
+            self.inbound.services = Some(services);
+            return Ok(());
+        }
+        let name = found.topic().to_owned();
         if let Some(old) = self.outbound.remove(&name) {
             old.close(now, &mut self.radio, &mut self.inbound)?;
         }
@@ -522,6 +552,7 @@ impl<C: Carrier> Daemon<C> {
                 .into_iter()
                 .filter(|t| !self.outbound.contains_key(t))
                 .collect(),
+            services: (self.inbound.services.as_ref()).map_or_else(Vec::new, |s| s.status(&self.radio)),
             refused_datagrams: self.carrier.refused(),
             ways: (self.radio.ways())
                 .map(|w| WayStatus {

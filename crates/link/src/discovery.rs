@@ -1,5 +1,7 @@
-//! Finds out of which type a topic is, from whoever publishes it, and notices when that changes or ends.
+//! Finds out of which type a topic is, from whoever publishes it, and notices when that changes or ends. Services
+//! are found by whoever takes their requests.
 
+use crate::services::REQUEST;
 use crate::worker::Worker;
 use bus::{Bus, TopicType};
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,6 +24,16 @@ pub(crate) enum Found {
     Type(TopicType),
     /// Nobody has published it for a while.
     Gone(String),
+}
+
+impl Found {
+    /// The topic's name.
+    pub(crate) fn topic(&self) -> &str {
+        match self {
+            Found::Type(kind) => &kind.topic,
+            Found::Gone(topic) => topic,
+        }
+    }
 }
 
 /// A thread that looks for publishers of the wanted topics; asking the bus blocks, and the radio may not.
@@ -49,7 +61,10 @@ impl Discovery {
             if let Ok(all) = bus.topics(PATIENCE) {
                 let by_others = all
                     .into_iter()
-                    .filter(|i| i.publishers.iter().any(|p| !own(p.id)));
+                    .filter(|i| match i.topic.topic.ends_with(REQUEST) {
+                        true => !i.subscribers.is_empty(),
+                        false => i.publishers.iter().any(|p| !own(p.id)),
+                    });
                 let live: Vec<_> = by_others.map(|i| i.topic).collect();
                 for event in watch.round(Instant::now(), &live) {
                     sender.send(event).ok()?;

@@ -33,6 +33,29 @@ pub fn envelope(data: &[u8]) {
     }
 }
 
+/// The front of a request or a reply: what is read is written alike. What follows it is the server's or the caller's.
+pub fn call(data: &[u8]) {
+    use crate::services::header::{Header, LEN};
+    use crate::services::letter::inner;
+    let Some((head, rest)) = data.split_first_chunk::<LEN>() else {
+        return;
+    };
+    if let Ok(header) = Header::parse(head) {
+        assert_eq!(header.encode(), *head);
+    }
+    // A shape made of the rest: without its header it is shorter by just that, or it is none.
+    let lens: Vec<u32> = (rest.chunks_exact(4).take(proto::MAX_PARTS + 1))
+        .map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+        .collect();
+    if let Some((control, parts)) = lens.split_first()
+        && let Ok(whole) = proto::Geometry::new(*control, parts)
+        && let Some(inner) = inner(&whole)
+    {
+        assert_eq!(inner.total_len() + LEN as u32, whole.total_len());
+        assert_eq!(inner.part_lens(), whole.part_lens());
+    }
+}
+
 /// Bytes of a serial line: whatever comes, a frame after it is whole, and nothing that comes out is too long.
 pub fn serial_line(data: &[u8]) {
     const MAX: usize = 600;
@@ -95,6 +118,11 @@ mod tests {
     #[test]
     fn mutated_envelopes_are_refused_or_unpacked() {
         mutated("link_envelope", super::envelope);
+    }
+
+    #[test]
+    fn mutated_calls_are_refused_or_read() {
+        mutated("link_call", super::call);
     }
 
     #[test]

@@ -7,6 +7,8 @@ use crate::outgoing::Outgoing;
 use crate::recent::{Recent, Spans};
 use crate::relay::{Carrying, host_id};
 use crate::rules::{Right, may};
+use crate::services::Services;
+use crate::services::letter::Letter;
 use bus::{Bus, Loan, Publisher, PublisherOptions, Stamp, TopicType};
 use proto::{
     Announcement, Down, FlowKey, Geometry, Incoming, PeerId, PeerInfo, Radio, Relay, RemoteTopic, Sink, Slot,
@@ -45,6 +47,8 @@ pub(crate) struct Inbound {
     pub(crate) relay: Relay<Outgoing>,
     carrying: Carrying,
     routes_over_relays: bool,
+    /// Services, if any are configured.
+    pub(crate) services: Option<Box<Services>>,
     /// Declined by peers since the last [`Inbound::run_relay`].
     declined: Vec<(PeerId, TopicId, u64)>,
     run: u32,
@@ -52,12 +56,22 @@ pub(crate) struct Inbound {
 
 struct Block {
     peer: PeerId,
+    topic: RemoteTopic,
     content: Content,
     /// Where it is published here, if it is.
     publisher: Option<Arc<Publisher>>,
     geometry: Geometry,
     stamp: Stamp,
     taken: Option<Taken>,
+}
+
+/// What is known of a whole message of a service.
+#[derive(Clone, Copy)]
+struct About {
+    from: (PeerId, RemoteTopic),
+    geometry: Geometry,
+    stamp: Time,
+    is_local: bool,
 }
 
 /// Where the bytes of a message go.
@@ -67,6 +81,8 @@ enum Content {
     Envelope(Vec<u8>),
     /// Apart, since it goes on to other hosts.
     Apart(Outgoing),
+    /// Of a service: for its server here, or its caller.
+    Letter(Letter),
 }
 
 /// The ids of this daemon's own publishers on the bus, which are no sources.
@@ -102,6 +118,7 @@ impl Inbound {
             relay: Relay::new(host_id(&config.host)),
             carrying: Carrying::new(config),
             routes_over_relays: config.routes(),
+            services: None,
             declined: Vec::new(),
             run,
             refused: BTreeMap::new(),
@@ -263,7 +280,7 @@ impl Inbound {
                 return unpacker.packed(publisher, bytes, stamp).map(|()| false);
             }
             (Content::Envelope(_), None) => return Err(DropReason::TooLarge),
-            (Content::Apart(_), _) => return Err(DropReason::ReceiverMemory),
+            (Content::Apart(_) | Content::Letter(_), _) => return Err(DropReason::ReceiverMemory),
             // Behind those before it, if any are being unpacked.
             (Content::Loan(loan), Some(unpacker)) => match unpacker.in_turn(publisher, loan, stamp)? {
                 Some(loan) => loan,
@@ -296,6 +313,9 @@ impl Inbound {
 
     /// Why a peer may not publish a topic here, if so.
     fn objection(&self, peer: PeerId, topic: &str) -> Option<&'static str> {
+        if let Some(services) = self.services.as_ref().filter(|_| topic.contains('?')) {
+            return services.objection(peer, topic);
+        }
         let rules = self.peers.get(peer.0 as usize).and_then(|p| p.allow.as_ref());
         if !self.wanted.contains(topic) {
             Some("which is not configured to be received")
@@ -304,6 +324,27 @@ impl Inbound {
         } else {
             None
         }
+    }
+
+    /// A message of a service is whole.
+    fn came(&mut self, about: About, letter: Letter) -> Result<(), DropReason> {
+        let services = self.services.as_mut().ok_or(DropReason::Unannounced)?;
+        let bytes = u64::from(about.geometry.total_len());
+        services.came(about.from, letter, bytes, (clock::monotonic(), about.stamp))
+    }
+
+    /// This host's own copy of a service's message that goes on to others, if it takes it.
+    fn letter(&self, about: About, bytes: &[u8]) -> Option<Result<Letter, DropReason>> {
+        let services = self.services.as_ref()?;
+        if !about.is_local || !services.is_route(about.from) {
+            return None;
+        }
+        let taker = services.taker(about.from).ok_or(DropReason::Unannounced);
+        Some(taker.and_then(|taker| {
+            let mut letter = Letter::new(&taker, &about.geometry)?;
+            letter.write(0, bytes);
+            Ok(letter)
+        }))
     }
 
     fn publisher(
@@ -335,7 +376,7 @@ fn carrying_peers(peers: &[PeerConfig]) -> Vec<PeerId> {
 }
 
 /// Writes `bytes` at flat offset `offset` of a message.
-fn fill(loan: &mut Loan, geometry: &Geometry, offset: u32, bytes: &[u8]) {
+pub(crate) fn fill(loan: &mut Loan, geometry: &Geometry, offset: u32, bytes: &[u8]) {
     let mut rest = bytes;
     for (part, at, len) in geometry.pieces(offset, bytes.len() as u32) {
         let (piece, tail) = rest.split_at(len as usize);
@@ -356,15 +397,20 @@ impl Sink for Inbound {
             None if self.relay.is_flow(m.peer, m.topic) => return Err(DropReason::Malformed),
             None => None,
         };
-        let publisher = publisher.filter(|_| taken.as_ref().is_none_or(|t| t.local));
+        let is_local = taken.as_ref().is_none_or(|t| t.local);
+        let publisher = publisher.filter(|_| is_local);
+        let from = (m.peer, m.topic);
+        let taker = self.services.as_ref().filter(|s| is_local && s.is_route(from));
+        let taker = taker.map(|s| s.taker(from).ok_or(DropReason::Unannounced));
         let envelope = || Content::Envelope(vec![0; m.geometry.total_len() as usize]);
         let apart = |t: &Taken| Content::Apart(Outgoing::carried(m.geometry, t.arriving.clone()));
-        let content = match (&publisher, &taken) {
-            (_, Some(t)) if t.forward => Ok(apart(t)),
-            (None, _) => Err(DropReason::Unannounced),
-            (Some(_), _) if m.geometry.is_packed() && self.unpacker.is_none() => Err(DropReason::TooLarge),
-            (Some(_), _) if m.geometry.is_packed() => Ok(envelope()),
-            (Some(publisher), _) => loan(publisher, &m.geometry).map(Content::Loan),
+        let content = match (&publisher, taker, &taken) {
+            (.., Some(t)) if t.forward => Ok(apart(t)),
+            (_, Some(taker), _) => taker.and_then(|t| Letter::new(&t, &m.geometry).map(Content::Letter)),
+            (None, ..) => Err(DropReason::Unannounced),
+            (Some(_), ..) if m.geometry.is_packed() && self.unpacker.is_none() => Err(DropReason::TooLarge),
+            (Some(_), ..) if m.geometry.is_packed() => Ok(envelope()),
+            (Some(publisher), ..) => loan(publisher, &m.geometry).map(Content::Loan),
         };
         let content = content.inspect_err(|_| {
             if let Some(t) = &taken {
@@ -381,6 +427,7 @@ impl Sink for Inbound {
             slot,
             Block {
                 peer: m.peer,
+                topic: m.topic,
                 content,
                 publisher,
                 geometry: m.geometry,
@@ -397,6 +444,7 @@ impl Sink for Inbound {
         };
         match &mut block.content {
             Content::Loan(loan) => fill(loan, &block.geometry, offset, bytes),
+            Content::Letter(letter) => letter.write(offset, bytes),
             Content::Envelope(all) => all[offset as usize..][..bytes.len()].copy_from_slice(bytes),
             Content::Apart(message) => {
                 if let Some(mut all) = message.carried_bytes() {
@@ -419,7 +467,14 @@ impl Sink for Inbound {
             return Err(DropReason::ReceiverMemory);
         };
         let mut body = None;
+        let about = About {
+            from: (block.peer, block.topic),
+            geometry: block.geometry,
+            stamp: block.stamp.time.unwrap_or_default(),
+            is_local: block.taken.as_ref().is_none_or(|t| t.local),
+        };
         let outcome = match (block.content, &block.publisher) {
+            (Content::Letter(letter), _) => self.came(about, letter).map(|()| false),
             (Content::Apart(message), publisher) => {
                 // What goes on and is published here too is copied once more.
                 let here = publisher.as_ref().map(|publisher| {
@@ -431,11 +486,15 @@ impl Sink for Inbound {
                     fill(&mut loan, &block.geometry, 0, &bytes);
                     Ok((publisher, Content::Loan(loan)))
                 });
+                let letter = message
+                    .carried_bytes()
+                    .and_then(|bytes| self.letter(about, &bytes));
                 body = Some(message.clone());
-                match here {
-                    None => Ok(false),
-                    Some(Ok((publisher, content))) => self.publish(publisher, content, block.stamp),
-                    Some(Err(reason)) => Err(reason),
+                match (here, letter) {
+                    (None, None) => Ok(false),
+                    (None, Some(letter)) => letter.and_then(|l| self.came(about, l)).map(|()| false),
+                    (Some(Ok((publisher, content))), _) => self.publish(publisher, content, block.stamp),
+                    (Some(Err(reason)), _) => Err(reason),
                 }
             }
             (content, Some(publisher)) => self.publish(publisher, content, block.stamp),
@@ -463,6 +522,7 @@ impl Sink for Inbound {
     }
 
     fn topic_announced(&mut self, peer: PeerId, topic: RemoteTopic, a: &Announcement) -> Verdict {
+        let is_of_service = a.name.contains('?');
         let name = self.peer(peer).to_owned();
         let mut source = peer;
         if let Some(via) = &a.via {
@@ -493,6 +553,16 @@ impl Sink for Inbound {
                 .push(format!("{name} offers {}, {why}: refused", a.name));
             self.refuse(peer);
             return Verdict::Refuse;
+        }
+        if let Some(services) = self.services.as_mut().filter(|_| is_of_service) {
+            let verdict = services.announced((peer, topic), source, a);
+            let done = match verdict {
+                Verdict::Accept => "",
+                Verdict::Refuse => ": refused",
+            };
+            self.changes
+                .push(format!("{name} sends {} ({}){done}", a.name, a.type_name));
+            return verdict;
         }
         let on_bus = self
             .peers
@@ -532,6 +602,11 @@ impl Sink for Inbound {
 
     fn topic_withdrawn(&mut self, peer: PeerId, topic: RemoteTopic) {
         self.relay.withdrawn(peer, topic);
+        if let Some(services) = &mut self.services
+            && services.withdrawn((peer, topic))
+        {
+            return;
+        }
         let Some(publisher) = self.routes.remove(&(peer, topic)) else {
             return;
         };
@@ -550,9 +625,15 @@ impl Sink for Inbound {
             format!(" (it calls itself {})", info.name)
         };
         self.changes.push(format!("{configured} is connected{also}"));
+        if let Some(services) = &mut self.services {
+            services.peer_up(peer);
+        }
     }
 
     fn peer_down(&mut self, peer: PeerId, why: Down) {
+        if let Some(services) = &mut self.services {
+            services.peer_down(clock::monotonic(), peer, why);
+        }
         self.routes.retain(|(p, _), _| why == Down::Lost || *p != peer);
         if why == Down::Restarted {
             self.restarted.insert(peer);
@@ -573,11 +654,14 @@ impl Sink for Inbound {
 fn loan(publisher: &Publisher, geometry: &Geometry) -> Result<Loan, DropReason> {
     let parts: Vec<usize> = geometry.part_lens().iter().map(|n| *n as usize).collect();
     let loan = publisher.loan(geometry.control_len() as usize, &parts);
-    loan.map_err(|error| {
-        tracing::warn!(topic = publisher.topic().topic, %error, "a message from the radio is lost");
-        match error {
-            bus::LoanError::TooLarge { .. } | bus::LoanError::TooManyParts { .. } => DropReason::TooLarge,
-            _ => DropReason::ReceiverMemory,
-        }
-    })
+    loan.map_err(|error| no_memory(&publisher.topic().topic, error))
+}
+
+/// Why a message of a topic or a service is lost for which there is no block.
+pub(crate) fn no_memory(name: &str, error: bus::LoanError) -> DropReason {
+    tracing::warn!(name, %error, "a message from the radio is lost");
+    match error {
+        bus::LoanError::TooLarge { .. } | bus::LoanError::TooManyParts { .. } => DropReason::TooLarge,
+        _ => DropReason::ReceiverMemory,
+    }
 }

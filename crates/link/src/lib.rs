@@ -36,6 +36,7 @@ mod outgoing;
 mod recent;
 mod relay;
 pub mod rules;
+mod services;
 mod status;
 pub mod tf;
 mod worker;
@@ -47,5 +48,8 @@ pub use carrier::{
 pub use config::{Config, ConfigError};
 pub use daemon::{Daemon, Handle, LinkError};
 pub use recent::Recent;
+pub use services::Failure;
 pub use stats::quantity;
-pub use status::{PeerStatus, ReceivedTopic, SentTopic, Status, WayStatus};
+pub use status::{
+    PeerStatus, ReceivedTopic, SentTopic, ServiceRole, ServiceState, ServiceStatus, Status, WayStatus,
+};

@@ -1,6 +1,7 @@
 //! What a topic is called on this host's bus and what it is called towards a peer.
 
 use crate::config::{Config, PeerConfig, TopicConfig};
+use crate::status::ServiceRole;
 
 /// Stands for the peer's name in a namespace.
 const PEER: &str = "{peer}";
@@ -26,6 +27,15 @@ pub(crate) fn is_good(namespace: &str) -> bool {
 /// What `peer`'s topic `wire` is called on this host's bus.
 pub(crate) fn on_bus(peer: &PeerConfig, wire: &str) -> String {
     namespace(peer) + wire
+}
+
+/// What a service is called on this host's bus: one of `peer` stands below its namespace, one of this host, which all
+/// peers call, under its own name.
+pub(crate) fn service_on_bus(peer: &PeerConfig, role: ServiceRole, wire: &str) -> String {
+    match role {
+        ServiceRole::Call => on_bus(peer, wire),
+        ServiceRole::Serve => wire.to_owned(),
+    }
 }
 
 /// What this bus's topic is called towards `peer`; none if it is outside the peer's namespace.

@@ -1,6 +1,8 @@
 //! Messages on their way to the radio.
 
-use bus::Message;
+use crate::services::header::{Header, LEN};
+use crate::services::letter::copy_control;
+use bus::{Message, Reply, Request};
 use proto::{Arriving, Body, Geometry, GeometryError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,16 +17,31 @@ enum Content {
     Own(Vec<u8>),
     /// Of another host; it may still be coming. Only the radio's thread has it, so nobody waits for the lock.
     Carried(Mutex<Vec<u8>>, Option<Arriving>),
+    /// As its caller wrote it, behind a header.
+    Request([u8; LEN], Arc<Request>),
+    /// As its server wrote it, behind a header.
+    Reply([u8; LEN], Reply),
 }
 
 impl Outgoing {
     /// A message of the bus, as it is.
     pub(crate) fn new(message: Message) -> Result<Self, GeometryError> {
-        let parts: Vec<u32> = (0..message.part_count())
-            .map(|i| length(message.part_len(i)))
-            .collect();
-        let geometry = Geometry::new(length(message.control().len()), &parts)?;
+        let geometry = geometry(0, &message)?;
         Ok(Outgoing(Arc::new((Content::Block(message), geometry))))
+    }
+
+    /// A call's request. It is let go when nothing of it is sent any more.
+    pub(crate) fn request(header: Header, request: Arc<Request>) -> Result<Self, GeometryError> {
+        let geometry = geometry(LEN, request.message())?;
+        let content = Content::Request(header.encode(), request);
+        Ok(Outgoing(Arc::new((content, geometry))))
+    }
+
+    /// A call's reply.
+    pub(crate) fn reply(header: Header, reply: Reply) -> Result<Self, GeometryError> {
+        let geometry = geometry(LEN, reply.message())?;
+        let content = Content::Reply(header.encode(), reply);
+        Ok(Outgoing(Arc::new((content, geometry))))
     }
 
     /// A message of this control part and these data parts.
@@ -45,7 +62,7 @@ impl Outgoing {
     pub(crate) fn carried_bytes(&self) -> Option<MutexGuard<'_, Vec<u8>>> {
         match &self.0.0 {
             Content::Carried(bytes, _) => Some(bytes.lock().unwrap_or_else(PoisonError::into_inner)),
-            Content::Block(_) | Content::Own(_) => None,
+            _ => None,
         }
     }
 
@@ -63,8 +80,10 @@ impl Body for Outgoing {
 
     fn copy_at(&self, offset: u32, to: &mut [u8]) {
         let (content, geometry) = &*self.0;
-        let message = match content {
-            Content::Block(message) => message,
+        let (head, message) = match content {
+            Content::Block(message) => (None, message),
+            Content::Request(head, request) => (Some(head), request.message()),
+            Content::Reply(head, reply) => (Some(head), reply.message()),
             Content::Own(bytes) => return to.copy_from_slice(&bytes[offset as usize..][..to.len()]),
             Content::Carried(bytes, _) => {
                 let bytes = bytes.lock().unwrap_or_else(PoisonError::into_inner);
@@ -75,7 +94,10 @@ impl Body for Outgoing {
         for (part, at, len) in geometry.pieces(offset, length(rest.len())) {
             let (piece, tail) = rest.split_at_mut(len as usize);
             match part {
-                0 => piece.copy_from_slice(&message.control()[at as usize..][..len as usize]),
+                0 => match head {
+                    Some(head) => copy_control(head, message.control(), at as usize, piece),
+                    None => piece.copy_from_slice(&message.control()[at as usize..][..len as usize]),
+                },
                 n => {
                     message.part(n - 1).copy_to(at as usize, piece);
                 }
@@ -87,9 +109,17 @@ impl Body for Outgoing {
     fn arriving(&self) -> Option<&Arriving> {
         match &self.0.0 {
             Content::Carried(_, arriving) => arriving.as_ref(),
-            Content::Block(_) | Content::Own(_) => None,
+            _ => None,
         }
     }
+}
+
+/// The shape of a message with so many bytes in front of its control part.
+fn geometry(head: usize, message: &Message) -> Result<Geometry, GeometryError> {
+    let parts: Vec<u32> = (0..message.part_count())
+        .map(|i| length(message.part_len(i)))
+        .collect();
+    Geometry::new(length(head + message.control().len()), &parts)
 }
 
 fn length(n: usize) -> u32 {

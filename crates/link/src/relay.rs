@@ -2,6 +2,7 @@
 
 use crate::config::{Config, PeerConfig};
 use crate::rules::{Right, may};
+use crate::services::{REPLY, configured};
 use proto::{FlowKey, PeerId, Via};
 
 /// What the configuration says about relays, with hosts by their ids.
@@ -68,9 +69,11 @@ impl Carrying {
             return Err("which `allow` does not let its source publish");
         }
         let mut wanted = self.config.topics.iter().filter(|t| t.direction.receives());
+        let serves = |id: PeerId| configured(&self.config, id, topic).is_some();
+        let is_wanted = wanted.any(|t| t.name == topic) || source.is_some_and(|(id, _)| serves(id));
         let offer = Offer {
             source: source.map(|(id, _)| id),
-            local: source.is_some() && via.to.contains(&self.own) && wanted.any(|t| t.name == topic),
+            local: source.is_some() && via.to.contains(&self.own) && is_wanted,
             forward: self.config.relay.as_ref().is_some_and(|r| r.covers(topic)),
         };
         if offer.local || offer.forward {
@@ -89,7 +92,9 @@ impl Carrying {
         if key.source != self.own && relays.is_none_or(|r| !r.covers(&key.topic)) {
             return 0;
         }
-        let subscribes = |p: &PeerConfig| may(p.allow.as_ref(), Right::Subscribe, &key.topic);
+        // A reply goes to whoever was let call, so its topic may be known to all.
+        let reply = key.topic.ends_with(REPLY);
+        let subscribes = |p: &PeerConfig| reply || may(p.allow.as_ref(), Right::Subscribe, &key.topic);
         let next = host_id(&neighbour.name);
         let hosts = via.to.iter().enumerate();
         let allowed = hosts.filter(|(_, host)| match self.peer(**host) {

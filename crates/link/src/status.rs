@@ -2,10 +2,12 @@
 
 use crate::compress::{PackStats, UnpackStats};
 use crate::recent::Recent;
+use crate::services::Failure;
 use crate::tf::TfStats;
 use proto::{PeerStats, RadioStats, RelayStats, RemoteTopicStats, TopicState, TopicStats};
 use serde::Serialize;
 use stats::Drops;
+use std::collections::BTreeMap;
 
 /// A daemon at one instant.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -28,6 +30,8 @@ pub struct Status {
     pub received: Vec<ReceivedTopic>,
     /// Topics to be sent that nobody publishes on this host yet.
     pub unpublished: Vec<String>,
+    /// Services, for each peer that they are for.
+    pub services: Vec<ServiceStatus>,
     /// Datagrams of strangers, or too large.
     pub refused_datagrams: u64,
     /// The ways that messages take, where there are relays.
@@ -94,6 +98,68 @@ pub struct ReceivedTopic {
     pub unpacking: Option<UnpackStats>,
     /// What the bus lost after the daemon had published it.
     pub bus_drops: Drops,
+}
+
+/// What this host does for a service of the configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ServiceRole {
+    /// Its callers are here.
+    Call,
+    /// Its server is here.
+    Serve,
+}
+
+/// Whether a service can be called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ServiceState {
+    /// It can.
+    Ready,
+    /// The peer does not offer it: its link does not list it, or nobody serves it there.
+    NotOffered,
+    /// The peer offers it, but cannot be heard now.
+    NoPeer,
+    /// Whoever serves it does not let the other call (`allow`).
+    Refused,
+    /// Nobody serves it on this host.
+    Unserved,
+}
+
+/// A service towards one peer. Every call is open, answered, or failed for one reason.
+#[derive(Clone, Debug, Serialize)]
+pub struct ServiceStatus {
+    /// The peer's configured name.
+    pub peer: String,
+    /// The service's name as it crosses the air.
+    pub name: String,
+    /// Its name on this host's bus.
+    pub here: String,
+    /// What this host does for it.
+    pub role: ServiceRole,
+    /// Its type, where that is known.
+    pub type_name: Option<String>,
+    /// Whether it can be called.
+    pub state: ServiceState,
+    /// The priority with which this host sends its part.
+    pub priority: u8,
+    /// Calls without an answer yet.
+    pub open: u64,
+    /// Calls so far: of this host's callers, or of the peer's.
+    pub calls: u64,
+    /// Of these, answered by the server.
+    pub answered: u64,
+    /// Of these, failed, by reason.
+    pub failed: BTreeMap<Failure, u64>,
+    /// Bytes of requests that were handed to the radio or came from it, headers included.
+    pub request_bytes: u64,
+    /// Bytes of replies likewise.
+    pub reply_bytes: u64,
+    /// Requests that came again and were not carried out again.
+    pub repeated: u64,
+    /// Replies for which nobody waited any more.
+    pub late: u64,
 }
 
 impl Status {

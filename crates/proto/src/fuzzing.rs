@@ -362,6 +362,18 @@ pub fn operations(data: &[u8]) {
                 session += 1;
                 pair.ends[at] = End::new(session, honest, pair.now);
             }
+            _ if (0xE0..0xF0).contains(&arg) => {
+                let end = &mut pair.ends[at];
+                let (topic, of) = (
+                    end.topics[3 + arg % 2],
+                    Time(stamp.saturating_sub(arg as u64 >> 1 & 3)),
+                );
+                let why = match kind & 0x10 {
+                    0 => Ok(()),
+                    _ => Err(DropReason::Expired),
+                };
+                end.radio.end_message(pair.now, topic, of, why);
+            }
             _ if arg >= 0xF0 => {
                 let end = &mut pair.ends[at];
                 let i = arg % end.topics.len();

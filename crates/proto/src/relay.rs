@@ -400,17 +400,59 @@ impl<B: Body + Clone> Relay<B> {
 
     /// Offers a message of this host.
     pub fn offer(&mut self, now: Time, radio: &mut Radio<B>, key: &FlowKey, message: Message<B>) {
-        let Some(flow) = self.flows.get_mut(key) else {
-            return;
-        };
+        let all = |flow: &Flow| ((1u128 << flow.via.to.len()) - 1) as u64;
+        // It is counted.
+        let _ = self.offer_for(now, radio, key, message, all);
+    }
+
+    /// Offers a message of this host that is for one of the flow's hosts alone.
+    ///
+    /// # Errors
+    /// Why it goes nowhere: [`DropReason::NoPeer`] there is no way to the host now, [`DropReason::Unannounced`] nobody
+    /// on the way takes it, or the host is none of the flow's. It is counted.
+    pub fn offer_to(
+        &mut self,
+        now: Time,
+        radio: &mut Radio<B>,
+        key: &FlowKey,
+        message: Message<B>,
+        host: u64,
+    ) -> Result<(), DropReason> {
+        self.offer_for(now, radio, key, message, |flow| bits_of(&flow.via.to, host))
+    }
+
+    fn offer_for(
+        &mut self,
+        now: Time,
+        radio: &mut Radio<B>,
+        key: &FlowKey,
+        message: Message<B>,
+        to: impl Fn(&Flow) -> u64,
+    ) -> Result<(), DropReason> {
+        let flow = self.flows.get_mut(key).ok_or(DropReason::Unannounced)?;
         let route = Route {
             number: flow.next,
             hops: START_HOPS,
-            to: ((1u128 << flow.via.to.len()) - 1) as u64,
+            to: to(flow),
         };
         flow.next += 1;
-        let lost = send(now, radio, flow, message, route, None);
-        self.stats.count(lost.0, lost.1);
+        let (sent, lost) = send(now, radio, flow, message, route, None);
+        self.stats.count(sent, lost);
+        lost.map_or(Ok(()), Err)
+    }
+
+    /// Ends a message of this host wherever it waits: as [`Radio::end_message`].
+    pub fn end_message(
+        &self,
+        now: Time,
+        radio: &mut Radio<B>,
+        key: &FlowKey,
+        stamp: Time,
+        end: Result<(), DropReason>,
+    ) {
+        for (topic, _) in self.flows.get(key).into_iter().flat_map(|f| f.topics.values()) {
+            radio.end_message(now, *topic, stamp, end);
+        }
     }
 
     /// Does what the last datagrams called for. To be called after [`Radio::handle`] and

@@ -327,3 +327,73 @@ fn any_order_and_faults_deliver_each_once() {
         assert_eq!(w.nodes[1].sink.open(), 0);
     }
 }
+
+#[test]
+fn a_message_that_its_source_ends_is_sent_no_more_and_the_others_are() {
+    let mut w = Setup::path(ms(10), Loss::NONE).build();
+    let config = TopicConfig {
+        ordering: Ordering::Any,
+        ..reliable("/call", 100, 64)
+    };
+    let (peer, now) = (w.nodes[0].peer, w.now);
+    let id = w.nodes[0].radio.add_topic(now, peer, config).expect("a topic");
+    let other = topic("/other", 1, 1);
+    let best = w.nodes[0].radio.add_topic(now, peer, other).expect("a topic");
+    w.run(Duration::from_secs(1));
+    // Nothing goes through: the first is kept for its acknowledgement, one is partly sent, the last waits.
+    w.medium.set_loss(w.now, Loss::Uniform(1.0));
+    let offer = |w: &mut World, stamp: u64, len: u32| {
+        let geometry = Geometry::new(len, &[]).expect("a geometry");
+        let message = Message::new(
+            Blob {
+                seed: stamp,
+                geometry,
+            },
+            Time(stamp),
+        );
+        let now = w.now;
+        w.nodes[0].radio.offer(now, id, message).expect("is taken");
+    };
+    offer(&mut w, 1, 100);
+    offer(&mut w, 2, 100);
+    w.run(ms(5));
+    offer(&mut w, 3, 60_000);
+    w.run(ms(5));
+    offer(&mut w, 4, 100);
+    offer(&mut w, 5, 100);
+    let stats = |w: &World| w.nodes[0].radio.topic_stats(id).expect("a topic");
+    assert_eq!((stats(&w).queued, stats(&w).sent), (5, 0));
+    let queued = w.nodes[0].radio.stats().queued_bytes;
+    let end = |w: &mut World, topic, stamp, why| {
+        let now = w.now;
+        w.nodes[0].radio.end_message(now, topic, Time(stamp), why)
+    };
+    assert!(end(&mut w, id, 1, Ok(())), "kept");
+    assert!(end(&mut w, id, 3, Err(DropReason::Expired)), "begun");
+    assert!(end(&mut w, id, 4, Err(DropReason::Expired)), "waits");
+    assert!(
+        !end(&mut w, id, 4, Err(DropReason::Expired)),
+        "is not here any more"
+    );
+    assert!(!end(&mut w, best, 2, Ok(())), "of another topic");
+    assert!(!end(&mut w, TopicId(99), 2, Ok(())), "of none");
+    w.check_books();
+    assert_eq!((stats(&w).queued, stats(&w).sent), (2, 1));
+    assert_eq!(w.nodes[0].radio.stats().queued_bytes, queued - 60_200);
+    w.medium.set_loss(w.now, Loss::NONE);
+    w.run(Duration::from_secs(3));
+    w.check_books();
+    // The first may have gone before the air was lost.
+    let arrived = |w: &World| {
+        let all = w.nodes[1].sink.delivered["/call"].iter().copied();
+        all.filter(|stamp| *stamp != 1).collect::<Vec<_>>()
+    };
+    assert_eq!(arrived(&w), [2, 5]);
+    assert_eq!(w.nodes[1].sink.open(), 0, "nothing half-received is kept");
+    let told: Vec<u64> = outcomes(&mut w, 0).keys().map(|(_, stamp)| *stamp).collect();
+    assert_eq!(told, [2, 5], "of what was ended nothing is told");
+    // The topic goes on.
+    offer(&mut w, 6, 100);
+    w.run(Duration::from_secs(1));
+    assert_eq!(arrived(&w), [2, 5, 6]);
+}

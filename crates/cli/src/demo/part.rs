@@ -194,6 +194,7 @@ fn link_config(spec: &Spec, host: &str) -> Config {
                 ..TopicConfig::new(name, if robot { Direction::Out } else { Direction::In })
             })
             .collect(),
+        services: Vec::new(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Listing and calling services.
 
-use crate::support::Host;
+use crate::support::{Host, address, eventually};
 use ropewalk::{BusConfig, Flavour, Node, Registry, Value};
 
 #[test]
@@ -91,4 +91,95 @@ fn a_service_is_listed_described_and_called() {
     let info = host.run(&["service", "info", "/brake"]);
     assert!(info.code == 2 && info.stderr.contains("/brake"), "{info:?}");
     assert!(host.run(&["service", "list"]).stderr.contains("no services"));
+}
+
+#[test]
+fn a_service_of_another_host_is_called_over_a_link() {
+    let (robot, base) = (Host::new(), Host::new());
+    let (a, b) = (address(51), address(52));
+    let config = |host: &Host, own: (&str, &str), peer: (&str, &str), services: &str| {
+        let text = format!(
+            "host: {}\nradio: {{bind: '{}', rate: 54Mbit/s}}\npeers: [{{name: {}, address: '{}', namespace: '/{{peer}}'}}]\n\
+             services:\n{services}",
+            own.0, own.1, peer.0, peer.1
+        );
+        std::fs::write(host.path("link.yaml"), text).expect("writes");
+    };
+    config(
+        &robot,
+        ("robot", &a),
+        ("base", &b),
+        "  - {name: /brake, role: serve}\n",
+    );
+    config(
+        &base,
+        ("base", &b),
+        ("robot", &a),
+        "  - {name: /brake, role: call, from: robot}\n",
+    );
+    let node = Node::with_config("tester", BusConfig::new(robot.path("bus"))).expect("a node");
+    let trigger = Registry::new(Flavour::Ros1)
+        .service("std_srvs/Trigger")
+        .expect("a type");
+    let response = trigger.response().clone();
+    let served = node.service("/brake", &trigger, move |_| {
+        let json = serde_json::json!({ "success": true, "message": "standing" });
+        response.value_from_json(&json).map_err(|e| e.to_string())
+    });
+    let served = served.expect("serves");
+    let links = [
+        robot.start(&["link", "link.yaml"]),
+        base.start(&["link", "link.yaml"]),
+    ];
+    let call = base.run(&["service", "call", "/robot/brake", "--timeout", "60"]);
+    assert_eq!(
+        (call.code, &*call.stdout),
+        (0, "success: true\nmessage: \"standing\"\n"),
+        "{call:?}"
+    );
+    let info = base.run(&["service", "info", "/robot/brake"]);
+    assert!(
+        info.stdout.contains("std_srvs/Trigger") && info.stdout.contains("bool success"),
+        "{info:?}"
+    );
+    let state = |host: &Host| {
+        let done = host.run(&["link", "status", "--json"]);
+        let state: serde_json::Value = serde_json::from_str(&done.stdout).expect("JSON");
+        state["services"][0].clone()
+    };
+    let counted = |s: &serde_json::Value| (s["calls"] == 1 && s["answered"] == 1).then_some(());
+    eventually("the call is counted", || {
+        counted(&state(&base)).and(counted(&state(&robot)))
+    });
+    let at_base = state(&base);
+    assert_eq!(
+        (
+            &at_base["role"],
+            &at_base["state"],
+            &at_base["here"],
+            &at_base["name"]
+        ),
+        (
+            &"call".into(),
+            &"ready".into(),
+            &"/robot/brake".into(),
+            &"/brake".into()
+        )
+    );
+    let text = robot.run(&["link", "status"]).stdout;
+    let line = text
+        .lines()
+        .find(|l| l.starts_with("/brake"))
+        .expect("a line of the service");
+    assert!(line.contains("for base") && line.contains("ready"), "{text}");
+    // Its server goes: so does it here.
+    drop(served);
+    eventually("nobody serves it any more", || {
+        let call = base.run(&["service", "call", "/robot/brake", "--timeout", "0.3"]);
+        (call.code == 2 && call.stderr.contains("nobody served")).then_some(())
+    });
+    for link in links {
+        link.interrupt();
+        assert_eq!(link.wait().code, 0);
+    }
 }

@@ -106,7 +106,8 @@ impl Config {
                 }
             }
         }
-        self.check_namespaces()
+        self.check_namespaces()?;
+        self.check_services()
     }
 
     fn check_relays(&self) -> Result<(), String> {

@@ -15,11 +15,15 @@
 //!   - {name: /scan, priority: 100, direction: out, depth: 2, deadline: 100ms}
 //!   - {name: /cmd_vel, priority: 120, direction: in}
 //!   - {name: /camera/image, priority: 10, direction: out, rate_limit: 5Hz}
+//! services:
+//!   - {name: /arm/grasp, role: serve}        # a server of this host, for its peers
+//!   - {name: /map/get, role: call, from: base, priority: 60, timeout: 5s}
 //! ```
 
 mod check;
 mod parse;
 mod rate;
+mod service;
 
 use crate::carrier::serial;
 use crate::compress::Compress;
@@ -32,6 +36,7 @@ use parse::{
 };
 pub use rate::Rate;
 use serde::Deserialize;
+pub use service::{Role, ServiceConfig};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -60,6 +65,9 @@ pub struct Config {
     /// The topics that cross the radio; no other does, in either direction.
     #[serde(default)]
     pub topics: Vec<TopicConfig>,
+    /// The services that are called over the radio; no other is, in either direction.
+    #[serde(default)]
+    pub services: Vec<ServiceConfig>,
 }
 
 /// One radio.

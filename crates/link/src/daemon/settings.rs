@@ -2,9 +2,11 @@
 
 use super::Daemon;
 use crate::carrier::Carrier;
-use crate::config::{PeerConfig, TopicConfig};
+use crate::config::{PeerConfig, ServiceConfig, TopicConfig};
 use crate::control::{Answer, Command};
 use crate::names;
+use crate::services::{REPLY, REQUEST};
+use crate::status::ServiceRole;
 use proto::{PeerId, TopicChange, TopicId, TopicStats};
 use stats::Time;
 
@@ -21,6 +23,14 @@ impl<C: Carrier> Daemon<C> {
 
     fn set(&mut self, now: Time, command: &Command) -> Answer {
         let change = command.change.0;
+        if let Some((service, within)) = self.service(&command.topic) {
+            let named = command
+                .peer
+                .as_ref()
+                .map(|name| self.peer_named(name))
+                .transpose()?;
+            return self.set_service(now, service, named.or(within), change);
+        }
         let (topic, within) = self.sent_topic(&command.topic)?;
         let peer = match &command.peer {
             Some(name) => Some(self.peer_named(name)?),
@@ -59,6 +69,69 @@ impl<C: Carrier> Daemon<C> {
                 "{name} is not sent to that peer, or nobody publishes it here yet; without a peer the change is \
                  kept for when it is"
             ));
+        }
+        Ok(lines)
+    }
+
+    /// The index of a service, by its name on the air or on this bus; the latter may be that of one peer only.
+    fn service(&self, name: &str) -> Option<(usize, Option<PeerId>)> {
+        let full = format!("/{}", name.trim_start_matches('/'));
+        let services = &self.config.services;
+        if let Some(i) = services.iter().position(|s| s.name == full) {
+            return Some((i, None));
+        }
+        let mut peers = self.config.peers.iter().enumerate();
+        peers.find_map(|(peer, p)| {
+            let is_it = |s: &ServiceConfig| {
+                s.is_for(ServiceRole::Call, p) && names::service_on_bus(p, ServiceRole::Call, &s.name) == full
+            };
+            Some((services.iter().position(is_it)?, Some(PeerId(peer as u32))))
+        })
+    }
+
+    /// Changes the priority of what this host sends of a service.
+    fn set_service(
+        &mut self,
+        now: Time,
+        service: usize,
+        peer: Option<PeerId>,
+        change: TopicChange,
+    ) -> Answer {
+        let only = |p: &u8| {
+            change
+                == TopicChange {
+                    priority: Some(*p),
+                    ..TopicChange::default()
+                }
+        };
+        let priority = change.priority.filter(only).ok_or(
+            "of a service only the priority can be changed while the link runs: give priority=0…127 alone",
+        )?;
+        let name = self.config.services[service].name.clone();
+        let parts = [REQUEST, REPLY].map(|part| format!("{name}{part}"));
+        let ids: Vec<(TopicId, PeerId)> = (self.radio.topics())
+            .filter(|(_, t)| parts.contains(&t.name) && peer.is_none_or(|p| p == t.peer))
+            .map(|(id, t)| (id, t.peer))
+            .collect();
+        let mut lines = Vec::new();
+        for (id, to) in ids {
+            self.radio.set_topic(now, id, change).map_err(|e| e.to_string())?;
+            lines.push(format!("to {}: priority={priority}", self.peer_name(to)));
+        }
+        if peer.is_none() {
+            // For when it is offered, or offered again.
+            self.config.services[service].priority = priority;
+            if let Some(services) = &mut self.inbound.services {
+                services.set_priority(service, priority);
+            }
+        }
+        if lines.is_empty() && peer.is_some() {
+            return Err(format!(
+                "{name} is not offered by or to that peer now; without a peer the change is kept for when it is"
+            ));
+        }
+        if lines.is_empty() {
+            lines.push("kept for when somebody offers it".into());
         }
         Ok(lines)
     }

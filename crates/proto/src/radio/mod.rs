@@ -205,6 +205,25 @@ impl<B: Body> Radio<B> {
         })
     }
 
+    /// Ends the message of a reliable topic that was offered with this stamp, before the radio knows what becomes of
+    /// it: nothing more of it is sent, and its body is let go. `Ok` if its source knows from elsewhere that it was
+    /// delivered, else why it is given up. It is counted so, and has no [`Outcome`]. False if it is not here (any more).
+    pub fn end_message(
+        &mut self,
+        now: Time,
+        topic: TopicId,
+        stamp: Time,
+        end: Result<(), stats::DropReason>,
+    ) -> bool {
+        self.tick(now);
+        let topic = self.topics.get_mut(topic.0 as usize);
+        let Some(bytes) = topic.and_then(|t| t.end_message(stamp, end)) else {
+            return false;
+        };
+        self.released(bytes);
+        true
+    }
+
     /// Counts of an outgoing topic.
     pub fn topic_stats(&self, topic: TopicId) -> Option<TopicStats> {
         let t = self.topics.get(topic.0 as usize)?;

@@ -111,6 +111,12 @@ impl<B: Body> Keeper<B> {
         Some(k.pending)
     }
 
+    /// Lets go of the message that has this stamp.
+    pub(crate) fn remove(&mut self, stamp: Time) -> Option<Kept<B>> {
+        let at = self.kept.iter().position(|k| k.pending.message.stamp == stamp)?;
+        self.kept.remove(at)
+    }
+
     /// A message of which something was sent is not sent any more.
     pub(crate) fn gave_up(&mut self, seq: u64) {
         self.given_up = self.given_up.max(seq + 1);

@@ -571,6 +571,32 @@ impl<B: Body> OutTopic<B> {
         self.dropped(&s.pending, reason)
     }
 
+    /// Ends the message that has this stamp, if it is here and the topic is reliable. Gives the bytes.
+    pub(crate) fn end_message(&mut self, stamp: Time, end: Result<(), DropReason>) -> Option<u64> {
+        let keeper = self.keeper.as_mut()?;
+        let is_it = |p: &Pending<B>| p.message.stamp == stamp;
+        let (pending, begun) = if let Some(kept) = keeper.remove(stamp) {
+            // What was delivered needs no word more: its receiver has settled it.
+            (kept.pending, end.is_err().then_some(kept.seq))
+        } else if let Some(s) = self.sending.take_if(|s| is_it(&s.pending)) {
+            (s.pending, Some(s.seq))
+        } else {
+            let at = self.waiting.iter().position(is_it)?;
+            (self.waiting.remove(at)?, None)
+        };
+        if let Some(seq) = begun {
+            keeper.gave_up(seq);
+        }
+        match end {
+            Ok(()) => {
+                self.counts.sent += 1;
+                self.counts.sent_bytes += pending.bytes();
+            }
+            Err(reason) => self.counts.drops.add(reason, 1),
+        }
+        Some(pending.bytes())
+    }
+
     /// Drops everything. Gives the bytes.
     pub(crate) fn clear(&mut self, reason: DropReason) -> u64 {
         let mut bytes = 0;

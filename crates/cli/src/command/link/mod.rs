@@ -12,7 +12,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Carries topics between this host's bus and other hosts, by priority, over a radio.
+/// Carries topics and calls of services between this host's bus and other hosts, by priority, over a radio.
 ///
 /// Runs until Ctrl-C. One daemon owns a radio; its topics, priorities and peers are in the configuration:
 ///
@@ -24,6 +24,8 @@ use std::time::Duration;
 ///   topics:
 ///     - {name: /scan, priority: 100, direction: out, depth: 2, deadline: 100ms}
 ///     - {name: /cmd_vel, priority: 120, direction: in}
+///   services:
+///     - {name: /arm/grasp, role: serve}      # the base may call it; there: role: call
 ///
 /// While it runs, `ropewalk link status` and `ropewalk top` show what it does, and
 /// `ropewalk link set /scan priority=120` changes a topic.

@@ -41,7 +41,7 @@ pub(crate) struct Set {
     json: bool,
 }
 
-/// Show what a running link does: peers, topics, losses.
+/// Show what a running link does: peers, topics, losses, services and their calls.
 #[derive(Args)]
 pub(crate) struct Status {
     #[command(flatten)]
@@ -186,9 +186,46 @@ fn drops<'a>(of: impl IntoIterator<Item = &'a Value>) -> String {
     texts.join(", ")
 }
 
+fn word(v: &Value) -> String {
+    v.as_str().unwrap_or("?").to_owned()
+}
+
+fn count(v: &Value) -> String {
+    v.as_u64().map_or_else(|| "–".to_owned(), |n| n.to_string())
+}
+
+/// Calls by service and peer, if there are services.
+fn services(state: &Value) -> Vec<String> {
+    let Some(all) = state["services"].as_array().filter(|a| !a.is_empty()) else {
+        return Vec::new();
+    };
+    let mut table = Table::new(&[
+        ("service", Align::Left),
+        ("peer", Align::Left),
+        ("state", Align::Left),
+        ("priority", Align::Right),
+        ("calls", Align::Right),
+        ("open", Align::Right),
+        ("answered", Align::Right),
+        ("failed", Align::Left),
+    ]);
+    for s in all {
+        let serves = s["role"] == "serve";
+        table.row([
+            word(&s["here"]),
+            format!("{} {}", if serves { "for" } else { "of" }, word(&s["peer"])),
+            word(&s["state"]).replace('_', " "),
+            count(&s["priority"]),
+            count(&s["calls"]),
+            count(&s["open"]),
+            count(&s["answered"]),
+            drops([&s["failed"]]),
+        ]);
+    }
+    table.lines().collect()
+}
+
 fn text(state: &Value) -> String {
-    let word = |v: &Value| v.as_str().unwrap_or("?").to_owned();
-    let count = |v: &Value| v.as_u64().map_or_else(|| "–".to_owned(), |n| n.to_string());
     let mut lines = vec![format!(
         "link {} of {}",
         word(&state["link"]),
@@ -240,6 +277,7 @@ fn text(state: &Value) -> String {
         ]);
     }
     lines.extend(table.lines());
+    lines.extend(services(state));
     let unpublished: Vec<String> = state["unpublished"]
         .as_array()
         .into_iter()

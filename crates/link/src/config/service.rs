@@ -1,0 +1,221 @@
+//! Services that are called over the radio.
+
+use super::parse::{maybe_duration, middle, priority};
+use super::{Config, PeerConfig};
+use crate::names;
+use crate::status::ServiceRole;
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// How long a call may take if nothing is said, and at most.
+const TIMEOUT: Duration = Duration::from_secs(60);
+const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
+/// Most calls that may be open at a time.
+const MAX_DEPTH: u16 = 256;
+/// The longest name: its two topics have eight bytes more.
+const MAX_NAME: usize = bus::MAX_NAME - 8;
+
+/// One service.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServiceConfig {
+    /// The service's full name as it crosses the air, such as `/arm/grasp`; without the namespace that a peer may have
+    /// here.
+    pub name: String,
+    /// Where it is served.
+    pub role: Role,
+    /// Whose service is called, by the peer's name. Default: that of every peer that offers it.
+    #[serde(default)]
+    pub from: Option<String>,
+    /// 0–127, of requests here, of replies there; higher goes first. Default 50.
+    #[serde(default = "middle", deserialize_with = "priority")]
+    pub priority: u8,
+    /// A call may take no longer, even if its caller would wait. Default a minute.
+    #[serde(default, deserialize_with = "maybe_duration")]
+    pub timeout: Option<Duration>,
+    /// Calls that may be open at a time, for each peer; more are refused at once. Default 16.
+    #[serde(default = "depth")]
+    pub depth: u16,
+}
+
+/// Where a service is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// At peers, for callers of this host.
+    Call,
+    /// On this host, for callers of peers that may call it.
+    Serve,
+    /// Both; the peers whose service is called need a namespace then.
+    Both,
+}
+
+fn depth() -> u16 {
+    16
+}
+
+impl ServiceConfig {
+    /// How long a call may take.
+    pub fn timeout(&self) -> Duration {
+        self.timeout.unwrap_or(TIMEOUT)
+    }
+
+    /// Whether this host calls it at that peer, or serves it to it.
+    pub(crate) fn is_for(&self, role: ServiceRole, peer: &PeerConfig) -> bool {
+        match role {
+            ServiceRole::Call => {
+                self.role != Role::Serve && self.from.as_ref().is_none_or(|from| *from == peer.name)
+            }
+            ServiceRole::Serve => self.role != Role::Call,
+        }
+    }
+
+    fn check(&self, peers: &[PeerConfig]) -> Result<(), String> {
+        let name = &self.name;
+        if !name.starts_with('/') || name.len() < 2 || name.contains(['?', '*', ' ']) {
+            return Err(format!(
+                "service '{name}': write its full name, such as /arm/grasp"
+            ));
+        }
+        if let Some(from) = &self.from {
+            if !peers.iter().any(|p| p.name == *from) {
+                return Err(format!("service {name}: `from` names '{from}', which is no peer"));
+            }
+            if self.role == Role::Serve {
+                return Err(format!(
+                    "service {name}: `from` is for `role: call`; who may call it here, `allow` of the peers says"
+                ));
+            }
+        }
+        if !(1..=MAX_DEPTH).contains(&self.depth) {
+            return Err(format!(
+                "service {name}: depth is {}; it must be 1 to {MAX_DEPTH}",
+                self.depth
+            ));
+        }
+        let timeout = self.timeout();
+        if timeout < Duration::from_millis(1) || timeout > MAX_TIMEOUT {
+            return Err(format!("service {name}: `timeout` must be 1ms to 3600s"));
+        }
+        Ok(())
+    }
+}
+
+impl Config {
+    pub(super) fn check_services(&self) -> Result<(), String> {
+        let mut listed = BTreeSet::new();
+        // Whose each name on this bus is: none for a server of this host.
+        let mut here: BTreeMap<String, Option<&str>> = BTreeMap::new();
+        for service in &self.services {
+            service.check(&self.peers)?;
+            if !listed.insert(&service.name) {
+                return Err(format!(
+                    "service {} is listed twice; `role: both` calls and serves it",
+                    service.name
+                ));
+            }
+            for (role, peer) in [ServiceRole::Serve, ServiceRole::Call]
+                .iter()
+                .flat_map(|r| self.peers.iter().map(move |p| (*r, p)))
+                .filter(|(role, peer)| service.is_for(*role, peer))
+            {
+                let name = names::service_on_bus(peer, role, &service.name);
+                if name.len() > MAX_NAME {
+                    return Err(format!("service {name}: at most {MAX_NAME} bytes"));
+                }
+                let owner = (role == ServiceRole::Call).then_some(peer.name.as_str());
+                match here.insert(name.clone(), owner) {
+                    None => {}
+                    Some(other) if other == owner && owner.is_none() => {}
+                    Some(Some(other)) if owner.is_some() => {
+                        return Err(format!(
+                            "the service {} of '{other}' and of '{}' would both be {name} here, and nobody could tell \
+                             which is called: say `from`, or give each peer a `namespace`",
+                            service.name, peer.name
+                        ));
+                    }
+                    Some(_) => {
+                        return Err(format!(
+                            "{name} would be a service of this host and one of a peer, and nobody could tell which is \
+                             called: give the peer a `namespace`"
+                        ));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(peers: &str, services: &str) -> Result<Config, String> {
+        let text = format!(
+            "{{host: base, radio: {{bind: '127.0.0.1:7400', rate: 6Mbit/s}}, peers: [{peers}], services: [{services}]}}"
+        );
+        Config::parse(&text).map_err(|e| e.to_string())
+    }
+
+    const ONE: &str = "{name: r-1, address: '127.0.0.1:7401'}";
+    const TWO: &str = "{name: r-1, address: '127.0.0.1:7401'}, {name: r-2, address: '127.0.0.1:7402'}";
+    const APART: &str = "{name: r-1, address: '127.0.0.1:7401', namespace: '/{peer}'}, \
+                         {name: r-2, address: '127.0.0.1:7402', namespace: '/{peer}'}";
+
+    #[test]
+    fn a_service_has_defaults() {
+        let c = parse(ONE, "{name: /arm/grasp, role: call}").expect("is good");
+        let s = &c.services[0];
+        assert_eq!(
+            (s.priority, s.timeout(), s.depth, s.from.as_deref()),
+            (50, Duration::from_secs(60), 16, None)
+        );
+        let c = parse(
+            TWO,
+            "{name: /a, role: call, from: r-2, timeout: 250ms, depth: 1, priority: 127}",
+        );
+        let s = &c.expect("is good").services[0];
+        assert_eq!(
+            (s.priority, s.timeout(), s.depth),
+            (127, Duration::from_millis(250), 1)
+        );
+        for (peers, services) in [
+            (TWO, "{name: /a, role: serve}, {name: /b, role: call, from: r-1}"),
+            (APART, "{name: /a, role: call}, {name: /b, role: both}"),
+        ] {
+            parse(peers, services).expect(services);
+        }
+    }
+
+    #[test]
+    fn every_refusal_is_one_line_that_names_the_service_and_the_mend() {
+        for (peers, service, mend) in [
+            (ONE, "{name: grasp, role: call}", "full name"),
+            (ONE, "{name: '/a?request', role: call}", "full name"),
+            (ONE, "{name: /a}", "role"),
+            (ONE, "{name: /a, role: ask}", "serve"),
+            (ONE, "{name: /a, role: call, form: r-1}", "from"),
+            (ONE, "{name: /a, role: call, from: r-3}", "no peer"),
+            (ONE, "{name: /a, role: serve, from: r-1}", "`allow`"),
+            (ONE, "{name: /a, role: call, depth: 0}", "1 to 256"),
+            (ONE, "{name: /a, role: call, timeout: 0s}", "1ms"),
+            (ONE, "{name: /a, role: call, timeout: 2h}", ""),
+            (ONE, "{name: /a, role: call, priority: 128}", "0 to 127"),
+            (
+                ONE,
+                "{name: /a, role: call}, {name: /a, role: serve}",
+                "`role: both`",
+            ),
+            (ONE, "{name: /a, role: both}", "`namespace`"),
+            (TWO, "{name: /a, role: call}", "say `from`"),
+        ] {
+            let error = parse(peers, service).expect_err(service);
+            assert!(error.contains(mend), "{service}: {error}");
+            assert_eq!(error.lines().count(), 1, "{error}");
+        }
+        let long = format!("{{name: /{}, role: serve}}", "a".repeat(MAX_NAME));
+        assert!(parse(ONE, &long).expect_err("refused").contains("at most"));
+    }
+}

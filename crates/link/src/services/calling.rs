@@ -1,0 +1,428 @@
+//! Services of peers, for callers of this host.
+
+use super::desk::{Job, Place};
+use super::header::{CallId, Header, Kind, MAX_LEFT, Outcome};
+use super::line::{Air, Line, REQUEST};
+use super::{Failure, MAX_OPEN, Of, Office};
+use crate::outgoing::Outgoing;
+use bus::{CreateError, Loan, MAX_REJECTION, Request, Server, ServerOptions, ServiceType};
+use proto::{Body, PeerId, Radio, RemoteTopic};
+use stats::{DropReason, Time};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Requests that each caller may queue, and may have unanswered; a service's `depth` is a closer bound.
+const QUEUE: u32 = 64;
+const HELD: u32 = 256;
+/// So long a service is kept that no relay announces any more.
+const ORPHANED_FOR: Duration = Duration::from_secs(10);
+
+/// What peers offer, and the calls of this host that are open.
+#[derive(Default)]
+pub(super) struct Calling {
+    uses: BTreeMap<Of, Use>,
+    /// Withdrawn, or of another type than now; they end in [`Calling::retire`].
+    over: Vec<(Of, Use)>,
+    /// By number.
+    calls: BTreeMap<u64, Call>,
+    last: u64,
+}
+
+/// A service that a peer offers.
+struct Use {
+    place: Place,
+    kind: ServiceType,
+    /// While the peer is heard.
+    server: Option<Arc<Server>>,
+    line: Option<Line>,
+    /// Who announces it.
+    from: BTreeSet<(PeerId, RemoteTopic)>,
+    /// Nobody does since then.
+    orphan: Option<Time>,
+}
+
+struct Call {
+    of: Of,
+    place: Place,
+    server: Arc<Server>,
+    line: Line,
+    request: Arc<Request>,
+    stamp: Time,
+    deadline: Time,
+}
+
+impl Calling {
+    /// A peer offers a service: it is served here from now on. Gives its place, and whether it is a new one.
+    ///
+    /// # Errors
+    /// If the bus refuses it.
+    pub(super) fn offered(
+        &mut self,
+        office: &mut Office,
+        of: Of,
+        kind: ServiceType,
+        from: (PeerId, RemoteTopic),
+    ) -> Result<(Place, bool), CreateError> {
+        if let Some(used) = self.uses.get_mut(&of).filter(|u| u.kind == kind) {
+            used.from.insert(from);
+            used.orphan = None;
+            return Ok((used.place, false));
+        }
+        self.end(of);
+        let place = office.new_place();
+        let used = Use {
+            place,
+            server: Some(serve(office, &kind, place)?),
+            kind,
+            line: None,
+            from: BTreeSet::from([from]),
+            orphan: None,
+        };
+        self.uses.insert(of, used);
+        Ok((place, true))
+    }
+
+    /// Its peer offers a service no more.
+    pub(super) fn end(&mut self, of: Of) {
+        self.over.extend(self.uses.remove(&of).map(|used| (of, used)));
+    }
+
+    /// The server of a service that a peer offers, while the peer is heard.
+    pub(super) fn server(&self, of: Of, place: Place) -> Option<&Arc<Server>> {
+        let used = self.uses.get(&of).filter(|u| u.place == place)?;
+        used.server.as_ref()
+    }
+
+    /// Opens the line for requests.
+    pub(super) fn open(&mut self, office: &mut Office, air: &mut Air<'_>, of: Of) {
+        let Some(used) = self.uses.get_mut(&of).filter(|u| u.line.is_none()) else {
+            return;
+        };
+        let depth = u32::from(office.setting(of).depth);
+        match office.open_line(air, of, REQUEST, &used.kind, depth) {
+            Ok(line) => used.line = Some(line),
+            Err(error) => {
+                tracing::error!(%error, service = used.kind.service, "a service of a peer is not served here");
+            }
+        }
+    }
+
+    /// This peer announces nothing any more.
+    pub(super) fn peer_renewed(&mut self, now: Time, peer: PeerId) {
+        let mut ended = Vec::new();
+        for (of, used) in &mut self.uses {
+            let had = used.from.len();
+            used.from.retain(|(p, _)| *p != peer);
+            if used.from.is_empty() && had > 0 {
+                used.orphan = Some(now);
+                ended.extend((of.peer == peer).then_some(*of));
+            }
+        }
+        ended.into_iter().for_each(|of| self.end(of));
+    }
+
+    /// Ends what no relay has announced for long.
+    pub(super) fn sweep(&mut self, now: Time) {
+        let old = |u: &Use| u.orphan.is_some_and(|t| now.since(t) >= ORPHANED_FOR);
+        let orphans: Vec<Of> = self
+            .uses
+            .iter()
+            .filter(|(_, u)| old(u))
+            .map(|(of, _)| *of)
+            .collect();
+        orphans.into_iter().for_each(|of| self.end(of));
+    }
+
+    /// Lets go of services that ended: their servers are gone, as callers are told.
+    pub(super) fn retire(&mut self, office: &mut Office, air: &mut Air<'_>) {
+        for (of, used) in std::mem::take(&mut self.over) {
+            let open = self.calls.iter().filter(|(_, c)| c.place == used.place);
+            let mut requests = Vec::new();
+            for number in open.map(|(n, _)| *n).collect::<Vec<_>>() {
+                if let Some(call) = self.calls.remove(&number) {
+                    call.line.end(air, call.stamp, Err(DropReason::Unannounced));
+                    office.tally(of).failed(Failure::ServerDied);
+                    requests.push(call.request);
+                }
+            }
+            if let Some(line) = &used.line {
+                office.flows.close(air, line);
+            }
+            if let Some(server) = used.server {
+                office.desk.ask(Job::Unserve(used.place, server, requests));
+            }
+        }
+    }
+
+    /// The peers of which anything is known, and whether it is served here.
+    pub(super) fn peers(&self) -> BTreeMap<PeerId, bool> {
+        self.uses
+            .iter()
+            .map(|(of, u)| (of.peer, u.server.is_some()))
+            .collect()
+    }
+
+    /// A peer is not heard any more: nothing of it is served here until it is.
+    pub(super) fn lost(&mut self, office: &mut Office, air: &mut Air<'_>, peer: PeerId) {
+        let open = self.calls.iter().filter(|(_, c)| c.of.peer == peer);
+        for number in open.map(|(n, _)| *n).collect::<Vec<_>>() {
+            let text = format!(
+                "unreachable: the link to {} is lost; whether it has carried the request out is not known",
+                office.peer(peer)
+            );
+            self.fail(office, air, number, Failure::Unreachable, text);
+        }
+        for (_, used) in self.uses.iter_mut().filter(|(of, _)| of.peer == peer) {
+            if let Some(server) = used.server.take() {
+                office.desk.ask(Job::Unserve(used.place, server, Vec::new()));
+            }
+        }
+    }
+
+    /// A peer is heard again.
+    pub(super) fn found(&mut self, office: &mut Office, peer: PeerId) {
+        let away = |(of, u): &(&Of, &mut Use)| of.peer == peer && u.server.is_none();
+        for (_, used) in self.uses.iter_mut().filter(away) {
+            match serve(office, &used.kind, used.place) {
+                Ok(server) => used.server = Some(server),
+                Err(error) => tracing::error!(%error, service = used.kind.service, "not served again"),
+            }
+        }
+    }
+
+    /// A caller of this host asks.
+    pub(super) fn asked(&mut self, office: &mut Office, air: &mut Air<'_>, place: Place, request: Request) {
+        let used = self.uses.iter().find(|(_, u)| u.place == place);
+        let Some((of, server, line)) =
+            used.and_then(|(of, u)| Some((*of, u.server.clone()?, u.line.clone())))
+        else {
+            // Its server is gone, which its caller is told by that.
+            return;
+        };
+        let setting = office.setting(of);
+        let (depth, limit) = (usize::from(setting.depth), setting.timeout());
+        let (name, peer) = (setting.name.clone(), office.peer(of.peer).to_owned());
+        let left = request.time_left().min(limit).min(MAX_LEFT);
+        let number = self.last + 1;
+        self.last = number;
+        let header = Header {
+            call: CallId {
+                run: office.run,
+                number,
+            },
+            kind: Kind::Request(left),
+        };
+        let tally = office.tally(of);
+        tally.calls += 1;
+        let request = Arc::new(request);
+        let here = self.calls.values().filter(|c| c.of == of).count();
+        let no = |office: &mut Office, request, failure: Failure, text: String| {
+            office.tally(of).failed(failure);
+            office.desk.ask(Job::Respond {
+                server: server.clone(),
+                request,
+                with: Err(text),
+            });
+        };
+        if here >= depth || self.calls.len() >= MAX_OPEN {
+            let (open, of_what) = match here >= depth {
+                true => (
+                    here,
+                    format!("to {name} of {peer}, as many as its `depth` in the link's configuration"),
+                ),
+                false => (self.calls.len(), "over this link, the most allowed".into()),
+            };
+            let text = format!("busy: {open} calls are open {of_what}; call again later");
+            return no(office, request, Failure::Busy, text);
+        }
+        let body = match Outgoing::request(header, request.clone()) {
+            Ok(body) => body,
+            Err(error) => {
+                let text = format!("the request cannot cross the link: {error}");
+                return no(office, request, Failure::Dropped, text);
+            }
+        };
+        let Some(line) = line else {
+            drop(body);
+            let text = format!("unreachable: there is no way to {peer} yet; see the link's log");
+            return no(office, request, Failure::Unreachable, text);
+        };
+        let bytes = u64::from(body.geometry().total_len());
+        let stamp = office.stamp(air.now);
+        let offered = line.offer(air, body, stamp);
+        let call = Call {
+            of,
+            place,
+            server,
+            deadline: air.now + left,
+            line,
+            request,
+            stamp,
+        };
+        self.calls.insert(number, call);
+        match offered {
+            Ok(()) => office.tally(of).request_bytes += bytes,
+            Err(reason) => self.dropped(office, air, number, reason),
+        }
+    }
+
+    /// The radio gave a request up, or its peer refused it.
+    fn dropped(&mut self, office: &mut Office, air: &mut Air<'_>, number: u64, reason: DropReason) {
+        let Some(call) = self.calls.get(&number) else {
+            return;
+        };
+        let peer = office.peer(call.of.peer).to_owned();
+        let name = &office.setting(call.of).name;
+        let (failure, text) = match reason {
+            DropReason::Unannounced if call.line.is_refused(air.radio) => (
+                Failure::Refused,
+                format!(
+                    "refused: {peer} does not let this host call {name}: see `allow: call` in its configuration"
+                ),
+            ),
+            DropReason::Expired => (
+                Failure::TimedOut,
+                format!("timed out: {peer} has not answered; it may still carry the request out"),
+            ),
+            DropReason::NoPeer | DropReason::PeerLost | DropReason::Unannounced => (
+                Failure::Unreachable,
+                format!("unreachable: {peer} cannot be heard over the link, or has been started anew"),
+            ),
+            DropReason::TooLarge => (
+                Failure::Dropped,
+                "the request is too large for the link: raise `radio.queue_bytes` of both ends".into(),
+            ),
+            DropReason::ReceiverMemory => (Failure::Dropped, format!("{peer} has no memory for the request")),
+            other => (
+                Failure::Dropped,
+                format!(
+                    "the link has dropped the request ({}): call again later",
+                    other.name()
+                ),
+            ),
+        };
+        self.fail(office, air, number, failure, text);
+    }
+
+    /// The radio tells that it gave up the message with this stamp. False if it is none of these.
+    pub(super) fn lost_message(
+        &mut self,
+        office: &mut Office,
+        air: &mut Air<'_>,
+        stamp: Time,
+        reason: DropReason,
+    ) -> bool {
+        let of_it = self.calls.iter().find(|(_, c)| c.stamp == stamp).map(|(n, _)| *n);
+        if let Some(number) = of_it {
+            self.dropped(office, air, number, reason);
+        }
+        of_it.is_some()
+    }
+
+    /// A reply came.
+    pub(super) fn replied(
+        &mut self,
+        office: &mut Office,
+        air: &mut Air<'_>,
+        (of, place): (Of, Place),
+        (call, outcome): (CallId, Outcome),
+        (mut loan, bytes): (Loan, u64),
+    ) {
+        // Only the host that was asked may answer.
+        let ours = |c: &Call| c.place == place && call.run == office.run;
+        if !self.calls.get(&call.number).is_some_and(ours) {
+            office.tally(of).late += 1;
+            return;
+        }
+        office.tally(of).reply_bytes += bytes;
+        let control = loan.control_mut();
+        let text = String::from_utf8_lossy(&control[..control.len().min(MAX_REJECTION)]).into_owned();
+        let peer = office.peer(of.peer).to_owned();
+        let name = office.setting(of).name.clone();
+        let (failure, text) = match outcome {
+            Outcome::Answered => return self.close(office, air, call.number, Ok(()), Ok(loan)),
+            Outcome::Rejected => (Failure::Rejected, text),
+            Outcome::Died => (
+                Failure::ServerDied,
+                format!(
+                    "the server of {name} on {peer} died before it answered: repeat the call if that is safe"
+                ),
+            ),
+            Outcome::Unserved => (
+                Failure::ServerDied,
+                format!("nobody serves {name} on {peer} any more"),
+            ),
+            Outcome::Busy => (Failure::Busy, format!("busy: {text}")),
+            Outcome::TimedOut => (Failure::TimedOut, format!("timed out: {text}")),
+            Outcome::Failed => (Failure::Dropped, text),
+        };
+        // The loan is of the same server, and goes back to it.
+        drop(loan);
+        self.close(office, air, call.number, Ok(()), Err((failure, text)));
+    }
+
+    fn fail(&mut self, office: &mut Office, air: &mut Air<'_>, number: u64, failure: Failure, text: String) {
+        let why = match failure {
+            Failure::TimedOut => DropReason::Expired,
+            _ => DropReason::PeerLost,
+        };
+        self.close(office, air, number, Err(why), Err((failure, text)));
+    }
+
+    /// Ends a call: at the radio, which lets its request go, and for its caller.
+    fn close(
+        &mut self,
+        office: &mut Office,
+        air: &mut Air<'_>,
+        number: u64,
+        sent: Result<(), DropReason>,
+        with: Result<Loan, (Failure, String)>,
+    ) {
+        let Some(call) = self.calls.remove(&number) else {
+            return;
+        };
+        call.line.end(air, call.stamp, sent);
+        let tally = office.tally(call.of);
+        match &with {
+            Ok(_) => tally.answered += 1,
+            Err((failure, _)) => tally.failed(*failure),
+        }
+        office.desk.ask(Job::Respond {
+            server: call.server,
+            request: call.request,
+            with: with.map_err(|(_, text)| text),
+        });
+    }
+
+    /// Ends calls whose time is over.
+    pub(super) fn expire(&mut self, office: &mut Office, air: &mut Air<'_>) {
+        let late = self.calls.iter().filter(|(_, c)| c.deadline <= air.now);
+        for number in late.map(|(n, _)| *n).collect::<Vec<_>>() {
+            self.dropped(office, air, number, DropReason::Expired);
+        }
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Time> {
+        self.calls.values().map(|c| c.deadline).min()
+    }
+
+    /// Of which type a peer's service is, whether it is served here, whether the peer refuses its requests, and how
+    /// many are open.
+    pub(super) fn state(&self, radio: &Radio<Outgoing>, of: Of) -> Option<(&ServiceType, bool, bool, u64)> {
+        let used = self.uses.get(&of)?;
+        let refused = used.line.as_ref().is_some_and(|l| l.is_refused(radio));
+        let open = self.calls.values().filter(|c| c.of == of).count() as u64;
+        Some((&used.kind, used.server.is_some(), refused, open))
+    }
+}
+
+fn serve(office: &Office, kind: &ServiceType, place: Place) -> Result<Arc<Server>, CreateError> {
+    let options = ServerOptions::default()
+        .with_depth(QUEUE)
+        .with_max_held(HELD)
+        .with_wait_set(office.desk.wait_set());
+    let server = Arc::new(office.bus.server(kind.clone(), options)?);
+    office.desk.ask(Job::Serve(place, server.clone()));
+    Ok(server)
+}

@@ -1,0 +1,227 @@
+//! What stands in front of the control part of a request or a reply that crosses the air (`docs/wire/link.md`).
+
+use std::time::Duration;
+
+/// Length of a header.
+pub(crate) const LEN: usize = 20;
+/// Longer no call may take.
+pub(crate) const MAX_LEFT: Duration = Duration::from_secs(3600);
+
+const REQUEST: u8 = 1;
+const REPLY: u8 = 2;
+
+/// A call, unique among those of one host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct CallId {
+    /// Which run of the calling host's link it is of; not 0.
+    pub(crate) run: u32,
+    /// Which call of that run, from 1 up.
+    pub(crate) number: u64,
+}
+
+/// What became of a call at the server's host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// The control part and the data parts are the server's answer.
+    Answered,
+    /// The server's own error; the control part is its text. So it is in all that follows.
+    Rejected,
+    /// The server died before it answered.
+    Died,
+    /// Nobody serves it there any more.
+    Unserved,
+    /// Too many calls are open.
+    Busy,
+    /// The server has not answered in time.
+    TimedOut,
+    /// There is an answer, but it cannot be sent; or the request could not be handed on.
+    Failed,
+}
+
+const OUTCOMES: [Outcome; 7] = [
+    Outcome::Answered,
+    Outcome::Rejected,
+    Outcome::Died,
+    Outcome::Unserved,
+    Outcome::Busy,
+    Outcome::TimedOut,
+    Outcome::Failed,
+];
+
+/// What a message of a service is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A request, whose caller waits so much longer; more than 0, at most [`MAX_LEFT`].
+    Request(Duration),
+    Reply(Outcome),
+}
+
+/// A header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) call: CallId,
+    pub(crate) kind: Kind,
+}
+
+/// Why bytes are no header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum HeaderError {
+    #[error("kind {0} is neither a request nor a reply")]
+    Kind(u8),
+    #[error("outcome {0} is unknown, or none of its kind")]
+    Outcome(u8),
+    #[error("the reserved bytes are {0}, not 0")]
+    Reserved(u16),
+    #[error("a call has a run and a number above 0, not {0} and {1}")]
+    Call(u32, u64),
+    #[error("{0} ms is no time that a caller waits")]
+    Left(u32),
+}
+
+impl Header {
+    pub(crate) fn encode(&self) -> [u8; LEN] {
+        let (kind, outcome, left) = match self.kind {
+            Kind::Request(left) => {
+                // Rounded up: a caller that waits at all waits for more than nothing.
+                let ms = left.min(MAX_LEFT).as_nanos().div_ceil(1_000_000).max(1);
+                (REQUEST, 0, u32::try_from(ms).unwrap_or(u32::MAX))
+            }
+            Kind::Reply(outcome) => {
+                let at = OUTCOMES.iter().position(|o| *o == outcome);
+                (REPLY, at.unwrap_or_default() as u8, 0)
+            }
+        };
+        let mut out = [0; LEN];
+        out[0] = kind;
+        out[1] = outcome;
+        out[4..8].copy_from_slice(&self.call.run.to_le_bytes());
+        out[8..16].copy_from_slice(&self.call.number.to_le_bytes());
+        out[16..].copy_from_slice(&left.to_le_bytes());
+        out
+    }
+
+    /// Reads what [`Header::encode`] writes, and nothing else.
+    pub(crate) fn parse(bytes: &[u8; LEN]) -> Result<Header, HeaderError> {
+        let [kind, outcome, a, b, r0, r1, r2, r3, number @ .., l0, l1, l2, l3] = *bytes;
+        let reserved = u16::from_le_bytes([a, b]);
+        let call = CallId {
+            run: u32::from_le_bytes([r0, r1, r2, r3]),
+            number: u64::from_le_bytes(number),
+        };
+        let left = u32::from_le_bytes([l0, l1, l2, l3]);
+        let kind = match (kind, OUTCOMES.get(usize::from(outcome))) {
+            (REQUEST, _) if outcome != 0 => return Err(HeaderError::Outcome(outcome)),
+            (REQUEST, _) => Kind::Request(Duration::from_millis(left.into())),
+            (REPLY, Some(outcome)) => Kind::Reply(*outcome),
+            (REPLY, None) => return Err(HeaderError::Outcome(outcome)),
+            _ => return Err(HeaderError::Kind(kind)),
+        };
+        let waits = match kind {
+            Kind::Request(left) => !left.is_zero() && left <= MAX_LEFT,
+            Kind::Reply(_) => left == 0,
+        };
+        if reserved != 0 {
+            return Err(HeaderError::Reserved(reserved));
+        }
+        if call.run == 0 || call.number == 0 {
+            return Err(HeaderError::Call(call.run, call.number));
+        }
+        if !waits {
+            return Err(HeaderError::Left(left));
+        }
+        Ok(Header { call, kind })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CALL: CallId = CallId {
+        run: 0x0102_0304,
+        number: 0x1112_1314_1516_1718,
+    };
+
+    fn all() -> Vec<Header> {
+        let replies = OUTCOMES.iter().map(|o| Kind::Reply(*o));
+        let requests = [1, 5_000, 3_600_000].map(|ms| Kind::Request(Duration::from_millis(ms)));
+        replies
+            .chain(requests)
+            .map(|kind| Header { call: CALL, kind })
+            .collect()
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        for header in all() {
+            assert_eq!(Header::parse(&header.encode()), Ok(header));
+        }
+        let short = Header {
+            call: CALL,
+            kind: Kind::Request(Duration::from_nanos(1)),
+        };
+        let long = Header {
+            kind: Kind::Request(Duration::MAX),
+            ..short
+        };
+        let left = |h: Header| Header::parse(&h.encode()).map(|h| h.kind);
+        assert_eq!(left(short), Ok(Kind::Request(Duration::from_millis(1))));
+        assert_eq!(left(long), Ok(Kind::Request(MAX_LEFT)));
+    }
+
+    #[test]
+    fn malformed_headers_are_refused_by_what_is_wrong() {
+        let good = Header {
+            call: CALL,
+            kind: Kind::Request(Duration::from_secs(1)),
+        };
+        let with = |at: usize, bytes: &[u8]| {
+            let mut all = good.encode();
+            all[at..at + bytes.len()].copy_from_slice(bytes);
+            Header::parse(&all).expect_err("refused")
+        };
+        assert_eq!(with(0, &[0]), HeaderError::Kind(0));
+        assert_eq!(with(0, &[3]), HeaderError::Kind(3));
+        assert_eq!(with(1, &[1]), HeaderError::Outcome(1));
+        assert_eq!(with(0, &[2, 7]), HeaderError::Outcome(7));
+        assert_eq!(with(0, &[2, 0]), HeaderError::Left(1000));
+        assert_eq!(with(3, &[1]), HeaderError::Reserved(256));
+        assert_eq!(with(4, &[0; 4]), HeaderError::Call(0, CALL.number));
+        assert_eq!(with(8, &[0; 8]), HeaderError::Call(CALL.run, 0));
+        assert_eq!(with(16, &[0; 4]), HeaderError::Left(0));
+        assert_eq!(
+            with(16, &3_600_001u32.to_le_bytes()),
+            HeaderError::Left(3_600_001)
+        );
+    }
+
+    #[test]
+    fn a_changed_bit_is_refused_or_says_something_else() {
+        for header in all() {
+            let good = header.encode();
+            for bit in 0..LEN * 8 {
+                let mut bytes = good;
+                bytes[bit / 8] ^= 1 << (bit % 8);
+                if let Ok(read) = Header::parse(&bytes) {
+                    assert_ne!(read, header);
+                    assert_eq!(read.encode(), bytes);
+                }
+            }
+        }
+    }
+
+    /// As other implementations must read them.
+    #[test]
+    fn golden_headers_are_read() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/link/calls.txt");
+        let mut lines = String::new();
+        for header in all() {
+            let hex: String = header.encode().iter().map(|b| format!("{b:02x}")).collect();
+            lines += &format!("{hex} {header:?}\n");
+        }
+        if std::env::var_os("BLESS").is_some() {
+            std::fs::write(path, &lines).expect("a writable file");
+        }
+        assert_eq!(std::fs::read_to_string(path).expect("reads"), lines);
+    }
+}

@@ -1,0 +1,162 @@
+//! A request or a reply that comes from the radio, straight into a block of this host's server or client.
+
+use super::header::{Header, LEN};
+use crate::inbound::{fill, no_memory};
+use bus::{Client, Loan, Server};
+use proto::Geometry;
+use stats::DropReason;
+use std::sync::Arc;
+
+/// Who gives the block.
+#[derive(Clone, Debug)]
+pub(crate) enum Taker {
+    /// Requests, for a server of this host.
+    Client(Arc<Client>),
+    /// Replies, for callers of this host.
+    Server(Arc<Server>),
+}
+
+/// A message that is being filled: its header apart, since the block is the next one's.
+#[derive(Debug)]
+pub(crate) struct Letter {
+    head: [u8; LEN],
+    loan: Loan,
+    inner: Geometry,
+}
+
+impl Letter {
+    /// Memory for a message of this shape.
+    pub(crate) fn new(taker: &Taker, geometry: &Geometry) -> Result<Letter, DropReason> {
+        let inner = inner(geometry).ok_or(DropReason::Malformed)?;
+        let parts: Vec<usize> = inner.part_lens().iter().map(|n| *n as usize).collect();
+        let control = inner.control_len() as usize;
+        let (loan, service) = match taker {
+            Taker::Client(c) => (c.loan(control, &parts), c.service()),
+            Taker::Server(s) => (s.loan(control, &parts), s.service()),
+        };
+        Ok(Letter {
+            head: [0; LEN],
+            loan: loan.map_err(|e| no_memory(&service.service, e))?,
+            inner,
+        })
+    }
+
+    /// Writes bytes at a flat offset of the whole message.
+    pub(crate) fn write(&mut self, offset: u32, bytes: &[u8]) {
+        let at = offset as usize;
+        let n = LEN.saturating_sub(at).min(bytes.len());
+        let (head, rest) = bytes.split_at(n);
+        if n > 0 {
+            self.head[at..at + n].copy_from_slice(head);
+        }
+        if !rest.is_empty() {
+            fill(&mut self.loan, &self.inner, (at + n - LEN) as u32, rest);
+        }
+    }
+
+    /// The whole message.
+    pub(crate) fn open(self) -> Result<(Header, Loan), DropReason> {
+        let header = Header::parse(&self.head).map_err(|error| {
+            tracing::debug!(%error, "a message of a service is none");
+            DropReason::Malformed
+        })?;
+        Ok((header, self.loan))
+    }
+}
+
+/// The shape without the header; `None` if there is no room for one.
+pub(crate) fn inner(geometry: &Geometry) -> Option<Geometry> {
+    let control = geometry.control_len().checked_sub(LEN as u32)?;
+    (!geometry.is_packed()).then(|| Geometry::new(control, geometry.part_lens()).ok())?
+}
+
+/// Copies from a control part that has a header in front.
+pub(crate) fn copy_control(head: &[u8; LEN], control: &[u8], at: usize, to: &mut [u8]) {
+    let n = LEN.saturating_sub(at).min(to.len());
+    let (front, back) = to.split_at_mut(n);
+    if n > 0 {
+        front.copy_from_slice(&head[at..at + n]);
+    }
+    let from = (at + n).saturating_sub(LEN);
+    back.copy_from_slice(&control[from..from + back.len()]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_stands_in_front_at_every_cut() {
+        let head: [u8; LEN] = std::array::from_fn(|i| i as u8);
+        let control: Vec<u8> = (LEN as u8..50).collect();
+        let whole: Vec<u8> = (0..50).collect();
+        for from in 0..=50 {
+            for to in from..=50 {
+                let mut out = vec![0xEE; to - from];
+                copy_control(&head, &control, from, &mut out);
+                assert_eq!(out, whole[from..to], "{from}..{to}");
+            }
+        }
+    }
+
+    #[test]
+    fn pieces_in_any_order_make_the_whole() {
+        use super::super::header::{CallId, Kind, Outcome};
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::Builder::new()
+            .prefix("rwl")
+            .tempdir()
+            .expect("a folder");
+        std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o700)).expect("sets");
+        let bus = bus::Bus::open(bus::BusConfig::new(folder.path())).expect("opens");
+        let kind = bus::ServiceType {
+            service: "/add".into(),
+            type_name: "t/Add".into(),
+            type_hash: [1; 16],
+            definition: "".into(),
+        };
+        let taker = Taker::Client(Arc::new(bus.client(kind, Default::default()).expect("a client")));
+        let header = Header {
+            call: CallId { run: 7, number: 9 },
+            kind: Kind::Reply(Outcome::Answered),
+        };
+        let parts = [vec![1u8; 70], vec![], (0..200).collect::<Vec<u8>>()];
+        let control: Vec<u8> = (100..150).collect();
+        let whole = [&header.encode()[..], &control, &parts.concat()].concat();
+        let lens = parts.each_ref().map(|p| p.len() as u32);
+        let geometry = Geometry::new((LEN + control.len()) as u32, &lens).expect("a geometry");
+        for size in [1, 3, 7, 19, 20, 21, 64, 500] {
+            let mut letter = Letter::new(&taker, &geometry).expect("a loan");
+            let mut pieces: Vec<_> = whole.chunks(size).enumerate().collect();
+            // Backwards, but every third first.
+            pieces.sort_by_key(|(i, _)| (i % 3 != 0, usize::MAX - i));
+            for (i, piece) in pieces {
+                letter.write((i * size) as u32, piece);
+            }
+            let (read, mut loan) = letter.open().expect("a header");
+            assert_eq!(read, header);
+            assert_eq!(loan.control_mut(), control);
+            for (i, part) in parts.iter().enumerate() {
+                assert_eq!(loan.part_mut(i), part, "{size}: part {i}");
+            }
+        }
+        let letter = Letter::new(&taker, &geometry).expect("a loan");
+        assert_eq!(
+            letter.open().expect_err("nothing was written"),
+            DropReason::Malformed
+        );
+        let short = Geometry::new(LEN as u32 - 1, &[8]).expect("a geometry");
+        assert_eq!(
+            Letter::new(&taker, &short).expect_err("too short"),
+            DropReason::Malformed
+        );
+    }
+
+    #[test]
+    fn what_has_no_room_for_a_header_is_refused() {
+        let whole = Geometry::new(30, &[5, 0]).expect("a geometry");
+        assert_eq!(inner(&whole), Geometry::new(10, &[5, 0]).ok());
+        assert_eq!(inner(&Geometry::new(19, &[100]).expect("a geometry")), None);
+        assert_eq!(inner(&Geometry::packed(100)), None);
+    }
+}

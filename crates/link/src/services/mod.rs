@@ -1,0 +1,569 @@
+//! Services over the link: a call crosses the air as a message of one topic, and its reply as one of another.
+//!
+//! The link of the calling host serves on its bus what a peer offers, and hands requests to the radio as they stand
+//! in their callers' blocks. The link of the serving host is a client there. What callers, servers and this module
+//! tell each other goes over a thread of its own ([`desk`]), so that the radio's waits for neither; all tables are
+//! the radio's thread's.
+
+mod calling;
+mod desk;
+pub(crate) mod header;
+pub(crate) mod letter;
+mod line;
+mod seen;
+mod serving;
+
+use crate::config::{Config, PeerConfig, Role, ServiceConfig};
+use crate::daemon::LinkError;
+use crate::inbound::Inbound;
+use crate::names;
+use crate::outgoing::Outgoing;
+use crate::rules::{Right, may};
+use crate::status::{ServiceRole, ServiceState, ServiceStatus};
+use bus::{Bus, ServiceType, TopicType};
+use calling::Calling;
+use desk::{Desk, Event, Place};
+use header::{Header, Kind};
+use letter::{Letter, Taker};
+use line::{Air, Flows, Line, LineError};
+pub(crate) use line::{REPLY, REQUEST};
+use proto::{Announcement, Down, End, PeerId, Radio, RemoteTopic, Verdict};
+use serde::Serialize;
+use serving::Serving;
+use stats::{DropReason, Time};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Calls that may be open over a link in each direction, whatever the services' own bounds.
+const MAX_OPEN: usize = 256;
+/// How often it is looked which peers relays still reach.
+const SWEEP: Duration = Duration::from_millis(500);
+
+/// Why a call had no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Failure {
+    /// The server answered with an error of its own.
+    Rejected,
+    /// There was no answer in time.
+    TimedOut,
+    /// The peer was lost, or there is no way to it.
+    Unreachable,
+    /// The peer does not let this host call.
+    Refused,
+    /// Too many calls were open.
+    Busy,
+    /// The server died, or was gone when the request came.
+    ServerDied,
+    /// The request or the reply could not be sent or taken; the caller's error says why.
+    Dropped,
+}
+
+/// A service of the configuration, towards one peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Of {
+    /// Who serves it, or who calls it.
+    peer: PeerId,
+    /// Its place in the configuration.
+    service: usize,
+    role: ServiceRole,
+}
+
+/// Counts of a service towards one peer. Every call is answered, failed for one reason, or open.
+#[derive(Clone, Debug, Default)]
+struct Tally {
+    calls: u64,
+    answered: u64,
+    failed: BTreeMap<Failure, u64>,
+    request_bytes: u64,
+    reply_bytes: u64,
+    repeated: u64,
+    late: u64,
+}
+
+impl Tally {
+    fn failed(&mut self, failure: Failure) {
+        *self.failed.entry(failure).or_default() += 1;
+    }
+}
+
+/// What both sides share.
+struct Office {
+    bus: Bus,
+    services: Vec<ServiceConfig>,
+    peers: Vec<PeerConfig>,
+    desk: Desk,
+    flows: Flows,
+    tallies: BTreeMap<Of, Tally>,
+    run: u32,
+    last_stamp: Time,
+    last_place: Place,
+}
+
+impl Office {
+    fn setting(&self, of: Of) -> &ServiceConfig {
+        // `Of` is made from this very list.
+        &self.services[of.service]
+    }
+
+    fn peer(&self, peer: PeerId) -> &str {
+        self.peers.get(peer.0 as usize).map_or("unknown", |p| &p.name)
+    }
+
+    /// What a service is called on this bus.
+    fn here(&self, of: Of) -> String {
+        let name = &self.setting(of).name;
+        let peer = self.peers.get(of.peer.0 as usize);
+        peer.map_or_else(|| name.clone(), |p| names::service_on_bus(p, of.role, name))
+    }
+
+    fn tally(&mut self, of: Of) -> &mut Tally {
+        self.tallies.entry(of).or_default()
+    }
+
+    fn new_place(&mut self) -> Place {
+        self.last_place += 1;
+        self.last_place
+    }
+
+    /// A stamp that no other message of a service has: it tells the peer how old the message is, and the radio which
+    /// one is meant.
+    fn stamp(&mut self, now: Time) -> Time {
+        self.last_stamp = now.max(Time(self.last_stamp.0 + 1));
+        self.last_stamp
+    }
+
+    /// The peers that requests to this bus's service `here` come from.
+    fn callers_of(&self, here: &str) -> Vec<Of> {
+        let all = all_of(&self.services, &self.peers, ServiceRole::Serve);
+        all.filter(|of| self.setting(*of).name == here).collect()
+    }
+
+    /// Opens a line for requests or replies.
+    fn open_line(
+        &mut self,
+        air: &mut Air<'_>,
+        of: Of,
+        part: &str,
+        kind: &ServiceType,
+        depth: u32,
+    ) -> Result<Line, LineError> {
+        let setting = self.setting(of);
+        let topic = proto::TopicConfig {
+            priority: setting.priority,
+            depth,
+            expiry: Some(setting.timeout()),
+            reliability: proto::Reliability::Reliable,
+            // No call waits for another.
+            ordering: proto::Ordering::Any,
+            type_hash: kind.type_hash,
+            definition: kind.definition.to_string(),
+            ..proto::TopicConfig::new(format!("{}{part}", setting.name), kind.type_name.clone())
+        };
+        let all = all_of(&self.services, &self.peers, of.role);
+        let hosts: Vec<PeerId> = all.filter(|o| o.service == of.service).map(|o| o.peer).collect();
+        self.flows.open(air, of.peer, &hosts, topic)
+    }
+}
+
+/// Each service of a role, towards each peer that it is for.
+fn all_of<'a>(
+    services: &'a [ServiceConfig],
+    peers: &'a [PeerConfig],
+    role: ServiceRole,
+) -> impl Iterator<Item = Of> + 'a {
+    let with = move |(service, s): (usize, &'a ServiceConfig)| {
+        let peers = peers.iter().enumerate().filter(move |(_, p)| s.is_for(role, p));
+        peers.map(move |(i, _)| Of {
+            peer: PeerId(i as u32),
+            service,
+            role,
+        })
+    };
+    services.iter().enumerate().flat_map(with)
+}
+
+/// The topics on which requests come to servers of this bus, so that servers are noticed by them.
+pub(crate) fn watched(config: &Config) -> impl Iterator<Item = String> + '_ {
+    let served = config.services.iter().filter(|s| s.role != Role::Call);
+    served.map(|s| s.name.clone() + REQUEST)
+}
+
+/// The service that a topic which `peer` announces belongs to, if the configuration lists it.
+pub(crate) fn configured(config: &Config, peer: PeerId, topic: &str) -> Option<Of> {
+    let (name, role) = match (topic.strip_suffix(REQUEST), topic.strip_suffix(REPLY)) {
+        (Some(name), _) => (name, ServiceRole::Serve),
+        (_, Some(name)) => (name, ServiceRole::Call),
+        _ => return None,
+    };
+    let service = config.services.iter().position(|s| s.name == name)?;
+    let from = config.peers.get(peer.0 as usize)?;
+    config.services[service]
+        .is_for(role, from)
+        .then_some(Of { peer, service, role })
+}
+
+/// The service that a topic of requests is of.
+fn service_of(topic: &str) -> &str {
+    topic.strip_suffix(REQUEST).unwrap_or(topic)
+}
+
+/// A service topic of a peer that was accepted.
+struct Route {
+    of: Of,
+    type_hash: [u8; 16],
+    /// Of replies: whose.
+    place: Place,
+}
+
+/// What happened in the sink, where the radio is busy.
+enum News {
+    Offered(Of),
+    Lost(PeerId),
+    Found(PeerId),
+}
+
+/// A message that came.
+struct Arrived {
+    of: Of,
+    place: Place,
+    header: Header,
+    loan: bus::Loan,
+    bytes: u64,
+    at: Time,
+    stamp: Time,
+}
+
+/// A daemon's services.
+pub(crate) struct Services {
+    config: Config,
+    office: Office,
+    calling: Calling,
+    serving: Serving,
+    routes: BTreeMap<(PeerId, RemoteTopic), Route>,
+    news: Vec<News>,
+    arrived: Vec<Arrived>,
+    next_sweep: Time,
+}
+
+impl Services {
+    /// Serves and calls as `config` says, if it names any service; `wake` is called when the radio's thread is to
+    /// [`run`](Services::run) them. `run` tells this run of the host from others.
+    pub(crate) fn start(
+        config: &Config,
+        bus: &Bus,
+        run: u32,
+        wake: impl Fn() + Send + 'static,
+    ) -> Result<Option<Box<Self>>, LinkError> {
+        if config.services.is_empty() {
+            return Ok(None);
+        }
+        let office = Office {
+            bus: bus.clone(),
+            services: config.services.clone(),
+            peers: config.peers.clone(),
+            desk: Desk::start(bus, wake)?,
+            flows: Flows::default(),
+            tallies: BTreeMap::new(),
+            run,
+            last_stamp: Time::ZERO,
+            last_place: 0,
+        };
+        Ok(Some(Box::new(Services {
+            config: config.clone(),
+            office,
+            calling: Calling::default(),
+            serving: Serving::default(),
+            routes: BTreeMap::new(),
+            news: Vec::new(),
+            arrived: Vec::new(),
+            next_sweep: Time::ZERO,
+        })))
+    }
+
+    /// Changes the priority with which lines are opened from now on.
+    pub(crate) fn set_priority(&mut self, service: usize, priority: u8) {
+        if let Some(service) = self.office.services.get_mut(service) {
+            service.priority = priority;
+        }
+    }
+
+    /// Why a service's topic may not come from `source`, if so; the announcement's own host, not the relay's.
+    pub(crate) fn objection(&self, source: PeerId, topic: &str) -> Option<&'static str> {
+        let rules = self
+            .office
+            .peers
+            .get(source.0 as usize)
+            .and_then(|p| p.allow.as_ref());
+        if configured(&self.config, source, topic).is_none() {
+            Some("which is of no service that is configured for it")
+        } else if !may(rules, Right::Publish, topic) {
+            Some("which `allow` does not let it call, or serve")
+        } else {
+            None
+        }
+    }
+
+    /// A peer announced a topic of a service of `source`, to which there is no objection.
+    pub(crate) fn announced(
+        &mut self,
+        from: (PeerId, RemoteTopic),
+        source: PeerId,
+        a: &Announcement,
+    ) -> Verdict {
+        let Some(of) = configured(&self.config, source, &a.name) else {
+            return Verdict::Refuse;
+        };
+        let mut route = Route {
+            of,
+            type_hash: a.type_hash,
+            place: 0,
+        };
+        if of.role == ServiceRole::Call {
+            let kind = ServiceType {
+                service: self.office.here(of),
+                type_name: a.type_name.clone(),
+                type_hash: a.type_hash,
+                definition: a.definition.as_str().into(),
+            };
+            match self.calling.offered(&mut self.office, of, kind, from) {
+                Ok((place, new)) => {
+                    route.place = place;
+                    if new {
+                        self.news.push(News::Offered(of));
+                    }
+                }
+                Err(error) => {
+                    tracing::error!(%error, service = a.name, "a service of a peer is not served here");
+                    return Verdict::Refuse;
+                }
+            }
+        }
+        self.routes.insert(from, route);
+        Verdict::Accept
+    }
+
+    /// A peer withdrew a topic. Whether it was of a service.
+    pub(crate) fn withdrawn(&mut self, from: (PeerId, RemoteTopic)) -> bool {
+        let Some(route) = self.routes.remove(&from) else {
+            return false;
+        };
+        if route.of.role == ServiceRole::Call {
+            self.routes.retain(|_, r| r.of != route.of);
+            self.calling.end(route.of);
+        }
+        true
+    }
+
+    pub(crate) fn peer_up(&mut self, peer: PeerId) {
+        self.news.push(News::Found(peer));
+    }
+
+    pub(crate) fn peer_down(&mut self, now: Time, peer: PeerId, why: Down) {
+        if why == Down::Lost {
+            self.news.push(News::Lost(peer));
+        } else {
+            self.routes.retain(|(p, _), _| *p != peer);
+            self.calling.peer_renewed(now, peer);
+        }
+    }
+
+    /// Whether a peer's topic is of a service.
+    pub(crate) fn is_route(&self, from: (PeerId, RemoteTopic)) -> bool {
+        self.routes.contains_key(&from)
+    }
+
+    /// Who takes messages of a peer's topic now.
+    pub(crate) fn taker(&self, from: (PeerId, RemoteTopic)) -> Option<Taker> {
+        let Route { of, type_hash, place } = *self.routes.get(&from)?;
+        match of.role {
+            ServiceRole::Serve => {
+                let client = self.serving.client(&self.office.here(of), type_hash)?;
+                Some(Taker::Client(client.clone()))
+            }
+            ServiceRole::Call => Some(Taker::Server(self.calling.server(of, place)?.clone())),
+        }
+    }
+
+    /// A message is whole.
+    ///
+    /// # Errors
+    /// The reason under which it is counted as lost.
+    pub(crate) fn came(
+        &mut self,
+        from: (PeerId, RemoteTopic),
+        letter: Letter,
+        bytes: u64,
+        (at, stamp): (Time, Time),
+    ) -> Result<(), DropReason> {
+        let Route { of, place, .. } = *self.routes.get(&from).ok_or(DropReason::Unannounced)?;
+        let (header, loan) = letter.open()?;
+        let fits = match header.kind {
+            Kind::Request(_) => of.role == ServiceRole::Serve,
+            Kind::Reply(_) => of.role == ServiceRole::Call,
+        };
+        if !fits {
+            return Err(DropReason::Malformed);
+        }
+        self.arrived.push(Arrived {
+            of,
+            place,
+            header,
+            loan,
+            bytes,
+            at,
+            stamp,
+        });
+        Ok(())
+    }
+
+    /// Somebody serves this topic of requests on the bus, or nobody any more.
+    pub(crate) fn found(
+        &mut self,
+        now: Time,
+        radio: &mut Radio<Outgoing>,
+        inbound: &mut Inbound,
+        kind: Result<TopicType, &str>,
+    ) {
+        let mut air = Air { now, radio, inbound };
+        match kind {
+            Ok(kind) => {
+                let service = ServiceType {
+                    service: service_of(&kind.topic).to_owned(),
+                    type_name: kind.type_name,
+                    type_hash: kind.type_hash,
+                    definition: kind.definition,
+                };
+                self.serving.found(&mut self.office, &mut air, service);
+            }
+            Err(topic) => {
+                self.serving.gone(&mut self.office, &mut air, service_of(topic));
+            }
+        }
+    }
+
+    /// Does what the last datagrams, this host's callers and servers, and the time call for.
+    pub(crate) fn run(&mut self, now: Time, radio: &mut Radio<Outgoing>, inbound: &mut Inbound) {
+        let (office, calling, serving) = (&mut self.office, &mut self.calling, &mut self.serving);
+        let mut air = Air { now, radio, inbound };
+        calling.retire(office, &mut air);
+        let routes = air.inbound.routes();
+        for news in std::mem::take(&mut self.news) {
+            match news {
+                News::Offered(of) => calling.open(office, &mut air, of),
+                // With relays the ways count, below.
+                News::Lost(_) | News::Found(_) if routes => {}
+                News::Lost(peer) => calling.lost(office, &mut air, peer),
+                News::Found(peer) => calling.found(office, peer),
+            }
+        }
+        for a in std::mem::take(&mut self.arrived) {
+            let content = (a.loan, a.bytes);
+            match a.header.kind {
+                Kind::Request(_) => {
+                    serving.requested(office, &mut air, a.of, a.header, content, (a.at, a.stamp));
+                }
+                Kind::Reply(outcome) => {
+                    calling.replied(
+                        office,
+                        &mut air,
+                        (a.of, a.place),
+                        (a.header.call, outcome),
+                        content,
+                    );
+                }
+            }
+        }
+        while let Some(event) = office.desk.next() {
+            match event {
+                Event::Asked(place, request) => calling.asked(office, &mut air, place, request),
+                Event::Answered(ticket, result) => serving.answered(office, &mut air, ticket, result),
+                Event::Serving(place, yes) => serving.serving(office, &mut air, place, yes),
+            }
+        }
+        while let Some(outcome) = air.radio.next_outcome() {
+            let lost = match outcome.end {
+                End::Delivered(_) => None,
+                End::Lost(reason) => Some(reason),
+            };
+            let stamp = outcome.stamp;
+            if lost.is_none_or(|reason| !calling.lost_message(office, &mut air, stamp, reason)) {
+                serving.settled(office, &mut air, stamp, lost);
+            }
+        }
+        calling.expire(office, &mut air);
+        serving.expire(office, &mut air);
+        if now >= self.next_sweep {
+            self.next_sweep = now + SWEEP;
+            calling.sweep(now);
+            for (peer, served) in calling.peers().into_iter().filter(|_| routes) {
+                let host = air.inbound.carrying().host(peer);
+                match air.radio.way(host, |_| true) {
+                    Some(_) if !served => calling.found(office, peer),
+                    None if served => calling.lost(office, &mut air, peer),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// When [`Services::run`] is due, if nothing happens before.
+    pub(crate) fn next_deadline(&self) -> Option<Time> {
+        let deadlines = [self.calling.next_deadline(), self.serving.next_deadline()];
+        deadlines.into_iter().flatten().min()
+    }
+
+    /// All of them, in the configuration's order.
+    pub(crate) fn status(&self, radio: &Radio<Outgoing>) -> Vec<ServiceStatus> {
+        let (services, peers) = (&self.office.services, &self.office.peers);
+        let roles = [ServiceRole::Serve, ServiceRole::Call];
+        let all = roles.into_iter().flat_map(|role| all_of(services, peers, role));
+        all.map(|of| self.status_of(radio, of)).collect()
+    }
+
+    fn status_of(&self, radio: &Radio<Outgoing>, of: Of) -> ServiceStatus {
+        let (setting, here) = (self.office.setting(of), self.office.here(of));
+        let tally = self.office.tallies.get(&of).cloned().unwrap_or_default();
+        let rules = self
+            .office
+            .peers
+            .get(of.peer.0 as usize)
+            .and_then(|p| p.allow.as_ref());
+        let request = format!("{}{REQUEST}", setting.name);
+        let (kind, state, open) = match of.role {
+            ServiceRole::Serve => {
+                let (outlet, open) = self.serving.state(&here, of);
+                let state = match outlet {
+                    _ if !may(rules, Right::Publish, &request) => ServiceState::Refused,
+                    Some((_, true)) => ServiceState::Ready,
+                    _ => ServiceState::Unserved,
+                };
+                (outlet.map(|o| o.0), state, open)
+            }
+            ServiceRole::Call => match self.calling.state(radio, of) {
+                None => (None, ServiceState::NotOffered, 0),
+                Some((kind, _, true, open)) => (Some(kind), ServiceState::Refused, open),
+                Some((kind, true, _, open)) => (Some(kind), ServiceState::Ready, open),
+                Some((kind, false, _, open)) => (Some(kind), ServiceState::NoPeer, open),
+            },
+        };
+        ServiceStatus {
+            peer: self.office.peer(of.peer).to_owned(),
+            name: setting.name.clone(),
+            role: of.role,
+            type_name: kind.map(|k| k.type_name.clone()),
+            state,
+            priority: setting.priority,
+            open,
+            calls: tally.calls,
+            answered: tally.answered,
+            failed: tally.failed,
+            request_bytes: tally.request_bytes,
+            reply_bytes: tally.reply_bytes,
+            repeated: tally.repeated,
+            late: tally.late,
+            here,
+        }
+    }
+}

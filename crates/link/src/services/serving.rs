@@ -1,0 +1,385 @@
+//! Services of this host, for callers of peers.
+
+use super::desk::{Job, Place};
+use super::header::{CallId, Header, Kind, MAX_LEFT, Outcome};
+use super::line::{Air, Line, REPLY};
+use super::seen::Seen;
+use super::{Failure, MAX_OPEN, Of, Office};
+use crate::outgoing::Outgoing;
+use bus::{CallError, Client, ClientOptions, Loan, Reply, ServiceType};
+use proto::{Body, PeerId};
+use stats::{DropReason, Time};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Answers to one service's calls that may be under way, for each call that may be open.
+const UNDER_WAY: usize = 4;
+/// Messages to one service's callers on one peer that may be under way; a peer that asks for more is not answered.
+const MOST_UNDER_WAY: usize = 1000;
+
+/// Services that are found on this host's bus, and the calls of peers that are open.
+#[derive(Default)]
+pub(super) struct Serving {
+    /// By name on this bus.
+    outlets: BTreeMap<String, Outlet>,
+    tickets: BTreeMap<u64, Ticket>,
+    last: u64,
+    seen: BTreeMap<PeerId, Seen>,
+    sent: VecDeque<Sent>,
+}
+
+struct Outlet {
+    place: Place,
+    kind: ServiceType,
+    client: Arc<Client>,
+    serving: bool,
+    lines: BTreeMap<Of, Line>,
+}
+
+/// A call that a server of this host has.
+struct Ticket {
+    of: Of,
+    place: Place,
+    call: CallId,
+    deadline: Time,
+}
+
+/// A reply under way.
+struct Sent {
+    of: Of,
+    line: Line,
+    call: CallId,
+    stamp: Time,
+    deadline: Time,
+    /// If it is lost its caller is told that, once.
+    is_answer: bool,
+}
+
+impl Serving {
+    /// The client through which requests go to the servers of a service, if it is of this type.
+    pub(super) fn client(&self, here: &str, type_hash: [u8; 16]) -> Option<&Arc<Client>> {
+        let outlet = self.outlets.get(here)?;
+        (outlet.kind.type_hash == type_hash).then_some(&outlet.client)
+    }
+
+    /// Somebody serves a service on this bus, maybe of another type than before.
+    pub(super) fn found(&mut self, office: &mut Office, air: &mut Air<'_>, kind: ServiceType) {
+        self.gone(office, air, &kind.service);
+        let callers = office.callers_of(&kind.service);
+        let depth = |of: &Of| u32::from(office.setting(*of).depth);
+        let open = callers.iter().map(depth).sum::<u32>().clamp(1, 1024);
+        let options = ClientOptions::default()
+            .with_max_outstanding(open)
+            .with_max_held((open * UNDER_WAY as u32).min(2048));
+        let client = match office.bus.client(kind.clone(), options) {
+            Ok(client) => Arc::new(client),
+            Err(error) => {
+                tracing::error!(%error, service = kind.service, "not offered to peers");
+                return;
+            }
+        };
+        let place = office.new_place();
+        office.desk.ask(Job::Use(place, client.clone()));
+        let outlet = Outlet {
+            place,
+            client,
+            serving: false,
+            lines: BTreeMap::new(),
+            kind,
+        };
+        self.outlets.insert(outlet.kind.service.clone(), outlet);
+    }
+
+    /// Nobody has served it for a while.
+    pub(super) fn gone(&mut self, office: &mut Office, air: &mut Air<'_>, here: &str) {
+        let Some(outlet) = self.outlets.remove(here) else {
+            return;
+        };
+        self.close(office, air, outlet.lines);
+        office.desk.ask(Job::Unuse(outlet.place));
+        let over = |t: &Ticket| t.place == outlet.place;
+        for ticket in self.tickets.values().filter(|t| over(t)) {
+            office.tally(ticket.of).failed(Failure::ServerDied);
+        }
+        self.tickets.retain(|_, t| !over(t));
+    }
+
+    /// A server is there, or none is any more: peers are told.
+    pub(super) fn serving(&mut self, office: &mut Office, air: &mut Air<'_>, place: Place, serving: bool) {
+        let Some(outlet) = self.outlets.values_mut().find(|o| o.place == place) else {
+            return;
+        };
+        outlet.serving = serving;
+        if !serving {
+            tracing::info!(service = outlet.kind.service, "nobody serves it: withdrawn");
+            let lines = std::mem::take(&mut outlet.lines);
+            return self.close(office, air, lines);
+        }
+        for of in office.callers_of(&outlet.kind.service) {
+            if outlet.lines.contains_key(&of) {
+                continue;
+            }
+            match office.open_line(air, of, REPLY, &outlet.kind, proto::MAX_DEPTH) {
+                Ok(line) => {
+                    let peer = office.peer(of.peer);
+                    tracing::info!(service = outlet.kind.service, peer, "offered");
+                    outlet.lines.insert(of, line);
+                }
+                Err(error) => tracing::error!(%error, service = outlet.kind.service, "not offered to a peer"),
+            }
+        }
+    }
+
+    fn close(&mut self, office: &mut Office, air: &mut Air<'_>, lines: BTreeMap<Of, Line>) {
+        for (of, line) in lines {
+            office.flows.close(air, &line);
+            self.sent.retain(|s| s.of != of);
+        }
+    }
+
+    /// A request of a peer came, at `at`, with the stamp of the peer's clock.
+    pub(super) fn requested(
+        &mut self,
+        office: &mut Office,
+        air: &mut Air<'_>,
+        of: Of,
+        header: Header,
+        (loan, bytes): (Loan, u64),
+        (at, stamp): (Time, Time),
+    ) {
+        let Kind::Request(left) = header.kind else { return };
+        if !self.seen.entry(of.peer).or_default().is_new(header.call) {
+            office.tally(of).repeated += 1;
+            return;
+        }
+        let setting = office.setting(of);
+        let (depth, limit) = (usize::from(setting.depth), setting.timeout());
+        let here = office.here(of);
+        let tally = office.tally(of);
+        tally.calls += 1;
+        tally.request_bytes += bytes;
+        let left = left
+            .min(limit)
+            .min(MAX_LEFT)
+            .saturating_sub(age(air, of.peer, at, stamp));
+        let deadline = at + left;
+        let open = self.tickets.values().filter(|t| t.of == of).count();
+        let under_way = self.sent.iter().filter(|s| s.of == of).count();
+        let outlet = self.outlets.get(&here).filter(|o| o.serving);
+        let answer_to = (of, header.call, deadline);
+        let Some(outlet) = outlet else {
+            tally.failed(Failure::ServerDied);
+            return self.tell(office, air, answer_to, Outcome::Unserved, "");
+        };
+        if deadline <= air.now {
+            // Its caller has given it up.
+            return tally.failed(Failure::TimedOut);
+        }
+        if open >= depth || open + under_way >= UNDER_WAY * depth || self.tickets.len() >= MAX_OPEN {
+            tally.failed(Failure::Busy);
+            let text = format!("{open} calls are open there, as many as may be; call again later");
+            return self.tell(office, air, answer_to, Outcome::Busy, &text);
+        }
+        self.last += 1;
+        let ticket = Ticket {
+            of,
+            place: outlet.place,
+            call: header.call,
+            deadline,
+        };
+        self.tickets.insert(self.last, ticket);
+        office.desk.ask(Job::Call {
+            place: outlet.place,
+            ticket: self.last,
+            loan,
+            timeout: deadline.since(air.now),
+        });
+    }
+
+    /// What became of a call.
+    pub(super) fn answered(
+        &mut self,
+        office: &mut Office,
+        air: &mut Air<'_>,
+        ticket: u64,
+        result: Result<Reply, CallError>,
+    ) {
+        let Some(Ticket {
+            of, call, deadline, ..
+        }) = self.tickets.remove(&ticket)
+        else {
+            return;
+        };
+        let answer_to = (of, call, deadline);
+        let (failure, outcome, text) = match result {
+            Ok(reply) => return self.reply(office, air, answer_to, reply),
+            Err(CallError::Rejected { text }) => (Failure::Rejected, Outcome::Rejected, text),
+            Err(CallError::ServerDied { .. }) => (Failure::ServerDied, Outcome::Died, String::new()),
+            Err(CallError::NoServer { .. }) => (Failure::ServerDied, Outcome::Unserved, String::new()),
+            Err(e @ CallError::Timeout { .. }) => (Failure::TimedOut, Outcome::TimedOut, e.to_string()),
+            Err(
+                e @ (CallError::Dropped { .. } | CallError::TooMany { .. } | CallError::HoldLimit { .. }),
+            ) => (Failure::Busy, Outcome::Busy, e.to_string()),
+            Err(e) => (Failure::Dropped, Outcome::Failed, e.to_string()),
+        };
+        office.tally(of).failed(failure);
+        self.tell(office, air, answer_to, outcome, &text);
+    }
+
+    fn reply(&mut self, office: &mut Office, air: &mut Air<'_>, answer_to: (Of, CallId, Time), reply: Reply) {
+        let (of, call, deadline) = answer_to;
+        if deadline <= air.now {
+            return office.tally(of).failed(Failure::TimedOut);
+        }
+        let header = Header {
+            call,
+            kind: Kind::Reply(Outcome::Answered),
+        };
+        let sent = match Outgoing::reply(header, reply) {
+            Ok(body) => {
+                let bytes = u64::from(body.geometry().total_len());
+                self.send(office, air, answer_to, body, true).map(|()| bytes)
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a reply cannot cross the link");
+                Err(DropReason::TooLarge)
+            }
+        };
+        match sent {
+            Ok(bytes) => {
+                let tally = office.tally(of);
+                tally.answered += 1;
+                tally.reply_bytes += bytes;
+            }
+            Err(reason) => {
+                office.tally(of).failed(Failure::Dropped);
+                self.tell(office, air, answer_to, Outcome::Failed, lost_reply(reason));
+            }
+        }
+    }
+
+    /// Tells a caller why there is no answer.
+    fn tell(
+        &mut self,
+        office: &mut Office,
+        air: &mut Air<'_>,
+        answer_to: (Of, CallId, Time),
+        outcome: Outcome,
+        text: &str,
+    ) {
+        let header = Header {
+            call: answer_to.1,
+            kind: Kind::Reply(outcome),
+        };
+        let mut bytes = header.encode().to_vec();
+        bytes.extend_from_slice(text.as_bytes());
+        if let Ok(body) = Outgoing::made(bytes, &[]) {
+            // A caller that cannot be told waits until its time is over.
+            let _ = self.send(office, air, answer_to, body, false);
+        }
+    }
+
+    fn send(
+        &mut self,
+        office: &mut Office,
+        air: &mut Air<'_>,
+        (of, call, deadline): (Of, CallId, Time),
+        body: Outgoing,
+        is_answer: bool,
+    ) -> Result<(), DropReason> {
+        let outlet = self.outlets.get(&office.here(of));
+        let line = outlet
+            .and_then(|o| o.lines.get(&of))
+            .ok_or(DropReason::Unannounced)?;
+        if self.sent.iter().filter(|s| s.of == of).count() >= MOST_UNDER_WAY {
+            return Err(DropReason::Overflow);
+        }
+        let stamp = office.stamp(air.now);
+        line.offer(air, body, stamp)?;
+        let sent = Sent {
+            of,
+            line: line.clone(),
+            call,
+            stamp,
+            deadline,
+            is_answer,
+        };
+        self.sent.push_back(sent);
+        Ok(())
+    }
+
+    /// The radio tells what became of the message with this stamp.
+    pub(super) fn settled(
+        &mut self,
+        office: &mut Office,
+        air: &mut Air<'_>,
+        stamp: Time,
+        lost: Option<DropReason>,
+    ) {
+        let Some(at) = self.sent.iter().position(|s| s.stamp == stamp) else {
+            return;
+        };
+        let Some(sent) = self.sent.remove(at) else { return };
+        let Some(reason) = lost.filter(|_| sent.is_answer) else {
+            return;
+        };
+        let tally = office.tally(sent.of);
+        tally.answered = tally.answered.saturating_sub(1);
+        tally.failed(Failure::Dropped);
+        if sent.deadline > air.now && !matches!(reason, DropReason::PeerLost | DropReason::Unannounced) {
+            let answer_to = (sent.of, sent.call, sent.deadline);
+            self.tell(office, air, answer_to, Outcome::Failed, lost_reply(reason));
+        }
+    }
+
+    /// Gives up replies whose callers wait no more.
+    pub(super) fn expire(&mut self, office: &mut Office, air: &mut Air<'_>) {
+        let (late, rest) = std::mem::take(&mut self.sent)
+            .into_iter()
+            .partition(|s| s.deadline <= air.now);
+        self.sent = rest;
+        let late: VecDeque<Sent> = late;
+        for sent in late {
+            sent.line.end(air, sent.stamp, Err(DropReason::Expired));
+            if sent.is_answer {
+                let tally = office.tally(sent.of);
+                tally.answered = tally.answered.saturating_sub(1);
+                tally.failed(Failure::TimedOut);
+            }
+        }
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Time> {
+        self.sent.iter().map(|s| s.deadline).min()
+    }
+
+    /// The type of a service and whether it is served, and how many calls of a peer are open.
+    pub(super) fn state(&self, here: &str, of: Of) -> (Option<(&ServiceType, bool)>, u64) {
+        let outlet = self.outlets.get(here);
+        let open = self.tickets.values().filter(|t| t.of == of).count() as u64;
+        (outlet.map(|o| (&o.kind, o.serving)), open)
+    }
+}
+
+/// For how long a message has been under way, at most, as far as the peer's clock is known.
+fn age(air: &Air<'_>, peer: PeerId, at: Time, stamp: Time) -> Duration {
+    let clock = air.radio.peer_stats(peer).and_then(|p| p.clock);
+    clock.map_or(Duration::ZERO, |c| {
+        let there = at.0 as f64 + c.ahead_us * 1e3;
+        let ns = (there - stamp.0 as f64).max(0.0) + c.uncertainty_us * 1e3;
+        Duration::from_nanos(ns.max(0.0) as u64)
+    })
+}
+
+fn lost_reply(reason: DropReason) -> &'static str {
+    match reason {
+        DropReason::TooLarge => {
+            "the server has answered, but the reply is too large for the link: raise `radio.queue_bytes` of both ends"
+        }
+        DropReason::ReceiverMemory => "the server has answered, but this host has no memory for the reply",
+        _ => {
+            "the server has answered, but the link has dropped the reply: raise the service's priority or call later"
+        }
+    }
+}

@@ -1,0 +1,604 @@
+//! Calls between hosts: services of one bus for callers of another, over real sockets.
+
+mod common;
+use bus::{CallError, Client, ClientOptions, Reply, Request, Server, ServerOptions, ServiceType};
+use common::*;
+use link::{Failure, ServiceRole, ServiceState, ServiceStatus};
+use std::net::UdpSocket;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+fn service(name: &str) -> ServiceType {
+    ServiceType {
+        service: name.into(),
+        type_name: "test_srvs/Blob".into(),
+        type_hash: [9; 16],
+        definition: "uint8[] data\n---\nuint8[] data\n".into(),
+    }
+}
+
+/// A server that runs until it is dropped.
+struct Serving {
+    stop: Arc<AtomicBool>,
+    calls: Arc<AtomicU64>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What a server answers: a control part and data parts, its error, or nothing at all for now.
+type Answer = Result<Option<(Vec<u8>, Vec<Vec<u8>>)>, String>;
+
+impl Serving {
+    fn start(
+        host: &Host,
+        kind: ServiceType,
+        answer: impl Fn(&Request) -> Answer + Send + 'static,
+    ) -> Serving {
+        let options = ServerOptions::default().with_depth(256).with_max_held(256);
+        let server = host.bus.server(kind, options).expect("serves");
+        let (stop, calls) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let (stopped, count) = (stop.clone(), calls.clone());
+        let thread = std::thread::spawn(move || {
+            let mut kept = Vec::new();
+            while !stopped.load(Ordering::Acquire) {
+                let Some(request) = server.take_timeout(Duration::from_millis(20)).expect("takes") else {
+                    continue;
+                };
+                count.fetch_add(1, Ordering::AcqRel);
+                match answer(&request) {
+                    Ok(Some((control, parts))) => respond(&server, request, &control, &parts),
+                    Ok(None) => kept.push(request),
+                    Err(text) => drop(server.reject(request, &text)),
+                }
+            }
+            // As if the process ended: the server is gone before its requests are dropped.
+            drop(server);
+            drop(kept);
+        });
+        Serving {
+            stop,
+            calls,
+            thread: Some(thread),
+        }
+    }
+
+    /// Answers with what was asked.
+    fn echo(host: &Host, name: &str) -> Serving {
+        Self::start(host, service(name), |r| {
+            Ok(Some((r.control().to_vec(), parts(r.message()))))
+        })
+    }
+
+    fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Release);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn respond(server: &Server, request: Request, control: &[u8], parts: &[Vec<u8>]) {
+    let lens: Vec<usize> = parts.iter().map(Vec::len).collect();
+    let mut loan = server.loan(control.len(), &lens).expect("a loan");
+    loan.control_mut().copy_from_slice(control);
+    for (i, part) in parts.iter().enumerate() {
+        loan.part_mut(i).copy_from_slice(part);
+    }
+    // Its caller may have gone.
+    let _ = server.respond(request, loan);
+}
+
+fn parts(message: &bus::Message) -> Vec<Vec<u8>> {
+    (0..message.part_count())
+        .map(|i| {
+            let mut part = vec![0; message.part_len(i)];
+            message.part(i).copy_to(0, &mut part);
+            part
+        })
+        .collect()
+}
+
+fn client(host: &Host, name: &str) -> Client {
+    let options = ClientOptions::default().with_max_outstanding(256);
+    host.bus.client(service(name), options).expect("a client")
+}
+
+/// A client whose server is there.
+fn connected(host: &Host, name: &str) -> Client {
+    let client = client(host, name);
+    assert!(
+        client.wait_for_server(LONG).expect("waits"),
+        "{name} is not served"
+    );
+    client
+}
+
+fn call(client: &Client, control: &[u8], parts: &[&[u8]], timeout: Duration) -> Result<Reply, CallError> {
+    let lens: Vec<usize> = parts.iter().map(|p| p.len()).collect();
+    let mut loan = client.loan(control.len(), &lens).expect("a loan");
+    loan.control_mut().copy_from_slice(control);
+    for (i, part) in parts.iter().enumerate() {
+        loan.part_mut(i).copy_from_slice(part);
+    }
+    client.call(loan, timeout)
+}
+
+fn rejection(result: Result<Reply, CallError>) -> String {
+    match result {
+        Err(CallError::Rejected { text }) => text,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn robot(own: u16, base: u16, rest: &str, services: &str) -> Host {
+    Host::start(&format!(
+        "host: robot
+radio: {{bind: '127.0.0.1:{own}', rate: 600Mbit/s}}
+peers: [{{name: base, address: '127.0.0.1:{base}'{rest}}}]
+services: [{services}]
+"
+    ))
+}
+
+fn base(own: u16, robot: u16, services: &str) -> Host {
+    Host::start(&format!(
+        "host: base
+radio: {{bind: '127.0.0.1:{own}', rate: 600Mbit/s}}
+peers: [{{name: robot, address: '127.0.0.1:{robot}'}}]
+services: [{services}]
+"
+    ))
+}
+
+/// A robot that serves `/grasp`, and a base that calls it.
+fn pair() -> (Host, Host) {
+    let [x, y] = ports();
+    let robot = robot(x, y, "", "{name: /grasp, role: serve, depth: 64}");
+    (
+        robot,
+        base(y, x, "{name: /grasp, role: call, from: robot, depth: 64}"),
+    )
+}
+
+fn status(host: &Host) -> ServiceStatus {
+    let all = host.status().services;
+    all.into_iter().next().expect("a service is configured")
+}
+
+/// Every call is open, answered or failed, once the status has caught up.
+fn settled(host: &Host, role: ServiceRole, calls: u64, answered: u64, failed: &[(Failure, u64)]) {
+    let mut last = None;
+    let start = Instant::now();
+    loop {
+        let s = status(host);
+        let failed_there: Vec<(Failure, u64)> = s.failed.iter().map(|(f, n)| (*f, *n)).collect();
+        assert_eq!(
+            s.calls,
+            s.answered + s.open + failed_there.iter().map(|f| f.1).sum::<u64>(),
+            "{s:?}"
+        );
+        if (s.role, s.calls, s.answered, s.open) == (role, calls, answered, 0) && failed_there == failed {
+            return;
+        }
+        last.replace(s);
+        assert!(
+            start.elapsed() < LONG,
+            "never {calls} {answered} {failed:?}: {last:?}"
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_call_crosses_and_the_servers_answer_or_error_comes_back() {
+    let (robot, base) = pair();
+    let early = client(&base, "/grasp");
+    assert!(matches!(
+        call(&early, b"x", &[], LONG),
+        Err(CallError::NoServer { .. })
+    ));
+    until("the status tells", || {
+        let all = base.status().services;
+        all.first().is_some_and(|s| s.state == ServiceState::NotOffered)
+    });
+    let grasping = Serving::start(&robot, service("/grasp"), |r| match r.control() {
+        b"cup" => Ok(Some((b"held".to_vec(), parts(r.message())))),
+        _ => Err("out of reach".into()),
+    });
+    assert!(early.wait_for_server(LONG).expect("waits"));
+    let reply = call(&early, b"cup", &[b"", b"part"], LONG).expect("an answer");
+    assert_eq!(reply.control(), b"held");
+    assert_eq!(parts(reply.message()), [b"".to_vec(), b"part".to_vec()]);
+    assert_eq!(rejection(call(&early, b"moon", &[], LONG)), "out of reach");
+    let empty = rejection(call(&early, b"", &[], LONG));
+    assert_eq!(empty, "out of reach", "a request may be empty");
+    let failed = [(Failure::Rejected, 2)];
+    settled(&base, ServiceRole::Call, 3, 1, &failed);
+    settled(&robot, ServiceRole::Serve, 3, 1, &failed);
+    assert_eq!(grasping.calls(), 3);
+    let (there, here) = (status(&robot), status(&base));
+    assert_eq!(
+        (there.state, here.state),
+        (ServiceState::Ready, ServiceState::Ready)
+    );
+    assert_eq!(here.type_name.as_deref(), Some("test_srvs/Blob"));
+    assert_eq!(here.request_bytes, there.request_bytes);
+    // The link's own topics of services are not among those of users.
+    let bus = base.bus.services(Duration::from_secs(1)).expect("a survey");
+    assert!(
+        bus.iter()
+            .any(|s| s.service.service == "/grasp" && s.servers.len() == 1)
+    );
+}
+
+#[test]
+fn large_requests_and_replies_stay_whole() {
+    let (robot, base) = pair();
+    let _echo = Serving::echo(&robot, "/grasp");
+    let client = connected(&base, "/grasp");
+    let noise: Vec<u8> = (0..2_000_003u32)
+        .map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8)
+        .collect();
+    for n in [0, 1, 100_000, noise.len()] {
+        let reply = call(
+            &client,
+            &noise[..n.min(50_000)],
+            &[&noise[..n], &noise[..n / 2]],
+            LONG,
+        );
+        let reply = reply.unwrap_or_else(|e| panic!("{n}: {e}"));
+        assert!(
+            reply.control() == &noise[..n.min(50_000)],
+            "{n}: the control part differs"
+        );
+        assert!(
+            parts(reply.message()) == [&noise[..n], &noise[..n / 2]],
+            "{n}: a data part differs"
+        );
+    }
+    // More than the radio may queue fails at once, with a reason.
+    let huge = vec![1; 9 << 20];
+    let text = rejection(call(&client, b"", &[&huge], LONG));
+    assert!(text.contains("radio.queue_bytes"), "{text}");
+    settled(&base, ServiceRole::Call, 5, 4, &[(Failure::Dropped, 1)]);
+}
+
+#[test]
+fn a_reply_that_cannot_be_sent_is_told() {
+    let (robot, base) = pair();
+    let _large = Serving::start(&robot, service("/grasp"), |_| {
+        Ok(Some((vec![], vec![vec![1; 9 << 20]])))
+    });
+    let client = connected(&base, "/grasp");
+    let text = rejection(call(&client, b"", &[], LONG));
+    assert!(text.contains("reply is too large"), "{text}");
+    settled(&base, ServiceRole::Call, 1, 0, &[(Failure::Dropped, 1)]);
+    settled(&robot, ServiceRole::Serve, 1, 0, &[(Failure::Dropped, 1)]);
+}
+
+#[test]
+fn many_callers_each_get_their_own_answer_and_too_many_an_error_at_once() {
+    let (robot, base) = pair();
+    let echo = Serving::echo(&robot, "/grasp");
+    let base = Arc::new(base);
+    let callers: Vec<_> = (0..8u32)
+        .map(|caller| {
+            let base = base.clone();
+            std::thread::spawn(move || {
+                let client = connected(&base, "/grasp");
+                for n in 0..40u32 {
+                    let text = format!("{caller} {n}");
+                    let reply = call(&client, text.as_bytes(), &[text.as_bytes()], LONG);
+                    let reply = reply.unwrap_or_else(|e| panic!("{text}: {e}"));
+                    assert_eq!(reply.control(), text.as_bytes());
+                    assert_eq!(parts(reply.message()), [text.as_bytes()]);
+                }
+            })
+        })
+        .collect();
+    callers
+        .into_iter()
+        .for_each(|c| c.join().expect("all are answered"));
+    assert_eq!(echo.calls(), 320);
+    settled(&base, ServiceRole::Call, 320, 320, &[]);
+    settled(&robot, ServiceRole::Serve, 320, 320, &[]);
+    // A server that answers nothing: 64 calls are open, the next fails at once.
+    drop(echo);
+    until("the robot's server is gone here", || {
+        status(&base).state == ServiceState::NotOffered
+    });
+    let silent = Serving::start(&robot, service("/grasp"), |_| Ok(None));
+    let client = connected(&base, "/grasp");
+    let send = |n: u32| {
+        let mut loan = client.loan(4, &[]).expect("a loan");
+        loan.control_mut().copy_from_slice(&n.to_le_bytes());
+        client.send(loan, LONG).expect("sends")
+    };
+    let mut open: Vec<_> = (0..64).map(send).collect();
+    until("all are with the server", || silent.calls() == 64);
+    assert!(open.iter_mut().all(|p| p.poll().is_none()));
+    let text = rejection(send(64).wait());
+    assert!(text.starts_with("busy") && text.contains("`depth`"), "{text}");
+    // Its death ends all of them.
+    drop(silent);
+    for pending in open {
+        let result = pending.wait();
+        assert!(matches!(result, Err(CallError::ServerDied { .. })), "{result:?}");
+    }
+    settled(
+        &base,
+        ServiceRole::Call,
+        385,
+        320,
+        &[(Failure::Busy, 1), (Failure::ServerDied, 64)],
+    );
+}
+
+#[test]
+fn a_server_that_dies_during_a_call_is_told_of_and_one_that_comes_back_is_called() {
+    let (robot, base) = pair();
+    let silent = Serving::start(&robot, service("/grasp"), |_| Ok(None));
+    let client = connected(&base, "/grasp");
+    let mut loan = client.loan(0, &[]).expect("a loan");
+    loan.control_mut().fill(0);
+    let pending = client.send(loan, LONG).expect("sends");
+    until("the server has it", || silent.calls() == 1);
+    drop(silent);
+    let result = pending.wait();
+    assert!(matches!(result, Err(CallError::ServerDied { .. })), "{result:?}");
+    let result = call(&client, b"", &[], LONG);
+    assert!(matches!(result, Err(CallError::NoServer { .. })), "{result:?}");
+    // Of another type this time: who calls by the old one is refused by the bus, as without a link.
+    let other = ServiceType {
+        type_name: "test_srvs/Other".into(),
+        type_hash: [8; 16],
+        ..service("/grasp")
+    };
+    let changed = Serving::start(&robot, other.clone(), |_| Ok(Some((b"other".to_vec(), vec![]))));
+    let by_new = base
+        .bus
+        .client(other, ClientOptions::default())
+        .expect("a client");
+    assert!(by_new.wait_for_server(LONG).expect("waits"));
+    assert_eq!(
+        call(&by_new, b"", &[], LONG).expect("an answer").control(),
+        b"other"
+    );
+    assert!(!client.has_server());
+    drop(changed);
+    let _again = Serving::echo(&robot, "/grasp");
+    assert!(client.wait_for_server(LONG).expect("waits"));
+    assert_eq!(
+        call(&client, b"back", &[], LONG).expect("an answer").control(),
+        b"back"
+    );
+}
+
+#[test]
+fn a_link_that_dies_during_a_call_makes_the_peer_unreachable_until_it_is_back() {
+    let (mut robot, base) = pair();
+    let served = Serving::start(&robot, service("/grasp"), |r| match r.control() {
+        b"stay" => Ok(None),
+        _ => Ok(Some((b"done".to_vec(), vec![]))),
+    });
+    let client = connected(&base, "/grasp");
+    let mut loan = client.loan(4, &[]).expect("a loan");
+    loan.control_mut().copy_from_slice(b"stay");
+    let pending = client.send(loan, LONG).expect("sends");
+    until("the server has it", || served.calls() == 1);
+    let start = Instant::now();
+    robot.stop_link();
+    let text = rejection(pending.wait());
+    assert!(
+        text.starts_with("unreachable") && text.contains("robot"),
+        "{text}"
+    );
+    println!("told after {:?}", start.elapsed());
+    until("it is not served any more", || !client.has_server());
+    let result = call(&client, b"", &[], LONG);
+    assert!(matches!(result, Err(CallError::NoServer { .. })), "{result:?}");
+    settled(&base, ServiceRole::Call, 1, 0, &[(Failure::Unreachable, 1)]);
+    robot.start_link();
+    assert!(client.wait_for_server(LONG).expect("waits"));
+    assert_eq!(
+        call(&client, b"", &[], LONG).expect("an answer").control(),
+        b"done"
+    );
+    assert_eq!(served.calls(), 2, "nothing was carried out twice");
+}
+
+#[test]
+fn a_peer_that_may_not_call_is_refused_and_told_so() {
+    let [x, y] = ports();
+    let services = "{name: /grasp, role: serve}, {name: /look, role: serve}";
+    let robot = robot(x, y, ", allow: {call: [/look]}", services);
+    let base = base(y, x, "{name: /grasp, role: call}, {name: /look, role: call}");
+    let (grasp, look) = (Serving::echo(&robot, "/grasp"), Serving::echo(&robot, "/look"));
+    let allowed = connected(&base, "/look");
+    assert_eq!(
+        call(&allowed, b"up", &[], LONG).expect("an answer").control(),
+        b"up"
+    );
+    let refused = connected(&base, "/grasp");
+    let text = rejection(call(&refused, b"cup", &[], LONG));
+    assert!(
+        text.starts_with("refused") && text.contains("`allow: call`"),
+        "{text}"
+    );
+    let text = rejection(call(&refused, b"cup", &[], LONG));
+    assert!(text.starts_with("refused"), "{text}");
+    assert_eq!((grasp.calls(), look.calls()), (0, 1));
+    settled(&base, ServiceRole::Call, 2, 0, &[(Failure::Refused, 2)]);
+    assert_eq!(status(&base).state, ServiceState::Refused);
+    assert_eq!(status(&robot).state, ServiceState::Refused);
+    assert!(robot.status().peers[0].refused_topics >= 1);
+}
+
+#[test]
+fn a_call_ends_when_its_time_or_the_services_is_over() {
+    let [x, y] = ports();
+    let robot = robot(x, y, "", "{name: /grasp, role: serve}");
+    let base = base(y, x, "{name: /grasp, role: call, timeout: 300ms}");
+    let silent = Serving::start(&robot, service("/grasp"), |r| {
+        assert!(r.time_left() <= Duration::from_millis(300), "{:?}", r.time_left());
+        Ok(None)
+    });
+    let client = connected(&base, "/grasp");
+    let result = call(&client, b"", &[], Duration::from_millis(100));
+    assert!(matches!(result, Err(CallError::Timeout { .. })), "{result:?}");
+    let text = rejection(call(&client, b"", &[], LONG));
+    assert!(text.starts_with("timed out"), "{text}");
+    settled(&base, ServiceRole::Call, 2, 0, &[(Failure::TimedOut, 2)]);
+    settled(&robot, ServiceRole::Serve, 2, 0, &[(Failure::TimedOut, 2)]);
+    assert_eq!(silent.calls(), 2);
+}
+
+/// Carries datagrams between two hosts, of which it loses some and sends some twice.
+fn bad_air(ends: [(UdpSocket, u16); 2], stop: Arc<AtomicBool>) -> Vec<JoinHandle<()>> {
+    let [(a, to_a), (b, to_b)] = ends;
+    let copy = |s: &UdpSocket| s.try_clone().expect("clones");
+    let ways = [(copy(&a), copy(&b), to_b), (b, a, to_a)];
+    ways.into_iter()
+        .map(|(from, out, to)| {
+            let stop = stop.clone();
+            std::thread::spawn(move || {
+                from.set_read_timeout(Some(Duration::from_millis(50)))
+                    .expect("sets");
+                let (mut buffer, mut x) = ([0; 2048], u64::from(to));
+                while !stop.load(Ordering::Acquire) {
+                    let Ok(n) = from.recv(&mut buffer) else { continue };
+                    x = x
+                        .wrapping_mul(6364136223846793005)
+                        .wrapping_add(1442695040888963407);
+                    let copies = match (x >> 33) % 10 {
+                        0 | 1 => 0,
+                        2 => 3,
+                        _ => 1,
+                    };
+                    for _ in 0..copies {
+                        let _ = out.send_to(&buffer[..n], ("127.0.0.1", to));
+                    }
+                }
+            })
+        })
+        .collect()
+}
+
+#[test]
+fn calls_arrive_once_over_bad_air() {
+    let [x, y] = ports();
+    let socket = || UdpSocket::bind("127.0.0.1:0").expect("binds");
+    let (near_robot, near_base) = (socket(), socket());
+    let port = |s: &UdpSocket| s.local_addr().expect("an address").port();
+    let robot = robot(x, port(&near_robot), "", "{name: /grasp, role: serve}");
+    let base = base(y, port(&near_base), "{name: /grasp, role: call}");
+    let stop = Arc::new(AtomicBool::new(false));
+    let air = bad_air([(near_robot, x), (near_base, y)], stop.clone());
+    let echo = Serving::echo(&robot, "/grasp");
+    let client = connected(&base, "/grasp");
+    let payload = vec![7; 20_000];
+    for n in 0..30u32 {
+        let part = if n % 3 == 0 { &payload[..] } else { b"small" };
+        let reply = call(&client, &n.to_le_bytes(), &[part], LONG).unwrap_or_else(|e| panic!("{n}: {e}"));
+        assert_eq!(reply.control(), n.to_le_bytes());
+        assert!(parts(reply.message()) == [part]);
+    }
+    assert_eq!(echo.calls(), 30, "each once");
+    settled(&base, ServiceRole::Call, 30, 30, &[]);
+    drop((robot, base));
+    stop.store(true, Ordering::Release);
+    air.into_iter().for_each(|t| t.join().expect("no panic"));
+}
+
+#[test]
+fn services_of_two_robots_stand_below_their_names_and_the_base_serves_both() {
+    let [x, y, z] = ports();
+    let robot = |name: &str, own: u16| {
+        Host::start(&format!(
+            "host: {name}
+radio: {{bind: '127.0.0.1:{own}', rate: 600Mbit/s}}
+peers: [{{name: base, address: '127.0.0.1:{z}'}}]
+services: [{{name: /grasp, role: serve}}, {{name: /map, role: call}}]
+"
+        ))
+    };
+    let (r1, r2) = (robot("r-1", x), robot("r-2", y));
+    let base = Host::start(&format!(
+        "host: base
+radio: {{bind: '127.0.0.1:{z}', rate: 600Mbit/s}}
+peers:
+  - {{name: r-1, address: '127.0.0.1:{x}', namespace: '/{{peer}}'}}
+  - {{name: r-2, address: '127.0.0.1:{y}', namespace: '/{{peer}}'}}
+services: [{{name: /grasp, role: call}}, {{name: /map, role: serve}}]
+"
+    ));
+    let named = |host: &Host, name: &'static [u8]| {
+        Serving::start(host, service("/grasp"), |_| Ok(Some((name.to_vec(), vec![]))))
+    };
+    let _robots = (named(&r1, b"one"), named(&r2, b"two"));
+    let map = Serving::echo(&base, "/map");
+    for (name, who) in [("/r_1/grasp", b"one"), ("/r_2/grasp", b"two")] {
+        let reply = call(&connected(&base, name), b"", &[], LONG).expect("an answer");
+        assert_eq!(reply.control(), who);
+    }
+    for host in [&r1, &r2] {
+        let reply = call(&connected(host, "/map"), b"area", &[], LONG).expect("an answer");
+        assert_eq!(reply.control(), b"area");
+    }
+    assert_eq!(map.calls(), 2);
+}
+
+#[test]
+fn calls_go_over_a_relay_and_only_to_whom_they_are_for() {
+    let [x, y, z] = ports();
+    let end = |name: &str, own: u16, other: &str, services: &str| {
+        Host::start(&format!(
+            "host: {name}
+radio: {{bind: '127.0.0.1:{own}', rate: 600Mbit/s}}
+peers:
+  - {{name: {other}}}
+  - {{name: relay, address: '127.0.0.1:{y}', relay: true, allow: {{}}}}
+services: [{services}]
+"
+        ))
+    };
+    let robot = end("robot", x, "base", "{name: /grasp, role: serve}");
+    let base = end(
+        "base",
+        z,
+        "robot",
+        "{name: /grasp, role: call, from: robot, timeout: 20s}",
+    );
+    let middle = Host::start(&format!(
+        "host: relay
+radio: {{bind: '127.0.0.1:{y}', rate: 600Mbit/s}}
+relay: [/grasp]
+peers:
+  - {{name: robot, address: '127.0.0.1:{x}'}}
+  - {{name: base, address: '127.0.0.1:{z}'}}
+"
+    ));
+    let echo = Serving::echo(&robot, "/grasp");
+    let client = connected(&base, "/grasp");
+    let large = vec![3; 300_000];
+    for n in 0..10u8 {
+        let reply = call(&client, &[n], &[&large], LONG).unwrap_or_else(|e| panic!("{n}: {e}"));
+        assert_eq!(
+            (reply.control(), parts(reply.message())),
+            (&[n][..], vec![large.clone()])
+        );
+    }
+    assert_eq!(echo.calls(), 10);
+    settled(&base, ServiceRole::Call, 10, 10, &[]);
+    let at_relay = middle.bus.services(Duration::from_secs(1)).expect("a survey");
+    assert!(at_relay.iter().all(|s| s.service.service != "/grasp"));
+    drop(middle);
+    until("the robot is not served any more", || !client.has_server());
+}
