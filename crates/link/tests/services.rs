@@ -405,13 +405,64 @@ fn a_link_that_dies_during_a_call_makes_the_peer_unreachable_until_it_is_back() 
     let result = call(&client, b"", &[], LONG);
     assert!(matches!(result, Err(CallError::NoServer { .. })), "{result:?}");
     settled(&base, ServiceRole::Call, 1, 0, &[(Failure::Unreachable, 1)]);
+    // Started anew, also while its server is not: what it offered before counts no more.
+    drop(served);
     robot.start_link();
+    until("the link is back", || base.status().peers[0].stats.up);
+    assert!(!client.has_server());
+    let served = Serving::echo(&robot, "/grasp");
     assert!(client.wait_for_server(LONG).expect("waits"));
     assert_eq!(
-        call(&client, b"", &[], LONG).expect("an answer").control(),
+        call(&client, b"done", &[], LONG).expect("an answer").control(),
         b"done"
     );
-    assert_eq!(served.calls(), 2, "nothing was carried out twice");
+    assert_eq!(served.calls(), 1, "nothing was carried out twice");
+}
+
+#[test]
+fn a_server_that_is_started_anew_at_once_leaves_no_caller_waiting() {
+    let (robot, base) = pair();
+    let mut silent = Serving::start(&robot, service("/grasp"), |_| Ok(None));
+    let client = connected(&base, "/grasp");
+    for round in 0..4 {
+        let mut pending = None;
+        until("a request is sent", || {
+            let loan = client.loan(0, &[]).expect("a loan");
+            pending = client.send(loan, LONG).ok();
+            pending.is_some()
+        });
+        std::thread::sleep(Duration::from_millis(50));
+        drop(silent);
+        let echo = Serving::echo(&robot, "/grasp");
+        // Whatever became of it, and whoever got it, the caller hears of it.
+        let result = pending.expect("was sent").wait();
+        assert!(
+            !matches!(result, Err(CallError::Timeout { .. })),
+            "round {round}: {result:?}"
+        );
+        drop(echo);
+        silent = Serving::start(&robot, service("/grasp"), |_| Ok(None));
+    }
+}
+
+#[test]
+fn the_answer_of_a_server_that_ends_with_it_arrives() {
+    let (robot, base) = pair();
+    for round in 0..5u8 {
+        let server = robot
+            .bus
+            .server(service("/grasp"), ServerOptions::default())
+            .expect("serves");
+        let client = connected(&base, "/grasp");
+        let once = std::thread::spawn(move || {
+            let request = server.take_timeout(LONG).expect("takes").expect("a request");
+            respond(&server, request, b"going down", &[vec![1; 100_000]]);
+        });
+        let reply = call(&client, &[round], &[], LONG).unwrap_or_else(|e| panic!("round {round}: {e}"));
+        assert_eq!(reply.control(), b"going down");
+        once.join().expect("no panic");
+        until("it is gone here too", || !client.has_server());
+    }
 }
 
 #[test]

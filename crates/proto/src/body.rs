@@ -171,7 +171,7 @@ pub trait Sink {
         let _ = (peer, info);
     }
 
-    /// A peer that was up is gone.
+    /// A peer that was up is gone, or one that was lost turns out to have been started anew.
     fn peer_down(&mut self, peer: PeerId, why: Down) {
         let _ = (peer, why);
     }

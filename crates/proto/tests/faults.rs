@@ -327,6 +327,26 @@ fn a_definition_of_256_kb_arrives_over_a_lossy_radio_while_others_flow() {
 }
 
 #[test]
+fn a_peer_that_is_started_anew_after_it_was_lost_is_told_of_as_both() {
+    let setup = Setup::hops(1);
+    let mut w = setup.build();
+    w.source(
+        0,
+        topic("/laser", 100, 2),
+        ms(20),
+        Duration::from_secs(9),
+        fixed(50, 950),
+    );
+    w.run(Duration::from_secs(2));
+    w.kill(0);
+    w.run(Duration::from_secs(3));
+    w.start(0, &setup, 77);
+    w.run(Duration::from_secs(2));
+    let downs: Vec<Down> = w.nodes[1].sink.downs.iter().map(|(_, why)| *why).collect();
+    assert_eq!(downs, [Down::Lost, Down::Restarted]);
+}
+
+#[test]
 fn an_unwanted_topic_costs_its_announcement_only() {
     let mut w = Setup::hops(1).build();
     w.nodes[1].sink.unwanted.insert("/image".into());

@@ -285,7 +285,8 @@ impl Calling {
                 Failure::TimedOut,
                 format!("timed out: {peer} has not answered; it may still carry the request out"),
             ),
-            DropReason::NoPeer | DropReason::PeerLost | DropReason::Unannounced => (
+            DropReason::Unannounced => (Failure::ServerDied, format!("nobody serves {name} on {peer} now")),
+            DropReason::NoPeer | DropReason::PeerLost => (
                 Failure::Unreachable,
                 format!("unreachable: {peer} cannot be heard over the link, or has been started anew"),
             ),

@@ -494,6 +494,7 @@ impl Services {
         }
         calling.expire(office, &mut air);
         serving.expire(office, &mut air);
+        serving.withdraw(office, &mut air);
         if now >= self.next_sweep {
             self.next_sweep = now + SWEEP;
             calling.sweep(now);

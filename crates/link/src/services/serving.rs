@@ -18,6 +18,9 @@ const UNDER_WAY: usize = 4;
 /// Messages to one service's callers on one peer that may be under way; a peer that asks for more is not answered.
 const MOST_UNDER_WAY: usize = 1000;
 
+/// So long answers of a server that is gone may take before its service is withdrawn all the same.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
 /// Services that are found on this host's bus, and the calls of peers that are open.
 #[derive(Default)]
 pub(super) struct Serving {
@@ -27,13 +30,21 @@ pub(super) struct Serving {
     last: u64,
     seen: BTreeMap<PeerId, Seen>,
     sent: VecDeque<Sent>,
+    /// What callers are to be told as soon as a server is there again: before that the withdrawal tells them, unless
+    /// it is over before they hear of it.
+    owed: VecDeque<(AnswerTo, Outcome, String)>,
 }
+
+/// Whose call is answered, and until when somebody waits for it.
+type AnswerTo = (Of, CallId, Time);
 
 struct Outlet {
     place: Place,
     kind: ServiceType,
     client: Arc<Client>,
     serving: bool,
+    /// If it is not served, until when answers of the last server may still be under way.
+    until: Time,
     lines: BTreeMap<Of, Line>,
 }
 
@@ -57,9 +68,9 @@ struct Sent {
 }
 
 impl Serving {
-    /// The client through which requests go to the servers of a service, if it is of this type.
+    /// The client through which requests go to the servers of a service, if there are any, of this type.
     pub(super) fn client(&self, here: &str, type_hash: [u8; 16]) -> Option<&Arc<Client>> {
-        let outlet = self.outlets.get(here)?;
+        let outlet = self.outlets.get(here).filter(|o| o.serving)?;
         (outlet.kind.type_hash == type_hash).then_some(&outlet.client)
     }
 
@@ -85,6 +96,7 @@ impl Serving {
             place,
             client,
             serving: false,
+            until: Time::ZERO,
             lines: BTreeMap::new(),
             kind,
         };
@@ -113,8 +125,8 @@ impl Serving {
         outlet.serving = serving;
         if !serving {
             tracing::info!(service = outlet.kind.service, "nobody serves it: withdrawn");
-            let lines = std::mem::take(&mut outlet.lines);
-            return self.close(office, air, lines);
+            outlet.until = air.now + LAST_WORDS;
+            return;
         }
         for of in office.callers_of(&outlet.kind.service) {
             if outlet.lines.contains_key(&of) {
@@ -129,6 +141,32 @@ impl Serving {
                 Err(error) => tracing::error!(%error, service = outlet.kind.service, "not offered to a peer"),
             }
         }
+        for (answer_to, outcome, text) in std::mem::take(&mut self.owed) {
+            if answer_to.2 > air.now {
+                self.tell(office, air, answer_to, outcome, &text);
+            }
+        }
+    }
+
+    /// Withdraws what is not served any more, when its last answers have arrived.
+    pub(super) fn withdraw(&mut self, office: &mut Office, air: &mut Air<'_>) {
+        let speaks = |o: &Outlet| {
+            self.sent
+                .iter()
+                .any(|s| s.is_answer && o.lines.contains_key(&s.of))
+        };
+        let over = |o: &Outlet| !o.serving && !o.lines.is_empty() && (o.until <= air.now || !speaks(o));
+        let names = self.outlets.iter().filter(|(_, o)| over(o));
+        for name in names.map(|(name, _)| name.clone()).collect::<Vec<_>>() {
+            if let Some(outlet) = self.outlets.get_mut(&name) {
+                let lines = std::mem::take(&mut outlet.lines);
+                self.close(office, air, lines);
+            }
+        }
+    }
+
+    fn line(&self, office: &Office, of: Of) -> Option<&Line> {
+        self.outlets.get(&office.here(of))?.lines.get(&of)
     }
 
     fn close(&mut self, office: &mut Office, air: &mut Air<'_>, lines: BTreeMap<Of, Line>) {
@@ -227,7 +265,7 @@ impl Serving {
         self.tell(office, air, answer_to, outcome, &text);
     }
 
-    fn reply(&mut self, office: &mut Office, air: &mut Air<'_>, answer_to: (Of, CallId, Time), reply: Reply) {
+    fn reply(&mut self, office: &mut Office, air: &mut Air<'_>, answer_to: AnswerTo, reply: Reply) {
         let (of, call, deadline) = answer_to;
         if deadline <= air.now {
             return office.tally(of).failed(Failure::TimedOut);
@@ -264,10 +302,18 @@ impl Serving {
         &mut self,
         office: &mut Office,
         air: &mut Air<'_>,
-        answer_to: (Of, CallId, Time),
+        answer_to: AnswerTo,
         outcome: Outcome,
         text: &str,
     ) {
+        let outlet = self.outlets.get(&office.here(answer_to.0));
+        if !outlet.is_some_and(|o| o.serving && o.lines.contains_key(&answer_to.0)) {
+            self.owed.push_back((answer_to, outcome, text.to_owned()));
+            if self.owed.len() > MAX_OPEN {
+                self.owed.pop_front();
+            }
+            return;
+        }
         let header = Header {
             call: answer_to.1,
             kind: Kind::Reply(outcome),
@@ -284,14 +330,11 @@ impl Serving {
         &mut self,
         office: &mut Office,
         air: &mut Air<'_>,
-        (of, call, deadline): (Of, CallId, Time),
+        (of, call, deadline): AnswerTo,
         body: Outgoing,
         is_answer: bool,
     ) -> Result<(), DropReason> {
-        let outlet = self.outlets.get(&office.here(of));
-        let line = outlet
-            .and_then(|o| o.lines.get(&of))
-            .ok_or(DropReason::Unannounced)?;
+        let line = self.line(office, of).ok_or(DropReason::Unannounced)?.clone();
         if self.sent.iter().filter(|s| s.of == of).count() >= MOST_UNDER_WAY {
             return Err(DropReason::Overflow);
         }
@@ -299,7 +342,7 @@ impl Serving {
         line.offer(air, body, stamp)?;
         let sent = Sent {
             of,
-            line: line.clone(),
+            line,
             call,
             stamp,
             deadline,
@@ -351,7 +394,9 @@ impl Serving {
     }
 
     pub(super) fn next_deadline(&self) -> Option<Time> {
-        self.sent.iter().map(|s| s.deadline).min()
+        let closing = (self.outlets.values()).filter(|o| !o.serving && !o.lines.is_empty());
+        let sent = self.sent.iter().map(|s| s.deadline);
+        sent.chain(closing.map(|o| o.until)).min()
     }
 
     /// The type of a service and whether it is served, and how many calls of a peer are open.

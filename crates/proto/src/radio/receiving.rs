@@ -82,7 +82,8 @@ impl<B: Body> Radio<B> {
             p.receiver.reset(sink);
             p.renew();
             self.route_renewed(peer);
-            if was_up {
+            // Also of one that was lost before: what it announced is void only now.
+            if was_up || restarted {
                 sink.peer_down(peer, Down::Restarted);
             }
             self.clear_topics(peer);
