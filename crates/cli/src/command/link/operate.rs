@@ -222,7 +222,7 @@ fn services(state: &Value) -> Vec<String> {
             drops([&s["failed"]]),
         ]);
     }
-    table.lines().collect()
+    table.lines()
 }
 
 fn text(state: &Value) -> String {
