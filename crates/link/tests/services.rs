@@ -487,9 +487,14 @@ fn a_peer_that_may_not_call_is_refused_and_told_so() {
     assert!(text.starts_with("refused"), "{text}");
     assert_eq!((grasp.calls(), look.calls()), (0, 1));
     settled(&base, ServiceRole::Call, 2, 0, &[(Failure::Refused, 2)]);
-    assert_eq!(status(&base).state, ServiceState::Refused);
-    assert_eq!(status(&robot).state, ServiceState::Refused);
-    assert!(robot.status().peers[0].refused_topics >= 1);
+    until("both ends say so", || {
+        [&base, &robot]
+            .iter()
+            .all(|h| status(h).state == ServiceState::Refused)
+    });
+    until("the refusal is counted", || {
+        robot.status().peers[0].refused_topics >= 1
+    });
 }
 
 #[test]
