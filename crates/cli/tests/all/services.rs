@@ -169,7 +169,7 @@ fn a_service_of_another_host_is_called_over_a_link() {
     let text = robot.run(&["link", "status"]).stdout;
     let line = text
         .lines()
-        .find(|l| l.starts_with("/brake"))
+        .find(|l| l.starts_with("/brake "))
         .expect("a line of the service");
     assert!(line.contains("for base") && line.contains("ready"), "{text}");
     // Its server goes: so does it here.
