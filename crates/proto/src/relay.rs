@@ -99,6 +99,8 @@ pub struct Relay<B> {
     flows: BTreeMap<FlowKey, Flow>,
     routes: BTreeMap<(PeerId, RemoteTopic), FlowKey>,
     actions: Vec<Action<B>>,
+    /// So many bytes may go on while they still come: a peer that begins much and ends nothing displaces nobody's.
+    room: u64,
     stats: RelayStats,
 }
 
@@ -110,6 +112,7 @@ impl<B: Body + Clone> Relay<B> {
             flows: BTreeMap::new(),
             routes: BTreeMap::new(),
             actions: Vec::new(),
+            room: 0,
             stats: RelayStats::default(),
         }
     }
@@ -279,13 +282,15 @@ impl<B: Body + Clone> Relay<B> {
         if local && late && claimed & !own == 0 {
             return Err(DropReason::OutOfOrder);
         }
-        let forward = claimed & !own != 0;
+        let (forward, bytes) = (claimed & !own != 0, u64::from(m.geometry.total_len()));
+        let early = forward && flow.cuts_through() && bytes <= self.room;
+        self.room -= if early { bytes } else { 0 };
         Ok(Taken {
             key: key.clone(),
             from: (m.peer, m.topic),
             local: local && !late,
             forward,
-            arriving: (forward && flow.cuts_through()).then(Arriving::default),
+            arriving: early.then(Arriving::default),
             offered: false,
             claimed,
             route,
@@ -480,6 +485,7 @@ impl<B: Body + Clone> Relay<B> {
                 Action::Decline { from, to } => radio.decline(from.0, from.1, to),
             }
         }
+        self.room = radio.room() / 2;
         Ok(())
     }
 

@@ -116,6 +116,57 @@ fn what_is_cut_through_and_never_whole_is_counted_once_at_each_host() {
 }
 
 #[test]
+fn who_begins_much_and_ends_nothing_displaces_nobody() {
+    let config = RadioConfig {
+        max_queued_bytes: 100_000,
+        ..RadioConfig::new(1, AirtimeModel::wifi(6_000_000))
+    };
+    let mut radio: Radio<Vec<u8>> = Radio::new(config).expect("a valid radio");
+    let mut relay: Relay<Vec<u8>> = Relay::new(1);
+    let (from, topic, now) = (PeerId(7), RemoteTopic(0), stats::Time::ZERO);
+    let announcement = Announcement {
+        name: "/image".into(),
+        type_name: "t/T".into(),
+        type_hash: [0; 16],
+        definition: String::new(),
+        priority: 10,
+        depth: 100,
+        reliability: Reliability::BestEffort,
+        ordering: Ordering::Latest,
+        latched: false,
+        via: Some(Via {
+            source: 2,
+            name: "source".into(),
+            run: 1,
+            to: vec![3],
+        }),
+    };
+    assert!(relay.announced(from, topic, &announcement, false, true));
+    relay.run(now, &mut radio, &[], |_, _, _| 1).expect("opens it");
+    let begin = |relay: &mut Relay<Vec<u8>>, number| {
+        let message = Incoming {
+            peer: from,
+            topic,
+            seq: number,
+            stamp: now,
+            origin: 0,
+            route: Some(Route {
+                number,
+                hops: 3,
+                to: 1,
+            }),
+            geometry: Geometry::new(20_000, &[]).expect("a geometry"),
+        };
+        relay.begin(&message).expect("is taken").arriving.is_some()
+    };
+    // Half of the bound; what is more goes on when it is whole.
+    let early: Vec<bool> = (0..4).map(|n| begin(&mut relay, n)).collect();
+    assert_eq!(early, [true, true, false, false]);
+    relay.run(now, &mut radio, &[], |_, _, _| 1).expect("runs");
+    assert!(begin(&mut relay, 4));
+}
+
+#[test]
 fn a_message_of_which_nothing_more_comes_makes_way_for_later_ones() {
     // Two relays lead to a third, which has half a message when the one that brings it dies.
     let pairs = [(0, 1), (0, 2), (1, 3), (2, 3), (3, 4)];

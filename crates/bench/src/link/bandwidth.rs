@@ -53,6 +53,7 @@ fn setting(carrier: Carrier, rate: &'static str) -> Setting {
         carrier,
         rate,
         hops: 1,
+        neighbours: &[],
         topics: vec![Topic {
             priority: 50,
             depth: 8,

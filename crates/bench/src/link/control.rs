@@ -31,6 +31,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
             carrier: *carrier,
             rate: "6Mbit/s",
             hops: 1,
+            neighbours: &[],
             topics: [(110, 2), (110, 2), (10, 2)]
                 .map(|(priority, depth)| Topic {
                     priority,

@@ -1,7 +1,7 @@
 //! More flows, more hops (section VI-H), flows against each other, and robots that share a radio.
 
 use super::case::{Case, Place, Seen, leg};
-use super::network::{Setting, Topic};
+use super::network::{Neighbours, Setting, Topic};
 use super::{Carrier, Experiment, Options, Part, Row, System};
 use crate::flows::play::Leg;
 use crate::flows::{IMAGE, IMAGE_BYTES, LASER, LASER_BYTES, LASER_US, Sent, image_us};
@@ -23,6 +23,8 @@ struct Plan {
     place: Place,
     carriers: &'static [Carrier],
     rate: &'static str,
+    /// Where our links forward, and nobody else does.
+    neighbours: Neighbours,
     topics: Vec<Topic>,
     legs: Box<dyn Fn(u32) -> Vec<Leg>>,
     judge: Judge,
@@ -36,11 +38,14 @@ impl Plan {
         }
         let legs = std::rc::Rc::new(self.legs);
         let mut rows = Vec::new();
-        for system in System::value_variants().iter().filter(|s| options.wants(**s)) {
+        let ours = !self.neighbours.is_empty();
+        let able = |s: &&System| options.wants(**s) && (!ours || **s == System::Ropewalk);
+        for system in System::value_variants().iter().filter(able) {
             let setting = |carrier, rate| Setting {
                 carrier,
                 rate,
-                hops: self.place.hops,
+                hops: if ours { 1 } else { self.place.hops },
+                neighbours: self.neighbours,
                 topics: self.topics.clone(),
             };
             for means in system.all_means(options, self.carriers, &[self.rate], setting) {
@@ -110,6 +115,9 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
     for (hops, scenario) in [(3, "wifi-chain-4"), (4, "wifi-chain-5"), (5, "wifi-chain-6")] {
         rows.extend(chain(hops, scenario, lasts).rows(Experiment::Flows, options));
     }
+    for by in ["relay", "kernel"] {
+        rows.extend(forwarded(by, lasts).rows(Experiment::Flows, options));
+    }
     for (saturated, access) in [(false, Access::Dcf), (true, Access::Dcf), (true, Access::Edca)] {
         rows.extend(second(saturated, lasts, access).rows(Experiment::Flows, options));
     }
@@ -126,6 +134,7 @@ fn joystick(lasts: u64, access: Access) -> Plan {
         },
         carriers: &[Carrier::Quic],
         rate: RATE,
+        neighbours: &[],
         topics: vec![topic(120, 2), topic(10, 2)],
         legs: Box::new(move |run| {
             let offset = u64::from(run) * 3_000 % 10_000;
@@ -154,6 +163,7 @@ fn several(count: usize, lasts: u64) -> Plan {
         place: Place::shipped("wifi-1hop", 1),
         carriers: &[Carrier::Quic],
         rate: RATE,
+        neighbours: &[],
         topics,
         legs: Box::new(move |run| {
             let offset = (3_000 + u64::from(run) * 7_000) % LASER_US;
@@ -188,6 +198,7 @@ fn chain(hops: u32, scenario: &'static str, lasts: u64) -> Plan {
         place: Place::shipped(scenario, hops),
         carriers: &[Carrier::Quic],
         rate: RATE,
+        neighbours: &[],
         topics: vec![topic(100, 2), topic(10, 2)],
         legs: Box::new(move |run| {
             let offset = (3_000 + u64::from(run) * 7_000) % LASER_US;
@@ -199,6 +210,29 @@ fn chain(hops: u32, scenario: &'static str, lasts: u64) -> Plan {
         }),
         judge: |seen| seen.cells(&[]),
         varies: vec![],
+    }
+}
+
+/// Laser and large images over three hops, forwarded by our relays or by the kernels of the hosts between.
+fn forwarded(by: &'static str, lasts: u64) -> Plan {
+    Plan {
+        what: "forwarding",
+        place: Place::shipped("wifi-chain-4", 3),
+        carriers: &[Carrier::Quic],
+        rate: RATE,
+        neighbours: match by {
+            "relay" => &[("h1", "h2"), ("h2", "h3"), ("h3", "h4")],
+            _ => &[],
+        },
+        topics: vec![topic(100, 2), topic(10, 2)],
+        legs: Box::new(move |run| {
+            let offset = (3_000 + u64::from(run) * 7_000) % LASER_US;
+            let image = Sent::lasting(IMAGE, IMAGE_BYTES, 500_000, lasts).offset(offset);
+            let laser = Sent::lasting(LASER, LASER_BYTES, LASER_US, lasts);
+            vec![leg(laser, "h1", "h4"), leg(image, "h1", "h4")]
+        }),
+        judge: |seen| seen.cells(&[]),
+        varies: vec![("forwarding", format!("forwarded by {by}s"), json!(by))],
     }
 }
 
@@ -216,6 +250,7 @@ fn second(saturated: bool, lasts: u64, access: Access) -> Plan {
         place: access.place(scenario, &PAIR),
         carriers: &[Carrier::Quic],
         rate: RATE,
+        neighbours: &[],
         topics: vec![topic(100, 2), topic(1, 8)],
         legs: Box::new(move |run| {
             let offset = u64::from(run) * 3_000;
@@ -264,6 +299,7 @@ pub(super) fn team(options: &Options) -> Vec<Row> {
         place: Place::shipped("team-of-8", 1),
         carriers: &[Carrier::Quic],
         rate: "24Mbit/s",
+        neighbours: &[],
         topics: (0..ROBOTS).flat_map(|_| [topic(100, 2), topic(10, 2)]).collect(),
         legs: Box::new(move |run| each(run).collect()),
         judge: judge_team,

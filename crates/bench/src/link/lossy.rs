@@ -59,6 +59,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
                 carrier,
                 rate: "6Mbit/s",
                 hops: 1,
+                neighbours: &[],
                 topics: vec![topic.clone(), topic],
             };
             let means = Means::Link(setting.clone(), Source::Periodic);

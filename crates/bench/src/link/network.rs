@@ -23,8 +23,21 @@ pub(crate) struct Setting {
     pub(crate) rate: &'static str,
     /// How often a datagram is sent on its way to a peer.
     pub(crate) hops: u32,
+    /// Who hears whom, where our links forward: hosts on which no leg begins or ends are relays. None: hosts on which a leg
+    /// begins or ends reach each other, and what is between is no matter of ours.
+    pub(crate) neighbours: Neighbours,
     /// For each leg of the run, in order.
     pub(crate) topics: Vec<Topic>,
+}
+
+/// Pairs of hosts that hear each other.
+pub(crate) type Neighbours = &'static [(&'static str, &'static str)];
+
+impl Setting {
+    fn are_neighbours(&self, a: &str, b: &str) -> bool {
+        let pair = |p: &(&str, &str)| *p == (a, b) || *p == (b, a);
+        self.neighbours.is_empty() || self.neighbours.iter().any(pair)
+    }
 }
 
 /// How a topic crosses the radio.
@@ -40,7 +53,7 @@ pub(crate) struct Topic {
 pub(crate) struct Network(Vec<(String, Job)>);
 
 impl Network {
-    /// Starts a daemon on each host that a leg begins or ends on. It runs as a user's would: it asks for SCHED_FIFO
+    /// Starts a daemon on each host that a leg begins or ends on, or that is to forward. It runs as a user's would: it asks for SCHED_FIFO
     /// itself, for the thread that owns the radio.
     pub(crate) fn up(
         tools: &Tools<'_>,
@@ -60,6 +73,7 @@ impl Network {
         lines: &[(&str, u32, String)],
     ) -> Result<Network, RunError> {
         let mut hosts: Vec<&str> = legs.iter().flat_map(|l| [&*l.from, &*l.to]).collect();
+        hosts.extend(setting.neighbours.iter().flat_map(|(a, b)| [*a, *b]));
         hosts.sort_unstable();
         hosts.dedup();
         let addresses = hosts.iter().map(|h| Ok((*h, site.address(h)?)));
@@ -136,27 +150,39 @@ fn configuration(
     if let Some(keys) = keys {
         let _ = writeln!(text, "keys: '{}'", keys.display());
     }
+    let is_end = |host: &str| legs.iter().any(|l| l.from == host || l.to == host);
+    let topics = |which: &dyn Fn(&Leg) -> bool| {
+        let legs = legs.iter().filter(|l| which(l));
+        let topics: Vec<_> = legs.map(|l| l.flow.topic.as_str()).collect();
+        topics.join(", ")
+    };
+    if !is_end(host) {
+        text.push_str("relay: true\n");
+    }
     let _ = writeln!(text, "radio: {{{radio}}}\npeers:");
     for (peer, address) in addresses.iter().filter(|(p, _)| **p != host) {
-        let topics = |from: &str, to: &str| {
-            let between = legs.iter().filter(|l| l.from == from && l.to == to);
-            between
-                .map(|l| l.flow.topic.as_str())
-                .collect::<Vec<_>>()
-                .join(", ")
-        };
-        let (publish, subscribe) = (topics(peer, host), topics(host, peer));
-        if publish.is_empty() && subscribe.is_empty() {
+        // A relay gives its neighbours what is theirs, whoever it is of.
+        let with = |l: &Leg, other: &str| !is_end(host) || l.from == other || l.to == other;
+        let publish = topics(&|l| l.from == *peer && with(l, host));
+        let subscribe = topics(&|l| l.to == *peer && with(l, host));
+        let near = setting.are_neighbours(host, peer);
+        let relays = near && !is_end(peer);
+        if publish.is_empty() && subscribe.is_empty() && !relays || !near && !is_end(host) {
             continue;
         }
         let address = match setting.carrier {
             Carrier::Serial => String::new(),
+            _ if !near => String::new(),
             _ => format!("address: '{address}:{PORT}', "),
         };
+        let relay = if relays { "relay: true, " } else { "" };
         let _ = writeln!(
             text,
-            "  - {{name: {peer}, {address}allow: {{publish: [{publish}], subscribe: [{subscribe}]}}}}"
+            "  - {{name: {peer}, {address}{relay}allow: {{publish: [{publish}], subscribe: [{subscribe}]}}}}"
         );
+    }
+    if !is_end(host) {
+        return text;
     }
     text.push_str("topics:\n");
     for (leg, topic) in legs.iter().zip(&setting.topics) {
@@ -210,6 +236,7 @@ mod tests {
             carrier: Carrier::Udp,
             rate: "6Mbit/s",
             hops: 2,
+            neighbours: &[],
             topics: vec![topic; 3],
         };
         let hosts = ["one", "two", "three"].map(|h| (h, format!("10.77.0.{}", h.len())));
@@ -224,6 +251,42 @@ mod tests {
              topics:\n  \
              - {name: /a, priority: 7, direction: out, depth: 2, deadline: 100ms}\n  \
              - {name: /b, priority: 7, direction: in, depth: 2, deadline: 100ms}\n"
+        );
+    }
+
+    #[test]
+    fn hosts_between_relay_for_those_at_the_ends() {
+        let legs = [Leg {
+            flow: Sent::lasting("/a", 64, 10_000, 1),
+            from: "one".into(),
+            to: "four".into(),
+        }];
+        let topic = Topic {
+            priority: 7,
+            depth: 2,
+            more: "",
+        };
+        let setting = Setting {
+            carrier: Carrier::Udp,
+            rate: "6Mbit/s",
+            hops: 1,
+            neighbours: &[("one", "two"), ("two", "three"), ("three", "four")],
+            topics: vec![topic],
+        };
+        let hosts = ["one", "two", "three", "four"].map(|h| (h, format!("10.77.0.{}", h.len())));
+        let text = |host| configuration(host, &hosts.clone().into(), &legs, &setting, (None, "bind: x"));
+        assert_eq!(
+            text("one"),
+            "host: one\nradio: {bind: x}\npeers:\n  \
+             - {name: four, allow: {publish: [], subscribe: [/a]}}\n  \
+             - {name: two, address: '10.77.0.3:7400', relay: true, allow: {publish: [], subscribe: []}}\n\
+             topics:\n  - {name: /a, priority: 7, direction: out, depth: 2}\n"
+        );
+        assert_eq!(
+            text("two"),
+            "host: two\nrelay: true\nradio: {bind: x}\npeers:\n  \
+             - {name: one, address: '10.77.0.3:7400', allow: {publish: [/a], subscribe: []}}\n  \
+             - {name: three, address: '10.77.0.5:7400', relay: true, allow: {publish: [], subscribe: []}}\n"
         );
     }
 }

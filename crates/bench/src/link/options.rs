@@ -9,11 +9,12 @@ use std::path::PathBuf;
 pub enum Experiment {
     /// Pound's laser and image (sections VI-A to VI-D), over one and two hops; the rate set and found out; with loss.
     Pound,
-    /// More flows and hops (section VI-H), a joystick against a video, a second robot that saturates the radio.
+    /// More flows and hops (section VI-H), our relays beside the kernel's forwarding, a joystick against a video, a second
+    /// robot that saturates the radio.
     Flows,
     /// What one flow gets through, by size of its messages (Fig. 19).
     Bandwidth,
-    /// The radio of the sender, or of the relay, is off for five seconds (Table V).
+    /// The radio of the sender, or of the relay, is off for five seconds (Table V); the direct way fades beside a relay.
     Reconnect,
     /// A control loop over the radio beside large messages (section VI-G, Fig. 21).
     Control,

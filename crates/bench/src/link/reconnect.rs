@@ -1,7 +1,8 @@
-//! Pound's Table V: two flows while the radio of the sender, or of the relay, is off for five seconds.
+//! Pound's Table V: two flows while the radio of the sender, or of the relay, is off for five seconds. And while the
+//! direct way fades or ends where a relay of ours is another.
 
 use super::case::{Case, Place, Seen, leg};
-use super::network::{Setting, Topic};
+use super::network::{Neighbours, Setting, Topic};
 use super::{Carrier, Experiment, Options, Part, Row, System};
 use crate::flows::said::Received;
 use crate::flows::{LASER_BYTES, LASER_US, Sent};
@@ -13,17 +14,72 @@ use std::time::Duration;
 
 /// When the scenarios' radios return, after the lab came up.
 const RETURN: Duration = Duration::from_secs(15);
+/// When the direct way changes.
+const CHANGE: Duration = Duration::from_secs(10);
+/// More periods than this without a message are a gap.
+const GAP_PERIODS: u64 = 5;
 /// From the first message on: the outage ends within it, with time to come back.
 const LASTS_S: u64 = 24;
 
+/// A robot and its base hear each other, and a relay hears both. Then the direct way is not what it was.
+fn two_ways(then: &str) -> String {
+    format!(
+        "description: A base, a robot and a relay on one channel of 802.11a at 6 Mbit/s; the direct way changes after 10 s.\n\
+         hosts: [robot, relay, base]\nmedia:\n  - name: wifi\n    wifi: {{standard: 802.11a, rate: 6Mbit/s, topology: \
+         mesh}}\nevents:\n  - {{at: 10s, target: robot-base, set: {{{then}}}}}\n"
+    )
+}
+
+/// What happens, to whom.
+struct Trouble {
+    place: Place,
+    /// What is out, or what the direct way has.
+    what: (&'static str, &'static str, &'static str),
+    neighbours: Neighbours,
+    judge: fn(&Seen<'_>) -> Result<Vec<Part>, RunError>,
+}
+
+fn troubles() -> Vec<Trouble> {
+    let ways = |scenario, then: &'static str, shown| Trouble {
+        place: Place {
+            scenario,
+            yaml: Some(two_ways(then)),
+            hops: 2,
+        },
+        what: ("direct_way", shown, then),
+        neighbours: &[("robot", "base"), ("robot", "relay"), ("relay", "base")],
+        judge: judge_change,
+    };
+    let out = |scenario, hops, who, neighbours| Trouble {
+        place: Place::shipped(scenario, hops),
+        what: ("out", who, who),
+        neighbours,
+        judge,
+    };
+    vec![
+        out("outage-5s", 1, "sender", &[]),
+        out("outage-5s-relay", 2, "relay", &[]),
+        out(
+            "outage-5s-relay",
+            2,
+            "relay",
+            &[("robot", "relay"), ("relay", "base")],
+        ),
+        ways(
+            "two-ways-fading",
+            "loss: 90%",
+            "the direct way loses 90 % of its frames",
+        ),
+        ways("two-ways-ending", "down: true", "the direct way ends"),
+    ]
+}
+
 pub(super) fn rows(options: &Options) -> Vec<Row> {
-    let places = [
-        ("sender", Place::shipped("outage-5s", 1)),
-        ("relay", Place::shipped("outage-5s-relay", 2)),
-    ];
     let mut rows = Vec::new();
-    for (out, place) in places.iter().filter(|p| options.wants_hops(p.1.hops)) {
-        for system in System::value_variants().iter().filter(|s| options.wants(**s)) {
+    for t in troubles().iter().filter(|t| options.wants_hops(t.place.hops)) {
+        let ours = !t.neighbours.is_empty();
+        let able = |s: &&System| options.wants(**s) && (!ours || **s == System::Ropewalk);
+        for system in System::value_variants().iter().filter(able) {
             let topic = Topic {
                 priority: 100,
                 depth: 2,
@@ -32,16 +88,28 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
             let setting = |carrier, rate| Setting {
                 carrier,
                 rate,
-                hops: place.hops,
+                hops: if ours { 1 } else { t.place.hops },
+                neighbours: t.neighbours,
                 topics: vec![topic.clone(), topic.clone()],
             };
             for means in system.all_means(options, &[Carrier::Quic], &["6Mbit/s"], setting) {
+                let (key, shown, value) = t.what;
+                let shown = if key == "out" {
+                    format!("{shown} out")
+                } else {
+                    shown.into()
+                };
+                let mut varies = vec![(key, shown, json!(value))];
+                if t.place.hops > 1 {
+                    let by = if ours { "relay" } else { "kernel" };
+                    varies.push(("forwarding", format!("forwarded by {by}s"), json!(by)));
+                }
                 let case = Case {
                     experiment: Experiment::Reconnect,
                     system: *system,
-                    place: place.clone(),
+                    place: t.place.clone(),
                     means,
-                    varies: vec![("out", format!("{out} out"), json!(out))],
+                    varies,
                     legs: Box::new(|run| {
                         let offset = u64::from(run) * 3_000 % LASER_US;
                         let flow = |topic: &str, offset| {
@@ -53,13 +121,62 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
                         };
                         vec![flow("/flow1", 0), flow("/flow2", 10_000 + offset)]
                     }),
-                    judge: Box::new(judge),
+                    judge: Box::new(t.judge),
                 };
                 rows.push(case.row());
             }
         }
     }
     rows
+}
+
+/// The direct way is no more what it was: how long the flows are disturbed.
+fn judge_change(seen: &Seen<'_>) -> Result<Vec<Part>, RunError> {
+    let changed = (seen.lab_began + CHANGE).as_nanos();
+    let mut parts = Vec::new();
+    for ((leg, log), mut values) in seen.legs.iter().zip(&seen.played.received).zip(seen.flows()?) {
+        values.extend(disturbed(log, changed, &leg.flow)?);
+        let targets = vec![Target::within("back_s", 0.0, 0.5)];
+        let mut part = Part::of_flow(leg, values, targets);
+        part.over_time = seen.over_time(log);
+        parts.push(part);
+    }
+    Ok(parts)
+}
+
+/// How long after a change of the ways the flow came without gaps again, the longest of them, and what came from half a
+/// second after the change on.
+fn disturbed(log: &Received, changed: u64, flow: &Sent) -> Result<Values, RunError> {
+    let mut times: Vec<u64> = log.arrival_ns.iter().copied().filter(|t| *t >= changed).collect();
+    times.sort_unstable();
+    // After the last one nothing is said: it may have been the last that was sent.
+    let gaps = || {
+        std::iter::once(changed)
+            .chain(times.iter().copied())
+            .zip(times.iter().copied())
+    };
+    let gap = GAP_PERIODS * flow.period_us * 1000;
+    let back = gaps()
+        .filter(|(a, b)| b - a > gap)
+        .map(|(_, b)| b)
+        .max()
+        .unwrap_or(changed);
+    let silence = gaps().map(|(a, b)| b - a).max();
+    let silence = silence.ok_or_else(|| RunError::Failed(format!("{}: it never came back", flow.topic)))?;
+    Ok(Values::from([
+        ("back_s", (back - changed) as f64 / 1e9),
+        ("silence_s", silence as f64 / 1e9),
+        ("delivery_after", delivery_after(log, changed, flow)),
+    ]))
+}
+
+/// Of the messages sent from half a second after `since` on, the share that came.
+fn delivery_after(log: &Received, since: u64, flow: &Sent) -> f64 {
+    let settled = since + 500_000_000;
+    let came = log.stamp_ns.iter().filter(|t| **t >= settled).count() as f64;
+    let last = log.stamp_ns.iter().max().copied().unwrap_or_default();
+    let sent = (last.saturating_sub(settled) as f64 / 1e3 / flow.period_us as f64).max(1.0);
+    (came / sent).min(1.0)
 }
 
 fn judge(seen: &Seen<'_>) -> Result<Vec<Part>, RunError> {
@@ -82,15 +199,10 @@ fn after(log: &Received, returned: u64, flow: &Sent) -> Result<Values, RunError>
     // The radio was off: what came between its return and half a second before is a mistake of times.
     let silent = log.arrival_ns.iter().filter(|t| **t < returned).max();
     let silence = silent.map_or(0.0, |t| (back - t) as f64 / 1e9);
-    let settled = returned + 500_000_000;
-    let after = |t: &&u64| **t >= settled;
-    let came = log.stamp_ns.iter().filter(after).count() as f64;
-    let last = log.stamp_ns.iter().max().copied().unwrap_or_default();
-    let sent = (last.saturating_sub(settled) as f64 / 1e3 / flow.period_us as f64).max(1.0);
     Ok(Values::from([
         ("back_s", (back - returned) as f64 / 1e9),
         ("silence_s", silence),
-        ("delivery_after", (came / sent).min(1.0)),
+        ("delivery_after", delivery_after(log, returned, flow)),
     ]))
 }
 
@@ -112,5 +224,38 @@ mod tests {
         assert_eq!((v["back_s"], v["silence_s"]), (0.302, 5.32));
         assert!((v["delivery_after"] - 2.0 / 3.0).abs() < 1e-9, "{v:?}");
         assert!(after(&log, 16_000_000_000, &flow).is_err());
+    }
+
+    #[test]
+    fn the_scenarios_are_good_and_their_neighbours_are_hosts() {
+        for t in troubles() {
+            let scenario = match &t.place.yaml {
+                Some(text) => lab::Scenario::parse(text, t.place.scenario),
+                None => lab::Scenario::load(t.place.scenario),
+            };
+            let scenario = scenario.unwrap_or_else(|e| panic!("{e}"));
+            let known = |h: &str| scenario.hosts().iter().any(|k| k == h);
+            assert!(t.neighbours.iter().all(|(a, b)| known(a) && known(b)));
+        }
+    }
+
+    #[test]
+    fn a_flow_is_back_when_its_gaps_end() {
+        let ms = |all: &[u64]| all.iter().map(|t| t * 1_000_000).collect::<Vec<_>>();
+        let times = [
+            980, 1_000, 1_020, 1_040, 1_160, 1_180, 1_400, 1_420, 1_500, 1_520, 1_540,
+        ];
+        let log = Received {
+            topic: "/flow1".into(),
+            sequence: (0..times.len() as u64).collect(),
+            stamp_ns: ms(&times),
+            arrival_ns: ms(&times),
+        };
+        let flow = Sent::lasting("/flow1", 1000, 20_000, 10);
+        let v = disturbed(&log, 1_010_000_000, &flow).expect("is back");
+        assert_eq!((v["back_s"], v["silence_s"]), (0.39, 0.22));
+        assert!(disturbed(&log, 2_000_000_000, &flow).is_err());
+        let early = disturbed(&log, 1_500_000_000, &flow).expect("no gap");
+        assert_eq!(early["back_s"], 0.0);
     }
 }

@@ -76,6 +76,7 @@ fn measure(tools: &Tools<'_>, lasts: u64, run: u32) -> Result<(Vec<Part>, Timing
         carrier: Carrier::Serial,
         rate: "",
         hops: 1,
+        neighbours: &[],
         topics: vec![topic(100, 2), topic(10, 2)],
     };
     let lines = [(&*legs[0].from, BAUD, a), (&*legs[0].to, BAUD, b)];

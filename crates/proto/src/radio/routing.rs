@@ -47,6 +47,13 @@ impl<B: Body> Radio<B> {
         self.peers.get(&peer).map_or(0, |p| p.config.host)
     }
 
+    /// How many bytes may still wait.
+    pub(crate) fn room(&self) -> u64 {
+        self.config
+            .max_queued_bytes
+            .saturating_sub(self.stats.queued_bytes)
+    }
+
     /// Whether the peer of this topic has refused it.
     pub fn is_refused(&self, topic: TopicId) -> bool {
         let t = self.topics.get(topic.0 as usize);

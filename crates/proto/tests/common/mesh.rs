@@ -150,6 +150,10 @@ pub struct Mesh {
     pub nodes: Vec<Node>,
     pub sources: Vec<Source>,
     pub rng: Rng,
+    /// What has come takes up to so long until its host looks at it.
+    pub late: Duration,
+    held: BTreeMap<(Time, u64), (usize, usize, Vec<u8>)>,
+    order: u64,
     stamp: u64,
     sessions: u32,
     pairs: Vec<(usize, usize)>,
@@ -174,6 +178,9 @@ impl Mesh {
             nodes: Vec::new(),
             sources: Vec::new(),
             rng: Rng::new(seed ^ 0xABCD),
+            late: Duration::ZERO,
+            held: BTreeMap::new(),
+            order: 0,
             stamp: 0,
             sessions: 0,
             pairs: pairs.to_vec(),
@@ -305,7 +312,9 @@ impl Mesh {
             let source = self.sources.iter().filter_map(|s| Some(s.events.front()?.0));
             let on = self.nodes.iter().filter(|n| n.on);
             let radio = on.flat_map(|n| n.wait.into_iter().chain(n.radio.next_timeout()));
-            let next = source.chain(radio).chain(self.medium.next_event()).min();
+            let held = self.held.first_key_value().map(|((t, _), _)| *t);
+            let air = self.medium.next_event().into_iter().chain(held);
+            let next = source.chain(radio).chain(air).min();
             let Some(next) = next.filter(|t| *t <= end) else {
                 break;
             };
@@ -324,6 +333,12 @@ impl Mesh {
             else {
                 continue;
             };
+            let late = Duration::from_nanos(self.rng.below(self.late.as_nanos() as u64 + 1));
+            self.order += 1;
+            self.held.insert((now + late, self.order), (host, from, payload));
+        }
+        while let Some(entry) = self.held.first_entry().filter(|e| e.key().0 <= now) {
+            let (host, from, payload) = entry.remove();
             let n = &mut self.nodes[host];
             let Some((peer, _)) = n.peers.iter().find(|(_, h)| **h == from).filter(|_| n.on) else {
                 continue;
