@@ -153,9 +153,6 @@ pub struct PeerConfig {
     pub hops: u32,
     /// Largest datagram that the carrier takes, 256 to 65507 bytes.
     pub max_datagram: usize,
-    /// The carrier has acknowledgements of its own and tells of them by
-    /// [`crate::Radio::on_carrier_acked`], so none are asked for.
-    pub carrier_acks: bool,
     /// Its host id, by which ways to it and over it are known; 0 if it is none of them.
     pub host: u64,
 }
@@ -166,7 +163,6 @@ impl Default for PeerConfig {
         PeerConfig {
             hops: 1,
             max_datagram: 1472,
-            carrier_acks: false,
             host: 0,
         }
     }

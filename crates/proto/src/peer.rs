@@ -73,7 +73,7 @@ impl Peer {
             receiver: Receiver::new(id, radio.receive),
             info: None,
             stats: PeerStats::default(),
-            flight: Flight::new(radio.in_flight, config.carrier_acks),
+            flight: Flight::new(radio.in_flight),
             way: Way::default(),
             airtime: radio.airtime,
             // Over a relay, datagrams that were sent together need not arrive one service time apart.

@@ -376,16 +376,6 @@ impl<B: Body> Radio<B> {
         }
     }
 
-    /// `peer`'s carrier knows of `datagrams` more of the oldest that it was given what became of them:
-    /// acknowledged or lost. For peers with [`crate::PeerConfig::carrier_acks`]; afterwards ask
-    /// [`Radio::poll_transmit`] again.
-    pub fn on_carrier_acked(&mut self, now: Time, peer: PeerId, datagrams: usize) {
-        self.tick(now);
-        if let Some(p) = self.peers.get_mut(&peer) {
-            p.flight.carrier_acked(datagrams);
-        }
-    }
-
     /// The carrier did not take the datagram that [`Radio::poll_transmit`] gave last. It is counted as
     /// [`DropReason::Carrier`] of the peer, and what was in it is lost.
     pub fn carrier_refused(&mut self, peer: PeerId) {
@@ -564,7 +554,7 @@ impl<B: Body> Radio<B> {
 
     /// Whether the next datagram to `peer` should ask for a receipt. `calm`: there is time for one.
     fn should_ask(&self, now: Time, peer: PeerId, calm: bool) -> bool {
-        let Some(p) = self.peers.get(&peer).filter(|p| !p.config.carrier_acks) else {
+        let Some(p) = self.peers.get(&peer) else {
             return false;
         };
         let clocked = p.is_clocked(&self.config);

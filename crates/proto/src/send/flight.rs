@@ -74,12 +74,11 @@ pub(crate) struct Lesson {
 ///
 /// While receipts come when the pacer's belief says, they are asked for seldom, and the bound is wide. As
 /// soon as one is late, the bound is `least` datagrams and what the path itself holds, and receipts clock
-/// the sending. A datagram leaves when a receipt (or the carrier) tells of it or of a later one, or when
+/// the sending. A datagram leaves when a receipt tells of it or of a later one, or when
 /// patience ends: what is lost blocks nothing for ever.
 #[derive(Debug)]
 pub(crate) struct Flight {
     least: usize,
-    carrier_acks: bool,
     entries: VecDeque<Entry>,
     since_ask: usize,
     asked_at: Time,
@@ -103,10 +102,9 @@ pub(crate) struct Flight {
 }
 
 impl Flight {
-    /// A bound of `least` datagrams on a short path; `carrier_acks`: nothing asks, the carrier tells.
-    pub(crate) fn new(least: u32, carrier_acks: bool) -> Self {
+    /// A bound of `least` datagrams on a short path.
+    pub(crate) fn new(least: u32) -> Self {
         Flight {
-            carrier_acks,
             least: least.max(1) as usize,
             entries: VecDeque::new(),
             since_ask: 0,
@@ -188,7 +186,7 @@ impl Flight {
     /// Whether a datagram of this importance may follow.
     pub(crate) fn admits(&self, now: Time, importance: u8, window: usize) -> bool {
         // The bound may have become narrower than what is in flight; then something has to ask.
-        if !self.carrier_acks && self.unanswered.is_none() {
+        if self.unanswered.is_none() {
             return true;
         }
         self.len() < window || self.len() < window + URGENT && self.peers_of(now, importance) < window
@@ -321,12 +319,6 @@ impl Flight {
         }
     }
 
-    /// The carrier knows of so many of the oldest datagrams what became of them.
-    pub(crate) fn carrier_acked(&mut self, datagrams: usize) {
-        self.entries.drain(..datagrams.min(self.entries.len()));
-        self.timeouts = 0;
-    }
-
     fn release(&mut self, gone: impl Fn(&Entry) -> bool) {
         while self.entries.front().is_some_and(&gone) {
             self.entries.pop_front();
@@ -342,13 +334,9 @@ impl Flight {
         (self.patience_once() * (1 << self.timeouts.min(5))).min(LONGEST_PATIENCE)
     }
 
-    /// When patience ends: with the oldest ask, or where nothing asks with the oldest datagram.
+    /// When patience with the oldest ask ends.
     pub(crate) fn next_timeout(&self) -> Option<Time> {
-        match self.unanswered {
-            Some(ask) => Some(ask.at + self.patience()),
-            None if !self.carrier_acks => None,
-            None => Some(self.entries.front()?.at + LONGEST_PATIENCE),
-        }
+        Some(self.unanswered?.at + self.patience())
     }
 
     /// Notices late receipts, and lets go of what patience ended for.
@@ -358,25 +346,21 @@ impl Flight {
             self.doubts = PENALTY;
         }
         while self.next_timeout().is_some_and(|t| t <= now) {
-            self.give_up(now);
+            self.give_up();
         }
     }
 
-    fn give_up(&mut self, now: Time) {
-        match self.unanswered.take() {
-            Some(ask) => {
-                if self.missing < self.tolerated {
-                    self.missing += 1;
-                } else {
-                    self.timeouts = self.timeouts.saturating_add(1);
-                }
-                self.release(|e| e.number <= ask.number);
-                self.unanswered = self.asked.iter().find(|a| a.number > ask.number).copied();
-                if self.unanswered.is_none() {
-                    self.entries.clear();
-                }
-            }
-            None => self.release(|e| e.at + LONGEST_PATIENCE <= now),
+    fn give_up(&mut self) {
+        let Some(ask) = self.unanswered.take() else { return };
+        if self.missing < self.tolerated {
+            self.missing += 1;
+        } else {
+            self.timeouts = self.timeouts.saturating_add(1);
+        }
+        self.release(|e| e.number <= ask.number);
+        self.unanswered = self.asked.iter().find(|a| a.number > ask.number).copied();
+        if self.unanswered.is_none() {
+            self.entries.clear();
         }
     }
 
@@ -401,7 +385,7 @@ impl Flight {
     pub(crate) fn clear(&mut self) {
         *self = Flight {
             tolerated: self.tolerated,
-            ..Flight::new(self.least as u32, self.carrier_acks)
+            ..Flight::new(self.least as u32)
         };
     }
 }
@@ -432,7 +416,7 @@ mod tests {
 
     #[test]
     fn two_in_flight_are_clocked_by_receipts_and_the_urgent_passes() {
-        let mut f = Flight::new(2, false);
+        let mut f = Flight::new(2);
         let t = Time::from_millis(10);
         assert!(!f.should_ask(t, true, 2));
         f.sent(entry(5, t, false), Time::MAX, AIR);
@@ -448,7 +432,7 @@ mod tests {
 
     #[test]
     fn a_late_receipt_narrows_the_bound_and_many_in_time_widen_it_again() {
-        let mut f = Flight::new(2, false);
+        let mut f = Flight::new(2);
         let mut t = Time::from_millis(10);
         assert!(f.window(false, AIR) > 10);
         f.sent(entry(0, t, true), t + AIR * 3, AIR);
@@ -469,7 +453,7 @@ mod tests {
 
     #[test]
     fn nothing_blocks_for_ever_and_a_long_path_holds_more() {
-        let mut f = Flight::new(2, false);
+        let mut f = Flight::new(2);
         let t = Time::from_millis(10);
         f.sent(entry(0, t, false), Time::MAX, AIR);
         f.sent(entry(1, t, true), Time::MAX, AIR);
@@ -496,7 +480,7 @@ mod tests {
 
     #[test]
     fn where_receipts_get_lost_one_that_is_missing_means_nothing() {
-        let mut f = Flight::new(2, false);
+        let mut f = Flight::new(2);
         f.loses(0.2, 1.0);
         let mut t = Time::from_millis(10);
         let mut n = 0;
@@ -529,7 +513,7 @@ mod tests {
 
     #[test]
     fn what_is_acknowledged_ends_silence() {
-        let mut f = Flight::new(2, false);
+        let mut f = Flight::new(2);
         let mut t = Time::from_millis(10);
         for n in 0..5 {
             f.sent(entry(n, t, true), Time::MAX, AIR);
@@ -552,12 +536,11 @@ mod tests {
 
     #[test]
     fn receipts_of_anything_do_no_harm() {
-        let mut f = Flight::new(2, false);
+        let mut f = Flight::new(2);
         f.sent(entry(3, Time(5), true), Time(9), AIR);
         f.receipt(Time(6), &receipt(2, u64::MAX), |_| AIR, AIR);
         assert_eq!(f.len(), 1);
         f.receipt(Time(6), &receipt(u64::MAX, 7), |_| AIR, AIR);
         assert_eq!(f.len(), 0);
-        f.carrier_acked(usize::MAX);
     }
 }
