@@ -7,7 +7,7 @@ PYTHON := $(VENV)/bin/python
 BIN    := $(or $(CARGO_TARGET_DIR),target)/release
 
 .PHONY: demo test build setup packages lint unit unit-posix loom miri schema-crosscheck recording-crosscheck kill soak \
-    fuzz-build fuzz-short fuzz clean
+    day fuzz-build fuzz-short fuzz-packets fuzz-coverage fuzz clean
 
 # Why priorities matter, in a minute: no ROS, no root.
 demo: build
@@ -65,9 +65,21 @@ kill: build
 soak:
 	CYCLES=$(or $(CYCLES),10000) $(CARGO) test -p bus --release --locked --test soak
 
+# A day of traffic between two radios in virtual time, once with the rate set and once unknown; HOURS is how long.
+day:
+	HOURS=$(or $(HOURS),24) $(CARGO) test -p proto --release --locked --test day -- --nocapture
+
 # A million operations of publishers and subscribers against a model; no cargo-fuzz needed.
 fuzz-short:
 	OPERATIONS=$(or $(OPERATIONS),1000000) $(CARGO) test -p bus --release --locked --lib fuzzing -- --nocapture
+
+# Mutated packets at every parser of the link; `make test` takes some thousands each. No cargo-fuzz needed.
+fuzz-packets:
+	PACKETS=$(or $(PACKETS),10000000) $(CARGO) test -p link --release --locked --test parsers -- --nocapture
+
+# The same with a table of the lines reached (needs rustup's component llvm-tools).
+fuzz-coverage:
+	scripts/fuzz-coverage $(or $(PACKETS),100000)
 
 # The fuzz targets compile; their corpora are replayed by the unit tests.
 fuzz-build:

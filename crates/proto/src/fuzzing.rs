@@ -180,6 +180,12 @@ impl End {
     fn check(&self) {
         for (_, t) in self.radio.topics() {
             assert_eq!(t.offered, t.sent + t.queued + t.drops.total(), "{t:?}");
+            let done = t.sent + t.abandoned;
+            assert!((done..=done + t.queued).contains(&t.begun), "{t:?}");
+        }
+        for (_, t) in self.radio.remote_topics(self.peer) {
+            let lost = t.drops.total() - t.drops.count(DropReason::Duplicate);
+            assert_eq!(t.seen, t.delivered + lost + t.partial + t.abandoned, "{t:?}");
         }
         let partial: u64 = self.radio.remote_topics(self.peer).map(|(_, t)| t.partial).sum();
         assert_eq!(self.memory.open.len() as u64, partial);
@@ -263,44 +269,179 @@ impl Pair {
     }
 }
 
-/// Foreign bytes, also behind a handshake: after a first byte, that says whether they pose as the known
-/// session, they are taken as one datagram.
+/// One end that meets foreign bytes, also behind a handshake, many datagrams in a row.
+pub struct Victim {
+    pair: Pair,
+    taken: u64,
+}
+
+impl Victim {
+    /// An end that knows its peer and the peer's topics, and that has told its own.
+    pub fn new() -> Self {
+        let mut pair = Pair::new(false);
+        pair.settle(30);
+        Victim { pair, taken: 0 }
+    }
+
+    /// Takes one datagram. Of the first byte the lowest bits say how: 1 that the bytes are frames of the known session,
+    /// 2 that messages are in flight which foreign acknowledgements can be of, 4 that time passes.
+    pub fn packet(&mut self, data: &[u8]) {
+        let _ = Announcement::decode(data);
+        let Some((mode, data)) = data.split_first() else {
+            return;
+        };
+        self.taken += 1;
+        if mode & 4 != 0 {
+            self.pair.advance(Duration::from_millis(3));
+        }
+        let (now, end) = (self.pair.now, &mut self.pair.ends[0]);
+        if mode & 2 != 0 {
+            for (i, topic) in end.topics.iter().enumerate() {
+                let geometry = Geometry::new(1_500, &[]).expect("small");
+                let stamp = self.taken * 8 + i as u64;
+                let message = Message::new(Content(stamp, geometry), Time(stamp));
+                let _ = end.radio.offer(now, *topic, message);
+            }
+            self.pair.transmit(0, 64);
+        }
+        let end = &mut self.pair.ends[0];
+        if mode & 1 == 0 {
+            let _ = end.radio.handle(now, end.peer, data, &mut end.memory);
+        } else {
+            let posed = posed(1_000 + self.taken, data);
+            let _ = end.radio.handle(now, end.peer, &posed, &mut end.memory);
+        }
+        end.check();
+    }
+
+    /// The true peer goes on, and the end with it.
+    pub fn aftermath(mut self) {
+        self.pair.advance(Duration::from_secs(3));
+        self.pair.settle(20);
+        self.pair.ends[0].check();
+    }
+}
+
+impl Default for Victim {
+    fn default() -> Self {
+        Victim::new()
+    }
+}
+
+/// A datagram of the known session with these frames.
+pub fn posed(number: u64, frames: &[u8]) -> Vec<u8> {
+    let mut posed = Vec::new();
+    crate::wire::Header { session: 2, number }.encode(&mut posed);
+    posed.extend_from_slice(frames);
+    posed
+}
+
+/// One foreign datagram, as [`Victim::packet`] takes it.
 pub fn packet(data: &[u8]) {
-    let _ = Announcement::decode(data);
-    let Some((mode, data)) = data.split_first() else {
-        return;
-    };
-    let mut pair = Pair::new(false);
-    pair.settle(30);
-    let end = &mut pair.ends[0];
-    if mode & 2 != 0 {
-        // So that there is something that foreign acknowledgements can be of.
-        for (stamp, topic) in end.topics.iter().enumerate() {
-            let geometry = Geometry::new(1_500, &[]).expect("small");
-            let content = Content(stamp as u64, geometry);
-            let _ = end
-                .radio
-                .offer(pair.now, *topic, Message::new(content, Time(stamp as u64)));
+    let mut victim = Victim::new();
+    victim.packet(data);
+    victim.aftermath();
+}
+
+/// Inputs of [`packet`] as honest ends exchange them while all kinds of topics flow, some datagrams get lost, and one end
+/// withdraws a topic and is started anew: what mutations begin from.
+pub fn honest_packets() -> Vec<Vec<u8>> {
+    let mut pair = Pair::new(true);
+    let mut all = Vec::new();
+    for round in 0..400u64 {
+        for end in &mut pair.ends {
+            for (i, topic) in end
+                .topics
+                .iter()
+                .enumerate()
+                .filter(|(i, _)| round % (*i as u64 + 2) == 0)
+            {
+                let geometry = Geometry::new(300 * i as u32, &[40, 900]).expect("small");
+                let stamp = round * 8 + i as u64;
+                let message = Message::new(Content(stamp, geometry), Time(stamp));
+                let _ = end.radio.offer(pair.now, *topic, message);
+            }
         }
-        pair.transmit(0, 64);
-    }
-    let end = &mut pair.ends[0];
-    if mode & 1 == 0 {
-        let _ = end.radio.handle(pair.now, end.peer, data, &mut end.memory);
-    } else {
-        let mut posed = Vec::new();
-        crate::wire::Header {
-            session: 2,
-            number: 1_000,
+        match round {
+            200 | 250 => pair.ends[1].toggle(pair.now, 4),
+            300 => pair.ends[0] = End::new(3, true, pair.now),
+            _ => {}
         }
-        .encode(&mut posed);
-        posed.extend_from_slice(data);
-        let _ = end.radio.handle(pair.now, end.peer, &posed, &mut end.memory);
+        for from in [0, 1] {
+            pair.transmit(from, 6);
+            while let Some(datagram) = pair.wires[from].front() {
+                if from == 1 {
+                    let frames = datagram.len() - crate::wire::frames_of(datagram).len();
+                    all.push([&[(round % 8) as u8 & 6], &datagram[..]].concat());
+                    all.push([&[(round % 8) as u8 | 1], &datagram[frames..]].concat());
+                }
+                if all.len() % 7 == 3 {
+                    pair.wires[from].pop_front();
+                } else {
+                    pair.deliver(from, 0, false);
+                }
+            }
+        }
+        pair.advance(Duration::from_millis(9));
     }
-    end.check();
-    pair.advance(Duration::from_secs(3));
-    pair.settle(20);
-    pair.ends[0].check();
+    all
+}
+
+/// Draws random numbers from a seed: a linear congruential generator (Knuth's MMIX), its upper half.
+pub struct Chance(pub u64);
+
+impl Chance {
+    /// A number below `bound`, which is not 0.
+    pub fn below(&mut self, bound: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        (self.0 >> 33) as usize % bound
+    }
+
+    /// A mutant of one of `seeds`, which has at least one: a few bits, bytes and numbers changed, pieces cut out, put
+    /// in, doubled or taken from another.
+    pub fn mutant(&mut self, seeds: &[Vec<u8>]) -> Vec<u8> {
+        const EDGES: [u8; 9] = [0, 1, 0x3F, 0x40, 0x7F, 0x80, 0xBF, 0xC0, 0xFF];
+        let mut d = seeds[self.below(seeds.len())].clone();
+        for _ in 0..=self.below(4) {
+            let at = self.below(d.len() + 1);
+            let place = at.min(d.len().saturating_sub(1));
+            match self.below(9) {
+                0 | 1 => d
+                    .iter_mut()
+                    .skip(place)
+                    .take(1)
+                    .for_each(|b| *b ^= 1 << self.below(8)),
+                2 => d
+                    .iter_mut()
+                    .skip(place)
+                    .take(1)
+                    .for_each(|b| *b = EDGES[self.below(9)]),
+                3 => d
+                    .iter_mut()
+                    .skip(place)
+                    .take(1)
+                    .for_each(|b| *b = self.below(256) as u8),
+                4 => d.truncate(at),
+                5 => d.insert(at, self.below(256) as u8),
+                6 => drop(d.drain(at..(at + self.below(16)).min(d.len()))),
+                7 => {
+                    // Eight bytes at a time, as long numbers are.
+                    let edge = EDGES[self.below(9)];
+                    d.iter_mut().skip(at).take(8).for_each(|b| *b = edge);
+                }
+                _ => {
+                    let other = &seeds[self.below(seeds.len())];
+                    let from = self.below(other.len() + 1);
+                    d.truncate(at);
+                    d.extend_from_slice(&other[from..]);
+                }
+            }
+        }
+        d
+    }
 }
 
 /// A sequence of operations on two ends: send, drop, double, reorder, corrupt, let time pass, start anew.

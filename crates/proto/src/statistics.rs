@@ -64,6 +64,15 @@ pub struct TopicStats {
     pub queued: u64,
     /// Messages lost here, by reason.
     pub drops: Drops,
+    /// Messages of which anything was sent, each under the next number: those that were sent, that were abandoned, and
+    /// that are in hand.
+    pub begun: u64,
+    /// Those of them in sessions of the peer that are over: what it had not received when it ended it never will. Of the
+    /// others, once the path is empty, the receiver has `seen` as many.
+    pub begun_before: u64,
+    /// Messages that were begun and then given up. They are in `drops`. The receiver has as many `abandoned`, unless the
+    /// word of some was lost: those are in its own `drops` too, or were even delivered.
+    pub abandoned: u64,
     /// What the receiver last told.
     pub at_receiver: Option<ReceiverReport>,
 }
@@ -115,6 +124,11 @@ pub struct RemoteTopicStats {
     /// Messages lost, by reason. A gap in the numbering counts as [`stats::DropReason::Air`] as soon as
     /// anything newer has come, until its message comes after all.
     pub drops: Drops,
+    /// Messages that there were by their numbering, up to the newest of which anything came. Each is exactly one of:
+    /// delivered, dropped (but for [`stats::DropReason::Duplicate`], which are copies), partial, abandoned.
+    pub seen: u64,
+    /// Messages that the sender had begun and gave up, and told so. It counted them.
+    pub abandoned: u64,
     /// How long messages took from the sender's link, by aligned clocks; none before the clocks are.
     pub delay: Option<LinkDelay>,
     /// What the sender last told.

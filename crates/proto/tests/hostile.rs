@@ -1,6 +1,6 @@
 //! Foreign bytes and random sequences: nothing panics, grows or is delivered wrong.
 
-use proto::fuzzing::{operations, packet};
+use proto::fuzzing::{Chance, operations, packet};
 use std::path::PathBuf;
 
 fn corpus(target: &str) -> Vec<Vec<u8>> {
@@ -27,25 +27,13 @@ fn the_corpora_replay() {
     sequences.iter().for_each(|d| operations(d));
 }
 
+/// Many more of them, and of every other parser of the link, in `crates/link/tests/parsers.rs`.
 #[test]
 fn mutated_packets_do_no_harm() {
     let seeds = corpus("proto_packet");
-    let mut rng = medium::Rng::new(5);
-    for round in 0..3_000 {
-        let mut d = seeds[round % seeds.len()].clone();
-        for _ in 0..=rng.below(4) {
-            if d.is_empty() {
-                break;
-            }
-            let i = rng.below(d.len() as u64) as usize;
-            match rng.below(4) {
-                0 => d[i] ^= 1 << rng.below(8),
-                1 => d[i] = [0, 0x3F, 0x40, 0x7F, 0x80, 0xBF, 0xC0, 0xFF][rng.below(8) as usize],
-                2 => d.truncate(i.max(1)),
-                _ => d.insert(i, rng.next_u64() as u8),
-            }
-        }
-        packet(&d);
+    let mut chance = Chance(5);
+    for _ in 0..2_000 {
+        packet(&chance.mutant(&seeds));
     }
 }
 
@@ -61,27 +49,5 @@ fn random_sequences_keep_every_promise() {
             op[1] |= if rng.chance(0.9) { 0x10 } else { 0 };
         }
         operations(&d);
-    }
-}
-
-/// The corpus of relays as it is, cut, and with bytes changed.
-#[test]
-fn mutated_frames_of_relays_are_survived() {
-    let seeds = corpus("proto_relay");
-    assert!(seeds.len() >= 2);
-    let mut rng = medium::Rng::new(5);
-    for seed in &seeds {
-        proto::fuzzing_relay::relay(seed);
-        for cut in 0..seed.len() {
-            proto::fuzzing_relay::relay(&seed[..cut]);
-        }
-        for _ in 0..1_500 {
-            let mut bad = seed.clone();
-            for _ in 0..1 + rng.below(4) {
-                let at = rng.below(bad.len() as u64) as usize;
-                bad[at] = rng.below(256) as u8;
-            }
-            proto::fuzzing_relay::relay(&bad);
-        }
     }
 }

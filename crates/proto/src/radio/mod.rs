@@ -253,6 +253,9 @@ impl<B: Body> Radio<B> {
             air: c.air,
             queued: t.held() as u64,
             drops: c.drops.clone(),
+            begun: t.next_seq,
+            begun_before: t.first_seq,
+            abandoned: t.abandoned,
             at_receiver: t.at_receiver.clone(),
         })
     }

@@ -355,8 +355,10 @@ impl<B: Body> Radio<B> {
         if !p.flight.admits(now, importance, window) || self.gate(now, t, importance).is_some() {
             return false;
         }
-        // Where receipts alone clock, peers share one device queue. One that is silent does not hold up others.
-        let clocked = |p: &&Peer| p.is_clocked(&self.config) && !p.flight.is_silent();
+        // Where receipts alone clock, peers share one device queue. One that is silent, or that no receipt is awaited
+        // of, does not hold up others, nor itself: else nobody would ever ask again.
+        let waits = |p: &Peer| p.flight.awaits_receipt() && !p.flight.is_silent();
+        let clocked = |p: &&Peer| p.is_clocked(&self.config) && waits(p);
         if !clocked(&p) {
             return true;
         }

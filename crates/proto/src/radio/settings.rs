@@ -262,6 +262,7 @@ impl<B: Body> Radio<B> {
         valid_depth(depth, t.config.reliability)?;
         if t.config.depth != depth {
             t.config.depth = depth;
+            t.latch.keep_last(depth);
             let bytes = t.keep_last();
             self.released(bytes);
             self.announce_again(topic);

@@ -350,10 +350,7 @@ impl Receiver {
             None if t.fate(seq) != Fate::Open => return,
             None => {}
         }
-        t.window.decide(seq, false);
-        if let Some(tracker) = &mut t.tracker {
-            tracker.settle(seq);
-        }
+        t.abandon(seq);
     }
 
     /// Takes a fragment of a redundant topic, `bytes` its frame, and what can be computed with it.
@@ -476,9 +473,9 @@ impl Receiver {
             self.partials -= 1;
             self.partial_bytes -= u64::from(p.message.geometry.total_len());
             sink.abort(p.slot, DropReason::Expired);
-            t.window.decide(seq, false);
-        } else if t.window.fate(seq) == Fate::Open && seq < t.window.top() + WINDOW {
-            t.window.decide(seq, false);
+            t.abandon(seq);
+        } else if t.window.fate(seq) == Fate::Open && seq < t.window.top().saturating_add(WINDOW) {
+            t.abandon(seq);
         }
     }
 

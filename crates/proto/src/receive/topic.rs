@@ -30,6 +30,10 @@ pub(crate) struct Counts {
     pub(crate) duplicate_fragments: u64,
     pub(crate) repaired: u64,
     pub(crate) drops: Drops,
+    /// Of earlier sessions; what this one's numbering shows is added.
+    pub(crate) seen: u64,
+    /// Messages that their sender gave up, and counted.
+    pub(crate) abandoned: u64,
 }
 
 pub(crate) struct InTopic {
@@ -151,6 +155,15 @@ impl InTopic {
             .collect()
     }
 
+    /// The sender gave up a message, and counted it.
+    pub(crate) fn abandon(&mut self, seq: u64) {
+        self.window.decide(seq, false);
+        if let Some(tracker) = &mut self.tracker {
+            tracker.settle(seq);
+        }
+        self.counts.abandoned += 1;
+    }
+
     /// The counts, with the gaps in the numbering as losses on the air.
     pub(crate) fn counts_now(&self) -> Counts {
         let mut counts = self.counts.clone();
@@ -158,6 +171,7 @@ impl InTopic {
         counts
             .drops
             .add(DropReason::Air, self.window.span().saturating_sub(known));
+        counts.seen += self.window.span();
         counts
     }
 
@@ -175,6 +189,8 @@ impl InTopic {
             repaired_fragments: c.repaired,
             partial: self.partials.len() as u64,
             drops: c.drops,
+            seen: c.seen,
+            abandoned: c.abandoned,
             delay: None,
             at_sender: self.at_sender.clone(),
         }

@@ -151,6 +151,11 @@ impl Flight {
         self.timeouts > 0
     }
 
+    /// Whether a receipt is on its way. If none is, nothing will tell when what is in flight has left.
+    pub(crate) fn awaits_receipt(&self) -> bool {
+        self.unanswered.is_some()
+    }
+
     /// How many datagrams of this importance or more may still be in the device queue.
     pub(crate) fn peers_of(&self, now: Time, importance: u8) -> usize {
         let once = self.patience_once();
@@ -186,7 +191,7 @@ impl Flight {
     /// Whether a datagram of this importance may follow.
     pub(crate) fn admits(&self, now: Time, importance: u8, window: usize) -> bool {
         // The bound may have become narrower than what is in flight; then something has to ask.
-        if self.unanswered.is_none() {
+        if !self.awaits_receipt() {
             return true;
         }
         self.len() < window || self.len() < window + URGENT && self.peers_of(now, importance) < window

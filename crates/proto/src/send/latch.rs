@@ -29,9 +29,13 @@ impl<B: Body> Latch<B> {
             arrival,
             missed,
         });
-        while self.0.len() > depth as usize {
-            self.0.pop_front();
-        }
+        self.keep_last(depth);
+    }
+
+    /// Keeps no more than the newest `depth`.
+    pub(crate) fn keep_last(&mut self, depth: u32) {
+        let over = self.0.len().saturating_sub(depth as usize);
+        self.0.drain(..over);
     }
 
     /// Nothing is kept any more.

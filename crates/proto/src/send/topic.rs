@@ -123,6 +123,10 @@ pub(crate) struct OutTopic<B> {
     /// A message that was begun and given up, of which the receiver is to be told.
     pub(crate) cancelled: Option<u64>,
     pub(crate) next_seq: u64,
+    /// Number of the first message in the peer's present session.
+    pub(crate) first_seq: u64,
+    /// Messages that got a number and were given up.
+    pub(crate) abandoned: u64,
     /// Service that it has had, as start-time fair queueing counts it.
     pub(crate) served: u64,
     /// When the rate limit lets the next message pass.
@@ -164,6 +168,8 @@ impl<B: Body> OutTopic<B> {
             starved: None,
             cancelled: None,
             next_seq: 0,
+            first_seq: 0,
+            abandoned: 0,
             served: 0,
             rate_next: Time::ZERO,
             skip: 0,
@@ -210,6 +216,7 @@ impl<B: Body> OutTopic<B> {
     /// The peer has a new session, and knows nothing of the topic.
     pub(crate) fn announce_to_new_session(&mut self) {
         self.cancelled = None;
+        self.first_seq = self.next_seq;
         if let Some(keeper) = &mut self.keeper {
             keeper.begin(self.next_seq);
         }
@@ -541,6 +548,7 @@ impl<B: Body> OutTopic<B> {
     pub(crate) fn drop_oldest(&mut self, reason: DropReason) -> u64 {
         if let Some(keeper) = &mut self.keeper {
             if let Some(p) = keeper.give_up_oldest() {
+                self.abandoned += 1;
                 return self.dropped(&p, reason);
             } else if self.sending.is_some() {
                 return self.drop_sending(reason);
@@ -564,6 +572,7 @@ impl<B: Body> OutTopic<B> {
     /// Drops the message that is partly sent. Gives its bytes.
     pub(crate) fn drop_sending(&mut self, reason: DropReason) -> u64 {
         let Some(s) = self.sending.take() else { return 0 };
+        self.abandoned += 1;
         match &mut self.keeper {
             Some(keeper) => keeper.gave_up(s.seq),
             None => self.cancelled = Some(s.seq),

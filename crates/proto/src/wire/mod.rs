@@ -65,6 +65,13 @@ pub(crate) fn decode(datagram: &[u8]) -> Result<(Header, Frames<'_>), PacketErro
     Ok((header, frames))
 }
 
+/// The bytes of the frames of a datagram that parses.
+pub(crate) fn frames_of(datagram: &[u8]) -> &[u8] {
+    let mut r = Reader::new(datagram);
+    let header = r.u8().and_then(|_| r.u32()).and_then(|_| r.varint());
+    header.map_or(&[], |_| &datagram[r.at()..])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

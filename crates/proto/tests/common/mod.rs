@@ -1,6 +1,7 @@
 //! Two radios joined through the medium, in virtual time.
 #![allow(dead_code, unreachable_pub)]
 
+pub mod day;
 pub mod mesh;
 pub mod team;
 
