@@ -2,7 +2,18 @@
 
 use crate::Config;
 use crate::carrier::serial::frame::{Deframer, encode};
+use crate::compress::Unpacker;
+use crate::control::Change;
+use crate::inbound::Inbound;
 use crate::keys::Ledger;
+use crate::outgoing::Outgoing;
+use crate::tf::{TfConfig, TfFilter};
+use bus::{Bus, TopicType};
+use proto::{AirtimeModel, PeerConfig, PeerId, Radio, RadioConfig, ReceiveLimits, Transmit};
+use schema::{Flavour, Registry, Schema};
+use stats::Time;
+use std::cell::RefCell;
+use std::time::Duration;
 
 /// A configuration file: any text gives a configuration or one line that says what is wrong.
 pub fn config(data: &[u8]) {
@@ -90,81 +101,145 @@ pub fn ledger(data: &[u8]) {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    fn mutated(name: &str, target: fn(&[u8])) {
-        let folder = format!("{}/../../fuzz/corpus/{name}", env!("CARGO_MANIFEST_DIR"));
-        let mut seeds = 0;
-        let mut state = 1u64;
-        for entry in std::fs::read_dir(folder).expect("the corpus is there") {
-            let good = std::fs::read(entry.expect("an entry").path()).expect("reads");
-            target(&good);
-            for round in 0..20_000 {
-                let mut bad = good.clone();
-                for _ in 0..1 + round % 4 {
-                    state = state
-                        .wrapping_mul(6364136223846793005)
-                        .wrapping_add(1442695040888963407);
-                    let at = (state >> 33) as usize % bad.len();
-                    bad[at] = (state >> 20) as u8;
+/// Changes of a topic as an operator asks for them, one a line.
+pub fn change(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    if let Err(error) = Change::parse(&text.lines().collect::<Vec<_>>()) {
+        let text = error.to_string();
+        assert!(text.len() < 1_000 + data.len(), "{text}");
+    }
+}
+
+thread_local! {
+    /// Filters that live on for a while, as a link's does, and how many messages they have had.
+    static TRANSFORMS: RefCell<(Schema, [TfFilter; 2], u32)> = RefCell::new(filters());
+}
+
+fn filters() -> (Schema, [TfFilter; 2], u32) {
+    let schema = Registry::new(Flavour::Ros1).schema("tf2_msgs/TFMessage");
+    let schema = schema.expect("a type that is known");
+    let filter = |name: &str| {
+        let topic = TopicType {
+            topic: name.into(),
+            type_name: schema.name().into(),
+            type_hash: schema.md5(),
+            definition: schema.definition().into(),
+        };
+        let config = TfConfig {
+            rate: Some(10.0),
+            ..TfConfig::default()
+        };
+        TfFilter::new(&config, &topic).expect("a type that is filtered")
+    };
+    let both = [filter("/tf"), filter("/tf_static")];
+    (schema, both, 0)
+}
+
+/// Transforms as another process of the host publishes them; the first byte says how they are cut into parts, and whether
+/// they are static.
+pub fn transforms(data: &[u8]) {
+    let Some((cut, bytes)) = data.split_first() else {
+        return;
+    };
+    let (control, part) = bytes.split_at(bytes.len().saturating_sub(usize::from(cut >> 1)));
+    let parts: &[&[u8]] = if part.is_empty() { &[] } else { &[part] };
+    TRANSFORMS.with_borrow_mut(|all| {
+        if all.2 >= 256 {
+            *all = filters();
+        }
+        let (schema, filters, taken) = all;
+        *taken += 1;
+        let now = clock::monotonic();
+        if let Some(sent) = filters[usize::from(cut & 1)].apply(now, control, parts) {
+            let read = schema.decode(&sent.control, &sent.slices());
+            assert!(read.is_ok(), "what is sent on is readable");
+        }
+    });
+}
+
+/// A daemon behind its carrier: what an authenticated peer says makes publishers on a real bus, and fills blocks of its
+/// memory. It takes the frames of [`proto::fuzzing::honest_packets`], whose topics are `/0` to `/5`.
+pub struct Gateway {
+    radio: Radio<Outgoing>,
+    peer: PeerId,
+    inbound: Inbound,
+    now: Time,
+    taken: u64,
+    datagram: Vec<u8>,
+}
+
+impl Gateway {
+    /// On this bus.
+    pub fn new(bus: Bus) -> Self {
+        let topics: String = (0..6)
+            .map(|i| format!("  - {{name: /{i}, direction: in}}\n"))
+            .collect();
+        let text = format!(
+            "host: base\nradio: {{bind: '127.0.0.1:1', rate: auto}}\npeers:\n  - {{name: robot, address: '127.0.0.1:2'}}\ntopics:\n{topics}"
+        );
+        let config = Config::parse(&text).expect("a good configuration");
+        let wanted = config.topics.iter().map(|t| t.name.clone()).collect();
+        let mut inbound = Inbound::new(bus, wanted, &config, 1);
+        inbound.unpack_by(Unpacker::start().expect("a thread"));
+        let mut radio = Radio::new(RadioConfig {
+            receive: ReceiveLimits {
+                max_message: 1 << 16,
+                max_partial: 16,
+                max_topics: 8,
+                ..ReceiveLimits::default()
+            },
+            ..RadioConfig::new(1, AirtimeModel::unlimited())
+        })
+        .expect("valid");
+        let peer = radio.add_peer(Time::ZERO, PeerConfig::default()).expect("valid");
+        Gateway {
+            radio,
+            peer,
+            inbound,
+            now: Time::ZERO,
+            taken: 0,
+            datagram: Vec::new(),
+        }
+    }
+
+    /// Takes one input as [`proto::fuzzing::packet`] does, and lets a little time pass.
+    pub fn packet(&mut self, data: &[u8]) {
+        let Some((mode, bytes)) = data.split_first() else {
+            return;
+        };
+        self.taken += 1;
+        let posed = match mode & 1 {
+            0 => bytes.to_vec(),
+            _ => proto::fuzzing::posed(1_000 + self.taken, bytes),
+        };
+        let _ = self.radio.handle(self.now, self.peer, &posed, &mut self.inbound);
+        if self.taken.is_multiple_of(16) {
+            self.now += Duration::from_millis(3);
+            self.radio.handle_timeout(self.now, &mut self.inbound);
+            self.inbound
+                .run_relay(self.now, &mut self.radio)
+                .expect("topics are bounded");
+            for _ in 0..8 {
+                if !matches!(
+                    self.radio.poll_transmit(self.now, &mut self.datagram),
+                    Transmit::Datagram { .. }
+                ) {
+                    break;
                 }
-                target(&bad[..bad.len() - (state >> 50) as usize % bad.len() / 2]);
             }
-            seeds += 1;
+            let _ = self.inbound.changes();
         }
-        assert!(seeds >= 1);
-    }
-
-    #[test]
-    fn mutated_envelopes_are_refused_or_unpacked() {
-        mutated("link_envelope", super::envelope);
-    }
-
-    #[test]
-    fn mutated_calls_are_refused_or_read() {
-        mutated("link_call", super::call);
-    }
-
-    #[test]
-    fn mutated_lines_are_survived() {
-        mutated("serial_line", super::serial_line);
-    }
-
-    #[test]
-    fn mutated_ledgers_are_refused_or_read() {
-        mutated("keys_ledger", super::ledger);
-    }
-
-    #[test]
-    fn the_corpus_is_replayed() {
-        let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/link_config");
-        let mut seeds = 0;
-        for entry in std::fs::read_dir(corpus).expect("the corpus is there") {
-            super::config(&std::fs::read(entry.expect("an entry").path()).expect("reads"));
-            seeds += 1;
+        if self.taken.is_multiple_of(512) {
+            self.inbound.sweep(self.now);
+            let _ = self.inbound.recent(clock::realtime());
         }
-        assert!(seeds >= 2);
     }
 
-    #[test]
-    fn cut_and_mutated_configurations_are_refused_or_read() {
-        let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/link_config/robot");
-        let good = std::fs::read(corpus).expect("reads");
-        super::config(&good);
-        for cut in 0..good.len() {
-            super::config(&good[..cut]);
-        }
-        let mut state = 1u64;
-        for _ in 0..5000 {
-            let mut bad = good.clone();
-            for _ in 0..3 {
-                state = state
-                    .wrapping_mul(6364136223846793005)
-                    .wrapping_add(1442695040888963407);
-                let at = (state >> 33) as usize % bad.len();
-                bad[at] = b" \n:-{}[]&*!'\"09azM"[(state >> 20) as usize % 18];
-            }
-            super::config(&bad);
-        }
+    /// Messages delivered so far in the peer's present session.
+    pub fn delivered(&self) -> u64 {
+        let topics = self.radio.remote_topics(self.peer);
+        topics.map(|(_, t)| t.delivered).sum()
     }
 }

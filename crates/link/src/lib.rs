@@ -38,6 +38,8 @@ mod relay;
 pub mod rules;
 mod services;
 mod status;
+#[doc(hidden)]
+pub mod stranger;
 pub mod tf;
 mod worker;
 

@@ -2,43 +2,19 @@
 //!
 //! One test, alone in its process, since it looks at the process's memory, threads and descriptors.
 
-use link::keys::{Bundle, KNOCK, Team};
-use link::{Carrier, QuicCarrier, QuicConfig, QuicPeer};
-use noq_proto::crypto::rustls::QuicClientConfig;
-use noq_proto::{ClientConfig, Connection, ConnectionId, DatagramEvent, Endpoint, EndpointConfig, FourTuple};
+mod tap;
+
+use link::keys::{KNOCK, Team};
+use link::{Carrier, QuicCarrier, stranger};
+use noq_proto::{ClientConfig, Connection, DatagramEvent, Endpoint, EndpointConfig, FourTuple};
 use std::net::{SocketAddr, UdpSocket};
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tap::{Tap, drain, free, open, until};
 
 const DAY: Duration = Duration::from_secs(86_400);
-const WATCHDOG: Duration = Duration::from_secs(60);
-
-fn free() -> SocketAddr {
-    let any: SocketAddr = "127.0.0.1:0".parse().expect("address");
-    UdpSocket::bind(any).and_then(|s| s.local_addr()).expect("a port")
-}
-
-fn open(folder: &Path, name: &str, own: SocketAddr, peer: (&str, SocketAddr)) -> QuicCarrier {
-    let bundle = Bundle::load(&folder.join("team/hosts").join(name), name).expect("loads");
-    let peer = QuicPeer {
-        name: peer.0.into(),
-        address: peer.1,
-    };
-    QuicCarrier::bind(QuicConfig::new(own, vec![peer]), bundle).expect("binds")
-}
-
-/// Reads all that came.
-fn drain(c: &mut QuicCarrier) -> Vec<Vec<u8>> {
-    let mut buffer = [0; 1500];
-    let mut all = Vec::new();
-    while let Some(got) = c.receive(&mut buffer).expect("goes on") {
-        all.push(buffer[..got.len].to_vec());
-    }
-    c.service().expect("goes on");
-    all
-}
 
 /// Resident memory in bytes.
 fn resident() -> u64 {
@@ -55,53 +31,6 @@ fn count(what: &str) -> usize {
     std::fs::read_dir(format!("/proc/self/{what}"))
         .expect("reads")
         .count()
-}
-
-/// Relays between two carriers, and keeps what it saw.
-struct Tap {
-    sockets: [UdpSocket; 2],
-    carriers: [SocketAddr; 2],
-    seen: [Vec<Vec<u8>>; 2],
-}
-
-impl Tap {
-    fn new(carriers: [SocketAddr; 2]) -> Self {
-        let sockets = [(); 2].map(|()| {
-            let s = UdpSocket::bind("127.0.0.1:0").expect("binds");
-            s.set_nonblocking(true).expect("sets");
-            s
-        });
-        Tap {
-            sockets,
-            carriers,
-            seen: [Vec::new(), Vec::new()],
-        }
-    }
-
-    fn address(&self, of: usize) -> SocketAddr {
-        self.sockets[of].local_addr().expect("address")
-    }
-
-    /// Socket `i` stands for carrier `i` towards the other.
-    fn relay(&mut self) {
-        let mut buffer = [0; 2000];
-        for to in [0, 1] {
-            while let Ok((n, _)) = self.sockets[to].recv_from(&mut buffer) {
-                self.seen[to].push(buffer[..n].to_vec());
-                self.sockets[1 - to]
-                    .send_to(&buffer[..n], self.carriers[to])
-                    .expect("sends");
-            }
-        }
-    }
-}
-
-fn until(mut done: impl FnMut() -> bool, what: &str) {
-    let start = Instant::now();
-    while !done() {
-        assert!(start.elapsed() < WATCHDOG, "{what}");
-        std::thread::sleep(Duration::from_micros(300));
-    }
 }
 
 fn replays_and_reflections(folder: &Path) {
@@ -175,32 +104,11 @@ struct Attacker {
 
 impl Attacker {
     fn new(target: SocketAddr, knock: Option<[u8; 32]>) -> Self {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let tls = rustls::ClientConfig::builder_with_provider(provider)
-            .with_protocol_versions(&[&rustls::version::TLS13])
-            .expect("TLS 1.3")
-            .with_root_certificates(rustls::RootCertStore::empty())
-            .with_no_client_auth();
-        let mut tls = tls;
-        tls.alpn_protocols = vec![b"ropewalk-link/1".to_vec()];
-        let crypto = QuicClientConfig::try_from(tls).expect("suits");
-        let mut config = ClientConfig::new(Arc::new(crypto));
-        if let Some(secret) = knock {
-            let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &secret);
-            config.initial_dst_cid_provider(Arc::new(move || {
-                let random = noq_proto::ConnectionIdGenerator::generate_cid(
-                    &mut noq_proto::RandomConnectionIdGenerator::new(8),
-                );
-                let mut id = random.to_vec();
-                id.extend_from_slice(&ring::hmac::sign(&key, &random).as_ref()[..8]);
-                ConnectionId::new(&id)
-            }));
-        }
         let socket = UdpSocket::bind("127.0.0.1:0").expect("binds");
         socket.set_nonblocking(true).expect("sets");
         Attacker {
             endpoint: Endpoint::new(Arc::new(EndpointConfig::default()), None, false),
-            config,
+            config: stranger::client(knock),
             socket,
             open: Vec::new(),
             target,
@@ -295,10 +203,7 @@ fn floods(folder: &Path) {
     );
     let quiet = exchange(&mut base, &mut robot, || {});
     let text = std::fs::read_to_string(folder.join("team").join(KNOCK)).expect("reads");
-    let mut knock = [0; 32];
-    for (i, b) in knock.iter_mut().enumerate() {
-        *b = u8::from_str_radix(&text[2 * i..2 * i + 2], 16).expect("hex");
-    }
+    let knock = stranger::knock(&text).expect("hex");
     for (name, secret) in [("without the knock", None), ("with the knock", Some(knock))] {
         let before = (resident(), base.connections());
         // 50 addresses, 200 handshakes each.

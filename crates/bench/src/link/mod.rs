@@ -7,6 +7,7 @@ mod bandwidth;
 mod case;
 mod control;
 mod drive;
+mod flood;
 mod flows;
 mod lossy;
 mod network;
@@ -51,6 +52,7 @@ pub fn run(options: &Options, stopped: &dyn Fn() -> bool) -> Result<Outcome, Err
             Experiment::Lossy => lossy::rows(options),
             Experiment::Team => flows::team(options),
             Experiment::Serial => serial::rows(options),
+            Experiment::Flood => flood::rows(options),
         });
     }
     rows.retain(|row| options.wants_scenario(row.scenario));

@@ -11,7 +11,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-const PORT: u16 = 7400;
+/// Where links listen.
+pub(super) const PORT: u16 = 7400;
 /// How long a daemon may take to end when it is told to.
 const END: Duration = Duration::from_secs(10);
 

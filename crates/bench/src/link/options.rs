@@ -26,6 +26,8 @@ pub enum Experiment {
     Team,
     /// 40 B at 20 Hz beside a file of 20 KB, over a serial line of 115,200 baud.
     Serial,
+    /// Pound's laser and image while strangers flood both links with handshakes, replays and garbage.
+    Flood,
 }
 
 impl Experiment {
@@ -47,6 +49,7 @@ impl Experiment {
             Experiment::Lossy => "lossy",
             Experiment::Team => "team",
             Experiment::Serial => "serial",
+            Experiment::Flood => "flood",
         }
     }
 }

@@ -217,8 +217,17 @@ impl<'a> Tools<'a> {
 
     /// Our own process on a host, by the words of its role (`link::part::Role`).
     pub(super) fn role(&self, site: &Site<'_>, host: &str, role: &[&str]) -> Command {
+        self.role_at(site, host, true, role)
+    }
+
+    /// The same without SCHED_FIFO.
+    pub(super) fn lowly(&self, site: &Site<'_>, host: &str, role: &[&str]) -> Command {
+        self.role_at(site, host, false, role)
+    }
+
+    fn role_at(&self, site: &Site<'_>, host: &str, fifo: bool, role: &[&str]) -> Command {
         let ours = self.ground.executable.to_string_lossy();
-        site.command(host, true, &[&[&*ours, "bench", "link-part"], role].concat())
+        site.command(host, fifo, &[&[&*ours, "bench", "link-part"], role].concat())
     }
 
     fn ros(&self) -> Result<&Peer, RunError> {

@@ -463,7 +463,7 @@ impl Config {
         }
         config.check().map_err(|problem| ConfigError::Meaning {
             place: place.to_owned(),
-            problem,
+            problem: parse::on_one_line(&problem),
         })?;
         Ok(config)
     }

@@ -20,6 +20,18 @@ pub(super) fn syntax(error: &serde_saphyr::Error, place: &str) -> ConfigError {
     }
 }
 
+/// A problem that quotes what was written, whatever that is.
+pub(super) fn on_one_line(problem: &str) -> String {
+    let mut line = String::with_capacity(problem.len());
+    for c in problem.chars() {
+        match c {
+            c if c.is_control() => line.extend(c.escape_default()),
+            c => line.push(c),
+        }
+    }
+    line
+}
+
 pub(super) fn one() -> u8 {
     1
 }

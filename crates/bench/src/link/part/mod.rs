@@ -4,6 +4,7 @@
 //! `std_msgs/UInt8MultiArray` of the flow's size as ROS 1 serializes it, stamped and numbered in their first bytes.
 
 mod command;
+mod flood;
 mod line;
 pub(super) mod plant;
 mod publish;
@@ -78,6 +79,8 @@ pub enum Role {
         #[command(flatten)]
         ends: Ends,
     },
+    /// A stranger who floods a link.
+    Flood(flood::Flood),
     /// The controller of the RLC circuit.
     Controller {
         /// Its topics.
@@ -155,6 +158,7 @@ pub fn run(role: &Role) -> Result<(), PeerError> {
             };
             command::command(&ends.input, &ends.output, plan)
         }
+        Role::Flood(flood) => flood::run(flood),
         Role::Answer { ends } => command::answer(&ends.input, &ends.output),
         Role::Controller { ends } => plant::controller(&ends.input, &ends.output),
     }

@@ -1,0 +1,142 @@
+//! Laser and image while strangers flood both links.
+
+use super::case::leg;
+use super::network::{Network, PORT, Setting};
+use super::tools::{Means, Tools};
+use super::{Carrier, Experiment, Options, Part, Row, System, pound};
+use crate::flows::play::{Extra, Leg, play_with};
+use crate::flows::{self, play};
+use crate::ipc::error::RunError;
+use crate::lab::Source;
+use crate::lab::cell::{Params, Target, Timing, Values};
+use crate::lab::site::Site;
+use serde_json::json;
+use std::time::Duration;
+
+const HOSTS: [&str; 2] = ["robot", "base"];
+/// Datagrams of strangers a second, at each of the two links.
+const RATE: u32 = 8_000;
+/// Memory that a flood may cost a link.
+const MOST_MB: f64 = 8.0;
+const NAMES: [&str; 8] = [
+    "garbage",
+    "handshakes",
+    "replays",
+    "forged",
+    "answered_bytes",
+    "resident_before_mb",
+    "resident_most_mb",
+    "resident_after_mb",
+];
+
+pub(super) fn rows(options: &Options) -> Vec<Row> {
+    if !options.wants(System::Ropewalk) || options.carriers_of(&[Carrier::Quic]).is_empty() {
+        return Vec::new();
+    }
+    let quick = options.quick;
+    let setting = Setting {
+        carrier: Carrier::Quic,
+        rate: "6Mbit/s",
+        hops: 1,
+        topics: pound::topics(),
+    };
+    let row = |rate: u32| {
+        let means = Means::Link(setting.clone(), Source::Periodic);
+        let strangers = match rate {
+            0 => "no strangers".to_owned(),
+            rate => format!("{rate} datagrams of strangers a second at each link"),
+        };
+        let mut params = Params::from([("flood_per_s".into(), json!(rate))]);
+        means.describe(&mut params);
+        let setting = setting.clone();
+        Row {
+            experiment: Experiment::Flood,
+            system: System::Ropewalk,
+            scenario: "wifi-1hop",
+            hops: 1,
+            setting: format!("{}, {strangers}", means.shown()),
+            params,
+            run: Box::new(move |tools, run| measure(tools, &setting, (quick, run, rate))),
+        }
+    };
+    vec![row(0), row(RATE)]
+}
+
+fn measure(
+    tools: &Tools<'_>,
+    setting: &Setting,
+    (quick, run, rate): (bool, u32, u32),
+) -> Result<(Vec<Part>, Timing), RunError> {
+    let site = Site::up(&tools.ground, "wifi-1hop", None)?;
+    let legs = flows::pound(1, quick, run).map(|flow| leg(flow, HOSTS[0], HOSTS[1]));
+    let takes = legs.iter().map(|l| l.flow.takes_us()).max().unwrap_or_default();
+    let seconds = takes.div_ceil(1_000_000);
+    let network = Network::up(tools, &site, &legs, setting)?;
+    let knock = tools
+        .file("team")
+        .join(link::keys::KNOCK)
+        .to_string_lossy()
+        .into_owned();
+    let (rate, shown) = (rate.to_string(), seconds.to_string());
+    let mut extras = Vec::new();
+    for host in HOSTS {
+        let target = format!("{}:{PORT}", site.address(host)?);
+        let of = tools.file(&format!("{host}-link.yaml"));
+        let of = of.to_string_lossy();
+        let words = [
+            "flood",
+            "--target",
+            &target,
+            "--host",
+            host,
+            "--of",
+            &of,
+            "--knock",
+            &knock,
+            "--rate",
+            &rate,
+            "--seconds",
+            &shown,
+        ];
+        extras.push(Extra {
+            name: "the stranger",
+            // Not at the priority of what it disturbs.
+            command: tools.lowly(&site, host, &words),
+            takes: Some(Duration::from_secs(seconds)),
+        });
+    }
+    let command = |part: play::Part, host: &str, legs: &[&Leg]| tools.our_part(&site, part, host, legs);
+    let played = play_with("flood", &site, &tools.sandbox, &legs, &command, &mut extras);
+    let (played, _) = network.end(played, site.stopped())?;
+    let delivered = Target::within("delivery", 0.998, 1.0);
+    let targets = [
+        vec![
+            Target::within("period_ms.std", 0.0, 0.6),
+            Target::within("delay_ms.mean", 0.0, 2.1),
+            delivered.clone(),
+        ],
+        vec![Target::within("delay_ms.mean", 0.0, 117.0), delivered],
+    ];
+    let mut parts = Vec::new();
+    for ((leg, log), targets) in legs.iter().zip(&played.received).zip(targets) {
+        parts.push(Part::of_flow(leg, leg.flow.judge(log)?, targets));
+    }
+    for (host, told) in HOSTS.iter().zip(&played.values) {
+        let told = told.as_deref().filter(|t| t.len() == NAMES.len());
+        let told = told.ok_or_else(|| format!("the stranger on {host} told nothing"))?;
+        let mut values = Values::new();
+        for (name, value) in NAMES.iter().zip(told) {
+            let bytes = name.ends_with("_mb");
+            values.insert(*name, if bytes { value / 1e6 } else { *value });
+        }
+        values.insert("resident_grown_mb", (told[6] - told[5]) / 1e6);
+        parts.push(Part {
+            check: format!("the link on {host}"),
+            params: Params::new(),
+            values,
+            targets: vec![Target::within("resident_grown_mb", 0.0, MOST_MB)],
+            over_time: Vec::new(),
+        });
+    }
+    Ok((parts, played.timing))
+}
