@@ -34,6 +34,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
             rate,
             hops: 1,
             neighbours: &[],
+            yields: true,
             topics: pound::topics(),
         };
         for means in system.all_means(options, &[Carrier::Quic], &["auto"], setting) {

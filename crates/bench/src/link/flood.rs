@@ -38,6 +38,8 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
         carrier: Carrier::Quic,
         rate: "6Mbit/s",
         hops: 1,
+        neighbours: &[],
+        yields: true,
         topics: pound::topics(),
     };
     let row = |rate: u32| {
@@ -50,6 +52,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
         means.describe(&mut params);
         let setting = setting.clone();
         Row {
+            beside: Vec::new(),
             experiment: Experiment::Flood,
             system: System::Ropewalk,
             scenario: "wifi-1hop",
@@ -132,6 +135,7 @@ fn measure(
         values.insert("resident_grown_mb", (told[6] - told[5]) / 1e6);
         parts.push(Part {
             check: format!("the link on {host}"),
+            system: None,
             params: Params::new(),
             values,
             targets: vec![Target::within("resident_grown_mb", 0.0, MOST_MB)],

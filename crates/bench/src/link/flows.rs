@@ -25,6 +25,8 @@ struct Plan {
     rate: &'static str,
     /// Where our links forward, and nobody else does.
     neighbours: Neighbours,
+    /// Whether our links yield to each other; without it other systems have no row.
+    yields: bool,
     topics: Vec<Topic>,
     legs: Box<dyn Fn(u32) -> Vec<Leg>>,
     judge: Judge,
@@ -39,13 +41,15 @@ impl Plan {
         let legs = std::rc::Rc::new(self.legs);
         let mut rows = Vec::new();
         let ours = !self.neighbours.is_empty();
-        let able = |s: &&System| options.wants(**s) && (!ours || **s == System::Ropewalk);
+        let alone = ours || !self.yields;
+        let able = |s: &&System| options.wants(**s) && (!alone || **s == System::Ropewalk);
         for system in System::value_variants().iter().filter(able) {
             let setting = |carrier, rate| Setting {
                 carrier,
                 rate,
                 hops: if ours { 1 } else { self.place.hops },
                 neighbours: self.neighbours,
+                yields: self.yields,
                 topics: self.topics.clone(),
             };
             for means in system.all_means(options, self.carriers, &[self.rate], setting) {
@@ -118,8 +122,13 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
     for by in ["relay", "kernel"] {
         rows.extend(forwarded(by, lasts).rows(Experiment::Flows, options));
     }
-    for (saturated, access) in [(false, Access::Dcf), (true, Access::Dcf), (true, Access::Edca)] {
-        rows.extend(second(saturated, lasts, access).rows(Experiment::Flows, options));
+    for (saturated, access, yields) in [
+        (false, Access::Dcf, true),
+        (true, Access::Dcf, true),
+        (true, Access::Dcf, false),
+        (true, Access::Edca, true),
+    ] {
+        rows.extend(second(saturated, yields, lasts, access).rows(Experiment::Flows, options));
     }
     rows
 }
@@ -135,6 +144,7 @@ fn joystick(lasts: u64, access: Access) -> Plan {
         carriers: &[Carrier::Quic],
         rate: RATE,
         neighbours: &[],
+        yields: true,
         topics: vec![topic(120, 2), topic(10, 2)],
         legs: Box::new(move |run| {
             let offset = u64::from(run) * 3_000 % 10_000;
@@ -164,6 +174,7 @@ fn several(count: usize, lasts: u64) -> Plan {
         carriers: &[Carrier::Quic],
         rate: RATE,
         neighbours: &[],
+        yields: true,
         topics,
         legs: Box::new(move |run| {
             let offset = (3_000 + u64::from(run) * 7_000) % LASER_US;
@@ -199,6 +210,7 @@ fn chain(hops: u32, scenario: &'static str, lasts: u64) -> Plan {
         carriers: &[Carrier::Quic],
         rate: RATE,
         neighbours: &[],
+        yields: true,
         topics: vec![topic(100, 2), topic(10, 2)],
         legs: Box::new(move |run| {
             let offset = (3_000 + u64::from(run) * 7_000) % LASER_US;
@@ -224,6 +236,7 @@ fn forwarded(by: &'static str, lasts: u64) -> Plan {
             "relay" => &[("h1", "h2"), ("h2", "h3"), ("h3", "h4")],
             _ => &[],
         },
+        yields: true,
         topics: vec![topic(100, 2), topic(10, 2)],
         legs: Box::new(move |run| {
             let offset = (3_000 + u64::from(run) * 7_000) % LASER_US;
@@ -236,8 +249,9 @@ fn forwarded(by: &'static str, lasts: u64) -> Plan {
     }
 }
 
-/// One robot's laser, alone or while another robot keeps the radio busy with what is least important.
-fn second(saturated: bool, lasts: u64, access: Access) -> Plan {
+/// One robot's laser, alone or while another robot keeps the radio busy with what is least important, which the links
+/// of both know of and yield for, or not.
+fn second(saturated: bool, yields: bool, lasts: u64, access: Access) -> Plan {
     let other = if saturated { "saturated" } else { "silent" };
     let scenario = match access {
         Access::Dcf => "wifi-pair",
@@ -251,6 +265,7 @@ fn second(saturated: bool, lasts: u64, access: Access) -> Plan {
         carriers: &[Carrier::Quic],
         rate: RATE,
         neighbours: &[],
+        yields,
         topics: vec![topic(100, 2), topic(1, 8)],
         legs: Box::new(move |run| {
             let offset = u64::from(run) * 3_000;
@@ -300,6 +315,7 @@ pub(super) fn team(options: &Options) -> Vec<Row> {
         carriers: &[Carrier::Quic],
         rate: "24Mbit/s",
         neighbours: &[],
+        yields: true,
         topics: (0..ROBOTS).flat_map(|_| [topic(100, 2), topic(10, 2)]).collect(),
         legs: Box::new(move |run| each(run).collect()),
         judge: judge_team,

@@ -60,6 +60,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
                 rate: "6Mbit/s",
                 hops: 1,
                 neighbours: &[],
+                yields: true,
                 topics: vec![topic.clone(), topic],
             };
             let means = Means::Link(setting.clone(), Source::Periodic);
@@ -73,6 +74,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
             ]);
             means.describe(&mut params);
             rows.push(Row {
+                beside: Vec::new(),
                 experiment: Experiment::Lossy,
                 system: System::Ropewalk,
                 scenario: path.scenario,
@@ -153,6 +155,7 @@ fn measure(
     ]);
     let part = Part {
         check: "command until answer".into(),
+        system: None,
         params: Params::new(),
         values,
         targets: vec![

@@ -27,6 +27,8 @@ pub(crate) struct Setting {
     /// Who hears whom, where our links forward: hosts on which no leg begins or ends are relays. None: hosts on which a leg
     /// begins or ends reach each other, and what is between is no matter of ours.
     pub(crate) neighbours: Neighbours,
+    /// Whether hosts yield to what is more important on others.
+    pub(crate) yields: bool,
     /// For each leg of the run, in order.
     pub(crate) topics: Vec<Topic>,
 }
@@ -96,7 +98,8 @@ impl Network {
                         ""
                     };
                     let Setting { rate, hops, .. } = setting;
-                    format!("bind: '{bind}:{PORT}', rate: {rate}, hops: {hops}{insecure}")
+                    let yields = if setting.yields { "" } else { ", yields: false" };
+                    format!("bind: '{bind}:{PORT}', rate: {rate}, hops: {hops}{yields}{insecure}")
                 }
             };
             let text = configuration(host, &addresses, legs, setting, (keys.as_ref(), &radio));
@@ -238,6 +241,7 @@ mod tests {
             rate: "6Mbit/s",
             hops: 2,
             neighbours: &[],
+            yields: true,
             topics: vec![topic; 3],
         };
         let hosts = ["one", "two", "three"].map(|h| (h, format!("10.77.0.{}", h.len())));
@@ -271,6 +275,7 @@ mod tests {
             carrier: Carrier::Udp,
             rate: "6Mbit/s",
             hops: 1,
+            yields: true,
             neighbours: &[("one", "two"), ("two", "three"), ("three", "four")],
             topics: vec![topic],
         };

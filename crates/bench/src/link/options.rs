@@ -12,7 +12,7 @@ pub enum Experiment {
     /// More flows and hops (section VI-H), our relays beside the kernel's forwarding, a joystick against a video, a second
     /// robot that saturates the radio.
     Flows,
-    /// What one flow gets through, by size of its messages (Fig. 19).
+    /// What one flow gets through, by size of its messages (Fig. 19), and over a wire that only the hosts limit.
     Bandwidth,
     /// The radio of the sender, or of the relay, is off for five seconds (Table V); the direct way fades beside a relay.
     Reconnect,
@@ -125,6 +125,14 @@ impl Rate {
     /// Of a configuration's word.
     pub(super) fn of(word: &str) -> Rate {
         if word == "auto" { Rate::Auto } else { Rate::Set }
+    }
+
+    /// The same for results: a wire has none.
+    pub(super) fn said(word: &str) -> &'static str {
+        match word {
+            "unlimited" => "unlimited",
+            _ => Rate::of(word).name(),
+        }
     }
 
     pub(super) fn name(self) -> &'static str {

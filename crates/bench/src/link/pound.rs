@@ -38,6 +38,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
                 rate,
                 hops,
                 neighbours: &[],
+                yields: true,
                 topics: topics(),
             };
             for means in system.all_means(options, &[Carrier::Quic, Carrier::Udp], rates, setting) {

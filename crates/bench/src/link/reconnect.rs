@@ -90,6 +90,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
                 rate,
                 hops: if ours { 1 } else { t.place.hops },
                 neighbours: t.neighbours,
+                yields: true,
                 topics: vec![topic.clone(), topic.clone()],
             };
             for means in system.all_means(options, &[Carrier::Quic], &["6Mbit/s"], setting) {

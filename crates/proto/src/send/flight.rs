@@ -79,6 +79,8 @@ pub(crate) struct Lesson {
 #[derive(Debug)]
 pub(crate) struct Flight {
     least: usize,
+    /// While receipts clock the sending, one in so many datagrams asks for one.
+    asks_every: usize,
     entries: VecDeque<Entry>,
     since_ask: usize,
     asked_at: Time,
@@ -106,6 +108,7 @@ impl Flight {
     pub(crate) fn new(least: u32) -> Self {
         Flight {
             least: least.max(1) as usize,
+            asks_every: least.max(1) as usize,
             entries: VecDeque::new(),
             since_ask: 0,
             asked_at: Time::ZERO,
@@ -121,6 +124,12 @@ impl Flight {
             tolerated: 0,
             missing: 0,
         }
+    }
+
+    /// The same, but one in so many datagrams asks while receipts clock the sending: the sender need not stop
+    /// until the receipt of the last of the bound has come.
+    pub(crate) fn asking_every(self, asks_every: usize) -> Self {
+        Flight { asks_every, ..self }
     }
 
     /// The path loses this share of the datagrams, each way, in bursts of so many.
@@ -200,7 +209,7 @@ impl Flight {
     /// Whether the next datagram should ask for a receipt, since more waits behind it or the bound is near.
     pub(crate) fn should_ask(&self, now: Time, clocked: bool, window: usize) -> bool {
         if clocked || self.doubts() {
-            return self.since_ask + 1 >= self.least || self.len() + 1 >= window;
+            return self.since_ask + 1 >= self.asks_every || self.len() + 1 >= window;
         }
         let sparse = if self.tolerated > 0 { LOSSY } else { SPARSE };
         self.since_ask + 1 >= sparse || self.len() >= self.least && now >= self.asked_at + SPARSE_INTERVAL
@@ -351,12 +360,22 @@ impl Flight {
             self.doubts = PENALTY;
         }
         while self.next_timeout().is_some_and(|t| t <= now) {
-            self.give_up();
+            self.give_up(now);
         }
     }
 
-    fn give_up(&mut self) {
+    fn give_up(&mut self, now: Time) {
+        // With several on the way, the last of those for which it ends now stands for all: they were silent together.
+        let over = now - self.patience();
+        let together = self.asks_every < self.least;
+        let last = self
+            .asked
+            .iter()
+            .rev()
+            .find(|a| together && a.at <= over)
+            .copied();
         let Some(ask) = self.unanswered.take() else { return };
+        let ask = last.filter(|l| l.number > ask.number).unwrap_or(ask);
         if self.missing < self.tolerated {
             self.missing += 1;
         } else {
@@ -390,7 +409,7 @@ impl Flight {
     pub(crate) fn clear(&mut self) {
         *self = Flight {
             tolerated: self.tolerated,
-            ..Flight::new(self.least as u32)
+            ..Flight::new(self.least as u32).asking_every(self.asks_every)
         };
     }
 }

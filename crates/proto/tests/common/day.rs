@@ -487,7 +487,10 @@ impl Day {
     pub fn shown(&self, host: usize) -> String {
         let h = &self.hosts[host];
         let (peer, radio) = (h.radio.peer_stats(h.peer), h.radio.stats());
-        let queued = h.radio.topics().map(|(_, t)| format!("{} {:?} {}", t.name, t.state, t.queued));
+        let queued = h
+            .radio
+            .topics()
+            .map(|(_, t)| format!("{} {:?} {}", t.name, t.state, t.queued));
         let queued: Vec<_> = queued.collect();
         format!(
             "at {:?}, waits for {:?}, timeout {:?}\n{peer:?}\n{radio:?}\n{queued:?}",
