@@ -3,6 +3,7 @@
 mod settings;
 
 use crate::carrier::{Carrier, CarrierError, Sent, open_carrier};
+use crate::coder::Coder;
 use crate::compress::{Compress, Packer, Unpacker};
 use crate::config::{Config, Order, Rate};
 use crate::control::Control;
@@ -196,7 +197,7 @@ impl<C: Carrier> Daemon<C> {
                 Order::Priority => proto::Order::Priority,
                 Order::Fifo => proto::Order::Fifo,
             },
-            max_queued_bytes: config.radio.queue_bytes,
+            max_queued_bytes: config.queue_bytes(),
             auto_rate: config.radio.rate == Some(Rate::Auto),
             wire: config.is_wire(),
             min_share: config.radio.min_share,
@@ -298,6 +299,8 @@ impl<C: Carrier> Daemon<C> {
         self.inbound.unpack_by(Unpacker::start().map_err(started)?);
         let waker = self.handle.clone();
         self.inbound.services = Services::start(&self.config, &self.bus, self.run, move || waker.wake())?;
+        let waker = self.handle.clone();
+        let coder = Coder::start(move || waker.wake()).map_err(started)?;
         // After the other threads were made, which would inherit it. A wire has no slots to be met, and may keep a
         // processor busy, which all others would have to do without.
         if !self.config.is_wire() {
@@ -325,9 +328,15 @@ impl<C: Carrier> Daemon<C> {
             if self.radio.next_timeout().is_some_and(|t| t <= clock::monotonic()) {
                 self.radio.handle_timeout(clock::monotonic(), &mut self.inbound);
             }
+            while let Some(done) = coder.done() {
+                self.radio.job_done(clock::monotonic(), done, &mut self.inbound);
+            }
             self.inbound.run_relay(clock::monotonic(), &mut self.radio)?;
             let next_call = self.run_services();
             let next_slot = self.transmit(&mut datagram)?;
+            while let Some(job) = self.radio.next_job() {
+                coder.take(job);
+            }
             if now >= next_status {
                 self.inbound.sweep(now);
                 self.renew_status();

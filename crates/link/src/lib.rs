@@ -20,6 +20,7 @@
 //! ```
 
 mod carrier;
+mod coder;
 pub mod compress;
 pub mod config;
 pub mod control;

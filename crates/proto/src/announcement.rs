@@ -28,6 +28,16 @@ pub enum Reliability {
     Reliable,
     /// Parity goes along, from which the receiver computes what is lost; nothing is sent again.
     Redundant,
+    /// As [`Reliability::Reliable`], but a large message goes as a fountain: symbols of which any will do, sent until enough
+    /// have come. For long or lossy paths, where asking for what is missing costs round trips.
+    Bulk,
+}
+
+impl Reliability {
+    /// Whether messages are kept until the receiver has told what became of them.
+    pub(crate) fn keeps(self) -> bool {
+        matches!(self, Reliability::Reliable | Reliability::Bulk)
+    }
 }
 
 /// A topic as its sender describes it.
@@ -125,6 +135,7 @@ impl Announcement {
             Reliability::BestEffort => 0,
             Reliability::Reliable => 1,
             Reliability::Redundant => 2,
+            Reliability::Bulk => 3,
         };
         out.push(latched | reliability);
         out.push(match self.ordering {
@@ -159,6 +170,7 @@ impl Announcement {
             0 => Reliability::BestEffort,
             1 => Reliability::Reliable,
             2 => Reliability::Redundant,
+            3 => Reliability::Bulk,
             _ => return Err(invalid("reliability", at)),
         };
         let ordering = match r.u8()? {

@@ -2,7 +2,7 @@
 
 use crate::announcement::Announcement;
 use crate::{
-    AirtimeModel, Body, Geometry, Incoming, Message, Ordering, PeerConfig, PeerId, Radio, RadioConfig,
+    AirtimeModel, Body, Geometry, Incoming, Job, Message, Ordering, PeerConfig, PeerId, Radio, RadioConfig,
     ReceiveLimits, Reliability, RemoteTopic, Sink, Slot, TopicConfig, TopicId, Transmit, Verdict,
 };
 use core::time::Duration;
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, VecDeque};
 const LIMITS: ReceiveLimits = ReceiveLimits {
     max_message: 20_000,
     max_partial: 6,
-    max_partial_bytes: 40_000,
+    max_partial_bytes: 100_000,
     max_partial_per_topic: 3,
     partial_age: Duration::from_secs(1),
     max_topics: 8,
@@ -105,13 +105,15 @@ struct End {
     memory: Memory,
     topics: Vec<TopicId>,
     withdrawn: [bool; TOPICS],
+    /// Jobs that were handed out and are not done.
+    jobs: VecDeque<Job<Content>>,
 }
 
-const TOPICS: usize = 6;
+const TOPICS: usize = 7;
 
 fn topic(i: usize) -> TopicConfig {
     TopicConfig {
-        priority: 25 * i as u8,
+        priority: [0, 25, 50, 75, 100, 125, 10][i],
         ordering: [
             Ordering::Latest,
             Ordering::Any,
@@ -119,11 +121,13 @@ fn topic(i: usize) -> TopicConfig {
             Ordering::InOrder,
             Ordering::Any,
             Ordering::Any,
+            Ordering::InOrder,
         ][i],
         reliability: match i {
             0..3 => Reliability::BestEffort,
             3..5 => Reliability::Reliable,
-            _ => Reliability::Redundant,
+            5 => Reliability::Redundant,
+            _ => Reliability::Bulk,
         },
         expiry: (i == 3).then_some(Duration::from_millis(300)),
         latched: i == 4,
@@ -162,7 +166,19 @@ impl End {
             memory,
             topics,
             withdrawn: [false; TOPICS],
+            jobs: VecDeque::new(),
         }
+    }
+
+    /// Takes the jobs that there are, and does those that were taken before.
+    fn work(&mut self, now: Time) {
+        for _ in 0..self.jobs.len() {
+            if let Some(job) = self.jobs.pop_front() {
+                self.radio.job_done(now, job.run(), &mut self.memory);
+            }
+        }
+        self.jobs.extend(std::iter::from_fn(|| self.radio.next_job()));
+        assert!(self.jobs.len() <= 64, "more jobs than messages");
     }
 
     /// Withdraws a topic, or brings it back.
@@ -247,6 +263,7 @@ impl Pair {
     fn advance(&mut self, by: Duration) {
         self.now += by;
         for end in &mut self.ends {
+            end.work(self.now);
             end.radio.handle_timeout(self.now, &mut end.memory);
             assert!(
                 end.radio.next_timeout().is_none_or(|t| t > self.now),

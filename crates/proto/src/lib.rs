@@ -7,7 +7,8 @@
 //! flight is bounded by receipts in any case, and more important messages pre-empt others between fragments; one
 //! that is foreseen, since its source is periodic, finds the air free. The receiving side reassembles fragments in any
 //! order straight into memory that its [`Sink`] loans. What a reliable topic sent is kept until it is acknowledged,
-//! and what is missing goes again; [`Radio::next_outcome`] tells what became of each message.
+//! and what is missing goes again; [`Radio::next_outcome`] tells what became of each message. A large message of a bulk topic
+//! goes as a fountain of symbols, whose long computations the caller does elsewhere ([`Radio::next_job`]).
 //!
 //! It does no I/O, reads no clock and draws no random numbers: datagrams and [`stats::Time`] come in as
 //! arguments, so every scenario replays in virtual time. Carrying datagrams, encryption, and knowing what a
@@ -39,6 +40,7 @@ mod arriving;
 mod body;
 mod coding;
 mod config;
+mod fountain;
 #[doc(hidden)]
 pub mod fuzzing;
 #[doc(hidden)]
@@ -65,6 +67,7 @@ pub use config::{
     PeerConfig, PeerError, PeerId, RadioConfig, ReceiveLimits, RemoteTopic, TopicChange, TopicConfig,
     TopicError, TopicId,
 };
+pub use fountain::{Job, JobDone};
 pub use geometry::{Geometry, GeometryError, MAX_PARTS};
 pub use outcome::{End, Outcome};
 pub use radio::{Radio, Transmit};
@@ -72,7 +75,7 @@ pub use relay::{FlowKey, Relay, RelayStats, Taken};
 pub use route::{MAX_DESTINATIONS, MAX_HOPS, Route, RouteConfig, Seen, Way};
 pub use share::{ClockOffset, LinkDelay};
 pub use statistics::{
-    ClockStats, PeerStats, RadioStats, RateSource, ReceiverReport, RemoteTopicStats, SenderReport,
+    BulkStats, ClockStats, PeerStats, RadioStats, RateSource, ReceiverReport, RemoteTopicStats, SenderReport,
     TopicState, TopicStats,
 };
 pub use wire::PacketError;

@@ -18,6 +18,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// How long messages are not sent where they were declined.
 const DECLINED_FOR: Duration = Duration::from_secs(10);
+/// How long a relay tries to pass on a message of a bulk topic.
+const BULK_EXPIRY: Duration = Duration::from_secs(600);
 /// How long a relay tries to pass on a message of a reliable topic.
 const EXPIRY: Duration = Duration::from_secs(10);
 /// How long a flow is kept that nobody brings.
@@ -554,7 +556,7 @@ impl Flow {
     /// Whether its messages go on while they still come. What is reliable is kept until it is acknowledged, and what is
     /// latched for who comes later: neither may turn out never to be complete.
     fn cuts_through(&self) -> bool {
-        self.settings.reliability != Reliability::Reliable && !self.settings.latched
+        !self.settings.reliability.keeps() && !self.settings.latched
     }
 
     /// The hosts for which some peer but `from` takes messages.
@@ -634,7 +636,11 @@ fn settings(a: &Announcement) -> TopicConfig {
         definition: a.definition.clone(),
         priority: a.priority,
         depth: a.depth.clamp(1, MAX_DEPTH),
-        expiry: (a.reliability == Reliability::Reliable).then_some(EXPIRY),
+        expiry: match a.reliability {
+            Reliability::Reliable => Some(EXPIRY),
+            Reliability::Bulk => Some(BULK_EXPIRY),
+            _ => None,
+        },
         reliability: a.reliability,
         ordering: a.ordering,
         latched: a.latched,

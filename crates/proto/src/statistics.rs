@@ -58,6 +58,8 @@ pub struct TopicStats {
     pub repeated_bytes: u64,
     /// Bytes of parity sent beside them.
     pub parity_bytes: u64,
+    /// Of a bulk topic, how far the oldest message is that was begun and goes as symbols.
+    pub bulk: Option<BulkStats>,
     /// Airtime charged for them.
     pub air: Duration,
     /// Messages waiting, partly sent, or (where the topic is reliable) not acknowledged now.
@@ -75,6 +77,17 @@ pub struct TopicStats {
     pub abandoned: u64,
     /// What the receiver last told.
     pub at_receiver: Option<ReceiverReport>,
+}
+
+/// How far a message is that goes as symbols.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct BulkStats {
+    /// Its length.
+    pub bytes: u64,
+    /// Symbols handed to the carrier.
+    pub symbols_sent: u64,
+    /// The share that has arrived, as the receiver last told.
+    pub arrived: f64,
 }
 
 /// What a receiver tells of a topic.
@@ -121,6 +134,8 @@ pub struct RemoteTopicStats {
     pub repaired_fragments: u64,
     /// Messages of which fragments are missing now.
     pub partial: u64,
+    /// Of a bulk topic, the share of the oldest message that is here, where it comes as symbols.
+    pub arrived: Option<f64>,
     /// Messages lost, by reason. A gap in the numbering counts as [`stats::DropReason::Air`] as soon as
     /// anything newer has come, until its message comes after all.
     pub drops: Drops,

@@ -1,6 +1,6 @@
 //! What no single field of a configuration shows.
 
-use super::{CarrierKind, Config, PeerConfig, Reliability};
+use super::{CarrierKind, Config, Medium, PeerConfig, Reliability};
 use crate::control::MAX_EVERY;
 use crate::keys::check_name;
 use crate::lock::plain;
@@ -95,9 +95,9 @@ impl Config {
                 }
             }
             if let Some(expiry) = topic.expiry {
-                if topic.reliability != Reliability::Reliable {
+                if !matches!(topic.reliability, Reliability::Reliable | Reliability::Bulk) {
                     return Err(format!(
-                        "topic {}: `expiry` is for `reliability: reliable`; use `deadline`",
+                        "topic {}: `expiry` is for `reliability: reliable` and `bulk`; use `deadline`",
                         topic.name
                     ));
                 }
@@ -186,6 +186,11 @@ impl Config {
             return Err(
                 "a serial carrier needs `radio.line`, such as /dev/ttyUSB0, and `radio.baud`, at least 300"
                     .into(),
+            );
+        }
+        if radio.medium != Medium::default() {
+            return Err(
+                "`radio.medium` is not for a serial carrier, whose line is known: leave it out".into(),
             );
         }
         if radio.bind.is_some() || self.keys.is_some() || radio.rate.is_some() {

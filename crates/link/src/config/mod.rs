@@ -31,8 +31,8 @@ use crate::lock::plain;
 use crate::rules::{Allow, Relayed};
 use crate::tf::TfConfig;
 use parse::{
-    a_tenth, all_of_them, maybe_duration, maybe_frequency, middle, one, priority, queue_bytes, share, size,
-    syntax, yes,
+    a_tenth, all_of_them, maybe_duration, maybe_frequency, maybe_size, middle, one, priority, share, syntax,
+    yes,
 };
 pub use rate::Rate;
 use serde::Deserialize;
@@ -119,9 +119,13 @@ pub struct RadioConfig {
     /// The share of the air that it keeps where it yields. Default 10%.
     #[serde(default = "a_tenth", deserialize_with = "share")]
     pub least_share: f64,
-    /// Most bytes of messages that wait for the radio; beyond it the lowest priority is dropped. Default 8 MiB.
-    #[serde(default = "queue_bytes", deserialize_with = "size")]
-    pub queue_bytes: u64,
+    /// What the rate is of. Default: Wi-Fi.
+    #[serde(default)]
+    pub medium: Medium,
+    /// Most bytes of messages that wait for the radio; beyond it the lowest priority is dropped. Default 8 MiB, or 64 MiB
+    /// where a topic that is sent is bulk.
+    #[serde(default, deserialize_with = "maybe_size")]
+    pub queue_bytes: Option<u64>,
     /// The user's word that plain UDP may be used beyond this host: no encryption, no proof of identity.
     #[serde(default)]
     pub insecure_udp: bool,
@@ -143,7 +147,8 @@ impl RadioConfig {
             min_share: 0.0,
             yields: yes(),
             least_share: a_tenth(),
-            queue_bytes: queue_bytes(),
+            medium: Medium::default(),
+            queue_bytes: None,
             insecure_udp: false,
         }
     }
@@ -159,6 +164,17 @@ pub enum CarrierKind {
     Udp,
     /// Frames over a serial line.
     Serial,
+}
+
+/// What a rate is of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Medium {
+    /// A Wi-Fi radio's bit rate: each datagram costs the air of its frame, with spaces, preambles and acknowledgement.
+    #[default]
+    Wifi,
+    /// What a cable, a modem, a satellite or any other service carries in IP packets, each direction for itself.
+    Wire,
 }
 
 /// In which order waiting messages are sent.
@@ -213,21 +229,22 @@ pub struct TopicConfig {
     /// Whether this host sends it, receives it, or both.
     pub direction: Direction,
     /// How many messages may wait for the radio; a newer one replaces the oldest. Default 1: only the newest; of a
-    /// reliable topic 64, which count until they are acknowledged.
+    /// reliable topic 64 and of a bulk topic 4, which count until they are acknowledged.
     #[serde(default)]
     pub depth: Option<u16>,
     /// How hard the link tries.
     #[serde(default)]
     pub reliability: Reliability,
-    /// A message of a reliable topic that is not delivered so long after it was published is given up. Default
-    /// ten seconds.
+    /// A message of a reliable or bulk topic that is not delivered so long after it was published is given up. Default
+    /// ten seconds, of a bulk topic ten minutes.
     #[serde(default, deserialize_with = "maybe_duration")]
     pub expiry: Option<Duration>,
     /// Bytes of parity for each byte of a redundant topic, more than 0 and at most 1. Default: as the loss asks.
     #[serde(default)]
     pub redundancy: Option<f64>,
     /// Whether messages are delivered in the order in which they were published. Best effort and redundant drop what
-    /// comes late; reliable lets others wait for it. Default true, but false for redundant, whose repaired ones are late.
+    /// comes late; reliable and bulk let others wait for it. Default true, but false for redundant, whose repaired ones are
+    /// late, and for bulk, whose messages stand for themselves.
     #[serde(default)]
     pub ordered: Option<bool>,
     /// Whether a peer that comes later, or was away, gets the newest `depth` messages. Default false.
@@ -256,6 +273,12 @@ pub struct TopicConfig {
 /// What a reliable topic's depth and expiry are if nothing is said.
 const RELIABLE_DEPTH: u16 = 64;
 const RELIABLE_EXPIRY: Duration = Duration::from_secs(10);
+/// And a bulk topic's.
+const BULK_DEPTH: u16 = 4;
+const BULK_EXPIRY: Duration = Duration::from_secs(600);
+/// Bytes that may wait if nothing is said, and where large messages are sent.
+const QUEUE_BYTES: u64 = 8 << 20;
+const BULK_QUEUE_BYTES: u64 = 64 << 20;
 
 impl TopicConfig {
     /// A topic with defaults for all but its name and direction.
@@ -284,6 +307,7 @@ impl TopicConfig {
         self.depth.unwrap_or(match self.reliability {
             Reliability::BestEffort | Reliability::Redundant => 1,
             Reliability::Reliable => RELIABLE_DEPTH,
+            Reliability::Bulk => BULK_DEPTH,
         })
     }
 
@@ -293,18 +317,23 @@ impl TopicConfig {
             Reliability::BestEffort => proto::Reliability::BestEffort,
             Reliability::Reliable => proto::Reliability::Reliable,
             Reliability::Redundant => proto::Reliability::Redundant,
+            Reliability::Bulk => proto::Reliability::Bulk,
         };
-        let reliable = self.reliability == Reliability::Reliable;
-        let ordered = self.ordered.unwrap_or(self.reliability != Reliability::Redundant);
-        let ordering = match (ordered, reliable) {
+        let expiry = match self.reliability {
+            Reliability::BestEffort | Reliability::Redundant => None,
+            Reliability::Reliable => Some(RELIABLE_EXPIRY),
+            Reliability::Bulk => Some(BULK_EXPIRY),
+        };
+        let apart = matches!(self.reliability, Reliability::Redundant | Reliability::Bulk);
+        let ordering = match (self.ordered.unwrap_or(!apart), expiry) {
             (false, _) => proto::Ordering::Any,
-            (true, false) => proto::Ordering::Latest,
-            (true, true) => proto::Ordering::InOrder,
+            (true, None) => proto::Ordering::Latest,
+            (true, Some(_)) => proto::Ordering::InOrder,
         };
         proto::TopicConfig {
             priority: self.priority,
             depth: u32::from(self.depth()),
-            expiry: reliable.then(|| self.expiry.unwrap_or(RELIABLE_EXPIRY)),
+            expiry: expiry.map(|default| self.expiry.unwrap_or(default)),
             redundancy: self.redundancy,
             latched: self.latched,
             deadline: self.deadline,
@@ -329,6 +358,8 @@ pub enum Reliability {
     Reliable,
     /// Parity goes along, from which what is lost is computed.
     Redundant,
+    /// As reliable; large messages go as a fountain of symbols, of which any will do, until enough have come.
+    Bulk,
 }
 
 /// Which way a topic goes.
@@ -411,6 +442,17 @@ impl Config {
         Ok(config)
     }
 
+    /// Most bytes of messages that wait for the radio.
+    pub fn queue_bytes(&self) -> u64 {
+        let bulk = |t: &TopicConfig| t.direction.sends() && t.reliability == Reliability::Bulk;
+        let default = if self.topics.iter().any(bulk) {
+            BULK_QUEUE_BYTES
+        } else {
+            QUEUE_BYTES
+        };
+        self.radio.queue_bytes.unwrap_or(default)
+    }
+
     /// What moves the datagrams.
     pub fn carrier(&self) -> CarrierKind {
         let default = if self.keys.is_some() {
@@ -487,6 +529,9 @@ impl Config {
                 proto::AirtimeModel::bytes(u64::from(baud) * 8 / serial::BITS, overhead).with_gain(1.0)
             }
             _ if self.is_wire() => proto::AirtimeModel::bytes(NOMINAL, overhead + ETHERNET).with_gain(1.0),
+            _ if self.radio.medium == Medium::Wire => {
+                proto::AirtimeModel::bytes(self.radio.rate.unwrap_or(Rate::Auto).first(), overhead)
+            }
             _ => {
                 let mut airtime = proto::AirtimeModel::wifi(self.radio.rate.unwrap_or(Rate::Auto).first());
                 // The model knows of IP and UDP.

@@ -48,10 +48,6 @@ pub(super) fn middle() -> u8 {
     50
 }
 
-pub(super) fn queue_bytes() -> u64 {
-    8 << 20
-}
-
 fn text<'de, D: Deserializer<'de>, T, E: std::fmt::Display>(
     d: D,
     parse: impl Fn(&str) -> Result<T, E>,
@@ -59,8 +55,8 @@ fn text<'de, D: Deserializer<'de>, T, E: std::fmt::Display>(
     parse(&String::deserialize(d)?).map_err(de::Error::custom)
 }
 
-pub(super) fn size<'de, D: Deserializer<'de>>(d: D) -> Result<u64, D::Error> {
-    text(d, quantity::bytes)
+pub(super) fn maybe_size<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u64>, D::Error> {
+    text(d, quantity::bytes).map(Some)
 }
 
 pub(super) fn maybe_duration<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Duration>, D::Error> {

@@ -78,6 +78,41 @@ fn reliability_has_defaults_of_its_own() {
 }
 
 #[test]
+fn bulk_has_defaults_that_hold_large_messages() {
+    let bulk = GOOD.replace("direction: both", "direction: both, reliability: bulk");
+    let c = Config::parse(&bulk).expect("is good");
+    let t = c.topics[1].announced("nav_msgs/OccupancyGrid");
+    assert_eq!((t.depth, t.expiry), (4, Some(Duration::from_secs(600))));
+    assert_eq!(
+        (t.reliability, t.ordering),
+        (proto::Reliability::Bulk, proto::Ordering::Any)
+    );
+    assert_eq!(c.queue_bytes(), 64 << 20);
+    let few = bulk.replace("6Mbit/s", "6Mbit/s, queue_bytes: 20MB");
+    assert_eq!(Config::parse(&few).expect("is good").queue_bytes(), 20_000_000);
+    let received = GOOD.replace("direction: both", "direction: in, reliability: bulk");
+    assert_eq!(Config::parse(&received).expect("is good").queue_bytes(), 8 << 20);
+    let ordered = bulk.replace(
+        "reliability: bulk",
+        "reliability: bulk, ordered: true, expiry: 1h, depth: 2",
+    );
+    let t = Config::parse(&ordered).expect("is good").topics[1].announced("t/T");
+    assert_eq!((t.depth, t.expiry), (2, Some(Duration::from_secs(3600))));
+    assert_eq!(t.ordering, proto::Ordering::InOrder);
+}
+
+#[test]
+fn a_wire_costs_its_packets_bytes() {
+    let wire = GOOD.replace("6Mbit/s", "10Mbit/s, medium: wire");
+    let airtime = Config::parse(&wire).expect("is good").airtime(28).with_gain(1.0);
+    assert_eq!(airtime.airtime(1_222, 1), Duration::from_millis(1));
+    let serial =
+        "{host: a, radio: {carrier: serial, line: /dev/ttyS0, baud: 9600, medium: wire}, peers: [{name: b}]}";
+    let error = Config::parse(serial).expect_err("refused").to_string();
+    assert!(error.contains("`radio.medium`"), "{error}");
+}
+
+#[test]
 fn every_refusal_is_one_line_that_names_the_place_and_the_mend() {
     for (from, to, place, mend) in [
         ("6Mbit/s", "0Mbit/s", "configuration:3:", "6Mbit/s"),

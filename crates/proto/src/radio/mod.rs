@@ -1,5 +1,6 @@
 //! The engine: one host's side of one radio.
 
+mod jobs;
 mod receiving;
 mod routing;
 mod sending;
@@ -52,6 +53,8 @@ pub struct Radio<B> {
     /// By [`TopicId`]; numbers are never used again.
     topics: Vec<OutTopic<B>>,
     arrivals: u64,
+    /// Jobs handed out so far.
+    jobs: u64,
     stats: RadioStats,
     router: Option<Router>,
     /// What peers are to be told that need not come: topic, hosts.
@@ -173,13 +176,12 @@ impl<B: Body> Radio<B> {
     /// Lets what was not acknowledged in time be sent again, and parity that has waited long enough.
     fn send_again(&mut self, now: Time) {
         for t in &mut self.topics {
-            let up = self.peers.get(&t.peer).is_some_and(|p| p.session.is_up());
-            let rested = !t.is_backlogged();
-            if !up {
+            let Some(peer) = self.peers.get(&t.peer).filter(|p| p.session.is_up()) else {
                 continue;
-            }
+            };
+            let rested = !t.is_backlogged();
             if let Some(keeper) = &mut t.keeper {
-                keeper.tick(now);
+                keeper.tick(now, peer.way.timing());
             }
             if let Some(coder) = &mut t.coder {
                 coder.tick(now);
@@ -251,6 +253,7 @@ impl<B: Body> Radio<B> {
             repeated_bytes: c.repeated_bytes,
             parity_bytes: c.parity_bytes,
             air: c.air,
+            bulk: t.bulk_stats(),
             queued: t.held() as u64,
             drops: c.drops.clone(),
             begun: t.next_seq,

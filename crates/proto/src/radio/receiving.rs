@@ -96,7 +96,7 @@ impl<B: Body> Radio<B> {
     /// The peer is gone for now; it may come back as the same session and then knows its topics still.
     pub(super) fn lose(&mut self, peer: PeerId, sink: &mut impl Sink) {
         if let Some(p) = self.peers.get_mut(&peer) {
-            p.receiver.abort_all(sink, DropReason::PeerLost);
+            p.receiver.pause(sink);
             p.flight.clear();
             self.share.table.forget(peer);
         }
@@ -169,6 +169,12 @@ impl<B: Body> Radio<B> {
                 p.receiver.route = None;
                 outcome
             }
+            Frame::Object(head, symbol) => {
+                let outcome = p.receiver.object(now, &head, symbol, sink);
+                p.receiver.route = None;
+                outcome
+            }
+            Frame::Symbol(head, bytes) => p.receiver.symbol(now, &head, bytes, sink),
             Frame::Route(route) => {
                 p.receiver.route = Some(route);
                 Ok(())

@@ -62,6 +62,8 @@ impl<B: Body> Radio<B> {
         // What is reliable waits for a peer that was lost, and may come back as the same session.
         let waits = t.keeper.is_some() && t.announcer.accepted() == Some(true);
         let peer = self.peers.get(&t.peer);
+        let max_datagram = peer.map_or(0, |p| p.config.max_datagram);
+        let shape = t.cut(&geometry, max_datagram);
         let refused = match peer.filter(|p| p.session.is_up() || waits) {
             None => Some(DropReason::NoPeer),
             Some(_) if t.withdrawn || t.announcer.accepted() == Some(false) => Some(DropReason::Unannounced),
@@ -69,7 +71,8 @@ impl<B: Body> Radio<B> {
                 let head = HEAD + DataHead::room(&geometry);
                 let too_large = p.info.as_ref().is_some_and(|i| bytes > i.max_message.into())
                     || bytes > self.config.max_queued_bytes
-                    || head >= p.config.max_datagram;
+                    || head >= p.config.max_datagram
+                    || shape.is_err();
                 if too_large {
                     Some(DropReason::TooLarge)
                 } else if !t.passes_rate(now) {
@@ -103,6 +106,7 @@ impl<B: Body> Radio<B> {
             arrival,
             offered_at: now,
             hops,
+            shape: shape.unwrap_or_default(),
         });
         t.took();
         let freed = t.keep_last();
@@ -126,6 +130,7 @@ impl<B: Body> Radio<B> {
         }
         let rested = !t.is_backlogged();
         let due = t.latch.due(new, t.waiting.iter());
+        let max_datagram = self.peers.get(&t.peer).map_or(0, |p| p.config.max_datagram);
         let mut added = 0;
         // Before what came since.
         for (message, arrival) in due.into_iter().rev() {
@@ -134,7 +139,9 @@ impl<B: Body> Radio<B> {
             t.counts.offered += 1;
             t.counts.offered_bytes += bytes;
             added += bytes;
+            let shape = t.cut(&geometry, max_datagram).unwrap_or_default();
             t.waiting.push_front(Pending {
+                shape,
                 message,
                 geometry,
                 arrival,
@@ -372,7 +379,10 @@ impl<B: Body> Radio<B> {
     fn receipt_rides(&self, peer: PeerId, plan: &Plan) -> bool {
         match plan {
             Plan::Fragment(i, _) => {
-                self.topics[*i].peer == peer && self.peers.get(&peer).is_some_and(Peer::owes_only)
+                // Behind a symbol there is little room.
+                let t = &self.topics[*i];
+                let rides = t.peer == peer && t.symbol_room().is_none();
+                rides && self.peers.get(&peer).is_some_and(Peer::owes_only)
             }
             _ => false,
         }

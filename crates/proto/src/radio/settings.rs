@@ -60,6 +60,7 @@ impl<B: Body> Radio<B> {
             next_peer: 0,
             topics: Vec::new(),
             arrivals: 0,
+            jobs: 0,
             stats: RadioStats::default(),
         })
     }
@@ -388,7 +389,7 @@ fn valid_priority(priority: u8) -> Result<(), TopicError> {
 fn valid_depth(depth: u32, reliability: Reliability) -> Result<(), TopicError> {
     match (depth, reliability) {
         (0, _) => Err(TopicError::Depth),
-        (MAX_DEPTH.., Reliability::Reliable) if depth > MAX_DEPTH => Err(TopicError::DeepReliable { depth }),
+        (MAX_DEPTH.., r) if depth > MAX_DEPTH && r.keeps() => Err(TopicError::DeepReliable { depth }),
         _ => Ok(()),
     }
 }

@@ -1,6 +1,7 @@
 //! What one peer sends us: its announcements and its messages in pieces, all within bounds.
 
 mod announcing;
+mod bulk;
 mod late;
 mod parity;
 mod ranges;
@@ -10,17 +11,19 @@ mod window;
 
 use crate::body::{Incoming, Sink};
 use crate::config::{MAX_DEPTH, MAX_TOPICS, PeerId, ReceiveLimits, RemoteTopic};
+use crate::fountain::Shape;
 use crate::route::Route;
 use crate::statistics::{RemoteTopicStats, SenderReport};
 use crate::wire::{AckState, Acknowledgement, DataHead, Frame, Reader};
 use announcing::Assembly;
+use bulk::Collector;
 use core::time::Duration;
 use ranges::Ranges;
 use reliable::Owed;
 pub(crate) use reliable::SPAN;
 use stats::{DropReason, Time};
 use std::collections::BTreeMap;
-use topic::{Counts, InTopic, Partial};
+use topic::{Counts, InTopic, Partial, cost};
 use window::{Fate, WINDOW};
 
 /// Numbers are given to messages as they are sent, so no honest gap is as wide as this. Without the bound
@@ -89,6 +92,24 @@ impl Receiver {
         (self.partials, self.partial_bytes) = (0, 0);
     }
 
+    /// The peer is lost, and may come back as the same session: what was begun is given up, but for what comes as symbols,
+    /// of which many may be here. Age ends it.
+    pub(crate) fn pause(&mut self, sink: &mut impl Sink) {
+        for topic in self.topics.values_mut() {
+            let (stay, go) = std::mem::take(&mut topic.partials)
+                .into_iter()
+                .partition(|p| p.collector.is_some());
+            topic.partials = stay;
+            let go: Vec<Partial> = go;
+            for p in go {
+                topic.give_up(p, DropReason::PeerLost, sink);
+            }
+        }
+        let left = self.topics.values().flat_map(|t| &t.partials);
+        self.partials = left.clone().count();
+        self.partial_bytes = left.map(Partial::cost).sum();
+    }
+
     /// Takes one fragment.
     ///
     /// An error is a loss that belongs to no topic.
@@ -130,7 +151,7 @@ impl Receiver {
                 }
                 Fate::Dropped | Fate::Ancient => return Ok(()),
                 Fate::Open if !admits => return Err(DropReason::Malformed),
-                Fate::Open => match self.open(now, head, sink) {
+                Fate::Open => match self.open(now, head, None, sink) {
                     Some(at) => at,
                     None => return Ok(()),
                 },
@@ -140,7 +161,14 @@ impl Receiver {
     }
 
     /// Begins a partial message, or counts why not. Gives its place in the topic's list.
-    fn open(&mut self, now: Time, head: &DataHead, sink: &mut impl Sink) -> Option<usize> {
+    /// It comes as symbols if they have a shape.
+    fn open(
+        &mut self,
+        now: Time,
+        head: &DataHead,
+        shape: Option<Shape>,
+        sink: &mut impl Sink,
+    ) -> Option<usize> {
         let refuse = |r: &mut Self, reason| {
             let t = r.topics.get_mut(&head.topic)?;
             // For want of room now; what is reliable comes again.
@@ -154,7 +182,10 @@ impl Receiver {
             None
         };
         let bytes = head.geometry.total_len();
-        if bytes > self.limits.max_message {
+        let cost = cost(bytes, shape.is_some());
+        // It would never have room.
+        let too_large = shape.is_some() && cost > self.limits.max_partial_bytes;
+        if too_large || bytes > self.limits.max_message {
             return refuse(self, DropReason::TooLarge);
         }
         let topic = self.topics.get_mut(&head.topic)?;
@@ -183,12 +214,16 @@ impl Receiver {
             self.remove(head.topic, oldest, DropReason::Incomplete, sink);
         }
         while self.partials >= self.limits.max_partial.max(1)
-            || self.partial_bytes.saturating_add(bytes.into()) > self.limits.max_partial_bytes
+            || self.partial_bytes.saturating_add(cost) > self.limits.max_partial_bytes
         {
             // The least important goes, among equals the one that waited longest for a fragment.
             let victim = self.topics.iter().flat_map(|(id, t)| {
+                // Two that come as symbols would only take turns.
+                let stays =
+                    move |p: &&Partial| shape.is_some() && p.collector.is_some() && t.priority == priority;
                 t.partials
                     .iter()
+                    .filter(move |p| !stays(p))
                     .map(move |p| (t.priority, p.touched, *id, p.seq))
             });
             match victim.min() {
@@ -220,9 +255,10 @@ impl Receiver {
             ranges: Ranges::default(),
             touched: now,
             whole: false,
+            collector: shape.map(Collector::new),
         });
         self.partials += 1;
-        self.partial_bytes += u64::from(bytes);
+        self.partial_bytes += cost;
         Some(topic.partials.len() - 1)
     }
 
@@ -242,7 +278,8 @@ impl Receiver {
             return Ok(());
         };
         let m = &p.message;
-        if (m.geometry, m.stamp, m.origin) != (head.geometry, head.stamp, head.origin) {
+        let same = (m.geometry, m.stamp, m.origin) == (head.geometry, head.stamp, head.origin);
+        if !same || p.collector.is_some() {
             return Err(DropReason::Malformed);
         }
         let slot = p.slot;
@@ -266,15 +303,21 @@ impl Receiver {
             sink.grown(slot, p.ranges.first_missing());
             return Ok(());
         }
-        if topic.must_wait(head.seq) {
-            if let Some(p) = topic.partials.get_mut(at) {
-                p.whole = true;
-            }
-            return Ok(());
-        }
-        self.finish(head.topic, at, sink);
-        self.finish_awaited(head.topic, sink);
+        self.complete(head.topic, at, sink);
         Ok(())
+    }
+
+    /// The message at `at` is complete: delivers it, and those that waited for it, unless it has to wait itself.
+    fn complete(&mut self, topic: u32, at: usize, sink: &mut impl Sink) {
+        let Some(t) = self.topics.get_mut(&topic) else {
+            return;
+        };
+        if t.partials.get(at).is_some_and(|p| t.must_wait(p.seq)) {
+            t.partials[at].whole = true;
+            return;
+        }
+        self.finish(topic, at, sink);
+        self.finish_awaited(topic, sink);
     }
 
     /// Delivers the complete message at `at`.
@@ -283,14 +326,14 @@ impl Receiver {
             return;
         };
         let p = t.partials.swap_remove(at);
-        let bytes = p.message.geometry.total_len();
+        let (bytes, cost) = (p.message.geometry.total_len(), p.cost());
         let outrun = t.deliver(p.seq, bytes, sink.finish(p.slot));
         let reason = match t.tracker {
             Some(_) => DropReason::OutOfOrder,
             None => DropReason::Incomplete,
         };
         self.partials -= 1;
-        self.partial_bytes -= u64::from(bytes);
+        self.partial_bytes -= cost;
         for seq in outrun {
             self.remove(topic, seq, reason, sink);
         }
@@ -344,7 +387,7 @@ impl Receiver {
             Some(at) => {
                 let p = t.partials.swap_remove(at);
                 self.partials -= 1;
-                self.partial_bytes -= u64::from(p.message.geometry.total_len());
+                self.partial_bytes -= p.cost();
                 sink.abort(p.slot, DropReason::Expired);
             }
             None if t.fate(seq) != Fate::Open => return,
@@ -435,11 +478,7 @@ impl Receiver {
                 Owed::At(_) => soon,
                 Owed::Now => true,
             };
-            let mut partial: Vec<_> = t
-                .partials
-                .iter()
-                .map(|p| (p.seq, p.message.geometry.total_len(), &p.ranges))
-                .collect();
+            let mut partial: Vec<_> = t.partials.iter().map(Partial::described).collect();
             partial.sort_unstable_by_key(|(seq, ..)| *seq);
             let a = tracker.describe(room, partial.into_iter()).filter(|_| owed)?;
             Some(Acknowledgement { topic: *id, ..a })
@@ -471,7 +510,7 @@ impl Receiver {
         if let Some(at) = t.partials.iter().position(|p| p.seq == seq) {
             let p = t.partials.swap_remove(at);
             self.partials -= 1;
-            self.partial_bytes -= u64::from(p.message.geometry.total_len());
+            self.partial_bytes -= p.cost();
             sink.abort(p.slot, DropReason::Expired);
             t.abandon(seq);
         } else if t.window.fate(seq) == Fate::Open && seq < t.window.top().saturating_add(WINDOW) {
@@ -488,7 +527,7 @@ impl Receiver {
         };
         let p = t.partials.swap_remove(at);
         self.partials -= 1;
-        self.partial_bytes -= u64::from(p.message.geometry.total_len());
+        self.partial_bytes -= p.cost();
         t.give_up(p, reason, sink);
     }
 

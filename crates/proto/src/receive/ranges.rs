@@ -8,6 +8,8 @@ pub(crate) const MAX_RUNS: usize = 4096;
 pub(crate) struct Ranges(Vec<(u32, u32)>);
 
 impl Ranges {
+    pub(crate) const NONE: Ranges = Ranges(Vec::new());
+
     /// Adds `from..to` and calls `new` for each part of it that was missing. False, and nothing is changed,
     /// if the runs would become too many.
     pub(crate) fn insert(&mut self, from: u32, to: u32, mut new: impl FnMut(u32, u32)) -> bool {

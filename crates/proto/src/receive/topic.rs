@@ -1,5 +1,6 @@
 //! One incoming topic: its partial messages, its counts, and which of its messages had what fate.
 
+use super::bulk::Collector;
 use super::parity::Decoder;
 use super::ranges::Ranges;
 use super::reliable::Tracker;
@@ -7,6 +8,7 @@ use super::window::{Fate, Window};
 use crate::announcement::{Announcement, Ordering, Reliability};
 use crate::body::{Incoming, Sink, Slot};
 use crate::config::PeerId;
+use crate::fountain;
 use crate::statistics::{RemoteTopicStats, SenderReport};
 use stats::{DropReason, Drops, Time};
 
@@ -20,6 +22,20 @@ pub(crate) struct Partial {
     pub(crate) touched: Time,
     /// It is complete, and waits for those before it.
     pub(crate) whole: bool,
+    /// Its symbols, if it comes as such.
+    pub(super) collector: Option<Collector>,
+}
+
+impl Partial {
+    /// What it takes of the bound on bytes.
+    pub(crate) fn cost(&self) -> u64 {
+        cost(self.message.geometry.total_len(), self.collector.is_some())
+    }
+}
+
+/// What a message of so many bytes takes of the bound on bytes.
+pub(super) fn cost(bytes: u32, as_symbols: bool) -> u64 {
+    u64::from(bytes) * if as_symbols { fountain::MEMORY } else { 1 }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -44,6 +60,8 @@ pub(crate) struct InTopic {
     pub(crate) ordering: Ordering,
     /// What became of its messages, where it is reliable.
     pub(crate) tracker: Option<Tracker>,
+    /// Large messages may come as symbols.
+    pub(crate) bulk: bool,
     /// Computes what was lost, where it is redundant.
     pub(crate) decoder: Option<Decoder>,
     pub(crate) accepted: bool,
@@ -62,6 +80,7 @@ impl InTopic {
             priority: 0,
             depth: 1,
             tracker: None,
+            bulk: false,
             decoder: None,
             ordering: Ordering::Latest,
             accepted: false,
@@ -77,7 +96,8 @@ impl InTopic {
     pub(crate) fn announced(&mut self, a: Announcement, next_seq: u64) {
         (self.name, self.priority, self.depth) = (a.name, a.priority, a.depth);
         self.ordering = a.ordering;
-        if a.reliability == Reliability::Reliable {
+        self.bulk = a.reliability == Reliability::Bulk;
+        if a.reliability.keeps() {
             self.tracker.get_or_insert_with(|| Tracker::new(next_seq));
         } else {
             self.tracker = None;
@@ -175,6 +195,16 @@ impl InTopic {
         counts
     }
 
+    /// The share that is here of the oldest message that comes as symbols.
+    fn arrived(&self) -> Option<f64> {
+        let bulks = self
+            .partials
+            .iter()
+            .filter_map(|p| Some((p.seq, p.collector.as_ref()?)));
+        let (_, oldest) = bulks.min_by_key(|(seq, _)| *seq)?;
+        Some(oldest.arrived())
+    }
+
     pub(crate) fn statistics(&self, peer: PeerId) -> RemoteTopicStats {
         let c = self.counts_now();
         RemoteTopicStats {
@@ -188,6 +218,7 @@ impl InTopic {
             duplicate_fragments: c.duplicate_fragments,
             repaired_fragments: c.repaired,
             partial: self.partials.len() as u64,
+            arrived: self.arrived(),
             drops: c.drops,
             seen: c.seen,
             abandoned: c.abandoned,

@@ -1,6 +1,7 @@
 //! The sending half of a radio: topics, their order, and the pace.
 
 mod announcer;
+mod bulk;
 mod estimate;
 mod flight;
 mod latch;

@@ -1,5 +1,6 @@
 //! What was sent of a reliable topic and is not settled yet: kept, sent again, given up.
 
+use super::bulk::Bulk;
 use super::timing::Timing;
 use super::topic::Pending;
 use crate::body::Body;
@@ -19,12 +20,14 @@ const WIDENING: f64 = 1.5;
 /// A message that waits at its receiver for others is asked after so many times less often.
 const HELD: u32 = 4;
 
-/// A message of which every byte was sent at least once.
+/// A message of which every byte was sent at least once, or one that goes as symbols.
 pub(crate) struct Kept<B> {
     pub(crate) pending: Pending<B>,
     pub(crate) seq: u64,
     /// What of it is to be sent now.
     pub(crate) due: VecDeque<(u32, u32)>,
+    /// If it goes as symbols, which and when; nothing of it is ever in `due` then.
+    pub(crate) bulk: Option<Bulk>,
     /// The last bytes of the round that was sent last.
     tail: (u32, u32),
     /// The newest datagram with bytes of it.
@@ -90,11 +93,11 @@ impl<B: Body> Keeper<B> {
 
     /// The message of which something is to be sent again, the oldest first.
     pub(crate) fn due(&self) -> Option<&Kept<B>> {
-        self.kept.iter().find(|k| !k.due.is_empty())
+        self.kept.iter().find(|k| k.is_due())
     }
 
     pub(crate) fn due_mut(&mut self) -> Option<&mut Kept<B>> {
-        self.kept.iter_mut().find(|k| !k.due.is_empty())
+        self.kept.iter_mut().find(|k| k.is_due())
     }
 
     /// A message was sent for the first time, `tail` the last of it in datagram `number`.
@@ -102,6 +105,28 @@ impl<B: Body> Keeper<B> {
         let mut kept = Kept::new(pending, seq);
         kept.sent(now, timing, sent);
         self.kept.push_back(kept);
+    }
+
+    /// A message begins that goes as symbols.
+    pub(crate) fn begin_bulk(&mut self, pending: Pending<B>, seq: u64, bulk: Bulk) {
+        let kept = Kept::new(pending, seq);
+        self.kept.push_back(Kept {
+            bulk: Some(bulk),
+            ..kept
+        });
+    }
+
+    /// The messages that go as symbols.
+    pub(crate) fn bulks(&self) -> impl Iterator<Item = (&Pending<B>, &Bulk)> {
+        self.kept
+            .iter()
+            .filter_map(|k| Some((&k.pending, k.bulk.as_ref()?)))
+    }
+
+    pub(crate) fn bulks_mut(&mut self) -> impl Iterator<Item = (&Pending<B>, &mut Bulk)> {
+        self.kept
+            .iter_mut()
+            .filter_map(|k| Some((&k.pending, k.bulk.as_mut()?)))
     }
 
     /// Gives up the oldest message.
@@ -135,14 +160,17 @@ impl<B: Body> Keeper<B> {
         self.kept
             .extend(begun.map(|(pending, seq)| Kept::new(pending, seq)));
         for k in &mut self.kept {
-            k.due = VecDeque::from([(0, k.pending.geometry.total_len())]);
+            match &mut k.bulk {
+                Some(bulk) => bulk.start_over(),
+                None => k.due = VecDeque::from([(0, k.pending.geometry.total_len())]),
+            }
             (k.copies, k.at) = (0, Time::MAX);
         }
     }
 
     /// The next time at which something is to be sent again.
     pub(crate) fn next_timeout(&self) -> Option<Time> {
-        let waiting = self.kept.iter().filter(|k| k.due.is_empty()).map(|k| k.at);
+        let waiting = self.kept.iter().filter(|k| !k.is_due()).map(|k| k.at);
         let tell = match self.tell {
             Tell::At(t) => Some(t),
             Tell::Known | Tell::Now => None,
@@ -151,11 +179,19 @@ impl<B: Body> Keeper<B> {
     }
 
     /// Makes due what has waited long enough.
-    pub(crate) fn tick(&mut self, now: Time) {
+    pub(crate) fn tick(&mut self, now: Time, timing: Timing) {
         for k in &mut self.kept {
-            if k.due.is_empty() && k.at <= now {
+            if !k.is_due() && k.at <= now {
                 k.at = Time::MAX;
-                k.due.push_back(k.tail);
+                match &mut k.bulk {
+                    Some(bulk) => {
+                        bulk.trickle(timing);
+                        if !bulk.is_due() {
+                            k.at = now + timing.patience;
+                        }
+                    }
+                    None => k.due.push_back(k.tail),
+                }
             }
         }
         if matches!(self.tell, Tell::At(t) if t <= now) {
@@ -195,7 +231,19 @@ impl<B: Body> Keeper<B> {
             }
             // What was sent later than all that the receiver tells of is still on its way.
             let described = a.top == 0 || k.seq < a.top;
-            if described && k.due.is_empty() && k.number <= a.newest {
+            if let Some(bulk) = k.bulk.as_mut().filter(|_| described) {
+                let missing = a.partial.iter().find(|(seq, _)| *seq == k.seq).map(|(_, m)| m);
+                let needed = |m: &Vec<(u32, u32)>| m.first().map_or(0, |(from, to)| to - from);
+                bulk.told(a.newest, missing.map(needed), timing);
+                if bulk.is_due() {
+                    (k.copies, k.at) = (0, Time::MAX);
+                } else if missing.is_some_and(Vec::is_empty) {
+                    // It is there, and is being computed or waits for those before it.
+                    k.at = now + timing.patience * HELD;
+                } else {
+                    k.at = k.at.min(now + timing.patience);
+                }
+            } else if described && k.due.is_empty() && k.number <= a.newest {
                 k.told(now, a, timing);
             }
             self.kept.push_back(k);
@@ -227,12 +275,18 @@ impl<B> Kept<B> {
         Kept {
             pending,
             seq,
+            bulk: None,
             due: VecDeque::new(),
             tail: (0, 0),
             number: 0,
             copies: 0,
             at: Time::MAX,
         }
+    }
+
+    /// Whether something of it is to be sent now.
+    fn is_due(&self) -> bool {
+        self.bulk.as_ref().map_or(!self.due.is_empty(), Bulk::is_due)
     }
 
     /// The last bytes of a round were sent.

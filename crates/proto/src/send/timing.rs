@@ -39,6 +39,10 @@ pub(crate) struct Timing {
     pub(crate) copies: u32,
     /// Bytes of parity for each byte.
     pub(crate) redundancy: f64,
+    /// The share of datagrams that is lost, by how many that is known, and how many are lost in a row.
+    pub(crate) loss: f64,
+    pub(crate) samples: f64,
+    pub(crate) burst: f64,
 }
 
 /// What acknowledgements and reports teach of the way to one peer.
@@ -150,6 +154,9 @@ impl Way {
             patience: rtt + deviation * 4 + MARGIN,
             spacing: (rtt / 4).clamp(NEAREST, WIDEST),
             redundancy: (loss * PARITY * (1.0 + self.burst() * PER_BURST)).min(1.0),
+            samples: self.weight.0,
+            burst: self.burst(),
+            loss,
             copies: match loss {
                 l if l < CLEAN => 1,
                 l => ((REMAINING.ln() / l.min(0.9).ln()).ceil() as u32).clamp(2, MOST_COPIES),

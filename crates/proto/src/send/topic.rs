@@ -1,6 +1,7 @@
 //! One outgoing topic: what waits, what is partly sent, what was counted.
 
 use super::announcer::Announcer;
+use super::bulk::{self, Bulk, Cut};
 use super::latch::Latch;
 use super::parity::{AROUND, Coder};
 use super::quota::Quota;
@@ -10,10 +11,11 @@ use super::timing::Timing;
 use crate::announcement::{Announcement, Reliability, WITHDRAWN};
 use crate::body::{Body, Message};
 use crate::config::{PeerId, TopicConfig};
+use crate::fountain::{Encoder, Shape};
 use crate::geometry::Geometry;
 use crate::outcome::{End, Outcomes};
 use crate::route::Route;
-use crate::statistics::ReceiverReport;
+use crate::statistics::{BulkStats, ReceiverReport};
 use crate::wire::{Acknowledgement, DataHead, Frame, ROUTE_ROOM};
 use core::time::Duration;
 use stats::{DropReason, Drops, Time};
@@ -25,6 +27,9 @@ const SHORT: u64 = 4096;
 const PIECE: u32 = 600;
 /// A message of which nothing more comes for so long makes way for those that came since.
 const STALL: Duration = Duration::from_millis(100);
+/// While messages that go as symbols wait for the last word of their receiver the next may begin, if all together have no more
+/// bytes: a receiver may have no room for two large ones.
+const OVERLAP: u64 = 16 << 20;
 
 /// A message that waits or is partly sent.
 pub(crate) struct Pending<B> {
@@ -35,6 +40,8 @@ pub(crate) struct Pending<B> {
     pub(crate) offered_at: Time,
     /// Hops of the same radio that it has still to go; 0: as many as the peer is away.
     pub(crate) hops: u32,
+    /// How it is cut, if it goes as symbols.
+    pub(crate) shape: Option<Shape>,
 }
 
 impl<B> Pending<B> {
@@ -151,7 +158,7 @@ impl<B: Body> OutTopic<B> {
         OutTopic {
             peer,
             announcer: Announcer::new(announcement(&config).encode(0)),
-            keeper: (config.reliability == Reliability::Reliable).then(Keeper::new),
+            keeper: config.reliability.keeps().then(Keeper::new),
             coder: (config.reliability == Reliability::Redundant).then(Coder::default),
             outcomes: Outcomes::default(),
             latch: Latch::default(),
@@ -183,7 +190,7 @@ impl<B: Body> OutTopic<B> {
     pub(crate) fn keep_or_not(&mut self) {
         self.coder = (self.config.reliability == Reliability::Redundant)
             .then(|| self.coder.take().unwrap_or_default());
-        if self.config.reliability != Reliability::Reliable {
+        if !self.config.reliability.keeps() {
             self.keeper = None;
         } else if self.keeper.is_none() {
             let mut keeper = Keeper::new();
@@ -288,13 +295,56 @@ impl<B: Body> OutTopic<B> {
     pub(crate) fn head(&self) -> Option<&Pending<B>> {
         let again = self.keeper.as_ref().and_then(|k| Some(&k.due()?.pending));
         let next = || {
-            self.waiting
-                .front()
-                .filter(|_| self.keeper.as_ref().is_none_or(|k| k.admits(self.next_seq)))
+            self.waiting.front().filter(|p| {
+                self.keeper
+                    .as_ref()
+                    .is_none_or(|k| k.admits(self.next_seq) && may_begin(k, p))
+            })
         };
         again
             .or_else(|| self.sending.as_ref().map(|s| &s.pending))
             .or_else(next)
+    }
+
+    /// How a message goes to a peer that takes datagrams of `max_datagram` bytes, if it goes as symbols.
+    pub(crate) fn cut(&self, geometry: &Geometry, max_datagram: usize) -> Result<Option<Shape>, DropReason> {
+        if self.config.reliability != Reliability::Bulk {
+            return Ok(None);
+        }
+        match Cut::new(geometry.total_len(), max_datagram) {
+            Cut::Symbols(shape) => Ok(Some(shape)),
+            Cut::Fragments => Ok(None),
+            Cut::TooLarge => Err(DropReason::TooLarge),
+        }
+    }
+
+    /// What goes next, if that is a symbol of a message that was begun.
+    fn bulk(&self) -> Option<&Bulk> {
+        self.keeper.as_ref()?.due()?.bulk.as_ref()
+    }
+
+    /// Most that the datagram of the next symbol takes, if that is what goes next.
+    pub(crate) fn symbol_room(&self) -> Option<usize> {
+        let begun = self.bulk().map(Bulk::shape);
+        begun.or_else(|| self.head()?.shape.as_ref()).map(bulk::room)
+    }
+
+    /// Takes what a job computed; false if it was not for a message of this topic.
+    pub(crate) fn encoded_by(&mut self, job: u64, encoder: &Encoder, timing: Timing) -> bool {
+        let mut bulks = self.keeper.iter_mut().flat_map(Keeper::bulks_mut);
+        let found = bulks.find(|(_, b)| b.awaits(job));
+        found.map(|(_, b)| b.ready(encoder.clone(), timing)).is_some()
+    }
+
+    /// How far the oldest message is that goes as symbols.
+    pub(crate) fn bulk_stats(&self) -> Option<BulkStats> {
+        let (pending, bulk) = self.keeper.as_ref()?.bulks().next()?;
+        let (symbols_sent, arrived) = bulk.progress();
+        Some(BulkStats {
+            bytes: pending.bytes(),
+            symbols_sent,
+            arrived,
+        })
     }
 
     /// How many messages are here.
@@ -370,6 +420,11 @@ impl<B: Body> OutTopic<B> {
         }
         if self.sending.is_none() {
             let pending = self.waiting.pop_front()?;
+            if let (Some(shape), Some(keeper)) = (pending.shape, &mut self.keeper) {
+                keeper.begin_bulk(pending, self.next_seq, Bulk::new(shape));
+                self.next_seq += 1;
+                return self.put_again(id, max, out, when);
+            }
             self.sending = Some(Sending {
                 pending,
                 seq: self.next_seq,
@@ -426,6 +481,23 @@ impl<B: Body> OutTopic<B> {
     /// Appends a fragment that was sent before.
     fn put_again(&mut self, id: u32, max: usize, out: &mut Vec<u8>, when: When) -> Option<u64> {
         let kept = self.keeper.as_mut()?.due_mut()?;
+        if let Some(bulk) = &mut kept.bulk {
+            let mark = out.len();
+            self.counts.parity_bytes += bulk.put(&kept.pending, (id, kept.seq), max, out, when);
+            self.counts.fragments += u64::from(out.len() > mark);
+            if !bulk.is_due() {
+                kept.sent(
+                    when.now,
+                    when.timing,
+                    Sent {
+                        number: when.number,
+                        from: 0,
+                        to: 0,
+                    },
+                );
+            }
+            return None;
+        }
         let (from, to) = *kept.due.front()?;
         let last = kept.due.len() == 1;
         let n = put_piece(&kept.pending, (id, kept.seq), (from, to), last, max, out);
@@ -482,7 +554,9 @@ impl<B: Body> OutTopic<B> {
     pub(crate) fn bytes_left(&self) -> u64 {
         let there = |p: &Pending<B>, at: u32| u64::from(p.ready().unwrap_or(0).saturating_sub(at));
         let sending = self.sending.as_ref().map_or(0, |s| there(&s.pending, s.at));
-        sending + self.waiting.iter().map(|p| there(p, 0)).sum::<u64>()
+        let bulks = self.keeper.iter().flat_map(Keeper::bulks);
+        let due = bulks.filter(|(_, b)| b.is_due()).map(|(_, b)| b.bytes_needed());
+        sending + self.waiting.iter().map(|p| there(p, 0)).sum::<u64>() + due.sum::<u64>()
     }
 
     /// Number of the message that goes next, and when it was offered.
@@ -493,6 +567,10 @@ impl<B: Body> OutTopic<B> {
 
     /// Most that the head of the next fragment takes.
     pub(crate) fn head_room(&self) -> usize {
+        // A symbol cannot be cut.
+        if let Some(room) = self.symbol_room() {
+            return room;
+        }
         match &self.coder {
             None => self
                 .head()
@@ -516,6 +594,9 @@ impl<B: Body> OutTopic<B> {
 
     /// How the message that goes next goes on.
     pub(crate) fn route(&self) -> Option<Route> {
+        if self.bulk().is_some_and(|b| !b.describes()) {
+            return None;
+        }
         self.head()?.message.route
     }
 
@@ -526,6 +607,9 @@ impl<B: Body> OutTopic<B> {
 
     /// Bytes that the rest of the next message takes at most in a datagram, with its head.
     pub(crate) fn rest_with_head(&self) -> usize {
+        if let Some(room) = self.symbol_room() {
+            return room;
+        }
         if let Some(coder) = self.coder.as_ref().filter(|_| self.puts_parity()) {
             return coder.frame_length();
         }
@@ -658,6 +742,12 @@ impl<B: Body> OutTopic<B> {
         }
         bytes
     }
+}
+
+/// Whether a message may begin beside those that are kept.
+fn may_begin<B: Body>(keeper: &Keeper<B>, next: &Pending<B>) -> bool {
+    let begun: u64 = keeper.bulks().map(|(p, _)| p.bytes()).sum();
+    next.shape.is_none() || begun == 0 || begun + next.bytes() <= OVERLAP
 }
 
 /// Appends bytes of a message, no further than `to`, to a datagram that may grow to `max` bytes, and gives

@@ -34,6 +34,10 @@ const DATA: u8 = 0x40;
 const DATA_ORIGIN: u8 = 0x01;
 const DATA_LENGTH: u8 = 0x02;
 const DATA_POLL: u8 = 0x04;
+/// How a message that goes as symbols is cut; bit 0 as in data.
+const OBJECT: u8 = 0x48;
+const SYMBOL: u8 = 0x4A;
+const SYMBOL_POLL: u8 = 0x4B;
 /// In place of the number of data parts: the message is an envelope, and has none.
 const PACKED: u8 = 0x80;
 
@@ -136,13 +140,21 @@ impl DataHead {
                 | flag(length.is_some(), DATA_LENGTH)
                 | flag(self.poll, DATA_POLL),
         );
+        self.encode_fields(out, self.offset);
+        if let Some(n) = length {
+            put_varint(out, n.into());
+        }
+    }
+
+    /// Appends all but the kind and the length; `at` is the offset, or what stands in its place.
+    fn encode_fields(&self, out: &mut Vec<u8>, at: u32) {
         put_varint(out, self.topic.into());
         put_varint(out, self.seq);
         out.extend_from_slice(&self.stamp.as_nanos().to_le_bytes());
         if self.origin != 0 {
             out.extend_from_slice(&self.origin.to_le_bytes());
         }
-        put_varint(out, self.offset.into());
+        put_varint(out, at.into());
         put_varint(out, self.geometry.control_len().into());
         out.push(match self.geometry.is_packed() {
             true => PACKED,
@@ -151,10 +163,22 @@ impl DataHead {
         for n in self.geometry.part_lens() {
             put_varint(out, (*n).into());
         }
-        if let Some(n) = length {
-            put_varint(out, n.into());
-        }
     }
+}
+
+/// The head of a symbol; the bytes follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SymbolHead {
+    pub(crate) topic: u32,
+    pub(crate) seq: u64,
+    pub(crate) id: u32,
+    /// The sender wants an acknowledgement.
+    pub(crate) poll: bool,
+}
+
+impl SymbolHead {
+    /// Most that it takes, with the length of the bytes.
+    pub(crate) const ROOM: usize = 1 + 4 + 8 + 4 + 4;
 }
 
 /// Counts of one topic.
@@ -284,6 +308,10 @@ pub(crate) enum Frame<'a> {
     /// How the message of the data frame behind it goes on.
     Route(Route),
     Data(DataHead, &'a [u8]),
+    /// A message of which only symbols come, of so many bytes each.
+    Object(DataHead, u16),
+    /// One of them.
+    Symbol(SymbolHead, &'a [u8]),
 }
 
 impl<'a> Frame<'a> {
@@ -390,6 +418,17 @@ impl<'a> Frame<'a> {
             Frame::Data(head, bytes) => {
                 head.encode(out, Some(bytes.len() as u32));
                 out.extend_from_slice(bytes);
+            }
+            Frame::Object(head, symbol) => {
+                out.push(OBJECT | u8::from(head.origin != 0));
+                head.encode_fields(out, (*symbol).into());
+            }
+            Frame::Symbol(head, bytes) => {
+                out.push(if head.poll { SYMBOL_POLL } else { SYMBOL });
+                put_varint(out, head.topic.into());
+                put_varint(out, head.seq);
+                put_varint(out, head.id.into());
+                put_bytes(out, bytes);
             }
         }
     }
@@ -505,6 +544,21 @@ impl<'a> Frame<'a> {
                     });
                 }
                 Frame::Data(head, bytes)
+            }
+            _ if kind & !DATA_ORIGIN == OBJECT => {
+                let head = decode_head(r, kind & DATA_ORIGIN)?;
+                let symbol = u16::try_from(head.offset).map_err(|_| PacketError::Invalid {
+                    what: "symbol length",
+                    at,
+                })?;
+                Frame::Object(DataHead { offset: 0, ..head }, symbol)
+            }
+            SYMBOL | SYMBOL_POLL => {
+                let (topic, seq) = (r.varint32("topic number")?, r.varint()?);
+                let id = r.varint32("symbol number")?;
+                let poll = kind == SYMBOL_POLL;
+                let head = SymbolHead { topic, seq, id, poll };
+                Frame::Symbol(head, r.bytes("symbol length")?)
             }
             _ => return Err(PacketError::UnknownFrame { kind, at }),
         })

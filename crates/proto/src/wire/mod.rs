@@ -12,7 +12,7 @@ mod ways;
 pub(crate) use acknowledgement::Acknowledgement;
 pub(crate) use bytes::{Reader, put_bytes, put_varint, varint_len};
 pub use error::PacketError;
-pub(crate) use frame::{AckState, AnnouncePiece, DataHead, Frame, Header, Hello, ReportEntry};
+pub(crate) use frame::{AckState, AnnouncePiece, DataHead, Frame, Header, Hello, ReportEntry, SymbolHead};
 pub(crate) use receipt::Receipt;
 pub(crate) use sharing::{Beat, Claim, MOST_ENTRIES, Sharing};
 pub(crate) use ways::{ENTRY_ROOM, Entry, MAX_ENTRIES, ROUTE_ROOM, Ways};
@@ -259,6 +259,34 @@ mod tests {
                     ..head
                 },
                 b"",
+            ),
+            Frame::Object(DataHead { offset: 0, ..head }, 1_388),
+            Frame::Object(
+                DataHead {
+                    offset: 0,
+                    origin: 5,
+                    geometry: Geometry::new(12, &[10_000_000]).expect("large"),
+                    ..head
+                },
+                1_388,
+            ),
+            Frame::Symbol(
+                SymbolHead {
+                    topic: 3,
+                    seq: 20_000,
+                    id: 7_300,
+                    poll: false,
+                },
+                b"symbol",
+            ),
+            Frame::Symbol(
+                SymbolHead {
+                    topic: 3,
+                    seq: 20_000,
+                    id: 9_000,
+                    poll: true,
+                },
+                b"symbol",
             ),
         ]
     }

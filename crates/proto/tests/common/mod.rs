@@ -448,6 +448,9 @@ impl World {
         }
         for n in self.nodes.iter_mut().filter(|n| n.on) {
             n.sink.now = now;
+            while let Some(job) = n.radio.next_job() {
+                n.radio.job_done(now, job.run(), &mut n.sink);
+            }
             if n.radio.next_timeout().is_some_and(|t| t <= now) {
                 n.radio.handle_timeout(now, &mut n.sink);
                 assert!(

@@ -1,0 +1,315 @@
+//! Large messages that come as symbols.
+//!
+//! Symbols that are the message itself go straight to its block. All are kept as well, until there are enough of them for what
+//! was lost to be computed; that is done by a [`crate::Job`].
+
+use super::ranges::Ranges;
+use super::topic::Partial;
+use super::{AckState, Fate, Receiver};
+use crate::body::Sink;
+use crate::fountain::{Decoding, Failed, MAX_ID, SPARE, Shape};
+use crate::wire::{DataHead, SymbolHead};
+use stats::{DropReason, Time};
+use std::collections::BTreeSet;
+
+/// Symbols that are kept beside those that a job has, should it need more.
+const LATE: usize = 64;
+/// After so many failed attempts each next one waits for as many symbols more.
+const MOST_DOUBLINGS: u32 = 10;
+
+/// The symbols of one message.
+pub(super) struct Collector {
+    shape: Shape,
+    /// Which pieces of the message itself are there, and how many.
+    pieces: Vec<bool>,
+    count: u32,
+    /// The other symbols.
+    made: BTreeSet<u32>,
+    /// All that no job had yet,
+    fresh: Vec<(u32, Vec<u8>)>,
+    /// beside those of a failed one.
+    failed: Option<Failed>,
+    failures: u32,
+    /// So many symbols are worth an attempt.
+    enough: u32,
+    job: Option<u64>,
+}
+
+impl Collector {
+    pub(super) fn new(shape: Shape) -> Self {
+        Collector {
+            shape,
+            pieces: vec![false; shape.source() as usize],
+            count: 0,
+            made: BTreeSet::new(),
+            fresh: Vec::new(),
+            failed: None,
+            failures: 0,
+            enough: shape.source() + SPARE,
+            job: None,
+        }
+    }
+
+    /// Takes a symbol. `Some(false)`: it changes nothing. `None`: there is no such symbol.
+    fn add(&mut self, id: u32, bytes: &[u8]) -> Option<bool> {
+        if id >= MAX_ID || bytes.len() != usize::from(self.shape.symbol()) {
+            return None;
+        }
+        let full = match self.job {
+            Some(_) => self.fresh.len() >= LATE,
+            None => self.have() >= self.enough,
+        };
+        let new = match self.pieces.get_mut(id as usize) {
+            Some(piece) => !std::mem::replace(piece, true),
+            None if full => false,
+            None => self.made.insert(id),
+        };
+        if new {
+            self.count += u32::from(id < self.shape.source());
+            if !full {
+                self.fresh.push((id, bytes.to_vec()));
+            }
+        }
+        Some(new)
+    }
+
+    fn have(&self) -> u32 {
+        self.count + self.made.len() as u32
+    }
+
+    /// Whether the message itself is there.
+    fn is_whole(&self) -> bool {
+        self.count == self.shape.source()
+    }
+
+    /// How many symbols are still needed, as far as is known.
+    pub(super) fn needed(&self) -> u32 {
+        match self.job {
+            None if !self.is_whole() => self.enough.saturating_sub(self.have()),
+            _ => 0,
+        }
+    }
+
+    /// The share of the message that is here.
+    pub(super) fn arrived(&self) -> f64 {
+        1.0 - f64::from(self.needed()) / f64::from(self.enough)
+    }
+
+    /// What is to be computed, if it is time.
+    fn decoding(&mut self, id: u64) -> Option<Decoding> {
+        if self.job.is_some() || self.is_whole() || self.have() < self.enough {
+            return None;
+        }
+        self.job = Some(id);
+        let symbols = std::mem::take(&mut self.fresh);
+        Some(Decoding::new(self.shape, self.failed.take(), symbols))
+    }
+
+    /// Gives the pieces that were missing, of what was computed, with their place.
+    fn decoded<'a>(&mut self, bytes: &'a [u8]) -> Vec<(u32, &'a [u8])> {
+        let (shape, mut missing) = (self.shape, Vec::new());
+        for (id, piece) in self.pieces.iter_mut().enumerate().filter(|(_, p)| !**p) {
+            if let Some((from, to)) = shape.bytes(id as u32)
+                && let Some(bytes) = bytes.get(from as usize..to as usize)
+            {
+                *piece = true;
+                self.count += 1;
+                missing.push((from, bytes));
+            }
+        }
+        missing
+    }
+
+    fn decode_failed(&mut self, failed: Failed) {
+        (self.job, self.failed) = (None, Some(failed));
+        self.enough = self.have().saturating_add(1 << self.failures);
+        self.failures = (self.failures + 1).min(MOST_DOUBLINGS);
+    }
+}
+
+/// Stands for the bytes of a message of which only symbols come.
+static NO_BYTES: Ranges = Ranges::NONE;
+
+impl Partial {
+    /// What an acknowledgement tells of it: so many bytes, or symbols, of which these have come.
+    pub(super) fn described(&self) -> (u64, u32, &Ranges) {
+        match &self.collector {
+            Some(c) => (self.seq, c.needed(), &NO_BYTES),
+            None => (self.seq, self.message.geometry.total_len(), &self.ranges),
+        }
+    }
+}
+
+impl Receiver {
+    /// Takes the description of a message that comes as symbols of so many bytes.
+    ///
+    /// An error is a loss that belongs to no topic.
+    pub(crate) fn object(
+        &mut self,
+        now: Time,
+        head: &DataHead,
+        symbol: u16,
+        sink: &mut impl Sink,
+    ) -> Result<(), DropReason> {
+        let lossy = self.lossy;
+        let Some(topic) = self.topics.get_mut(&head.topic) else {
+            self.answer(head.topic, 0, AckState::Unknown);
+            return Err(DropReason::Unannounced);
+        };
+        if !topic.accepted {
+            return Err(DropReason::Unannounced);
+        }
+        let shape = Shape::new(head.geometry.total_len(), symbol).ok_or(DropReason::Malformed)?;
+        let fate = topic.fate(head.seq);
+        let tracker = topic.tracker.as_mut().filter(|_| topic.bulk);
+        let tracker = tracker.ok_or(DropReason::Malformed)?;
+        // So that its sender knows that it is known.
+        tracker.owe(now, lossy);
+        if let Some(p) = topic.partials.iter().find(|p| p.seq == head.seq) {
+            let m = &p.message;
+            let same = (m.geometry, m.stamp, m.origin) == (head.geometry, head.stamp, head.origin)
+                && p.collector.as_ref().is_some_and(|c| c.shape == shape);
+            return same.then_some(()).ok_or(DropReason::Malformed);
+        }
+        match fate {
+            Fate::Open if !tracker.admits(head.seq) => Err(DropReason::Malformed),
+            Fate::Open => {
+                self.open(now, head, Some(shape), sink);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes a symbol.
+    ///
+    /// An error is a loss that belongs to no topic.
+    pub(crate) fn symbol(
+        &mut self,
+        now: Time,
+        head: &SymbolHead,
+        bytes: &[u8],
+        sink: &mut impl Sink,
+    ) -> Result<(), DropReason> {
+        let lossy = self.lossy;
+        let Some(topic) = self.topics.get_mut(&head.topic) else {
+            self.answer(head.topic, 0, AckState::Unknown);
+            return Err(DropReason::Unannounced);
+        };
+        if !topic.accepted {
+            return Err(DropReason::Unannounced);
+        }
+        let tracker = topic.tracker.as_mut().ok_or(DropReason::Malformed)?;
+        if head.poll {
+            tracker.owe(now, lossy);
+        }
+        topic.counts.fragments += 1;
+        let Some(at) = topic.partials.iter().position(|p| p.seq == head.seq) else {
+            // Of one that is not described yet, or of one that is done with.
+            let done = topic.fate(head.seq) != Fate::Open;
+            topic.counts.duplicate_fragments += u64::from(done);
+            return Ok(());
+        };
+        let p = &mut topic.partials[at];
+        let collector = p.collector.as_mut().ok_or(DropReason::Malformed)?;
+        if !collector.add(head.id, bytes).ok_or(DropReason::Malformed)? {
+            topic.counts.duplicate_fragments += 1;
+            return Ok(());
+        }
+        p.touched = now;
+        if let Some((from, to)) = collector.shape.bytes(head.id) {
+            sink.write(p.slot, from, &bytes[..(to - from) as usize]);
+        }
+        if collector.is_whole() {
+            tracker.owe(now, lossy);
+            self.complete(head.topic, at, sink);
+        }
+        Ok(())
+    }
+
+    /// What is to be computed next, under this name.
+    pub(crate) fn decoding(&mut self, job: u64) -> Option<Decoding> {
+        let partials = self.topics.values_mut().flat_map(|t| &mut t.partials);
+        let mut collectors = partials.filter_map(|p| p.collector.as_mut());
+        collectors.find_map(|c| c.decoding(job))
+    }
+
+    /// Which message this job is of.
+    fn of_job(&self, job: u64) -> Option<(u32, usize)> {
+        self.topics.iter().find_map(|(id, t)| {
+            let of_it = |p: &Partial| p.collector.as_ref().is_some_and(|c| c.job == Some(job));
+            Some((*id, t.partials.iter().position(of_it)?))
+        })
+    }
+
+    pub(crate) fn awaits(&self, job: u64) -> bool {
+        self.of_job(job).is_some()
+    }
+
+    /// A message was computed.
+    pub(crate) fn decoded(&mut self, now: Time, job: u64, bytes: &[u8], sink: &mut impl Sink) {
+        let (lossy, of_job) = (self.lossy, self.of_job(job));
+        let Some((id, at)) = of_job else { return };
+        let Some(topic) = self.topics.get_mut(&id) else {
+            return;
+        };
+        let p = &mut topic.partials[at];
+        let missing = p.collector.iter_mut().flat_map(|c| c.decoded(bytes));
+        for (from, bytes) in missing {
+            sink.write(p.slot, from, bytes);
+            topic.counts.repaired += 1;
+        }
+        p.touched = now;
+        if let Some(tracker) = &mut topic.tracker {
+            tracker.owe(now, lossy);
+        }
+        self.complete(id, at, sink);
+    }
+
+    /// It was not: more symbols are needed.
+    pub(crate) fn decode_failed(&mut self, now: Time, job: u64, failed: Failed) {
+        let (lossy, of_job) = (self.lossy, self.of_job(job));
+        let Some((id, at)) = of_job else { return };
+        let Some(topic) = self.topics.get_mut(&id) else {
+            return;
+        };
+        if let Some(collector) = &mut topic.partials[at].collector {
+            collector.decode_failed(failed);
+        }
+        if let Some(tracker) = &mut topic.tracker {
+            tracker.owe(now, lossy);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn symbols_are_counted_once_and_only_so_many_are_kept() {
+        let shape = Shape::new(1_000, 100).expect("fits");
+        let mut c = Collector::new(shape);
+        let bytes = [7; 100];
+        assert_eq!(c.add(0, &bytes[..99]), None);
+        assert_eq!(c.add(MAX_ID, &bytes), None);
+        assert_eq!((c.add(3, &bytes), c.add(3, &bytes)), (Some(true), Some(false)));
+        assert_eq!((c.add(50, &bytes), c.add(50, &bytes)), (Some(true), Some(false)));
+        assert_eq!(c.needed(), 10);
+        assert!(c.decoding(1).is_none());
+        for id in 100..1_000 {
+            c.add(id, &bytes);
+        }
+        assert_eq!((c.needed(), c.fresh.len()), (0, 12), "no more than is needed");
+        assert!(c.decoding(1).is_some() && c.decoding(2).is_none());
+        for id in 1_000..2_000 {
+            c.add(id, &bytes);
+        }
+        assert_eq!((c.needed(), c.fresh.len()), (0, LATE));
+        assert!(!c.is_whole());
+        for id in 0..10 {
+            c.add(id, &bytes);
+        }
+        assert!(c.is_whole() && c.decoded(&[0; 1_000]).is_empty());
+    }
+}
