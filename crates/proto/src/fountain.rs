@@ -40,7 +40,7 @@ pub(crate) struct Shape {
 impl Shape {
     /// A message of `total` bytes in symbols of `symbol` bytes, if it can be so.
     pub(crate) fn new(total: u32, symbol: u16) -> Option<Shape> {
-        let source = total.checked_div(symbol.into())? + u32::from(total % u32::from(symbol) != 0);
+        let source = total.div_ceil(symbol.max(1).into());
         let valid = symbol >= MIN_SYMBOL && (1..=MAX_SOURCE).contains(&source);
         valid.then_some(Shape {
             total,

@@ -54,23 +54,32 @@ fn overhead(w: &World, bytes: u32) -> f64 {
     sent(w).fragments as f64 / symbols / w.sources[0].offered as f64
 }
 
+/// Sends 10 MB over a path of a second each way; gives the world after it.
+fn ten_megabytes(loss: Loss, seed: u64) -> World {
+    let mut w = ten_mbit(Duration::from_secs(1), loss).seed(seed).build();
+    let times = (Duration::from_secs(20), Duration::from_secs(1), 1);
+    w.later(0, bulk("/map", 1), times, geometry(10_000_000));
+    w.run(Duration::from_secs(50));
+    w.check_books();
+    let outcome = w.nodes[0].radio.next_outcome().expect("told");
+    assert!(matches!(outcome.end, End::Delivered(_)), "{outcome:?}");
+    assert_eq!((sent(&w).sent, sent(&w).queued), (1, 0));
+    assert_eq!(w.nodes[1].sink.open(), 0);
+    w
+}
+
 #[test]
 fn ten_megabytes_cross_a_long_path_that_loses_a_fifth_in_little_more_than_their_time() {
+    // Without the path's delay.
+    let least = took(&ten_megabytes(Loss::NONE, 1), "/map")[0] - 1.0;
+    println!("{least:.2} s without loss");
     for seed in 1..=3 {
-        let mut w = ten_mbit(Duration::from_secs(1), LOSS_20).seed(seed).build();
-        let times = (Duration::from_secs(20), Duration::from_secs(1), 1);
-        w.later(0, bulk("/map", 1), times, geometry(10_000_000));
-        w.run(Duration::from_secs(50));
-        w.check_books();
-        let (took, overhead) = (took(&w, "/map"), overhead(&w, 10_000_000));
-        println!("seed {seed}: {took:?} s, {overhead:.3} symbols for each");
-        assert!(took.len() == 1 && took[0] <= 13.0, "{took:?}");
-        // A fifth is lost: 1.25 is the least.
-        assert!(overhead < 1.32, "{overhead}");
-        let outcome = w.nodes[0].radio.next_outcome().expect("told");
-        assert!(matches!(outcome.end, End::Delivered(_)), "{outcome:?}");
-        assert_eq!((sent(&w).sent, sent(&w).queued), (1, 0));
-        assert_eq!(w.nodes[1].sink.open(), 0);
+        let w = ten_megabytes(LOSS_20, seed);
+        let (took, overhead) = (took(&w, "/map")[0] - 1.0, overhead(&w, 10_000_000));
+        println!("seed {seed}: {took:.2} s, {overhead:.3} symbols for each");
+        // A fifth is lost: 1.25 is the least. A link that has not learned yet how long the path is takes a round trip to.
+        assert!(took < 1.31 * least + 2.1, "{took} s, {least} s without loss");
+        assert!(overhead < 1.30, "{overhead}");
     }
 }
 
@@ -121,17 +130,25 @@ fn everything_else_goes_first() {
         geometry(5_000_000),
     );
     w.source(0, topic("/laser", 100, 5), ms(20), run, fixed(50, 950));
-    let back = (Duration::from_secs(5), Duration::from_secs(5), 3);
-    w.later(1, bulk("/log", 4), back, geometry(2_000_000));
     w.run(Duration::from_secs(60));
     w.check_books();
     w.print("bulk beside a laser");
     let laser = w.metrics(1);
-    assert!(laser.delay_ms.p99 < 14.0, "{laser:?}");
-    assert_eq!(
-        (took(&w, "/map").len(), w.nodes[0].sink.arrived["/log"].len()),
-        (3, 3)
-    );
+    assert!(laser.delay_ms.p99 < 16.0, "{laser:?}");
+    assert_eq!(took(&w, "/map").len(), 3);
+}
+
+#[test]
+fn both_ends_may_send_at_once() {
+    let mut w = ten_mbit(ms(100), LOSS_20).build();
+    let times = (Duration::from_secs(5), Duration::from_secs(4), 3);
+    w.later(0, bulk("/map", 4), times, geometry(2_000_000));
+    w.later(1, bulk("/log", 4), times, geometry(2_000_000));
+    w.run(Duration::from_secs(60));
+    w.check_books();
+    w.print("bulk both ways");
+    let came = |node: usize, name: &str| w.nodes[node].sink.arrived[name].len();
+    assert_eq!((came(1, "/map"), came(0, "/log")), (3, 3));
 }
 
 #[test]

@@ -332,3 +332,19 @@ fn a_withdrawn_topic_ends_behind_the_relay_and_a_new_run_begins_anew() {
     assert!(after >= before + 90, "{before} {after}");
     m.check_books();
 }
+
+#[test]
+fn a_bulk_message_goes_over_a_relay_whole() {
+    let mut m = chain3(&[2], 1);
+    m.link(0, 1, 0.6);
+    m.link(1, 2, 0.6);
+    let bulk = TopicConfig {
+        reliability: Reliability::Bulk,
+        ordering: Ordering::Any,
+        ..topic("/map", 0, 4)
+    };
+    m.source(0, &[2], bulk, 4 * SECOND, 8 * SECOND, 300_000);
+    m.run(20 * SECOND);
+    m.check_books();
+    assert_eq!(m.delivery(0, 2), 1.0);
+}

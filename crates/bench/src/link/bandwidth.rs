@@ -19,7 +19,8 @@ const OFFERED: u64 = 9_000_000;
 pub(super) fn rows(options: &Options) -> Vec<Row> {
     let lasts = if options.quick { 8 } else { 20 };
     let mut rows = Vec::new();
-    for system in System::value_variants().iter().filter(|s| options.wants(**s)) {
+    let wanted = |s: &&System| options.wants(**s) && **s != System::Tcp;
+    for system in System::value_variants().iter().filter(wanted) {
         for bytes in SIZES {
             rows.push(match system.transport() {
                 None => ours(bytes, lasts),

@@ -1,11 +1,12 @@
-//! Commands of 64 B that must arrive, where one packet in five is lost each way.
+//! Commands of 64 B that must arrive, where one packet in five is lost each way; and a redundant topic, where one in ten is
+//! lost in bursts.
 
 use super::case::leg;
 use super::network::{Network, Setting, Topic};
 use super::tools::{Means, Tools};
 use super::{Carrier, Experiment, Options, Part, Row, System};
 use crate::flows::Sent;
-use crate::flows::play::{Extra, play_with};
+use crate::flows::play::{self, Extra, Leg, Part as Plays, play_with};
 use crate::ipc::error::RunError;
 use crate::lab::Source;
 use crate::lab::cell::{Params, Target, Timing, Values};
@@ -41,6 +42,12 @@ const PATHS: [Path; 2] = [
         period_ms: 100,
     },
 ];
+
+/// One packet in ten, three in a row: 0.1 = 3 / (3 + 27).
+const BURSTS: &str = "loss-10-in-bursts-rtt-20ms";
+const BURSTS_YAML: &str = "description: A wire that loses one packet in ten, each way, in bursts of three.\n\
+                           hosts: [controller, robot]\nmedia:\n  - name: wire\n    wire: {rate: 100Mbit/s}\n    set: \
+                           {packet_loss: {gilbert: {to_bad: 3.7037%, to_good: 33.3333%}}, delay: 10ms}\n";
 
 pub(super) fn rows(options: &Options) -> Vec<Row> {
     if !options.wants(System::Ropewalk) {
@@ -85,7 +92,64 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
             });
         }
     }
+    for carrier in options.carriers_of(&[Carrier::Quic]) {
+        rows.push(redundant(carrier, options.quick));
+    }
     rows
+}
+
+/// Messages of 1 KB, each of which parity may repair.
+fn redundant(carrier: Carrier, quick: bool) -> Row {
+    let setting = Setting {
+        carrier,
+        rate: "54Mbit/s",
+        hops: 1,
+        topics: vec![Topic {
+            priority: 50,
+            depth: 5,
+            more: "reliability: redundant",
+        }],
+    };
+    let means = Means::Link(setting.clone(), Source::Periodic);
+    let mut params = Params::from([
+        ("packet_loss".into(), json!(0.1)),
+        ("packets_in_a_burst".into(), json!(3)),
+        ("round_trip_ms".into(), json!(20)),
+        ("reliability".into(), json!("redundant")),
+    ]);
+    means.describe(&mut params);
+    Row {
+        experiment: Experiment::Lossy,
+        system: System::Ropewalk,
+        scenario: BURSTS,
+        hops: 1,
+        setting: format!("{}, redundant", means.shown()),
+        params,
+        run: Box::new(move |tools, run| {
+            let site = Site::up(&tools.ground, BURSTS, Some(BURSTS_YAML))?;
+            // The first seconds teach the link what the path loses.
+            let flow = Sent {
+                warm_up: 750,
+                counted: if quick { 1_000 } else { 3_000 },
+                count: if quick { 1_800 } else { 3_800 },
+                ..Sent::lasting("/odometry", 1_000, 20_000, 1).offset(u64::from(run) * 3_000 % 20_000)
+            };
+            let legs = [leg(flow, HOSTS[1], HOSTS[0])];
+            let network = Network::up(tools, &site, &legs, &setting)?;
+            let ours = |part: Plays, host: &str, legs: &[&Leg]| tools.our_part(&site, part, host, legs);
+            let played = play::play("lossy", &site, &tools.sandbox, &legs, &ours);
+            let (played, links) = network.end(played, site.stopped())?;
+            let mut values = legs[0].flow.judge(&played.received[0])?;
+            let sent = &links[HOSTS[1]]["sent"][0];
+            let bytes = |name: &str| sent[name].as_f64().unwrap_or_default();
+            values.insert("overhead", bytes("parity_bytes") / bytes("sent_bytes"));
+            let targets = vec![
+                Target::within("delivery", 0.995, 1.0),
+                Target::within("overhead", 0.0, 1.0),
+            ];
+            Ok((vec![Part::of_flow(&legs[0], values, targets)], played.timing))
+        }),
+    }
 }
 
 fn measure(
@@ -131,9 +195,7 @@ fn measure(
             takes: None,
         },
     ];
-    let none = |part: crate::flows::play::Part, host: &str, legs: &[&crate::flows::play::Leg]| {
-        tools.our_part(&site, part, host, legs)
-    };
+    let none = |part: Plays, host: &str, legs: &[&Leg]| tools.our_part(&site, part, host, legs);
     let played = play_with("lossy", &site, &tools.sandbox, &[], &none, &mut extras);
     let (played, _) = network.end(played, site.stopped())?;
     let took = played.values.into_iter().flatten().next().unwrap_or_default();

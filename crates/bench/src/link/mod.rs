@@ -4,6 +4,7 @@
 //! that logs. What is measured lies between the publisher's stamp and the subscriber's clock on another host.
 
 mod bandwidth;
+mod bulk;
 mod case;
 mod control;
 mod drive;
@@ -54,6 +55,7 @@ pub fn run(options: &Options, stopped: &dyn Fn() -> bool) -> Result<Outcome, Err
             Experiment::Control => control::rows(options),
             Experiment::DriveAway => drive::rows(options),
             Experiment::Lossy => lossy::rows(options),
+            Experiment::Bulk => bulk::rows(options),
             Experiment::Team => flows::team(options),
             Experiment::Serial => serial::rows(options),
             Experiment::Flood => flood::rows(options),

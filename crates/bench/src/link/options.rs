@@ -20,8 +20,11 @@ pub enum Experiment {
     Control,
     /// The radio's rate falls from 6 to 1 Mbit/s and returns, and nobody is told.
     DriveAway,
-    /// Commands of 64 B and their answers, reliable, where one packet in five is lost each way.
+    /// Commands of 64 B and their answers, reliable, where one packet in five is lost each way; messages of 1 KB, redundant,
+    /// where one in ten is lost in bursts.
     Lossy,
+    /// A message of 10 MB over 10 Mbit/s, a round trip of two seconds, and one packet in five lost each way.
+    Bulk,
     /// Eight robots on one radio.
     Team,
     /// 40 B at 20 Hz beside a file of 20 KB, over a serial line of 115,200 baud.
@@ -47,6 +50,7 @@ impl Experiment {
             Experiment::Control => "control",
             Experiment::DriveAway => "drive-away",
             Experiment::Lossy => "lossy",
+            Experiment::Bulk => "bulk",
             Experiment::Team => "team",
             Experiment::Serial => "serial",
             Experiment::Flood => "flood",
@@ -67,6 +71,8 @@ pub enum System {
     Udpros,
     /// The first flow by UDPROS, the others by TCPROS with TCP_NODELAY: the paper's UDP/NOD.
     Mixed,
+    /// A plain TCP connection; for bulk.
+    Tcp,
     /// Zenoh with priorities, over TCP: a connection for what is important and one for the rest.
     ZenohTcp,
     /// Zenoh with priorities, over UDP.
@@ -84,6 +90,7 @@ impl System {
             System::Nodelay => "nodelay",
             System::Udpros => "udpros",
             System::Mixed => "mixed",
+            System::Tcp => "tcp",
             System::ZenohTcp => "zenoh-tcp",
             System::ZenohUdp => "zenoh-udp",
             System::ZenohQuic => "zenoh-quic",

@@ -299,7 +299,7 @@ impl System {
     /// How roscpp carries the flows; `None` for others.
     pub(super) fn transport(self) -> Option<Transport> {
         match self {
-            System::Ropewalk | System::ZenohTcp | System::ZenohUdp | System::ZenohQuic => None,
+            System::Ropewalk | System::Tcp | System::ZenohTcp | System::ZenohUdp | System::ZenohQuic => None,
             System::Tcpros => Some(Transport::Tcpros),
             System::Nodelay => Some(Transport::Nodelay),
             System::Udpros => Some(Transport::Udpros),
@@ -325,6 +325,9 @@ impl System {
         rates: &[&'static str],
         setting: impl Fn(Carrier, &'static str) -> Setting,
     ) -> Vec<Means> {
+        if self == System::Tcp {
+            return Vec::new();
+        }
         if let Some(transport) = self.transport() {
             return vec![Means::Ros(transport, options.source)];
         }

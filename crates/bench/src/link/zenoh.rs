@@ -168,6 +168,52 @@ fn ends(part: Part, host: &str, legs: &[Leg]) -> Ends {
     Ends::Connects(senders, PORT)
 }
 
+impl Zenoh {
+    /// The words of the publishing and of the subscribing program for one large message over a long path: one link, and the
+    /// buffers and batches that Zenoh and the kernel have by default, since small ones would hold it to a few kB each round
+    /// trip.
+    pub(super) fn far(
+        &self,
+        tools: &Tools<'_>,
+        protocol: Protocol,
+        site: &Site<'_>,
+        leg: &Leg,
+    ) -> Result<(Vec<String>, Vec<String>), RunError> {
+        let endpoint = format!("{}/{}:{PORT}", protocol.name(), site.address(&leg.from)?);
+        let words = |part: Part| {
+            let ends = |own: bool| if own { vec![endpoint.clone()] } else { Vec::new() };
+            let publishes = part == Part::Publish;
+            let mut config = session(ends(publishes), ends(!publishes));
+            config["transport"] = json!({ "shared_memory": {"enabled": false} });
+            let file = tools.file(&format!("{}-far-zenoh.json5", part.name()));
+            fs::write(&file, config.to_string()).map_err(|e| format!("{}: {e}", file.display()))?;
+            let mut words = vec![self.program.to_string_lossy().into_owned(), part.name().into()];
+            words.extend(["--config".into(), file.to_string_lossy().into_owned()]);
+            words.extend([
+                "--flow".into(),
+                leg.flow.argument(),
+                "--qos".into(),
+                quality(0, protocol),
+            ]);
+            Ok::<_, RunError>(words)
+        };
+        Ok((words(Part::Publish)?, words(Part::Subscribe)?))
+    }
+}
+
+/// A session that listens or connects, and does not scout.
+fn session(listen: Vec<String>, connect: Vec<String>) -> Value {
+    json!({
+        "mode": "peer",
+        "listen": {"endpoints": listen},
+        "connect": {
+            "endpoints": connect, "timeout_ms": -1, "exit_on_failure": false,
+            "retry": {"period_init_ms": 20, "period_max_ms": 100, "period_increase_factor": 2},
+        },
+        "scouting": {"multicast": {"enabled": false}, "gossip": {"enabled": false}},
+    })
+}
+
 /// Zenoh's priority (1 is its highest), what it does when its queue is full, and whether it waits to fill a batch.
 fn quality(priority: u8, protocol: Protocol) -> String {
     let (priority, express) = match priority {
@@ -204,19 +250,11 @@ fn configured(
             }
         }
     }
-    let mut config = json!({
-        "mode": "peer",
-        "listen": {"endpoints": listen},
-        "connect": {
-            "endpoints": connect, "timeout_ms": -1, "exit_on_failure": false,
-            "retry": {"period_init_ms": 20, "period_max_ms": 100, "period_increase_factor": 2},
-        },
-        "scouting": {"multicast": {"enabled": false}, "gossip": {"enabled": false}},
-        "transport": {
-            "unicast": {"max_links": 2},
-            "link": {"tx": {}},
-            "shared_memory": {"enabled": false},
-        },
+    let mut config = session(listen, connect);
+    config["transport"] = json!({
+        "unicast": {"max_links": 2},
+        "link": {"tx": {}},
+        "shared_memory": {"enabled": false},
     });
     if slow {
         config["transport"]["link"]["tx"]["batch_size"] = json!(BATCH);

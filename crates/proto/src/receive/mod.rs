@@ -218,9 +218,11 @@ impl Receiver {
         {
             // The least important goes, among equals the one that waited longest for a fragment.
             let victim = self.topics.iter().flat_map(|(id, t)| {
-                // Two that come as symbols would only take turns.
-                let stays =
-                    move |p: &&Partial| shape.is_some() && p.collector.is_some() && t.priority == priority;
+                // Two that come as symbols would only take turns; but a later one may wait for this one.
+                let later = move |p: &Partial| *id == head.topic && p.seq > head.seq;
+                let stays = move |p: &&Partial| {
+                    shape.is_some() && p.collector.is_some() && t.priority == priority && !later(p)
+                };
                 t.partials
                     .iter()
                     .filter(move |p| !stays(p))

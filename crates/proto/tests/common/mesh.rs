@@ -386,6 +386,9 @@ impl Mesh {
 
     fn act(&mut self, node: usize) {
         let n = &mut self.nodes[node];
+        while let Some(job) = n.radio.next_job() {
+            n.radio.job_done(self.now, job.run(), &mut n.sink);
+        }
         let peers: Vec<_> = n.peers.keys().copied().collect();
         n.sink
             .relay

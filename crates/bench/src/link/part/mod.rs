@@ -10,10 +10,12 @@ mod line;
 pub(super) mod plant;
 mod publish;
 mod subscribe;
+mod tcp;
 
 use crate::ipc::peer::{Gate, PeerError, say};
 use clap::{Args, Subcommand};
 use ropewalk::{Flavour, Node, Registry, Schema};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -40,6 +42,24 @@ pub enum Role {
         /// As the publisher's.
         #[arg(long, required = true)]
         flow: Vec<Flow>,
+    },
+    /// Send a flow over a TCP connection.
+    TcpSend {
+        /// As the publisher's.
+        #[arg(long)]
+        flow: Flow,
+        /// Where to listen.
+        #[arg(long)]
+        address: SocketAddr,
+    },
+    /// Log when its messages come.
+    TcpReceive {
+        /// As the publisher's.
+        #[arg(long)]
+        flow: Flow,
+        /// Where to connect to.
+        #[arg(long)]
+        address: SocketAddr,
     },
     /// A serial line between two pseudo-terminals.
     Line {
@@ -141,6 +161,8 @@ pub fn run(role: &Role) -> Result<(), PeerError> {
     match role {
         Role::Publish { flow, ticks } => publish::run(flow, ticks.as_deref()),
         Role::Subscribe { flow } => subscribe::run(flow),
+        Role::TcpSend { flow, address } => tcp::send(flow, *address),
+        Role::TcpReceive { flow, address } => tcp::receive(flow, *address),
         Role::Line { baud, ends } => match <&[PathBuf; 2]>::try_from(ends.as_slice()) {
             Ok(ends) => line::run(*baud, ends),
             Err(_) => Err(PeerError::Type("a line has two ends: give --end twice".into())),

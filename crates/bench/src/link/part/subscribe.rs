@@ -54,14 +54,14 @@ fn log(flow: &Flow, subscriber: &Subscriber, gate: &Gate) -> Result<Log, PeerErr
 }
 
 /// When each message came, in memory reserved before it came.
-struct Log {
+pub(super) struct Log {
     sequence: Vec<u64>,
     stamp_ns: Vec<u64>,
     arrival_ns: Vec<u64>,
 }
 
 impl Log {
-    fn with_capacity(count: u64) -> Log {
+    pub(super) fn with_capacity(count: u64) -> Log {
         let list = || Vec::with_capacity(count as usize);
         Log {
             sequence: list(),
@@ -81,7 +81,7 @@ impl Log {
         .ok_or_else(strange)
     }
 
-    fn keep(&mut self, now: Time, data: &[u8], len: usize) -> Option<()> {
+    pub(super) fn keep(&mut self, now: Time, data: &[u8], len: usize) -> Option<()> {
         let right = data.len() == len && len >= STAMPED && self.sequence.len() < self.sequence.capacity();
         let (sequence, stamp) = (number(data, SEQUENCE)?, number(data, STAMP)?);
         right.then(|| {
@@ -91,7 +91,7 @@ impl Log {
         })
     }
 
-    fn json(&self, topic: &str) -> Value {
+    pub(super) fn json(&self, topic: &str) -> Value {
         json!({
             "topic": topic, "sequence": self.sequence, "stamp_ns": self.stamp_ns, "arrival_ns": self.arrival_ns,
         })

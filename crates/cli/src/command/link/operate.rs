@@ -225,6 +225,14 @@ fn services(state: &Value) -> Vec<String> {
     table.lines()
 }
 
+/// How much of a large message has arrived, if one is under way.
+fn arrived(share: &Value) -> String {
+    let share = share.as_f64();
+    share.map_or_else(String::new, |s| {
+        format!(", {:.0} % of a message there", 100.0 * s)
+    })
+}
+
 fn text(state: &Value) -> String {
     let mut lines = vec![format!(
         "link {} of {}",
@@ -255,7 +263,7 @@ fn text(state: &Value) -> String {
         table.row([
             word(&t["name"]),
             format!("to {}", word(&t["peer"])),
-            word(&t["state"]),
+            format!("{}{}", word(&t["state"]), arrived(&t["bulk"]["arrived"])),
             count(&t["priority"]),
             count(&t["offered"]),
             count(&t["sent"]),
@@ -268,7 +276,10 @@ fn text(state: &Value) -> String {
         table.row([
             word(&t["name"]),
             format!("from {}", word(&t["peer"])),
-            if t["accepted"] == true { "ready" } else { "refused" }.into(),
+            match t["accepted"] == true {
+                true => format!("ready{}", arrived(&t["arrived"])),
+                false => "refused".into(),
+            },
             count(&t["priority"]),
             count(&there["offered"]),
             count(&there["sent"]),
