@@ -46,6 +46,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
             ("mbit_s_of_path".into(), json!(10)),
         ]);
         let row = |setting: String, params, run| Row {
+            beside: Vec::new(),
             experiment: Experiment::Bulk,
             system,
             scenario: SCENARIO,
@@ -66,6 +67,8 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
                 carrier,
                 rate: "10Mbit/s, medium: wire",
                 hops: 1,
+                neighbours: &[],
+                yields: true,
                 topics: vec![Topic {
                     priority: 0,
                     depth: 1,
@@ -204,6 +207,7 @@ fn cost(sender: &Value) -> Values {
 
 fn part(values: Values, leg: &Leg) -> Part {
     Part {
+        system: None,
         check: format!("bulk {}", leg.flow.topic),
         params: Params::new(),
         values,

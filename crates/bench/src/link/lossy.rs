@@ -104,6 +104,8 @@ fn redundant(carrier: Carrier, quick: bool) -> Row {
         carrier,
         rate: "54Mbit/s",
         hops: 1,
+        neighbours: &[],
+        yields: true,
         topics: vec![Topic {
             priority: 50,
             depth: 5,
@@ -119,6 +121,7 @@ fn redundant(carrier: Carrier, quick: bool) -> Row {
     ]);
     means.describe(&mut params);
     Row {
+        beside: Vec::new(),
         experiment: Experiment::Lossy,
         system: System::Ropewalk,
         scenario: BURSTS,
