@@ -3,7 +3,9 @@
 #include <ros/ros.h>
 #include <std_msgs/UInt8MultiArray.h>
 
+#include <functional>
 #include <memory>
+#include <mutex>
 
 #include "ros.hpp"
 
@@ -19,9 +21,10 @@ struct Flow {
 };
 
 struct Arguments {
-    std::string command, system, source = "periodic";
+    std::string command, system, source = "periodic", input, output;
     std::vector<Flow> flows;
     uint32_t queue = 10;
+    uint64_t samples = 0;
 };
 
 std::vector<std::string> split(const std::string& text) {
@@ -52,20 +55,26 @@ Arguments parse(int argc, char** argv) {
     static const std::vector<std::string> systems = {"tcpros", "nodelay", "udpros", "mixed"};
     Arguments a;
     a.command = argc > 1 ? argv[1] : "";
-    if (!peer::contains({"version", "publish", "subscribe", "tick"}, a.command))
-        peer::fail(2, "first argument '%s': give one of version, publish, subscribe, tick", a.command.c_str());
+    if (!peer::contains({"version", "publish", "subscribe", "tick", "circuit", "controller"}, a.command))
+        peer::fail(2, "first argument '%s': give one of version, publish, subscribe, tick, circuit, controller", a.command.c_str());
+    const bool loop = peer::contains({"circuit", "controller"}, a.command);
     for (int i = 2; i < argc; i += 2) {
         const std::string option = argv[i];
-        if (!peer::contains({"--system", "--source", "--flow", "--queue"}, option)) peer::fail(2, "unknown option %s", option.c_str());
+        if (!peer::contains({"--system", "--source", "--flow", "--queue", "--input", "--output", "--samples"}, option)) peer::fail(2, "unknown option %s", option.c_str());
         if (i + 1 == argc) peer::fail(2, "%s needs a value", option.c_str());
         if (option == "--system") a.system = argv[i + 1];
         else if (option == "--source") a.source = argv[i + 1];
+        else if (option == "--input") a.input = argv[i + 1];
+        else if (option == "--output") a.output = argv[i + 1];
+        else if (option == "--samples") a.samples = peer::parse_number(option, argv[i + 1], 1, 10000);
         else if (option == "--queue") a.queue = static_cast<uint32_t>(peer::parse_number(option, argv[i + 1], 1, 100000));
         else a.flows.push_back(parse_flow(argv[i + 1]));
     }
     if (!peer::contains(systems, a.system)) peer::fail(2, "--system '%s': this program serves %s", a.system.c_str(), peer::joined(systems).c_str());
     if (!peer::contains({"periodic", "roscpp"}, a.source)) peer::fail(2, "--source %s: give periodic or roscpp", a.source.c_str());
-    if (a.command != "version" && (a.flows.empty() || a.flows.size() > 16)) peer::fail(2, "--flow: give 1 to 16 flows");
+    if (loop && (a.input.empty() || a.output.empty())) peer::fail(2, "--input, --output: name the topics of the loop");
+    if (a.command == "circuit" && a.samples == 0) peer::fail(2, "--samples: give how often the circuit is sampled");
+    if (a.command != "version" && !loop && (a.flows.empty() || a.flows.size() > 16)) peer::fail(2, "--flow: give 1 to 16 flows");
     return a;
 }
 
@@ -171,10 +180,9 @@ void publish(const Arguments& a, const peer::Orchestrator& orchestrator) {
     orchestrator.wait_stop();
 }
 
-ros::TransportHints hints(const Arguments& a, const Flow& flow) {
-    if (a.system == "udpros") return ros::TransportHints().udp();
-    // The paper's UDP/NOD: laser by UDPROS, image by TCPROS; the first flow is the small one.
-    if (a.system == "mixed" && flow.topic == a.flows.front().topic) return ros::TransportHints().udp();
+// `small`: the paper's UDP/NOD carries it by UDPROS.
+ros::TransportHints hints(const Arguments& a, bool small) {
+    if (a.system == "udpros" || (a.system == "mixed" && small)) return ros::TransportHints().udp();
     if (a.system == "tcpros") return ros::TransportHints();
     return ros::TransportHints().tcpNoDelay();
 }
@@ -202,7 +210,9 @@ void subscribe(const Arguments& a, const peer::Orchestrator& orchestrator) {
             log->stamp.push_back(stamp);
             log->arrival.push_back(now);
         };
-        subscribers.push_back(node.subscribe<std_msgs::UInt8MultiArray>(flow.topic, a.queue, callback, ros::VoidConstPtr(), hints(a, flow)));
+        // The first flow is the small one.
+        const bool small = flow.topic == a.flows.front().topic;
+        subscribers.push_back(node.subscribe<std_msgs::UInt8MultiArray>(flow.topic, a.queue, callback, ros::VoidConstPtr(), hints(a, small)));
     }
     peer::say("ready");
     peer::spin_until_stop(orchestrator);
@@ -211,6 +221,116 @@ void subscribe(const Arguments& a, const peer::Orchestrator& orchestrator) {
         all += (i ? ", " : "") + std::string("{\"topic\": \"") + a.flows[i].topic + "\", \"sequence\": " + peer::numbers(logs[i]->sequence) +
                ", \"stamp_ns\": " + peer::numbers(logs[i]->stamp) + ", \"arrival_ns\": " + peer::numbers(logs[i]->arrival) + "}";
     peer::say("{\"received\": [" + all + "]}");
+}
+
+// Pound's RLC loop (section VI-G): the same circuit, controller and times as crates/bench/src/link/part/plant.rs, of
+// which it is measured how far they are apart.
+constexpr double CAPACITY = 0.1, INDUCTANCE = 0.1, RESISTANCE = 1, STEP = 1, GAIN = 1;
+constexpr uint64_t PERIOD_NS = 20000000;
+constexpr int FINE = 200;
+
+struct Circuit {
+    double current = 0, voltage = 0;
+
+    // Lets a period pass, by Runge and Kutta's fourth order.
+    void pass(double input) {
+        const double h = static_cast<double>(PERIOD_NS) / 1e9 / FINE;
+        const auto di = [&](double i, double v) { return (input - RESISTANCE * i - v) / INDUCTANCE; };
+        const auto dv = [](double i) { return i / CAPACITY; };
+        for (int step = 0; step < FINE; ++step) {
+            const double i = current, v = voltage;
+            const double ia = di(i, v), va = dv(i);
+            const double ib = di(i + h / 2 * ia, v + h / 2 * va), vb = dv(i + h / 2 * ia);
+            const double ic = di(i + h / 2 * ib, v + h / 2 * vb), vc = dv(i + h / 2 * ib);
+            const double id = di(i + h * ic, v + h * vc), vd = dv(i + h * ic);
+            current += h / 6 * (ia + 2 * ib + 2 * ic + id);
+            voltage += h / 6 * (va + 2 * vb + 2 * vc + vd);
+        }
+    }
+};
+
+// One end of the loop: what it hears last, and what it says.
+class End {
+public:
+    using Heard = std::function<void(uint64_t, double)>;
+
+    End(const Arguments& a, Heard heard)
+        : heard_(std::move(heard)), publisher_(node_.advertise<std_msgs::UInt8MultiArray>(a.output, a.queue)) {
+        const boost::function<void(const std_msgs::UInt8MultiArrayConstPtr&)> callback = [this](const std_msgs::UInt8MultiArrayConstPtr& message) {
+            if (message->data.size() != BYTES) peer::fail(1, "flow: a message that is not of the loop");
+            uint64_t number;
+            double value;
+            memcpy(&number, message->data.data() + 8, 8);
+            memcpy(&value, message->data.data() + STAMP_AND_SEQUENCE, 8);
+            heard_(number, value);
+        };
+        subscriber_ = node_.subscribe<std_msgs::UInt8MultiArray>(a.input, a.queue, callback, ros::VoidConstPtr(), hints(a, true));
+    }
+
+    bool connected() const { return publisher_.getNumSubscribers() > 0 && subscriber_.getNumPublishers() > 0; }
+
+    void say(uint64_t number, double value) {
+        std_msgs::UInt8MultiArray message;
+        message.data.resize(BYTES);
+        const uint64_t stamp = peer::now_ns();
+        memcpy(message.data.data(), &stamp, 8);
+        memcpy(message.data.data() + 8, &number, 8);
+        memcpy(message.data.data() + STAMP_AND_SEQUENCE, &value, 8);
+        publisher_.publish(message);
+    }
+
+private:
+    static constexpr size_t BYTES = STAMP_AND_SEQUENCE + 8;
+    ros::NodeHandle node_;
+    Heard heard_;
+    ros::Publisher publisher_;
+    ros::Subscriber subscriber_;
+};
+
+// Samples the circuit every period, says the sample, and drives it with the newest that came.
+void circuit(const Arguments& a, const peer::Orchestrator& orchestrator) {
+    std::mutex mutex;
+    double drive = 0;
+    uint64_t next = 0;
+    End end(a, [&](uint64_t number, double value) {
+        const std::lock_guard<std::mutex> lock(mutex);
+        if (number < next) return;
+        next = number + 1;
+        drive = value;
+    });
+    ros::AsyncSpinner spinner(1);
+    spinner.start();
+    while (!end.connected() && orchestrator.pause_ms(5)) {}
+    peer::ready_and_go(orchestrator);
+    const uint64_t start = peer::now_ns() + 200000000;
+    Circuit circuit;
+    std::string voltages;
+    for (uint64_t k = 0; k < a.samples && !orchestrator.stopped(); ++k) {
+        const timespec due = peer::to_timespec(start + k * PERIOD_NS);
+        while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, nullptr) == EINTR) {}
+        double now;
+        {
+            const std::lock_guard<std::mutex> lock(mutex);
+            now = drive;
+        }
+        char text[32];
+        snprintf(text, sizeof text, "%s%.17g", k ? ", " : "", circuit.voltage);
+        voltages += text;
+        end.say(k, circuit.voltage);
+        circuit.pass(now);
+    }
+    spinner.stop();
+    peer::say("{\"values\": [" + voltages + "]}");
+    orchestrator.wait_stop();
+}
+
+// Answers each sample at once.
+void controller(const Arguments& a, const peer::Orchestrator& orchestrator) {
+    std::unique_ptr<End> end;
+    end.reset(new End(a, [&](uint64_t number, double voltage) { end->say(number, GAIN * (STEP - voltage)); }));
+    while (!end->connected() && orchestrator.pause_ms(5)) ros::spinOnce();
+    peer::say("ready");
+    peer::spin_until_stop(orchestrator);
 }
 
 }  // namespace
@@ -226,6 +346,8 @@ int main(int argc, char** argv) {
     peer::start_ros(a.system, orchestrator, "ropewalk_flow_" + a.command);
     if (a.command == "publish") publish(a, orchestrator);
     else if (a.command == "tick") tick(a, orchestrator);
+    else if (a.command == "circuit") circuit(a, orchestrator);
+    else if (a.command == "controller") controller(a, orchestrator);
     else subscribe(a, orchestrator);
     ros::shutdown();
 }

@@ -31,6 +31,9 @@ use std::time::Duration;
 const STATUS_INTERVAL: Duration = Duration::from_millis(100);
 /// How long the bus is left alone after a subscriber held all it may.
 const HOLD_OFF: Duration = Duration::from_millis(1);
+/// Datagrams that may be on a wire to a peer, and in its socket: what is urgent waits behind them there. It has to
+/// hold a few batches, so that sender and receiver both have work.
+const WIRE_IN_FLIGHT: u32 = 128;
 /// Datagrams read before the scheduler has its turn again.
 const RECEIVE_BATCH: usize = 64;
 /// SCHED_FIFO priority of the radio's thread, where permitted.
@@ -184,6 +187,7 @@ impl<C: Carrier> Daemon<C> {
             relay: config.relay.as_ref().is_some_and(Relayed::is_any),
             ..proto::RouteConfig::default()
         });
+        let defaults = proto::RadioConfig::new(run, airtime);
         let mut radio = Radio::new(proto::RadioConfig {
             route,
             host: host_id(&config.host),
@@ -194,10 +198,16 @@ impl<C: Carrier> Daemon<C> {
             },
             max_queued_bytes: config.radio.queue_bytes,
             auto_rate: config.radio.rate == Some(Rate::Auto),
+            wire: config.is_wire(),
             min_share: config.radio.min_share,
-            yields: config.radio.yields,
+            yields: config.radio.yields && !config.is_wire(),
             least_share: config.radio.least_share,
-            ..proto::RadioConfig::new(run, airtime)
+            in_flight: if config.is_wire() {
+                WIRE_IN_FLIGHT
+            } else {
+                defaults.in_flight
+            },
+            ..defaults
         })?;
         let peer = proto::PeerConfig {
             hops: u32::from(config.radio.hops),
@@ -288,8 +298,11 @@ impl<C: Carrier> Daemon<C> {
         self.inbound.unpack_by(Unpacker::start().map_err(started)?);
         let waker = self.handle.clone();
         self.inbound.services = Services::start(&self.config, &self.bus, self.run, move || waker.wake())?;
-        // After the other threads were made, which would inherit it.
-        self.scheduling = clock::realtime_thread(PRIORITY);
+        // After the other threads were made, which would inherit it. A wire has no slots to be met, and may keep a
+        // processor busy, which all others would have to do without.
+        if !self.config.is_wire() {
+            self.scheduling = clock::realtime_thread(PRIORITY);
+        }
         let mut datagram = Vec::with_capacity(self.carrier.max_datagram());
         let mut buffer = vec![0; self.carrier.max_datagram() + 1];
         let mut next_status = Time::ZERO;
@@ -308,7 +321,7 @@ impl<C: Carrier> Daemon<C> {
                 }
             }
             let held_up = self.drain_bus(now)?;
-            self.receive(&mut buffer)?;
+            let more = self.receive(&mut buffer)?;
             if self.radio.next_timeout().is_some_and(|t| t <= clock::monotonic()) {
                 self.radio.handle_timeout(clock::monotonic(), &mut self.inbound);
             }
@@ -323,6 +336,8 @@ impl<C: Carrier> Daemon<C> {
             let hold_off = held_up.then(|| now + HOLD_OFF);
             let service = self.carrier.service()?.map(|d| clock::monotonic() + d);
             let times = [
+                // A carrier that takes several at once may have some although its descriptor is not readable.
+                more.then_some(now),
                 next_slot,
                 self.radio.next_timeout(),
                 Some(next_status),
@@ -429,9 +444,12 @@ impl<C: Carrier> Daemon<C> {
         }
     }
 
-    fn receive(&mut self, buffer: &mut [u8]) -> Result<(), LinkError> {
+    /// Takes what came, up to a bound; true if there may be more.
+    fn receive(&mut self, buffer: &mut [u8]) -> Result<bool, LinkError> {
+        let mut more = true;
         for _ in 0..RECEIVE_BATCH {
             let Some(got) = self.carrier.receive(buffer)? else {
+                more = false;
                 break;
             };
             let Some(peer) = self.peers.get(got.peer) else {
@@ -447,11 +465,14 @@ impl<C: Carrier> Daemon<C> {
         for change in self.inbound.changes() {
             tracing::info!("{change}");
         }
-        Ok(())
+        Ok(more)
     }
 
-    /// Sends what is due while the carrier takes it, and says when the next is due.
+    /// Sends what is due while the carrier takes it, and says when the next is due. Of a carrier that gathers it sends a
+    /// batch: then the others have their turn, so that what is urgent waits no longer.
     fn transmit(&mut self, datagram: &mut Vec<u8>) -> Result<Option<Time>, LinkError> {
+        let mut next = None;
+        let mut left = self.carrier.batch();
         while self.carrier.ready() {
             match self.radio.poll_transmit(clock::monotonic(), datagram) {
                 Transmit::Datagram { peer, priority } => {
@@ -459,12 +480,21 @@ impl<C: Carrier> Daemon<C> {
                     if self.carrier.send(index, priority, datagram)? != Sent::Taken {
                         self.radio.carrier_refused(peer);
                     }
+                    left = left.map(|n| n.saturating_sub(datagram.len()));
                 }
-                Transmit::Wait(until) => return Ok(Some(until)),
+                Transmit::Wait(until) => {
+                    next = Some(until);
+                    break;
+                }
                 Transmit::Idle => break,
             }
+            if left == Some(0) {
+                next = Some(Time::ZERO);
+                break;
+            }
         }
-        Ok(None)
+        self.carrier.flush()?;
+        Ok(next)
     }
 
     fn wait(&mut self, until: Option<Time>, watch_bus: bool) -> Result<(), LinkError> {

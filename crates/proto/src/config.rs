@@ -56,6 +56,9 @@ pub struct RadioConfig {
     /// The rate in `airtime` is only a guess: receipts clock the sending, and over one hop the rate is
     /// estimated from them.
     pub auto_rate: bool,
+    /// There is no radio but a wire: nothing is paced whatever the airtime, and receipts alone clock the sending,
+    /// four of them for each `in_flight`.
+    pub wire: bool,
     /// Datagrams that may be in flight to a peer while receipts clock the sending, on a short path; at
     /// least 1. A long path may hold more.
     pub in_flight: u32,
@@ -96,6 +99,7 @@ impl RadioConfig {
             name: String::new(),
             airtime,
             auto_rate: false,
+            wire: false,
             in_flight: 2,
             predict: true,
             order: Order::Priority,
@@ -110,6 +114,14 @@ impl RadioConfig {
             receive: ReceiveLimits::default(),
             route: None,
         }
+    }
+}
+
+impl RadioConfig {
+    /// While receipts clock the sending, one in so many datagrams asks for one.
+    pub(crate) fn asks_every(&self) -> usize {
+        let all = self.in_flight.max(1);
+        (if self.wire { all.div_ceil(4) } else { all }) as usize
     }
 }
 

@@ -73,11 +73,12 @@ impl Peer {
             receiver: Receiver::new(id, radio.receive),
             info: None,
             stats: PeerStats::default(),
-            flight: Flight::new(radio.in_flight, config.carrier_acks),
+            flight: Flight::new(radio.in_flight, config.carrier_acks).asking_every(radio.asks_every()),
             way: Way::default(),
             airtime: radio.airtime,
             // Over a relay, datagrams that were sent together need not arrive one service time apart.
-            estimate: (radio.auto_rate && config.hops == 1).then(|| Estimate::new(radio.airtime)),
+            estimate: (radio.auto_rate && !radio.wire && config.hops == 1)
+                .then(|| Estimate::new(radio.airtime)),
             share: PeerShare::default(),
             number: 0,
             numbers_heard: None,
@@ -166,6 +167,7 @@ impl Peer {
             datagrams_missing: missing,
             rate_bit_s: self.airtime.rate_bits,
             rate_source: match self.is_clocked(radio) {
+                _ if radio.wire => RateSource::Unlimited,
                 true => RateSource::Guessed,
                 false if radio.auto_rate => RateSource::Estimated,
                 false => RateSource::Set,
@@ -232,12 +234,18 @@ impl Peer {
 
     /// Whether receipts alone clock what is sent, for want of a rate.
     pub(crate) fn is_clocked(&self, radio: &RadioConfig) -> bool {
-        radio.auto_rate && self.estimate.as_ref().is_none_or(|e| !e.airtime().1)
+        radio.wire || radio.auto_rate && self.estimate.as_ref().is_none_or(|e| !e.airtime().1)
     }
 
     /// How many datagrams may be in flight.
     pub(crate) fn window(&self, radio: &RadioConfig) -> usize {
-        let full = self.airtime.airtime(self.config.max_datagram, self.config.hops);
+        // By receipts alone a wire that is long cannot be told from one that is slow, and where it is slow, what is on
+        // the way stands in a queue.
+        let full = if radio.wire {
+            Duration::ZERO
+        } else {
+            self.airtime.airtime(self.config.max_datagram, self.config.hops)
+        };
         self.flight.window(self.is_clocked(radio), full)
     }
 

@@ -133,6 +133,8 @@ pub enum RateSource {
     Estimated,
     /// It is a guess; receipts clock the sending.
     Guessed,
+    /// There is none, as of a wire; receipts clock the sending.
+    Unlimited,
 }
 
 /// A peer's clock beside ours: the clocks that the two links' radios are driven by.

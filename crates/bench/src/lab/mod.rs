@@ -14,6 +14,7 @@ pub(crate) mod pound;
 pub mod probe;
 pub(crate) mod site;
 mod tools;
+mod wire;
 
 pub use cell::{Metrics, Params, Target, Timing, Values, Verdict};
 pub use options::{Experiment, Options};

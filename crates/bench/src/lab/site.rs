@@ -99,7 +99,9 @@ pub(crate) struct Site<'a> {
     pub(crate) lab: Lab,
     /// The lab ends also when this process is killed.
     _held: Held,
-    ground: &'a Ground<'a>,
+    pub(super) ground: &'a Ground<'a>,
+    /// Hosts that have a wire, and their addresses on it.
+    pub(super) wired: Vec<(String, String)>,
 }
 
 impl<'a> Site<'a> {
@@ -135,7 +137,12 @@ impl<'a> Site<'a> {
         match (up, lab) {
             (Ok(_), Ok(lab)) => {
                 let _held = lab.hold().map_err(|e| e.to_string())?;
-                Ok(Site { lab, _held, ground })
+                Ok(Site {
+                    lab,
+                    _held,
+                    ground,
+                    wired: Vec::new(),
+                })
             }
             (Ok(_), Err(e)) => Err(e.to_string().into()),
             (Err(e), lab) => {
@@ -151,21 +158,25 @@ impl<'a> Site<'a> {
         self.lab.status().map_err(|e| e.to_string().into())
     }
 
-    /// The address of a host.
+    /// The address of a host: on its wire, if it has one.
     pub(crate) fn address(&self, host: &str) -> Result<String, RunError> {
+        if let Some((_, address)) = self.wired.iter().find(|(name, _)| name == host) {
+            return Ok(address.clone());
+        }
         let status = self.status()?;
         let host = status.hosts.iter().find(|h| h.name == host);
         host.map(|h| h.address.to_string())
             .ok_or_else(|| RunError::Failed("the lab has not the host that was asked for".into()))
     }
 
-    /// A command that runs on a host, at SCHED_FIFO where that is permitted and `fifo` says so.
+    /// A command that runs on a host, at SCHED_FIFO where that is permitted and `fifo` says so. Where hosts have a wire it
+    /// is not: what keeps a processor busy would let the others starve.
     pub(crate) fn command(&self, host: &str, fifo: bool, program: &[&str]) -> Command {
         let mut command = Command::new(&self.ground.executable);
         // Sandboxes have other runtime folders.
         command.env("ROPEWALK_LAB_DIR", labs_folder());
         command.args(["lab", "exec", "--name", self.lab.name()]);
-        if fifo && self.status().is_ok_and(|s| s.timing.trusted) {
+        if fifo && !self.is_wired() && self.status().is_ok_and(|s| s.timing.trusted) {
             command.arg("--fifo");
         }
         command.args([host, "--"]).args(program);

@@ -38,6 +38,7 @@ fn flow(bytes: u64, lasts: u64, run: u32) -> Sent {
 
 fn row(system: System, bytes: u64, run: Run) -> Row {
     Row {
+        beside: Vec::new(),
         experiment: Experiment::Bandwidth,
         system,
         scenario: "wifi-1hop",
@@ -53,6 +54,7 @@ fn setting(carrier: Carrier, rate: &'static str) -> Setting {
         carrier,
         rate,
         hops: 1,
+        yields: true,
         topics: vec![Topic {
             priority: 50,
             depth: 8,

@@ -99,6 +99,7 @@ impl Case {
         params.extend(self.varies.iter().map(|v| (v.0.to_owned(), v.2.clone())));
         let what = format!("{} {}", self.experiment.name(), self.system.name());
         Row {
+            beside: Vec::new(),
             experiment: self.experiment,
             system: self.system,
             scenario: self.place.scenario,

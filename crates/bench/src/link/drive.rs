@@ -33,6 +33,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
             carrier,
             rate,
             hops: 1,
+            yields: true,
             topics: pound::topics(),
         };
         for means in system.all_means(options, &[Carrier::Quic], &["auto"], setting) {

@@ -23,6 +23,8 @@ struct Plan {
     place: Place,
     carriers: &'static [Carrier],
     rate: &'static str,
+    /// Whether our links yield to each other; without it other systems have no row.
+    yields: bool,
     topics: Vec<Topic>,
     legs: Box<dyn Fn(u32) -> Vec<Leg>>,
     judge: Judge,
@@ -36,11 +38,13 @@ impl Plan {
         }
         let legs = std::rc::Rc::new(self.legs);
         let mut rows = Vec::new();
-        for system in System::value_variants().iter().filter(|s| options.wants(**s)) {
+        let can = |s: &&System| options.wants(**s) && (self.yields || **s == System::Ropewalk);
+        for system in System::value_variants().iter().filter(can) {
             let setting = |carrier, rate| Setting {
                 carrier,
                 rate,
                 hops: self.place.hops,
+                yields: self.yields,
                 topics: self.topics.clone(),
             };
             for means in system.all_means(options, self.carriers, &[self.rate], setting) {
@@ -110,8 +114,13 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
     for (hops, scenario) in [(3, "wifi-chain-4"), (4, "wifi-chain-5"), (5, "wifi-chain-6")] {
         rows.extend(chain(hops, scenario, lasts).rows(Experiment::Flows, options));
     }
-    for (saturated, access) in [(false, Access::Dcf), (true, Access::Dcf), (true, Access::Edca)] {
-        rows.extend(second(saturated, lasts, access).rows(Experiment::Flows, options));
+    for (saturated, access, yields) in [
+        (false, Access::Dcf, true),
+        (true, Access::Dcf, true),
+        (true, Access::Dcf, false),
+        (true, Access::Edca, true),
+    ] {
+        rows.extend(second(saturated, yields, lasts, access).rows(Experiment::Flows, options));
     }
     rows
 }
@@ -126,6 +135,7 @@ fn joystick(lasts: u64, access: Access) -> Plan {
         },
         carriers: &[Carrier::Quic],
         rate: RATE,
+        yields: true,
         topics: vec![topic(120, 2), topic(10, 2)],
         legs: Box::new(move |run| {
             let offset = u64::from(run) * 3_000 % 10_000;
@@ -154,6 +164,7 @@ fn several(count: usize, lasts: u64) -> Plan {
         place: Place::shipped("wifi-1hop", 1),
         carriers: &[Carrier::Quic],
         rate: RATE,
+        yields: true,
         topics,
         legs: Box::new(move |run| {
             let offset = (3_000 + u64::from(run) * 7_000) % LASER_US;
@@ -188,6 +199,7 @@ fn chain(hops: u32, scenario: &'static str, lasts: u64) -> Plan {
         place: Place::shipped(scenario, hops),
         carriers: &[Carrier::Quic],
         rate: RATE,
+        yields: true,
         topics: vec![topic(100, 2), topic(10, 2)],
         legs: Box::new(move |run| {
             let offset = (3_000 + u64::from(run) * 7_000) % LASER_US;
@@ -202,8 +214,9 @@ fn chain(hops: u32, scenario: &'static str, lasts: u64) -> Plan {
     }
 }
 
-/// One robot's laser, alone or while another robot keeps the radio busy with what is least important.
-fn second(saturated: bool, lasts: u64, access: Access) -> Plan {
+/// One robot's laser, alone or while another robot keeps the radio busy with what is least important, which the links
+/// of both know of and yield for, or not.
+fn second(saturated: bool, yields: bool, lasts: u64, access: Access) -> Plan {
     let other = if saturated { "saturated" } else { "silent" };
     let scenario = match access {
         Access::Dcf => "wifi-pair",
@@ -216,6 +229,7 @@ fn second(saturated: bool, lasts: u64, access: Access) -> Plan {
         place: access.place(scenario, &PAIR),
         carriers: &[Carrier::Quic],
         rate: RATE,
+        yields,
         topics: vec![topic(100, 2), topic(1, 8)],
         legs: Box::new(move |run| {
             let offset = u64::from(run) * 3_000;
@@ -264,6 +278,7 @@ pub(super) fn team(options: &Options) -> Vec<Row> {
         place: Place::shipped("team-of-8", 1),
         carriers: &[Carrier::Quic],
         rate: "24Mbit/s",
+        yields: true,
         topics: (0..ROBOTS).flat_map(|_| [topic(100, 2), topic(10, 2)]).collect(),
         legs: Box::new(move |run| each(run).collect()),
         judge: judge_team,

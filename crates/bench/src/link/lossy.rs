@@ -59,6 +59,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
                 carrier,
                 rate: "6Mbit/s",
                 hops: 1,
+                yields: true,
                 topics: vec![topic.clone(), topic],
             };
             let means = Means::Link(setting.clone(), Source::Periodic);
@@ -72,6 +73,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
             ]);
             means.describe(&mut params);
             rows.push(Row {
+                beside: Vec::new(),
                 experiment: Experiment::Lossy,
                 system: System::Ropewalk,
                 scenario: path.scenario,
@@ -152,6 +154,7 @@ fn measure(
     ]);
     let part = Part {
         check: "command until answer".into(),
+        system: None,
         params: Params::new(),
         values,
         targets: vec![

@@ -16,6 +16,7 @@ mod pound;
 mod reconnect;
 mod serial;
 mod tools;
+mod wire;
 mod zenoh;
 
 pub use crate::lab::Outcome;
@@ -44,7 +45,10 @@ pub fn run(options: &Options, stopped: &dyn Fn() -> bool) -> Result<Outcome, Err
         rows.extend(match experiment {
             Experiment::Pound => pound::rows(options),
             Experiment::Flows => flows::rows(options),
-            Experiment::Bandwidth => bandwidth::rows(options),
+            Experiment::Bandwidth => [bandwidth::rows(options), wire::rows(options)]
+                .into_iter()
+                .flatten()
+                .collect(),
             Experiment::Reconnect => reconnect::rows(options),
             Experiment::Control => control::rows(options),
             Experiment::DriveAway => drive::rows(options),
@@ -105,6 +109,8 @@ pub fn run(options: &Options, stopped: &dyn Fn() -> bool) -> Result<Outcome, Err
 struct Row {
     experiment: Experiment,
     system: System,
+    /// Others that are measured in the same runs, if they can be here.
+    beside: Vec<System>,
     scenario: &'static str,
     hops: u32,
     /// What tells it from other rows of its system, for people.
@@ -122,6 +128,8 @@ type Run = Box<dyn Fn(&Tools<'_>, u32) -> Result<(Vec<Part>, Timing), RunError>>
 struct Part {
     /// What is measured.
     check: String,
+    /// Of which system, if not the row's.
+    system: Option<System>,
     params: Params,
     values: Values,
     targets: Vec<Target>,
@@ -135,6 +143,7 @@ impl Part {
         let flow = &leg.flow;
         Part {
             check: format!("flow {}", flow.topic),
+            system: None,
             params: Params::from([
                 ("topic".into(), json!(flow.topic)),
                 ("message_bytes".into(), json!(flow.bytes)),
@@ -186,7 +195,8 @@ impl Row {
                 params.insert(name.into(), value);
             }
             // Targets are ours to meet.
-            let targets = match self.system {
+            let system = part.system.unwrap_or(self.system);
+            let targets = match system {
                 System::Ropewalk => part.targets.clone(),
                 _ => Vec::new(),
             };
@@ -197,7 +207,7 @@ impl Row {
             };
             let metrics = Metrics::new(&of_part, tries, targets, source, true);
             cells.push(Cell {
-                system: self.system.name().to_owned(),
+                system: system.name().to_owned(),
                 params,
                 metrics: metrics.ok_or_else(|| RunError::Failed("no run".into()))?,
             });

@@ -23,6 +23,8 @@ pub(crate) struct Setting {
     pub(crate) rate: &'static str,
     /// How often a datagram is sent on its way to a peer.
     pub(crate) hops: u32,
+    /// Whether hosts yield to what is more important on others.
+    pub(crate) yields: bool,
     /// For each leg of the run, in order.
     pub(crate) topics: Vec<Topic>,
 }
@@ -81,7 +83,8 @@ impl Network {
                         ""
                     };
                     let Setting { rate, hops, .. } = setting;
-                    format!("bind: '{bind}:{PORT}', rate: {rate}, hops: {hops}{insecure}")
+                    let yields = if setting.yields { "" } else { ", yields: false" };
+                    format!("bind: '{bind}:{PORT}', rate: {rate}, hops: {hops}{yields}{insecure}")
                 }
             };
             let text = configuration(host, &addresses, legs, setting, (keys.as_ref(), &radio));
@@ -210,6 +213,7 @@ mod tests {
             carrier: Carrier::Udp,
             rate: "6Mbit/s",
             hops: 2,
+            yields: true,
             topics: vec![topic; 3],
         };
         let hosts = ["one", "two", "three"].map(|h| (h, format!("10.77.0.{}", h.len())));

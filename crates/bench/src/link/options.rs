@@ -11,7 +11,7 @@ pub enum Experiment {
     Pound,
     /// More flows and hops (section VI-H), a joystick against a video, a second robot that saturates the radio.
     Flows,
-    /// What one flow gets through, by size of its messages (Fig. 19).
+    /// What one flow gets through, by size of its messages (Fig. 19), and over a wire that only the hosts limit.
     Bandwidth,
     /// The radio of the sender, or of the relay, is off for five seconds (Table V).
     Reconnect,
@@ -121,6 +121,14 @@ impl Rate {
     /// Of a configuration's word.
     pub(super) fn of(word: &str) -> Rate {
         if word == "auto" { Rate::Auto } else { Rate::Set }
+    }
+
+    /// The same for results: a wire has none.
+    pub(super) fn said(word: &str) -> &'static str {
+        match word {
+            "unlimited" => "unlimited",
+            _ => Rate::of(word).name(),
+        }
     }
 
     pub(super) fn name(self) -> &'static str {

@@ -37,6 +37,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
                 carrier,
                 rate,
                 hops,
+                yields: true,
                 topics: topics(),
             };
             for means in system.all_means(options, &[Carrier::Quic, Carrier::Udp], rates, setting) {

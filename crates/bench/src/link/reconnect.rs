@@ -33,6 +33,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
                 carrier,
                 rate,
                 hops: place.hops,
+                yields: true,
                 topics: vec![topic.clone(), topic.clone()],
             };
             for means in system.all_means(options, &[Carrier::Quic], &["6Mbit/s"], setting) {

@@ -22,6 +22,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
     }
     let lasts = if options.quick { 15 } else { 40 };
     vec![Row {
+        beside: Vec::new(),
         experiment: Experiment::Serial,
         system: System::Ropewalk,
         // The hosts; nothing goes through their network.
@@ -76,6 +77,7 @@ fn measure(tools: &Tools<'_>, lasts: u64, run: u32) -> Result<(Vec<Part>, Timing
         carrier: Carrier::Serial,
         rate: "",
         hops: 1,
+        yields: true,
         topics: vec![topic(100, 2), topic(10, 2)],
     };
     let lines = [(&*legs[0].from, BAUD, a), (&*legs[0].to, BAUD, b)];

@@ -57,7 +57,8 @@ impl<'a> Tools<'a> {
     ) -> Result<Tools<'a>, Error> {
         let ground = Ground::new("rwb-link-", stopped)?;
         let peers = options.peers.as_deref();
-        let uses = |which: &dyn Fn(System) -> bool| rows.iter().any(|r| which(r.system));
+        let systems = || rows.iter().flat_map(|r| r.beside.iter().chain([&r.system]));
+        let uses = |which: &dyn Fn(System) -> bool| systems().any(|s| which(*s));
         let mut notes = Vec::new();
         let (roscpp, zenoh) = (
             |s: System| s.transport().is_some(),
@@ -168,9 +169,9 @@ impl<'a> Tools<'a> {
                 Ok((played, BTreeMap::new()))
             }
             Means::Zenoh(protocol, topics) => {
-                let zenoh = self.zenoh.as_ref();
-                let zenoh = zenoh.ok_or_else(|| RunError::Failed("Zenoh was not prepared".into()))?;
-                let played = zenoh.play(self, what, (*protocol, topics), site, legs)?;
+                let played = self
+                    .zenoh()?
+                    .play(self, what, (*protocol, topics), site, legs, &mut [])?;
                 Ok((played, BTreeMap::new()))
             }
             Means::Link(setting, source) => {
@@ -221,7 +222,12 @@ impl<'a> Tools<'a> {
         site.command(host, true, &[&[&*ours, "bench", "link-part"], role].concat())
     }
 
-    fn ros(&self) -> Result<&Peer, RunError> {
+    pub(super) fn zenoh(&self) -> Result<&Zenoh, RunError> {
+        let zenoh = self.zenoh.as_ref();
+        zenoh.ok_or_else(|| RunError::Failed("Zenoh was not prepared".into()))
+    }
+
+    pub(super) fn ros(&self) -> Result<&Peer, RunError> {
         let ros = self.ros.as_ref();
         ros.ok_or_else(|| RunError::Failed("roscpp was not prepared".into()))
     }
@@ -244,8 +250,9 @@ impl Means {
     pub(super) fn shown(&self) -> String {
         match self {
             Means::Link(setting, source) => {
-                let (carrier, rate) = (setting.carrier.name(), Rate::of(setting.rate).name());
-                format!("{carrier}, rate {rate}{}", shown(*source))
+                let (carrier, rate) = (setting.carrier.name(), Rate::said(setting.rate));
+                let yields = if setting.yields { "" } else { ", yielding off" };
+                format!("{carrier}, rate {rate}{yields}{}", shown(*source))
             }
             Means::Zenoh(..) => String::new(),
             Means::Ros(_, source) => shown(*source).trim_start_matches(", ").to_owned(),
@@ -257,7 +264,9 @@ impl Means {
         let source = match self {
             Means::Link(setting, source) => {
                 params.insert("carrier".into(), json!(setting.carrier.name()));
-                params.insert("rate".into(), json!(Rate::of(setting.rate).name()));
+                params.insert("rate".into(), json!(Rate::said(setting.rate)));
+                let yields = if setting.yields { "on" } else { "off" };
+                params.insert("yields".into(), json!(yields));
                 source
             }
             Means::Ros(_, source) => source,

@@ -4,15 +4,18 @@
 
 use super::network::Topic;
 use super::tools::Tools;
-use crate::flows::play::{self, Leg, Part, Played};
+use crate::flows::play::{self, Extra, Leg, Part, Played};
 use crate::ipc::Error;
 use crate::ipc::error::RunError;
 use crate::lab::site::{Ground, Site};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 const PORT: u16 = 7447;
+/// For the control loop, whose ends are processes of their own.
+const LOOP: u16 = 7457;
 /// About a frame of the radio: what is more important goes between two batches.
 const BATCH: u32 = 1400;
 /// What the kernel may hold of a TCP connection beyond Zenoh's queues; it doubles it.
@@ -36,19 +39,19 @@ impl Protocol {
     }
 
     /// Endpoints of a host: two links where the protocol has connections, so that what is important waits behind
-    /// nothing else in a socket.
-    fn endpoints(self, address: &str) -> Vec<String> {
+    /// nothing else in a socket. `slow`: over a radio, where a socket's own queue is to be short.
+    fn endpoints(self, address: &str, port: u16, slow: bool) -> Vec<String> {
         let place = |port: u16| format!("{}/{address}:{port}", self.name());
         match self {
-            Protocol::Tcp => vec![
-                format!("{}?prio=1-4#so_sndbuf={SEND_BUFFER}", place(PORT)),
-                format!("{}?prio=5-7#so_sndbuf={SEND_BUFFER}", place(PORT + 1)),
+            Protocol::Tcp if slow => vec![
+                format!("{}?prio=1-4#so_sndbuf={SEND_BUFFER}", place(port)),
+                format!("{}?prio=5-7#so_sndbuf={SEND_BUFFER}", place(port + 1)),
             ],
-            Protocol::Quic => vec![
-                format!("{}?prio=1-4", place(PORT)),
-                format!("{}?prio=5-7", place(PORT + 1)),
+            Protocol::Tcp | Protocol::Quic => vec![
+                format!("{}?prio=1-4", place(port)),
+                format!("{}?prio=5-7", place(port + 1)),
             ],
-            Protocol::Udp => vec![place(PORT)],
+            Protocol::Udp => vec![place(port)],
         }
     }
 }
@@ -66,7 +69,7 @@ impl Zenoh {
         Ok(Zenoh { program, version })
     }
 
-    /// Sends `legs` through a lab that is up; `topics` are theirs.
+    /// Sends `legs` through a lab that is up, beside more processes; `topics` are the legs'.
     pub(super) fn play(
         &self,
         tools: &Tools<'_>,
@@ -74,6 +77,7 @@ impl Zenoh {
         (protocol, topics): (Protocol, &[Topic]),
         site: &Site<'_>,
         legs: &[Leg],
+        extras: &mut [Extra],
     ) -> Result<Played, RunError> {
         let mut files = Vec::new();
         for part in [Part::Publish, Part::Subscribe] {
@@ -81,17 +85,22 @@ impl Zenoh {
             hosts.sort_unstable();
             hosts.dedup();
             for host in hosts {
-                let config = configuration(tools, protocol, part, host, site, legs)?;
-                let file = tools.file(&format!("{host}-{}-zenoh.json5", part.name()));
-                fs::write(&file, config.to_string()).map_err(|e| format!("{}: {e}", file.display()))?;
-                files.push((part, host, file));
+                let ends = ends(part, host, legs);
+                let name = format!("{host}-{}", part.name());
+                files.push((
+                    part,
+                    host,
+                    configured(tools, protocol, site, (host, &name), &ends)?,
+                ));
             }
         }
         let command = |part: Part, host: &str, of_host: &[&Leg]| {
-            let file = files.iter().find(|f| f.0 == part && f.1 == host).map(|f| &f.2);
-            let file = file.map(|f| f.to_string_lossy().into_owned()).unwrap_or_default();
-            let mut words = vec![self.program.to_string_lossy().into_owned(), part.name().into()];
-            words.extend(["--config".into(), file]);
+            let file = files.iter().find(|f| f.0 == part && f.1 == host).map(|f| &*f.2);
+            let mut words = vec![
+                part.name().to_owned(),
+                "--config".into(),
+                file.unwrap_or_default().into(),
+            ];
             for leg in of_host {
                 let topic = legs
                     .iter()
@@ -101,11 +110,62 @@ impl Zenoh {
                 words.extend(["--flow".into(), leg.flow.argument(), "--qos".into()]);
                 words.push(quality(priority, protocol));
             }
-            let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            site.command(host, true, &words)
+            self.command(site, host, &words)
         };
-        play::play(what, site, &tools.sandbox, legs, &command)
+        play::play_with(what, site, &tools.sandbox, legs, &command, extras)
     }
+
+    /// The two ends of the control loop, with the words that each is told beside: the first on `hosts[0]`, which listens.
+    pub(super) fn control(
+        &self,
+        tools: &Tools<'_>,
+        (protocol, priority): (Protocol, u8),
+        site: &Site<'_>,
+        ends: [(&str, &str, Vec<String>); 2],
+    ) -> Result<[Command; 2], RunError> {
+        let listens = ends[0].1.to_owned();
+        let one = |(role, host, words): (&str, &str, Vec<String>)| {
+            let ends = if host == listens {
+                Ends::Listens(LOOP)
+            } else {
+                Ends::Connects(vec![listens.clone()], LOOP)
+            };
+            let file = configured(tools, protocol, site, (host, role), &ends)?;
+            let mut all = vec![role.to_owned(), "--config".into(), file];
+            all.extend(words);
+            all.extend(["--qos".into(), quality(priority, protocol)]);
+            Ok::<_, RunError>(self.command(site, host, &all))
+        };
+        let [first, second] = ends;
+        Ok([one(first)?, one(second)?])
+    }
+
+    fn command(&self, site: &Site<'_>, host: &str, words: &[String]) -> Command {
+        let program = self.program.to_string_lossy();
+        let words: Vec<&str> = [&*program]
+            .into_iter()
+            .chain(words.iter().map(String::as_str))
+            .collect();
+        site.command(host, true, &words)
+    }
+}
+
+/// Where a process is reached, or whom it reaches, and there from which port on.
+enum Ends {
+    Listens(u16),
+    Connects(Vec<String>, u16),
+}
+
+/// Publishers listen, subscribers connect to all that send to them.
+fn ends(part: Part, host: &str, legs: &[Leg]) -> Ends {
+    if part == Part::Publish {
+        return Ends::Listens(PORT);
+    }
+    let mut senders: Vec<String> = (legs.iter().filter(|l| l.to == host))
+        .map(|l| l.from.clone())
+        .collect();
+    senders.dedup();
+    Ends::Connects(senders, PORT)
 }
 
 /// Zenoh's priority (1 is its highest), what it does when its queue is full, and whether it waits to fill a batch.
@@ -125,23 +185,23 @@ fn quality(priority: u8, protocol: Protocol) -> String {
     format!("{priority},block,{express},{reliability}")
 }
 
-/// Publishers listen, subscribers connect to all that send to them; nobody scouts.
-fn configuration(
+/// The configuration of a process, written into a file of that name; nobody scouts.
+fn configured(
     tools: &Tools<'_>,
     protocol: Protocol,
-    part: Part,
-    host: &str,
     site: &Site<'_>,
-    legs: &[Leg],
-) -> Result<Value, RunError> {
+    (host, name): (&str, &str),
+    ends: &Ends,
+) -> Result<String, RunError> {
+    // On a wire Zenoh's own defaults are best.
+    let slow = !site.is_wired();
     let (mut listen, mut connect) = (Vec::new(), Vec::new());
-    if part == Part::Publish {
-        listen = protocol.endpoints(&site.address(host)?);
-    } else {
-        let mut senders: Vec<&str> = legs.iter().filter(|l| l.to == host).map(|l| &*l.from).collect();
-        senders.dedup();
-        for sender in senders {
-            connect.extend(protocol.endpoints(&site.address(sender)?));
+    match ends {
+        Ends::Listens(port) => listen = protocol.endpoints(&site.address(host)?, *port, slow),
+        Ends::Connects(hosts, port) => {
+            for other in hosts {
+                connect.extend(protocol.endpoints(&site.address(other)?, *port, slow));
+            }
         }
     }
     let mut config = json!({
@@ -154,10 +214,13 @@ fn configuration(
         "scouting": {"multicast": {"enabled": false}, "gossip": {"enabled": false}},
         "transport": {
             "unicast": {"max_links": 2},
-            "link": {"tx": {"batch_size": BATCH}},
+            "link": {"tx": {}},
             "shared_memory": {"enabled": false},
         },
     });
+    if slow {
+        config["transport"]["link"]["tx"]["batch_size"] = json!(BATCH);
+    }
     if protocol == Protocol::Quic {
         let keys = tools.keys(host)?;
         let file = |name: &str| keys.join(name).to_string_lossy().into_owned();
@@ -172,5 +235,7 @@ fn configuration(
             "verify_name_on_connect": false,
         });
     }
-    Ok(config)
+    let file = tools.file(&format!("{name}-zenoh.json5"));
+    fs::write(&file, config.to_string()).map_err(|e| format!("{}: {e}", file.display()))?;
+    Ok(file.to_string_lossy().into_owned())
 }

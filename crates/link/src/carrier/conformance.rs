@@ -71,6 +71,7 @@ fn deliver<R: Rig>(rig: &mut R, from: usize, datagram: &[u8]) {
                 Sent::Lost | Sent::NotReady => {}
             }
             assert!(rig.carrier(from).held() <= 1);
+            rig.carrier(from).flush().expect("goes on");
         }
         while let Some(got) = receive(rig, 1 - from) {
             if got == datagram {
@@ -123,10 +124,12 @@ pub(super) fn at_most_one_is_inside<R: Rig>() {
                 Sent::Lost => {}
             }
             assert!(rig.carrier(0).held() <= 1, "a queue");
+            rig.carrier(0).flush().expect("goes on");
             if !rig.carrier(0).ready() {
                 // Whatever is inside, no second one is taken.
                 let second = rig.carrier(0).send(0, 10, &datagram).expect("goes on");
                 assert!(second != Sent::Taken || rig.carrier(0).held() <= 1);
+                rig.carrier(0).flush().expect("goes on");
             }
         } else {
             wait(&mut rig);

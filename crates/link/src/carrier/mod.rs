@@ -1,5 +1,6 @@
 //! What moves a link's datagrams.
 
+mod batch;
 #[cfg(test)]
 mod conformance;
 mod quic;
@@ -102,7 +103,14 @@ pub fn open_carrier(config: &Config) -> Result<Box<dyn Carrier>, CarrierError> {
     let bind = config.radio.bind.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 0)));
     let addressed = config.peers.iter().filter_map(|p| Some((&p.name, p.address?)));
     Ok(match config.carrier() {
-        CarrierKind::Udp => Box::new(UdpCarrier::bind(bind, addressed.map(|(_, a)| a).collect())?),
+        CarrierKind::Udp => {
+            let peers = addressed.map(|(_, a)| a).collect();
+            Box::new(if config.is_wire() {
+                UdpCarrier::bind_to_wire(bind, peers)?
+            } else {
+                UdpCarrier::bind(bind, peers)?
+            })
+        }
         CarrierKind::Serial => {
             let line = config.radio.line.as_deref().unwrap_or("".as_ref());
             Box::new(SerialCarrier::open(line, config.radio.baud.unwrap_or_default())?)
@@ -113,7 +121,8 @@ pub fn open_carrier(config: &Config) -> Result<Box<dyn Carrier>, CarrierError> {
                 name: name.clone(),
                 address,
             };
-            let quic = QuicConfig::new(bind, addressed.map(peer).collect());
+            let mut quic = QuicConfig::new(bind, addressed.map(peer).collect());
+            quic.wire = config.is_wire();
             Box::new(QuicCarrier::bind(quic, bundle)?)
         }
     })
@@ -124,6 +133,9 @@ pub fn open_carrier(config: &Config) -> Result<Box<dyn Carrier>, CarrierError> {
 /// The contract that keeps priorities whole: a carrier holds **at most one** datagram that the medium has
 /// not taken yet, and [`Carrier::ready`] is true only while it would take exactly one more at once. Queues
 /// inside a carrier's library are to be kept empty by not being ready. All calls return at once.
+///
+/// On a wire, which is quicker than its hosts, a carrier may gather datagrams until [`Carrier::flush`], and give them to
+/// the system together: there it is **at most one batch** that the medium has not taken.
 pub trait Carrier: Send {
     /// The largest datagram in bytes.
     fn max_datagram(&self) -> usize;
@@ -147,7 +159,8 @@ pub trait Carrier: Send {
     /// Only where the carrier cannot go on at all.
     fn receive(&mut self, buffer: &mut [u8]) -> Result<Option<Received>, CarrierError>;
 
-    /// A descriptor that is readable when [`Carrier::receive`] has something.
+    /// A descriptor that is readable when [`Carrier::receive`] has something, unless that came together with what it gave
+    /// last: ask until there is nothing.
     fn readable(&self) -> BorrowedFd<'_>;
 
     /// A descriptor to wait on for writability while [`Carrier::ready`] is false; `None` if only time helps,
@@ -166,7 +179,21 @@ pub trait Carrier: Send {
     /// Datagrams dropped because they came from nobody this carrier knows, were too large, or were garbage.
     fn refused(&self) -> u64;
 
-    /// Datagrams that were taken and have not been given to the system yet; at most 1.
+    /// Bytes of datagrams that are to be gathered before [`Carrier::flush`], about; `None` where each goes by itself.
+    fn batch(&self) -> Option<usize> {
+        None
+    }
+
+    /// Gives what was gathered to the system. What it does not take now goes once [`Carrier::ready`]; nothing else does
+    /// until then.
+    ///
+    /// # Errors
+    /// As [`Carrier::send`].
+    fn flush(&mut self) -> Result<(), CarrierError> {
+        Ok(())
+    }
+
+    /// Datagrams that were taken and have not been given to the system yet; at most 1, but for those that are gathered.
     fn held(&self) -> usize {
         0
     }
@@ -214,6 +241,14 @@ impl<C: Carrier + ?Sized> Carrier for Box<C> {
 
     fn refused(&self) -> u64 {
         (**self).refused()
+    }
+
+    fn batch(&self) -> Option<usize> {
+        (**self).batch()
+    }
+
+    fn flush(&mut self) -> Result<(), CarrierError> {
+        (**self).flush()
     }
 
     fn held(&self) -> usize {

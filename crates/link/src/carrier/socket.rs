@@ -1,6 +1,8 @@
-//! A UDP socket that queues at most about one datagram and marks each with its priority.
+//! A UDP socket that queues at most about one datagram, or on a wire one batch, and marks each with its priority.
 
 use super::CarrierError;
+use super::batch::{BATCH, Came, Datagram, Gathered};
+use bytes::BytesMut;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};
@@ -29,11 +31,40 @@ pub(super) struct Socket {
     local: SocketAddr,
     dscp: Option<u8>,
     ready: bool,
+    wire: Option<Wire>,
+}
+
+/// What a wire has beside: datagrams leave and come in batches.
+#[derive(Debug)]
+struct Wire {
+    gathered: Gathered,
+    /// The system did not take what is gathered.
+    stuck: bool,
+    came: Came,
 }
 
 impl Socket {
     /// Binds `local`; port 0 takes a free one.
     pub(super) fn bind(local: SocketAddr) -> Result<Self, CarrierError> {
+        // The kernel's minimum: the queue that priorities cannot reach is to be one datagram long.
+        Self::bound(local, 1)
+    }
+
+    /// The same for a wire: datagrams are gathered until [`Socket::flush`].
+    pub(super) fn bind_to_wire(local: SocketAddr) -> Result<Self, CarrierError> {
+        // The kernel doubles it, and calls the socket writable below half of that: while less than a batch is inside.
+        let socket = Self::bound(local, 1 << 16)?;
+        Ok(Socket {
+            wire: Some(Wire {
+                gathered: Gathered::default(),
+                stuck: false,
+                came: Came::new(&socket.fd),
+            }),
+            ..socket
+        })
+    }
+
+    fn bound(local: SocketAddr, send_buffer: usize) -> Result<Self, CarrierError> {
         let bind = |source: Errno| CarrierError::Bind {
             address: local,
             source: source.into(),
@@ -45,8 +76,7 @@ impl Socket {
         };
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let fd = net::socket_with(family, SocketType::DGRAM, flags, None).map_err(bind)?;
-        // The kernel's minimum: the queue that priorities cannot reach is to be one datagram long.
-        sockopt::set_socket_send_buffer_size(&fd, 1).map_err(bind)?;
+        sockopt::set_socket_send_buffer_size(&fd, send_buffer).map_err(bind)?;
         // Enough that a late reader loses nothing to a burst at radio rates.
         sockopt::set_socket_recv_buffer_size(&fd, 1 << 20).map_err(bind)?;
         net::bind(&fd, &local).map_err(bind)?;
@@ -56,6 +86,7 @@ impl Socket {
             local,
             dscp: None,
             ready: true,
+            wire: None,
         })
     }
 
@@ -66,6 +97,19 @@ impl Socket {
     /// Whether what was sent before has left for the device. Linux calls a UDP socket writable while less than
     /// half of its buffer is taken; of the smallest buffer that is one large datagram.
     pub(super) fn ready(&mut self) -> bool {
+        // What is gathered leaves first, if nothing can go with it.
+        let full = |w: &Wire| {
+            w.stuck
+                || w.gathered
+                    .to()
+                    .is_some_and(|(to, dscp)| !w.gathered.takes(to, dscp, 1))
+        };
+        if self.wire.as_ref().is_some_and(full) && !matches!(self.flush(), Ok(Given::Taken)) {
+            return false;
+        }
+        if self.wire.as_ref().is_some_and(|w| w.gathered.len() > 0) {
+            return true;
+        }
         if !self.ready {
             let mut fds = [PollFd::new(&self.fd, PollFlags::OUT)];
             self.ready = matches!(rustix::event::poll(&mut fds, Some(&Timespec::default())), Ok(n) if n > 0);
@@ -75,7 +119,10 @@ impl Socket {
 
     /// Sends one datagram, marked for `priority` (0–127).
     pub(super) fn send(&mut self, to: SocketAddr, priority: u8, bytes: &[u8]) -> Result<Given, CarrierError> {
-        self.mark(priority);
+        if self.wire.is_some() {
+            return self.gather(to, priority, bytes);
+        }
+        self.mark(dscp(priority));
         self.ready = false;
         match net::sendto(&self.fd, bytes, SendFlags::NOSIGNAL, &to) {
             Ok(_) => Ok(Given::Taken),
@@ -88,30 +135,112 @@ impl Socket {
         }
     }
 
-    /// Receives one datagram: its length (which may exceed the buffer's) and sender.
-    pub(super) fn receive(
-        &mut self,
-        buffer: &mut [u8],
-    ) -> Result<Option<(usize, Option<SocketAddr>)>, CarrierError> {
-        // An error of an earlier datagram is told once each; bounded in case one stays.
-        for _ in 0..16 {
-            match net::recvfrom(&self.fd, &mut *buffer, RecvFlags::TRUNC) {
-                Ok((_, len, from)) => return Ok(Some((len, from.and_then(|a| a.try_into().ok())))),
-                Err(Errno::AGAIN) => return Ok(None),
-                Err(e) if passes(e) || e == Errno::INTR => {}
+    /// Lets a datagram wait for others to leave with.
+    fn gather(&mut self, to: SocketAddr, priority: u8, bytes: &[u8]) -> Result<Given, CarrierError> {
+        let dscp = dscp(priority);
+        let takes = |w: &Wire| !w.stuck && w.gathered.takes(to, dscp, bytes.len());
+        if bytes.is_empty() {
+            return Ok(Given::Lost);
+        }
+        if !self.wire.as_ref().is_some_and(takes) && self.flush()? == Given::Full {
+            return Ok(Given::Full);
+        }
+        if let Some(wire) = &mut self.wire {
+            wire.gathered.put(to, dscp, bytes);
+        }
+        Ok(Given::Taken)
+    }
+
+    /// Gives what is gathered to the system, which may have no room for it now.
+    pub(super) fn flush(&mut self) -> Result<Given, CarrierError> {
+        while let Some((_, dscp)) = self.wire.as_ref().and_then(|w| w.gathered.to()) {
+            self.mark(dscp);
+            self.ready = false;
+            let Some(wire) = &mut self.wire else { break };
+            match wire.gathered.send(&self.fd) {
+                Ok(()) => {}
+                Err(Errno::AGAIN | Errno::NOBUFS | Errno::INTR) => {
+                    wire.stuck = true;
+                    return Ok(Given::Full);
+                }
+                Err(e) if passes(e) => wire.gathered.lose(),
                 Err(e) => {
                     return Err(CarrierError::Socket {
-                        doing: "receiving",
+                        doing: "sending",
                         source: e.into(),
                     });
                 }
             }
         }
-        Ok(None)
+        if let Some(wire) = &mut self.wire {
+            wire.stuck = false;
+        }
+        Ok(Given::Taken)
     }
 
-    fn mark(&mut self, priority: u8) {
-        let dscp = dscp(priority);
+    /// Bytes that are to be gathered before [`Socket::flush`]; `None` without a wire.
+    pub(super) fn batch(&self) -> Option<usize> {
+        self.wire.as_ref().map(|_| BATCH)
+    }
+
+    /// Datagrams that are gathered.
+    pub(super) fn gathered(&self) -> usize {
+        self.wire.as_ref().map_or(0, |w| w.gathered.len())
+    }
+
+    /// Receives one datagram into `buffer`, up to a byte more than the largest payload: its length and sender.
+    pub(super) fn receive_into(
+        &mut self,
+        buffer: &mut BytesMut,
+    ) -> Result<Option<(usize, Option<SocketAddr>)>, CarrierError> {
+        buffer.clear();
+        if self.wire.is_none() {
+            buffer.resize(MAX_PAYLOAD + 1, 0);
+            let got = self.receive(buffer)?;
+            buffer.truncate(got.map_or(0, |(len, _)| len));
+            return Ok(got);
+        }
+        Ok(self.next_of_batch()?.map(|(datagram, from)| {
+            if buffer.capacity() < MAX_PAYLOAD {
+                // Many fit: it is taken from the front as they are handed on.
+                buffer.reserve(BATCH);
+            }
+            buffer.extend_from_slice(&datagram[..datagram.len().min(MAX_PAYLOAD)]);
+            (datagram.len(), from)
+        }))
+    }
+
+    /// The next datagram of those that came together, and of those that come.
+    fn next_of_batch(&mut self) -> Result<Option<Datagram<'_>>, CarrierError> {
+        let Some(wire) = &mut self.wire else {
+            return Ok(None);
+        };
+        if wire.came.is_empty() {
+            let fetch = || wire.came.receive(&self.fd);
+            if received(fetch)?.is_none() {
+                return Ok(None);
+            }
+        }
+        Ok(wire.came.next())
+    }
+
+    /// Receives one datagram: its length (which may exceed the buffer's) and sender.
+    pub(super) fn receive(
+        &mut self,
+        buffer: &mut [u8],
+    ) -> Result<Option<(usize, Option<SocketAddr>)>, CarrierError> {
+        if self.wire.is_some() {
+            return Ok(self.next_of_batch()?.map(|(datagram, from)| {
+                let n = datagram.len().min(buffer.len());
+                buffer[..n].copy_from_slice(&datagram[..n]);
+                (datagram.len(), from)
+            }));
+        }
+        let got = received(|| net::recvfrom(&self.fd, &mut *buffer, RecvFlags::TRUNC))?;
+        Ok(got.map(|(_, len, from)| (len, from.and_then(|a| a.try_into().ok()))))
+    }
+
+    fn mark(&mut self, dscp: u8) {
         if self.dscp != Some(dscp) {
             let done = if self.local.is_ipv4() {
                 sockopt::set_ip_tos(&self.fd, dscp << 2)
@@ -128,6 +257,25 @@ impl AsFd for Socket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
+}
+
+/// What a call gives that receives, unless there is nothing.
+fn received<T>(mut receive: impl FnMut() -> Result<T, Errno>) -> Result<Option<T>, CarrierError> {
+    // An error of an earlier datagram is told once each; bounded in case one stays.
+    for _ in 0..16 {
+        match receive() {
+            Ok(got) => return Ok(Some(got)),
+            Err(Errno::AGAIN) => return Ok(None),
+            Err(e) if passes(e) || e == Errno::INTR => {}
+            Err(e) => {
+                return Err(CarrierError::Socket {
+                    doing: "receiving",
+                    source: e.into(),
+                });
+            }
+        }
+    }
+    Ok(None)
 }
 
 /// Faults of the path that may pass: the radio is down, the peer's port is closed, the route is gone.

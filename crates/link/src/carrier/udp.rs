@@ -29,6 +29,18 @@ impl UdpCarrier {
         })
     }
 
+    /// The same over a wire: datagrams are gathered and sent in batches.
+    ///
+    /// # Errors
+    /// As [`UdpCarrier::bind`].
+    pub fn bind_to_wire(local: SocketAddr, peers: Vec<SocketAddr>) -> Result<Self, CarrierError> {
+        Ok(UdpCarrier {
+            socket: Socket::bind_to_wire(local)?,
+            peers,
+            refused: 0,
+        })
+    }
+
     /// The bound address.
     pub fn local(&self) -> SocketAddr {
         self.socket.local()
@@ -87,6 +99,18 @@ impl Carrier for UdpCarrier {
     fn refused(&self) -> u64 {
         self.refused
     }
+
+    fn batch(&self) -> Option<usize> {
+        self.socket.batch()
+    }
+
+    fn flush(&mut self) -> Result<(), CarrierError> {
+        self.socket.flush().map(drop)
+    }
+
+    fn held(&self) -> usize {
+        self.socket.gathered()
+    }
 }
 
 #[cfg(test)]
@@ -95,10 +119,11 @@ mod tests {
     use crate::carrier::conformance::{Rig, conformance};
     use std::net::UdpSocket;
 
-    conformance!(conforms, Pair);
+    conformance!(conforms, Pair<false>);
+    conformance!(conforms_on_a_wire, Pair<true>);
 
     /// Two carriers that know each other's addresses.
-    struct Pair {
+    struct Pair<const WIRE: bool> {
         carriers: Vec<UdpCarrier>,
     }
 
@@ -107,13 +132,20 @@ mod tests {
         UdpSocket::bind(any).and_then(|s| s.local_addr()).expect("a port")
     }
 
-    impl Rig for Pair {
+    fn open<const WIRE: bool>(own: SocketAddr, peer: SocketAddr) -> UdpCarrier {
+        let carrier = match WIRE {
+            true => UdpCarrier::bind_to_wire(own, vec![peer]),
+            false => UdpCarrier::bind(own, vec![peer]),
+        };
+        carrier.expect("binds")
+    }
+
+    impl<const WIRE: bool> Rig for Pair<WIRE> {
         type Carrier = UdpCarrier;
 
         fn new() -> Self {
             let (a, b) = (free(), free());
-            let carriers =
-                [(a, b), (b, a)].map(|(own, peer)| UdpCarrier::bind(own, vec![peer]).expect("binds"));
+            let carriers = [(a, b), (b, a)].map(|(own, peer)| open::<WIRE>(own, peer));
             Pair {
                 carriers: carriers.into(),
             }
@@ -126,8 +158,7 @@ mod tests {
         fn restart(&mut self) {
             let peer = self.carriers[0].local();
             let own = self.carriers.pop().expect("a carrier").local();
-            self.carriers
-                .push(UdpCarrier::bind(own, vec![peer]).expect("binds again"));
+            self.carriers.push(open::<WIRE>(own, peer));
         }
 
         fn intrude(&mut self, bytes: &[u8]) {

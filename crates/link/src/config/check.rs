@@ -200,6 +200,18 @@ impl Config {
         }
     }
 
+    /// What corrects the pacer has no meaning without one.
+    fn check_wire(&self) -> Result<(), String> {
+        if self.radio.hops == 1 && self.radio.gain.is_none() {
+            return Ok(());
+        }
+        Err(
+            "`radio.hops` and `radio.gain` say how a radio is paced, and with `radio.rate: unlimited` nothing is: leave \
+             them out, or give a bit rate"
+                .into(),
+        )
+    }
+
     fn check_addresses(&self, kind: CarrierKind) -> Result<(), String> {
         let radio = &self.radio;
         let Some(bind) = radio.bind else {
@@ -209,7 +221,12 @@ impl Config {
             return Err("`radio.line` and `radio.baud` are for `radio.carrier: serial`".into());
         }
         if radio.rate.is_none() {
-            return Err("`radio.rate` is missing: the radio's bit rate, such as 6Mbit/s, or auto".into());
+            return Err(
+                "`radio.rate` is missing: the radio's bit rate, such as 6Mbit/s, auto, or unlimited for a wire".into(),
+            );
+        }
+        if self.is_wire() {
+            self.check_wire()?;
         }
         let mut addresses = BTreeSet::from([bind]);
         for peer in &self.peers {

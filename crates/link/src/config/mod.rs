@@ -44,6 +44,11 @@ use std::time::Duration;
 /// The longest configuration file that is read.
 const MAX_FILE: u64 = 1 << 20;
 
+/// A wire is not paced, so its rate matters only where topics are compared: their shares, a deadline's last chance.
+const NOMINAL: u64 = 1_000_000_000;
+/// Ethernet's bytes around a packet: header, checksum, preamble and gap.
+const ETHERNET: u32 = 38;
+
 /// What a link daemon does: one radio, its peers, and the topics that cross it.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -90,8 +95,8 @@ pub struct RadioConfig {
     /// The serial line's speed in bit/s.
     #[serde(default)]
     pub baud: Option<u32>,
-    /// Bit rate, as the radio's standard names it (802.11a/g OFDM: 6 to 54 Mbit/s), or `auto`. A serial line's
-    /// follows from its speed.
+    /// Bit rate, as the radio's standard names it (802.11a/g OFDM: 6 to 54 Mbit/s), `auto`, or `unlimited` for a wire.
+    /// A serial line's follows from its speed.
     #[serde(default)]
     pub rate: Option<Rate>,
     /// How many hops of the same radio a datagram takes; airtime is paid for each. Default 1.
@@ -468,6 +473,11 @@ impl Config {
         Ok(config)
     }
 
+    /// Whether there is a wire in place of a radio.
+    pub(crate) fn is_wire(&self) -> bool {
+        self.radio.rate == Some(Rate::Unlimited)
+    }
+
     /// The airtime of datagrams over this radio, of which the carrier adds `overhead` bytes to each.
     pub(crate) fn airtime(&self, overhead: usize) -> proto::AirtimeModel {
         let overhead = u32::try_from(overhead).unwrap_or(u32::MAX);
@@ -476,6 +486,7 @@ impl Config {
             (CarrierKind::Serial, Some(baud)) => {
                 proto::AirtimeModel::bytes(u64::from(baud) * 8 / serial::BITS, overhead).with_gain(1.0)
             }
+            _ if self.is_wire() => proto::AirtimeModel::bytes(NOMINAL, overhead + ETHERNET).with_gain(1.0),
             _ => {
                 let mut airtime = proto::AirtimeModel::wifi(self.radio.rate.unwrap_or(Rate::Auto).first());
                 // The model knows of IP and UDP.

@@ -13,6 +13,9 @@ pub enum Rate {
     Auto,
     /// It is so many bit/s.
     Set(u64),
+    /// There is no radio but a wire that is quicker than its hosts: nothing is paced, receipts alone bound what is on
+    /// the way, and datagrams leave in batches.
+    Unlimited,
 }
 
 impl Rate {
@@ -21,6 +24,7 @@ impl Rate {
         match self {
             Rate::Auto => GUESS,
             Rate::Set(rate) => rate,
+            Rate::Unlimited => u64::MAX,
         }
     }
 }
@@ -31,7 +35,14 @@ impl<'de> Deserialize<'de> for Rate {
         if text.trim().eq_ignore_ascii_case("auto") {
             return Ok(Rate::Auto);
         }
+        if text.trim().eq_ignore_ascii_case("unlimited") {
+            return Ok(Rate::Unlimited);
+        }
         let rate = quantity::bit_rate(&text).map(Rate::Set);
-        rate.map_err(|e| de::Error::custom(format!("{e}, or auto where it is not known or changes")))
+        rate.map_err(|e| {
+            de::Error::custom(format!(
+                "{e}, auto where it is not known or changes, or unlimited for a wire"
+            ))
+        })
     }
 }

@@ -44,6 +44,15 @@ fn a_rate_may_be_unknown_and_a_serial_line_s_is_not() {
 }
 
 #[test]
+fn a_wire_has_no_rate_to_guess() {
+    let c = Config::parse(&GOOD.replace("6Mbit/s", "unlimited")).expect("is good");
+    assert_eq!(c.radio.rate, Some(Rate::Unlimited));
+    assert!(c.is_wire());
+    // A full frame of a gigabit Ethernet.
+    assert_eq!(c.airtime(28).airtime(1472, 1), Duration::from_nanos(1538 * 8));
+}
+
+#[test]
 fn reliability_has_defaults_of_its_own() {
     let reliable = GOOD.replace(
         "direction: both",
@@ -80,7 +89,9 @@ fn every_refusal_is_one_line_that_names_the_place_and_the_mend() {
             "configuration",
             "1% to 100%",
         ),
-        ("6Mbit/s", "automatic", "configuration:3:", "or auto"),
+        ("6Mbit/s", "automatic", "configuration:3:", "auto where"),
+        ("6Mbit/s", "unlimited, hops: 2", "configuration", "radio.hops"),
+        ("6Mbit/s", "unlimited, gain: 1.1", "configuration", "radio.gain"),
         ("priority: 100", "priority: 200", "configuration:7:", "0 to 127"),
         ("direction: out", "direction: sideways", "configuration:7:", "out"),
         ("depth: 2", "depht: 2", "configuration:7:", "depht"),

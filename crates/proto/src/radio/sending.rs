@@ -362,8 +362,8 @@ impl<B: Body> Radio<B> {
         }
         let others = self.peers.values().filter(clocked);
         let total: usize = others.clone().map(|p| p.flight.len()).sum();
-        let peers: usize = others.map(|p| p.flight.peers_of(now, importance)).sum();
-        total < window || peers < window && total < window + URGENT
+        let peers = || others.map(|p| p.flight.peers_of(now, importance)).sum::<usize>();
+        total < window || total < window + URGENT && peers() < window
     }
 
     /// Whether the receipt that is all that `peer` is owed goes along with the fragment that is planned.
@@ -553,11 +553,12 @@ impl<B: Body> Radio<B> {
     }
 
     /// Whether a topic's next message, which is what goes next in any case, begins in the `room` behind the one that
-    /// ended: a frame costs the air of many bytes before its first. Of long messages few frames are not full.
+    /// ended: a frame costs the air of many bytes before its first. Of long messages few frames are not full. On a wire
+    /// all are to be, since a batch ends with one that is not.
     fn fills(&self, i: usize, room: usize) -> bool {
         let t = &self.topics[i];
         t.begins_anew()
-            && t.head().is_some_and(Pending::is_short)
+            && t.head().is_some_and(|p| self.config.wire || p.is_short())
             && room >= t.head_room() + LEAST_BEGUN
             && self.scheduler.pick(&self.topics, |_| true) == Some((i, Work::Data))
     }

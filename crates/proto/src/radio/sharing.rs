@@ -111,11 +111,11 @@ impl<B: Body> Radio<B> {
         let Some(p) = self.peers.get_mut(&peer) else {
             return;
         };
-        let clock = p.share.clock.offset(now).map(|o| {
-            let us = |d: Duration| u64::try_from(d.as_micros()).unwrap_or(u64::MAX);
-            (o.ahead_ns / 1000, us(o.uncertainty) + 1, us(o.likely) + 1)
-        });
         if receipt || !rhythms.is_empty() {
+            let clock = p.share.clock.offset(now).map(|o| {
+                let us = |d: Duration| u64::try_from(d.as_micros()).unwrap_or(u64::MAX);
+                (o.ahead_ns / 1000, us(o.uncertainty) + 1, us(o.likely) + 1)
+            });
             let time = now.as_nanos() / 1000;
             put(out, max, &Frame::Sharing(Sharing::Clock { time, ahead: clock }));
         }

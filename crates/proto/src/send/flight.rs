@@ -79,6 +79,8 @@ pub(crate) struct Lesson {
 #[derive(Debug)]
 pub(crate) struct Flight {
     least: usize,
+    /// While receipts clock the sending, one in so many datagrams asks for one.
+    asks_every: usize,
     carrier_acks: bool,
     entries: VecDeque<Entry>,
     since_ask: usize,
@@ -108,6 +110,7 @@ impl Flight {
         Flight {
             carrier_acks,
             least: least.max(1) as usize,
+            asks_every: least.max(1) as usize,
             entries: VecDeque::new(),
             since_ask: 0,
             asked_at: Time::ZERO,
@@ -123,6 +126,12 @@ impl Flight {
             tolerated: 0,
             missing: 0,
         }
+    }
+
+    /// The same, but one in so many datagrams asks while receipts clock the sending: the sender need not stop
+    /// until the receipt of the last of the bound has come.
+    pub(crate) fn asking_every(self, asks_every: usize) -> Self {
+        Flight { asks_every, ..self }
     }
 
     /// The path loses this share of the datagrams, each way, in bursts of so many.
@@ -197,7 +206,7 @@ impl Flight {
     /// Whether the next datagram should ask for a receipt, since more waits behind it or the bound is near.
     pub(crate) fn should_ask(&self, now: Time, clocked: bool, window: usize) -> bool {
         if clocked || self.doubts() {
-            return self.since_ask + 1 >= self.least || self.len() + 1 >= window;
+            return self.since_ask + 1 >= self.asks_every || self.len() + 1 >= window;
         }
         let sparse = if self.tolerated > 0 { LOSSY } else { SPARSE };
         self.since_ask + 1 >= sparse || self.len() >= self.least && now >= self.asked_at + SPARSE_INTERVAL
@@ -363,7 +372,20 @@ impl Flight {
     }
 
     fn give_up(&mut self, now: Time) {
-        match self.unanswered.take() {
+        // With several on the way, the last of those for which it ends now stands for all: they were silent together.
+        let over = now - self.patience();
+        let together = self.asks_every < self.least;
+        let last = self
+            .asked
+            .iter()
+            .rev()
+            .find(|a| together && a.at <= over)
+            .copied();
+        match self
+            .unanswered
+            .take()
+            .map(|ask| last.filter(|l| l.number > ask.number).unwrap_or(ask))
+        {
             Some(ask) => {
                 if self.missing < self.tolerated {
                     self.missing += 1;
@@ -401,7 +423,7 @@ impl Flight {
     pub(crate) fn clear(&mut self) {
         *self = Flight {
             tolerated: self.tolerated,
-            ..Flight::new(self.least as u32, self.carrier_acks)
+            ..Flight::new(self.least as u32, self.carrier_acks).asking_every(self.asks_every)
         };
     }
 }

@@ -2,18 +2,27 @@
 //! The session's configuration is a file of the orchestrator's, so that addresses, links and queues are told in Zenoh's
 //! own words; each flow's quality of service comes with it.
 
+#[path = "../../../../crates/bench/src/link/part/circuit.rs"]
+mod circuit;
+
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use circuit::{Circuit, PERIOD, control};
+
 use peer::{Orchestrator, fail, need, now_ns, say};
+use zenoh::pubsub::Publisher;
 use zenoh::qos::{CongestionControl, Priority, Reliability};
+use zenoh::sample::Sample;
 use zenoh::{Config, Session, Wait};
 
 /// Between `go` and the first message.
 const BEFORE_NS: u64 = 200_000_000;
+const SPIN_NS: u64 = 60_000;
 const STAMPED: usize = 16;
 
-/// `--flow TOPIC,BYTES,PERIOD_US,OFFSET_US,COUNT` and `--qos PRIORITY,drop|block,express|batch,reliable|best-effort`.
+/// `--flow TOPIC,BYTES,PERIOD_US,OFFSET_US,COUNT` and `--qos PRIORITY,drop|block,express|batch,reliable|best-effort`, which
+/// of `circuit` and `controller` stands alone.
 #[derive(Clone)]
 struct Flow {
     topic: String,
@@ -32,10 +41,25 @@ struct Qos {
     reliability: Reliability,
 }
 
+/// Zenoh's own defaults.
+const DEFAULT: Qos = Qos {
+    priority: Priority::Data,
+    congestion: CongestionControl::Drop,
+    express: false,
+    reliability: Reliability::Reliable,
+};
+
+const COMMANDS: [&str; 5] = ["version", "publish", "subscribe", "circuit", "controller"];
+
 struct Arguments {
     command: String,
     config: Option<String>,
     flows: Vec<Flow>,
+    /// Topics of a part of the control loop, how it is sent, and how often the circuit is sampled.
+    input: String,
+    output: String,
+    qos: Qos,
+    samples: u64,
 }
 
 fn main() {
@@ -49,10 +73,11 @@ fn main() {
     };
     let config = need(Config::from_file(file), file);
     let session = need(zenoh::open(config).wait(), "zenoh cannot open its session");
-    if a.command == "publish" {
-        publish(&a.flows, &session, &orchestrator);
-    } else {
-        subscribe(&a.flows, &session, &orchestrator);
+    match a.command.as_str() {
+        "publish" => publish(&a.flows, &session, &orchestrator),
+        "subscribe" => subscribe(&a.flows, &session, &orchestrator),
+        "circuit" => sample(&a, &session, &orchestrator),
+        _ => answer(&a, &session, &orchestrator),
     }
     let _ = session.close().wait();
 }
@@ -60,16 +85,9 @@ fn main() {
 fn publish(flows: &[Flow], session: &Session, orchestrator: &Orchestrator) {
     let mut publishers = Vec::new();
     for flow in flows {
-        let publisher = session
-            .declare_publisher(key(flow))
-            .congestion_control(flow.qos.congestion)
-            .priority(flow.qos.priority)
-            .express(flow.qos.express)
-            .reliability(flow.qos.reliability)
-            .wait();
-        publishers.push(need(publisher, "zenoh publisher"));
+        publishers.push(publisher(session, &flow.topic, flow.qos));
     }
-    let heard = |p: &zenoh::pubsub::Publisher<'_>| p.matching_status().wait().is_ok_and(|s| s.matching());
+    let heard = |p: &Publisher<'_>| p.matching_status().wait().is_ok_and(|s| s.matching());
     while !publishers.iter().all(heard) && orchestrator.pause_ms(5) {}
     peer::ready_and_go(orchestrator);
     let start = now_ns() + BEFORE_NS;
@@ -81,7 +99,9 @@ fn publish(flows: &[Flow], session: &Session, orchestrator: &Orchestrator) {
                 scope.spawn(move || {
                     let mut sent = 0;
                     while sent < flow.count && !orchestrator.stopped() {
-                        sleep_until(start + (flow.offset_us + sent * flow.period_us) * 1000);
+                        // As our own sender, which spins only for flows that are not there to saturate.
+                        let spin_ns = if flow.period_us < 1_000 { 0 } else { SPIN_NS };
+                        sleep_until(start + (flow.offset_us + sent * flow.period_us) * 1000, spin_ns);
                         let mut message = vec![sent as u8; flow.bytes];
                         message[8..STAMPED].copy_from_slice(&sent.to_le_bytes());
                         message[..8].copy_from_slice(&now_ns().to_le_bytes());
@@ -103,14 +123,27 @@ fn publish(flows: &[Flow], session: &Session, orchestrator: &Orchestrator) {
     orchestrator.wait_stop();
 }
 
-/// Sleeps, and spins for the last 60 µs, as our own sender does.
-fn sleep_until(due_ns: u64) {
+fn publisher(session: &Session, topic: &str, qos: Qos) -> Publisher<'static> {
+    let publisher = session
+        .declare_publisher(key(topic))
+        .congestion_control(qos.congestion)
+        .priority(qos.priority)
+        .express(qos.express)
+        .reliability(qos.reliability)
+        .wait();
+    need(publisher, "zenoh publisher")
+}
+
+/// Sleeps, and spins for the last `spin_ns`, as our own sender does.
+fn sleep_until(due_ns: u64, spin_ns: u64) {
     loop {
         let left = due_ns.saturating_sub(now_ns());
-        match left {
-            0 => return,
-            1..=60_000 => std::hint::spin_loop(),
-            _ => std::thread::sleep(Duration::from_nanos(left - 60_000)),
+        if left == 0 {
+            return;
+        } else if left <= spin_ns {
+            std::hint::spin_loop();
+        } else {
+            std::thread::sleep(Duration::from_nanos(left - spin_ns));
         }
     }
 }
@@ -133,7 +166,7 @@ fn subscribe(flows: &[Flow], session: &Session, orchestrator: &Orchestrator) {
         }));
         let (keep, bytes, count) = (log.clone(), flow.bytes, flow.count as usize);
         let subscriber = session
-            .declare_subscriber(key(flow))
+            .declare_subscriber(key(&flow.topic))
             .callback(move |sample| {
                 let now = now_ns();
                 let payload = sample.payload();
@@ -165,26 +198,103 @@ fn subscribe(flows: &[Flow], session: &Session, orchestrator: &Orchestrator) {
     say(&format!("{{\"received\": [{}]}}", said.join(", ")));
 }
 
+/// Pound's circuit (section VI-G): says its voltage every period, and is driven by the newest answer.
+fn sample(a: &Arguments, session: &Session, orchestrator: &Orchestrator) {
+    let publisher = publisher(session, &a.output, a.qos);
+    let drive = Arc::new(Mutex::new((0, 0.0)));
+    let newest = drive.clone();
+    let subscriber = session
+        .declare_subscriber(key(&a.input))
+        .callback(move |sample| {
+            let Ok(mut newest) = newest.lock() else { return };
+            let (number, value) = value(&sample);
+            if number >= newest.0 {
+                *newest = (number + 1, value);
+            }
+        })
+        .wait();
+    let _subscriber = need(subscriber, "zenoh subscriber");
+    meet(&publisher, orchestrator);
+    peer::ready_and_go(orchestrator);
+    let start = now_ns() + BEFORE_NS;
+    let mut circuit = Circuit::default();
+    let mut voltages = Vec::with_capacity(a.samples as usize);
+    for k in 0..a.samples {
+        if orchestrator.stopped() {
+            return;
+        }
+        sleep_until(start + k * PERIOD.as_nanos() as u64, SPIN_NS);
+        let drive = drive.lock().map_or(0.0, |d| d.1);
+        voltages.push(circuit.voltage());
+        say_value(&publisher, k, circuit.voltage());
+        circuit.pass(drive);
+    }
+    say(&format!("{{\"values\": {voltages:?}}}"));
+    orchestrator.wait_stop();
+}
+
+/// Its controller: answers each sample at once.
+fn answer(a: &Arguments, session: &Session, orchestrator: &Orchestrator) {
+    let publisher = Arc::new(publisher(session, &a.output, a.qos));
+    let answering = publisher.clone();
+    let subscriber = session
+        .declare_subscriber(key(&a.input))
+        .callback(move |sample| {
+            let (number, voltage) = value(&sample);
+            say_value(&answering, number, control(voltage));
+        })
+        .wait();
+    let _subscriber = need(subscriber, "zenoh subscriber");
+    meet(&publisher, orchestrator);
+    say("ready");
+    orchestrator.wait_stop();
+}
+
+/// Waits until the other end of the loop listens; it says nothing before it does.
+fn meet(publisher: &Publisher<'_>, orchestrator: &Orchestrator) {
+    let heard = || publisher.matching_status().wait().is_ok_and(|s| s.matching());
+    while !heard() && orchestrator.pause_ms(5) {}
+}
+
+/// Stamp, number, value.
+fn say_value(publisher: &Publisher<'_>, number: u64, value: f64) {
+    let mut message = vec![0; STAMPED + 8];
+    message[..8].copy_from_slice(&now_ns().to_le_bytes());
+    message[8..STAMPED].copy_from_slice(&number.to_le_bytes());
+    message[STAMPED..].copy_from_slice(&value.to_le_bytes());
+    let _ = publisher.put(message).wait();
+}
+
+fn value(sample: &Sample) -> (u64, f64) {
+    let bytes = sample.payload().to_bytes();
+    if bytes.len() != STAMPED + 8 {
+        fail(1, "zenoh: a message that is not of the loop");
+    }
+    let word = |at: usize| std::array::from_fn(|i| bytes[at + i]);
+    (u64::from_le_bytes(word(8)), f64::from_le_bytes(word(STAMPED)))
+}
+
 /// Zenoh's keys do not begin with a slash.
-fn key(flow: &Flow) -> String {
-    format!("ropewalk{}", flow.topic)
+fn key(topic: &str) -> String {
+    format!("ropewalk{topic}")
 }
 
 fn parse() -> Arguments {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let Some((command, options)) = words.split_first() else {
-        fail(2, "give one of version, publish, subscribe")
+        fail(2, format!("give one of {COMMANDS:?}"))
     };
-    if !["version", "publish", "subscribe"].contains(&command.as_str()) {
-        fail(
-            2,
-            format!("'{command}': give one of version, publish, subscribe"),
-        );
+    if !COMMANDS.contains(&command.as_str()) {
+        fail(2, format!("'{command}': give one of {COMMANDS:?}"));
     }
     let mut a = Arguments {
         command: command.clone(),
         config: None,
         flows: Vec::new(),
+        input: String::new(),
+        output: String::new(),
+        qos: DEFAULT,
+        samples: 0,
     };
     for pair in options.chunks(2) {
         let [option, value] = pair else {
@@ -194,15 +304,26 @@ fn parse() -> Arguments {
             "--system" | "--source" => {}
             "--config" => a.config = Some(value.clone()),
             "--flow" => a.flows.push(flow(value)),
+            "--input" => a.input.clone_from(value),
+            "--output" => a.output.clone_from(value),
+            "--samples" => match value.parse() {
+                Ok(n @ 1..=10_000) => a.samples = n,
+                _ => fail(2, format!("--samples {value}: give 1 to 10000")),
+            },
             "--qos" => match a.flows.last_mut() {
                 Some(flow) => flow.qos = qos(value),
-                None => fail(2, "--qos stands behind its --flow"),
+                None => a.qos = qos(value),
             },
             _ => fail(2, format!("unknown option {option}")),
         }
     }
-    if command != "version" && a.flows.is_empty() {
-        fail(2, "--flow: give at least one");
+    match command.as_str() {
+        "publish" | "subscribe" if a.flows.is_empty() => fail(2, "--flow: give at least one"),
+        "circuit" | "controller" if a.input.is_empty() || a.output.is_empty() => {
+            fail(2, "--input, --output: name the topics of the loop")
+        }
+        "circuit" if a.samples == 0 => fail(2, "--samples: give how often the circuit is sampled"),
+        _ => {}
     }
     a
 }
@@ -228,12 +349,7 @@ fn flow(text: &str) -> Flow {
         period_us: number(period, 100, 60_000_000),
         offset_us: number(offset, 0, 60_000_000),
         count: number(count, 1, 1_000_000),
-        qos: Qos {
-            priority: Priority::Data,
-            congestion: CongestionControl::Drop,
-            express: false,
-            reliability: Reliability::Reliable,
-        },
+        qos: DEFAULT,
     }
 }
 

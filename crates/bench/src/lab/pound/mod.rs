@@ -20,6 +20,7 @@ use clap::ValueEnum;
 use serde_json::json;
 use stats::Cell;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// How roscpp carries the two flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -132,23 +133,30 @@ impl Peer {
         legs: &[Leg],
     ) -> Result<Played, RunError> {
         let (master, _roscore) = self.roscore(site, &legs[0].from)?;
-        let queue = QUEUE.to_string();
         let command = |part: Part, host: &str, legs: &[&Leg]| {
-            let mut words = vec![self.program.to_string_lossy().into_owned(), part.name().into()];
-            for (option, value) in [
-                ("--system", transport.name()),
-                ("--queue", &queue),
-                ("--source", source.name()),
-            ] {
-                words.extend([option.to_owned(), value.to_owned()]);
-            }
+            let mut words = vec!["--source".to_owned(), source.name().to_owned()];
             words.extend(flow_arguments(legs));
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            let mut command = site.command(host, true, &words);
-            command.env("ROS_MASTER_URI", &master);
-            command
+            self.command(site, host, &master, (part.name(), transport), &words)
         };
         play::play(what, site, &self.sandbox, legs, &command)
+    }
+
+    /// The program on a host, with a command, a transport and these words beside.
+    pub(crate) fn command(
+        &self,
+        site: &Site<'_>,
+        host: &str,
+        master: &str,
+        (what, transport): (&str, Transport),
+        words: &[&str],
+    ) -> Command {
+        let (program, queue) = (self.program.to_string_lossy(), QUEUE.to_string());
+        let system = ["--system", transport.name(), "--queue", &queue];
+        let all = [&[&*program, what], &system[..], words].concat();
+        let mut command = site.command(host, true, &all);
+        command.env("ROS_MASTER_URI", master);
+        command
     }
 
     /// Starts roscore on a host; gives its address, for the environment.

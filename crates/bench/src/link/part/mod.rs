@@ -3,6 +3,7 @@
 //! They speak as `peers/flow` does (`peers/flow/README.md`), so that one orchestrator runs both. The messages are
 //! `std_msgs/UInt8MultiArray` of the flow's size as ROS 1 serializes it, stamped and numbered in their first bytes.
 
+mod circuit;
 mod command;
 mod line;
 pub(super) mod plant;

@@ -1,62 +1,23 @@
-//! The RLC circuit of the Pound paper's section VI-G, and its controller, each a process.
+//! The control loop of the Pound paper's section VI-G: circuit and controller, each a process.
 
+pub(crate) use super::circuit::PERIOD;
+use super::circuit::{Circuit, control};
 use super::{Gate, PeerError, STAMPED, node, say};
 use crate::ipc::peer::{LOOK, SEQUENCE, STAMP, connect, number};
 use ropewalk::{Message, Publisher, Subscriber, SubscriberOptions};
 use serde_json::json;
 use std::time::Duration;
 
-/// Farad, henry, ohm, volt, and the controller's gain.
-const C: f64 = 0.1;
-const L: f64 = 0.1;
-const R: f64 = 1.0;
-const STEP: f64 = 1.0;
-const GAIN: f64 = 1.0;
-/// Sampling period.
-pub(crate) const PERIOD: Duration = Duration::from_millis(20);
-/// The circuit is computed in steps of this share of a period.
-const FINE: u32 = 200;
 /// Between `go` and the first sample.
 const BEFORE: Duration = Duration::from_millis(200);
 /// Stamp, number, value.
 const BYTES: usize = STAMPED + 8;
 
-/// A series circuit of resistor, coil and capacitor, driven by a voltage that is held between two samples.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Circuit {
-    current: f64,
-    voltage: f64,
-}
-
-impl Circuit {
-    /// Lets a period pass with `input` volts; gives the capacitor's voltage. Runge and Kutta's fourth order: the error
-    /// is far below what is measured.
-    fn pass(&mut self, input: f64) -> f64 {
-        let h = PERIOD.as_secs_f64() / f64::from(FINE);
-        let slope = |i: f64, v: f64| ((input - R * i - v) / L, i / C);
-        for _ in 0..FINE {
-            let (i, v) = (self.current, self.voltage);
-            let a = slope(i, v);
-            let b = slope(i + h / 2.0 * a.0, v + h / 2.0 * a.1);
-            let c = slope(i + h / 2.0 * b.0, v + h / 2.0 * b.1);
-            let d = slope(i + h * c.0, v + h * c.1);
-            self.current += h / 6.0 * (a.0 + 2.0 * b.0 + 2.0 * c.0 + d.0);
-            self.voltage += h / 6.0 * (a.1 + 2.0 * b.1 + 2.0 * c.1 + d.1);
-        }
-        self.voltage
-    }
-}
-
-/// What the controller answers to a voltage.
-fn control(voltage: f64) -> f64 {
-    GAIN * (STEP - voltage)
-}
-
 /// The same loop within one process: what is answered to a sample drives the circuit from the next on.
 pub(crate) fn simulate(samples: usize) -> Vec<f64> {
     let (mut circuit, mut input) = (Circuit::default(), 0.0);
     let sample = |_| {
-        let voltage = circuit.voltage;
+        let voltage = circuit.voltage();
         circuit.pass(input);
         input = control(voltage);
         voltage
@@ -84,8 +45,8 @@ pub(super) fn circuit(input: &str, output: &str, samples: usize) -> Result<(), P
                 (newest, drive) = (Some(number), value);
             }
         }
-        voltages.push(circuit.voltage);
-        send(&publisher, k.into(), circuit.voltage)?;
+        voltages.push(circuit.voltage());
+        send(&publisher, k.into(), circuit.voltage())?;
         circuit.pass(drive);
     }
     say(&json!({ "values": voltages }))?;

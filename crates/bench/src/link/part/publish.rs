@@ -13,6 +13,8 @@ use std::time::Duration;
 
 /// Between `go` and the first message.
 const BEFORE: Duration = Duration::from_millis(200);
+/// Quicker flows are released without spinning.
+const QUICK_US: u64 = 1_000;
 
 pub(super) fn run(flows: &[Flow], ticks: Option<&Path>) -> Result<(), PeerError> {
     let gate = Gate::watch()?;
@@ -55,9 +57,15 @@ fn periodic(sources: &mut [Source], gate: &Gate) -> Result<(), PeerError> {
     let start = clock::monotonic() + BEFORE;
     let one = |source: &mut Source| {
         let (offset, period) = (source.flow.offset_us, source.flow.period_us);
+        // What is so quick is there to saturate, and to spin for it would take a processor from those it goes to.
+        let spin = if period < QUICK_US {
+            Duration::ZERO
+        } else {
+            clock::SPIN
+        };
         while source.sent < source.flow.count {
             let due = start + Duration::from_micros(offset + source.sent * period);
-            if !clock::sleep_until(due, clock::SPIN, || gate.stopped())? {
+            if !clock::sleep_until(due, spin, || gate.stopped())? {
                 break;
             }
             source.send(None)?;

@@ -132,6 +132,7 @@ fn head(view: &View) -> String {
 fn peer_cells(p: &Peer) -> [String; 7] {
     let rate = match (p.rate_mbit_s, p.rate_source.as_str()) {
         (None, _) => "–".to_owned(),
+        (_, "unlimited") => "unlimited".to_owned(),
         (Some(r), "") => format!("{r:.2}"),
         (Some(r), source) => format!("{r:.2} {source}"),
     };

@@ -79,6 +79,8 @@ pub struct QuicConfig {
     /// Packets that are acknowledged together; the first of them waits for about 25 ms at most, or a round trip.
     /// Default 60.
     pub ack_every: u32,
+    /// The path is a wire: datagrams are gathered and sent in batches. Default false.
+    pub wire: bool,
 }
 
 impl QuicConfig {
@@ -88,6 +90,7 @@ impl QuicConfig {
             bind,
             peers,
             ack_every: 60,
+            wire: false,
         }
     }
 }
@@ -149,7 +152,11 @@ impl QuicCarrier {
     /// # Errors
     /// [`CarrierError::Bind`], or [`CarrierError::Keys`] if TLS refuses the keys.
     pub fn bind(config: QuicConfig, bundle: Bundle) -> Result<Self, CarrierError> {
-        let socket = Socket::bind(config.bind)?;
+        let socket = if config.wire {
+            Socket::bind_to_wire(config.bind)?
+        } else {
+            Socket::bind(config.bind)?
+        };
         let now = Instant::now();
         let tls = Tls::new(&bundle, config.ack_every)?;
         let mut endpoint = EndpointConfig::default();
@@ -209,7 +216,10 @@ impl QuicCarrier {
     /// # Errors
     /// [`CarrierError::Bind`] if the address cannot be used; the old one stays.
     pub fn rebind(&mut self, local: SocketAddr) -> Result<(), CarrierError> {
-        self.socket = Socket::bind(local)?;
+        self.socket = match self.socket.batch() {
+            Some(_) => Socket::bind_to_wire(local)?,
+            None => Socket::bind(local)?,
+        };
         for link in self.connections.0.values_mut() {
             link.conn.handle_network_change(None, Instant::now());
             link.dirty = true;
@@ -219,16 +229,13 @@ impl QuicCarrier {
 
     /// Reads one packet. False if there is none.
     fn take_packet(&mut self) -> Result<bool, CarrierError> {
-        self.buffer.clear();
-        self.buffer.resize(MAX_PAYLOAD + 1, 0);
-        let Some((len, from)) = self.socket.receive(&mut self.buffer)? else {
+        let Some((len, from)) = self.socket.receive_into(&mut self.buffer)? else {
             return Ok(false);
         };
         let (Some(from), 1..=MAX_PAYLOAD) = (from, len) else {
             self.refused += 1;
             return Ok(true);
         };
-        self.buffer.truncate(len);
         let packet = self.buffer.split();
         let now = Instant::now();
         let mut reply = std::mem::take(&mut self.packet);
@@ -504,7 +511,7 @@ impl QuicCarrier {
     }
 
     /// Sends what connections have to send, until the socket is full. True if nothing is left.
-    fn flush(&mut self, now: Instant) -> Result<bool, CarrierError> {
+    fn send_waiting(&mut self, now: Instant) -> Result<bool, CarrierError> {
         if let Some(p) = &self.pending {
             if !self.socket.ready() || self.socket.send(p.to, p.priority, &p.packet)? == Given::Full {
                 return Ok(false);
@@ -519,19 +526,20 @@ impl QuicCarrier {
             .map(|(h, _)| *h)
             .collect();
         for handle in dirty {
-            if !self.transmit(ConnectionHandle(handle), CONTROL, now)? {
+            if !self.transmit(ConnectionHandle(handle), CONTROL, now, true)? {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    /// Sends what one connection has to send. False if the socket is full.
+    /// Sends what one connection has to send: all, or until noq holds no datagram. False if the socket is full.
     fn transmit(
         &mut self,
         handle: ConnectionHandle,
         priority: u8,
         now: Instant,
+        all: bool,
     ) -> Result<bool, CarrierError> {
         let Some(link) = self.connections.0.get_mut(&handle.0) else {
             return Ok(true);
@@ -550,6 +558,9 @@ impl QuicCarrier {
                     packet: self.packet.clone(),
                 });
                 return Ok(false);
+            }
+            if !all && !link.holds() {
+                return Ok(true);
             }
         }
     }
@@ -624,7 +635,8 @@ impl Carrier for QuicCarrier {
 
     fn ready(&mut self) -> bool {
         // An error shows again, and is told, at the next call that can tell it.
-        self.socket.ready() && (self.pending.is_none() || matches!(self.flush(Instant::now()), Ok(true)))
+        self.socket.ready()
+            && (self.pending.is_none() || matches!(self.send_waiting(Instant::now()), Ok(true)))
     }
 
     fn send(&mut self, peer: PeerIndex, priority: u8, datagram: &[u8]) -> Result<Sent, CarrierError> {
@@ -653,7 +665,9 @@ impl Carrier for QuicCarrier {
             return Ok(Sent::Lost);
         }
         link.dirty = true;
-        self.transmit(ConnectionHandle(handle), priority, now)?;
+        // On a wire it is asked for more once for each batch.
+        let all = self.socket.batch().is_none();
+        self.transmit(ConnectionHandle(handle), priority, now, all)?;
         Ok(Sent::Taken)
     }
 
@@ -683,7 +697,8 @@ impl Carrier for QuicCarrier {
         self.renew(now);
         self.timers(now);
         self.dial(now);
-        let all_sent = self.flush(now)?;
+        let all_sent = self.send_waiting(now)?;
+        self.socket.flush()?;
         if !self.readable.is_empty() {
             return Ok(Some(Duration::ZERO));
         }
@@ -702,8 +717,19 @@ impl Carrier for QuicCarrier {
         self.refused
     }
 
+    fn batch(&self) -> Option<usize> {
+        self.socket.batch()
+    }
+
+    fn flush(&mut self) -> Result<(), CarrierError> {
+        if self.socket.batch().is_some() {
+            self.send_waiting(Instant::now())?;
+        }
+        self.socket.flush().map(drop)
+    }
+
     fn held(&self) -> usize {
-        usize::from(self.pending.is_some())
+        usize::from(self.pending.is_some()) + self.socket.gathered()
     }
 
     fn path(&self, peer: PeerIndex) -> Option<Path> {
@@ -730,7 +756,8 @@ impl Drop for QuicCarrier {
             link.conn.close(now, VarInt::from_u32(code::GOING), Bytes::new());
             link.dirty = true;
         }
-        let _ = self.flush(now);
+        let _ = self.send_waiting(now);
+        let _ = self.socket.flush();
     }
 }
 

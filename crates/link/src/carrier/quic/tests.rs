@@ -5,7 +5,8 @@ use std::net::UdpSocket;
 
 const DAY: Duration = Duration::from_secs(86_400);
 
-conformance!(conforms, Pair);
+conformance!(conforms, Pair<false>);
+conformance!(conforms_on_a_wire, Pair<true>);
 
 fn free() -> SocketAddr {
     let any: SocketAddr = "127.0.0.1:0".parse().expect("address");
@@ -13,7 +14,7 @@ fn free() -> SocketAddr {
 }
 
 /// Two hosts of one team.
-struct Pair {
+struct Pair<const WIRE: bool> {
     folder: tempfile::TempDir,
     team: Team,
     carriers: Vec<QuicCarrier>,
@@ -22,7 +23,7 @@ struct Pair {
 
 const NAMES: [&str; 2] = ["base", "robot"];
 
-impl Pair {
+impl<const WIRE: bool> Pair<WIRE> {
     fn open(&self, which: usize) -> QuicCarrier {
         let folder = self.folder.path().join("team/hosts").join(NAMES[which]);
         let bundle = Bundle::load(&folder, NAMES[which]).expect("loads");
@@ -30,7 +31,11 @@ impl Pair {
             name: NAMES[1 - which].into(),
             address: self.addresses[1 - which],
         };
-        QuicCarrier::bind(QuicConfig::new(self.addresses[which], vec![peer]), bundle).expect("binds")
+        let config = QuicConfig {
+            wire: WIRE,
+            ..QuicConfig::new(self.addresses[which], vec![peer])
+        };
+        QuicCarrier::bind(config, bundle).expect("binds")
     }
 
     /// Lets both work until `done`; false if it does not come true.
@@ -55,7 +60,7 @@ impl Pair {
     }
 }
 
-impl Rig for Pair {
+impl<const WIRE: bool> Rig for Pair<WIRE> {
     type Carrier = QuicCarrier;
 
     fn new() -> Self {
@@ -96,7 +101,7 @@ impl Rig for Pair {
 
 #[test]
 fn a_server_may_move_too() {
-    let mut pair = Pair::new();
+    let mut pair = Pair::<false>::new();
     assert!(pair.connected());
     // Whichever of the two accepted the connection: each moves once.
     for which in [0, 1] {
@@ -125,7 +130,7 @@ fn a_server_may_move_too() {
 
 #[test]
 fn acknowledgements_are_counted_and_rare() {
-    let mut pair = Pair::new();
+    let mut pair = Pair::<false>::new();
     assert!(pair.connected());
     let datagram = [1; MAX_DATAGRAM];
     let mut buffer = [0; 1500];
@@ -155,7 +160,7 @@ fn acknowledgements_are_counted_and_rare() {
 
 #[test]
 fn revocation_closes_what_is_open_and_keeps_it_closed() {
-    let mut pair = Pair::new();
+    let mut pair = Pair::<false>::new();
     assert!(pair.connected());
     pair.team.revoke("robot").expect("revokes");
     assert!(pair.until(|p| !p.carriers[0].connected(0)), "still connected");
@@ -167,7 +172,7 @@ fn revocation_closes_what_is_open_and_keeps_it_closed() {
 
 #[test]
 fn a_host_of_the_team_that_is_no_peer_is_refused() {
-    let mut pair = Pair::new();
+    let mut pair = Pair::<false>::new();
     pair.team.add_host("guest", DAY).expect("makes");
     let bundle = Bundle::load(&pair.folder.path().join("team/hosts/guest"), "guest").expect("loads");
     let peer = QuicPeer {
@@ -189,7 +194,7 @@ fn a_host_of_the_team_that_is_no_peer_is_refused() {
 #[test]
 fn a_connection_is_to_the_host_that_was_named() {
     // The address of base is answered by robot's other self.
-    let mut pair = Pair::new();
+    let mut pair = Pair::<false>::new();
     pair.team.add_host("other", DAY).expect("makes");
     pair.carriers.clear();
     let bundle = Bundle::load(&pair.folder.path().join("team/hosts/other"), "other").expect("loads");

@@ -1,0 +1,221 @@
+//! Namespaces that a wire joins: what a flow gets through where only the hosts limit it, and what it does to a joystick.
+
+use super::case::{Seen, leg};
+use super::network::{Setting, Topic};
+use super::tools::{Means, Tools};
+use super::{Carrier, Experiment, Options, Part, Row, System};
+use crate::flows::Sent;
+use crate::flows::play::Leg;
+use crate::flows::said::Received;
+use crate::ipc::error::RunError;
+use crate::lab::Source;
+use crate::lab::cell::{Params, Target, Timing};
+use crate::lab::site::Site;
+use serde_json::json;
+use std::fs;
+
+const BYTES: u64 = 64_000;
+/// A message each: 3.2 Gbit/s encrypted and 5.1 plain, more than gets through. A publisher that nothing holds back takes
+/// time for what is lost, too.
+const PERIOD_US: u64 = 160;
+const PLAIN_PERIOD_US: u64 = 100;
+const SCENARIO: &str = "veth";
+/// The lab's own medium between the two hosts, which nobody uses.
+const LAB: &str = "ethernet";
+/// Ticks of `/proc/stat` in a second (proc(5): sysconf(_SC_CLK_TCK), which Linux fixes for programs).
+const TICKS: f64 = 100.0;
+
+/// Those that are compared, each run in turn.
+const WAYS: [(System, Option<Carrier>); 4] = [
+    (System::Ropewalk, Some(Carrier::Quic)),
+    (System::ZenohQuic, None),
+    (System::Ropewalk, Some(Carrier::Udp)),
+    (System::ZenohTcp, None),
+];
+
+/// A row for the flow alone, and one for it beside a joystick.
+pub(super) fn rows(options: &Options) -> Vec<Row> {
+    let carriers = options.carriers_of(&[Carrier::Quic, Carrier::Udp]);
+    let wanted = |(system, carrier): &(System, Option<Carrier>)| {
+        options.wants(*system) && carrier.is_none_or(|c| carriers.contains(&c))
+    };
+    let ways: Vec<_> = WAYS.into_iter().filter(wanted).collect();
+    if ways.is_empty() || !options.wants_hops(1) || options.source != Source::Periodic {
+        return Vec::new();
+    }
+    let lasts = if options.quick { 3 } else { 6 };
+    [false, true].map(|joystick| row(&ways, joystick, lasts)).into()
+}
+
+fn row(ways: &[(System, Option<Carrier>)], joystick: bool, lasts: u64) -> Row {
+    let ways = ways.to_vec();
+    let setting = if joystick {
+        "64 KB messages and a joystick"
+    } else {
+        "64 KB messages"
+    };
+    Row {
+        experiment: Experiment::Bandwidth,
+        system: ways[0].0,
+        beside: ways.iter().map(|w| w.0).collect(),
+        scenario: SCENARIO,
+        hops: 1,
+        setting: setting.into(),
+        params: Params::from([("joystick".into(), json!(joystick))]),
+        run: Box::new(move |tools, run| {
+            let ways: Vec<_> = ways.iter().filter(|w| tools.has(w.0)).copied().collect();
+            measure(tools, &ways, joystick, lasts, run)
+        }),
+    }
+}
+
+fn legs((system, carrier): (System, Option<Carrier>), joystick: bool, lasts: u64) -> Vec<Leg> {
+    let plain = system == System::ZenohTcp || carrier == Some(Carrier::Udp);
+    let period_us = if plain { PLAIN_PERIOD_US } else { PERIOD_US };
+    let flow = Sent::lasting("/flow", BYTES, period_us, lasts);
+    let mut legs = vec![leg(flow, "robot", "base")];
+    if joystick {
+        legs.push(leg(Sent::lasting("/joy", 64, 10_000, lasts), "robot", "base"));
+    }
+    legs
+}
+
+fn means(system: System, carrier: Option<Carrier>, joystick: bool) -> Option<Means> {
+    let mut topics = vec![(10, 8)];
+    if joystick {
+        topics.push((120, 2));
+    }
+    let topics = topics
+        .into_iter()
+        .map(|(priority, depth)| Topic {
+            priority,
+            depth,
+            more: "",
+        })
+        .collect();
+    let Some(carrier) = carrier else {
+        return Some(Means::Zenoh(system.protocol()?, topics));
+    };
+    let setting = Setting {
+        carrier,
+        rate: "unlimited",
+        hops: 1,
+        yields: true,
+        topics,
+    };
+    Some(Means::Link(setting, Source::Periodic))
+}
+
+/// One after the other over the same wire, each run beginning with another.
+fn measure(
+    tools: &Tools<'_>,
+    ways: &[(System, Option<Carrier>)],
+    joystick: bool,
+    lasts: u64,
+    run: u32,
+) -> Result<(Vec<Part>, Timing), RunError> {
+    let mut site = Site::up(&tools.ground, LAB, None)?;
+    site.wire(["robot", "base"])?;
+    let mut of_ways: Vec<Vec<Part>> = ways.iter().map(|_| Vec::new()).collect();
+    let mut timing = None;
+    for turn in 0..ways.len() {
+        let which = (turn + run as usize) % ways.len();
+        let (system, carrier) = ways[which];
+        let legs = legs(ways[which], joystick, lasts);
+        let Some(means) = means(system, carrier, joystick) else {
+            continue;
+        };
+        let before = busy_s()?;
+        let played = tools.play("wire", &site, &means, &legs)?;
+        let busy = busy_s()? - before;
+        let gigabytes = bytes_of(&legs, &played.received) as f64 / 1e9;
+        let seen = Seen {
+            legs: &legs,
+            played: &played,
+            lab_began: stats::Time::ZERO,
+        };
+        for mut part in seen.cells(&[])? {
+            part.system = Some(system);
+            part.check = format!("{} by {}", part.check, name(system, carrier));
+            means.describe(&mut part.params);
+            if part.params.get("topic") == Some(&json!("/flow")) {
+                let offered = BYTES * 8 / legs[0].flow.period_us;
+                part.params.insert("offered_mbit_s".into(), json!(offered));
+                part.values.insert("cpu_s_per_gb", busy / gigabytes);
+            }
+            of_ways[which].push(part);
+        }
+        timing = Some(played.timing);
+    }
+    beside(ways, &mut of_ways);
+    let timing = timing.ok_or_else(|| "no run".to_owned())?;
+    Ok((of_ways.into_iter().flatten().collect(), timing))
+}
+
+/// Sets our QUIC beside Zenoh's.
+fn beside(ways: &[(System, Option<Carrier>)], parts: &mut [Vec<Part>]) {
+    let of = |system, carrier| ways.iter().position(|w| *w == (system, carrier));
+    let (ours, theirs) = (
+        of(System::Ropewalk, Some(Carrier::Quic)),
+        of(System::ZenohQuic, None),
+    );
+    let (Some(ours), Some(theirs)) = (ours, theirs) else {
+        return;
+    };
+    // The flow stands first.
+    let theirs = parts[theirs]
+        .first()
+        .and_then(|p| p.values.get("mbit_s").copied());
+    if let (Some(part), Some(theirs)) = (parts[ours].first_mut(), theirs) {
+        let mbit_s = part.values.get("mbit_s").copied().unwrap_or_default();
+        part.values.insert("of_zenoh_quic", mbit_s / theirs);
+        part.targets
+            .push(Target::within("of_zenoh_quic", 1.0, f64::INFINITY));
+    }
+}
+
+fn name(system: System, carrier: Option<Carrier>) -> String {
+    match carrier {
+        Some(carrier) => format!("{} over {}", system.name(), carrier.name()),
+        None => system.name().to_owned(),
+    }
+}
+
+fn bytes_of(legs: &[Leg], received: &[Received]) -> u64 {
+    let each = legs.iter().zip(received);
+    each.map(|(leg, log)| leg.flow.bytes * log.sequence.len() as u64)
+        .sum()
+}
+
+/// Seconds that the processors of this machine were busy, all together, since it runs.
+fn busy_s() -> Result<f64, RunError> {
+    let path = "/proc/stat";
+    let text = fs::read_to_string(path).map_err(|e| format!("{path}: {e}"))?;
+    busy_ticks(&text)
+        .map(|t| t as f64 / TICKS)
+        .ok_or_else(|| format!("{path} does not begin with the processors' times").into())
+}
+
+/// User, nice, system, (idle, waiting,) interrupts.
+fn busy_ticks(text: &str) -> Option<u64> {
+    let mut words = text.lines().next()?.split_whitespace();
+    if words.next() != Some("cpu") {
+        return None;
+    }
+    let times: Vec<u64> = words.take(7).map(|w| w.parse().ok()).collect::<Option<_>>()?;
+    (times.len() == 7).then(|| [0, 1, 2, 5, 6].iter().map(|i| times[*i]).sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn busy_is_what_is_not_idle() {
+        let text = "cpu  100 20 3 9000 800 4 5 600 0 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n";
+        assert_eq!(busy_ticks(text), Some(132));
+        assert_eq!(busy_ticks("cpu0 1 2 3 4 5 6 7"), None);
+        assert_eq!(busy_ticks("cpu 1 2 3"), None);
+        assert!(busy_s().is_ok_and(|s| s > 0.0));
+    }
+}

@@ -1,0 +1,144 @@
+//! A wire: nothing is paced, and receipts alone bound what is on the way.
+
+mod common;
+use common::*;
+use proto::*;
+use stats::Time;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+const IN_FLIGHT: usize = 64;
+
+struct End {
+    radio: Radio<Blob>,
+    peer: PeerId,
+    sink: Recorder,
+}
+
+impl End {
+    fn new(session: u32) -> End {
+        let mut radio = Radio::new(RadioConfig {
+            wire: true,
+            in_flight: IN_FLIGHT as u32,
+            yields: false,
+            host: u64::from(session),
+            ..RadioConfig::new(session, AirtimeModel::bytes(1_000_000_000, 66).with_gain(1.0))
+        })
+        .expect("a valid radio");
+        let peer = radio
+            .add_peer(Time::ZERO, PeerConfig::default())
+            .expect("a valid peer");
+        End {
+            radio,
+            peer,
+            sink: Recorder::default(),
+        }
+    }
+
+    /// What leaves now, with its priorities.
+    fn leaves(&mut self, now: Time) -> VecDeque<(u8, Vec<u8>)> {
+        let mut all = VecDeque::new();
+        let mut datagram = Vec::new();
+        while let Transmit::Datagram { priority, .. } = self.radio.poll_transmit(now, &mut datagram) {
+            all.push_back((priority, datagram.clone()));
+        }
+        all
+    }
+
+    fn takes(&mut self, now: Time, datagram: &[u8]) {
+        self.sink.now = now;
+        self.radio
+            .handle(now, self.peer, datagram, &mut self.sink)
+            .expect("is understood");
+    }
+
+    fn offer(&mut self, now: Time, topic: TopicId, seed: u64, bytes: u32) {
+        let message = Message {
+            body: Blob {
+                seed,
+                geometry: Geometry::new(0, &[bytes]).expect("a geometry"),
+            },
+            stamp: Time(seed),
+            origin: 0,
+            route: None,
+        };
+        self.radio.offer(now, topic, message).expect("is taken");
+    }
+}
+
+/// Two ends that know each other and these topics of the first.
+fn met(topics: &[TopicConfig]) -> (Time, End, End, Vec<TopicId>) {
+    let (mut a, mut b) = (End::new(1), End::new(2));
+    let topics: Vec<_> = topics
+        .iter()
+        .map(|t| {
+            a.radio
+                .add_topic(Time::ZERO, a.peer, t.clone())
+                .expect("a valid topic")
+        })
+        .collect();
+    let mut now = Time::ZERO;
+    for _ in 0..1000 {
+        now += Duration::from_millis(1);
+        a.radio.handle_timeout(now, &mut a.sink);
+        b.radio.handle_timeout(now, &mut b.sink);
+        a.leaves(now).iter().for_each(|(_, d)| b.takes(now, d));
+        b.leaves(now).iter().for_each(|(_, d)| a.takes(now, d));
+    }
+    let ready = |t: &TopicId| a.radio.topic_stats(*t).expect("a topic").state == TopicState::Ready;
+    assert!(topics.iter().all(ready));
+    (now, a, b, topics)
+}
+
+#[test]
+fn as_much_goes_at_once_as_may_be_on_the_way_and_the_urgent_passes() {
+    let (now, mut a, mut b, topics) = met(&[topic("/flow", 10, 8), topic("/joystick", 120, 1)]);
+    (0..8).for_each(|i| a.offer(now, topics[0], i, 64_000));
+    let mut way = a.leaves(now);
+    assert!((IN_FLIGHT..IN_FLIGHT + 4).contains(&way.len()), "{}", way.len());
+    assert!(way.iter().all(|(p, _)| *p == 10));
+    // The bound is for the flow.
+    a.offer(now, topics[1], 99, 40);
+    let urgent = a.leaves(now);
+    assert_eq!(urgent.iter().map(|(p, _)| *p).collect::<Vec<_>>(), [120]);
+    way.extend(urgent);
+    // A part of them is enough for a receipt, and as many follow.
+    for (_, datagram) in way.drain(..IN_FLIGHT / 4) {
+        b.takes(now, &datagram);
+    }
+    let receipts = b.leaves(now);
+    assert_eq!(receipts.len(), 1);
+    receipts.iter().for_each(|(_, d)| a.takes(now, d));
+    let more = a.leaves(now);
+    let most = IN_FLIGHT / 4;
+    assert!((most - 4..=most).contains(&more.len()), "{}", more.len());
+}
+
+#[test]
+fn a_flow_goes_on_as_receipts_come_and_lost_ones_stop_it_for_a_moment_only() {
+    let (mut now, mut a, mut b, topics) = met(&[topic("/flow", 10, 64)]);
+    (0..64).for_each(|i| a.offer(now, topics[0], i, 64_000));
+    let mut all = 0;
+    for round in 0..4000 {
+        now += Duration::from_micros(100);
+        a.radio.handle_timeout(now, &mut a.sink);
+        b.radio.handle_timeout(now, &mut b.sink);
+        for (_, d) in a.leaves(now) {
+            all += 1;
+            b.takes(now, &d);
+        }
+        for (_, d) in b.leaves(now) {
+            // Of the first receipts none arrives.
+            if round > 3 {
+                a.takes(now, &d);
+            }
+        }
+    }
+    assert_eq!(b.sink.delivered["/flow"], (0..64).collect::<Vec<u64>>());
+    assert!(all < 64 * 50, "{all} datagrams");
+    let p = a.radio.peer_stats(a.peer).expect("a peer");
+    assert_eq!(
+        (p.rate_source, p.in_flight_most),
+        (RateSource::Unlimited, IN_FLIGHT as u64)
+    );
+}
