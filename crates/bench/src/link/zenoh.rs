@@ -8,7 +8,7 @@ use crate::flows::play::{self, Extra, Leg, Part, Played};
 use crate::ipc::Error;
 use crate::ipc::error::RunError;
 use crate::lab::site::{Ground, Site};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
