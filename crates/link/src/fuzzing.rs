@@ -160,7 +160,7 @@ pub fn transforms(data: &[u8]) {
 }
 
 /// A daemon behind its carrier: what an authenticated peer says makes publishers on a real bus, and fills blocks of its
-/// memory. It takes the frames of [`proto::fuzzing::honest_packets`], whose topics are `/0` to `/5`.
+/// memory. It takes the frames of [`proto::fuzzing::honest_packets`], whose topics are `/0` to `/6`.
 pub struct Gateway {
     radio: Radio<Outgoing>,
     peer: PeerId,
@@ -173,7 +173,7 @@ pub struct Gateway {
 impl Gateway {
     /// On this bus.
     pub fn new(bus: Bus) -> Self {
-        let topics: String = (0..6)
+        let topics: String = (0..7)
             .map(|i| format!("  - {{name: /{i}, direction: in}}\n"))
             .collect();
         let text = format!(

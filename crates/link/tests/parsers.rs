@@ -196,7 +196,11 @@ fn a_daemon_behind_its_carrier() {
     let honest = honest_packets();
     let mut gateway = link_parsers::Gateway::new(bus.clone());
     honest.iter().for_each(|d| gateway.packet(d));
-    assert!(gateway.delivered() > 50, "honest frames are delivered");
+    let delivered = gateway.delivered();
+    assert!(
+        delivered > 20,
+        "{delivered} of the honest frames' messages are delivered"
+    );
     let mut left = 16 * LIFE;
     run("link_gateway", &honest, |data| {
         gateway.packet(data);
