@@ -126,10 +126,7 @@ impl<B: Body> Radio<B> {
             }
             Frame::Receipt(receipt) => {
                 let ahead = p.receipt(now, &self.config, &receipt, defers);
-                // Where hosts relay for each other, what a receipt waited for may be its message's next hop.
-                if self.router.is_none() {
-                    self.pacer.delay(ahead);
-                }
+                self.pacer.delay(ahead);
                 Ok(())
             }
             Frame::Acknowledgement(a) => {
