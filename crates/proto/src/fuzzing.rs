@@ -564,7 +564,9 @@ pub fn operations(data: &[u8]) {
             .radio
             .offer(pair.now, topic, Message::new(content, Time(u64::MAX)));
         if honest {
-            offered.expect("the peer is up and knows the topic");
+            let state = || end.radio.topics().map(|(_, t)| t).collect::<Vec<_>>();
+            offered
+                .unwrap_or_else(|e| panic!("the peer is up and knows the topic, yet {e:?}: {:#?}", state()));
             pair.settle(40);
             assert_eq!(
                 pair.ends[1 - from].memory.delivered,

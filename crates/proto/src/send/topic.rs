@@ -668,24 +668,31 @@ impl<B: Body> OutTopic<B> {
     pub(crate) fn end_message(&mut self, stamp: Time, end: Result<(), DropReason>) -> Option<u64> {
         let keeper = self.keeper.as_mut()?;
         let is_it = |p: &Pending<B>| p.message.stamp == stamp;
-        let (pending, begun) = if let Some(kept) = keeper.remove(stamp) {
-            // What was delivered needs no word more: its receiver has settled it.
-            (kept.pending, end.is_err().then_some(kept.seq))
+        let (pending, seq) = if let Some(kept) = keeper.remove(stamp) {
+            (kept.pending, Some(kept.seq))
         } else if let Some(s) = self.sending.take_if(|s| is_it(&s.pending)) {
+            // Delivered or not, the rest of it never comes.
+            keeper.gave_up(s.seq);
             (s.pending, Some(s.seq))
         } else {
             let at = self.waiting.iter().position(is_it)?;
             (self.waiting.remove(at)?, None)
         };
-        if let Some(seq) = begun {
-            keeper.gave_up(seq);
-        }
-        match end {
-            Ok(()) => {
+        match (end, seq) {
+            // What was delivered needs no word more: its receiver has settled it.
+            (Ok(()), Some(_)) => {
                 self.counts.sent += 1;
                 self.counts.sent_bytes += pending.bytes();
             }
-            Err(reason) => self.counts.drops.add(reason, 1),
+            // It came by another way.
+            (Ok(()), None) => self.counts.drops.add(DropReason::Duplicate, 1),
+            (Err(reason), seq) => {
+                self.counts.drops.add(reason, 1);
+                if let Some(seq) = seq {
+                    self.abandoned += 1;
+                    keeper.gave_up(seq);
+                }
+            }
         }
         Some(pending.bytes())
     }
