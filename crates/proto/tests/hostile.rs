@@ -57,7 +57,11 @@ fn sequence(seed: u64) -> Vec<u8> {
     let mut rng = medium::Rng::new(seed);
     let mut d: Vec<u8> = (0..600).map(|_| rng.next_u64() as u8).collect();
     // Half of them without corruption.
-    d[0] = if seed % 2 == 0 { d[0] & 0x7F } else { d[0] | 0x80 };
+    d[0] = if seed.is_multiple_of(2) {
+        d[0] & 0x7F
+    } else {
+        d[0] | 0x80
+    };
     // Random bytes would start anew too often for anything to flow.
     for op in d.chunks_exact_mut(2).filter(|op| op[0] & 7 == 7) {
         op[1] |= if rng.chance(0.9) { 0x10 } else { 0 };
