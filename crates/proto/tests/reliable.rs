@@ -397,3 +397,36 @@ fn a_message_that_its_source_ends_is_sent_no_more_and_the_others_are() {
     w.run(Duration::from_secs(1));
     assert_eq!(arrived(&w), [2, 5, 6]);
 }
+
+/// The latched messages that a new session gets go ahead of those that wait, and end later than they do.
+#[test]
+fn what_waits_behind_latched_messages_expires_in_its_own_time() {
+    let setup = Setup::hops(1);
+    let mut w = setup.build();
+    let config = TopicConfig {
+        latched: true,
+        expiry: Some(ms(1_000)),
+        ..reliable("/log", 50, 64)
+    };
+    let topic = w.source(0, config, ms(20), Duration::from_secs(9), fixed(50, 100));
+    w.run(ms(3_000));
+    w.kill(1);
+    w.run(ms(200));
+    w.start(1, &setup, 9);
+    let state = |w: &World| w.nodes[0].radio.topic_stats(topic).expect("a topic").state;
+    while state(&w) != TopicState::Announcing {
+        w.run(ms(1));
+    }
+    // Some wait until the announcement is answered.
+    while state(&w) != TopicState::Ready {
+        w.run(ms(1));
+    }
+    w.medium.set_loss(w.now, Loss::Uniform(1.0));
+    // The world panics at a timeout that does not move.
+    w.run(ms(3_000));
+    w.medium.set_loss(w.now, Loss::NONE);
+    w.run(Duration::from_secs(8));
+    w.check_books();
+    let t = w.nodes[0].radio.topic_stats(topic).expect("a topic");
+    assert!(t.drops.count(DropReason::Expired) > 0 && t.queued == 0, "{t:?}");
+}

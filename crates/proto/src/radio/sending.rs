@@ -443,7 +443,7 @@ impl<B: Body> Radio<B> {
         };
         p.stats.control_sent += 1;
         self.share.control_holds(None);
-        self.put_sharing(now, peer, receipt, out);
+        self.put_sharing(now, peer, receipt, usize::MAX, out);
         self.sent(now, peer, CONTROL, out.len(), None);
         Transmit::Datagram {
             peer,
@@ -493,12 +493,9 @@ impl<B: Body> Radio<B> {
         let (p_max, airtime) = (p.config.max_datagram, p.airtime);
         p.header(self.config.session, out);
         let receipt = p.put_receipt(now, out);
-        p.put_acknowledgements(
-            now,
-            max.saturating_sub(self.topics[i].head_room() + LEAST_CUT),
-            out,
-            true,
-        );
+        // Beyond it the fragment would be one of nothing, which its receiver refuses with all that goes along.
+        let room = max.saturating_sub(self.topics[i].head_room() + LEAST_CUT);
+        p.put_acknowledgements(now, room, out, true);
         let when = When {
             now,
             number: p.last_number(),
@@ -506,7 +503,7 @@ impl<B: Body> Radio<B> {
         };
         // What is cut short has no room for more.
         if receipt || max == p_max {
-            self.put_sharing(now, peer, receipt, out);
+            self.put_sharing(now, peer, receipt, room, out);
         }
         let air = |bytes: usize| airtime.airtime(bytes, hops);
         // A receipt would meet the message for which this fragment is cut, or one that comes soon after it.

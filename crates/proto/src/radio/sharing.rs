@@ -92,11 +92,19 @@ impl<B: Body> Radio<B> {
 
     /// Appends what `peer` is to know to a datagram that goes there anyway. `receipt`: it has a receipt, of which
     /// the peer learns what our clock says.
-    pub(super) fn put_sharing(&mut self, now: Time, peer: PeerId, receipt: bool, out: &mut Vec<u8>) {
+    /// The datagram may grow to `most` bytes by it.
+    pub(super) fn put_sharing(
+        &mut self,
+        now: Time,
+        peer: PeerId,
+        receipt: bool,
+        most: usize,
+        out: &mut Vec<u8>,
+    ) {
         let Some(p) = self.peers.get(&peer).filter(|p| p.session.is_up()) else {
             return;
         };
-        let (max, cooperates) = (p.config.max_datagram / 2, self.config.yields);
+        let (max, cooperates) = (most.min(p.config.max_datagram / 2), self.config.yields);
         let (claims_due, rhythms_due) = (now >= p.share.claims_at, now >= p.share.rhythms_at);
         let (mut claims, mut rhythms) = (Vec::new(), Vec::new());
         if cooperates && claims_due {

@@ -718,6 +718,19 @@ impl<B: Body> OutTopic<B> {
             while self.oldest().is_some_and(|p| self.deadline_of(p) <= now) {
                 bytes += self.drop_oldest(DropReason::Expired);
             }
+        }
+        // What is latched goes ahead of what came before it was offered again, and ends later.
+        if self.config.latched {
+            if (self.sending.as_ref()).is_some_and(|s| self.deadline_of(&s.pending) <= now) {
+                bytes += self.drop_sending(DropReason::Expired);
+            }
+            while let Some(at) = self.waiting.iter().position(|p| self.deadline_of(p) <= now)
+                && let Some(p) = self.waiting.remove(at)
+            {
+                bytes += self.dropped(&p, DropReason::Expired);
+            }
+        }
+        if self.keeper.is_some() {
             return bytes;
         }
         let late = |t: &Self| {
@@ -786,6 +799,7 @@ fn put_piece<B: Body>(
     head.encode(out, ends.then_some(left));
     // Fragments go by byte offset, so a prediction of the next urgent message may cut this one short.
     let n = left.min(u32::try_from(max.saturating_sub(out.len())).unwrap_or(u32::MAX));
+    debug_assert!(n > 0 || left == 0, "a fragment of nothing");
     let start = out.len();
     out.resize(start + n as usize, 0);
     message.body.copy_at(from, &mut out[start..]);
