@@ -132,7 +132,8 @@ fn topic(i: usize) -> TopicConfig {
         expiry: (i == 3).then_some(Duration::from_millis(300)),
         latched: i == 4,
         deadline: (i == 2).then_some(Duration::from_millis(30)),
-        definition: "d".repeat(700 * i),
+        // In several datagrams, and below what the other end takes at a time.
+        definition: "d".repeat(300 * i),
         depth: 3,
         ..TopicConfig::new(format!("/{i}"), "t/T")
     }
@@ -554,6 +555,16 @@ pub fn operations(data: &[u8]) {
     pair.settle(1_200);
     for from in [0, 1] {
         pair.ends[from].check();
+        let unready = |t: &&crate::TopicStats| t.state != crate::TopicState::Ready;
+        if let Some(t) = pair.ends[from]
+            .radio
+            .topics()
+            .map(|(_, t)| t)
+            .find(|t| unready(&t))
+            .filter(|_| honest)
+        {
+            panic!("not ready after all has settled: {t:#?}");
+        }
         let before = pair.ends[1 - from].memory.delivered;
         let end = &mut pair.ends[from];
         let topic = end.topics[0];

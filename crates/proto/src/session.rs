@@ -130,15 +130,16 @@ impl Session {
     /// A datagram of the peer's session came. True if that brings the peer up.
     pub(crate) fn hear(&mut self, now: Time) -> bool {
         self.heard = now;
+        if !self.confirmed {
+            // It may be up already, and its word for that be lost.
+            self.greet_soon(now);
+        }
         let rises = self.confirmed && !self.up;
         if rises {
             self.up = true;
-            // An answer that is due still goes.
-            self.greet_at = if self.greet_due {
-                Time::MAX
-            } else {
-                self.greet_at.min(now + REPLY_SPACING)
-            };
+            // The peer may not know yet that we know it, and takes nothing from us until it does.
+            let answers = self.greet_at != Time::MAX || self.greet_due;
+            (self.greet_due, self.greet_at) = (answers, Time::MAX);
         }
         rises
     }

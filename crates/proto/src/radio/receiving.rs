@@ -56,6 +56,11 @@ impl<B: Body> Radio<B> {
             }
             self.route_turned(now, peer);
         }
+        // The peer may know us while its word for that is lost or late: what it tells meanwhile would come before it
+        // itself does. It repeats what has to come.
+        if !self.is_up(peer) {
+            return Ok(());
+        }
         for frame in frames {
             self.frame(now, peer, frame, datagram.len(), sink);
         }

@@ -50,6 +50,11 @@ impl Receiver {
         if total == 0 || total > MAX_ENCODED {
             return Err(DropReason::Malformed);
         }
+        if total > self.limits.max_announcing_bytes {
+            // It never fits, so the sender need not go on.
+            self.answer(piece.topic, piece.edition, AckState::Refused);
+            return Err(DropReason::TooLarge);
+        }
         if let Some(a) = self.announcing.get(&piece.topic)
             && (a.edition, a.bytes.len()) != (piece.edition, total)
         {
