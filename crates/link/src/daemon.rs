@@ -35,7 +35,7 @@ const HOLD_OFF: Duration = Duration::from_millis(1);
 /// Datagrams that may be on a wire to a peer, and in its socket: what is urgent waits behind them there. It has to
 /// hold a few batches, so that sender and receiver both have work.
 const WIRE_IN_FLIGHT: u32 = 128;
-/// Datagrams read before the scheduler has its turn again.
+/// Datagrams read before the scheduler has its turn again; one that was joined counts as what it was cut into.
 const RECEIVE_BATCH: usize = 64;
 /// SCHED_FIFO priority of the radio's thread, where permitted.
 const PRIORITY: u8 = 20;
@@ -210,9 +210,11 @@ impl<C: Carrier> Daemon<C> {
             },
             ..defaults
         })?;
+        let joined = u32::try_from(carrier.joined()).unwrap_or(1);
         let peer = proto::PeerConfig {
             hops: u32::from(config.radio.hops),
             max_datagram: carrier.max_datagram(),
+            joined: if config.is_wire() { joined } else { 1 },
             ..proto::PeerConfig::default()
         };
         let peers = config
@@ -307,7 +309,7 @@ impl<C: Carrier> Daemon<C> {
             self.scheduling = clock::realtime_thread(PRIORITY);
         }
         let mut datagram = Vec::with_capacity(self.carrier.max_datagram());
-        let mut buffer = vec![0; self.carrier.max_datagram() + 1];
+        let mut buffer = vec![0; self.carrier.max_datagram() * self.carrier.joined() + 1];
         let mut next_status = Time::ZERO;
         while !self.handle.0.stop.load(Ordering::Acquire) {
             let now = clock::monotonic();
@@ -456,11 +458,13 @@ impl<C: Carrier> Daemon<C> {
     /// Takes what came, up to a bound; true if there may be more.
     fn receive(&mut self, buffer: &mut [u8]) -> Result<bool, LinkError> {
         let mut more = true;
-        for _ in 0..RECEIVE_BATCH {
+        let (mut taken, one) = (0, self.carrier.max_datagram());
+        while taken < RECEIVE_BATCH {
             let Some(got) = self.carrier.receive(buffer)? else {
                 more = false;
                 break;
             };
+            taken += got.len.div_ceil(one).max(1);
             let Some(peer) = self.peers.get(got.peer) else {
                 continue;
             };

@@ -67,6 +67,26 @@ pub fn call(data: &[u8]) {
     }
 }
 
+/// Pieces of long datagrams, each behind its length: whatever comes, what is joined is not too long and as its last piece
+/// ends, and a datagram after it is whole.
+pub fn pieces(data: &[u8]) {
+    use crate::carrier::quic::pieces::{HEAD, Joiner, MARK, MOST};
+    let mut joiner = Joiner::default();
+    let mut rest = data;
+    while let Some((len, behind)) = rest.split_first() {
+        let (piece, behind) = behind.split_at(behind.len().min(usize::from(*len)));
+        rest = behind;
+        if let Ok(Some(whole)) = joiner.take(piece)
+            && piece.first() == Some(&MARK)
+        {
+            assert!((1..=MOST).contains(&whole.len()));
+            assert!(whole.ends_with(&piece[HEAD..]));
+        }
+    }
+    assert_eq!(joiner.take(&[MARK, 0, 0, 2, 0, 0, 0, 7]), Ok(None));
+    assert_eq!(joiner.take(&[MARK, 0, 0, 2, 0, 1, 0, 8]), Ok(Some(&[7, 8][..])));
+}
+
 /// Bytes of a serial line: whatever comes, a frame after it is whole, and nothing that comes out is too long.
 pub fn serial_line(data: &[u8]) {
     const MAX: usize = 600;

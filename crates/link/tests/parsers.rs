@@ -160,6 +160,11 @@ fn calls() {
 }
 
 #[test]
+fn pieces() {
+    parser("link_pieces", link_parsers::pieces);
+}
+
+#[test]
 fn lines() {
     parser("serial_line", link_parsers::serial_line);
 }

@@ -165,6 +165,10 @@ pub struct PeerConfig {
     pub hops: u32,
     /// Largest datagram that the carrier takes, 256 to 65507 bytes.
     pub max_datagram: usize,
+    /// Datagrams of which the carrier makes one, cutting it here and joining it there, as over a wire; at least 1. Parts
+    /// of best-effort messages go in such up to so many times `max_datagram`, at most 65507 bytes, and what goes in one
+    /// is in flight as what it is cut into.
+    pub joined: u32,
     /// Its host id, by which ways to it and over it are known; 0 if it is none of them.
     pub host: u64,
 }
@@ -175,8 +179,16 @@ impl Default for PeerConfig {
         PeerConfig {
             hops: 1,
             max_datagram: 1472,
+            joined: 1,
             host: 0,
         }
+    }
+}
+
+impl PeerConfig {
+    /// Largest datagram that the carrier takes, if it cuts it.
+    pub(crate) fn max_joined(&self) -> usize {
+        self.max_datagram.saturating_mul(self.joined as usize)
     }
 }
 
@@ -314,6 +326,16 @@ pub enum PeerError {
     #[error("datagrams of {bytes} bytes: give 256 to 65507")]
     Datagram {
         /// Size asked for.
+        bytes: usize,
+    },
+    /// What the carrier joins is nothing, or more than any can carry.
+    #[error(
+        "{joined} datagrams of {bytes} bytes joined: give at least 1, and no more than 65507 bytes together"
+    )]
+    Joined {
+        /// How many are one.
+        joined: u32,
+        /// Size of each.
         bytes: usize,
     },
     /// There is no way of no hops.

@@ -16,7 +16,7 @@ struct End {
 }
 
 impl End {
-    fn new(session: u32) -> End {
+    fn new(session: u32, joined: u32) -> End {
         let mut radio = Radio::new(RadioConfig {
             wire: true,
             in_flight: IN_FLIGHT as u32,
@@ -26,7 +26,13 @@ impl End {
         })
         .expect("a valid radio");
         let peer = radio
-            .add_peer(Time::ZERO, PeerConfig::default())
+            .add_peer(
+                Time::ZERO,
+                PeerConfig {
+                    joined,
+                    ..PeerConfig::default()
+                },
+            )
             .expect("a valid peer");
         End {
             radio,
@@ -68,7 +74,12 @@ impl End {
 
 /// Two ends that know each other and these topics of the first.
 fn met(topics: &[TopicConfig]) -> (Time, End, End, Vec<TopicId>) {
-    let (mut a, mut b) = (End::new(1), End::new(2));
+    met_over(1, topics)
+}
+
+/// The same over carriers that make one datagram of so many.
+fn met_over(joined: u32, topics: &[TopicConfig]) -> (Time, End, End, Vec<TopicId>) {
+    let (mut a, mut b) = (End::new(1, joined), End::new(2, joined));
     let topics: Vec<_> = topics
         .iter()
         .map(|t| {
@@ -141,4 +152,67 @@ fn a_flow_goes_on_as_receipts_come_and_lost_ones_stop_it_for_a_moment_only() {
         (p.rate_source, p.in_flight_most),
         (RateSource::Unlimited, IN_FLIGHT as u64)
     );
+}
+
+#[test]
+fn what_the_carrier_joins_counts_as_its_pieces_and_is_best_effort_only() {
+    const JOINED: usize = 8;
+    let one = PeerConfig::default().max_datagram;
+    let reliable = TopicConfig {
+        reliability: Reliability::Reliable,
+        ..topic("/log", 10, 8)
+    };
+    let redundant = TopicConfig {
+        reliability: Reliability::Redundant,
+        ..topic("/map", 10, 8)
+    };
+    let (mut now, mut a, mut b, topics) =
+        met_over(JOINED as u32, &[topic("/flow", 10, 8), reliable, redundant]);
+    (0..8).for_each(|i| a.offer(now, topics[0], i, 64_000));
+    let way = a.leaves(now);
+    let pieces: usize = way.iter().map(|(_, d)| d.len().div_ceil(one)).sum();
+    assert!((IN_FLIGHT..IN_FLIGHT + JOINED).contains(&pieces), "{pieces}");
+    assert!(way.len() <= IN_FLIGHT / JOINED + 1, "{}", way.len());
+    assert!(way.iter().all(|(_, d)| d.len() <= JOINED * one));
+    let stats = a.radio.peer_stats(a.peer).expect("a peer");
+    assert_eq!(stats.in_flight, pieces as u64);
+    way.iter().for_each(|(_, d)| b.takes(now, d));
+    let mut exchange = |a: &mut End, most: usize| {
+        for _ in 0..1000 {
+            now += Duration::from_micros(100);
+            a.radio.handle_timeout(now, &mut a.sink);
+            b.radio.handle_timeout(now, &mut b.sink);
+            for (_, d) in a.leaves(now) {
+                assert!(d.len() <= most, "{} bytes", d.len());
+                b.takes(now, &d);
+            }
+            b.leaves(now).iter().for_each(|(_, d)| a.takes(now, d));
+        }
+        now
+    };
+    let now = exchange(&mut a, JOINED * one);
+    for i in 0..8 {
+        a.offer(now, topics[1], i, 20_000);
+        a.offer(now, topics[2], i, 20_000);
+    }
+    exchange(&mut a, one);
+    for name in ["/flow", "/log", "/map"] {
+        assert_eq!(b.sink.delivered[name], (0..8).collect::<Vec<u64>>(), "{name}");
+    }
+    let stats = a.radio.peer_stats(a.peer).expect("a peer");
+    assert_eq!(stats.in_flight, 0);
+}
+
+#[test]
+fn what_no_carrier_joins_is_refused() {
+    let mut end = End::new(1, 1);
+    for (joined, max_datagram) in [(0, 1472), (45, 1472), (u32::MAX, 65507)] {
+        let peer = PeerConfig {
+            joined,
+            max_datagram,
+            ..PeerConfig::default()
+        };
+        let error = end.radio.add_peer(Time::ZERO, peer).expect_err("is refused");
+        assert!(error.to_string().contains("joined"), "{error}");
+    }
 }

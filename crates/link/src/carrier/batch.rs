@@ -31,22 +31,24 @@ pub(super) struct Gathered {
 }
 
 impl Gathered {
-    /// Whether a datagram may go with them.
-    pub(super) fn takes(&self, to: SocketAddr, dscp: u8, len: usize) -> bool {
+    /// Whether so many bytes may go with them: one datagram, or several of `segment` bytes each, of which the last may be
+    /// shorter.
+    pub(super) fn takes(&self, to: SocketAddr, dscp: u8, len: usize, segment: usize) -> bool {
+        let alike = segment == self.segment || len <= segment && len <= self.segment;
         self.to.is_none()
             || self.to == Some((to, dscp))
-                && len <= self.segment
+                && alike
                 && self.bytes.len().is_multiple_of(self.segment)
                 && self.bytes.len() + len <= MOST
-                && self.bytes.len() / self.segment < SEGMENTS
+                && (self.bytes.len() + len).div_ceil(self.segment) <= SEGMENTS
     }
 
-    /// Adds a datagram that [`Gathered::takes`], of a byte at least.
-    pub(super) fn put(&mut self, to: SocketAddr, dscp: u8, datagram: &[u8]) {
+    /// Adds what [`Gathered::takes`], of a byte at least.
+    pub(super) fn put(&mut self, to: SocketAddr, dscp: u8, bytes: &[u8], segment: usize) {
         if self.to.is_none() {
-            (self.to, self.segment) = (Some((to, dscp)), datagram.len());
+            (self.to, self.segment) = (Some((to, dscp)), segment);
         }
-        self.bytes.extend_from_slice(datagram);
+        self.bytes.extend_from_slice(bytes);
     }
 
     /// How many wait.
@@ -208,25 +210,30 @@ mod tests {
     fn only_what_one_call_can_cut_goes_together() {
         let (a, b) = (address(1), address(2));
         let mut g = Gathered::default();
-        assert!(g.takes(a, 0, 1400));
-        g.put(a, 0, &[1; 1400]);
-        assert!(g.takes(a, 0, 1400) && g.takes(a, 0, 7));
-        assert!(!g.takes(b, 0, 7), "another address");
-        assert!(!g.takes(a, 46, 7), "another mark");
-        assert!(!g.takes(a, 0, 1401), "longer than the first");
-        g.put(a, 0, &[2; 7]);
-        assert!(!g.takes(a, 0, 7), "behind a short one nothing more");
-        assert_eq!(g.len(), 2);
-        let mut many = Gathered::default();
-        while many.takes(a, 0, 100) {
-            many.put(a, 0, &[0; 100]);
+        let takes = |g: &Gathered, to, dscp, len| g.takes(to, dscp, len, len);
+        assert!(takes(&g, a, 0, 1400));
+        g.put(a, 0, &[1; 1400], 1400);
+        assert!(takes(&g, a, 0, 1400) && takes(&g, a, 0, 7));
+        assert!(!takes(&g, b, 0, 7), "another address");
+        assert!(!takes(&g, a, 46, 7), "another mark");
+        assert!(!takes(&g, a, 0, 1401), "longer than the first");
+        assert!(g.takes(a, 0, 4000, 1400), "several that are as long, and a rest");
+        assert!(!g.takes(a, 0, 200, 100), "several that are shorter");
+        g.put(a, 0, &[2; 1407], 1400);
+        assert!(!takes(&g, a, 0, 7), "behind a short one nothing more");
+        assert_eq!(g.len(), 3);
+        for together in [1, 7] {
+            let mut many = Gathered::default();
+            while many.takes(a, 0, together * 100, 100) {
+                many.put(a, 0, &vec![0; together * 100], 100);
+            }
+            assert_eq!(many.len(), SEGMENTS / together * together);
+            let mut large = Gathered::default();
+            while large.takes(a, 0, together * 1472, 1472) {
+                large.put(a, 0, &vec![0; together * 1472], 1472);
+            }
+            assert_eq!(large.len(), MOST / 1472 / together * together);
         }
-        assert_eq!(many.len(), SEGMENTS);
-        let mut large = Gathered::default();
-        while large.takes(a, 0, 1472) {
-            large.put(a, 0, &[0; 1472]);
-        }
-        assert_eq!(large.len(), MOST / 1472);
     }
 
     #[test]
@@ -249,7 +256,7 @@ mod tests {
             };
             let lens = [1000; 9].into_iter().chain([333]);
             let sent: Vec<Vec<u8>> = lens.enumerate().map(|(i, n)| vec![i as u8; n]).collect();
-            sent.iter().for_each(|d| g.put(to, 0, d));
+            sent.iter().for_each(|d| g.put(to, 0, d, 1000));
             while g.len() > 0 {
                 g.send(&sender).expect("sends");
             }

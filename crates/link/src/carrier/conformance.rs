@@ -50,7 +50,8 @@ fn wait<R: Rig>(rig: &mut R) {
 }
 
 fn receive<R: Rig>(rig: &mut R, which: usize) -> Option<Vec<u8>> {
-    let mut buffer = vec![0; rig.carrier(which).max_datagram() + 1];
+    let most = rig.carrier(which).max_datagram() * rig.carrier(which).joined();
+    let mut buffer = vec![0; most + 1];
     let got = rig.carrier(which).receive(&mut buffer).expect("goes on")?;
     assert_eq!(got.peer, 0);
     buffer.truncate(got.len);
@@ -94,13 +95,28 @@ pub(super) fn datagrams_come_whole_and_apart<R: Rig>() {
         }
         deliver(&mut rig, from, &vec![0; max]);
         deliver(&mut rig, from, &vec![0xff; max]);
+        // Over a wire also those that the carrier cuts and joins.
+        let most = match rig.carrier(0).batch() {
+            Some(_) => rig.carrier(0).joined() * max,
+            None => max,
+        };
+        for len in [max + 1, 2 * max, most - 1, most]
+            .into_iter()
+            .filter(|n| *n <= most)
+        {
+            deliver(
+                &mut rig,
+                from,
+                &(0..len).map(|i| (i / 3) as u8).collect::<Vec<_>>(),
+            );
+        }
     }
 }
 
 pub(super) fn what_is_too_large_is_lost_alone<R: Rig>() {
     let mut rig = R::new();
     deliver(&mut rig, 0, b"before");
-    let large = vec![7; rig.carrier(0).max_datagram() + 1];
+    let large = vec![7; rig.carrier(0).max_datagram() * rig.carrier(0).joined() + 1];
     while !rig.carrier(0).ready() {
         wait(&mut rig);
     }

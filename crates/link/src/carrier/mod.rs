@@ -3,7 +3,7 @@
 mod batch;
 #[cfg(test)]
 mod conformance;
-mod quic;
+pub(crate) mod quic;
 pub(crate) mod serial;
 mod socket;
 mod udp;
@@ -140,6 +140,12 @@ pub trait Carrier: Send {
     /// The largest datagram in bytes.
     fn max_datagram(&self) -> usize;
 
+    /// Datagrams of which it makes one: up to so many times [`Carrier::max_datagram`] bytes may come as one, and over a
+    /// wire may be sent as one.
+    fn joined(&self) -> usize {
+        1
+    }
+
     /// Bytes that the carrier and the layers below it add to every datagram, up to and with IP.
     fn overhead(&self) -> usize;
 
@@ -209,6 +215,10 @@ pub trait Carrier: Send {
 impl<C: Carrier + ?Sized> Carrier for Box<C> {
     fn max_datagram(&self) -> usize {
         (**self).max_datagram()
+    }
+
+    fn joined(&self) -> usize {
+        (**self).joined()
     }
 
     fn overhead(&self) -> usize {

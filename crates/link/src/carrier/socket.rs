@@ -102,7 +102,7 @@ impl Socket {
             w.stuck
                 || w.gathered
                     .to()
-                    .is_some_and(|(to, dscp)| !w.gathered.takes(to, dscp, 1))
+                    .is_some_and(|(to, dscp)| !w.gathered.takes(to, dscp, 1, 1))
         };
         if self.wire.as_ref().is_some_and(full) && !matches!(self.flush(), Ok(Given::Taken)) {
             return false;
@@ -120,7 +120,7 @@ impl Socket {
     /// Sends one datagram, marked for `priority` (0–127).
     pub(super) fn send(&mut self, to: SocketAddr, priority: u8, bytes: &[u8]) -> Result<Given, CarrierError> {
         if self.wire.is_some() {
-            return self.gather(to, priority, bytes);
+            return self.gather(to, priority, bytes, bytes.len());
         }
         self.mark(dscp(priority));
         self.ready = false;
@@ -135,10 +135,32 @@ impl Socket {
         }
     }
 
-    /// Lets a datagram wait for others to leave with.
-    fn gather(&mut self, to: SocketAddr, priority: u8, bytes: &[u8]) -> Result<Given, CarrierError> {
+    /// Sends several at once on a wire: datagrams of `segment` bytes each, of which the last may be shorter. Elsewhere it
+    /// is one datagram.
+    pub(super) fn send_several(
+        &mut self,
+        to: SocketAddr,
+        priority: u8,
+        bytes: &[u8],
+        segment: usize,
+    ) -> Result<Given, CarrierError> {
+        if self.wire.is_some() {
+            self.gather(to, priority, bytes, segment)
+        } else {
+            self.send(to, priority, bytes)
+        }
+    }
+
+    /// Lets datagrams wait for others to leave with.
+    fn gather(
+        &mut self,
+        to: SocketAddr,
+        priority: u8,
+        bytes: &[u8],
+        segment: usize,
+    ) -> Result<Given, CarrierError> {
         let dscp = dscp(priority);
-        let takes = |w: &Wire| !w.stuck && w.gathered.takes(to, dscp, bytes.len());
+        let takes = |w: &Wire| !w.stuck && w.gathered.takes(to, dscp, bytes.len(), segment);
         if bytes.is_empty() {
             return Ok(Given::Lost);
         }
@@ -146,7 +168,7 @@ impl Socket {
             return Ok(Given::Full);
         }
         if let Some(wire) = &mut self.wire {
-            wire.gathered.put(to, dscp, bytes);
+            wire.gathered.put(to, dscp, bytes, segment);
         }
         Ok(Given::Taken)
     }
@@ -181,6 +203,11 @@ impl Socket {
     /// Bytes that are to be gathered before [`Socket::flush`]; `None` without a wire.
     pub(super) fn batch(&self) -> Option<usize> {
         self.wire.as_ref().map(|_| BATCH)
+    }
+
+    /// Whether some of what came together was not taken yet.
+    pub(super) fn has_more(&self) -> bool {
+        self.wire.as_ref().is_some_and(|w| !w.came.is_empty())
     }
 
     /// Datagrams that are gathered.

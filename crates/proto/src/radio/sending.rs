@@ -288,7 +288,10 @@ impl<B: Body> Radio<B> {
         let Some(p) = self.peers.get(&t.peer) else {
             return Plan::Nothing;
         };
-        let max = p.config.max_datagram;
+        let max = match t.is_best_effort() {
+            true => p.config.max_joined(),
+            false => p.config.max_datagram,
+        };
         if !free || !by_priority || !self.config.predict || p.is_clocked(&self.config) {
             return Plan::Fragment(i, max);
         }
@@ -502,7 +505,7 @@ impl<B: Body> Radio<B> {
             timing: p.way.timing(),
         };
         // What is cut short has no room for more.
-        if receipt || max == p_max {
+        if receipt || max >= p_max {
             self.put_sharing(now, peer, receipt, room, out);
         }
         let air = |bytes: usize| airtime.airtime(bytes, hops);
@@ -511,7 +514,7 @@ impl<B: Body> Radio<B> {
             .peers
             .get(&peer)
             .is_some_and(|p| self.receipt_meets(now, p, priority, air(max) + air(RECEIPT)));
-        let asks = self.should_ask(now, peer, max == p_max && !meets);
+        let asks = self.should_ask(now, peer, max >= p_max && !meets);
         if asks {
             Frame::Ask.encode(out);
         }
@@ -537,6 +540,7 @@ impl<B: Body> Radio<B> {
             next = self.scheduler.pick_along(&self.topics, |t| {
                 let len = out.len().saturating_add(t.rest_with_head());
                 t.peer == peer
+                    && (max <= p_max || t.is_best_effort())
                     && t.hops(1) <= hops
                     && len <= max
                     && (t.config.priority >= priority || short(len))
@@ -618,6 +622,7 @@ impl<B: Body> Radio<B> {
                 number,
                 at: now,
                 bytes,
+                pieces: bytes.div_ceil(p.config.max_datagram).max(1),
                 importance,
                 asks,
             };

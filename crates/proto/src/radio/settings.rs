@@ -76,6 +76,12 @@ impl<B: Body> Radio<B> {
                 bytes: config.max_datagram,
             });
         }
+        if config.joined == 0 || config.max_joined() > *DATAGRAM.end() {
+            return Err(PeerError::Joined {
+                joined: config.joined,
+                bytes: config.max_datagram,
+            });
+        }
         if config.hops == 0 {
             return Err(PeerError::Hops);
         }

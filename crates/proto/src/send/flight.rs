@@ -43,6 +43,8 @@ pub(crate) struct Entry {
     pub(crate) number: u64,
     pub(crate) at: Time,
     pub(crate) bytes: usize,
+    /// Datagrams that the carrier makes of it.
+    pub(crate) pieces: usize,
     pub(crate) importance: u8,
     pub(crate) asks: bool,
 }
@@ -84,6 +86,8 @@ pub(crate) struct Flight {
     /// While receipts clock the sending, one in so many datagrams asks for one.
     asks_every: usize,
     entries: VecDeque<Entry>,
+    /// Of all entries.
+    pieces: usize,
     since_ask: usize,
     asked_at: Time,
     /// Asks without an answer, with those that patience gave up,
@@ -112,6 +116,7 @@ impl Flight {
             least: least.max(1) as usize,
             asks_every: least.max(1) as usize,
             entries: VecDeque::new(),
+            pieces: 0,
             since_ask: 0,
             asked_at: Time::ZERO,
             asked: VecDeque::new(),
@@ -143,8 +148,9 @@ impl Flight {
         };
     }
 
+    /// How many datagrams are in flight, as the carrier sends them.
     pub(crate) fn len(&self) -> usize {
-        self.entries.len()
+        self.pieces
     }
 
     /// The smoothed round trip of receipts; zero while there is none.
@@ -171,7 +177,10 @@ impl Flight {
     pub(crate) fn peers_of(&self, now: Time, importance: u8) -> usize {
         let once = self.patience_once();
         let recent = self.entries.iter().rev().take_while(|e| e.at + once > now);
-        recent.filter(|e| e.importance >= importance).count()
+        recent
+            .filter(|e| e.importance >= importance)
+            .map(|e| e.pieces)
+            .sum()
     }
 
     /// The delay of the path itself, where a full datagram takes `service`. What is short may as well be
@@ -240,11 +249,12 @@ impl Flight {
                 self.asked.pop_front();
             }
         } else {
-            self.since_ask += 1;
+            self.since_ask += entry.pieces;
         }
+        self.pieces += entry.pieces;
         self.entries.push_back(entry);
         if self.entries.len() > MOST {
-            self.entries.pop_front();
+            self.let_go();
         }
     }
 
@@ -343,8 +353,14 @@ impl Flight {
 
     fn release(&mut self, gone: impl Fn(&Entry) -> bool) {
         while self.entries.front().is_some_and(&gone) {
-            self.entries.pop_front();
+            self.let_go();
         }
+    }
+
+    /// The oldest is in flight no more.
+    fn let_go(&mut self) {
+        let gone = self.entries.pop_front();
+        self.pieces -= gone.map_or(0, |e| e.pieces);
     }
 
     fn patience_once(&self) -> Duration {
@@ -397,7 +413,7 @@ impl Flight {
         self.release(|e| e.number <= ask.number);
         self.unanswered = self.asked.iter().find(|a| a.number > ask.number).copied();
         if self.unanswered.is_none() {
-            self.entries.clear();
+            self.release(|_| true);
         }
     }
 
@@ -438,6 +454,7 @@ mod tests {
             number,
             at,
             bytes: 1400,
+            pieces: 1,
             importance: 10,
             asks,
         }

@@ -472,6 +472,11 @@ impl<B: Body> OutTopic<B> {
         Some(s.pending.bytes())
     }
 
+    /// Whether nothing of it is sent again or computed from others, so that it may be cut as it comes.
+    pub(crate) fn is_best_effort(&self) -> bool {
+        self.keeper.is_none() && self.coder.is_none()
+    }
+
     /// Whether what goes next is the first fragment of a message.
     pub(crate) fn begins_anew(&self) -> bool {
         let repeats = self.keeper.as_ref().is_some_and(|k| k.due().is_some());

@@ -2,6 +2,7 @@
 
 use super::RIDE;
 use super::congestion::Counters;
+use super::pieces::Joiner;
 use crate::carrier::PeerIndex;
 use noq_proto::{Connection, ConnectionHandle};
 use rustls::pki_types::CertificateDer;
@@ -31,6 +32,8 @@ pub(super) struct Link {
     pub(super) heard: Option<Instant>,
     /// Something may be to be sent.
     pub(super) dirty: bool,
+    /// What of a long datagram came on it.
+    pub(super) joiner: Joiner,
     /// noq's room for datagrams when it holds none.
     pub(super) room: usize,
 }

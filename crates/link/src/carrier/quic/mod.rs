@@ -10,6 +10,7 @@ mod connections;
 mod dial;
 mod incoming;
 mod knock;
+pub(crate) mod pieces;
 mod tls;
 mod watch;
 
@@ -25,6 +26,7 @@ use noq_proto::{
     Connection, ConnectionError, ConnectionHandle, DatagramEvent, Endpoint, EndpointConfig, EndpointEvent,
     Event, FourTuple, PathId, RandomConnectionIdGenerator, VarInt,
 };
+use pieces::{Cutter, Joiner};
 use rustls::pki_types::UnixTime;
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -33,7 +35,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use tls::Tls;
+use tls::{Habits, Tls};
 use watch::Watch;
 
 /// [`MAX_PAYLOAD`] less QUIC's header (1, connection id 4, packet number up to 4), tag (16) and the frame's head (9).
@@ -56,6 +58,8 @@ const CONTROL: u8 = 127;
 const SILENT: Duration = Duration::from_secs(30);
 /// Packets read before others have their turn.
 const BATCH: usize = 64;
+/// Packets that noq makes at once on a wire: as many as the system takes at once.
+const TOGETHER: NonZeroUsize = NonZeroUsize::new(44).unwrap();
 
 /// So much later than noq wants it, its timed work is done on an established connection, unless a datagram goes
 /// there earlier: an acknowledgement that is due then rides in its packet. Alone it costs as much air as 250 bytes, and
@@ -123,6 +127,8 @@ struct Pending {
     to: SocketAddr,
     priority: u8,
     packet: Vec<u8>,
+    /// On a wire it may be several, of so many bytes each.
+    segment: usize,
 }
 
 /// Datagrams in TLS 1.3 between hosts of one team.
@@ -138,6 +144,7 @@ pub struct QuicCarrier {
     /// Connections that have datagrams for us.
     readable: VecDeque<ConnectionHandle>,
     packet: Vec<u8>,
+    cutter: Cutter,
     buffer: BytesMut,
     next_id: u64,
     recheck: Instant,
@@ -158,7 +165,11 @@ impl QuicCarrier {
             Socket::bind(config.bind)?
         };
         let now = Instant::now();
-        let tls = Tls::new(&bundle, config.ack_every)?;
+        let habits = Habits {
+            ack_every: config.ack_every,
+            wire: config.wire,
+        };
+        let tls = Tls::new(&bundle, habits)?;
         let mut endpoint = EndpointConfig::default();
         endpoint.cid_generator(Arc::new(|| Box::new(RandomConnectionIdGenerator::new(ID))));
         let server = tls.server(Arc::default());
@@ -177,7 +188,7 @@ impl QuicCarrier {
         Ok(QuicCarrier {
             peers: config.peers.into_iter().map(peer).collect(),
             endpoint: Endpoint::new(Arc::new(endpoint), Some(server), false),
-            watch: Watch::start(bundle, config.ack_every).map_err(|source| CarrierError::Socket {
+            watch: Watch::start(bundle, habits).map_err(|source| CarrierError::Socket {
                 doing: "starting a thread",
                 source,
             })?,
@@ -188,6 +199,7 @@ impl QuicCarrier {
             pending: None,
             readable: VecDeque::new(),
             packet: Vec::with_capacity(MAX_PAYLOAD),
+            cutter: Cutter::default(),
             buffer: BytesMut::new(),
             next_id: 1,
             recheck: now + RECHECK,
@@ -227,17 +239,44 @@ impl QuicCarrier {
         Ok(())
     }
 
-    /// Reads one packet. False if there is none.
-    fn take_packet(&mut self) -> Result<bool, CarrierError> {
-        let Some((len, from)) = self.socket.receive_into(&mut self.buffer)? else {
-            return Ok(false);
-        };
-        let (Some(from), 1..=MAX_PAYLOAD) = (from, len) else {
-            self.refused += 1;
-            return Ok(true);
-        };
-        let packet = self.buffer.split();
+    fn is_wire(&self) -> bool {
+        self.socket.batch().is_some()
+    }
+
+    /// Reads one packet, or on a wire those that came together, and says how many.
+    fn take_packets(&mut self) -> Result<usize, CarrierError> {
         let now = Instant::now();
+        let (mut taken, mut of) = (0, None);
+        while let Some((len, from)) = self.socket.receive_into(&mut self.buffer)? {
+            taken += 1;
+            if let (Some(from), 1..=MAX_PAYLOAD) = (from, len) {
+                let touched = self.take_packet(from, now)?;
+                // Once for all of one connection.
+                if let Some(before) = of.filter(|_| of != touched) {
+                    self.drive(before, now);
+                }
+                of = touched;
+            } else {
+                self.refused += 1;
+            }
+            if !self.socket.has_more() {
+                break;
+            }
+        }
+        if let Some(handle) = of {
+            self.drive(handle, now);
+        }
+        Ok(taken)
+    }
+
+    /// Takes the packet in the buffer, and says which connection is to be driven then.
+    fn take_packet(
+        &mut self,
+        from: SocketAddr,
+        now: Instant,
+    ) -> Result<Option<ConnectionHandle>, CarrierError> {
+        let packet = self.buffer.split();
+        let mut of = None;
         let mut reply = std::mem::take(&mut self.packet);
         reply.clear();
         match self
@@ -247,7 +286,7 @@ impl QuicCarrier {
             Some(DatagramEvent::ConnectionEvent(handle, event)) => {
                 if let Some(link) = self.connections.get(handle) {
                     link.conn.handle_event(event);
-                    self.drive(handle, now);
+                    of = Some(handle);
                 }
             }
             Some(DatagramEvent::NewConnection(incoming)) => {
@@ -258,7 +297,7 @@ impl QuicCarrier {
             Some(DatagramEvent::Response(_)) | None => self.refused += 1,
         }
         self.packet = reply;
-        Ok(true)
+        Ok(of)
     }
 
     fn incoming(
@@ -320,6 +359,7 @@ impl QuicCarrier {
             up: None,
             heard: None,
             dirty: true,
+            joiner: Joiner::default(),
         };
         self.next_id += 1;
         self.connections.0.insert(handle.0, link);
@@ -513,7 +553,11 @@ impl QuicCarrier {
     /// Sends what connections have to send, until the socket is full. True if nothing is left.
     fn send_waiting(&mut self, now: Instant) -> Result<bool, CarrierError> {
         if let Some(p) = &self.pending {
-            if !self.socket.ready() || self.socket.send(p.to, p.priority, &p.packet)? == Given::Full {
+            if !self.socket.ready() {
+                return Ok(false);
+            }
+            let given = self.socket.send_several(p.to, p.priority, &p.packet, p.segment)?;
+            if given == Given::Full {
                 return Ok(false);
             }
             self.pending = None;
@@ -541,21 +585,29 @@ impl QuicCarrier {
         now: Instant,
         all: bool,
     ) -> Result<bool, CarrierError> {
+        let most = if self.is_wire() {
+            TOGETHER
+        } else {
+            NonZeroUsize::MIN
+        };
         let Some(link) = self.connections.0.get_mut(&handle.0) else {
             return Ok(true);
         };
         loop {
             self.packet.clear();
-            let Some(transmit) = link.conn.poll_transmit(now, NonZeroUsize::MIN, &mut self.packet) else {
+            let Some(transmit) = link.conn.poll_transmit(now, most, &mut self.packet) else {
                 link.dirty = false;
                 return Ok(true);
             };
             let to = transmit.destination;
-            if self.socket.send(to, priority, &self.packet)? == Given::Full {
+            let segment = transmit.segment_size.unwrap_or(transmit.size);
+            let given = self.socket.send_several(to, priority, &self.packet, segment)?;
+            if given == Given::Full {
                 self.pending = Some(Pending {
                     to,
                     priority,
                     packet: self.packet.clone(),
+                    segment,
                 });
                 return Ok(false);
             }
@@ -604,21 +656,30 @@ impl QuicCarrier {
                 self.readable.pop_front();
                 continue;
             };
-            match (link.peer, buffer.get_mut(..datagram.len())) {
-                (Some(peer), Some(to)) if link.up.is_some() => {
-                    link.heard = Some(Instant::now());
-                    if let Some(p) = self.peers.get_mut(peer) {
-                        let from = link.conn.network_path(PathId::ZERO).map(|path| path.remote());
-                        p.seen = from.ok().filter(|a| *a != p.address);
-                    }
-                    to.copy_from_slice(&datagram);
-                    return Some(Received {
-                        peer,
-                        len: datagram.len(),
-                    });
+            let Some(peer) = link.peer.filter(|_| link.up.is_some()) else {
+                self.refused += 1;
+                continue;
+            };
+            let whole = match link.joiner.take(&datagram) {
+                Ok(Some(whole)) => whole,
+                Ok(None) => continue,
+                Err(_) => {
+                    self.refused += 1;
+                    continue;
                 }
-                _ => self.refused += 1,
+            };
+            let Some(to) = buffer.get_mut(..whole.len()) else {
+                self.refused += 1;
+                continue;
+            };
+            to.copy_from_slice(whole);
+            let len = whole.len();
+            link.heard = Some(Instant::now());
+            if let Some(p) = self.peers.get_mut(peer) {
+                let from = link.conn.network_path(PathId::ZERO).map(|path| path.remote());
+                p.seen = from.ok().filter(|a| *a != p.address);
             }
+            return Some(Received { peer, len });
         }
         None
     }
@@ -626,7 +687,15 @@ impl QuicCarrier {
 
 impl Carrier for QuicCarrier {
     fn max_datagram(&self) -> usize {
-        MAX_DATAGRAM
+        if self.is_wire() {
+            pieces::PIECE
+        } else {
+            MAX_DATAGRAM
+        }
+    }
+
+    fn joined(&self) -> usize {
+        pieces::MOST_PIECES
     }
 
     fn overhead(&self) -> usize {
@@ -652,33 +721,39 @@ impl Carrier for QuicCarrier {
         let Some(link) = self.connections.0.get_mut(&handle) else {
             return Ok(Sent::Lost);
         };
+        let wire = self.socket.batch().is_some();
+        let is_one = datagram.len() <= MAX_DATAGRAM && datagram.first() != Some(&pieces::MARK);
         // While a new path is validated noq sends nothing: what it holds goes first, and this one not at all.
-        if datagram.len() > MAX_DATAGRAM || link.holds() {
+        if !is_one && (!wire || datagram.len() > pieces::MOST) || link.holds() {
             return Ok(Sent::Lost);
         }
-        if link
-            .conn
-            .datagrams()
-            .send(Bytes::copy_from_slice(datagram), false)
-            .is_err()
-        {
+        let mut datagrams = link.conn.datagrams();
+        let sent = if is_one {
+            datagrams.send(Bytes::copy_from_slice(datagram), false)
+        } else {
+            let mut pieces = self.cutter.cut(datagram);
+            pieces.try_for_each(|piece| datagrams.send(piece, false))
+        };
+        if sent.is_err() {
             return Ok(Sent::Lost);
         }
         link.dirty = true;
         // On a wire it is asked for more once for each batch.
-        let all = self.socket.batch().is_none();
+        let all = !wire;
         self.transmit(ConnectionHandle(handle), priority, now, all)?;
         Ok(Sent::Taken)
     }
 
     fn receive(&mut self, buffer: &mut [u8]) -> Result<Option<Received>, CarrierError> {
         // Bounded, so that a flood of strangers cannot keep the caller here.
-        for _ in 0..BATCH {
+        let mut taken = 0;
+        while taken < BATCH {
             if let Some(got) = self.next_datagram(buffer) {
                 return Ok(Some(got));
             }
-            if !self.take_packet()? {
-                return Ok(None);
+            match self.take_packets()? {
+                0 => return Ok(None),
+                n => taken += n,
             }
         }
         Ok(self.next_datagram(buffer))
@@ -699,7 +774,7 @@ impl Carrier for QuicCarrier {
         self.dial(now);
         let all_sent = self.send_waiting(now)?;
         self.socket.flush()?;
-        if !self.readable.is_empty() {
+        if !self.readable.is_empty() || self.socket.has_more() {
             return Ok(Some(Duration::ZERO));
         }
         let timeouts = self.connections.0.values_mut().filter_map(Link::next_timeout);

@@ -2,6 +2,7 @@
 
 use super::congestion::{Counters, Unbound};
 use super::knock::Knock;
+use super::pieces::MOST_PIECES;
 use crate::carrier::socket::MAX_PAYLOAD;
 use crate::keys::{Bundle, KeysError};
 use noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
@@ -12,13 +13,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// What TLS calls our protocol; another version of the wire format gets another name.
-const ALPN: &[u8] = b"ropewalk-link/1";
+const ALPN: &[u8] = b"ropewalk-link/2";
 /// Sessions are kept up; a peer that is away for longer is dialled anew.
 const IDLE: Duration = Duration::from_secs(30);
 /// Room for one datagram, and noq's bookkeeping of it.
 const SEND_BUFFER: usize = MAX_PAYLOAD + 128;
+/// On a wire for one datagram that is cut.
+const WIRE_SEND_BUFFER: usize = MOST_PIECES * SEND_BUFFER;
 /// What one packet holds is read at once.
 const RECEIVE_BUFFER: usize = 64 << 10;
+/// On a wire what packets hold that came together.
+const WIRE_RECEIVE_BUFFER: usize = 256 << 10;
 
 /// Everything of a connection that follows from the keys.
 pub(super) struct Tls {
@@ -27,11 +32,20 @@ pub(super) struct Tls {
     /// Says whether a certificate still counts.
     pub(super) verifier: Arc<dyn ClientCertVerifier>,
     pub(super) knock: Knock,
-    ack_every: u32,
+    habits: Habits,
+}
+
+/// What of a connection follows from the path.
+#[derive(Clone, Copy)]
+pub(super) struct Habits {
+    /// Packets that are acknowledged together.
+    pub(super) ack_every: u32,
+    /// The path is a wire.
+    pub(super) wire: bool,
 }
 
 impl Tls {
-    pub(super) fn new(bundle: &Bundle, ack_every: u32) -> Result<Self, KeysError> {
+    pub(super) fn new(bundle: &Bundle, habits: Habits) -> Result<Self, KeysError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let malformed = |e: &dyn std::fmt::Display| KeysError::Malformed {
             path: bundle.folder().to_owned(),
@@ -70,7 +84,7 @@ impl Tls {
             server,
             verifier,
             knock: Knock::new(bundle.knock()),
-            ack_every,
+            habits,
         })
     }
 
@@ -94,7 +108,7 @@ impl Tls {
     fn transport(&self, counters: Arc<Counters>) -> TransportConfig {
         let mut ack = AckFrequencyConfig::default();
         // On a half-duplex radio an acknowledgement costs as much air as a third of a data frame.
-        ack.ack_eliciting_threshold(self.ack_every.into())
+        ack.ack_eliciting_threshold(self.habits.ack_every.into())
             .reordering_threshold(VarInt::from_u32(0));
         let mtu = MAX_PAYLOAD as u16;
         let mut transport = TransportConfig::default();
@@ -108,10 +122,16 @@ impl Tls {
             .initial_mtu(mtu)
             .min_mtu(mtu)
             .mtu_discovery_config(None)
-            .enable_segmentation_offload(false)
+            .enable_segmentation_offload(self.habits.wire)
             .allow_spin(false)
-            .datagram_send_buffer_size(SEND_BUFFER)
-            .datagram_receive_buffer_size(Some(RECEIVE_BUFFER))
+            .datagram_send_buffer_size(match self.habits.wire {
+                true => WIRE_SEND_BUFFER,
+                false => SEND_BUFFER,
+            })
+            .datagram_receive_buffer_size(Some(match self.habits.wire {
+                true => WIRE_RECEIVE_BUFFER,
+                false => RECEIVE_BUFFER,
+            }))
             .congestion_controller_factory(Arc::new(Unbound(counters)));
         transport
     }

@@ -1,6 +1,6 @@
 //! Notices when a host's keys change, so that a revocation needs no restart.
 
-use super::tls::Tls;
+use super::tls::{Habits, Tls};
 use crate::keys::{Bundle, HOST_CERTIFICATE, HOST_KEY, KNOCK, REVOKED, TEAM_CERTIFICATE};
 use crate::worker::Worker;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub(super) struct Watch {
 
 impl Watch {
     /// Starts watching `bundle`'s files.
-    pub(super) fn start(bundle: Bundle, ack_every: u32) -> std::io::Result<Self> {
+    pub(super) fn start(bundle: Bundle, habits: Habits) -> std::io::Result<Self> {
         let (sender, renewed) = sync_channel(1);
         // Before the thread starts, so that no change goes unseen.
         let mut seen = times(bundle.folder());
@@ -27,7 +27,7 @@ impl Watch {
             if now == seen {
                 return Some(INTERVAL);
             }
-            match Bundle::load(bundle.folder(), bundle.host()).and_then(|b| Tls::new(&b, ack_every)) {
+            match Bundle::load(bundle.folder(), bundle.host()).and_then(|b| Tls::new(&b, habits)) {
                 // While the one before was not taken: later.
                 Ok(tls) => {
                     if sender.try_send(tls).is_err() {

@@ -1,0 +1,179 @@
+//! Datagrams longer than a packet: cut into pieces here, joined there.
+//!
+//! Over a wire a packet is quick, and its way through the link's scheduler and bookkeeping is what a host is slowed by. So
+//! the scheduler gives longer datagrams there, and only their encryption is done for each packet.
+
+use bytes::{BufMut, Bytes, BytesMut};
+
+/// The first byte of a piece. Datagrams of the link begin with another one.
+pub(crate) const MARK: u8 = 0xC3;
+/// The mark, then the datagram's number, its length, and where in it the piece begins, each as two bytes, the lower
+/// first.
+pub(crate) const HEAD: usize = 7;
+/// Pieces of which a datagram is made at most.
+pub(crate) const MOST_PIECES: usize = 11;
+/// Bytes of a datagram in one piece at most.
+pub(crate) const PIECE: usize = super::MAX_DATAGRAM - HEAD;
+/// The longest datagram that is cut.
+pub(crate) const MOST: usize = PIECE * MOST_PIECES;
+
+/// Cuts datagrams.
+#[derive(Debug, Default)]
+pub(super) struct Cutter {
+    number: u16,
+    /// Where pieces are made; it is used again once they are gone.
+    bytes: BytesMut,
+}
+
+impl Cutter {
+    /// The pieces of a datagram of at most [`MOST`] bytes, in order.
+    pub(super) fn cut<'a>(&'a mut self, datagram: &'a [u8]) -> impl Iterator<Item = Bytes> + 'a {
+        self.number = self.number.wrapping_add(1);
+        let pieces = datagram.len().div_ceil(PIECE);
+        self.bytes.reserve(datagram.len() + pieces * HEAD);
+        datagram.chunks(PIECE).enumerate().map(move |(i, piece)| {
+            self.bytes.put_u8(MARK);
+            self.bytes.put_u16_le(self.number);
+            // Less than 2^16, as is what it is a multiple of.
+            self.bytes.put_u16_le(datagram.len() as u16);
+            self.bytes.put_u16_le((i * PIECE) as u16);
+            self.bytes.put_slice(piece);
+            self.bytes.split().freeze()
+        })
+    }
+}
+
+/// A piece that belongs to nothing: another one before it was lost, or it is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stray;
+
+/// Joins datagrams whose pieces come in order, one at a time: where a piece is missing, its datagram is lost.
+#[derive(Debug, Default)]
+pub(crate) struct Joiner {
+    number: u16,
+    length: usize,
+    bytes: Vec<u8>,
+}
+
+impl Joiner {
+    /// Takes what came. Gives it back if it is no piece, and the whole datagram if it is the last piece of one.
+    ///
+    /// # Errors
+    /// [`Stray`]
+    pub(crate) fn take<'a>(&'a mut self, came: &'a [u8]) -> Result<Option<&'a [u8]>, Stray> {
+        if came.first() != Some(&MARK) {
+            return Ok(Some(came));
+        }
+        let Some((head, piece)) = came.split_first_chunk::<HEAD>() else {
+            return Err(Stray);
+        };
+        let [_, n0, n1, l0, l1, o0, o1] = *head;
+        let (number, length) = (
+            u16::from_le_bytes([n0, n1]),
+            usize::from(u16::from_le_bytes([l0, l1])),
+        );
+        let offset = usize::from(u16::from_le_bytes([o0, o1]));
+        if piece.is_empty() || length > MOST || offset + piece.len() > length {
+            return Err(Stray);
+        }
+        if offset == 0 {
+            self.bytes.clear();
+            (self.number, self.length) = (number, length);
+        } else if (self.number, self.length, self.bytes.len()) != (number, length, offset) {
+            return Err(Stray);
+        }
+        self.bytes.extend_from_slice(piece);
+        Ok((self.bytes.len() == self.length).then_some(&self.bytes[..]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn datagram(len: usize) -> Vec<u8> {
+        (0..len).map(|i| (i / 7) as u8).collect()
+    }
+
+    #[test]
+    fn what_is_cut_is_joined_again() {
+        let (mut cutter, mut joiner) = (Cutter::default(), Joiner::default());
+        for len in [1, PIECE, PIECE + 1, 2 * PIECE, MOST - 1, MOST] {
+            let sent = datagram(len);
+            let pieces: Vec<Bytes> = cutter.cut(&sent).collect();
+            assert_eq!(pieces.len(), len.div_ceil(PIECE));
+            let (last, before) = pieces.split_last().expect("a piece");
+            for piece in before {
+                assert_eq!(piece.len(), super::super::MAX_DATAGRAM);
+                assert_eq!(joiner.take(piece), Ok(None));
+                assert_eq!(
+                    joiner.take(&[0xB3, 1]),
+                    Ok(Some(&[0xB3, 1][..])),
+                    "others pass between"
+                );
+            }
+            assert_eq!(joiner.take(last), Ok(Some(&sent[..])));
+        }
+    }
+
+    #[test]
+    fn a_piece_is_as_the_wire_format_says() {
+        let mut cutter = Cutter {
+            number: 0x1233,
+            ..Cutter::default()
+        };
+        let sent = datagram(PIECE + 2);
+        let pieces: Vec<Bytes> = cutter.cut(&sent).collect();
+        assert_eq!(pieces[0][..8], [0xC3, 0x34, 0x12, 0x99, 0x05, 0, 0, 0]);
+        assert_eq!(
+            pieces[1][..],
+            [0xC3, 0x34, 0x12, 0x99, 0x05, 0x97, 0x05, 204, 204]
+        );
+    }
+
+    #[test]
+    fn where_a_piece_is_missing_the_datagram_is_lost_alone() {
+        let (mut cutter, mut joiner) = (Cutter::default(), Joiner::default());
+        let sent = datagram(3 * PIECE);
+        for missing in 0..3 {
+            let pieces: Vec<Bytes> = cutter.cut(&sent).collect();
+            for (i, piece) in pieces.iter().enumerate().filter(|(i, _)| *i != missing) {
+                let expected = if i < missing { Ok(None) } else { Err(Stray) };
+                assert_eq!(joiner.take(piece), expected);
+            }
+            let again: Vec<Bytes> = cutter.cut(&sent).collect();
+            assert_eq!(joiner.take(&again[0]), Ok(None));
+            assert_eq!(joiner.take(&again[0]), Ok(None), "it begins anew");
+            assert_eq!(joiner.take(&again[1]), Ok(None));
+            assert_eq!(joiner.take(&again[1]), Err(Stray), "a second time");
+            assert_eq!(joiner.take(&again[2]), Ok(Some(&sent[..])));
+            assert_eq!(joiner.take(&again[2]), Err(Stray), "beyond the end");
+        }
+    }
+
+    #[test]
+    fn what_is_no_piece_is_refused() {
+        let mut joiner = Joiner::default();
+        let piece = |length: u16, offset: u16, bytes: usize| {
+            let mut all = vec![MARK, 1, 0];
+            all.extend(length.to_le_bytes());
+            all.extend(offset.to_le_bytes());
+            all.resize(HEAD + bytes, 9);
+            all
+        };
+        let whole = piece(2, 0, 2);
+        for len in 1..HEAD {
+            assert_eq!(joiner.take(&whole[..len]), Err(Stray), "{len} bytes");
+        }
+        assert_eq!(joiner.take(&piece(0, 0, 0)), Err(Stray), "of nothing");
+        assert_eq!(joiner.take(&piece(2, 0, 0)), Err(Stray), "nothing of it");
+        assert_eq!(joiner.take(&piece(2, 0, 3)), Err(Stray), "longer than the whole");
+        assert_eq!(joiner.take(&piece(MOST as u16 + 1, 0, 5)), Err(Stray), "too long");
+        assert_eq!(joiner.take(&piece(u16::MAX, u16::MAX, 1)), Err(Stray));
+        assert_eq!(joiner.take(&piece(5, 2, 1)), Err(Stray), "no beginning");
+        assert_eq!(joiner.take(&piece(5, 0, 2)), Ok(None));
+        assert_eq!(joiner.take(&piece(6, 2, 2)), Err(Stray), "of another length");
+        assert_eq!(joiner.take(&piece(5, 2, 3)), Ok(Some(&[9; 5][..])));
+        assert_eq!(joiner.take(&[]), Ok(Some(&[][..])));
+    }
+}
