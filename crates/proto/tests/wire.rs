@@ -168,14 +168,22 @@ fn what_the_carrier_joins_counts_as_its_pieces_and_is_best_effort_only() {
     };
     let (mut now, mut a, mut b, topics) =
         met_over(JOINED as u32, &[topic("/flow", 10, 8), reliable, redundant]);
+    let in_flight = |a: &End| {
+        let stats = a.radio.peer_stats(a.peer).expect("a peer");
+        stats.in_flight as usize
+    };
+    // Announcements, of which no receipt told.
+    let before = in_flight(&a);
     (0..8).for_each(|i| a.offer(now, topics[0], i, 64_000));
     let way = a.leaves(now);
     let pieces: usize = way.iter().map(|(_, d)| d.len().div_ceil(one)).sum();
-    assert!((IN_FLIGHT..IN_FLIGHT + JOINED).contains(&pieces), "{pieces}");
+    assert!(
+        (IN_FLIGHT..IN_FLIGHT + JOINED).contains(&(before + pieces)),
+        "{pieces}"
+    );
     assert!(way.len() <= IN_FLIGHT / JOINED + 1, "{}", way.len());
     assert!(way.iter().all(|(_, d)| d.len() <= JOINED * one));
-    let stats = a.radio.peer_stats(a.peer).expect("a peer");
-    assert_eq!(stats.in_flight, pieces as u64);
+    assert_eq!(in_flight(&a), before + pieces);
     way.iter().for_each(|(_, d)| b.takes(now, d));
     let mut exchange = |a: &mut End, most: usize| {
         for _ in 0..1000 {
@@ -199,8 +207,7 @@ fn what_the_carrier_joins_counts_as_its_pieces_and_is_best_effort_only() {
     for name in ["/flow", "/log", "/map"] {
         assert_eq!(b.sink.delivered[name], (0..8).collect::<Vec<u64>>(), "{name}");
     }
-    let stats = a.radio.peer_stats(a.peer).expect("a peer");
-    assert_eq!(stats.in_flight, 0);
+    assert!(in_flight(&a) < IN_FLIGHT / 4, "receipts told of the rest");
 }
 
 #[test]

@@ -51,6 +51,17 @@ impl Gathered {
         self.bytes.extend_from_slice(bytes);
     }
 
+    /// The same, but what comes first is not copied: the caller gets another buffer for it.
+    pub(super) fn put_all(&mut self, to: SocketAddr, dscp: u8, bytes: &mut Vec<u8>, segment: usize) {
+        if self.to.is_none() {
+            self.bytes.clear();
+            std::mem::swap(&mut self.bytes, bytes);
+            (self.to, self.segment) = (Some((to, dscp)), segment);
+        } else {
+            self.put(to, dscp, bytes, segment);
+        }
+    }
+
     /// How many wait.
     pub(super) fn len(&self) -> usize {
         (self.bytes.len() - self.sent).div_ceil(self.segment.max(1))

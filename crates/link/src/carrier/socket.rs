@@ -120,7 +120,7 @@ impl Socket {
     /// Sends one datagram, marked for `priority` (0–127).
     pub(super) fn send(&mut self, to: SocketAddr, priority: u8, bytes: &[u8]) -> Result<Given, CarrierError> {
         if self.wire.is_some() {
-            return self.gather(to, priority, bytes, bytes.len());
+            return self.gather(to, priority, bytes);
         }
         self.mark(dscp(priority));
         self.ready = false;
@@ -136,39 +136,49 @@ impl Socket {
     }
 
     /// Sends several at once on a wire: datagrams of `segment` bytes each, of which the last may be shorter. Elsewhere it
-    /// is one datagram.
+    /// is one datagram. Unless the socket is full the caller may find another buffer in the place of this one.
     pub(super) fn send_several(
         &mut self,
         to: SocketAddr,
         priority: u8,
-        bytes: &[u8],
+        bytes: &mut Vec<u8>,
         segment: usize,
     ) -> Result<Given, CarrierError> {
-        if self.wire.is_some() {
-            self.gather(to, priority, bytes, segment)
-        } else {
-            self.send(to, priority, bytes)
+        if self.wire.is_none() {
+            return self.send(to, priority, bytes);
         }
+        let dscp = dscp(priority);
+        let given = self.make_room(to, dscp, bytes.len(), segment)?;
+        if let Some(wire) = self.wire.as_mut().filter(|_| given == Given::Taken) {
+            wire.gathered.put_all(to, dscp, bytes, segment);
+        }
+        Ok(given)
     }
 
-    /// Lets datagrams wait for others to leave with.
-    fn gather(
+    /// Lets a datagram wait for others to leave with.
+    fn gather(&mut self, to: SocketAddr, priority: u8, bytes: &[u8]) -> Result<Given, CarrierError> {
+        let dscp = dscp(priority);
+        let given = self.make_room(to, dscp, bytes.len(), bytes.len())?;
+        if let Some(wire) = self.wire.as_mut().filter(|_| given == Given::Taken) {
+            wire.gathered.put(to, dscp, bytes, bytes.len());
+        }
+        Ok(given)
+    }
+
+    /// Lets go what is gathered, unless so many bytes may go with it.
+    fn make_room(
         &mut self,
         to: SocketAddr,
-        priority: u8,
-        bytes: &[u8],
+        dscp: u8,
+        len: usize,
         segment: usize,
     ) -> Result<Given, CarrierError> {
-        let dscp = dscp(priority);
-        let takes = |w: &Wire| !w.stuck && w.gathered.takes(to, dscp, bytes.len(), segment);
-        if bytes.is_empty() {
+        let takes = |w: &Wire| !w.stuck && w.gathered.takes(to, dscp, len, segment);
+        if len == 0 {
             return Ok(Given::Lost);
         }
         if !self.wire.as_ref().is_some_and(takes) && self.flush()? == Given::Full {
             return Ok(Given::Full);
-        }
-        if let Some(wire) = &mut self.wire {
-            wire.gathered.put(to, dscp, bytes, segment);
         }
         Ok(Given::Taken)
     }

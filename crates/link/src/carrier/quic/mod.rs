@@ -552,11 +552,13 @@ impl QuicCarrier {
 
     /// Sends what connections have to send, until the socket is full. True if nothing is left.
     fn send_waiting(&mut self, now: Instant) -> Result<bool, CarrierError> {
-        if let Some(p) = &self.pending {
+        if let Some(p) = &mut self.pending {
             if !self.socket.ready() {
                 return Ok(false);
             }
-            let given = self.socket.send_several(p.to, p.priority, &p.packet, p.segment)?;
+            let given = self
+                .socket
+                .send_several(p.to, p.priority, &mut p.packet, p.segment)?;
             if given == Given::Full {
                 return Ok(false);
             }
@@ -601,12 +603,14 @@ impl QuicCarrier {
             };
             let to = transmit.destination;
             let segment = transmit.segment_size.unwrap_or(transmit.size);
-            let given = self.socket.send_several(to, priority, &self.packet, segment)?;
+            let given = self
+                .socket
+                .send_several(to, priority, &mut self.packet, segment)?;
             if given == Given::Full {
                 self.pending = Some(Pending {
                     to,
                     priority,
-                    packet: self.packet.clone(),
+                    packet: std::mem::take(&mut self.packet),
                     segment,
                 });
                 return Ok(false);
