@@ -5,7 +5,7 @@ mod settings;
 use crate::carrier::{Carrier, CarrierError, Sent, open_carrier};
 use crate::coder::Coder;
 use crate::compress::{Compress, Packer, Unpacker};
-use crate::config::{Config, Order, Rate};
+use crate::config::{Config, Order, PeerConfig, Rate};
 use crate::control::Control;
 use crate::discovery::{Discovery, Found};
 use crate::inbound::Inbound;
@@ -13,13 +13,13 @@ use crate::lock::{Lock, LockError};
 use crate::names;
 use crate::outbound::OutTopic;
 use crate::outgoing::Outgoing;
-use crate::relay::host_id;
+use crate::relay::{Carrying, host_id};
 use crate::rules::{Relayed, Right, may};
 use crate::services::{self, REQUEST, Services};
 use crate::status::{PeerStatus, ReceivedTopic, SentTopic, Status, WayStatus};
 use bus::{Bus, WaitSet};
 use clock::{PollFd, PollFlags, Scheduling};
-use proto::{PeerId, Radio, Transmit};
+use proto::{PeerId, Radio, TopicStats, Transmit};
 use rustix::event::{EventfdFlags, eventfd};
 use stats::Time;
 use std::collections::{BTreeMap, BTreeSet};
@@ -537,27 +537,36 @@ impl<C: Carrier> Daemon<C> {
         peer.map(|p| p.name.clone()).unwrap_or_default()
     }
 
+    /// A topic of the radio, with what this host's bus knows of it.
+    fn sent_status(&self, stats: TopicStats) -> SentTopic {
+        let own = self.inbound.relay.own();
+        let carrying = self.inbound.carrying();
+        let is_own = stats.via.as_ref().is_none_or(|v| v.source == own);
+        let to: Vec<&PeerConfig> = (self.config.peers.iter().enumerate())
+            .filter(|(i, _)| is_own && is_for(carrying, &stats, PeerId(*i as u32)))
+            .map(|(_, p)| p)
+            .collect();
+        let here = to.first().map(|p| names::on_bus(p, &stats.name));
+        let topic = here.as_ref().and_then(|name| self.outbound.get(name));
+        SentTopic {
+            peer: self.peer_name(stats.peer),
+            source: carrying.name(stats.via.as_ref().map_or(own, |v| v.source)),
+            to: match &stats.via {
+                Some(via) => via.to.iter().map(|host| carrying.name(*host)).collect(),
+                None => vec![self.peer_name(stats.peer)],
+            },
+            bus_drops: topic.map(OutTopic::drops).unwrap_or_default(),
+            packing: topic.and_then(OutTopic::pack_stats),
+            tf: topic.and_then(OutTopic::tf_stats),
+            // Those of services have no topic of the bus.
+            here: here.filter(|name| !name.contains('?')),
+            stats,
+        }
+    }
+
     fn renew_status(&mut self) {
         let recent = self.inbound.recent(clock::realtime());
         let name = |peer: PeerId| self.peer_name(peer);
-        let bus_drops_out = |peer: PeerId, topic: &str| {
-            let peer = self.config.peers.get(peer.0 as usize);
-            peer.and_then(|p| self.outbound.get(&names::on_bus(p, topic)))
-                .map(OutTopic::drops)
-                .unwrap_or_default()
-        };
-        let topic_out = |peer: PeerId, topic: &str| {
-            let peer = self.config.peers.get(peer.0 as usize)?;
-            self.outbound.get(&names::on_bus(peer, topic))
-        };
-        let bus_drops_in = |peer: PeerId, topic: &str| {
-            let publisher = self.inbound.publisher_of(peer, topic);
-            publisher.map(|p| p.stats().drops).unwrap_or_default()
-        };
-        let recent_of = |peer: PeerId, topic: &str| {
-            let here = names::on_bus(self.config.peers.get(peer.0 as usize)?, topic);
-            recent.get(&(peer, here)).cloned()
-        };
         let sends: BTreeSet<String> = names::sent(&self.config).collect();
         let status = Status {
             host: self.config.host.clone(),
@@ -572,23 +581,20 @@ impl<C: Carrier> Daemon<C> {
                     stats: self.radio.peer_stats(*id).unwrap_or_default(),
                 })
                 .collect(),
-            sent: (self.radio.topics())
-                .map(|(_, t)| SentTopic {
-                    peer: name(t.peer),
-                    bus_drops: bus_drops_out(t.peer, &t.name),
-                    packing: topic_out(t.peer, &t.name).and_then(OutTopic::pack_stats),
-                    tf: topic_out(t.peer, &t.name).and_then(OutTopic::tf_stats),
-                    stats: t,
-                })
-                .collect(),
+            sent: (self.radio.topics()).map(|(_, t)| self.sent_status(t)).collect(),
             received: (self.peers.iter())
                 .flat_map(|p| self.radio.remote_topics(*p))
-                .map(|(_, t)| ReceivedTopic {
-                    peer: name(t.peer),
-                    recent: recent_of(t.peer, &t.name),
-                    unpacking: self.inbound.unpack_stats(t.peer, &t.name),
-                    bus_drops: bus_drops_in(t.peer, &t.name),
-                    stats: t,
+                .map(|(id, t)| {
+                    let publisher = self.inbound.publisher_of(t.peer, id);
+                    ReceivedTopic {
+                        peer: name(t.peer),
+                        source: self.inbound.source_of(t.peer, id),
+                        here: publisher.map(|p| p.topic().topic.clone()),
+                        recent: publisher.and_then(|p| recent.get(&p.id()).cloned()),
+                        unpacking: publisher.and_then(|p| self.inbound.unpack_stats(p)),
+                        bus_drops: publisher.map(|p| p.stats().drops).unwrap_or_default(),
+                        stats: t,
+                    }
                 })
                 .collect(),
             unpublished: sends
@@ -605,6 +611,10 @@ impl<C: Carrier> Daemon<C> {
                     cost_us: w.cost_us,
                 })
                 .collect(),
+            unreachable: (self.config.peers.iter().skip(self.peers.len()))
+                .filter(|p| self.radio.way(host_id(&p.name), |_| true).is_none())
+                .map(|p| p.name.clone())
+                .collect(),
             way_changes: self.radio.way_changes(),
             relay: self.inbound.relay.stats().clone(),
         };
@@ -614,6 +624,14 @@ impl<C: Carrier> Daemon<C> {
             .status
             .lock()
             .unwrap_or_else(PoisonError::into_inner) = status;
+    }
+}
+
+/// Whether a topic of the radio is for a host, over whichever peer it goes.
+fn is_for(carrying: &Carrying, topic: &TopicStats, host: PeerId) -> bool {
+    match &topic.via {
+        Some(via) => via.to.contains(&carrying.host(host)),
+        None => topic.peer == host,
     }
 }
 

@@ -39,8 +39,8 @@ pub(crate) struct Inbound {
     blocks: BTreeMap<Slot, Block>,
     next_slot: u64,
     changes: Vec<String>,
-    /// How each topic of each peer fares, by its name on this bus.
-    spans: BTreeMap<(PeerId, String), Spans>,
+    /// How each topic of each peer fares, by its publisher.
+    spans: BTreeMap<u64, Spans>,
     /// Without it, packed messages are refused.
     unpacker: Option<Unpacker>,
     /// Topics that go over relays.
@@ -140,19 +140,18 @@ impl Inbound {
         self.unpacker = Some(unpacker);
     }
 
-    /// What was unpacked of a peer's topic, if anything was.
-    pub(crate) fn unpack_stats(&self, peer: PeerId, topic: &str) -> Option<UnpackStats> {
-        let publisher = self.publisher_of(peer, topic)?;
+    /// What was unpacked for a publisher, if anything was.
+    pub(crate) fn unpack_stats(&self, publisher: &Publisher) -> Option<UnpackStats> {
         self.unpacker.as_ref()?.stats(publisher.id())
     }
 
     /// Counts the messages that were unpacked and published since the last call.
     fn count_unpacked(&mut self) {
         for a in self.unpacker.iter().flat_map(Unpacker::arrivals) {
-            let of = self.publishers.iter().find(|(_, p)| p.id() == a.publisher);
-            if let (Some(((peer, _), publisher)), Some(stamp)) = (of, a.stamp) {
-                let key = (*peer, publisher.topic().topic.clone());
-                self.spans.entry(key).or_default().received(stamp, a.at, a.bytes);
+            let is_live = self.publishers.values().any(|p| p.id() == a.publisher);
+            if let Some(stamp) = a.stamp.filter(|_| is_live) {
+                let spans = self.spans.entry(a.publisher).or_default();
+                spans.received(stamp, a.at, a.bytes);
             }
         }
     }
@@ -167,9 +166,15 @@ impl Inbound {
         self.ids.clone()
     }
 
-    /// The publisher of a peer's topic.
-    pub(crate) fn publisher_of(&self, peer: PeerId, topic: &str) -> Option<&Publisher> {
-        self.publishers.get(&(peer, topic.to_owned())).map(|p| &**p)
+    /// Where a peer's topic is published here, if it is.
+    pub(crate) fn publisher_of(&self, peer: PeerId, topic: RemoteTopic) -> Option<&Publisher> {
+        self.routes.get(&(peer, topic)).map(|p| &**p)
+    }
+
+    /// The host whose topic it is that a peer sends.
+    pub(crate) fn source_of(&self, peer: PeerId, topic: RemoteTopic) -> String {
+        let source = self.relay.flow_of(peer, topic).map(|k| k.source);
+        source.map_or_else(|| self.peer(peer).to_owned(), |s| self.carrying.name(s))
     }
 
     /// Whether messages may go over relays.
@@ -246,12 +251,10 @@ impl Inbound {
 
     fn end(&mut self, key: &(PeerId, String)) {
         self.stale.remove(key);
-        self.relay.end(&FlowKey {
-            source: self.carrying.host(key.0),
-            topic: key.1.clone(),
-        });
+        self.relay.end_local(self.carrying.host(key.0), &key.1);
         if let Some(publisher) = self.publishers.remove(key) {
             self.ids.remove(publisher.id());
+            self.spans.remove(&publisher.id());
             if let Some(unpacker) = &self.unpacker {
                 unpacker.forget(publisher.id());
             }
@@ -262,9 +265,10 @@ impl Inbound {
     }
 
     /// How each topic of each peer fared in the last second or so, at `now`, a time of day.
-    pub(crate) fn recent(&mut self, now: Time) -> BTreeMap<(PeerId, String), Recent> {
+    /// By publisher.
+    pub(crate) fn recent(&mut self, now: Time) -> BTreeMap<u64, Recent> {
         self.count_unpacked();
-        let shown = |(key, spans): (&(PeerId, String), &mut Spans)| Some((key.clone(), spans.recent(now)?));
+        let shown = |(id, spans): (&u64, &mut Spans)| Some((*id, spans.recent(now)?));
         self.spans.iter_mut().filter_map(shown).collect()
     }
 
@@ -364,6 +368,7 @@ impl Inbound {
         self.ids.insert(made.id());
         if let Some(old) = self.publishers.insert(key, made.clone()) {
             self.ids.remove(old.id());
+            self.spans.remove(&old.id());
         }
         Ok(made)
     }
@@ -507,9 +512,8 @@ impl Sink for Inbound {
             return Ok(());
         }
         if let (Some(publisher), Some(stamp)) = (&block.publisher, block.stamp.time) {
-            let key = (block.peer, publisher.topic().topic.clone());
             let bytes = u64::from(block.geometry.total_len());
-            let spans = self.spans.entry(key).or_default();
+            let spans = self.spans.entry(publisher.id()).or_default();
             spans.received(stamp, clock::realtime(), bytes);
         }
         Ok(())
@@ -601,19 +605,28 @@ impl Sink for Inbound {
     }
 
     fn topic_withdrawn(&mut self, peer: PeerId, topic: RemoteTopic) {
-        self.relay.withdrawn(peer, topic);
-        if let Some(services) = &mut self.services
-            && services.withdrawn((peer, topic))
-        {
-            return;
+        let mut ended = self.relay.withdrawn(peer, topic);
+        if ended.is_empty() {
+            ended.push((peer, topic));
         }
-        let Some(publisher) = self.routes.remove(&(peer, topic)) else {
-            return;
-        };
-        let of_it = self.publishers.iter().find(|(_, p)| p.id() == publisher.id());
-        if let Some((key, _)) = of_it {
-            let key = key.clone();
-            self.end(&key);
+        for route in ended {
+            if let Some(services) = &mut self.services
+                && services.withdrawn(route)
+            {
+                continue;
+            }
+            let Some(publisher) = self.routes.remove(&route) else {
+                continue;
+            };
+            // A source that was started anew, for other hosts than before, may have announced it again already.
+            if self.routes.values().any(|p| p.id() == publisher.id()) {
+                continue;
+            }
+            let of_it = self.publishers.iter().find(|(_, p)| p.id() == publisher.id());
+            if let Some((key, _)) = of_it {
+                let key = key.clone();
+                self.end(&key);
+            }
         }
     }
 

@@ -180,7 +180,8 @@ impl OutTopic {
         message: proto::Message<Outgoing>,
     ) {
         for flow in &self.flows {
-            inbound.relay.offer(now, radio, flow, message.clone());
+            // It is counted.
+            let _ = inbound.relay.offer(now, radio, flow, message.clone());
         }
         for topic in &self.topics {
             // What the radio refuses it counts.

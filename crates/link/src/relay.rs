@@ -131,10 +131,7 @@ mod tests {
     }
 
     fn key(source: &str, topic: &str) -> FlowKey {
-        FlowKey {
-            source: host_id(source),
-            topic: topic.into(),
-        }
+        FlowKey::new(topic, &via(source, &["robot"]))
     }
 
     const RELAY: &str = "

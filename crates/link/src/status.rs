@@ -36,6 +36,8 @@ pub struct Status {
     pub refused_datagrams: u64,
     /// The ways that messages take, where there are relays.
     pub ways: Vec<WayStatus>,
+    /// Peers that only relays reach, and none does now.
+    pub unreachable: Vec<String>,
     /// How often a way began to lead over another neighbour, or at all.
     pub way_changes: u64,
     /// What this host did with messages for others.
@@ -72,6 +74,12 @@ pub struct PeerStatus {
 pub struct SentTopic {
     /// The peer's configured name.
     pub peer: String,
+    /// The host whose topic it is: this one, or the one for which it is relayed.
+    pub source: String,
+    /// The hosts that it is for: the peer, or those that it may relay it to.
+    pub to: Vec<String>,
+    /// Its name on this host's bus, if it is a topic of it.
+    pub here: Option<String>,
     /// Its numbers.
     #[serde(flatten)]
     pub stats: TopicStats,
@@ -89,6 +97,10 @@ pub struct SentTopic {
 pub struct ReceivedTopic {
     /// The peer's configured name.
     pub peer: String,
+    /// The host whose topic it is: the peer, or the one for which the peer relays it.
+    pub source: String,
+    /// Its name on this host's bus, if it is published there.
+    pub here: Option<String>,
     /// Its numbers.
     #[serde(flatten)]
     pub stats: RemoteTopicStats,

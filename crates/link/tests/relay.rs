@@ -161,3 +161,112 @@ fn another_relay_takes_over_and_times_are_told() {
         std::thread::sleep(Duration::from_secs(2));
     }
 }
+
+/// Two robots, one relay and a base that tells the robots apart by their namespaces.
+struct Fleet {
+    robots: [Host; 2],
+    _relay: Host,
+    base: Host,
+}
+
+fn fleet() -> Fleet {
+    let [x1, x2, y, z] = ports();
+    let relay_peer = format!("  - {{name: relay, address: '127.0.0.1:{y}', relay: true, allow: {{}}}}");
+    let robot = |name: &str, own: u16| {
+        Host::start(&format!(
+            "host: {name}
+radio: {{bind: '127.0.0.1:{own}', rate: 54Mbit/s}}
+peers:
+  - {{name: base}}
+{relay_peer}
+topics:
+  - {{name: /scan, priority: 100, direction: out, depth: 8}}
+  - {{name: /cmd_vel, priority: 120, direction: in}}
+"
+        ))
+    };
+    let relay = Host::start(&format!(
+        "host: relay
+radio: {{bind: '127.0.0.1:{y}', rate: 54Mbit/s}}
+relay: true
+peers:
+  - {{name: r-1, address: '127.0.0.1:{x1}'}}
+  - {{name: r-2, address: '127.0.0.1:{x2}'}}
+  - {{name: base, address: '127.0.0.1:{z}'}}
+topics: []
+"
+    ));
+    let base = Host::start(&format!(
+        "host: base
+radio: {{bind: '127.0.0.1:{z}', rate: 54Mbit/s}}
+peers:
+  - {{name: r-1, namespace: '/{{peer}}'}}
+  - {{name: r-2, namespace: '/{{peer}}'}}
+{relay_peer}
+topics:
+  - {{name: /scan, direction: in}}
+  - {{name: /cmd_vel, priority: 120, direction: out, depth: 1}}
+"
+    ));
+    Fleet {
+        robots: [robot("r-1", x1), robot("r-2", x2)],
+        _relay: relay,
+        base,
+    }
+}
+
+#[test]
+fn robots_behind_one_relay_are_heard_and_commanded_apart() {
+    let Fleet {
+        robots: [r1, r2],
+        base,
+        ..
+    } = fleet();
+    let (vel1, vel2) = (r1.subscriber("/cmd_vel"), r2.subscriber("/cmd_vel"));
+    let (scans1, scans2) = (base.subscriber("/r_1/scan"), base.subscriber("/r_2/scan"));
+    let (command1, command2) = (base.publisher("/r_1/cmd_vel"), base.publisher("/r_2/cmd_vel"));
+    let (scan1, scan2) = (r1.publisher("/scan"), r2.publisher("/scan"));
+    let mut came = [(); 4].map(|()| Vec::new());
+    until("all four come", || {
+        publish(&command1, "go one");
+        publish(&command2, "go two");
+        publish(&scan1, "of one");
+        publish(&scan2, "of two");
+        std::thread::sleep(Duration::from_millis(20));
+        for (came, from) in came.iter_mut().zip([&vel1, &vel2, &scans1, &scans2]) {
+            came.extend(texts(from));
+        }
+        came.iter().all(|c| c.len() >= 5)
+    });
+    for (came, expected) in came.iter().zip(["go one", "go two", "of one", "of two"]) {
+        assert!(came.iter().all(|t| t == expected), "{expected}: {came:?}");
+    }
+    // Operators can tell the two from each other.
+    until("the status tells", || {
+        let s = base.status();
+        let to = |robot: &str| s.sent.iter().any(|t| t.to == [robot] && t.stats.sent > 0);
+        let of = |robot: &str, here: &str| {
+            let mut rows = s.received.iter();
+            rows.any(|t| t.source == robot && t.here.as_deref() == Some(here) && t.recent.is_some())
+        };
+        publish(&scan1, "of one");
+        publish(&scan2, "of two");
+        to("r-1") && to("r-2") && of("r-1", "/r_1/scan") && of("r-2", "/r_2/scan")
+    });
+    // What ends for one goes on for the other.
+    drop(command1);
+    until("the first robot's ends", || r1.published("/cmd_vel").is_empty());
+    texts(&vel2);
+    publish_until(&command2, "still", || texts(&vel2).contains(&"still".into()));
+    assert_eq!(r2.published("/cmd_vel"), ["test_msgs/Blob"]);
+    // It comes back with another type, which is none of the second's business.
+    let other = kind("/cmd_vel", "test_msgs/Another");
+    let vel1 = r1.subscriber_of(other.clone());
+    let command1 = base.publisher_of(bus::TopicType {
+        topic: "/r_1/cmd_vel".into(),
+        ..other
+    });
+    publish_until(&command1, "anew", || texts(&vel1).contains(&"anew".into()));
+    publish_until(&command2, "on", || texts(&vel2).contains(&"on".into()));
+    assert!(texts(&vel2).iter().all(|t| t == "on" || t == "still"));
+}

@@ -658,3 +658,81 @@ peers:
     drop(middle);
     until("the robot is not served any more", || !client.has_server());
 }
+
+#[test]
+fn services_of_robots_behind_one_relay_do_not_touch_each_other() {
+    let [x1, x2, y, z] = ports();
+    let relay_peer = format!("  - {{name: relay, address: '127.0.0.1:{y}', relay: true, allow: {{}}}}");
+    let robot = |name: &str, own: u16| {
+        Host::start(&format!(
+            "host: {name}
+radio: {{bind: '127.0.0.1:{own}', rate: 600Mbit/s}}
+peers:
+  - {{name: base}}
+{relay_peer}
+services: [{{name: /grasp, role: serve}}, {{name: /map, role: call}}]
+"
+        ))
+    };
+    let (r1, r2) = (robot("r-1", x1), robot("r-2", x2));
+    let _relay = Host::start(&format!(
+        "host: relay
+radio: {{bind: '127.0.0.1:{y}', rate: 600Mbit/s}}
+relay: true
+peers:
+  - {{name: r-1, address: '127.0.0.1:{x1}'}}
+  - {{name: r-2, address: '127.0.0.1:{x2}'}}
+  - {{name: base, address: '127.0.0.1:{z}'}}
+"
+    ));
+    let base = Host::start(&format!(
+        "host: base
+radio: {{bind: '127.0.0.1:{z}', rate: 600Mbit/s}}
+peers:
+  - {{name: r-1, namespace: '/{{peer}}'}}
+  - {{name: r-2, namespace: '/{{peer}}'}}
+{relay_peer}
+services: [{{name: /grasp, role: call, depth: 2}}, {{name: /map, role: serve}}]
+"
+    ));
+    // The first keeps its callers waiting, the second has another type of gripper.
+    let silent = Serving::start(&r1, service("/grasp"), |_| Ok(None));
+    let other = |name: &str| ServiceType {
+        type_name: "test_srvs/Other".into(),
+        type_hash: [8; 16],
+        ..service(name)
+    };
+    let _second = Serving::start(&r2, other("/grasp"), |_| Ok(Some((b"two".to_vec(), vec![]))));
+    let waiting = connected(&base, "/r_1/grasp");
+    let send = || {
+        let loan = waiting.loan(0, &[]).expect("a loan");
+        waiting.send(loan, LONG).expect("sends")
+    };
+    let open = [send(), send()];
+    until("the first has them", || silent.calls() == 2);
+    let second = base
+        .bus
+        .client(other("/r_2/grasp"), ClientOptions::default())
+        .expect("a client");
+    assert!(second.wait_for_server(LONG).expect("waits"));
+    for _ in 0..5 {
+        let reply = call(&second, b"cup", &[], LONG).expect("an answer");
+        assert_eq!(reply.control(), b"two");
+    }
+    // Each robot calls the base's one.
+    let map = Serving::echo(&base, "/map");
+    for (host, area) in [(&r1, b"hall"), (&r2, b"yard")] {
+        let reply = call(&connected(host, "/map"), area, &[], LONG).expect("an answer");
+        assert_eq!(reply.control(), area);
+    }
+    assert_eq!(map.calls(), 2);
+    drop(silent);
+    for pending in open {
+        let result = pending.wait();
+        assert!(matches!(result, Err(CallError::ServerDied { .. })), "{result:?}");
+    }
+    assert_eq!(
+        call(&second, b"cup", &[], LONG).expect("an answer").control(),
+        b"two"
+    );
+}

@@ -79,6 +79,11 @@ pub struct Via {
 }
 
 impl Via {
+    /// The lowest host id of those whom it may be for, which tells it from the source's topics of the same name.
+    pub(crate) fn first(&self) -> u64 {
+        self.to.iter().copied().min().unwrap_or_default()
+    }
+
     pub(crate) fn is_valid(&self) -> bool {
         self.name.len() <= MAX_HOST_NAME && (1..=MAX_DESTINATIONS).contains(&self.to.len())
     }

@@ -213,7 +213,7 @@ pub fn relay(data: &[u8]) {
         let _ = radio.handle(at, peers[i], &posed, &mut host);
         let g = Geometry::new(100, &[]).expect("small");
         let message = crate::Message::new(Bytes::new(g, None), at);
-        host.relay.offer(at, &mut radio, &key, message);
+        let _ = host.relay.offer(at, &mut radio, &key, message);
         step(&mut radio, &mut host, Duration::from_micros(300));
         assert!(radio.ways().count() <= 200);
         for (_, t) in radio.topics() {

@@ -27,13 +27,28 @@ const ORPHANED_FOR: Duration = Duration::from_secs(10);
 /// Topics of all sources together.
 const MAX_FLOWS: usize = 1024;
 
-/// A topic of a source; relays and receivers tell equal names of several hosts apart by it.
+/// A topic of a source; relays and receivers tell equal names of several hosts apart by it, and those that one host has
+/// for several others.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FlowKey {
     /// Host id of the source.
     pub source: u64,
     /// Topic name, as it crosses the air.
     pub topic: String,
+    /// The lowest id of the hosts that it is for: what a host sends to one under a name is one topic, so two of that
+    /// name have no host in common.
+    pub first: u64,
+}
+
+impl FlowKey {
+    /// The flow of a topic with this name.
+    pub fn new(topic: impl Into<String>, via: &Via) -> Self {
+        FlowKey {
+            source: via.source,
+            topic: topic.into(),
+            first: via.first(),
+        }
+    }
 }
 
 /// What this host does with a message that comes; keep it until [`Relay::finish`] or [`Relay::abort`].
@@ -160,10 +175,7 @@ impl<B: Body + Clone> Relay<B> {
         let Some(via) = announcement.via.clone().filter(|v| v.source != self.own) else {
             return false;
         };
-        let key = FlowKey {
-            source: via.source,
-            topic: announcement.name.clone(),
-        };
+        let key = FlowKey::new(announcement.name.clone(), &via);
         if self.flows.len() >= MAX_FLOWS && !self.flows.contains_key(&key) {
             return false;
         }
@@ -204,23 +216,45 @@ impl<B: Body + Clone> Relay<B> {
         if let Some(flow) = self.flows.get_mut(&key) {
             flow.upstream.insert((peer, topic));
         }
-        self.routes.insert((peer, topic), key);
+        let before = self.routes.insert((peer, topic), key.clone());
+        if let Some(other) = before.filter(|k| *k != key)
+            && let Some(flow) = self.flows.get_mut(&other)
+        {
+            // Its number has become another's.
+            flow.upstream.remove(&(peer, topic));
+        }
         true
     }
 
-    /// A peer withdrew a topic. Gives the flow that ends by it, since its source withdrew it.
-    pub fn withdrawn(&mut self, peer: PeerId, topic: RemoteTopic) -> Option<FlowKey> {
-        let key = self.routes.remove(&(peer, topic))?;
+    /// A peer withdrew a topic. Gives the topics of all peers that end by it, since its source withdrew it.
+    pub fn withdrawn(&mut self, peer: PeerId, topic: RemoteTopic) -> Vec<(PeerId, RemoteTopic)> {
+        let Some(key) = self.routes.get(&(peer, topic)).cloned() else {
+            return Vec::new();
+        };
+        let of_it = self.routes.iter().filter(|(_, k)| **k == key);
+        let ended = of_it.map(|(route, _)| *route).collect();
         self.end(&key);
-        Some(key)
+        ended
     }
 
     /// Ends a flow, here and beyond.
-    pub fn end(&mut self, key: &FlowKey) {
+    fn end(&mut self, key: &FlowKey) {
         self.routes.retain(|_, k| k != key);
         if self.flows.contains_key(key) {
             self.actions.push(Action::Close(key.clone()));
         }
+    }
+
+    /// Ends what this host takes of a source's topic, here and beyond.
+    pub fn end_local(&mut self, source: u64, topic: &str) {
+        let of_it = |(k, f): &(&FlowKey, &Flow)| k.source == source && k.topic == topic && f.local;
+        let ended: Vec<FlowKey> = self.flows.iter().filter(of_it).map(|(k, _)| k.clone()).collect();
+        ended.iter().for_each(|key| self.end(key));
+    }
+
+    /// The flow that a peer's topic is of, if it is of one.
+    pub fn flow_of(&self, peer: PeerId, topic: RemoteTopic) -> Option<&FlowKey> {
+        self.routes.get(&(peer, topic))
     }
 
     /// A peer was started anew or removed: its announcements are void.
@@ -358,10 +392,7 @@ impl<B: Body + Clone> Relay<B> {
         may: impl Fn(PeerId, &FlowKey, &Via) -> u64,
     ) -> Result<FlowKey, TopicError> {
         let via = config.via.clone().ok_or(TopicError::Via)?;
-        let key = FlowKey {
-            source: self.own,
-            topic: config.name.clone(),
-        };
+        let key = FlowKey::new(config.name.clone(), &via);
         // Numbers go on, since those who know the run remember them.
         let next = self.flows.get(&key).map_or(0, |f| f.next);
         let flow = Flow {
@@ -405,42 +436,23 @@ impl<B: Body + Clone> Relay<B> {
         Ok(())
     }
 
-    /// Offers a message of this host.
-    pub fn offer(&mut self, now: Time, radio: &mut Radio<B>, key: &FlowKey, message: Message<B>) {
-        let all = |flow: &Flow| ((1u128 << flow.via.to.len()) - 1) as u64;
-        // It is counted.
-        let _ = self.offer_for(now, radio, key, message, all);
-    }
-
-    /// Offers a message of this host that is for one of the flow's hosts alone.
+    /// Offers a message of this host, for all of the flow's hosts.
     ///
     /// # Errors
-    /// Why it goes nowhere: [`DropReason::NoPeer`] there is no way to the host now, [`DropReason::Unannounced`] nobody
-    /// on the way takes it, or the host is none of the flow's. It is counted.
-    pub fn offer_to(
+    /// Why it goes nowhere: [`DropReason::NoPeer`] there is no way to any of the hosts now, [`DropReason::Unannounced`]
+    /// nobody on the way takes it. It is counted.
+    pub fn offer(
         &mut self,
         now: Time,
         radio: &mut Radio<B>,
         key: &FlowKey,
         message: Message<B>,
-        host: u64,
-    ) -> Result<(), DropReason> {
-        self.offer_for(now, radio, key, message, |flow| bits_of(&flow.via.to, host))
-    }
-
-    fn offer_for(
-        &mut self,
-        now: Time,
-        radio: &mut Radio<B>,
-        key: &FlowKey,
-        message: Message<B>,
-        to: impl Fn(&Flow) -> u64,
     ) -> Result<(), DropReason> {
         let flow = self.flows.get_mut(key).ok_or(DropReason::Unannounced)?;
         let route = Route {
             number: flow.next,
             hops: START_HOPS,
-            to: to(flow),
+            to: ((1u128 << flow.via.to.len()) - 1) as u64,
         };
         flow.next += 1;
         let (sent, lost) = send(now, radio, flow, message, route, None);

@@ -1,10 +1,19 @@
 //! What is counted, on both ends.
 
+use crate::announcement::Via;
 use crate::config::PeerId;
 use crate::share::{ClockOffset, LinkDelay};
 use core::time::Duration;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use stats::{Drops, Time};
+
+fn seconds<S: Serializer>(d: &Duration, s: S) -> Result<S::Ok, S::Error> {
+    s.serialize_f64(d.as_secs_f64())
+}
+
+fn milliseconds<S: Serializer>(d: &Option<Duration>, s: S) -> Result<S::Ok, S::Error> {
+    d.map(|d| d.as_secs_f64() * 1e3).serialize(s)
+}
 
 /// How far a topic is with its peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -31,16 +40,23 @@ pub struct TopicStats {
     pub peer: PeerId,
     /// Topic name.
     pub name: String,
+    /// Whose topic it is and for whom, where it may go over relays.
+    #[serde(skip)]
+    pub via: Option<Via>,
     /// Priority now.
     pub priority: u8,
     /// Newest messages that may wait.
     pub depth: u32,
     /// How long after it was offered a message is worth sending.
+    #[serde(rename = "deadline_ms", serialize_with = "milliseconds")]
     pub deadline: Option<Duration>,
     /// Messages a second that may pass.
+    #[serde(rename = "rate_limit_hz")]
     pub max_rate: Option<f64>,
     /// Only every so manieth passes.
     pub every: u32,
+    /// The share of the air that it gets at least while it waits; 0 is none.
+    pub min_share: f64,
     /// How far it is.
     pub state: TopicState,
     /// Messages offered.
@@ -61,6 +77,7 @@ pub struct TopicStats {
     /// Of a bulk topic, how far the oldest message is that was begun and goes as symbols.
     pub bulk: Option<BulkStats>,
     /// Airtime charged for them.
+    #[serde(rename = "air_s", serialize_with = "seconds")]
     pub air: Duration,
     /// Messages waiting, partly sent, or (where the topic is reliable) not acknowledged now.
     pub queued: u64,
@@ -208,6 +225,7 @@ pub struct PeerStats {
     /// Of these, datagrams without any message data.
     pub control_sent: u64,
     /// Airtime charged for all of them.
+    #[serde(rename = "air_s", serialize_with = "seconds")]
     pub air: Duration,
     /// Bit rate of the medium on the way there by which airtime is reckoned; 0 where nothing is paced.
     pub rate_bit_s: u64,
@@ -241,6 +259,7 @@ pub struct PeerStats {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct RadioStats {
     /// Airtime charged so far.
+    #[serde(rename = "air_s", serialize_with = "seconds")]
     pub air: Duration,
     /// Datagrams handed to carriers.
     pub datagrams: u64,

@@ -93,7 +93,7 @@ fn a_running_link_is_looked_at_and_changed() {
     assert_eq!(set.code, 0, "{set:?}");
     assert_eq!(
         set.stdout.trim(),
-        "to base: priority=120 depth=3 deadline=200ms rate_limit=none every=1"
+        "to base: priority=120 depth=3 deadline=200ms rate_limit=none every=1 min_share=0%"
     );
     // The receiver learns of it.
     eventually("the peer learns of the priority", || {

@@ -1,7 +1,8 @@
 //! The types of a link's services and topic, and how a state fills them.
 
-use crate::status::{ReceivedTopic, SentTopic, Status};
+use crate::status::{ReceivedTopic, SentTopic, ServiceStatus, Status};
 use schema::{Flavour, Registry, Schema, Service};
+use serde::Serialize;
 use serde_json::{Value, json};
 use stats::Drops;
 
@@ -12,7 +13,7 @@ pub(super) struct Types {
     pub(super) status: Schema,
 }
 
-const MESSAGES: [(&str, &str); 5] = [
+const MESSAGES: [(&str, &str); 7] = [
     ("ropewalk_link/LinkDrop", include_str!("../../msg/LinkDrop.msg")),
     ("ropewalk_link/LinkPeer", include_str!("../../msg/LinkPeer.msg")),
     ("ropewalk_link/LinkSent", include_str!("../../msg/LinkSent.msg")),
@@ -20,6 +21,11 @@ const MESSAGES: [(&str, &str); 5] = [
         "ropewalk_link/LinkReceived",
         include_str!("../../msg/LinkReceived.msg"),
     ),
+    (
+        "ropewalk_link/LinkService",
+        include_str!("../../msg/LinkService.msg"),
+    ),
+    ("ropewalk_link/LinkWay", include_str!("../../msg/LinkWay.msg")),
     (
         "ropewalk_link/LinkStatus",
         include_str!("../../msg/LinkStatus.msg"),
@@ -58,6 +64,7 @@ pub(super) fn status_json(link: &str, s: &Status) -> Value {
         "stamp": { "secs": now / 1_000_000_000, "nsecs": now % 1_000_000_000 },
         "host": s.host,
         "link": link,
+        "scheduling": s.scheduling,
         "air_s": s.radio.air.as_secs_f64(),
         "datagrams": s.radio.datagrams,
         "bytes": s.radio.bytes,
@@ -76,11 +83,26 @@ pub(super) fn status_json(link: &str, s: &Status) -> Value {
             "bytes_received": p.stats.bytes_received,
             "datagrams_missing": p.stats.datagrams_missing,
             "refused_topics": p.refused_topics,
+            "round_trip_ms": positive(p.stats.round_trip_us, 1e3),
+            "rate_mbit_s": positive(p.stats.rate_bit_s, 1e6),
+            "rate_source": word(p.stats.rate_source),
+            "air_s": p.stats.air.as_secs_f64(),
             "drops": drops([&p.stats.drops]),
         })).collect::<Vec<_>>(),
         "sent": s.sent.iter().map(sent).collect::<Vec<_>>(),
         "received": s.received.iter().map(received).collect::<Vec<_>>(),
         "unpublished": s.unpublished,
+        "services": s.services.iter().map(service).collect::<Vec<_>>(),
+        "ways": s.ways.iter().map(|w| json!({
+            "host": w.host,
+            "over": w.over,
+            "hops": w.hops,
+            "cost_us": w.cost_us,
+        })).collect::<Vec<_>>(),
+        "unreachable": s.unreachable,
+        "way_changes": s.way_changes,
+        "forwarded": s.relay.forwarded,
+        "forward_drops": drops([&s.relay.drops]),
     })
 }
 
@@ -89,8 +111,17 @@ fn sent(t: &SentTopic) -> Value {
     json!({
         "peer": t.peer,
         "topic": t.stats.name,
+        "here": t.here.as_deref().unwrap_or_default(),
+        "source": t.source,
+        "to": t.to,
         "priority": t.stats.priority,
-        "state": serde_json::to_value(t.stats.state).unwrap_or_default(),
+        "depth": t.stats.depth,
+        "deadline_ms": number(t.stats.deadline.map(|d| d.as_secs_f64() * 1e3)),
+        "rate_limit_hz": number(t.stats.max_rate),
+        "every": t.stats.every,
+        "min_share": t.stats.min_share,
+        "state": word(t.stats.state),
+        "arrived": number(t.stats.bulk.map(|b| b.arrived)),
         "offered": t.stats.offered,
         "offered_bytes": t.stats.offered_bytes,
         "sent": t.stats.sent,
@@ -106,21 +137,62 @@ fn sent(t: &SentTopic) -> Value {
 
 fn received(t: &ReceivedTopic) -> Value {
     let recent = t.recent.as_ref();
-    let number = |n: Option<f64>| n.map_or(json!("nan"), |n| json!(n));
+    let there = t.stats.at_sender.clone().unwrap_or_default();
     json!({
         "peer": t.peer,
         "topic": t.stats.name,
+        "here": t.here.as_deref().unwrap_or_default(),
+        "source": t.source,
+        "accepted": t.stats.accepted,
         "priority": t.stats.priority,
         "delivered": t.stats.delivered,
         "delivered_bytes": t.stats.delivered_bytes,
         "partial": t.stats.partial,
+        "arrived": number(t.stats.arrived),
+        "offered": there.offered,
+        "sent": there.sent,
         "hz": number(recent.map(|r| r.hz)),
         "delay_mean_ms": number(recent.map(|r| r.delay_ms.mean)),
         "delay_p99_ms": number(recent.map(|r| r.delay_ms.p99)),
         "period_std_ms": number(recent.map(|r| r.period_ms.std)),
         "added_jitter_p99_ms": number(recent.map(|r| r.added_jitter_ms.p99)),
         "drops": drops([&t.stats.drops, &t.bus_drops]),
+        "drops_at_sender": drops([&there.drops]),
     })
+}
+
+fn service(s: &ServiceStatus) -> Value {
+    let failed = s.failed.iter();
+    json!({
+        "service": s.here,
+        "peer": s.peer,
+        "role": word(s.role),
+        "type": s.type_name.as_deref().unwrap_or_default(),
+        "state": word(s.state),
+        "priority": s.priority,
+        "calls": s.calls,
+        "open": s.open,
+        "answered": s.answered,
+        "request_bytes": s.request_bytes,
+        "reply_bytes": s.reply_bytes,
+        "repeated": s.repeated,
+        "late": s.late,
+        "failed": failed.map(|(why, n)| json!({ "reason": word(why), "count": n })).collect::<Vec<_>>(),
+    })
+}
+
+/// A state or a reason as JSON has it.
+fn word(of: impl Serialize) -> Value {
+    serde_json::to_value(of).unwrap_or_default()
+}
+
+/// A message has no other word for a number that is not known.
+fn number(n: Option<f64>) -> Value {
+    n.map_or(json!("nan"), |n| json!(n))
+}
+
+fn positive(n: u64, unit: f64) -> Value {
+    number((n > 0).then(|| n as f64 / unit))
 }
 
 fn drops<const N: usize>(from: [&Drops; N]) -> Vec<Value> {
@@ -134,7 +206,8 @@ fn drops<const N: usize>(from: [&Drops; N]) -> Vec<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::status::PeerStatus;
+    use crate::services::Failure;
+    use crate::status::{PeerStatus, ServiceRole, ServiceState};
     use proto::{PeerId, PeerStats, RemoteTopicStats, TopicState, TopicStats};
     use schema::Show;
     use std::time::Duration;
@@ -153,15 +226,20 @@ mod tests {
             }],
             sent: vec![SentTopic {
                 peer: "base".into(),
+                source: "robot".into(),
+                to: vec!["base".into()],
+                here: Some("/base/scan".into()),
                 bus_drops: lost.clone(),
                 packing: None,
                 tf: None,
                 stats: TopicStats {
                     peer: PeerId(0),
                     name: "/scan".into(),
+                    via: None,
+                    min_share: 0.05,
                     priority: 100,
                     depth: 1,
-                    deadline: None,
+                    deadline: Some(Duration::from_micros(1500)),
                     max_rate: None,
                     every: 1,
                     state: TopicState::Ready,
@@ -184,6 +262,8 @@ mod tests {
             }],
             received: vec![ReceivedTopic {
                 peer: "base".into(),
+                source: "base".into(),
+                here: None,
                 bus_drops: Drops::default(),
                 recent: None,
                 unpacking: None,
@@ -206,6 +286,23 @@ mod tests {
                     at_sender: None,
                 },
             }],
+            services: vec![ServiceStatus {
+                peer: "base".into(),
+                name: "/grasp".into(),
+                here: "/base/grasp".into(),
+                role: ServiceRole::Call,
+                type_name: None,
+                state: ServiceState::NotOffered,
+                priority: 60,
+                open: 1,
+                calls: 4,
+                answered: 1,
+                failed: [(Failure::TimedOut, 2)].into(),
+                request_bytes: 80,
+                reply_bytes: 20,
+                repeated: 0,
+                late: 0,
+            }],
             ..Status::default()
         };
         let json = status_json("robot", &status);
@@ -223,5 +320,19 @@ mod tests {
         );
         assert_eq!(back["received"][0]["topic"], "/cmd_vel");
         assert!(back["received"][0]["hz"].as_f64().is_none(), "{back}");
+        assert_eq!(
+            (&back["sent"][0]["here"], &back["sent"][0]["deadline_ms"]),
+            (&json!("/base/scan"), &json!(1.5))
+        );
+        let service = &back["services"][0];
+        assert_eq!(
+            (&service["service"], &service["role"], &service["state"]),
+            (&json!("/base/grasp"), &json!("call"), &json!("not_offered"))
+        );
+        assert_eq!(service["failed"], json!([{ "reason": "timed_out", "count": 2 }]));
+        // Of what JSON has of a topic, settings have their units in their names.
+        let sent = serde_json::to_value(&status.sent[0]).expect("is JSON");
+        assert_eq!((&sent["deadline_ms"], &sent["air_s"]), (&json!(1.5), &json!(0.005)));
+        assert!(sent["rate_limit_hz"].is_null() && sent["air"].is_null());
     }
 }

@@ -1,6 +1,6 @@
 //! What changes while a daemon runs.
 
-use super::Daemon;
+use super::{Daemon, is_for};
 use crate::carrier::Carrier;
 use crate::config::{PeerConfig, ServiceConfig, TopicConfig};
 use crate::control::{Answer, Command};
@@ -24,18 +24,14 @@ impl<C: Carrier> Daemon<C> {
     fn set(&mut self, now: Time, command: &Command) -> Answer {
         let change = command.change.0;
         if let Some((service, within)) = self.service(&command.topic) {
-            let named = command
-                .peer
-                .as_ref()
-                .map(|name| self.peer_named(name))
-                .transpose()?;
-            return self.set_service(now, service, named.or(within), change);
+            let named = command.peer.as_ref();
+            let named = named.map(|name| self.peer_named(name)).transpose()?;
+            return self.set_service(now, service, (within, named), change);
         }
         let (topic, within) = self.sent_topic(&command.topic)?;
-        let peer = match &command.peer {
-            Some(name) => Some(self.peer_named(name)?),
-            None => within,
-        };
+        let named = command.peer.as_ref();
+        let named = named.map(|name| self.peer_named(name)).transpose()?;
+        let is_for_all = within.is_none() && named.is_none();
         let name = self.config.topics[topic].name.clone();
         if let Some(depth) = change.depth {
             let reserved = |p: &PeerConfig| Some(self.outbound.get(&names::on_bus(p, &name))?.max_depth());
@@ -48,17 +44,17 @@ impl<C: Carrier> Daemon<C> {
             }
         }
         let ids: Vec<TopicId> = (self.radio.topics())
-            .filter(|(_, t)| t.name == name && peer.is_none_or(|p| p == t.peer))
+            .filter(|(_, t)| t.name == name && self.is_meant(t, within, named))
             .map(|(id, _)| id)
             .collect();
         let mut lines = Vec::new();
         for id in ids {
             self.radio.set_topic(now, id, change).map_err(|e| e.to_string())?;
             if let Some(now) = self.radio.topic_stats(id) {
-                lines.push(format!("to {}: {}", self.peer_name(now.peer), in_force(&now)));
+                lines.push(format!("to {}: {}", self.receivers(&now), in_force(&now)));
             }
         }
-        if peer.is_none() {
+        if is_for_all {
             // For when it is opened, or opened again.
             apply(&mut self.config.topics[topic], change);
             if lines.is_empty() {
@@ -71,6 +67,28 @@ impl<C: Carrier> Daemon<C> {
             ));
         }
         Ok(lines)
+    }
+
+    /// Whether a topic of the radio is this host's, for the host in whose namespace it was named, and for or over the peer
+    /// that was given.
+    fn is_meant(&self, t: &TopicStats, within: Option<PeerId>, named: Option<PeerId>) -> bool {
+        let carrying = self.inbound.carrying();
+        let own = self.inbound.relay.own();
+        t.via.as_ref().is_none_or(|v| v.source == own)
+            && within.is_none_or(|p| is_for(carrying, t, p))
+            && named.is_none_or(|p| t.peer == p || is_for(carrying, t, p))
+    }
+
+    /// Whom a topic goes to, for people.
+    fn receivers(&self, t: &TopicStats) -> String {
+        let peer = self.peer_name(t.peer);
+        let hosts = t.via.iter().flat_map(|v| &v.to);
+        let hosts: Vec<String> = hosts.map(|h| self.inbound.carrying().name(*h)).collect();
+        match hosts.as_slice() {
+            [] => peer,
+            [one] if *one == peer => peer,
+            hosts => format!("{} over {peer}", hosts.join(", ")),
+        }
     }
 
     /// The index of a service, by its name on the air or on this bus; the latter may be that of one peer only.
@@ -94,7 +112,7 @@ impl<C: Carrier> Daemon<C> {
         &mut self,
         now: Time,
         service: usize,
-        peer: Option<PeerId>,
+        (within, named): (Option<PeerId>, Option<PeerId>),
         change: TopicChange,
     ) -> Answer {
         let only = |p: &u8| {
@@ -109,23 +127,24 @@ impl<C: Carrier> Daemon<C> {
         )?;
         let name = self.config.services[service].name.clone();
         let parts = [REQUEST, REPLY].map(|part| format!("{name}{part}"));
-        let ids: Vec<(TopicId, PeerId)> = (self.radio.topics())
-            .filter(|(_, t)| parts.contains(&t.name) && peer.is_none_or(|p| p == t.peer))
-            .map(|(id, t)| (id, t.peer))
+        let ids: Vec<(TopicId, String)> = (self.radio.topics())
+            .filter(|(_, t)| parts.contains(&t.name) && self.is_meant(t, within, named))
+            .map(|(id, t)| (id, self.receivers(&t)))
             .collect();
         let mut lines = Vec::new();
         for (id, to) in ids {
             self.radio.set_topic(now, id, change).map_err(|e| e.to_string())?;
-            lines.push(format!("to {}: priority={priority}", self.peer_name(to)));
+            lines.push(format!("to {to}: priority={priority}"));
         }
-        if peer.is_none() {
+        let is_for_all = within.is_none() && named.is_none();
+        if is_for_all {
             // For when it is offered, or offered again.
             self.config.services[service].priority = priority;
             if let Some(services) = &mut self.inbound.services {
                 services.set_priority(service, priority);
             }
         }
-        if lines.is_empty() && peer.is_some() {
+        if lines.is_empty() && !is_for_all {
             return Err(format!(
                 "{name} is not offered by or to that peer now; without a peer the change is kept for when it is"
             ));
@@ -153,7 +172,7 @@ impl<C: Carrier> Daemon<C> {
         let found = names::sent_as(&self.config, &full).next();
         if let Some((peer, topic)) = found {
             let i = topics.iter().position(|t| t.name == topic.name);
-            return i.map(|i| (i, self.peers.get(peer).copied())).ok_or(full);
+            return i.map(|i| (i, Some(PeerId(peer as u32)))).ok_or(full);
         }
         let sent: Vec<&str> = (topics.iter())
             .filter(|t| t.direction.sends())
@@ -174,8 +193,9 @@ impl<C: Carrier> Daemon<C> {
             let names = self.config.peers.iter().map(|p| p.name.as_str());
             names.collect::<Vec<_>>().join(", ")
         };
+        // Those behind relays have a place, too.
         found
-            .and_then(|i| self.peers.get(i).copied())
+            .map(|i| PeerId(i as u32))
             .ok_or_else(|| format!("there is no peer '{name}': the peers are {}", names()))
     }
 }
@@ -184,8 +204,9 @@ impl<C: Carrier> Daemon<C> {
 fn in_force(t: &TopicStats) -> String {
     let deadline = t.deadline.map_or("none".into(), |d| format!("{d:?}"));
     let rate = t.max_rate.map_or("none".into(), |r| format!("{r}Hz"));
+    let share = format!("{}%", (t.min_share * 1e6).round() / 1e4);
     format!(
-        "priority={} depth={} deadline={deadline} rate_limit={rate} every={}",
+        "priority={} depth={} deadline={deadline} rate_limit={rate} every={} min_share={share}",
         t.priority, t.depth, t.every
     )
 }

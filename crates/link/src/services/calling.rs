@@ -83,8 +83,18 @@ impl Calling {
         Ok((place, true))
     }
 
+    /// A service is not offered any more by this way; without another its peer offers it no more.
+    pub(super) fn withdrawn(&mut self, of: Of, from: (PeerId, RemoteTopic)) {
+        if let Some(used) = self.uses.get_mut(&of)
+            && used.from.remove(&from)
+            && used.from.is_empty()
+        {
+            self.end(of);
+        }
+    }
+
     /// Its peer offers a service no more.
-    pub(super) fn end(&mut self, of: Of) {
+    fn end(&mut self, of: Of) {
         self.over.extend(self.uses.remove(&of).map(|used| (of, used)));
     }
 
@@ -147,7 +157,7 @@ impl Calling {
                 }
             }
             if let Some(line) = &used.line {
-                office.flows.close(air, line);
+                line.close(air);
             }
             if let Some(server) = used.server {
                 office.desk.ask(Job::Unserve(used.place, server, requests));

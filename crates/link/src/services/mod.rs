@@ -25,9 +25,9 @@ use calling::Calling;
 use desk::{Desk, Event, Place};
 use header::{Header, Kind};
 use letter::{Letter, Taker};
-use line::{Air, Flows, Line, LineError};
+use line::{Air, Line};
 pub(crate) use line::{REPLY, REQUEST};
-use proto::{Announcement, Down, End, PeerId, Radio, RemoteTopic, Verdict};
+use proto::{Announcement, Down, End, PeerId, Radio, RemoteTopic, TopicError, Verdict};
 use serde::Serialize;
 use serving::Serving;
 use stats::{DropReason, Time};
@@ -94,7 +94,6 @@ struct Office {
     services: Vec<ServiceConfig>,
     peers: Vec<PeerConfig>,
     desk: Desk,
-    flows: Flows,
     tallies: BTreeMap<Of, Tally>,
     run: u32,
     last_stamp: Time,
@@ -142,13 +141,13 @@ impl Office {
 
     /// Opens a line for requests or replies.
     fn open_line(
-        &mut self,
+        &self,
         air: &mut Air<'_>,
         of: Of,
         part: &str,
         kind: &ServiceType,
         depth: u32,
-    ) -> Result<Line, LineError> {
+    ) -> Result<Line, TopicError> {
         let setting = self.setting(of);
         let topic = proto::TopicConfig {
             priority: setting.priority,
@@ -161,9 +160,7 @@ impl Office {
             definition: kind.definition.to_string(),
             ..proto::TopicConfig::new(format!("{}{part}", setting.name), kind.type_name.clone())
         };
-        let all = all_of(&self.services, &self.peers, of.role);
-        let hosts: Vec<PeerId> = all.filter(|o| o.service == of.service).map(|o| o.peer).collect();
-        self.flows.open(air, of.peer, &hosts, topic)
+        Line::open(air, of.peer, topic)
     }
 }
 
@@ -264,7 +261,6 @@ impl Services {
             services: config.services.clone(),
             peers: config.peers.clone(),
             desk: Desk::start(bus, wake)?,
-            flows: Flows::default(),
             tallies: BTreeMap::new(),
             run,
             last_stamp: Time::ZERO,
@@ -350,8 +346,7 @@ impl Services {
             return false;
         };
         if route.of.role == ServiceRole::Call {
-            self.routes.retain(|_, r| r.of != route.of);
-            self.calling.end(route.of);
+            self.calling.withdrawn(route.of, from);
         }
         true
     }
@@ -494,7 +489,7 @@ impl Services {
         }
         calling.expire(office, &mut air);
         serving.expire(office, &mut air);
-        serving.withdraw(office, &mut air);
+        serving.withdraw(&mut air);
         if now >= self.next_sweep {
             self.next_sweep = now + SWEEP;
             calling.sweep(now);

@@ -108,7 +108,7 @@ impl Serving {
         let Some(outlet) = self.outlets.remove(here) else {
             return;
         };
-        self.close(office, air, outlet.lines);
+        self.close(air, outlet.lines);
         office.desk.ask(Job::Unuse(outlet.place));
         let over = |t: &Ticket| t.place == outlet.place;
         for ticket in self.tickets.values().filter(|t| over(t)) {
@@ -149,7 +149,7 @@ impl Serving {
     }
 
     /// Withdraws what is not served any more, when its last answers have arrived.
-    pub(super) fn withdraw(&mut self, office: &mut Office, air: &mut Air<'_>) {
+    pub(super) fn withdraw(&mut self, air: &mut Air<'_>) {
         let speaks = |o: &Outlet| {
             self.sent
                 .iter()
@@ -160,7 +160,7 @@ impl Serving {
         for name in names.map(|(name, _)| name.clone()).collect::<Vec<_>>() {
             if let Some(outlet) = self.outlets.get_mut(&name) {
                 let lines = std::mem::take(&mut outlet.lines);
-                self.close(office, air, lines);
+                self.close(air, lines);
             }
         }
     }
@@ -169,9 +169,9 @@ impl Serving {
         self.outlets.get(&office.here(of))?.lines.get(&of)
     }
 
-    fn close(&mut self, office: &mut Office, air: &mut Air<'_>, lines: BTreeMap<Of, Line>) {
+    fn close(&mut self, air: &mut Air<'_>, lines: BTreeMap<Of, Line>) {
         for (of, line) in lines {
-            office.flows.close(air, &line);
+            line.close(air);
             self.sent.retain(|s| s.of != of);
         }
     }

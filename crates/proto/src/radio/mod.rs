@@ -233,11 +233,13 @@ impl<B: Body> Radio<B> {
         Some(TopicStats {
             peer: t.peer,
             name: t.config.name.clone(),
+            via: t.config.via.clone(),
             priority: t.config.priority,
             depth: t.config.depth,
             deadline: t.config.deadline,
             max_rate: t.config.max_rate,
             every: t.config.every,
+            min_share: t.config.min_share,
             state: match t.announcer.accepted() {
                 _ if t.withdrawn => TopicState::Withdrawn,
                 _ if !self.is_up(t.peer) => TopicState::NoPeer,

@@ -199,10 +199,11 @@ impl<B: Body> OutTopic<B> {
         }
     }
 
-    /// Whether another configuration is of the same topic: the same name of the same source.
+    /// Whether another configuration is of the same topic: the same name of the same source, for the same
+    /// hosts.
     pub(crate) fn is_same_topic(&self, other: &TopicConfig) -> bool {
-        let source = |c: &TopicConfig| c.via.as_ref().map(|v| v.source);
-        self.config.name == other.name && source(&self.config) == source(other)
+        let flow = |c: &TopicConfig| c.via.as_ref().map(|v| (v.source, v.first()));
+        self.config.name == other.name && flow(&self.config) == flow(other)
     }
 
     /// Its announcement.

@@ -103,10 +103,7 @@ impl Sink for Member {
 
     fn topic_announced(&mut self, peer: PeerId, topic: RemoteTopic, a: &Announcement) -> Verdict {
         let Some(via) = &a.via else { return Verdict::Refuse };
-        let key = FlowKey {
-            source: via.source,
-            topic: a.name.clone(),
-        };
+        let key = FlowKey::new(a.name.clone(), via);
         self.names.insert((peer, topic), key);
         let taken =
             (self.wants || self.forwards) && self.relay.announced(peer, topic, a, self.wants, self.forwards);
@@ -365,9 +362,8 @@ impl Mesh {
                     },
                     arriving: None,
                 };
-                n.sink
-                    .relay
-                    .offer(now, &mut n.radio, &s.key, Message::new(body, Time(self.stamp)));
+                // What goes nowhere is counted.
+                let _ = (n.sink.relay).offer(now, &mut n.radio, &s.key, Message::new(body, Time(self.stamp)));
             }
         }
         for i in 0..self.nodes.len() {

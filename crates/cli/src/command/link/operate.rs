@@ -23,15 +23,16 @@ pub(crate) enum What {
 /// Change a topic of a running link, until it is started anew: ropewalk link set /scan priority=120 depth=1
 ///
 /// What waits already goes by the new priority. What can be changed: priority=0…127 (127 first), depth=N (newest
-/// messages that may wait), deadline=100ms or none, rate_limit=5Hz or none, every=N (every Nth message only).
+/// messages that may wait), deadline=100ms or none, rate_limit=5Hz or none, every=N (every Nth message only),
+/// min_share=5% (of the air, whatever is more important). Of a service: its priority.
 #[derive(Args)]
 pub(crate) struct Set {
-    /// The topic, as this host sends it.
+    /// The topic, by its name on this host's bus (then towards one robot, where robots have namespaces) or on the air.
     topic: String,
     /// What to change, as key=value.
     #[arg(required = true, value_name = "KEY=VALUE")]
     changes: Vec<String>,
-    /// Only towards this peer; else towards all.
+    /// Only towards or over this peer; else towards all.
     #[arg(long)]
     peer: Option<String>,
     #[command(flatten)]
@@ -186,6 +187,10 @@ fn drops<'a>(of: impl IntoIterator<Item = &'a Value>) -> String {
     texts.join(", ")
 }
 
+fn list(v: &Value) -> impl Iterator<Item = &Value> {
+    v.as_array().into_iter().flatten()
+}
+
 fn word(v: &Value) -> String {
     v.as_str().unwrap_or("?").to_owned()
 }
@@ -225,6 +230,38 @@ fn services(state: &Value) -> Vec<String> {
     table.lines()
 }
 
+/// What a topic is called: on this host's bus, or if it is none there as on the air, and whose it is.
+pub(crate) fn shown_name(t: &Value, host: &Value) -> String {
+    match t["here"].as_str() {
+        Some(here) => here.to_owned(),
+        None if t["source"] == *host || t["source"] == t["peer"] => word(&t["name"]),
+        None => format!("{} of {}", word(&t["name"]), word(&t["source"])),
+    }
+}
+
+/// Who takes what is sent, or whose it is that comes; with the peer over which it goes, if that is another.
+pub(crate) fn other_end(t: &Value) -> String {
+    let ends: Vec<&str> = match t["to"].as_array() {
+        Some(to) => to.iter().filter_map(Value::as_str).collect(),
+        None => t["source"].as_str().into_iter().collect(),
+    };
+    match (ends.as_slice(), word(&t["peer"])) {
+        ([], peer) => peer,
+        ([one], peer) if *one == peer => peer,
+        (ends, peer) => format!("{} via {peer}", ends.join(",")),
+    }
+}
+
+/// How far a topic is that comes.
+pub(crate) fn received_state(t: &Value) -> &'static str {
+    let is_service = t["name"].as_str().is_some_and(|name| name.contains('?'));
+    match t["accepted"] == true {
+        false => "refused",
+        true if t["here"].is_null() && !is_service => "relayed",
+        true => "ready",
+    }
+}
+
 /// How much of a large message has arrived, if one is under way.
 fn arrived(share: &Value) -> String {
     let share = share.as_f64();
@@ -239,7 +276,7 @@ fn text(state: &Value) -> String {
         word(&state["link"]),
         word(&state["host"])
     )];
-    for p in state["peers"].as_array().into_iter().flatten() {
+    for p in list(&state["peers"]) {
         lines.push(format!(
             "peer {}: {}, {} lost, {} topics refused",
             word(&p["name"]),
@@ -247,6 +284,27 @@ fn text(state: &Value) -> String {
             count(&p["lost"]),
             count(&p["refused_topics"]),
         ));
+    }
+    for w in list(&state["ways"]).filter(|w| w["host"] != w["over"]) {
+        lines.push(format!(
+            "peer {}: over {}, {} hops, {} us of air for a full datagram",
+            word(&w["host"]),
+            word(&w["over"]),
+            count(&w["hops"]),
+            count(&w["cost_us"]),
+        ));
+    }
+    for host in list(&state["unreachable"]) {
+        lines.push(format!("peer {}: no relay reaches it", word(host)));
+    }
+    let relay = &state["relay"];
+    if relay["forwarded"].as_u64() > Some(0) || !drops([&relay["drops"]]).is_empty() {
+        let lost = match drops([&relay["drops"]]) {
+            none if none.is_empty() => "nothing".into(),
+            reasons => reasons,
+        };
+        let sent = count(&relay["forwarded"]);
+        lines.push(format!("sent messages on to others {sent} times, went no further: {lost}"));
     }
     let mut table = Table::new(&[
         ("topic", Align::Left),
@@ -258,12 +316,12 @@ fn text(state: &Value) -> String {
         ("delivered", Align::Right),
         ("lost", Align::Left),
     ]);
-    for t in state["sent"].as_array().into_iter().flatten() {
+    for t in list(&state["sent"]) {
         let there = &t["at_receiver"];
         table.row([
-            word(&t["name"]),
-            format!("to {}", word(&t["peer"])),
-            format!("{}{}", word(&t["state"]), arrived(&t["bulk"]["arrived"])),
+            shown_name(t, &state["host"]),
+            format!("to {}", other_end(t)),
+            format!("{}{}", word(&t["state"]).replace('_', " "), arrived(&t["bulk"]["arrived"])),
             count(&t["priority"]),
             count(&t["offered"]),
             count(&t["sent"]),
@@ -271,15 +329,12 @@ fn text(state: &Value) -> String {
             drops([&t["drops"], &t["bus_drops"], &there["drops"]]),
         ]);
     }
-    for t in state["received"].as_array().into_iter().flatten() {
+    for t in list(&state["received"]) {
         let there = &t["at_sender"];
         table.row([
-            word(&t["name"]),
-            format!("from {}", word(&t["peer"])),
-            match t["accepted"] == true {
-                true => format!("ready{}", arrived(&t["arrived"])),
-                false => "refused".into(),
-            },
+            shown_name(t, &state["host"]),
+            format!("from {}", other_end(t)),
+            format!("{}{}", received_state(t), arrived(&t["arrived"])),
             count(&t["priority"]),
             count(&there["offered"]),
             count(&there["sent"]),
@@ -289,12 +344,7 @@ fn text(state: &Value) -> String {
     }
     lines.extend(table.lines());
     lines.extend(services(state));
-    let unpublished: Vec<String> = state["unpublished"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .map(word)
-        .collect();
+    let unpublished: Vec<String> = list(&state["unpublished"]).map(word).collect();
     if !unpublished.is_empty() {
         lines.push(format!("nobody publishes {} here yet", unpublished.join(", ")));
     }

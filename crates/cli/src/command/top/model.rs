@@ -1,5 +1,6 @@
 //! A link between two instants, as numbers.
 
+use crate::command::link::operate::{other_end, received_state, shown_name};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -15,8 +16,42 @@ pub(super) struct View {
     pub(super) sent_mbit_s: f64,
     pub(super) queued_bytes: u64,
     pub(super) peers: Vec<Peer>,
+    /// Hosts that only relays reach.
+    pub(super) ways: Vec<Way>,
+    /// Those that no relay reaches now.
+    pub(super) unreachable: Vec<String>,
     pub(super) topics: Vec<Topic>,
     pub(super) unpublished: Vec<String>,
+    pub(super) services: Vec<Service>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(super) struct Way {
+    pub(super) host: String,
+    /// The peer that leads there.
+    pub(super) over: String,
+    pub(super) hops: u64,
+    /// Airtime of a full datagram all the way.
+    pub(super) cost_us: u64,
+}
+
+/// A service towards one peer. Every call is open, answered or failed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(super) struct Service {
+    /// Its name on this host's bus.
+    pub(super) service: String,
+    /// Whether its callers are here, or its server.
+    pub(super) role: String,
+    pub(super) peer: String,
+    pub(super) state: String,
+    pub(super) priority: u8,
+    pub(super) calls_hz: f64,
+    /// Since the link began, as those below.
+    pub(super) calls: u64,
+    pub(super) open: u64,
+    pub(super) answered: u64,
+    /// By reason.
+    pub(super) failed: BTreeMap<String, u64>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -34,6 +69,8 @@ pub(super) struct Peer {
     pub(super) received_mbit_s: f64,
     /// Times that it was lost, since the link began.
     pub(super) lost: u64,
+    /// Topics that it was refused.
+    pub(super) refused_topics: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -46,9 +83,18 @@ pub(super) enum Direction {
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(super) struct Topic {
+    /// Its name on this host's bus; on the air, where it is none there.
     pub(super) topic: String,
     pub(super) direction: Direction,
+    /// From or to which it goes over the air.
     pub(super) peer: String,
+    /// Whose topic it is: it may come or go on over relays.
+    pub(super) source: String,
+    /// For whom it is, where it is sent.
+    pub(super) to: Vec<String>,
+    /// Who is at the other end, for people.
+    #[serde(skip)]
+    pub(super) other_end: String,
     pub(super) priority: u8,
     pub(super) state: String,
     /// By the publisher, as far as the sending host knows.
@@ -70,6 +116,9 @@ pub(super) struct Topic {
     pub(super) drops: BTreeMap<String, u64>,
 }
 
+/// What tells topics apart in a state.
+const TOPIC: [&str; 4] = ["peer", "name", "source", "to"];
+
 impl View {
     /// What happened between two states of one link.
     pub(super) fn between(before: &Value, now: &Value) -> View {
@@ -80,20 +129,42 @@ impl View {
             host: word(&now["host"]),
             link: word(&now["link"]),
             interval_s: if span.is_finite() { span } else { 0.0 },
-            air_share: rate.share(&before["radio"]["air"], &now["radio"]["air"]),
+            air_share: rate.share(&before["radio"]["air_s"], &now["radio"]["air_s"]),
             sent_mbit_s: rate.mbit(&before["radio"]["bytes"], &now["radio"]["bytes"]),
             queued_bytes: count(&now["radio"]["queued_bytes"]),
             peers: list(&now["peers"])
                 .map(|p| peer(rate, like(&before["peers"], p, &["name"]), p))
                 .collect(),
+            ways: list(&now["ways"])
+                .filter(|w| w["host"] != w["over"])
+                .map(|w| Way {
+                    host: word(&w["host"]),
+                    over: word(&w["over"]),
+                    hops: count(&w["hops"]),
+                    cost_us: count(&w["cost_us"]),
+                })
+                .collect(),
+            unreachable: list(&now["unreachable"]).map(word).collect(),
             topics: list(&now["sent"])
-                .map(|t| sent(rate, like(&before["sent"], t, &["peer", "name"]), t))
-                .chain(
-                    list(&now["received"])
-                        .map(|t| received(rate, like(&before["received"], t, &["peer", "name"]), t)),
-                )
+                .map(|t| (sent(rate, like(&before["sent"], t, &TOPIC), t), t))
+                .chain(list(&now["received"]).map(|t| {
+                    let old = like(&before["received"], t, &TOPIC);
+                    (received(rate, old, t), t)
+                }))
+                .map(|(topic, t)| Topic {
+                    topic: shown_name(t, &now["host"]),
+                    peer: word(&t["peer"]),
+                    source: word(&t["source"]),
+                    to: list(&t["to"]).map(word).collect(),
+                    other_end: other_end(t),
+                    priority: priority(t),
+                    ..topic
+                })
                 .collect(),
             unpublished: list(&now["unpublished"]).map(word).collect(),
+            services: list(&now["services"])
+                .map(|s| service(rate, like(&before["services"], s, &["peer", "name", "role"]), s))
+                .collect(),
         }
     }
 }
@@ -106,10 +177,26 @@ fn peer(rate: Rate, old: &Value, p: &Value) -> Peer {
         round_trip_ms: measured(&p["round_trip_us"], 1e3),
         rate_mbit_s: measured(&p["rate_bit_s"], 1e6),
         rate_source: word(&p["rate_source"]),
-        air_share: rate.share(&old["air"], &p["air"]),
+        air_share: rate.share(&old["air_s"], &p["air_s"]),
         sent_mbit_s: rate.mbit(&old["bytes_sent"], &p["bytes_sent"]),
         received_mbit_s: rate.mbit(&old["bytes_received"], &p["bytes_received"]),
         lost: count(&p["lost"]),
+        refused_topics: count(&p["refused_topics"]),
+    }
+}
+
+fn service(rate: Rate, old: &Value, s: &Value) -> Service {
+    Service {
+        service: word(&s["here"]),
+        role: word(&s["role"]),
+        peer: word(&s["peer"]),
+        state: word(&s["state"]),
+        priority: priority(s),
+        calls_hz: rate.hz(&old["calls"], &s["calls"]),
+        calls: count(&s["calls"]),
+        open: count(&s["open"]),
+        answered: count(&s["answered"]),
+        failed: drops([&s["failed"]]),
     }
 }
 
@@ -118,10 +205,7 @@ fn sent(rate: Rate, old: &Value, t: &Value) -> Topic {
     let drops = drops([&t["drops"], &t["bus_drops"], &there["drops"]]);
     let before = drops_of([&old["drops"], &old["bus_drops"], &old["at_receiver"]["drops"]]);
     Topic {
-        topic: word(&t["name"]),
         direction: Direction::Out,
-        peer: word(&t["peer"]),
-        priority: priority(t),
         state: word(&t["state"]),
         offered_hz: Some(rate.hz(&old["offered"], &t["offered"])),
         sent_hz: Some(rate.hz(&old["sent"], &t["sent"])),
@@ -131,7 +215,7 @@ fn sent(rate: Rate, old: &Value, t: &Value) -> Topic {
             .as_u64()
             .and_then(|d| share(d, count(&t["offered"]))),
         queued: count(&t["queued"]),
-        air_share: rate.share(&old["air"], &t["air"]),
+        air_share: rate.share(&old["air_s"], &t["air_s"]),
         lost_hz: rate.per_second(drops.values().sum::<u64>().saturating_sub(before)),
         drops,
         ..Topic::default()
@@ -144,11 +228,8 @@ fn received(rate: Rate, old: &Value, t: &Value) -> Topic {
     let before = drops_of([&old["drops"], &old["bus_drops"], &old["at_sender"]["drops"]]);
     let known = |v: &Value| v.as_f64();
     Topic {
-        topic: word(&t["name"]),
         direction: Direction::In,
-        peer: word(&t["peer"]),
-        priority: priority(t),
-        state: if t["accepted"] == true { "ready" } else { "refused" }.into(),
+        state: received_state(t).into(),
         delivered_hz: Some(rate.hz(&old["delivered"], &t["delivered"])),
         mbit_s: rate.mbit(&old["delivered_bytes"], &t["delivered_bytes"]),
         delivery: there["offered"]
@@ -186,10 +267,9 @@ impl Rate {
         self.hz(before, now) * 8.0 / 1e6
     }
 
-    /// Of durations, as serde writes them.
+    /// Of seconds.
     fn share(self, before: &Value, now: &Value) -> f64 {
-        let seconds = |d: &Value| number(&d["secs"]) + number(&d["nanos"]) / 1e9;
-        ((seconds(now) - seconds(before)) / self.span).max(0.0)
+        ((number(now) - number(before)) / self.span).max(0.0)
     }
 }
 
@@ -245,20 +325,27 @@ pub(super) mod tests {
     fn state(at: f64, sent: u64, delivered: u64) -> Value {
         json!({
             "host": "robot", "link": "robot", "uptime_clock_s": at,
-            "radio": { "air": { "secs": 0, "nanos": sent * 1_000_000 }, "bytes": sent * 1000, "queued_bytes": 500 },
+            "radio": { "air_s": sent as f64 * 1e-3, "bytes": sent * 1000, "queued_bytes": 500 },
             "peers": [{ "name": "base", "up": true, "round_trip_us": 3200, "rate_bit_s": 6_000_000,
-                        "rate_source": "estimated", "air": { "secs": 0, "nanos": sent * 1_000_000 },
-                        "bytes_sent": sent * 1000, "bytes_received": 0, "lost": 1 }],
-            "sent": [{ "name": "/scan", "peer": "base", "state": "ready", "priority": 100, "queued": 1,
+                        "rate_source": "estimated", "air_s": sent as f64 * 1e-3,
+                        "bytes_sent": sent * 1000, "bytes_received": 0, "lost": 1, "refused_topics": 2 }],
+            "ways": [{ "host": "base", "over": "base", "hops": 1, "cost_us": 500 },
+                     { "host": "far", "over": "base", "hops": 2, "cost_us": 900 }],
+            "unreachable": ["lost"],
+            "sent": [{ "name": "/scan", "peer": "base", "source": "robot", "to": ["far"], "here": "/far/scan",
+                       "state": "ready", "priority": 100, "queued": 1,
                        "offered": sent + 5, "sent": sent, "sent_bytes": sent * 900,
-                       "air": { "secs": 0, "nanos": sent * 900_000 },
+                       "air_s": sent as f64 * 9e-4,
                        "drops": { "replaced": sent / 10 }, "bus_drops": {},
                        "at_receiver": { "delivered": delivered, "drops": { "air": 2 } } }],
-            "received": [{ "name": "/cmd_vel", "peer": "base", "accepted": true, "priority": 120, "partial": 0,
+            "received": [{ "name": "/cmd_vel", "peer": "base", "source": "base", "here": "/cmd_vel", "accepted": true, "priority": 120, "partial": 0,
                            "delivered": delivered, "delivered_bytes": delivered * 48, "drops": { "air": 1 },
                            "bus_drops": {}, "at_sender": { "offered": delivered + 1, "sent": delivered },
                            "recent": { "delay_ms": { "mean": 2.5, "p99": 4.0 }, "added_jitter_ms": { "p99": 1.5 } } }],
             "unpublished": ["/map"],
+            "services": [{ "here": "/grasp", "name": "/grasp", "peer": "base", "role": "call", "state": "no_peer",
+                           "priority": 60, "calls": sent, "open": 1, "answered": sent - 3,
+                           "failed": { "timed_out": 2 } }],
         })
     }
 
@@ -269,13 +356,24 @@ pub(super) mod tests {
     #[test]
     fn rates_are_differences_over_the_time_between() {
         let v = view();
-        assert_eq!((v.interval_s, v.air_share), (2.0, 0.05));
+        assert_eq!(v.interval_s, 2.0);
+        assert!((v.air_share - 0.05).abs() < 1e-9);
         assert_eq!(v.sent_mbit_s, 0.4);
         assert_eq!(
             (v.peers[0].round_trip_ms, v.peers[0].rate_mbit_s),
             (Some(3.2), Some(6.0))
         );
+        let grasp = &v.services[0];
+        assert_eq!(
+            (grasp.calls_hz, grasp.open, grasp.failed["timed_out"]),
+            (50.0, 1, 2)
+        );
+        assert_eq!((v.ways.len(), v.ways[0].host.as_str()), (1, "far"));
         let scan = &v.topics[0];
+        assert_eq!(
+            (scan.topic.as_str(), scan.other_end.as_str()),
+            ("/far/scan", "far via base")
+        );
         assert_eq!(
             (scan.offered_hz, scan.sent_hz, scan.lost_hz),
             (Some(50.0), Some(50.0), 5.0)

@@ -1,6 +1,6 @@
 //! The live picture in a terminal, and its keys.
 
-use super::model::{Direction, View};
+use super::model::{Direction, Topic, View};
 use super::{Source, view};
 use crate::failure::{Failure, OrFail, Outcome};
 use crate::signals::Signals;
@@ -67,8 +67,8 @@ pub(super) fn show(source: &mut Source, signals: &Signals) -> Outcome {
                 return Ok(());
             }
             if let Some(renewed) = source.renewed()? {
+                selected = kept(&picture, selected, &renewed);
                 picture = renewed;
-                selected = selected.min(picture.topics.len().saturating_sub(1));
             }
             continue;
         }
@@ -91,18 +91,33 @@ pub(super) fn show(source: &mut Source, signals: &Signals) -> Outcome {
     }
 }
 
+/// Where the topic that was selected stands in a newer picture: others may have come before it, and a key is meant for it.
+fn kept(old: &View, selected: usize, new: &View) -> usize {
+    let which = |t: &Topic| (t.direction, t.topic.clone(), t.other_end.clone());
+    let was = old.topics.get(selected).map(which);
+    let same = new.topics.iter().position(|t| Some(which(t)) == was);
+    same.unwrap_or_else(|| selected.min(new.topics.len().saturating_sub(1)))
+}
+
 /// Changes the priority of the selected topic, and says what came of it.
 fn change(source: &Source, picture: &mut View, selected: usize, by: i16) -> String {
+    let host = picture.host.clone();
     let Some(topic) = picture.topics.get_mut(selected) else {
         return "there is no topic".into();
     };
-    if topic.direction == Direction::In {
-        return format!("{} is received: its sender sets the priority", topic.topic);
+    if topic.direction == Direction::In || topic.source != host {
+        let source = &topic.source;
+        return format!("{}: {source} sets its priority, as its sender", topic.topic);
     }
+    // Where it goes over relays, whichever it takes.
+    let peer = match topic.to.as_slice() {
+        [one] => one,
+        _ => &topic.peer,
+    };
     let priority = (i16::from(topic.priority) + by).clamp(0, 127);
     match source
         .running
-        .set(&topic.topic, Some(&topic.peer), &[format!("priority={priority}")])
+        .set(&topic.topic, Some(peer), &[format!("priority={priority}")])
     {
         Ok(now) => {
             topic.priority = priority.unsigned_abs().try_into().unwrap_or(topic.priority);
@@ -115,6 +130,22 @@ fn change(source: &Source, picture: &mut View, selected: usize, by: i16) -> Stri
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_selected_topic_stays_selected_when_others_come() {
+        let topic = |name: &str| Topic {
+            topic: name.into(),
+            ..Topic::default()
+        };
+        let view = |names: &[&str]| View {
+            topics: names.iter().map(|n| topic(n)).collect(),
+            ..View::default()
+        };
+        let old = view(&["/b", "/c"]);
+        assert_eq!(kept(&old, 1, &view(&["/a", "/b", "/c"])), 2);
+        assert_eq!(kept(&old, 1, &view(&["/a"])), 0);
+        assert_eq!(kept(&old, 0, &view(&[])), 0);
+    }
 
     #[test]
     fn keys_mean_what_the_foot_says() {

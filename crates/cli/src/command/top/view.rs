@@ -1,6 +1,6 @@
 //! How a link looks: in a terminal, and as a plain table.
 
-use super::model::{Direction, Peer, Topic, View};
+use super::model::{Direction, Peer, Service, Topic, View};
 use bench::table::{Align, Table};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -8,7 +8,7 @@ use ratatui::style::{Modifier, Style, Stylize};
 use ratatui::text::Line;
 use ratatui::widgets::{Cell, Row, Table as Rows, TableState};
 
-const PEER_HEAD: [&str; 7] = [
+const PEER_HEAD: [&str; 9] = [
     "peer",
     "",
     "rtt ms",
@@ -16,55 +16,73 @@ const PEER_HEAD: [&str; 7] = [
     "air %",
     "out Mbit/s",
     "in Mbit/s",
+    "lost",
+    "refused",
 ];
-const PEER_WIDTHS: [u16; 7] = [16, 5, 8, 16, 6, 10, 9];
+const PEER_WIDTHS: [u16; 9] = [16, 5, 8, 16, 6, 10, 9, 5, 7];
 const TOPIC_HEAD: [&str; 13] = [
     "topic", "", "peer", "prio", "offered", "through", "Mbit/s", "deliv %", "delay ms", "p99", "jitter",
     "queue", "lost/s",
 ];
-const TOPIC_WIDTHS: [u16; 13] = [24, 3, 10, 4, 7, 7, 7, 7, 8, 7, 7, 5, 7];
+/// The first and the third are as wide as what stands in them.
+const TOPIC_WIDTHS: [u16; 13] = [LEAST_NAME, 3, LEAST_PEER, 4, 7, 7, 7, 7, 8, 7, 7, 5, 7];
+const LEAST_NAME: u16 = 24;
+const LEAST_PEER: u16 = 10;
+const SERVICE_HEAD: [&str; 8] = ["service", "", "peer", "prio", "calls/s", "calls", "open", "failed"];
+const SERVICE_WIDTHS: [u16; 8] = [24, 11, 12, 4, 7, 7, 5, 60];
 /// Between two columns; those that do not fit are left out, from the right.
 const SPACING: u16 = 1;
+/// Most lines of peers and of services; topics have the rest.
+const MOST_PEERS: usize = 8;
+const MOST_SERVICES: usize = 6;
 
 /// Draws a picture, with the selected topic marked and `note` at the foot.
 pub(super) fn draw(frame: &mut Frame<'_>, view: &View, selected: usize, note: &str) {
-    let peers = u16::try_from(view.peers.len()).unwrap_or(u16::MAX).min(8);
+    let peers: Vec<_> = peers(view).collect();
+    let lines = |n: usize, most: usize| if n == 0 { 0 } else { 1 + n.min(most) as u16 };
     let areas = Layout::vertical([
         Constraint::Length(1),
-        Constraint::Length(peers + 1),
+        Constraint::Length(lines(peers.len(), MOST_PEERS).max(1)),
         Constraint::Length(1),
         Constraint::Min(2),
+        Constraint::Length(lines(view.services.len(), MOST_SERVICES)),
         Constraint::Length(1),
         Constraint::Length(1),
     ])
     .split(frame.area());
     frame.render_widget(Line::from(head(view)).bold(), areas[0]);
-    rows(
-        frame,
-        areas[1],
-        &PEER_HEAD,
-        &PEER_WIDTHS,
-        view.peers.iter().map(peer_cells),
-        None,
-    );
-    let topics = view.topics.iter().map(topic_cells);
-    rows(
-        frame,
-        areas[3],
-        &TOPIC_HEAD,
-        &TOPIC_WIDTHS,
-        topics,
-        Some(selected),
-    );
+    rows(frame, areas[1], &PEER_HEAD, &PEER_WIDTHS, peers, None);
+    let topics: Vec<_> = view.topics.iter().map(topic_cells).collect();
+    let widths = topic_widths(&topics, frame.area().width);
+    rows(frame, areas[3], &TOPIC_HEAD, &widths, topics, Some(selected));
+    let services = view.services.iter().map(service_cells).collect();
+    rows(frame, areas[4], &SERVICE_HEAD, &SERVICE_WIDTHS, services, None);
     if let Some(topic) = view.topics.get(selected) {
-        frame.render_widget(Line::from(losses(topic)), areas[4]);
+        frame.render_widget(Line::from(losses(topic)), areas[5]);
     }
     let foot = if note.is_empty() {
         "↑↓ topic   + - priority (> < by 10)   q end"
     } else {
         note
     };
-    frame.render_widget(Line::from(foot).dim(), areas[5]);
+    frame.render_widget(Line::from(foot).dim(), areas[6]);
+}
+
+/// Names in full, as far as the terminal is wide enough for them beside all other columns.
+fn topic_widths(cells: &[[String; 13]], room: u16) -> [u16; 13] {
+    let longest = |column: usize| {
+        let lengths = cells.iter().map(|c| c[column].chars().count());
+        u16::try_from(lengths.max().unwrap_or(0)).unwrap_or(u16::MAX)
+    };
+    let mut widths = TOPIC_WIDTHS;
+    let all = widths.iter().sum::<u16>() + SPACING * (widths.len() as u16 - 1);
+    let mut spare = room.saturating_sub(all);
+    for (column, least) in [(2, LEAST_PEER), (0, LEAST_NAME)] {
+        let more = longest(column).saturating_sub(least).min(spare);
+        widths[column] += more;
+        spare -= more;
+    }
+    widths
 }
 
 fn rows<const N: usize>(
@@ -72,7 +90,7 @@ fn rows<const N: usize>(
     area: Rect,
     head: &[&'static str; N],
     widths: &[u16; N],
-    cells: impl Iterator<Item = [String; N]>,
+    cells: Vec<[String; N]>,
     selected: Option<usize>,
 ) {
     let mut room = area.width;
@@ -87,7 +105,7 @@ fn rows<const N: usize>(
     let shown = |cells: [String; N]| Row::new(cells.into_iter().take(fit).map(Cell::from));
     let head = Row::new(head[..fit].iter().map(|h| Cell::from(*h))).style(Style::new().underlined());
     let table = Rows::new(
-        cells.map(shown),
+        cells.into_iter().map(shown),
         widths[..fit].iter().map(|w| Constraint::Length(*w)),
     )
     .header(head)
@@ -101,11 +119,16 @@ fn rows<const N: usize>(
 pub(super) fn plain(view: &View) -> String {
     let mut lines = vec![head(view)];
     let mut peers = Table::new(&PEER_HEAD.map(|h| (h, Align::Left)));
-    view.peers.iter().for_each(|p| peers.row(peer_cells(p)));
+    self::peers(view).for_each(|p| peers.row(p));
     let mut topics = Table::new(&TOPIC_HEAD.map(|h| (h, Align::Left)));
     view.topics.iter().for_each(|t| topics.row(topic_cells(t)));
     lines.extend(peers.lines());
     lines.extend(topics.lines());
+    if !view.services.is_empty() {
+        let mut services = Table::new(&SERVICE_HEAD.map(|h| (h, Align::Left)));
+        view.services.iter().for_each(|s| services.row(service_cells(s)));
+        lines.extend(services.lines());
+    }
     lines.extend(view.topics.iter().filter(|t| !t.drops.is_empty()).map(losses));
     lines.join("\n")
 }
@@ -116,10 +139,10 @@ fn head(view: &View) -> String {
     } else {
         format!("{} of {}", view.link, view.host)
     };
-    let unpublished = match view.unpublished.len() {
-        0 => String::new(),
-        1 => ", 1 topic without publisher".to_owned(),
-        n => format!(", {n} topics without publisher"),
+    // At the end, where a narrow terminal cuts it.
+    let unpublished = match view.unpublished.as_slice() {
+        [] => String::new(),
+        names => format!(", nobody publishes {}", names.join(", ")),
     };
     format!(
         "link {link}: air {:.1} %, {:.3} Mbit/s out, {} kB queued{unpublished}",
@@ -129,7 +152,42 @@ fn head(view: &View) -> String {
     )
 }
 
-fn peer_cells(p: &Peer) -> [String; 7] {
+/// Those that are heard, and those behind relays.
+fn peers(view: &View) -> impl Iterator<Item = [String; 9]> + '_ {
+    let behind = |host: &str, state: &str, over: String| {
+        let mut cells = [(); 9].map(|()| String::new());
+        (cells[0], cells[1], cells[3]) = (host.to_owned(), state.to_owned(), over);
+        cells
+    };
+    let ways = (view.ways.iter()).map(move |w| behind(&w.host, "relay", format!("{} hops by {}", w.hops, w.over)));
+    let unreachable = (view.unreachable.iter()).map(move |host| behind(host, "down", "no way".into()));
+    view.peers.iter().map(peer_cells).chain(ways).chain(unreachable)
+}
+
+fn service_cells(s: &Service) -> [String; 8] {
+    let arrow = if s.role == "serve" { "serves" } else { "calls" };
+    let mut failed: Vec<String> = s.failed.iter().map(|(why, n)| format!("{why} {n}")).collect();
+    if failed.is_empty() {
+        failed.push("–".into());
+    }
+    // Whether it can be called comes first in the eye.
+    let state = match s.state.as_str() {
+        "ready" => arrow.to_owned(),
+        other => other.replace('_', " "),
+    };
+    [
+        s.service.clone(),
+        state,
+        s.peer.clone(),
+        s.priority.to_string(),
+        format!("{:.1}", s.calls_hz),
+        s.calls.to_string(),
+        s.open.to_string(),
+        failed.join(", "),
+    ]
+}
+
+fn peer_cells(p: &Peer) -> [String; 9] {
     let rate = match (p.rate_mbit_s, p.rate_source.as_str()) {
         (None, _) => "–".to_owned(),
         (_, "unlimited") => "unlimited".to_owned(),
@@ -144,6 +202,8 @@ fn peer_cells(p: &Peer) -> [String; 7] {
         format!("{:.1}", p.air_share * 100.0),
         format!("{:.3}", p.sent_mbit_s),
         format!("{:.3}", p.received_mbit_s),
+        p.lost.to_string(),
+        p.refused_topics.to_string(),
     ]
 }
 
@@ -153,7 +213,7 @@ fn topic_cells(t: &Topic) -> [String; 13] {
         Direction::In => ("←", t.delivered_hz),
     };
     // What does not flow is said instead of rates.
-    let arrow = if t.state == "ready" {
+    let arrow = if matches!(t.state.as_str(), "ready" | "relayed") {
         arrow.to_owned()
     } else {
         format!("{arrow}!")
@@ -161,7 +221,7 @@ fn topic_cells(t: &Topic) -> [String; 13] {
     [
         t.topic.clone(),
         arrow,
-        t.peer.clone(),
+        t.other_end.clone(),
         t.priority.to_string(),
         maybe(t.offered_hz, 1),
         maybe(through, 1),
@@ -177,7 +237,7 @@ fn topic_cells(t: &Topic) -> [String; 13] {
 
 fn losses(t: &Topic) -> String {
     let state = match t.state.as_str() {
-        "ready" | "" => String::new(),
+        "ready" | "relayed" | "" => String::new(),
         other => format!(" ({})", other.replace('_', " ")),
     };
     let reasons: Vec<String> = t.drops.iter().map(|(r, n)| format!("{r} {n}")).collect();
@@ -212,41 +272,53 @@ mod tests {
 
     #[test]
     fn a_picture_shows_peers_topics_losses_and_keys() {
-        let lines = drawn(130, 10, &view(), 0, "");
+        let lines = drawn(130, 14, &view(), 0, "");
         assert_eq!(
             lines[0],
-            "link robot: air 5.0 %, 0.400 Mbit/s out, 0 kB queued, 1 topic without publisher"
+            "link robot: air 5.0 %, 0.400 Mbit/s out, 0 kB queued, nobody publishes /map"
         );
         assert!(
             lines[2].starts_with("base             up    3.2      6.00 estimated"),
             "{lines:#?}"
         );
         assert!(
-            lines[4].starts_with("topic") && lines[4].contains("delay ms"),
+            lines[3].starts_with("far              relay          2 hops by base"),
             "{lines:#?}"
         );
         assert!(
-            lines[5].starts_with("/scan") && lines[5].contains("87.8"),
+            lines[4].starts_with("lost             down           no way"),
             "{lines:#?}"
         );
         assert!(
-            lines[6].contains("/cmd_vel") && lines[6].contains("2.5"),
+            lines[6].starts_with("topic") && lines[6].contains("delay ms"),
             "{lines:#?}"
         );
-        assert_eq!(lines[8], "/scan has lost air 2, replaced 20");
-        assert!(lines[9].contains("priority"), "{lines:#?}");
+        assert!(
+            lines[7].starts_with("/far/scan") && lines[7].contains(" far via base ") && lines[7].contains("87.8"),
+            "{lines:#?}"
+        );
+        assert!(
+            lines[8].contains("/cmd_vel") && lines[8].contains("2.5"),
+            "{lines:#?}"
+        );
+        assert!(
+            lines[11].starts_with("/grasp                   no peer     base         60   50.0    200     1     timed_out 2"),
+            "{lines:#?}"
+        );
+        assert_eq!(lines[12], "/far/scan has lost air 2, replaced 20");
+        assert!(lines[13].contains("priority"), "{lines:#?}");
     }
 
     #[test]
     fn the_selected_topic_is_marked_and_a_note_replaces_the_keys() {
-        let mut terminal = Terminal::new(TestBackend::new(130, 10)).expect("a terminal");
+        let mut terminal = Terminal::new(TestBackend::new(130, 14)).expect("a terminal");
         terminal
             .draw(|frame| draw(frame, &view(), 1, "no such topic"))
             .expect("draws");
         let buffer = terminal.backend().buffer();
         let reversed = |y| buffer[(0, y)].modifier.contains(Modifier::REVERSED);
-        assert_eq!((reversed(5), reversed(6)), (false, true));
-        assert!(drawn(130, 10, &view(), 1, "no such topic")[9].starts_with("no such topic"));
+        assert_eq!((reversed(7), reversed(8)), (false, true));
+        assert!(drawn(130, 14, &view(), 1, "no such topic")[13].starts_with("no such topic"));
     }
 
     #[test]
@@ -258,9 +330,21 @@ mod tests {
         // Narrow ones keep the first columns.
         let lines = drawn(60, 12, &view(), 0, "");
         assert!(
-            lines[4].starts_with("topic") && !lines[4].contains("jitter"),
+            lines[6].starts_with("topic") && !lines[6].contains("jitter"),
             "{lines:#?}"
         );
+    }
+
+    #[test]
+    fn long_names_stand_in_full_where_there_is_room() {
+        let mut long = view();
+        long.topics[0].topic = "/fleet/robot_1/camera/front/image_raw".into();
+        long.topics[0].other_end = "robot_1 via relay".into();
+        let lines = drawn(160, 14, &long, 0, "");
+        let row = "/fleet/robot_1/camera/front/image_raw →   robot_1 via relay ";
+        assert!(lines[7].starts_with(row) && lines[6].ends_with("lost/s"), "{lines:#?}");
+        let narrow = drawn(80, 14, &long, 0, "");
+        assert!(narrow[7].starts_with("/fleet/robot_1/camera/fr →"), "{narrow:#?}");
     }
 
     #[test]
@@ -269,9 +353,12 @@ mod tests {
         for part in [
             "air 5.0 %",
             "base",
-            "/scan",
+            "/far/scan",
             "87.8",
             "/cmd_vel",
+            "/grasp",
+            "timed_out 2",
+            "2 hops by base",
             "has lost air 2, replaced 20",
         ] {
             assert!(text.contains(part), "{part}: {text}");
