@@ -71,6 +71,7 @@ struct About {
     from: (PeerId, RemoteTopic),
     geometry: Geometry,
     stamp: Time,
+    expires: Option<Time>,
     is_local: bool,
 }
 
@@ -334,7 +335,8 @@ impl Inbound {
     fn came(&mut self, about: About, letter: Letter) -> Result<(), DropReason> {
         let services = self.services.as_mut().ok_or(DropReason::Unannounced)?;
         let bytes = u64::from(about.geometry.total_len());
-        services.came(about.from, letter, bytes, (clock::monotonic(), about.stamp))
+        let times = (clock::monotonic(), about.stamp, about.expires);
+        services.came(about.from, letter, bytes, times)
     }
 
     /// This host's own copy of a service's message that goes on to others, if it takes it.
@@ -476,6 +478,7 @@ impl Sink for Inbound {
             from: (block.peer, block.topic),
             geometry: block.geometry,
             stamp: block.stamp.time.unwrap_or_default(),
+            expires: block.taken.as_ref().and_then(Taken::expires),
             is_local: block.taken.as_ref().is_none_or(|t| t.local),
         };
         let outcome = match (block.content, &block.publisher) {

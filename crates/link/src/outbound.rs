@@ -163,6 +163,7 @@ impl OutTopic {
                 stamp,
                 origin,
                 route: None,
+                expires: None,
             }),
             Err(error) => {
                 tracing::warn!(topic = self.subscriber.topic().topic, %error, "not sent");

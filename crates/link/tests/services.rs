@@ -5,7 +5,7 @@ use bus::{CallError, Client, ClientOptions, Reply, Request, Server, ServerOption
 use common::*;
 use link::{Failure, ServiceRole, ServiceState, ServiceStatus};
 use std::net::UdpSocket;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -23,6 +23,7 @@ fn service(name: &str) -> ServiceType {
 struct Serving {
     stop: Arc<AtomicBool>,
     calls: Arc<AtomicU64>,
+    requests: Arc<Mutex<Vec<Vec<u8>>>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -39,6 +40,8 @@ impl Serving {
         let server = host.bus.server(kind, options).expect("serves");
         let (stop, calls) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let (stopped, count) = (stop.clone(), calls.clone());
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let came = requests.clone();
         let thread = std::thread::spawn(move || {
             let mut kept = Vec::new();
             while !stopped.load(Ordering::Acquire) {
@@ -46,6 +49,7 @@ impl Serving {
                     continue;
                 };
                 count.fetch_add(1, Ordering::AcqRel);
+                came.lock().expect("no panic").push(request.control().to_vec());
                 match answer(&request) {
                     Ok(Some((control, parts))) => respond(&server, request, &control, &parts),
                     Ok(None) => kept.push(request),
@@ -59,6 +63,7 @@ impl Serving {
         Serving {
             stop,
             calls,
+            requests,
             thread: Some(thread),
         }
     }
@@ -68,6 +73,11 @@ impl Serving {
         Self::start(host, service(name), |r| {
             Ok(Some((r.control().to_vec(), parts(r.message()))))
         })
+    }
+
+    /// The control parts of all that was asked.
+    fn requests(&self) -> Vec<Vec<u8>> {
+        self.requests.lock().expect("no panic").clone()
     }
 
     fn calls(&self) -> u64 {
@@ -516,8 +526,12 @@ fn a_call_ends_when_its_time_or_the_services_is_over() {
     assert_eq!(silent.calls(), 2);
 }
 
-/// Carries datagrams between two hosts, of which it loses some and sends some twice.
-fn bad_air(ends: [(UdpSocket, u16); 2], stop: Arc<AtomicBool>) -> Vec<JoinHandle<()>> {
+/// Carries datagrams between two hosts, each as often as `copies` says of a number that nobody can foresee.
+fn air(
+    ends: [(UdpSocket, u16); 2],
+    stop: &Arc<AtomicBool>,
+    copies: impl Fn(u64) -> usize + Copy + Send + 'static,
+) -> Vec<JoinHandle<()>> {
     let [(a, to_a), (b, to_b)] = ends;
     let copy = |s: &UdpSocket| s.try_clone().expect("clones");
     let ways = [(copy(&a), copy(&b), to_b), (b, a, to_a)];
@@ -533,12 +547,7 @@ fn bad_air(ends: [(UdpSocket, u16); 2], stop: Arc<AtomicBool>) -> Vec<JoinHandle
                     x = x
                         .wrapping_mul(6364136223846793005)
                         .wrapping_add(1442695040888963407);
-                    let copies = match (x >> 33) % 10 {
-                        0 | 1 => 0,
-                        2 => 3,
-                        _ => 1,
-                    };
-                    for _ in 0..copies {
+                    for _ in 0..copies(x >> 33) {
                         let _ = out.send_to(&buffer[..n], ("127.0.0.1", to));
                     }
                 }
@@ -556,7 +565,12 @@ fn calls_arrive_once_over_bad_air() {
     let robot = robot(x, port(&near_robot), "", "{name: /grasp, role: serve}");
     let base = base(y, port(&near_base), "{name: /grasp, role: call}");
     let stop = Arc::new(AtomicBool::new(false));
-    let air = bad_air([(near_robot, x), (near_base, y)], stop.clone());
+    // Some are lost and some come thrice.
+    let air = air([(near_robot, x), (near_base, y)], &stop, |x| match x % 10 {
+        0 | 1 => 0,
+        2 => 3,
+        _ => 1,
+    });
     let echo = Serving::echo(&robot, "/grasp");
     let client = connected(&base, "/grasp");
     let payload = vec![7; 20_000];
@@ -657,6 +671,72 @@ peers:
     assert!(at_relay.iter().all(|s| s.service.service != "/grasp"));
     drop(middle);
     until("the robot is not served any more", || !client.has_server());
+}
+
+#[test]
+fn a_request_that_a_relay_has_for_longer_than_its_caller_waits_is_not_carried_out() {
+    static OPEN: AtomicBool = AtomicBool::new(true);
+    let [x, y, z] = ports();
+    let socket = || UdpSocket::bind("127.0.0.1:0").expect("binds");
+    let (near_robot, near_relay) = (socket(), socket());
+    let port = |s: &UdpSocket| s.local_addr().expect("an address").port();
+    let end = |name: &str, own: u16, other: &str, relay: u16, services: &str| {
+        Host::start(&format!(
+            "host: {name}
+radio: {{bind: '127.0.0.1:{own}', rate: 600Mbit/s}}
+peers:
+  - {{name: {other}}}
+  - {{name: relay, address: '127.0.0.1:{relay}', relay: true, allow: {{}}}}
+services: [{services}]
+"
+        ))
+    };
+    let robot = end(
+        "robot",
+        x,
+        "base",
+        port(&near_robot),
+        "{name: /grasp, role: serve}",
+    );
+    let base = end("base", z, "robot", y, "{name: /grasp, role: call}");
+    let middle = Host::start(&format!(
+        "host: relay
+radio: {{bind: '127.0.0.1:{y}', rate: 600Mbit/s}}
+relay: true
+peers:
+  - {{name: robot, address: '127.0.0.1:{}'}}
+  - {{name: base, address: '127.0.0.1:{z}'}}
+",
+        port(&near_relay)
+    ));
+    let stop = Arc::new(AtomicBool::new(false));
+    let copies = |_| usize::from(OPEN.load(Ordering::Acquire));
+    let air = air([(near_robot, x), (near_relay, y)], &stop, copies);
+    let echo = Serving::echo(&robot, "/grasp");
+    let client = connected(&base, "/grasp");
+    call(&client, b"first", &[], LONG).expect("an answer");
+    let forwarded = middle.status().relay.forwarded;
+    // The relay takes the request while it does not reach the robot, for as long as peers outlast each other's absence.
+    OPEN.store(false, Ordering::Release);
+    let asked = Instant::now();
+    let late = call(&client, b"late", &[], Duration::from_millis(250));
+    assert!(late.is_err(), "{late:?}");
+    until("the relay has it", || middle.status().relay.forwarded > forwarded);
+    std::thread::sleep(Duration::from_millis(600).saturating_sub(asked.elapsed()));
+    OPEN.store(true, Ordering::Release);
+    until("it is served again", || {
+        call(&client, b"second", &[], Duration::from_secs(5)).is_ok()
+    });
+    until("the relay has given the late one up", || {
+        let sent = middle.status().sent;
+        let to_robot = sent.iter().filter(|t| t.stats.name == "/grasp?request");
+        to_robot.map(|t| t.stats.drops.count(stats::DropReason::Expired)).sum::<u64>() == 1
+    });
+    let seen = echo.requests();
+    assert!(!seen.contains(&b"late".to_vec()), "{seen:?}");
+    drop((robot, base, middle));
+    stop.store(true, Ordering::Release);
+    air.into_iter().for_each(|t| t.join().expect("no panic"));
 }
 
 #[test]

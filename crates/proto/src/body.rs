@@ -49,6 +49,8 @@ pub struct Message<B> {
     pub origin: u64,
     /// How it goes on beyond the peer, where its topic may go over relays.
     pub route: Option<Route>,
+    /// When nobody waits for it any more, by this host's clock, where its topic is reliable; none: by the topic's expiry.
+    pub expires: Option<Time>,
 }
 
 impl<B> Message<B> {
@@ -59,6 +61,7 @@ impl<B> Message<B> {
             stamp,
             origin: 0,
             route: None,
+            expires: None,
         }
     }
 }
@@ -78,6 +81,9 @@ pub struct Incoming {
     pub origin: u64,
     /// How it goes on from here, as its first fragment says; only of topics with [`crate::Announcement::via`].
     pub route: Option<Route>,
+    /// When nobody waits for it any more, by this host's clock, as far as its sender said; a round trip early, so that
+    /// this is sure.
+    pub expires: Option<Time>,
     /// Lengths of its parts; the total is within [`crate::ReceiveLimits::max_message`].
     pub geometry: Geometry,
 }

@@ -18,9 +18,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// How long messages are not sent where they were declined.
 const DECLINED_FOR: Duration = Duration::from_secs(10);
-/// How long a relay tries to pass on a message of a bulk topic.
+/// How long a relay tries to pass on a message of a bulk topic, if nothing is said of how long somebody waits for it.
 const BULK_EXPIRY: Duration = Duration::from_secs(600);
-/// How long a relay tries to pass on a message of a reliable topic.
+/// The same of a reliable topic.
 const EXPIRY: Duration = Duration::from_secs(10);
 /// How long a flow is kept that nobody brings.
 const ORPHANED_FOR: Duration = Duration::from_secs(10);
@@ -69,6 +69,8 @@ pub struct Taken {
     route: Route,
     stamp: Time,
     origin: u64,
+    /// When nobody waits for it any more.
+    expires: Option<Time>,
 }
 
 /// Counts of a relay.
@@ -77,7 +79,7 @@ pub struct RelayStats {
     /// Messages of others offered to the radio, once for each peer that they went to.
     pub forwarded: u64,
     /// Messages that went no further, by reason: [`DropReason::NoPeer`] no way to a host that they were for,
-    /// [`DropReason::Expired`] their hops were used up, [`DropReason::Unannounced`] nobody there takes them.
+    /// [`DropReason::Expired`] their hops were used up, or nobody waits for them any more, [`DropReason::Unannounced`] nobody there takes them.
     pub drops: Drops,
 }
 
@@ -119,6 +121,13 @@ pub struct Relay<B> {
     /// So many bytes may go on while they still come: a peer that begins much and ends nothing displaces nobody's.
     room: u64,
     stats: RelayStats,
+}
+
+impl Taken {
+    /// When nobody waits for it any more, by this host's clock; a round trip early.
+    pub fn expires(&self) -> Option<Time> {
+        self.expires
+    }
 }
 
 impl<B: Body + Clone> Relay<B> {
@@ -332,6 +341,7 @@ impl<B: Body + Clone> Relay<B> {
             route,
             stamp: m.stamp,
             origin: m.origin,
+            expires: m.expires,
         })
     }
 
@@ -539,7 +549,7 @@ impl<B: Body + Clone> Relay<B> {
             return;
         };
         let own = bits_of(&flow.via.to, self.own);
-        if taken.route.hops == 0 {
+        if taken.route.hops == 0 || taken.expires.is_some_and(|t| t <= now) {
             return self.stats.drops.add(DropReason::Expired, 1);
         }
         let route = Route {
@@ -552,6 +562,7 @@ impl<B: Body + Clone> Relay<B> {
             stamp: taken.stamp,
             origin: taken.origin,
             route: None,
+            expires: taken.expires,
         };
         let wanted = route.to;
         let (sent, lost) = send(now, radio, flow, message, route, Some(taken.from.0));

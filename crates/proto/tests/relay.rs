@@ -4,7 +4,7 @@ mod common;
 use common::mesh::*;
 use common::*;
 use proto::*;
-use stats::DropReason;
+use stats::{DropReason, Time};
 use std::time::Duration;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -159,6 +159,7 @@ fn who_begins_much_and_ends_nothing_displaces_nobody() {
                 hops: 3,
                 to: 1,
             }),
+            expires: None,
             geometry: Geometry::new(20_000, &[]).expect("a geometry"),
         };
         relay.begin(&message).expect("is taken").arriving.is_some()
@@ -334,6 +335,61 @@ fn a_withdrawn_topic_ends_behind_the_relay_and_a_new_run_begins_anew() {
     m.run(3 * SECOND);
     let after = m.nodes[2].sink.delivered[&key].len();
     assert!(after >= before + 90, "{before} {after}");
+    m.check_books();
+}
+
+#[test]
+fn topics_of_one_name_for_different_hosts_stay_apart() {
+    // A base, a relay, and two robots behind it.
+    let mut m = Mesh::new(4, &[(0, 1), (1, 2), (1, 3)], &[1], &[2, 3], 3);
+    m.source(0, &[2], topic("/cmd_vel", 120, 1), ms(20), 6 * SECOND, 100);
+    m.source(0, &[3], topic("/cmd_vel", 120, 1), ms(30), 6 * SECOND, 100);
+    assert_ne!(m.sources[0].key, m.sources[1].key);
+    m.run(4 * SECOND);
+    for (source, robot, other) in [(0, 2, 3), (1, 3, 2)] {
+        let offered = m.sources[source].offered as usize;
+        let came = m.arrivals(source, robot).len();
+        assert!(came + 20 > offered, "{came} of {offered}");
+        assert!(m.arrivals(source, other).is_empty());
+    }
+    // One that ends leaves the other.
+    let (now, key) = (m.now, m.sources[0].key.clone());
+    let n = &mut m.nodes[0];
+    n.sink.relay.close(now, &mut n.radio, &key).expect("closes");
+    let before = m.arrivals(1, 3).len();
+    m.run(2 * SECOND);
+    assert!(m.arrivals(1, 3).len() > before + 50);
+    m.check_books();
+}
+
+#[test]
+fn what_waits_at_a_relay_ends_when_its_source_gives_it_up() {
+    let mut m = chain3(&[2], 3);
+    let reliable = TopicConfig {
+        reliability: Reliability::Reliable,
+        ordering: Ordering::Any,
+        expiry: Some(SECOND),
+        ..topic("/cmd", 100, 64)
+    };
+    m.source(0, &[2], reliable, ms(50), 8 * SECOND, 200);
+    m.run(3 * SECOND);
+    // Shorter than the time after which a way is none any more, and again longer.
+    for (away, then) in [(ms(250), 2 * SECOND), (3 * SECOND, 6 * SECOND)] {
+        m.link(1, 2, 1.0);
+        m.run(away);
+        m.link(1, 2, 0.0);
+        m.run(then);
+    }
+    let arrivals = m.arrivals(0, 2);
+    assert!(arrivals.len() > 60, "{}", arrivals.len());
+    // Stamps are the times of offering. What is in the air as its time ends still arrives.
+    let age = |(at, stamp): &(Time, u64)| at.since(Time(*stamp));
+    let oldest = arrivals.iter().map(age).max().expect("some");
+    assert!(oldest > ms(200), "what waited for the relay arrives: {oldest:?}");
+    assert!(oldest < SECOND + ms(10), "{oldest:?}");
+    let at_relay = m.sent(1, 2, "/cmd");
+    assert!(at_relay.drops.count(DropReason::Expired) > 5, "{at_relay:?}");
+    assert_eq!(at_relay.queued, 0, "{at_relay:?}");
     m.check_books();
 }
 

@@ -67,6 +67,7 @@ impl End {
             stamp: Time(seed),
             origin: 0,
             route: None,
+            expires: None,
         };
         self.radio.offer(now, topic, message).expect("is taken");
     }

@@ -11,7 +11,7 @@ mod unpacker;
 pub(crate) use packer::{Packer, Packing};
 pub(crate) use unpacker::Unpacker;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -33,6 +33,10 @@ pub enum Compress {
     Zstd,
 }
 
+fn seconds<S: Serializer>(d: &Duration, s: S) -> Result<S::Ok, S::Error> {
+    s.serialize_f64(d.as_secs_f64())
+}
+
 /// What packing did for a topic.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PackStats {
@@ -49,6 +53,7 @@ pub struct PackStats {
     /// Bytes copied from blocks for it, samples included: what it costs beside time.
     pub copied_bytes: u64,
     /// Time that it took, on a thread beside the radio's unless messages are small.
+    #[serde(rename = "time_s", serialize_with = "seconds")]
     pub time: Duration,
 }
 

@@ -1,7 +1,7 @@
 //! What no single field of a configuration shows.
 
-use super::{CarrierKind, Config, Medium, PeerConfig, Reliability};
-use crate::control::MAX_EVERY;
+use super::place::Problem;
+use super::{CarrierKind, Config, Medium, PeerConfig, Reliability, TopicConfig};
 use crate::keys::check_name;
 use crate::lock::plain;
 use crate::names;
@@ -10,44 +10,70 @@ use std::collections::{BTreeMap, BTreeSet};
 
 impl Config {
     /// Checks what no single field shows.
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<(), Problem> {
         let radio = &self.radio;
-        if !(1..=16).contains(&radio.hops) {
-            return Err(format!("radio.hops is {}; it must be 1 to 16", radio.hops));
-        }
         if let Some(name) = &radio.name
             && (name.is_empty() || plain(name) != *name)
         {
-            return Err(format!(
-                "radio.name is '{name}'; write 1 to 64 letters, digits and underscores, such as wifi"
+            return Err(Problem::at(
+                "radio.name",
+                format!("radio.name is '{name}'; write 1 to 64 letters, digits and underscores, such as wifi"),
             ));
         }
         if radio.gain.is_some_and(|g| !(0.5..=4.0).contains(&g)) {
-            return Err("radio.gain must be 0.5 to 4.0; leave it out for the default".into());
+            return Err(Problem::at(
+                "radio.gain",
+                "radio.gain must be 0.5 to 4.0; leave it out for the default",
+            ));
         }
         if radio.least_share < 0.01 {
-            return Err("radio.least_share must be 1% to 100%".into());
+            return Err(Problem::at(
+                "radio.least_share",
+                "radio.least_share must be 1% to 100%",
+            ));
         }
         let shares = radio.min_share + self.topics.iter().map(|t| t.min_share).sum::<f64>();
         if shares > 0.9 {
-            return Err(format!(
-                "the min_share of radio and topics are {:.0} % together; leave what is important at least 10 %",
-                shares * 100.0
+            let last = self.topics.iter().rposition(|t| t.min_share > 0.0);
+            return Err(Problem::at(
+                last.map_or("radio.min_share".into(), |i| format!("topics.{i}.min_share")),
+                format!(
+                    "the min_share of radio and topics are {:.0} % together; leave what is important at least 10 %",
+                    shares * 100.0
+                ),
             ));
         }
         if self.host.is_empty() || self.peers.is_empty() {
-            return Err("a link needs a `host` name and at least one entry under `peers`".into());
+            let missing = if self.host.is_empty() { "host" } else { "peers" };
+            return Err(Problem::at(
+                missing,
+                "a link needs a `host` name and at least one entry under `peers`",
+            ));
         }
-        let mut names = BTreeSet::from([self.host.as_str()]);
-        for peer in &self.peers {
-            if peer.name.is_empty() || !names.insert(&peer.name) {
-                return Err(format!("the peer name '{}' is empty or used twice", peer.name));
+        let mut names = BTreeSet::new();
+        for (i, peer) in self.peers.iter().enumerate() {
+            let wrong = match peer.name.as_str() {
+                "" => Some("a peer's `name` is empty: write that of its own `host`".into()),
+                own if own == self.host => Some(format!(
+                    "the peer name '{own}' is this host's own, under `host`: names must differ, none may be used twice"
+                )),
+                name if !names.insert(name) => {
+                    Some(format!("the peer name '{name}' is used twice: give each host its own"))
+                }
+                _ => None,
+            };
+            if let Some(text) = wrong {
+                return Err(Problem::at(format!("peers.{i}.name"), text));
             }
             let carried = peer.relay.as_ref().and_then(Relayed::bad_pattern);
             if let Some(pattern) = peer.allow.as_ref().and_then(Allow::bad_pattern).or(carried) {
-                return Err(format!(
-                    "peer '{}': `allow` or `relay` names '{pattern}': write a topic's full name, such as /scan, '/camera/*', or '*'",
-                    peer.name
+                let key = if carried.is_some() { "relay" } else { "allow" };
+                return Err(Problem::at(
+                    format!("peers.{i}.{key}"),
+                    format!(
+                        "peer '{}': `{key}` names '{pattern}': write a topic's full name, such as /scan, '/camera/*', or '*'",
+                        peer.name
+                    ),
                 ));
             }
         }
@@ -57,184 +83,185 @@ impl Config {
             kind => self.check_addresses(kind)?,
         }
         let mut topics = BTreeSet::new();
-        for topic in &self.topics {
-            if !topic.name.starts_with('/') || topic.name.len() < 2 || topic.name.len() > bus::MAX_NAME {
-                return Err(format!(
-                    "topic '{}': write its full name, such as /scan",
-                    topic.name
-                ));
-            }
+        for (i, topic) in self.topics.iter().enumerate() {
+            check_topic(topic).map_err(|p| p.below(&format!("topics.{i}")))?;
             if !topics.insert(&topic.name) {
-                return Err(format!("topic {} is listed twice", topic.name));
-            }
-            if !(1..=1024).contains(&topic.depth()) {
-                return Err(format!(
-                    "topic {}: depth is {}; it must be 1 to 1024",
-                    topic.name,
-                    topic.depth()
+                return Err(Problem::at(
+                    format!("topics.{i}.name"),
+                    format!(
+                        "topic {} is listed twice; `direction: both` sends and receives it",
+                        topic.name
+                    ),
                 ));
-            }
-            if !(1..=MAX_EVERY).contains(&topic.every) {
-                return Err(format!(
-                    "topic {}: every is {}; it must be 1 (all) to {MAX_EVERY}",
-                    topic.name, topic.every
-                ));
-            }
-            if let Some(share) = topic.redundancy {
-                if topic.reliability != Reliability::Redundant {
-                    return Err(format!(
-                        "topic {}: `redundancy` is for `reliability: redundant`",
-                        topic.name
-                    ));
-                }
-                if !(share > 0.0 && share <= 1.0) {
-                    return Err(format!(
-                        "topic {}: redundancy is {share}; it must be more than 0 and at most 1",
-                        topic.name
-                    ));
-                }
-            }
-            if let Some(expiry) = topic.expiry {
-                if !matches!(topic.reliability, Reliability::Reliable | Reliability::Bulk) {
-                    return Err(format!(
-                        "topic {}: `expiry` is for `reliability: reliable` and `bulk`; use `deadline`",
-                        topic.name
-                    ));
-                }
-                if expiry.is_zero() {
-                    return Err(format!("topic {}: `expiry` must be more than 0", topic.name));
-                }
             }
         }
         self.check_namespaces()?;
         self.check_services()
     }
 
-    fn check_relays(&self) -> Result<(), String> {
+    fn check_relays(&self) -> Result<(), Problem> {
         if let Some(pattern) = self.relay.as_ref().and_then(Relayed::bad_pattern) {
-            return Err(format!(
-                "relay names '{pattern}': write `true`, or full names and patterns, such as [/scan, '/camera/*']"
+            return Err(Problem::at(
+                "relay",
+                format!(
+                    "relay names '{pattern}': write `true`, or full names and patterns, such as [/scan, '/camera/*']"
+                ),
             ));
         }
         if !self.routes() {
             return Ok(());
         }
         if self.relay.as_ref().is_some_and(Relayed::is_any) && self.neighbours().len() < 2 {
-            return Err("`relay` forwards between peers: it needs at least two with an `address`".into());
+            return Err(Problem::at(
+                "relay",
+                "`relay` forwards between peers: it needs at least two with an `address`",
+            ));
         }
         if self.peers.len() > proto::MAX_DESTINATIONS {
-            return Err(format!(
-                "{} peers: with relays there may be at most {}",
-                self.peers.len(),
-                proto::MAX_DESTINATIONS
+            return Err(Problem::at(
+                "peers",
+                format!(
+                    "{} peers: with relays there may be at most {}",
+                    self.peers.len(),
+                    proto::MAX_DESTINATIONS
+                ),
             ));
         }
         let relays = |p: &PeerConfig| p.relay.as_ref().is_some_and(Relayed::is_any);
-        match self.peers.iter().find(|p| relays(p) && p.address.is_none()) {
-            Some(peer) => Err(format!(
-                "peer '{}' is a relay for this host, so it needs an `address`",
-                peer.name
+        match self.peers.iter().position(|p| relays(p) && p.address.is_none()) {
+            Some(i) => Err(Problem::at(
+                format!("peers.{i}.relay"),
+                format!(
+                    "peer '{}' is a relay for this host, so it needs an `address`, such as 192.168.1.7:7400",
+                    self.peers[i].name
+                ),
             )),
             None => Ok(()),
         }
     }
 
     /// Two names that become one would let two topics merge on this host's bus.
-    fn check_namespaces(&self) -> Result<(), String> {
+    fn check_namespaces(&self) -> Result<(), Problem> {
         let mut seen: BTreeMap<String, &str> = BTreeMap::new();
         let mut here: BTreeMap<String, &str> = BTreeMap::new();
-        for peer in &self.peers {
+        for (i, peer) in self.peers.iter().enumerate() {
             let namespace = names::namespace(peer);
+            let at_namespace = |text| Problem::at(format!("peers.{i}.namespace"), text);
             if peer.namespace.is_some() && !names::is_good(&namespace) {
-                return Err(format!(
+                return Err(at_namespace(format!(
                     "peer '{}': the namespace '{namespace}' must be / and words of letters, digits and _, such as \
                      /robot1 or '/{{peer}}'",
                     peer.name
-                ));
+                )));
             }
             if peer.namespace.is_some()
                 && let Some(other) = seen.insert(namespace.clone(), &peer.name)
             {
-                return Err(format!(
+                return Err(at_namespace(format!(
                     "the peers '{other}' and '{}' have the same namespace {namespace}, where their topics would \
                      merge: give each its own",
                     peer.name
-                ));
+                )));
             }
-            for topic in &self.topics {
+            for (t, topic) in self.topics.iter().enumerate() {
                 let bus = names::on_bus(peer, &topic.name);
                 if bus.len() > bus::MAX_NAME {
-                    return Err(format!("topic {bus}: at most {} bytes", bus::MAX_NAME));
+                    let text = format!("topic {bus}: at most {} bytes", bus::MAX_NAME);
+                    return Err(Problem::at(format!("topics.{t}.name"), text));
                 }
                 if !topic.direction.receives() {
                     continue;
                 }
                 if let Some(other) = here.insert(bus.clone(), &topic.name).filter(|t| *t != topic.name) {
-                    return Err(format!(
+                    return Err(at_namespace(format!(
                         "the topics {other} and {} of peers both become {bus} here: choose another namespace",
                         topic.name
-                    ));
+                    )));
                 }
             }
         }
         Ok(())
     }
 
-    fn check_serial(&self) -> Result<(), String> {
+    fn check_serial(&self) -> Result<(), Problem> {
         let radio = &self.radio;
-        if radio.line.is_none() || radio.baud.is_none_or(|b| b < 300) {
-            return Err(
-                "a serial carrier needs `radio.line`, such as /dev/ttyUSB0, and `radio.baud`, at least 300"
-                    .into(),
-            );
+        if radio.line.is_none() || radio.baud.is_none() {
+            let key = if radio.line.is_none() { "radio.line" } else { "radio.baud" };
+            return Err(Problem::at(
+                key,
+                "a serial carrier needs `radio.line`, such as /dev/ttyUSB0, and `radio.baud`, at least 300",
+            ));
         }
         if radio.medium != Medium::default() {
-            return Err(
-                "`radio.medium` is not for a serial carrier, whose line is known: leave it out".into(),
-            );
+            return Err(Problem::at(
+                "radio.medium",
+                "`radio.medium` is not for a serial carrier, whose line is known: leave it out",
+            ));
         }
-        if radio.bind.is_some() || self.keys.is_some() || radio.rate.is_some() {
-            return Err(
-                "`radio.bind`, `radio.rate` and `keys` are not for a serial carrier: leave them out".into(),
-            );
+        let foreign = [
+            ("radio.bind", radio.bind.is_some()),
+            ("radio.rate", radio.rate.is_some()),
+            ("keys", self.keys.is_some()),
+        ];
+        if let Some((key, _)) = foreign.iter().find(|(_, given)| *given) {
+            return Err(Problem::at(
+                *key,
+                "`radio.bind`, `radio.rate` and `keys` are not for a serial carrier: leave them out",
+            ));
         }
         match self.peers.as_slice() {
             [PeerConfig { address: None, .. }] => Ok(()),
-            [_] => Err("the peer at the other end of a serial line has no `address`: leave it out".into()),
-            _ => Err("a serial line has one peer at its other end".into()),
+            [_] => Err(Problem::at(
+                "peers.0.address",
+                "the peer at the other end of a serial line has no `address`: leave it out",
+            )),
+            _ => Err(Problem::at(
+                "peers.1",
+                "a serial line has one peer at its other end: leave the other `peers` out",
+            )),
         }
     }
 
     /// What corrects the pacer has no meaning without one.
-    fn check_wire(&self) -> Result<(), String> {
+    fn check_wire(&self) -> Result<(), Problem> {
         if self.radio.hops == 1 && self.radio.gain.is_none() {
             return Ok(());
         }
-        Err(
+        let key = if self.radio.gain.is_some() { "radio.gain" } else { "radio.hops" };
+        Err(Problem::at(
+            key,
             "`radio.hops` and `radio.gain` say how a radio is paced, and with `radio.rate: unlimited` nothing is: leave \
-             them out, or give a bit rate"
-                .into(),
-        )
+             them out, or give a bit rate",
+        ))
     }
 
-    fn check_addresses(&self, kind: CarrierKind) -> Result<(), String> {
+    fn check_addresses(&self, kind: CarrierKind) -> Result<(), Problem> {
         let radio = &self.radio;
         let Some(bind) = radio.bind else {
-            return Err("`radio.bind` is missing: the local address and port, such as 0.0.0.0:7400".into());
+            return Err(Problem::at(
+                "radio.bind",
+                "`radio.bind` is missing: the local address and port, such as 0.0.0.0:7400",
+            ));
         };
         if radio.line.is_some() || radio.baud.is_some() {
-            return Err("`radio.line` and `radio.baud` are for `radio.carrier: serial`".into());
+            let key = if radio.line.is_some() { "radio.line" } else { "radio.baud" };
+            return Err(Problem::at(
+                key,
+                "`radio.line` and `radio.baud` are for `radio.carrier: serial`: leave them out",
+            ));
         }
         if radio.rate.is_none() {
-            return Err(
-                "`radio.rate` is missing: the radio's bit rate, such as 6Mbit/s, auto, or unlimited for a wire".into(),
-            );
+            return Err(Problem::at(
+                "radio.rate",
+                "`radio.rate` is missing: the radio's bit rate, such as 6Mbit/s, auto, or unlimited for a wire",
+            ));
         }
         if self.is_wire() {
             self.check_wire()?;
         }
         let mut addresses = BTreeSet::from([bind]);
-        for peer in &self.peers {
+        for (i, peer) in self.peers.iter().enumerate() {
+            let at_address = |text| Problem::at(format!("peers.{i}.address"), text);
             let Some(address) = peer.address else {
                 if self
                     .peers
@@ -243,41 +270,108 @@ impl Config {
                 {
                     continue;
                 }
-                return Err(format!(
+                return Err(at_address(format!(
                     "peer '{}' has no `address`, such as 192.168.1.7:7400, and no other peer is a `relay` to it",
                     peer.name
-                ));
+                )));
             };
-            if !addresses.insert(address) {
-                return Err(format!(
-                    "the address {address} of peer '{}' is used twice",
+            if address == bind {
+                return Err(at_address(format!(
+                    "the address {address} of peer '{}' is this host's own, `radio.bind`, so used twice: give the peer's",
                     peer.name
-                ));
+                )));
+            }
+            if address.port() == 0 {
+                return Err(at_address(format!(
+                    "the `address` {address} of peer '{}' has port 0: give the port of the peer's `radio.bind`",
+                    peer.name
+                )));
+            }
+            if !addresses.insert(address) {
+                return Err(at_address(format!(
+                    "the address {address} of peer '{}' is used twice: give each peer its own",
+                    peer.name
+                )));
             }
             if address.is_ipv4() != bind.is_ipv4() {
-                return Err(format!(
-                    "peer '{}' and radio.bind must both be IPv4 or both IPv6",
+                return Err(at_address(format!(
+                    "the `address` of peer '{}' and `radio.bind` must both be IPv4 or both IPv6",
                     peer.name
-                ));
+                )));
             }
         }
         if kind == CarrierKind::Quic {
             if self.keys.is_none() {
-                return Err(
-                    "the carrier quic needs `keys`: the folder that `ropewalk keys host` made".into(),
-                );
+                return Err(Problem::at(
+                    "radio.carrier",
+                    "the carrier quic needs `keys`: the folder that `ropewalk keys host` made",
+                ));
             }
-            for name in self.peers.iter().map(|p| &p.name).chain([&self.host]) {
-                check_name(name).map_err(|e| e.to_string())?;
+            let peers = self.peers.iter().enumerate();
+            let peers = peers.map(|(i, p)| (format!("peers.{i}.name"), &p.name));
+            for (path, name) in peers.chain([("host".into(), &self.host)]) {
+                check_name(name).map_err(|e| Problem::at(path, e.to_string()))?;
             }
             return Ok(());
         }
-        match addresses.iter().find(|a| !a.ip().is_loopback()) {
-            Some(address) if !radio.insecure_udp => Err(format!(
+        let peers = self.peers.iter().enumerate();
+        let peers = peers.filter_map(|(i, p)| Some((format!("peers.{i}.address"), p.address?)));
+        let mut all = [("radio.bind".into(), bind)].into_iter().chain(peers);
+        match all.find(|(_, a)| !a.ip().is_loopback()) {
+            Some((path, address)) if !radio.insecure_udp => Err(Problem::at(path, format!(
                 "{address} is not on this host, and plain UDP neither encrypts nor checks who sends: give the host \
                  `keys` (`ropewalk keys --help`), or set `radio.insecure_udp: true` if the network is closed"
-            )),
+            ))),
             _ => Ok(()),
         }
     }
+}
+
+/// Checks what a topic's own keys show.
+fn check_topic(topic: &TopicConfig) -> Result<(), Problem> {
+    let name = &topic.name;
+    let wrong = |key: &str, text: String| Err(Problem::at(key, format!("topic {name}: {text}")));
+    let foreign = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '?' | '*');
+    if !name.starts_with('/') || name.len() < 2 || name.contains(foreign) {
+        let text = format!("topic '{name}': write its full name, such as /scan");
+        return Err(Problem::at("name", text));
+    }
+    if name.len() > bus::MAX_NAME {
+        return wrong("name", format!("a name has at most {} bytes", bus::MAX_NAME));
+    }
+    if topic.deadline.is_some_and(|d| d.is_zero()) {
+        return wrong(
+            "deadline",
+            "`deadline` 0 would drop every message: give more than 0, or leave it out".into(),
+        );
+    }
+    if topic.tf.is_some() && !topic.direction.sends() {
+        return wrong(
+            "tf",
+            "`tf` filters what is sent, and `direction: in` is received: filter it on its sender's host".into(),
+        );
+    }
+    if let Some(share) = topic.redundancy {
+        if topic.reliability != Reliability::Redundant {
+            return wrong("redundancy", "`redundancy` is for `reliability: redundant`".into());
+        }
+        if !(share > 0.0 && share <= 1.0) {
+            return wrong(
+                "redundancy",
+                format!("redundancy is {share}; it must be more than 0 and at most 1"),
+            );
+        }
+    }
+    if let Some(expiry) = topic.expiry {
+        if !matches!(topic.reliability, Reliability::Reliable | Reliability::Bulk) {
+            return wrong(
+                "expiry",
+                "`expiry` is for `reliability: reliable` and `bulk`; use `deadline`".into(),
+            );
+        }
+        if expiry.is_zero() {
+            return wrong("expiry", "`expiry` must be more than 0".into());
+        }
+    }
+    Ok(())
 }

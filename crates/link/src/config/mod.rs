@@ -22,6 +22,7 @@
 
 mod check;
 mod parse;
+mod place;
 mod rate;
 mod service;
 
@@ -31,8 +32,8 @@ use crate::lock::plain;
 use crate::rules::{Allow, Relayed};
 use crate::tf::TfConfig;
 use parse::{
-    a_tenth, all_of_them, maybe_duration, maybe_frequency, maybe_size, middle, one, priority, share, syntax,
-    yes,
+    a_tenth, all_of_them, every, hops, maybe_address, maybe_baud, maybe_depth, maybe_duration,
+    maybe_frequency, maybe_size, middle, one, priority, share, syntax, yes,
 };
 pub use rate::Rate;
 use serde::Deserialize;
@@ -87,20 +88,20 @@ pub struct RadioConfig {
     #[serde(default)]
     pub carrier: Option<CarrierKind>,
     /// The local address, for QUIC and UDP.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "maybe_address")]
     pub bind: Option<SocketAddr>,
     /// The serial line, such as /dev/ttyUSB0.
     #[serde(default)]
     pub line: Option<PathBuf>,
     /// The serial line's speed in bit/s.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "maybe_baud")]
     pub baud: Option<u32>,
     /// Bit rate, as the radio's standard names it (802.11a/g OFDM: 6 to 54 Mbit/s), `auto`, or `unlimited` for a wire.
     /// A serial line's follows from its speed.
     #[serde(default)]
     pub rate: Option<Rate>,
     /// How many hops of the same radio a datagram takes; airtime is paid for each. Default 1.
-    #[serde(default = "one")]
+    #[serde(default = "one", deserialize_with = "hops")]
     pub hops: u8,
     /// What the pacer multiplies airtimes with, if the default does not fit the radio.
     #[serde(default)]
@@ -195,7 +196,7 @@ pub struct PeerConfig {
     /// Its name: that in its certificate, and for messages and statistics.
     pub name: String,
     /// Where its link listens; none for a serial line.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "maybe_address")]
     pub address: Option<SocketAddr>,
     /// What it may do. Default: whatever is listed under `topics`.
     #[serde(default)]
@@ -230,7 +231,7 @@ pub struct TopicConfig {
     pub direction: Direction,
     /// How many messages may wait for the radio; a newer one replaces the oldest. Default 1: only the newest; of a
     /// reliable topic 64 and of a bulk topic 4, which count until they are acknowledged.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "maybe_depth")]
     pub depth: Option<u16>,
     /// How hard the link tries.
     #[serde(default)]
@@ -260,7 +261,7 @@ pub struct TopicConfig {
     #[serde(default, deserialize_with = "share")]
     pub min_share: f64,
     /// Only every so manieth message is sent; others are dropped. Default 1: all.
-    #[serde(default = "all_of_them")]
+    #[serde(default = "all_of_them", deserialize_with = "every")]
     pub every: u32,
     /// Whether and how messages are made smaller for the air. Default: not.
     #[serde(default)]
@@ -409,7 +410,7 @@ pub enum ConfigError {
     /// The parts do not fit each other.
     #[error("{place}: {problem}")]
     Meaning {
-        /// The file, or `configuration`.
+        /// File (or `configuration`), line and column.
         place: String,
         /// What is wrong, and its mend.
         problem: String,
@@ -505,14 +506,33 @@ impl Config {
 
     fn named(text: &str, place: &str) -> Result<Config, ConfigError> {
         let mut config: Config = serde_saphyr::from_str(text).map_err(|e| syntax(&e, place))?;
+        // Where each peer stands in the text.
+        let mut order: Vec<usize> = (0..config.peers.len()).collect();
         if config.carrier() != CarrierKind::Serial {
+            order.sort_by_key(|i| config.peers[*i].address.is_none());
             config.peers.sort_by_key(|p| p.address.is_none());
         }
-        config.check().map_err(|problem| ConfigError::Meaning {
-            place: place.to_owned(),
-            problem: parse::on_one_line(&problem),
+        config.check().map_err(|problem| {
+            let path = match problem.path.split('.').collect::<Vec<_>>().as_slice() {
+                ["peers", i, rest @ ..] => {
+                    let written = i.parse().ok().and_then(|i: usize| order.get(i));
+                    let written = written.map_or("".into(), usize::to_string);
+                    [&["peers", &written], rest].concat().join(".")
+                }
+                _ => problem.path.clone(),
+            };
+            ConfigError::Meaning {
+                place: placed(text, place, &path),
+                problem: parse::on_one_line(&problem.text),
+            }
         })?;
         Ok(config)
+    }
+
+    /// Where a key such as `radio.bind` stands in a file, for people: file, line and column.
+    pub fn place(file: &Path, key: &str) -> String {
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        placed(&text, &file.display().to_string(), key)
     }
 
     /// Whether there is a wire in place of a radio.
@@ -539,6 +559,13 @@ impl Config {
                 airtime
             }
         }
+    }
+}
+
+fn placed(text: &str, place: &str, key: &str) -> String {
+    match place::find(text, key) {
+        Some((line, column)) => format!("{place}:{line}:{column}"),
+        None => place.to_owned(),
     }
 }
 

@@ -1,8 +1,10 @@
 //! How single values are written, and what a field is that is left out.
 
 use super::ConfigError;
+use crate::control::MAX_EVERY;
 use crate::quantity;
 use serde::{Deserialize, Deserializer, de};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 pub(super) fn syntax(error: &serde_saphyr::Error, place: &str) -> ConfigError {
@@ -14,10 +16,18 @@ pub(super) fn syntax(error: &serde_saphyr::Error, place: &str) -> ConfigError {
     let text = error.without_snippet().to_string();
     let problem = text.lines().next().unwrap_or_default();
     let problem = problem.split(" at line ").next().unwrap_or(problem);
-    ConfigError::Syntax {
-        place,
-        problem: problem.to_owned(),
-    }
+    // Where the library speaks of itself.
+    let problem = match problem.strip_prefix("duplicate mapping key: ") {
+        Some(key) => {
+            let key = key.split(',').next().unwrap_or(key);
+            format!("`{key}` is written twice here: keep one")
+        }
+        None if problem == "unexpected end of input" => {
+            "nothing more is written, and something should be: `ropewalk link --help` shows an example".into()
+        }
+        None => problem.to_owned(),
+    };
+    ConfigError::Syntax { place, problem }
 }
 
 /// A problem that quotes what was written, whatever that is.
@@ -75,9 +85,51 @@ pub(super) fn a_tenth() -> f64 {
     0.1
 }
 
+/// A whole number of a range.
+fn number<'de, D: Deserializer<'de>, T: TryFrom<i64>>(
+    d: D,
+    what: &str,
+    range: std::ops::RangeInclusive<i64>,
+) -> Result<T, D::Error> {
+    let value = i64::deserialize(d)?;
+    let fits = Some(value).filter(|v| range.contains(v));
+    fits.and_then(|v| T::try_from(v).ok()).ok_or_else(|| {
+        let (least, most) = range.into_inner();
+        de::Error::custom(format!("{what} is {value}; it must be {least} to {most}"))
+    })
+}
+
+pub(super) fn maybe_depth<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u16>, D::Error> {
+    number(d, "depth", 1..=1024).map(Some)
+}
+
+pub(super) fn calls<'de, D: Deserializer<'de>>(d: D) -> Result<u16, D::Error> {
+    number(d, "depth", 1..=256)
+}
+
+pub(super) fn hops<'de, D: Deserializer<'de>>(d: D) -> Result<u8, D::Error> {
+    number(d, "radio.hops", 1..=16)
+}
+
+pub(super) fn every<'de, D: Deserializer<'de>>(d: D) -> Result<u32, D::Error> {
+    number(d, "every", 1..=i64::from(MAX_EVERY))
+}
+
+pub(super) fn maybe_baud<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u32>, D::Error> {
+    number(d, "baud", 300..=100_000_000).map(Some)
+}
+
+pub(super) fn maybe_address<'de, D: Deserializer<'de>>(d: D) -> Result<Option<SocketAddr>, D::Error> {
+    let read = |text: &str| {
+        let wrong = |_| format!("'{text}' is no IP address with a port: write for example 192.168.1.7:7400");
+        text.parse().map_err(wrong)
+    };
+    text(d, read).map(Some)
+}
+
 pub(super) fn priority<'de, D: Deserializer<'de>>(d: D) -> Result<u8, D::Error> {
     let value = i64::deserialize(d)?;
-    u8::try_from(value).ok().filter(|p| *p <= 127).ok_or_else(|| {
+    u8::try_from(value).ok().filter(|p| *p <= proto::MAX_PRIORITY).ok_or_else(|| {
         de::Error::custom(format!(
             "priority {value}: it must be 0 to 127, higher goes first"
         ))

@@ -1,8 +1,10 @@
 //! Services that are called over the radio.
 
-use super::parse::{maybe_duration, middle, priority};
+use super::place::Problem;
+use super::parse::{calls, maybe_duration, middle, priority};
 use super::{Config, PeerConfig};
 use crate::names;
+use crate::rules::{Right, may};
 use crate::status::ServiceRole;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,8 +13,6 @@ use std::time::Duration;
 /// How long a call may take if nothing is said, and at most.
 const TIMEOUT: Duration = Duration::from_secs(60);
 const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
-/// Most calls that may be open at a time.
-const MAX_DEPTH: u16 = 256;
 /// The longest name: its two topics have eight bytes more.
 const MAX_NAME: usize = bus::MAX_NAME - 8;
 
@@ -35,7 +35,7 @@ pub struct ServiceConfig {
     #[serde(default, deserialize_with = "maybe_duration")]
     pub timeout: Option<Duration>,
     /// Calls that may be open at a time, for each peer; more are refused at once. Default 16.
-    #[serde(default = "depth")]
+    #[serde(default = "depth", deserialize_with = "calls")]
     pub depth: u16,
 }
 
@@ -65,55 +65,63 @@ impl ServiceConfig {
     pub(crate) fn is_for(&self, role: ServiceRole, peer: &PeerConfig) -> bool {
         match role {
             ServiceRole::Call => {
-                self.role != Role::Serve && self.from.as_ref().is_none_or(|from| *from == peer.name)
+                let from = self.from.as_ref().map(|from| *from == peer.name);
+                // A relay that may do nothing for itself serves nothing.
+                let is_from = from.unwrap_or_else(|| may(peer.allow.as_ref(), Right::Publish, &self.name));
+                self.role != Role::Serve && is_from
             }
             ServiceRole::Serve => self.role != Role::Call,
         }
     }
 
-    fn check(&self, peers: &[PeerConfig]) -> Result<(), String> {
+    fn check(&self, peers: &[PeerConfig]) -> Result<(), Problem> {
         let name = &self.name;
         if !name.starts_with('/') || name.len() < 2 || name.contains(['?', '*', ' ']) {
-            return Err(format!(
-                "service '{name}': write its full name, such as /arm/grasp"
-            ));
+            let text = format!("service '{name}': write its full name, such as /arm/grasp");
+            return Err(Problem::at("name", text));
         }
         if let Some(from) = &self.from {
             if !peers.iter().any(|p| p.name == *from) {
-                return Err(format!("service {name}: `from` names '{from}', which is no peer"));
+                let known: Vec<&str> = peers.iter().map(|p| p.name.as_str()).collect();
+                let known = known.join(", ");
+                let text = format!("service {name}: `from` names '{from}', which is no peer: there is {known}");
+                return Err(Problem::at("from", text));
             }
             if self.role == Role::Serve {
-                return Err(format!(
-                    "service {name}: `from` is for `role: call`; who may call it here, `allow` of the peers says"
+                return Err(Problem::at(
+                    "from",
+                    format!(
+                        "service {name}: `from` is for `role: call`; who may call it here, `allow` of the peers says"
+                    ),
                 ));
             }
         }
-        if !(1..=MAX_DEPTH).contains(&self.depth) {
-            return Err(format!(
-                "service {name}: depth is {}; it must be 1 to {MAX_DEPTH}",
-                self.depth
-            ));
-        }
         let timeout = self.timeout();
         if timeout < Duration::from_millis(1) || timeout > MAX_TIMEOUT {
-            return Err(format!("service {name}: `timeout` must be 1ms to 3600s"));
+            let text = format!("service {name}: `timeout` must be 1ms to 3600s");
+            return Err(Problem::at("timeout", text));
         }
         Ok(())
     }
 }
 
 impl Config {
-    pub(super) fn check_services(&self) -> Result<(), String> {
+    pub(super) fn check_services(&self) -> Result<(), Problem> {
         let mut listed = BTreeSet::new();
         // Whose each name on this bus is: none for a server of this host.
         let mut here: BTreeMap<String, Option<&str>> = BTreeMap::new();
-        for service in &self.services {
-            service.check(&self.peers)?;
+        for (i, service) in self.services.iter().enumerate() {
+            let path = format!("services.{i}");
+            service.check(&self.peers).map_err(|p| p.below(&path))?;
+            let at = |key: &str, text: String| Err(Problem::at(key, text).below(&path));
             if !listed.insert(&service.name) {
-                return Err(format!(
-                    "service {} is listed twice; `role: both` calls and serves it",
-                    service.name
-                ));
+                return at(
+                    "name",
+                    format!(
+                        "service {} is listed twice; `role: both` calls and serves it",
+                        service.name
+                    ),
+                );
             }
             for (role, peer) in [ServiceRole::Serve, ServiceRole::Call]
                 .iter()
@@ -122,24 +130,30 @@ impl Config {
             {
                 let name = names::service_on_bus(peer, role, &service.name);
                 if name.len() > MAX_NAME {
-                    return Err(format!("service {name}: at most {MAX_NAME} bytes"));
+                    return at("name", format!("service {name}: at most {MAX_NAME} bytes"));
                 }
                 let owner = (role == ServiceRole::Call).then_some(peer.name.as_str());
                 match here.insert(name.clone(), owner) {
                     None => {}
                     Some(other) if other == owner && owner.is_none() => {}
                     Some(Some(other)) if owner.is_some() => {
-                        return Err(format!(
-                            "the service {} of '{other}' and of '{}' would both be {name} here, and nobody could tell \
-                             which is called: say `from`, or give each peer a `namespace`",
-                            service.name, peer.name
-                        ));
+                        return at(
+                            "role",
+                            format!(
+                                "the service {} of '{other}' and of '{}' would both be {name} here, and nobody could \
+                                 tell which is called: say `from`, or give each peer a `namespace`",
+                                service.name, peer.name
+                            ),
+                        );
                     }
                     Some(_) => {
-                        return Err(format!(
-                            "{name} would be a service of this host and one of a peer, and nobody could tell which is \
-                             called: give the peer a `namespace`"
-                        ));
+                        return at(
+                            "role",
+                            format!(
+                                "{name} would be a service of this host and one of a peer, and nobody could tell which \
+                                 is called: give the peer a `namespace`"
+                            ),
+                        );
                     }
                 }
             }
@@ -161,6 +175,7 @@ mod tests {
 
     const ONE: &str = "{name: r-1, address: '127.0.0.1:7401'}";
     const TWO: &str = "{name: r-1, address: '127.0.0.1:7401'}, {name: r-2, address: '127.0.0.1:7402'}";
+    const RELAYED: &str = "{name: r-1}, {name: r-2, address: '127.0.0.1:7402', relay: true, allow: {}}";
     const APART: &str = "{name: r-1, address: '127.0.0.1:7401', namespace: '/{peer}'}, \
                          {name: r-2, address: '127.0.0.1:7402', namespace: '/{peer}'}";
 
@@ -184,6 +199,7 @@ mod tests {
         for (peers, services) in [
             (TWO, "{name: /a, role: serve}, {name: /b, role: call, from: r-1}"),
             (APART, "{name: /a, role: call}, {name: /b, role: both}"),
+            (RELAYED, "{name: /a, role: call}"),
         ] {
             parse(peers, services).expect(services);
         }

@@ -235,9 +235,124 @@ topics:
     ] {
         let error = refusal(from, to);
         assert!(error.starts_with(place), "{to}: {error}");
+        assert!(is_placed(&error), "{to}: {error}");
         assert!(error.contains(mend), "{to}: {error}");
         assert_eq!(error.lines().count(), 1, "{error}");
     }
+}
+
+/// Whether it begins with line and column.
+fn is_placed(error: &str) -> bool {
+    let mut parts = error.split(':');
+    let mut number = || parts.next().is_some_and(|n| n.parse::<u32>().is_ok_and(|n| n > 0));
+    error.starts_with("configuration:") && !number() && number() && number()
+}
+
+#[test]
+fn what_contradicts_something_is_found_where_it_stands() {
+    let text = |radio: &str, rest: &str| format!("host: robot\nradio: {{{radio}}}\n{rest}");
+    let udp = "bind: '127.0.0.1:7400', rate: 6Mbit/s";
+    let one = "peers:\n  - {name: base, address: '127.0.0.1:7401'}\n";
+    for (radio, rest, place, named) in [
+        (
+            udp,
+            format!("{one}topics:\n  - {{name: /a, direction: out}}\n  - name: /a\n    direction: in\n"),
+            "configuration:7:11: topic /a is listed twice",
+            "`direction: both`",
+        ),
+        (
+            udp,
+            format!("{one}services:\n  - {{name: /a, role: serve}}\n  - {{name: /a, role: call}}\n"),
+            "configuration:7:12: service /a is listed twice",
+            "`role: both`",
+        ),
+        // Peers without an address go behind the others, but stand where they stand.
+        (
+            udp,
+            "peers:\n  - {name: far}\n  - {name: far, address: '127.0.0.1:7401', relay: true}\n".into(),
+            "configuration:4:12: the peer name 'far' is used twice",
+            "its own",
+        ),
+        (
+            udp,
+            "peers:\n  - {name: a, address: '127.0.0.1:7401'}\n  - {name: b}\n".into(),
+            "configuration:5:5: peer 'b' has no `address`",
+            "192.168.1.7:7400",
+        ),
+        (
+            udp,
+            "peers:\n  - {name: a, relay: true}\n".into(),
+            "configuration:4:22: peer 'a' is a relay",
+            "`address`",
+        ),
+        (
+            udp,
+            format!("{one}relay: true\n"),
+            "configuration:5:8: `relay`",
+            "at least two",
+        ),
+        (
+            udp,
+            format!("{one}topics:\n  - {{name: /tf, direction: in, tf: {{frames: [a]}}}}\n"),
+            "configuration:6:38: topic /tf: `tf`",
+            "sender's host",
+        ),
+        (
+            udp,
+            format!("{one}topics:\n  - {{name: /a, direction: out, deadline: 0ms}}\n"),
+            "configuration:6:43: topic /a: `deadline`",
+            "leave it out",
+        ),
+        (
+            udp,
+            format!("{one}topics:\n  - {{name: '/a b', direction: out}}\n"),
+            "configuration:6:12: topic '/a b'",
+            "full name",
+        ),
+        (
+            udp,
+            format!(
+                "{one}topics:\n  - {{name: /a, direction: out, min_share: 60%}}\n  - {{name: /b, direction: out, min_share: 50%}}\n"
+            ),
+            "configuration:7:44: the min_share",
+            "at least 10 %",
+        ),
+        (
+            "carrier: quic, bind: '127.0.0.1:7400', rate: 6Mbit/s",
+            one.into(),
+            "configuration:2:18: the carrier quic needs `keys`",
+            "ropewalk keys host",
+        ),
+        (
+            "carrier: serial, line: /dev/ttyS0, baud: 9600, bind: '127.0.0.1:1'",
+            "peers: [{name: b}]\n".into(),
+            "configuration:2:54: `radio.bind`",
+            "leave them out",
+        ),
+    ] {
+        let error = Config::parse(&text(radio, &rest)).expect_err(&rest).to_string();
+        assert!(error.starts_with(place), "{rest}: {error}");
+        assert!(error.contains(named), "{rest}: {error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+    }
+}
+
+#[test]
+fn what_is_no_value_of_its_key_is_told_without_words_of_a_library() {
+    for (from, to, place, mend) in [
+        ("depth: 2", "depth: -1", "configuration:7:", "depth is -1; it must be 1 to 1024"),
+        ("depth: 2", "depth: 100000", "configuration:7:", "1 to 1024"),
+        ("6Mbit/s", "6Mbit/s, hops: 300", "configuration:3:", "1 to 16"),
+        ("depth: 2", "depth: 2, depth: 3", "configuration:7:", "`depth` is written twice here: keep one"),
+        ("'127.0.0.1:7401'", "base.local", "configuration:5:", "192.168.1.7:7400"),
+        ("direction: out, ", "", "configuration:7:", "missing field `direction`"),
+    ] {
+        let error = refusal(from, to);
+        assert!(error.starts_with(place) && error.contains(mend), "{to}: {error}");
+        assert!(is_placed(&error) && !error.contains("Options"), "{error}");
+    }
+    let empty = Config::parse("").expect_err("empty").to_string();
+    assert!(empty.contains("ropewalk link --help"), "{empty}");
 }
 
 #[test]
@@ -269,7 +384,7 @@ peers: [{name: base}]
         ),
         ("{name: base}", "{name: base}, {name: other}", "one peer"),
         ("115200", "115200, bind: '127.0.0.1:1'", "leave them out"),
-        ("115200", "110", "at least 300"),
+        ("115200", "110", "300 to"),
     ] {
         let error = Config::parse(&serial.replace(from, to))
             .expect_err(to)

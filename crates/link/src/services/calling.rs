@@ -260,12 +260,13 @@ impl Calling {
         };
         let bytes = u64::from(body.geometry().total_len());
         let stamp = office.stamp(air.now);
-        let offered = line.offer(air, body, stamp);
+        let deadline = air.now + left;
+        let offered = line.offer(air, body, stamp, deadline);
         let call = Call {
             of,
             place,
             server,
-            deadline: air.now + left,
+            deadline,
             line,
             request,
             stamp,

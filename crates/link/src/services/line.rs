@@ -48,12 +48,21 @@ impl Line {
         }
     }
 
-    /// Offers a message.
+    /// Offers a message, for which somebody waits until `expires`.
     ///
     /// # Errors
     /// Why it was dropped at once.
-    pub(crate) fn offer(&self, air: &mut Air<'_>, body: Outgoing, stamp: Time) -> Result<(), DropReason> {
-        let message = Message::new(body, stamp);
+    pub(crate) fn offer(
+        &self,
+        air: &mut Air<'_>,
+        body: Outgoing,
+        stamp: Time,
+        expires: Time,
+    ) -> Result<(), DropReason> {
+        let message = Message {
+            expires: Some(expires),
+            ..Message::new(body, stamp)
+        };
         match self {
             Line::Topic(topic) => air.radio.offer(air.now, *topic, message),
             Line::Flow(key) => air.inbound.relay.offer(air.now, air.radio, key, message),

@@ -230,6 +230,8 @@ struct Arrived {
     bytes: u64,
     at: Time,
     stamp: Time,
+    /// When its caller waits no more, as relays say.
+    expires: Option<Time>,
 }
 
 /// A daemon's services.
@@ -390,7 +392,7 @@ impl Services {
         from: (PeerId, RemoteTopic),
         letter: Letter,
         bytes: u64,
-        (at, stamp): (Time, Time),
+        (at, stamp, expires): (Time, Time, Option<Time>),
     ) -> Result<(), DropReason> {
         let Route { of, place, .. } = *self.routes.get(&from).ok_or(DropReason::Unannounced)?;
         let (header, loan) = letter.open()?;
@@ -409,6 +411,7 @@ impl Services {
             bytes,
             at,
             stamp,
+            expires,
         });
         Ok(())
     }
@@ -457,7 +460,8 @@ impl Services {
             let content = (a.loan, a.bytes);
             match a.header.kind {
                 Kind::Request(_) => {
-                    serving.requested(office, &mut air, a.of, a.header, content, (a.at, a.stamp));
+                    let times = (a.at, a.stamp, a.expires);
+                    serving.requested(office, &mut air, a.of, a.header, content, times);
                 }
                 Kind::Reply(outcome) => {
                     calling.replied(

@@ -176,7 +176,8 @@ impl Serving {
         }
     }
 
-    /// A request of a peer came, at `at`, with the stamp of the peer's clock.
+    /// A request of a peer came, at `at`, with the stamp of the peer's clock, and of a relay with the time until which
+    /// its caller waits.
     pub(super) fn requested(
         &mut self,
         office: &mut Office,
@@ -184,7 +185,7 @@ impl Serving {
         of: Of,
         header: Header,
         (loan, bytes): (Loan, u64),
-        (at, stamp): (Time, Time),
+        (at, stamp, expires): (Time, Time, Option<Time>),
     ) {
         let Kind::Request(left) = header.kind else { return };
         if !self.seen.entry(of.peer).or_default().is_new(header.call) {
@@ -201,7 +202,8 @@ impl Serving {
             .min(limit)
             .min(MAX_LEFT)
             .saturating_sub(age(air, of.peer, at, stamp));
-        let deadline = at + left;
+        // Over relays the peer's clock may not be known, but how long each has had it is.
+        let deadline = (at + left).min(expires.unwrap_or(Time::MAX));
         let open = self.tickets.values().filter(|t| t.of == of).count();
         let under_way = self.sent.iter().filter(|s| s.of == of).count();
         let outlet = self.outlets.get(&here).filter(|o| o.serving);
@@ -339,7 +341,7 @@ impl Serving {
             return Err(DropReason::Overflow);
         }
         let stamp = office.stamp(air.now);
-        line.offer(air, body, stamp)?;
+        line.offer(air, body, stamp, deadline)?;
         let sent = Sent {
             of,
             line,

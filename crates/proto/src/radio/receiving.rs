@@ -177,8 +177,11 @@ impl<B: Body> Radio<B> {
                 outcome
             }
             Frame::Symbol(head, bytes) => p.receiver.symbol(now, &head, bytes, sink),
-            Frame::Route(route) => {
-                p.receiver.route = Some(route);
+            Frame::Route(route, left) => {
+                // It may have been on the way for all of a round trip.
+                let left = left.map(|ms| Duration::from_millis(ms.into()));
+                let left = left.map(|d| d.saturating_sub(p.flight.round_trip_time()));
+                p.receiver.route = Some((route, left.map(|d| now + d)));
                 Ok(())
             }
             Frame::Ways(ways) => {

@@ -524,7 +524,7 @@ impl<B: Body> Radio<B> {
             self.put_timing(now, i, max, out);
             let t = &mut self.topics[i];
             if let Some(route) = t.route() {
-                Frame::Route(route).encode(out);
+                Frame::Route(route, t.left_ms(now)).encode(out);
             }
             let ended = t.put_fragment(i as u32, max, out, when);
             let airtime = air(out.len()).saturating_sub(charged);

@@ -46,8 +46,8 @@ pub(crate) struct Receiver {
     partial_bytes: u64,
     /// Whether datagrams of this peer get lost, as far as is known.
     pub(crate) lossy: bool,
-    /// How the message of the next fragment goes on.
-    pub(crate) route: Option<Route>,
+    /// How the message of the next fragment goes on, and when nobody waits for it any more.
+    pub(crate) route: Option<(Route, Option<Time>)>,
 }
 
 impl Receiver {
@@ -241,7 +241,8 @@ impl Receiver {
             seq: head.seq,
             stamp: head.stamp,
             origin: head.origin,
-            route: self.route,
+            route: self.route.map(|(route, _)| route),
+            expires: self.route.and_then(|(_, expires)| expires),
             geometry: head.geometry,
         };
         let slot = match sink.begin(&message) {

@@ -116,6 +116,11 @@ impl<B: Body> Keeper<B> {
         });
     }
 
+    /// All of them, oldest first.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Pending<B>> {
+        self.kept.iter().map(|k| &k.pending)
+    }
+
     /// The messages that go as symbols.
     pub(crate) fn bulks(&self) -> impl Iterator<Item = (&Pending<B>, &Bulk)> {
         self.kept

@@ -362,24 +362,47 @@ impl<B: Body> OutTopic<B> {
     }
 
     pub(crate) fn deadline_of(&self, p: &Pending<B>) -> Time {
-        self.limit().map_or(Time::MAX, |d| p.offered_at + d)
+        let after = |d: Duration| p.offered_at + d;
+        let expiry = self.keeper.as_ref().and(self.config.expiry).map(after);
+        let expiry = self.own_expiry(p).or(expiry);
+        let deadline = self.config.deadline.map(after);
+        [deadline, expiry].into_iter().flatten().min().unwrap_or(Time::MAX)
     }
 
-    /// How long after it was offered a message is worth sending.
-    fn limit(&self) -> Option<Duration> {
-        let expiry = self.keeper.as_ref().and(self.config.expiry);
-        [self.config.deadline, expiry].into_iter().flatten().min()
+    /// When nobody waits for a message any more, if that was said of it.
+    fn own_expiry(&self, p: &Pending<B>) -> Option<Time> {
+        self.keeper.as_ref().and(p.message.expires)
+    }
+
+    /// Whether messages are worth sending for some time only, as far as the settings say.
+    fn has_limit(&self) -> bool {
+        self.config.deadline.is_some() || self.keeper.as_ref().and(self.config.expiry).is_some()
+    }
+
+    /// Messages that each have their own time to end.
+    fn timed(&self) -> impl Iterator<Item = &Pending<B>> {
+        let kept = self.keeper.iter().flat_map(Keeper::all);
+        let sending = self.sending.iter().map(|s| &s.pending);
+        let all = kept.chain(sending).chain(&self.waiting);
+        all.filter(|p| self.own_expiry(p).is_some())
+    }
+
+    /// For how many ms more somebody waits for the message that goes next, where the topic is reliable; at least 1.
+    pub(crate) fn left_ms(&self, now: Time) -> Option<u32> {
+        let until = self.deadline_of(self.keeper.as_ref().and(self.head())?);
+        let left = u32::try_from(until.since(now).as_millis()).unwrap_or(u32::MAX);
+        (until < Time::MAX).then_some(left.max(1))
     }
 
     pub(crate) fn next_deadline(&self) -> Option<Time> {
-        self.limit()?;
+        let own = self.timed().map(|p| self.deadline_of(p)).min();
+        if !self.has_limit() {
+            return own;
+        }
         let sending = self.sending.iter().map(|s| &s.pending);
         let kept = self.oldest().into_iter();
-        sending
-            .chain(&self.waiting)
-            .chain(kept)
-            .map(|p| self.deadline_of(p))
-            .min()
+        let all = sending.chain(&self.waiting).chain(kept);
+        all.map(|p| self.deadline_of(p)).chain(own).min()
     }
 
     /// Whether decimation and the rate limit let a message pass at `now`, which is counted.
@@ -716,10 +739,21 @@ impl<B: Body> OutTopic<B> {
     /// so many bytes, with their heads, would be through if they went now. What is reliable is dropped when
     /// it expires. Gives the bytes.
     pub(crate) fn expire(&mut self, now: Time, done: impl Fn(usize) -> Time) -> u64 {
-        if self.limit().is_none() {
-            return 0;
-        }
         let mut bytes = 0;
+        let over: Vec<(Time, u64)> = (self.timed())
+            .filter(|p| self.deadline_of(p) <= now)
+            .map(|p| (p.message.stamp, p.message.origin))
+            .collect();
+        for (stamp, origin) in over {
+            let reason = DropReason::Expired;
+            if let Some(freed) = self.end_message(stamp, Err(reason)) {
+                self.outcomes.push(stamp, origin, End::Lost(reason));
+                bytes += freed;
+            }
+        }
+        if !self.has_limit() {
+            return bytes;
+        }
         if self.keeper.is_some() {
             while self.oldest().is_some_and(|p| self.deadline_of(p) <= now) {
                 bytes += self.drop_oldest(DropReason::Expired);

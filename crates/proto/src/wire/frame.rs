@@ -30,6 +30,8 @@ const PARITY: u8 = 0x14;
 const WAYS: u8 = 0x38;
 const UNWANTED: u8 = 0x39;
 const ROUTE: u8 = 0x3A;
+/// The same with the time left.
+const ROUTE_LEFT: u8 = 0x3B;
 const DATA: u8 = 0x40;
 const DATA_ORIGIN: u8 = 0x01;
 const DATA_LENGTH: u8 = 0x02;
@@ -306,7 +308,7 @@ pub(crate) enum Frame<'a> {
         to: u64,
     },
     /// How the message of the data frame behind it goes on.
-    Route(Route),
+    Route(Route, Option<u32>),
     Data(DataHead, &'a [u8]),
     /// A message of which only symbols come, of so many bytes each.
     Object(DataHead, u16),
@@ -411,9 +413,9 @@ impl<'a> Frame<'a> {
                 put_varint(out, (*topic).into());
                 put_varint(out, *to);
             }
-            Frame::Route(route) => {
-                out.push(ROUTE);
-                ways::put_route(route, out);
+            Frame::Route(route, left) => {
+                out.push(if left.is_some() { ROUTE_LEFT } else { ROUTE });
+                ways::put_route(route, *left, out);
             }
             Frame::Data(head, bytes) => {
                 head.encode(out, Some(bytes.len() as u32));
@@ -525,7 +527,8 @@ impl<'a> Frame<'a> {
                 topic: r.varint32("topic number")?,
                 to: r.varint()?,
             },
-            ROUTE => Frame::Route(ways::route(r)?),
+            ROUTE => Frame::Route(ways::route(r)?, None),
+            ROUTE_LEFT => Frame::Route(ways::route(r)?, Some(ways::left(r)?)),
             _ if kind & !(DATA_ORIGIN | DATA_LENGTH | DATA_POLL) == DATA => {
                 let head = decode_head(r, kind)?;
                 let bytes = match kind & DATA_LENGTH {

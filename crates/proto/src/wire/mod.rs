@@ -79,6 +79,12 @@ mod tests {
     use crate::route::Route;
     use stats::{DropReason, Drops, Time};
 
+    const ROUTE: Route = Route {
+        number: 20_000,
+        hops: 7,
+        to: 5,
+    };
+
     fn samples() -> Vec<Frame<'static>> {
         let mut drops = Drops::default();
         drops.add(DropReason::Replaced, 70_000);
@@ -206,11 +212,7 @@ mod tests {
                 ],
             }),
             Frame::Unwanted { topic: 3, to: 6 },
-            Frame::Route(Route {
-                number: 20_000,
-                hops: 7,
-                to: 5,
-            }),
+            Frame::Route(ROUTE, None),
             Frame::Data(head, b"fragment"),
             Frame::Data(DataHead { origin: 5, ..head }, b"f"),
             Frame::Data(DataHead { poll: true, ..head }, b"the last of a round"),
@@ -288,6 +290,7 @@ mod tests {
                 },
                 b"symbol",
             ),
+            Frame::Route(ROUTE, Some(2_000)),
         ]
     }
 

@@ -88,12 +88,22 @@ impl Ways {
 }
 
 /// Most bytes of a [`Route`] in front of a fragment, with the kind.
-pub(crate) const ROUTE_ROOM: usize = 1 + 8 + 1 + 8;
+pub(crate) const ROUTE_ROOM: usize = 1 + 8 + 1 + 8 + 5;
 
-pub(super) fn put_route(route: &Route, out: &mut Vec<u8>) {
+/// `left`: for how many ms more somebody waits for the message; more than 0.
+pub(super) fn put_route(route: &Route, left: Option<u32>, out: &mut Vec<u8>) {
     put_varint(out, route.number);
     out.push(route.hops);
     put_varint(out, route.to);
+    if let Some(left) = left {
+        put_varint(out, left.into());
+    }
+}
+
+pub(super) fn left(r: &mut Reader<'_>) -> Result<u32, PacketError> {
+    let at = r.at();
+    let left = u32::try_from(r.varint()?).ok().filter(|ms| *ms > 0);
+    left.ok_or(PacketError::Invalid { what: "left", at })
 }
 
 pub(super) fn route(r: &mut Reader<'_>) -> Result<Route, PacketError> {

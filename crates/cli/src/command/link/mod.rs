@@ -6,8 +6,8 @@ use crate::failure::{Failure, OrFail, Outcome};
 use crate::signals::Signals;
 use bus::{Bus, BusConfig};
 use clap::Args;
-use link::keys::Bundle;
-use link::{Config, Daemon, LinkError};
+use link::keys::{Bundle, KeysError};
+use link::{CarrierError, Config, Daemon, LinkError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -66,11 +66,16 @@ pub(crate) fn run(options: &Options) -> Outcome {
     }
 }
 
+fn bad_keys(file: &Path, error: KeysError) -> Failure {
+    let place = Config::place(file, "keys");
+    Failure::input(format_args!("{place}: `keys`: {error}; see `ropewalk keys --help`"))
+}
+
 fn daemon(options: &Options, file: &Path) -> Outcome {
     let config = Config::load(file).or_input()?;
     if options.check {
         if let (link::config::CarrierKind::Quic, Some(keys)) = (config.carrier(), &config.keys) {
-            Bundle::load(keys, &config.host).or_input()?;
+            Bundle::load(keys, &config.host).map_err(|e| bad_keys(file, e))?;
         }
         eprintln!("{}: good", file.display());
         return Ok(());
@@ -78,8 +83,15 @@ fn daemon(options: &Options, file: &Path) -> Outcome {
     let signals = Signals::watch().or_job("watching signals")?;
     let bus = Bus::open(BusConfig::from_env().or_input()?).or_input()?;
     let (host, carrier, bind) = (config.host.clone(), config.carrier(), config.radio.bind);
+    let at = |key: &str, e: &dyn std::fmt::Display| {
+        Failure::input(format_args!("{}: {e}", Config::place(file, key)))
+    };
     let daemon = Daemon::open(config, bus).map_err(|e| match e {
-        LinkError::Carrier(_) | LinkError::Taken { .. } => Failure::input(e),
+        LinkError::Carrier(CarrierError::Keys(e)) => bad_keys(file, e),
+        LinkError::Carrier(e @ CarrierError::Bind { .. }) => at("radio.bind", &e),
+        LinkError::Carrier(e @ CarrierError::Line { .. }) => at("radio.line", &e),
+        LinkError::Carrier(e) => Failure::input(e),
+        LinkError::Taken { .. } => at("radio", &e),
         e => Failure::job(format_args!("starting the link: {e}")),
     })?;
     tracing::info!(host, ?carrier, ?bind, "link up");

@@ -1,0 +1,162 @@
+//! Changes of a topic that flows: what was asked for holds for what waits already.
+
+mod common;
+use bus::{Publisher, Subscriber};
+use common::*;
+use ropewalk::Node;
+use serde_json::json;
+use std::time::Duration;
+
+/// So many bytes take a third of a second of this radio.
+const LONG_MESSAGE: usize = 20_000;
+
+/// A robot that sends `/a` before `/b` over a slow radio, and who receives it.
+struct Pair {
+    robot: Host,
+    _base: Host,
+    publishers: [Publisher; 2],
+    subscribers: [Subscriber; 2],
+}
+
+impl Pair {
+    fn start() -> Pair {
+        let [x, y] = ports();
+        let host = |name: &str, own: u16, peer: &str, other: u16, way: &str| {
+            Host::start(&format!(
+                "host: {name}
+radio: {{bind: '127.0.0.1:{own}', rate: 500kbit/s}}
+peers: [{{name: {peer}, address: '127.0.0.1:{other}'}}]
+topics:
+  - {{name: /a, priority: 100, direction: {way}, depth: 16}}
+  - {{name: /b, priority: 10, direction: {way}, depth: 16}}
+"
+            ))
+        };
+        let (robot, base) = (
+            host("robot", x, "base", y, "out"),
+            host("base", y, "robot", x, "in"),
+        );
+        let publishers = ["/a", "/b"].map(|t| robot.publisher(t));
+        let subscribers = ["/a", "/b"].map(|t| base.subscriber(t));
+        for (p, s) in publishers.iter().zip(&subscribers) {
+            publish_until(p, "first", || !texts(s).is_empty());
+        }
+        let pair = Pair {
+            robot,
+            _base: base,
+            publishers,
+            subscribers,
+        };
+        until("nothing waits", || {
+            let sent = pair.robot.status().sent;
+            sent.len() == 2 && sent.iter().all(|t| t.stats.queued == 0)
+        });
+        std::thread::sleep(Duration::from_millis(200));
+        pair.subscribers.iter().for_each(|s| drop(texts(s)));
+        pair
+    }
+
+    /// Publishes so many long messages of each topic, in turn.
+    fn offer(&self, count: usize) {
+        for n in 0..count {
+            for p in &self.publishers {
+                let text = format!("{n:0>width$}", width = LONG_MESSAGE);
+                publish(p, &text);
+            }
+        }
+    }
+
+    /// As `ropewalk link set` does.
+    fn set(&self, topic: &str, changes: &[&str]) -> String {
+        let node = Node::with_config("operator", self.robot.bus.config().clone()).expect("a node");
+        let schema = node.discover_service("/link/robot/set", LONG).expect("is served");
+        let client = node.client("/link/robot/set", &schema).expect("a client");
+        assert!(client.wait_for_server(LONG).expect("waits"));
+        let request = json!({ "topic": topic, "peer": "", "changes": changes });
+        let request = schema.request().value_from_json(&request).expect("fits");
+        let answer = client.call_value(&request, LONG).expect("an answer");
+        answer.to_json(schema::Show::ALL)["now"][0]
+            .as_str()
+            .expect("a line")
+            .to_owned()
+    }
+
+    /// What has come of each topic, in the order in which it came, until there are `counts`; or until nothing waits.
+    fn order(&self, counts: [usize; 2]) -> String {
+        let mut order = String::new();
+        until("all have come", || {
+            for (s, c) in self.subscribers.iter().zip(['a', 'b']) {
+                order.extend(texts(s).iter().map(|_| c));
+            }
+            let of = |c| order.chars().filter(|o| *o == c).count();
+            of('a') >= counts[0] && of('b') >= counts[1]
+        });
+        order
+    }
+
+    fn drops(&self, topic: &str, reason: stats::DropReason) -> u64 {
+        let sent = self.robot.status().sent;
+        let of_it = sent.iter().filter(|t| t.stats.name == topic);
+        of_it.map(|t| t.stats.drops.count(reason)).sum()
+    }
+}
+
+#[test]
+fn a_higher_priority_lets_what_waits_go_first() {
+    let pair = Pair::start();
+    pair.offer(6);
+    let before = pair.order([2, 0]);
+    let now = pair.set("/b", &["priority=120"]);
+    assert!(now.starts_with("to base: priority=120 "), "{now}");
+    let then = pair.order([0, 0]);
+    let rest = pair.order([0, 6 - before.matches('b').count() - then.matches('b').count()]);
+    // Of a message of /a the last fragment may have been in the air.
+    let ahead = rest.split_at(rest.rfind('b').unwrap_or(0)).0;
+    assert!(ahead.matches('a').count() <= 1, "{before} {then} {rest}");
+    assert!(before.matches('b').count() <= 1, "strictly by priority: {before}");
+    // All of /a came after all.
+    let a = (before + &then + &rest).matches('a').count();
+    assert_eq!(pair.order([6 - a, 0]).matches('a').count(), 6 - a);
+}
+
+#[test]
+fn a_minimum_share_lets_the_less_important_through() {
+    let pair = Pair::start();
+    let now = pair.set("/b", &["min_share=50%"]);
+    assert!(now.ends_with("min_share=50%"), "{now}");
+    pair.offer(6);
+    let order = pair.order([6, 6]);
+    let last_a = order.rfind('a').expect("/a came");
+    let before = order[..last_a].matches('b').count();
+    assert!(before >= 3, "half of the air for /b: {order}");
+    // And without it, strictly by priority again.
+    pair.set("/b", &["min_share=0%"]);
+    pair.offer(6);
+    let order = pair.order([6, 6]);
+    let last_a = order.rfind('a').expect("/a came");
+    assert!(order[..last_a].matches('b').count() <= 1, "{order}");
+}
+
+#[test]
+fn depth_deadline_and_rate_hold_at_once() {
+    let pair = Pair::start();
+    pair.offer(6);
+    let now = pair.set("/b", &["depth=2"]);
+    assert!(now.contains(" depth=2 "), "{now}");
+    until("all but the newest are replaced", || {
+        pair.drops("/b", stats::DropReason::Replaced) >= 3
+    });
+    let now = pair.set("/b", &["deadline=50ms"]);
+    assert!(now.contains(" deadline=50ms "), "{now}");
+    until("what is too old is dropped", || {
+        pair.drops("/b", stats::DropReason::Expired) >= 1
+    });
+    pair.order([6, 0]);
+    let now = pair.set("/b", &["deadline=none", "depth=16", "rate_limit=1Hz"]);
+    assert!(now.contains(" deadline=none rate_limit=1Hz "), "{now}");
+    let before = pair.drops("/b", stats::DropReason::RateLimit);
+    (0..5).for_each(|_| publish(&pair.publishers[1], "often"));
+    until("what comes too often is dropped", || {
+        pair.drops("/b", stats::DropReason::RateLimit) >= before + 3
+    });
+}
