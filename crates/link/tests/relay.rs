@@ -165,7 +165,7 @@ fn another_relay_takes_over_and_times_are_told() {
 /// Two robots, one relay and a base that tells the robots apart by their namespaces.
 struct Fleet {
     robots: [Host; 2],
-    _relay: Host,
+    relay: Host,
     base: Host,
 }
 
@@ -210,7 +210,7 @@ topics:
     ));
     Fleet {
         robots: [robot("r-1", x1), robot("r-2", x2)],
-        _relay: relay,
+        relay,
         base,
     }
 }
@@ -220,13 +220,12 @@ fn robots_behind_one_relay_are_heard_and_commanded_apart() {
     let Fleet {
         robots: [r1, r2],
         base,
-        _relay,
+        relay: _relay,
     } = fleet();
     let (vel1, vel2) = (r1.subscriber("/cmd_vel"), r2.subscriber("/cmd_vel"));
     let (scans1, scans2) = (base.subscriber("/r_1/scan"), base.subscriber("/r_2/scan"));
     let (command1, command2) = (base.publisher("/r_1/cmd_vel"), base.publisher("/r_2/cmd_vel"));
     let (scan1, scan2) = (r1.publisher("/scan"), r2.publisher("/scan"));
-    let start = Instant::now();
     let mut came = [(); 4].map(|()| Vec::new());
     until("all four come", || {
         publish(&command1, "go one");
@@ -236,15 +235,6 @@ fn robots_behind_one_relay_are_heard_and_commanded_apart() {
         std::thread::sleep(Duration::from_millis(20));
         for (came, from) in came.iter_mut().zip([&vel1, &vel2, &scans1, &scans2]) {
             came.extend(texts(from));
-        }
-        if start.elapsed() > Duration::from_secs(25) {
-            for (n, h) in [("r1", &r1), ("r2", &r2), ("relay", &_relay), ("base", &base)] {
-                let s = h.status();
-                eprintln!("{n}: ways {:?} relay {:?} unp {:?}", s.ways, s.relay, s.unpublished);
-                for t in &s.sent { eprintln!("  sent {} {} {:?} {:?} {:?} off {} sent {} {:?}", t.peer, t.stats.name, t.to, t.here, t.stats.state, t.stats.offered, t.stats.sent, t.stats.drops); }
-                for t in &s.received { eprintln!("  recv {} {} {} {:?} acc {} del {} {:?}", t.peer, t.stats.name, t.source, t.here, t.stats.accepted, t.stats.delivered, t.stats.drops); }
-            }
-            panic!("{:?}", came.iter().map(|c| c.len()).collect::<Vec<_>>());
         }
         came.iter().all(|c| c.len() >= 5)
     });

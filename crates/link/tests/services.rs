@@ -5,8 +5,8 @@ use bus::{CallError, Client, ClientOptions, Reply, Request, Server, ServerOption
 use common::*;
 use link::{Failure, ServiceRole, ServiceState, ServiceStatus};
 use std::net::UdpSocket;
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -730,7 +730,10 @@ peers:
     until("the relay has given the late one up", || {
         let sent = middle.status().sent;
         let to_robot = sent.iter().filter(|t| t.stats.name == "/grasp?request");
-        to_robot.map(|t| t.stats.drops.count(stats::DropReason::Expired)).sum::<u64>() == 1
+        to_robot
+            .map(|t| t.stats.drops.count(stats::DropReason::Expired))
+            .sum::<u64>()
+            == 1
     });
     let seen = echo.requests();
     assert!(!seen.contains(&b"late".to_vec()), "{seen:?}");

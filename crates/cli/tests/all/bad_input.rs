@@ -187,13 +187,27 @@ fn a_link_that_cannot_be() {
     refused(&host, &["link", "link.yaml"], &["link.yaml:2:", "6Mbit/s"]);
     write(&good.replace("host:", "hots:"));
     refused(&host, &["link", "link.yaml"], &["link.yaml:1:", "hots"]);
+    write(&format!(
+        "{good}topics:\n  - {{name: /scan, direction: out}}\n  - {{name: /scan, direction: in}}\n"
+    ));
+    refused(
+        &host,
+        &["link", "link.yaml"],
+        &["link.yaml:7:12: topic /scan", "`direction: both`"],
+    );
+    write(&format!("{good}keys: none/robot\n"));
+    let named = ["link.yaml:5:7: `keys`: ", "none/robot", "ropewalk keys --help"];
+    refused(&host, &["link", "link.yaml", "--check"], &named);
+    refused(&host, &["link", "link.yaml"], &named);
     write(&good);
     let taken = std::net::UdpSocket::bind(address(1)).expect("binds");
     // The bus is opened first; only its empty folder may remain.
     let done = host.run(&["link", "link.yaml"]);
     assert_eq!((done.code, done.stderr.lines().count()), (2, 1), "{done:?}");
     assert!(
-        done.stderr.contains(&address(1)) && done.stderr.contains("in use"),
+        done.stderr.contains("link.yaml:2:")
+            && done.stderr.contains(&address(1))
+            && done.stderr.contains("in use"),
         "{done:?}"
     );
     assert!(host.left_behind().is_empty());

@@ -209,7 +209,11 @@ fn what_cannot_be_changed_is_named_with_its_mend() {
     let text = std::fs::read_to_string(robot.path("link.yaml")).expect("reads");
     let other = text.replace("bind:", "name: other, bind:");
     std::fs::write(robot.path("other.yaml"), &other).expect("writes");
-    refused(robot, &["link", "other.yaml"], &["cannot bind", "radio.bind"]);
+    refused(
+        robot,
+        &["link", "other.yaml"],
+        &["other.yaml:2:", "cannot bind", "radio.bind"],
+    );
     let own = address(43);
     std::fs::write(robot.path("other.yaml"), other.replace(&own, &address(45))).expect("writes");
     let second = robot.start(&["link", "other.yaml"]);

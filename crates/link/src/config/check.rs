@@ -17,7 +17,9 @@ impl Config {
         {
             return Err(Problem::at(
                 "radio.name",
-                format!("radio.name is '{name}'; write 1 to 64 letters, digits and underscores, such as wifi"),
+                format!(
+                    "radio.name is '{name}'; write 1 to 64 letters, digits and underscores, such as wifi"
+                ),
             ));
         }
         if radio.gain.is_some_and(|g| !(0.5..=4.0).contains(&g)) {
@@ -57,9 +59,9 @@ impl Config {
                 own if own == self.host => Some(format!(
                     "the peer name '{own}' is this host's own, under `host`: names must differ, none may be used twice"
                 )),
-                name if !names.insert(name) => {
-                    Some(format!("the peer name '{name}' is used twice: give each host its own"))
-                }
+                name if !names.insert(name) => Some(format!(
+                    "the peer name '{name}' is used twice: give each host its own"
+                )),
                 _ => None,
             };
             if let Some(text) = wrong {
@@ -186,7 +188,11 @@ impl Config {
     fn check_serial(&self) -> Result<(), Problem> {
         let radio = &self.radio;
         if radio.line.is_none() || radio.baud.is_none() {
-            let key = if radio.line.is_none() { "radio.line" } else { "radio.baud" };
+            let key = if radio.line.is_none() {
+                "radio.line"
+            } else {
+                "radio.baud"
+            };
             return Err(Problem::at(
                 key,
                 "a serial carrier needs `radio.line`, such as /dev/ttyUSB0, and `radio.baud`, at least 300",
@@ -227,7 +233,11 @@ impl Config {
         if self.radio.hops == 1 && self.radio.gain.is_none() {
             return Ok(());
         }
-        let key = if self.radio.gain.is_some() { "radio.gain" } else { "radio.hops" };
+        let key = if self.radio.gain.is_some() {
+            "radio.gain"
+        } else {
+            "radio.hops"
+        };
         Err(Problem::at(
             key,
             "`radio.hops` and `radio.gain` say how a radio is paced, and with `radio.rate: unlimited` nothing is: leave \
@@ -244,7 +254,11 @@ impl Config {
             ));
         };
         if radio.line.is_some() || radio.baud.is_some() {
-            let key = if radio.line.is_some() { "radio.line" } else { "radio.baud" };
+            let key = if radio.line.is_some() {
+                "radio.line"
+            } else {
+                "radio.baud"
+            };
             return Err(Problem::at(
                 key,
                 "`radio.line` and `radio.baud` are for `radio.carrier: serial`: leave them out",
@@ -318,10 +332,13 @@ impl Config {
         let peers = peers.filter_map(|(i, p)| Some((format!("peers.{i}.address"), p.address?)));
         let mut all = [("radio.bind".into(), bind)].into_iter().chain(peers);
         match all.find(|(_, a)| !a.ip().is_loopback()) {
-            Some((path, address)) if !radio.insecure_udp => Err(Problem::at(path, format!(
-                "{address} is not on this host, and plain UDP neither encrypts nor checks who sends: give the host \
+            Some((path, address)) if !radio.insecure_udp => Err(Problem::at(
+                path,
+                format!(
+                    "{address} is not on this host, and plain UDP neither encrypts nor checks who sends: give the host \
                  `keys` (`ropewalk keys --help`), or set `radio.insecure_udp: true` if the network is closed"
-            ))),
+                ),
+            )),
             _ => Ok(()),
         }
     }
@@ -348,12 +365,16 @@ fn check_topic(topic: &TopicConfig) -> Result<(), Problem> {
     if topic.tf.is_some() && !topic.direction.sends() {
         return wrong(
             "tf",
-            "`tf` filters what is sent, and `direction: in` is received: filter it on its sender's host".into(),
+            "`tf` filters what is sent, and `direction: in` is received: filter it on its sender's host"
+                .into(),
         );
     }
     if let Some(share) = topic.redundancy {
         if topic.reliability != Reliability::Redundant {
-            return wrong("redundancy", "`redundancy` is for `reliability: redundant`".into());
+            return wrong(
+                "redundancy",
+                "`redundancy` is for `reliability: redundant`".into(),
+            );
         }
         if !(share > 0.0 && share <= 1.0) {
             return wrong(

@@ -129,9 +129,12 @@ pub(super) fn maybe_address<'de, D: Deserializer<'de>>(d: D) -> Result<Option<So
 
 pub(super) fn priority<'de, D: Deserializer<'de>>(d: D) -> Result<u8, D::Error> {
     let value = i64::deserialize(d)?;
-    u8::try_from(value).ok().filter(|p| *p <= proto::MAX_PRIORITY).ok_or_else(|| {
-        de::Error::custom(format!(
-            "priority {value}: it must be 0 to 127, higher goes first"
-        ))
-    })
+    u8::try_from(value)
+        .ok()
+        .filter(|p| *p <= proto::MAX_PRIORITY)
+        .ok_or_else(|| {
+            de::Error::custom(format!(
+                "priority {value}: it must be 0 to 127, higher goes first"
+            ))
+        })
 }

@@ -114,15 +114,16 @@ mod tests {
 
     #[test]
     fn what_is_written_is_found_and_of_what_is_not_where_it_would_stand() {
-        let text = "host: a\nradio: {bind: '1', rate: 6}\npeers:\n  - name: b\n  - {name: c, on: true, x: null}\n";
+        let text =
+            "host: a\nradio: {bind: '1', rate: 6}\npeers:\n  - name: b\n  - {name: c, on: true, x: null}\n";
         assert_eq!(find(text, "host"), Some((1, 7)));
-        assert_eq!(find(text, "radio.rate"), Some((2, 25)));
+        assert_eq!(find(text, "radio.rate"), Some((2, 26)));
         assert_eq!(find(text, "radio.hops"), Some((2, 8)));
         assert_eq!(find(text, "peers.0.name"), Some((4, 11)));
         assert_eq!(find(text, "peers.1.name"), Some((5, 12)));
         assert_eq!(find(text, "peers.1.address"), Some((5, 5)));
         assert_eq!(find(text, "peers.7"), Some((4, 3)));
         assert_eq!(find("[", "host"), None);
-        assert_eq!(find("", "host"), None);
+        assert_eq!(find("", "host"), Some((1, 1)));
     }
 }

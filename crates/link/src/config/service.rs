@@ -1,7 +1,7 @@
 //! Services that are called over the radio.
 
-use super::place::Problem;
 use super::parse::{calls, maybe_duration, middle, priority};
+use super::place::Problem;
 use super::{Config, PeerConfig};
 use crate::names;
 use crate::rules::{Right, may};
@@ -84,7 +84,8 @@ impl ServiceConfig {
             if !peers.iter().any(|p| p.name == *from) {
                 let known: Vec<&str> = peers.iter().map(|p| p.name.as_str()).collect();
                 let known = known.join(", ");
-                let text = format!("service {name}: `from` names '{from}', which is no peer: there is {known}");
+                let text =
+                    format!("service {name}: `from` names '{from}', which is no peer: there is {known}");
                 return Err(Problem::at("from", text));
             }
             if self.role == Role::Serve {
@@ -95,6 +96,17 @@ impl ServiceConfig {
                     ),
                 ));
             }
+        }
+        let may_serve = |p: &PeerConfig| may(p.allow.as_ref(), Right::Publish, name);
+        let servers = peers.iter().filter(|p| self.is_for(ServiceRole::Call, p));
+        if self.role != Role::Serve && !servers.clone().any(may_serve) {
+            return Err(Problem::at(
+                if self.from.is_some() { "from" } else { "role" },
+                format!(
+                    "service {name}: the peers' `allow` lets none of them serve it: name it there under `publish` (for \
+                     replies) and `subscribe` (for requests)"
+                ),
+            ));
         }
         let timeout = self.timeout();
         if timeout < Duration::from_millis(1) || timeout > MAX_TIMEOUT {
@@ -175,6 +187,7 @@ mod tests {
 
     const ONE: &str = "{name: r-1, address: '127.0.0.1:7401'}";
     const TWO: &str = "{name: r-1, address: '127.0.0.1:7401'}, {name: r-2, address: '127.0.0.1:7402'}";
+    const SHUT: &str = "{name: r-1, address: '127.0.0.1:7401', allow: {publish: [/scan]}}";
     const RELAYED: &str = "{name: r-1}, {name: r-2, address: '127.0.0.1:7402', relay: true, allow: {}}";
     const APART: &str = "{name: r-1, address: '127.0.0.1:7401', namespace: '/{peer}'}, \
                          {name: r-2, address: '127.0.0.1:7402', namespace: '/{peer}'}";
@@ -226,6 +239,8 @@ mod tests {
             ),
             (ONE, "{name: /a, role: both}", "`namespace`"),
             (TWO, "{name: /a, role: call}", "say `from`"),
+            (SHUT, "{name: /a, role: call}", "`publish`"),
+            (SHUT, "{name: /a, role: call, from: r-1}", "`publish`"),
         ] {
             let error = parse(peers, service).expect_err(service);
             assert!(error.contains(mend), "{service}: {error}");

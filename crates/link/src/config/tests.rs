@@ -206,7 +206,7 @@ topics:
         ("/cmd_vel", "/scan", "configuration", "listed twice"),
         ("/scan", "scan", "configuration", "/scan"),
         ("depth: 2", "depth: 0", "configuration", "1 to 1024"),
-        ("depth: 2", "every: 0", "configuration", "1 (all)"),
+        ("depth: 2", "every: 0", "configuration", "1 to 1000000"),
         ("depth: 2", "compress: gzip", "configuration:7:", "zstd"),
         ("depth: 2", "tf: {frame: [a]}", "configuration:7:", "frames"),
         ("depth: 2", "tf: {rate: often}", "configuration:7:", "Hz"),
@@ -244,7 +244,11 @@ topics:
 /// Whether it begins with line and column.
 fn is_placed(error: &str) -> bool {
     let mut parts = error.split(':');
-    let mut number = || parts.next().is_some_and(|n| n.parse::<u32>().is_ok_and(|n| n > 0));
+    let mut number = || {
+        parts
+            .next()
+            .is_some_and(|n| n.parse::<u32>().is_ok_and(|n| n > 0))
+    };
     error.starts_with("configuration:") && !number() && number() && number()
 }
 
@@ -253,60 +257,69 @@ fn what_contradicts_something_is_found_where_it_stands() {
     let text = |radio: &str, rest: &str| format!("host: robot\nradio: {{{radio}}}\n{rest}");
     let udp = "bind: '127.0.0.1:7400', rate: 6Mbit/s";
     let one = "peers:\n  - {name: base, address: '127.0.0.1:7401'}\n";
-    for (radio, rest, place, named) in [
+    for (radio, rest, place, problem, mend) in [
         (
             udp,
             format!("{one}topics:\n  - {{name: /a, direction: out}}\n  - name: /a\n    direction: in\n"),
-            "configuration:7:11: topic /a is listed twice",
+            "configuration:7:",
+            "topic /a is listed twice",
             "`direction: both`",
         ),
         (
             udp,
             format!("{one}services:\n  - {{name: /a, role: serve}}\n  - {{name: /a, role: call}}\n"),
-            "configuration:7:12: service /a is listed twice",
+            "configuration:7:",
+            "service /a is listed twice",
             "`role: both`",
         ),
         // Peers without an address go behind the others, but stand where they stand.
         (
             udp,
             "peers:\n  - {name: far}\n  - {name: far, address: '127.0.0.1:7401', relay: true}\n".into(),
-            "configuration:4:12: the peer name 'far' is used twice",
+            "configuration:4:",
+            "the peer name 'far' is used twice",
             "its own",
         ),
         (
             udp,
             "peers:\n  - {name: a, address: '127.0.0.1:7401'}\n  - {name: b}\n".into(),
-            "configuration:5:5: peer 'b' has no `address`",
+            "configuration:5:",
+            "peer 'b' has no `address`",
             "192.168.1.7:7400",
         ),
         (
             udp,
             "peers:\n  - {name: a, relay: true}\n".into(),
-            "configuration:4:22: peer 'a' is a relay",
+            "configuration:4:",
+            "peer 'a' is a relay",
             "`address`",
         ),
         (
             udp,
             format!("{one}relay: true\n"),
-            "configuration:5:8: `relay`",
+            "configuration:5:",
+            "`relay`",
             "at least two",
         ),
         (
             udp,
             format!("{one}topics:\n  - {{name: /tf, direction: in, tf: {{frames: [a]}}}}\n"),
-            "configuration:6:38: topic /tf: `tf`",
+            "configuration:6:",
+            "topic /tf: `tf`",
             "sender's host",
         ),
         (
             udp,
             format!("{one}topics:\n  - {{name: /a, direction: out, deadline: 0ms}}\n"),
-            "configuration:6:43: topic /a: `deadline`",
+            "configuration:6:",
+            "topic /a: `deadline`",
             "leave it out",
         ),
         (
             udp,
             format!("{one}topics:\n  - {{name: '/a b', direction: out}}\n"),
-            "configuration:6:12: topic '/a b'",
+            "configuration:6:",
+            "topic '/a b'",
             "full name",
         ),
         (
@@ -314,25 +327,28 @@ fn what_contradicts_something_is_found_where_it_stands() {
             format!(
                 "{one}topics:\n  - {{name: /a, direction: out, min_share: 60%}}\n  - {{name: /b, direction: out, min_share: 50%}}\n"
             ),
-            "configuration:7:44: the min_share",
+            "configuration:7:",
+            "the min_share",
             "at least 10 %",
         ),
         (
             "carrier: quic, bind: '127.0.0.1:7400', rate: 6Mbit/s",
             one.into(),
-            "configuration:2:18: the carrier quic needs `keys`",
+            "configuration:2:",
+            "the carrier quic needs `keys`",
             "ropewalk keys host",
         ),
         (
             "carrier: serial, line: /dev/ttyS0, baud: 9600, bind: '127.0.0.1:1'",
             "peers: [{name: b}]\n".into(),
-            "configuration:2:54: `radio.bind`",
+            "configuration:2:",
+            "`radio.bind`",
             "leave them out",
         ),
     ] {
         let error = Config::parse(&text(radio, &rest)).expect_err(&rest).to_string();
-        assert!(error.starts_with(place), "{rest}: {error}");
-        assert!(error.contains(named), "{rest}: {error}");
+        assert!(error.starts_with(place) && is_placed(&error), "{rest}: {error}");
+        assert!(error.contains(problem) && error.contains(mend), "{rest}: {error}");
         assert_eq!(error.lines().count(), 1, "{error}");
     }
 }
@@ -340,12 +356,32 @@ fn what_contradicts_something_is_found_where_it_stands() {
 #[test]
 fn what_is_no_value_of_its_key_is_told_without_words_of_a_library() {
     for (from, to, place, mend) in [
-        ("depth: 2", "depth: -1", "configuration:7:", "depth is -1; it must be 1 to 1024"),
+        (
+            "depth: 2",
+            "depth: -1",
+            "configuration:7:",
+            "depth is -1; it must be 1 to 1024",
+        ),
         ("depth: 2", "depth: 100000", "configuration:7:", "1 to 1024"),
         ("6Mbit/s", "6Mbit/s, hops: 300", "configuration:3:", "1 to 16"),
-        ("depth: 2", "depth: 2, depth: 3", "configuration:7:", "`depth` is written twice here: keep one"),
-        ("'127.0.0.1:7401'", "base.local", "configuration:5:", "192.168.1.7:7400"),
-        ("direction: out, ", "", "configuration:7:", "missing field `direction`"),
+        (
+            "depth: 2",
+            "depth: 2, depth: 3",
+            "configuration:7:",
+            "`depth` is written twice here: keep one",
+        ),
+        (
+            "'127.0.0.1:7401'",
+            "base.local",
+            "configuration:5:",
+            "192.168.1.7:7400",
+        ),
+        (
+            "direction: out, ",
+            "",
+            "configuration:7:",
+            "missing field `direction`",
+        ),
     ] {
         let error = refusal(from, to);
         assert!(error.starts_with(place) && error.contains(mend), "{to}: {error}");

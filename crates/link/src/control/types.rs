@@ -332,7 +332,10 @@ mod tests {
         assert_eq!(service["failed"], json!([{ "reason": "timed_out", "count": 2 }]));
         // Of what JSON has of a topic, settings have their units in their names.
         let sent = serde_json::to_value(&status.sent[0]).expect("is JSON");
-        assert_eq!((&sent["deadline_ms"], &sent["air_s"]), (&json!(1.5), &json!(0.005)));
+        assert_eq!(
+            (&sent["deadline_ms"], &sent["air_s"]),
+            (&json!(1.5), &json!(0.005))
+        );
         assert!(sent["rate_limit_hz"].is_null() && sent["air"].is_null());
     }
 }

@@ -57,7 +57,12 @@ impl<B: Body> Latch<B> {
         let mut due = Vec::new();
         for l in &mut self.0 {
             if (new || l.missed) && !waiting.contains(&l.arrival) {
-                due.push((l.message.clone(), l.arrival));
+                // Whoever comes later waits from then on.
+                let message = Message {
+                    expires: None,
+                    ..l.message.clone()
+                };
+                due.push((message, l.arrival));
             }
             l.missed = false;
         }

@@ -119,6 +119,8 @@ pub(crate) struct OutTopic<B> {
     pub(crate) sending: Option<Sending<B>>,
     /// Whether any message may still be coming, while it goes on.
     arriving: bool,
+    /// Whether any message ever had its own time to end.
+    has_timed: bool,
     /// Since when too little of the message that goes next is there.
     starved: Option<Time>,
     /// What was sent and waits for its acknowledgement, where the topic is reliable.
@@ -161,6 +163,7 @@ impl<B: Body> OutTopic<B> {
             keeper: config.reliability.keeps().then(Keeper::new),
             coder: (config.reliability == Reliability::Redundant).then(Coder::default),
             outcomes: Outcomes::default(),
+            has_timed: false,
             latch: Latch::default(),
             quota: Quota::new(config.min_share),
             timing_at: Time::ZERO,
@@ -253,6 +256,7 @@ impl<B: Body> OutTopic<B> {
     /// A message was offered last.
     pub(crate) fn took(&mut self) {
         self.arriving |= self.waiting.back().is_some_and(Pending::still_comes);
+        self.has_timed |= self.waiting.back().is_some_and(|p| p.message.expires.is_some());
     }
 
     /// Follows messages that still come: gives up those that will never be complete, and one of which nothing comes while
@@ -366,7 +370,11 @@ impl<B: Body> OutTopic<B> {
         let expiry = self.keeper.as_ref().and(self.config.expiry).map(after);
         let expiry = self.own_expiry(p).or(expiry);
         let deadline = self.config.deadline.map(after);
-        [deadline, expiry].into_iter().flatten().min().unwrap_or(Time::MAX)
+        [deadline, expiry]
+            .into_iter()
+            .flatten()
+            .min()
+            .unwrap_or(Time::MAX)
     }
 
     /// When nobody waits for a message any more, if that was said of it.
@@ -381,10 +389,13 @@ impl<B: Body> OutTopic<B> {
 
     /// Messages that each have their own time to end.
     fn timed(&self) -> impl Iterator<Item = &Pending<B>> {
-        let kept = self.keeper.iter().flat_map(Keeper::all);
-        let sending = self.sending.iter().map(|s| &s.pending);
-        let all = kept.chain(sending).chain(&self.waiting);
-        all.filter(|p| self.own_expiry(p).is_some())
+        // Most topics never have any, and are not looked through.
+        let keeper = self.keeper.iter().filter(|_| self.has_timed);
+        let all = keeper.flat_map(|k| {
+            let sending = self.sending.iter().map(|s| &s.pending);
+            k.all().chain(sending).chain(&self.waiting)
+        });
+        all.filter(|p| p.message.expires.is_some())
     }
 
     /// For how many ms more somebody waits for the message that goes next, where the topic is reliable; at least 1.

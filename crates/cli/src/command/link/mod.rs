@@ -68,7 +68,9 @@ pub(crate) fn run(options: &Options) -> Outcome {
 
 fn bad_keys(file: &Path, error: KeysError) -> Failure {
     let place = Config::place(file, "keys");
-    Failure::input(format_args!("{place}: `keys`: {error}; see `ropewalk keys --help`"))
+    Failure::input(format_args!(
+        "{place}: `keys`: {error}; see `ropewalk keys --help`"
+    ))
 }
 
 fn daemon(options: &Options, file: &Path) -> Outcome {

@@ -304,7 +304,9 @@ fn text(state: &Value) -> String {
             reasons => reasons,
         };
         let sent = count(&relay["forwarded"]);
-        lines.push(format!("sent messages on to others {sent} times, went no further: {lost}"));
+        lines.push(format!(
+            "sent messages on to others {sent} times, went no further: {lost}"
+        ));
     }
     let mut table = Table::new(&[
         ("topic", Align::Left),
@@ -321,7 +323,11 @@ fn text(state: &Value) -> String {
         table.row([
             shown_name(t, &state["host"]),
             format!("to {}", other_end(t)),
-            format!("{}{}", word(&t["state"]).replace('_', " "), arrived(&t["bulk"]["arrived"])),
+            format!(
+                "{}{}",
+                word(&t["state"]).replace('_', " "),
+                arrived(&t["bulk"]["arrived"])
+            ),
             count(&t["priority"]),
             count(&t["offered"]),
             count(&t["sent"]),

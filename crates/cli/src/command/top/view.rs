@@ -28,7 +28,9 @@ const TOPIC_HEAD: [&str; 13] = [
 const TOPIC_WIDTHS: [u16; 13] = [LEAST_NAME, 3, LEAST_PEER, 4, 7, 7, 7, 7, 8, 7, 7, 5, 7];
 const LEAST_NAME: u16 = 24;
 const LEAST_PEER: u16 = 10;
-const SERVICE_HEAD: [&str; 8] = ["service", "", "peer", "prio", "calls/s", "calls", "open", "failed"];
+const SERVICE_HEAD: [&str; 8] = [
+    "service", "", "peer", "prio", "calls/s", "calls", "open", "failed",
+];
 const SERVICE_WIDTHS: [u16; 8] = [24, 11, 12, 4, 7, 7, 5, 60];
 /// Between two columns; those that do not fit are left out, from the right.
 const SPACING: u16 = 1;
@@ -159,7 +161,8 @@ fn peers(view: &View) -> impl Iterator<Item = [String; 9]> + '_ {
         (cells[0], cells[1], cells[3]) = (host.to_owned(), state.to_owned(), over);
         cells
     };
-    let ways = (view.ways.iter()).map(move |w| behind(&w.host, "relay", format!("{} hops by {}", w.hops, w.over)));
+    let ways =
+        (view.ways.iter()).map(move |w| behind(&w.host, "relay", format!("{} hops by {}", w.hops, w.over)));
     let unreachable = (view.unreachable.iter()).map(move |host| behind(host, "down", "no way".into()));
     view.peers.iter().map(peer_cells).chain(ways).chain(unreachable)
 }
@@ -294,7 +297,9 @@ mod tests {
             "{lines:#?}"
         );
         assert!(
-            lines[7].starts_with("/far/scan") && lines[7].contains(" far via base ") && lines[7].contains("87.8"),
+            lines[7].starts_with("/far/scan")
+                && lines[7].contains(" far via base ")
+                && lines[7].contains("87.8"),
             "{lines:#?}"
         );
         assert!(
@@ -302,7 +307,9 @@ mod tests {
             "{lines:#?}"
         );
         assert!(
-            lines[11].starts_with("/grasp                   no peer     base         60   50.0    200     1     timed_out 2"),
+            lines[11].starts_with(
+                "/grasp                   no peer     base         60   50.0    200     1     timed_out 2"
+            ),
             "{lines:#?}"
         );
         assert_eq!(lines[12], "/far/scan has lost air 2, replaced 20");
@@ -342,7 +349,10 @@ mod tests {
         long.topics[0].other_end = "robot_1 via relay".into();
         let lines = drawn(160, 14, &long, 0, "");
         let row = "/fleet/robot_1/camera/front/image_raw →   robot_1 via relay ";
-        assert!(lines[7].starts_with(row) && lines[6].ends_with("lost/s"), "{lines:#?}");
+        assert!(
+            lines[7].starts_with(row) && lines[6].ends_with("lost/s"),
+            "{lines:#?}"
+        );
         let narrow = drawn(80, 14, &long, 0, "");
         assert!(narrow[7].starts_with("/fleet/robot_1/camera/fr →"), "{narrow:#?}");
     }
