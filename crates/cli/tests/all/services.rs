@@ -172,6 +172,28 @@ fn a_service_of_another_host_is_called_over_a_link() {
         .find(|l| l.starts_with("/brake "))
         .expect("a line of the service");
     assert!(line.contains("for base") && line.contains("ready"), "{text}");
+    // The same in every view.
+    let plain = base.run(&["top", "-n", "1", "--every", "0.2"]).stdout;
+    assert!(
+        plain
+            .lines()
+            .any(|l| l.starts_with("/robot/brake ") && l.contains("calls")),
+        "{plain}"
+    );
+    let json = base.run(&["top", "-n", "1", "--every", "0.2", "--json"]).stdout;
+    let top: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(top["services"][0]["answered"], 1, "{json}");
+    let echo = base.run(&["topic", "echo", "/link/base/status", "-n", "1", "--wait", "30"]);
+    for part in ["service: \"/robot/brake\"", "role: \"call\"", "answered: 1"] {
+        assert!(echo.stdout.contains(part), "{part}: {echo:?}");
+    }
+    // What `top` shows it sets.
+    let set = base.run(&["link", "set", "/brake?request", "priority=90", "--peer", "robot"]);
+    assert_eq!(
+        (set.code, set.stdout.trim()),
+        (0, "to robot: priority=90"),
+        "{set:?}"
+    );
     // Its server goes: so does it here.
     drop(served);
     eventually("nobody serves it any more", || {

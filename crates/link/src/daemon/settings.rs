@@ -91,8 +91,11 @@ impl<C: Carrier> Daemon<C> {
         }
     }
 
-    /// The index of a service, by its name on the air or on this bus; the latter may be that of one peer only.
+    /// The index of a service, by its name on the air, that of its topics there, or its name on this bus; the latter may be
+    /// that of one peer only.
     fn service(&self, name: &str) -> Option<(usize, Option<PeerId>)> {
+        let part = [REQUEST, REPLY].iter().find_map(|part| name.strip_suffix(part));
+        let name = part.unwrap_or(name);
         let full = format!("/{}", name.trim_start_matches('/'));
         let services = &self.config.services;
         if let Some(i) = services.iter().position(|s| s.name == full) {
