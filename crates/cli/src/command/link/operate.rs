@@ -305,7 +305,7 @@ fn text(state: &Value) -> String {
         };
         let sent = count(&relay["forwarded"]);
         lines.push(format!(
-            "sent messages on to others {sent} times, went no further: {lost}"
+            "over ways: messages were sent {sent} times, went nowhere: {lost}"
         ));
     }
     let mut table = Table::new(&[

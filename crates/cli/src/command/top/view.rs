@@ -29,9 +29,9 @@ const TOPIC_WIDTHS: [u16; 13] = [LEAST_NAME, 3, LEAST_PEER, 4, 7, 7, 7, 7, 8, 7,
 const LEAST_NAME: u16 = 24;
 const LEAST_PEER: u16 = 10;
 const SERVICE_HEAD: [&str; 8] = [
-    "service", "", "peer", "prio", "calls/s", "calls", "open", "failed",
+    "service", "", "peer", "prio", "calls", "answered", "open", "failed",
 ];
-const SERVICE_WIDTHS: [u16; 8] = [24, 11, 12, 4, 7, 7, 5, 60];
+const SERVICE_WIDTHS: [u16; 8] = [20, 11, 10, 4, 6, 8, 4, 10];
 /// Between two columns; those that do not fit are left out, from the right.
 const SPACING: u16 = 1;
 /// Most lines of peers and of services; topics have the rest.
@@ -108,7 +108,11 @@ fn rows<const N: usize>(
     let head = Row::new(head[..fit].iter().map(|h| Cell::from(*h))).style(Style::new().underlined());
     let table = Rows::new(
         cells.into_iter().map(shown),
-        widths[..fit].iter().map(|w| Constraint::Length(*w)),
+        // The last one has what is left.
+        widths[..fit].iter().enumerate().map(|(i, w)| match i + 1 == N {
+            true => Constraint::Min(*w),
+            false => Constraint::Length(*w),
+        }),
     )
     .header(head)
     .column_spacing(SPACING)
@@ -183,8 +187,8 @@ fn service_cells(s: &Service) -> [String; 8] {
         state,
         s.peer.clone(),
         s.priority.to_string(),
-        format!("{:.1}", s.calls_hz),
         s.calls.to_string(),
+        s.answered.to_string(),
         s.open.to_string(),
         failed.join(", "),
     ]
@@ -307,9 +311,9 @@ mod tests {
             "{lines:#?}"
         );
         assert!(
-            lines[11].starts_with(
-                "/grasp                   no peer     base         60   50.0    200     1     timed_out 2"
-            ),
+            lines[11]
+                .split_whitespace()
+                .eq("/grasp no peer base 60 200 197 1 timed_out 2".split(' ')),
             "{lines:#?}"
         );
         assert_eq!(lines[12], "/far/scan has lost air 2, replaced 20");
