@@ -1,6 +1,7 @@
 // What the peers on ROS 1 share.
 #pragma once
 
+#include <ros/callback_queue.h>
 #include <ros/ros.h>
 
 #include "peer.hpp"
@@ -17,14 +18,10 @@ inline void start_ros(const std::string& system, const Orchestrator& orchestrato
     }
 }
 
-// Runs callbacks on this thread.
+// Runs callbacks on this thread. Not by ros::spin(), which turns without pause from the request to shut down until that
+// is done: at SCHED_FIFO two of these take both processors of a small machine from the master that they wait for.
 inline void spin_until_stop(const Orchestrator& orchestrator) {
-    std::thread stopper([&] {
-        orchestrator.wait_stop();
-        ros::requestShutdown();
-    });
-    ros::spin();
-    stopper.join();
+    while (!orchestrator.stopped()) ros::getGlobalCallbackQueue()->callAvailable(ros::WallDuration(0.05));
 }
 
 }  // namespace peer

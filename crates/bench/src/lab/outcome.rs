@@ -1,6 +1,6 @@
 //! A result: as JSON, CSV and a table.
 
-use super::cell::{Metrics, Params, Verdict, number};
+use super::cell::{Metrics, Params, Values, Verdict, number};
 use super::{PaperRow, figure};
 use crate::findings::{self, Failure, Findings, Health};
 use crate::ipc::{Error, HostLoad};
@@ -358,10 +358,15 @@ fn name(cell: &Cell<Params, Metrics>) -> String {
 
 /// A row while it goes on.
 pub(crate) fn one_line(metrics: &Metrics) -> String {
-    let values = metrics.values.iter().map(|(k, v)| format!("{k} {}", number(*v)));
-    let values = values.collect::<Vec<_>>().join(", ");
+    let values = values_line(&metrics.values);
     format!(
         "{values}: {} (lab late p99 {:.0} us)",
         metrics.verdict, metrics.lab.late_p99_us
     )
+}
+
+/// What was measured, with its names.
+pub(crate) fn values_line(values: &Values) -> String {
+    let all = values.iter().map(|(k, v)| format!("{k} {}", number(*v)));
+    all.collect::<Vec<_>>().join(", ")
 }

@@ -176,7 +176,13 @@ impl Row {
     fn measure(&self, tools: &Tools<'_>, runs: u32) -> Result<Measured, RunError> {
         let (mut results, mut tries) = (Vec::new(), 0);
         for run in 0..runs {
-            results.push(tried(true, &mut tries, || (self.run)(tools, run))?);
+            let (parts, timing) = tried(true, &mut tries, || (self.run)(tools, run))?;
+            for part in parts.iter().filter(|_| runs > 1) {
+                let said = outcome::values_line(&part.values);
+                let late = timing.late_p99_us;
+                eprintln!("    run {}, {}: {said} (lab late p99 {late:.0} us)", run + 1, part.check);
+            }
+            results.push((parts, timing));
         }
         let parts = results.iter().map(|r| r.0.len()).min().unwrap_or_default();
         let (mut cells, mut series) = (Vec::new(), Vec::new());
