@@ -180,7 +180,11 @@ impl Row {
             for part in parts.iter().filter(|_| runs > 1) {
                 let said = outcome::values_line(&part.values);
                 let late = timing.late_p99_us;
-                eprintln!("    run {}, {}: {said} (lab late p99 {late:.0} us)", run + 1, part.check);
+                eprintln!(
+                    "    run {}, {}: {said} (lab late p99 {late:.0} us)",
+                    run + 1,
+                    part.check
+                );
             }
             results.push((parts, timing));
         }

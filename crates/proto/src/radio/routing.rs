@@ -100,6 +100,11 @@ impl<B: Body> Radio<B> {
         self.router.as_ref().is_none_or(|r| r.is_alive(peer))
     }
 
+    /// How bad the air to a peer is; all are equal where ways are not sought.
+    pub(super) fn badness(&self, peer: PeerId) -> u64 {
+        self.router.as_ref().map_or(0, |r| r.badness(peer))
+    }
+
     pub(super) fn route_due(&self, peer: PeerId) -> bool {
         self.router.as_ref().is_some_and(|r| r.is_due(peer)) || self.unwanted.iter().any(|(p, ..)| *p == peer)
     }

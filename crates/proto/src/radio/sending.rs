@@ -406,8 +406,10 @@ impl<B: Body> Radio<B> {
         let due = self
             .peers
             .iter()
-            .find(|(id, p)| p.has_control() || p.session.is_up() && (cancels(**id) || ways(**id)));
-        due.map(|(id, _)| *id)
+            .filter(|(id, p)| p.has_control() || p.session.is_up() && (cancels(**id) || ways(**id)));
+        // A bad way's frame is tried again and again while all others wait behind it: it goes last, else what is probed
+        // with it looks as bad.
+        due.map(|(id, _)| *id).min_by_key(|id| self.badness(*id))
     }
 
     fn send_control(&mut self, now: Time, peer: PeerId, out: &mut Vec<u8>) -> Transmit {

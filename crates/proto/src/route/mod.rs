@@ -188,6 +188,12 @@ impl Router {
         self.neighbours.get(&peer).is_some_and(|n| n.due)
     }
 
+    /// How bad the air to a peer is, for comparing.
+    pub(crate) fn badness(&self, peer: PeerId) -> u64 {
+        let bad = |n: &Neighbour| if n.alive { n.ratio() } else { u64::MAX };
+        self.neighbours.get(&peer).map_or(0, bad)
+    }
+
     /// The probe that is due to `peer`, of at most `room` bytes, with what it may know of other hosts.
     pub(crate) fn probe(
         &mut self,

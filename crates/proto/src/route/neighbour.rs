@@ -9,8 +9,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 const AWAITED: usize = 16;
 /// Samples of which the middle one counts.
 const SAMPLES: usize = 5;
-/// A sample of a probe that was lost, and the most that any counts.
-const WORST: u64 = 8_000;
+/// The most that a probe counts that was answered: it waited behind what else stood in the device queue.
+const SLOW: u64 = 8_000;
+/// Stands for one that was lost.
+const LOST: u64 = u64::MAX;
 /// Below this nothing explains a round trip: the hosts' own delay.
 const LEAST_EXPECTED: Duration = Duration::from_micros(300);
 /// Hosts that a neighbour may tell of.
@@ -102,13 +104,13 @@ impl Neighbour {
                 .iter()
                 .filter(|(n, at, e)| *n > echo && *at + *e * 8 < now);
             if overdue.count() > 1 {
-                self.sample(WORST);
+                self.sample(SLOW);
             }
             return;
         }
         let lost = (ways.echo - echo).saturating_sub(ways.heard.saturating_sub(heard));
         for _ in 0..lost.min(SAMPLES as u64) {
-            self.sample(WORST);
+            self.sample(LOST);
         }
         self.echoed = (ways.echo, ways.heard);
         self.answered_at = Some(now);
@@ -116,8 +118,8 @@ impl Neighbour {
             let held = Duration::from_micros(ways.held);
             let trip = now.since(*at).saturating_sub(held).as_nanos();
             let expected = (*expected).max(LEAST_EXPECTED).as_nanos();
-            let ratio = u64::try_from(trip * 1_000 / expected).unwrap_or(WORST);
-            self.sample(ratio.clamp(1_000, WORST));
+            let ratio = u64::try_from(trip * 1_000 / expected).unwrap_or(SLOW);
+            self.sample(ratio.clamp(1_000, SLOW));
         }
         self.sent.retain(|(n, ..)| *n > ways.echo);
     }
@@ -131,17 +133,24 @@ impl Neighbour {
 
     /// What a full datagram costs, that costs `full` where nothing is lost and nobody else sends.
     pub(super) fn cost(&self, full: Duration) -> u64 {
-        let mut sorted: Vec<u64> = self.samples.iter().copied().collect();
-        sorted.sort_unstable();
-        let ratio = sorted.get(sorted.len() / 2).copied().unwrap_or(1_000);
         let micros = u64::try_from(full.as_micros()).unwrap_or(u64::MAX);
-        (micros.max(1).saturating_mul(ratio) / 1_000).max(1)
+        (micros.max(1).saturating_mul(self.ratio()) / 1_000).max(1)
+    }
+
+    /// How much more it costs than that, in thousandths. What is slow by what else stands in the device queue is so to all
+    /// neighbours, and counts up to a bound; so each loss but one, which a collision may have been, counts besides.
+    pub(super) fn ratio(&self) -> u64 {
+        let mut sorted: Vec<u64> = self.samples.iter().map(|s| (*s).min(SLOW)).collect();
+        sorted.sort_unstable();
+        let middle = sorted.get(sorted.len() / 2).copied().unwrap_or(1_000);
+        let lost = self.samples.iter().filter(|s| **s == LOST).count() as u64;
+        middle + SLOW * lost.saturating_sub(1)
     }
 
     /// It is no way any more; when it is one again, it has to show that it is a good one.
     pub(super) fn distrust(&mut self) {
         self.alive = false;
-        self.samples = VecDeque::from([WORST; SAMPLES]);
+        self.samples = VecDeque::from([LOST; SAMPLES]);
     }
 
     pub(super) fn turn(&mut self) {

@@ -129,6 +129,25 @@ fn a_server_may_move_too() {
 }
 
 #[test]
+fn a_host_that_never_answers_is_sent_one_packet_an_attempt() {
+    let mut pair = Pair::<false>::new();
+    pair.carriers.truncate(1);
+    let silent = UdpSocket::bind(pair.addresses[1]).expect("binds");
+    silent.set_nonblocking(true).expect("a socket");
+    let (start, mut packets, mut buffer) = (Instant::now(), 0, [0; 1500]);
+    // Longer than QUIC would wait before it repeats a packet by itself, and than the first attempts live.
+    assert!(pair.until(|_| {
+        packets += std::iter::from_fn(|| silent.recv(&mut buffer).ok()).count() as u64;
+        start.elapsed() > Duration::from_secs(5)
+    }));
+    let attempts = pair.carriers[0].peers[0].attempts;
+    assert!(
+        packets > 2 && packets <= attempts,
+        "{packets} packets, {attempts} attempts"
+    );
+}
+
+#[test]
 fn acknowledgements_are_counted_and_rare() {
     let mut pair = Pair::<false>::new();
     assert!(pair.connected());

@@ -16,6 +16,10 @@ use std::time::Duration;
 const ALPN: &[u8] = b"ropewalk-link/2";
 /// Sessions are kept up; a peer that is away for longer is dialled anew.
 const IDLE: Duration = Duration::from_secs(30);
+/// What a dialled peer's first answer is reckoned to take. QUIC repeats its first packet after three times that, which is
+/// longer than an attempt lives that nobody answers: attempts are repeated themselves ([`super::dial`]), and to a host that
+/// is out of reach each of these packets stands in the device queue for dozens of milliseconds, before what is for others.
+const FIRST_ANSWER: Duration = Duration::from_millis(1_100);
 /// Room for one datagram, and noq's bookkeeping of it.
 const SEND_BUFFER: usize = MAX_PAYLOAD + 128;
 /// On a wire for one datagram that is cut.
@@ -92,8 +96,10 @@ impl Tls {
     pub(super) fn client(&self, counters: Arc<Counters>) -> ClientConfig {
         let mut config = ClientConfig::new(self.client.clone());
         let knock = self.knock.clone();
+        let mut transport = self.transport(counters);
+        transport.initial_rtt(FIRST_ANSWER);
         config
-            .transport_config(Arc::new(self.transport(counters)))
+            .transport_config(Arc::new(transport))
             .initial_dst_cid_provider(Arc::new(move || knock.make()));
         config
     }
