@@ -23,6 +23,9 @@ const PER_WINDOW: usize = 32;
 const PENALTY: u32 = 12;
 /// Where what is less important fills the bound, it may be exceeded by this many datagrams.
 pub(crate) const URGENT: usize = 3;
+/// Of datagrams of at most so many bytes so many take the air of a full one, at 6 Mbit/s.
+const SMALL: usize = 200;
+const SMALL_PER_FULL: usize = 4;
 /// Patience with a receipt beyond what its round trip varies by, and patience with the first.
 const PATIENCE: Duration = Duration::from_millis(5);
 const FIRST_PATIENCE: Duration = Duration::from_millis(100);
@@ -173,14 +176,12 @@ impl Flight {
         self.unanswered.is_some()
     }
 
-    /// How many datagrams of this importance or more may still be in the device queue.
+    /// How many datagrams of this importance or more may still be in the device queue, small ones counted as in
+    /// [`Flight::admits`].
     pub(crate) fn peers_of(&self, now: Time, importance: u8) -> usize {
         let once = self.patience_once();
         let recent = self.entries.iter().rev().take_while(|e| e.at + once > now);
-        recent
-            .filter(|e| e.importance >= importance)
-            .map(|e| e.pieces)
-            .sum()
+        load(recent.filter(|e| e.importance >= importance))
     }
 
     /// The delay of the path itself, where a full datagram takes `service`. What is short may as well be
@@ -211,13 +212,15 @@ impl Flight {
         self.least.saturating_add(held).saturating_add(sparse).min(MOST)
     }
 
-    /// Whether a datagram of this importance may follow.
+    /// Whether a datagram of this importance may follow. Small ones take a part of a full one's air, and count as that: a
+    /// command's copies would else use up the bound before the first can be acknowledged.
     pub(crate) fn admits(&self, now: Time, importance: u8, window: usize) -> bool {
         // The bound may have become narrower than what is in flight; then something has to ask.
         if !self.awaits_receipt() {
             return true;
         }
-        self.len() < window || self.len() < window + URGENT && self.peers_of(now, importance) < window
+        let all = load(self.entries.iter());
+        all < window || all < window + URGENT && self.peers_of(now, importance) < window
     }
 
     /// Whether the next datagram should ask for a receipt, since more waits behind it or the bound is near.
@@ -443,6 +446,12 @@ impl Flight {
     }
 }
 
+/// How many full datagrams these weigh, rounded down.
+fn load<'a>(entries: impl Iterator<Item = &'a Entry>) -> usize {
+    let weight = |e: &Entry| if e.bytes <= SMALL { 1 } else { SMALL_PER_FULL * e.pieces };
+    entries.map(weight).sum::<usize>() / SMALL_PER_FULL
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -563,6 +572,21 @@ mod tests {
             f.expire(t + AIR * 999);
         }
         assert!(f.is_silent());
+    }
+
+    #[test]
+    fn small_datagrams_count_as_the_air_that_they_take() {
+        let mut f = Flight::new(2);
+        let t = Time::from_millis(10);
+        for n in 0..8 {
+            assert!(f.admits(t, 10, 2), "{n}");
+            let small = Entry {
+                bytes: 64,
+                ..entry(n, t, true)
+            };
+            f.sent(small, Time::MAX, AIR);
+        }
+        assert!(!f.admits(t, 10, 2) && f.admits(t, 11, 2));
     }
 
     #[test]
