@@ -80,6 +80,28 @@ fn commands(setup: Setup, hz: u64, seconds: u64) -> (f64, f64) {
     (quantile(&rtt, 0.5), quantile(&rtt, 0.99))
 }
 
+/// Commands of 64 B that are answered at once, from `start` after both ends were started. Gives how long each took, in ms.
+fn answered(setup: Setup, start: Duration, period: Duration, count: u32) -> Vec<f64> {
+    let mut w = setup.build();
+    let small = Geometry::new(64, &[]).expect("small");
+    w.later(0, reliable("/command", 110, 64), (start, period, count), small);
+    w.answer(1, reliable("/answer", 110, 64), "/command", small);
+    w.run(start + period * count + Duration::from_secs(30));
+    w.check_books();
+    let (there, back) = (
+        &w.nodes[1].sink.delivered["/command"],
+        &w.nodes[0].sink.arrived["/answer"],
+    );
+    assert_eq!(
+        (there.len(), back.len()),
+        (count as usize, count as usize),
+        "all are answered"
+    );
+    let took = std::iter::zip(there, back);
+    took.map(|(sent, (_, came))| came.since(Time(*sent)).as_secs_f64() * 1e3)
+        .collect()
+}
+
 const LOSS_20: Loss = Loss::Uniform(0.2);
 
 #[test]
@@ -91,6 +113,23 @@ fn commands_arrive_soon_though_a_fifth_of_all_packets_is_lost() {
         // A lost session costs a second more.
         assert!(p99 <= 5_500.0, "{p99} ms at a round trip of 2 s");
     }
+}
+
+#[test]
+fn commands_are_answered_soon_from_the_start() {
+    let mut all = Vec::new();
+    for seed in 1..11 {
+        let mut setup = Setup::path(ms(10), LOSS_20).seed(seed);
+        setup.medium.rate_bits = 6_000_000;
+        let took = answered(setup, Duration::from_secs(1), ms(50), 200);
+        let (p99, max) = (quantile(&took, 0.99), quantile(&took, 1.0));
+        println!("p50 {:.1} p99 {p99:.1} max {max:.1} ms", quantile(&took, 0.5));
+        assert!(max <= 300.0, "{max} ms: the announcement was late");
+        all.extend(took);
+    }
+    let p99 = quantile(&all, 0.99);
+    println!("of all: p99 {p99:.1} ms");
+    assert!(p99 <= 90.0, "{p99} ms");
 }
 
 #[test]

@@ -24,6 +24,9 @@ struct Path {
     round_trip_ms: u64,
     most_ms: f64,
     period_ms: u64,
+    /// Commands of a run, and of a quick one: of fewer than some hundred the slowest in a hundred is chance.
+    count: u64,
+    quick: u64,
 }
 
 const PATHS: [Path; 2] = [
@@ -33,6 +36,8 @@ const PATHS: [Path; 2] = [
         round_trip_ms: 20,
         most_ms: 110.0,
         period_ms: 50,
+        count: 1_000,
+        quick: 600,
     },
     Path {
         scenario: "loss-20-rtt-2s",
@@ -40,6 +45,8 @@ const PATHS: [Path; 2] = [
         round_trip_ms: 2_000,
         most_ms: 4_500.0,
         period_ms: 100,
+        count: 1_000,
+        quick: 500,
     },
 ];
 
@@ -53,9 +60,9 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
     if !options.wants(System::Ropewalk) {
         return Vec::new();
     }
-    let count = if options.quick { 200 } else { 500 };
     let mut rows = Vec::new();
     for path in &PATHS {
+        let count = if options.quick { path.quick } else { path.count };
         for carrier in options.carriers_of(&[Carrier::Quic]) {
             let topic = Topic {
                 priority: 110,
@@ -77,6 +84,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
                 ("packet_loss".into(), json!(0.2)),
                 ("round_trip_ms".into(), json!(path.round_trip_ms)),
                 ("sent_period_ms".into(), json!(path.period_ms)),
+                ("messages".into(), json!(count)),
                 ("reliability".into(), json!("reliable")),
             ]);
             means.describe(&mut params);
@@ -142,6 +150,7 @@ fn redundant(carrier: Carrier, quick: bool) -> Row {
             let ours = |part: Plays, host: &str, legs: &[&Leg]| tools.our_part(&site, part, host, legs);
             let played = play::play("lossy", &site, &tools.sandbox, &legs, &ours);
             let (played, links) = network.end(played, site.stopped())?;
+            tools.keep("lossy", BURSTS, &played, &links)?;
             let mut values = legs[0].flow.judge(&played.received[0])?;
             let sent = &links[HOSTS[1]]["sent"][0];
             let bytes = |name: &str| sent[name].as_f64().unwrap_or_default();
@@ -200,7 +209,8 @@ fn measure(
     ];
     let none = |part: Plays, host: &str, legs: &[&Leg]| tools.our_part(&site, part, host, legs);
     let played = play_with("lossy", &site, &tools.sandbox, &[], &none, &mut extras);
-    let (played, _) = network.end(played, site.stopped())?;
+    let (played, links) = network.end(played, site.stopped())?;
+    tools.keep("lossy", path.scenario, &played, &links)?;
     let took = played.values.into_iter().flatten().next().unwrap_or_default();
     if took.len() as u64 != count {
         return Err(format!("{} of {count} commands were told of", took.len()).into());

@@ -141,18 +141,30 @@ impl<'a> Tools<'a> {
         legs: &[Leg],
     ) -> Result<Played, RunError> {
         let (played, links) = self.played(what, site, means, legs)?;
-        if let Some(folder) = &self.keep {
-            let number = self.kept.get();
-            self.kept.set(number + 1);
-            let file = folder.join(format!("{number:03}.json"));
-            let all = json!({
-                "what": what, "means": means.shown(), "lab": played.lab, "links": links, "received": played.received,
-            });
-            fs::create_dir_all(folder)
-                .and_then(|()| fs::write(&file, all.to_string()))
-                .map_err(|e| format!("{}: {e}", file.display()))?;
-        }
+        self.keep(what, &means.shown(), &played, &links)?;
         Ok(played)
+    }
+
+    /// Writes what a run left into the folder that was asked for, if any was.
+    pub(super) fn keep(
+        &self,
+        what: &str,
+        means: &str,
+        played: &Played,
+        links: &BTreeMap<String, Value>,
+    ) -> Result<(), RunError> {
+        let Some(folder) = &self.keep else {
+            return Ok(());
+        };
+        let number = self.kept.get();
+        self.kept.set(number + 1);
+        let file = folder.join(format!("{number:03}.json"));
+        let all = json!({
+            "what": what, "means": means, "lab": played.lab, "links": links, "received": played.received,
+            "values": played.values,
+        });
+        let written = fs::create_dir_all(folder).and_then(|()| fs::write(&file, all.to_string()));
+        written.map_err(|e| RunError::Failed(format!("{}: {e}", file.display())))
     }
 
     /// What came, and what each link last said of itself.

@@ -472,7 +472,8 @@ impl<B: Body> Radio<B> {
         }
         let t = &mut self.topics[i];
         let (edition, total) = (t.announcer.edition(), t.announcer.total());
-        let (offset, poll, bytes) = t.announcer.piece(now, p.config.max_datagram - ANNOUNCE_HEAD);
+        let air = p.airtime.airtime(p.config.max_datagram, p.config.hops);
+        let (offset, poll, bytes) = t.announcer.piece(now, p.config.max_datagram - ANNOUNCE_HEAD, air);
         Frame::Announce(AnnouncePiece {
             topic: i as u32,
             edition,

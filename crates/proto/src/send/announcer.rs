@@ -4,7 +4,10 @@ use crate::wire::AckState;
 use core::time::Duration;
 use stats::Time;
 
-const FIRST_RETRY: Duration = Duration::from_millis(200);
+/// What is announced waits for the answer, which may get lost as well as the announcement.
+const FIRST_RETRY: Duration = Duration::from_millis(100);
+/// Each of the next waits so many times longer.
+const WIDENING: f64 = 1.5;
 const LAST_RETRY: Duration = Duration::from_secs(2);
 
 /// The announcement of one topic in the current session.
@@ -81,14 +84,15 @@ impl Announcer {
         !self.understood && self.at < self.until
     }
 
-    /// The next piece of at most `room` bytes: offset, whether an answer is wanted, bytes.
-    pub(crate) fn piece(&mut self, now: Time, room: usize) -> (u32, bool, &[u8]) {
+    /// The next piece of at most `room` bytes: offset, whether an answer is wanted, bytes. `air`: what such a piece takes
+    /// of the air.
+    pub(crate) fn piece(&mut self, now: Time, room: usize, air: Duration) -> (u32, bool, &[u8]) {
         let at = self.at;
         self.at = at.saturating_add(room).min(self.until);
         let poll = self.at == self.until;
         if poll {
-            self.retry_at = now + self.retry;
-            self.retry = (self.retry * 2).min(LAST_RETRY);
+            self.retry_at = now + self.retry.max(air * 2).min(LAST_RETRY);
+            self.retry = self.retry.mul_f64(WIDENING).min(LAST_RETRY);
         }
         (at as u32, poll, &self.bytes[at..self.at])
     }

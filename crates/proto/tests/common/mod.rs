@@ -168,6 +168,8 @@ pub struct Source {
     events: VecDeque<(Time, Geometry)>,
     last: Option<Geometry>,
     pub offered: u64,
+    /// Messages of this name that came to its node are answered at once.
+    answers: Option<String>,
 }
 
 /// What happens to datagrams beside the medium's own doing.
@@ -368,7 +370,17 @@ impl World {
             events,
             last: None,
             offered: 0,
+            answers: None,
         });
+        topic
+    }
+
+    /// Adds a source that answers each message of the topic `to`, in order, as soon as it came.
+    pub fn answer(&mut self, node: usize, config: TopicConfig, to: &str, geometry: Geometry) -> TopicId {
+        let topic = self.source_of(node, config, VecDeque::new());
+        if let Some(s) = self.sources.last_mut() {
+            (s.answers, s.last) = (Some(to.to_owned()), Some(geometry));
+        }
         topic
     }
 
@@ -494,6 +506,13 @@ impl World {
             n.radio
                 .handle(now, n.peer, bytes, &mut n.sink)
                 .expect("what an honest peer sends is understood");
+        }
+        for s in self.sources.iter_mut().filter(|s| s.node == node) {
+            let came = s.answers.as_ref().and_then(|name| n.sink.delivered.get(name));
+            let told = s.offered as usize + s.events.len();
+            for _ in told..came.map_or(0, Vec::len) {
+                s.events.extend(s.last.map(|g| (now, g)));
+            }
         }
     }
 
