@@ -9,6 +9,8 @@ use std::collections::VecDeque;
 const MOST: usize = 4096;
 /// While the pacer's belief holds, one in so many datagrams asks for a receipt,
 const SPARSE: usize = 10;
+/// one in so many where a queue in the device delays nothing else,
+const SPARSEST: usize = 16;
 /// one at least this often while more wait,
 const SPARSE_INTERVAL: Duration = Duration::from_millis(50);
 /// or, where the path loses datagrams, one in so many;
@@ -52,6 +54,17 @@ pub(crate) struct Entry {
     pub(crate) asks: bool,
 }
 
+impl Entry {
+    /// By its air, of which a full one has [`SMALL_PER_FULL`] parts.
+    fn weight(&self) -> usize {
+        if self.bytes <= SMALL {
+            1
+        } else {
+            SMALL_PER_FULL * self.pieces
+        }
+    }
+}
+
 /// A datagram that asked for a receipt.
 #[derive(Clone, Copy, Debug)]
 struct Ask {
@@ -91,6 +104,8 @@ pub(crate) struct Flight {
     entries: VecDeque<Entry>,
     /// Of all entries.
     pieces: usize,
+    /// What they weigh, in parts of a full datagram.
+    weight: usize,
     since_ask: usize,
     asked_at: Time,
     /// Asks without an answer, with those that patience gave up,
@@ -120,6 +135,7 @@ impl Flight {
             asks_every: least.max(1) as usize,
             entries: VecDeque::new(),
             pieces: 0,
+            weight: 0,
             since_ask: 0,
             asked_at: Time::ZERO,
             asked: VecDeque::new(),
@@ -181,7 +197,8 @@ impl Flight {
     pub(crate) fn peers_of(&self, now: Time, importance: u8) -> usize {
         let once = self.patience_once();
         let recent = self.entries.iter().rev().take_while(|e| e.at + once > now);
-        load(recent.filter(|e| e.importance >= importance))
+        let equals = recent.filter(|e| e.importance >= importance);
+        equals.map(Entry::weight).sum::<usize>() / SMALL_PER_FULL
     }
 
     /// The delay of the path itself, where a full datagram takes `service`. What is short may as well be
@@ -219,17 +236,22 @@ impl Flight {
         if !self.awaits_receipt() {
             return true;
         }
-        let all = load(self.entries.iter());
+        let all = self.weight / SMALL_PER_FULL;
         all < window || all < window + URGENT && self.peers_of(now, importance) < window
     }
 
-    /// Whether the next datagram should ask for a receipt, since more waits behind it or the bound is near.
-    pub(crate) fn should_ask(&self, now: Time, clocked: bool, window: usize) -> bool {
+    /// Whether the next datagram should ask for a receipt, since more waits behind it or the bound is near. `alone`: what
+    /// waits in the device queue delays nothing else.
+    pub(crate) fn should_ask(&self, now: Time, clocked: bool, alone: bool, window: usize) -> bool {
         if clocked || self.doubts() {
             let every = self.asks_every.max(window / PER_WINDOW);
             return self.since_ask + 1 >= every || self.len() + 1 >= window;
         }
-        let sparse = if self.tolerated > 0 { LOSSY } else { SPARSE };
+        let sparse = match self.tolerated {
+            0 if alone => SPARSEST,
+            0 => SPARSE,
+            _ => LOSSY,
+        };
         // Where many are in flight anyway, each receipt need not tell of so few.
         let sparse = sparse.max(window / PER_WINDOW);
         self.since_ask + 1 >= sparse || self.len() >= self.least && now >= self.asked_at + SPARSE_INTERVAL
@@ -255,6 +277,7 @@ impl Flight {
             self.since_ask += entry.pieces;
         }
         self.pieces += entry.pieces;
+        self.weight += entry.weight();
         self.entries.push_back(entry);
         if self.entries.len() > MOST {
             self.let_go();
@@ -362,8 +385,10 @@ impl Flight {
 
     /// The oldest is in flight no more.
     fn let_go(&mut self) {
-        let gone = self.entries.pop_front();
-        self.pieces -= gone.map_or(0, |e| e.pieces);
+        if let Some(gone) = self.entries.pop_front() {
+            self.pieces -= gone.pieces;
+            self.weight -= gone.weight();
+        }
     }
 
     fn patience_once(&self) -> Duration {
@@ -446,12 +471,6 @@ impl Flight {
     }
 }
 
-/// How many full datagrams these weigh, rounded down.
-fn load<'a>(entries: impl Iterator<Item = &'a Entry>) -> usize {
-    let weight = |e: &Entry| if e.bytes <= SMALL { 1 } else { SMALL_PER_FULL * e.pieces };
-    entries.map(weight).sum::<usize>() / SMALL_PER_FULL
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -481,9 +500,9 @@ mod tests {
     fn two_in_flight_are_clocked_by_receipts_and_the_urgent_passes() {
         let mut f = Flight::new(2);
         let t = Time::from_millis(10);
-        assert!(!f.should_ask(t, true, 2));
+        assert!(!f.should_ask(t, true, false, 2));
         f.sent(entry(5, t, false), Time::MAX, AIR);
-        assert!(f.admits(t, 10, 2) && f.should_ask(t, true, 2));
+        assert!(f.admits(t, 10, 2) && f.should_ask(t, true, false, 2));
         f.sent(entry(6, t, true), Time::MAX, AIR);
         assert!(!f.admits(t, 10, f.window(true, AIR)) && f.admits(t, 11, f.window(true, AIR)));
         let later = t + Duration::from_micros(4_500);

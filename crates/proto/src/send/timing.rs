@@ -20,6 +20,9 @@ const REMAINING: f64 = 0.00005;
 /// but no more than this, and one alone where less than this share is lost.
 const MOST_COPIES: u32 = 7;
 const CLEAN: f64 = 0.01;
+/// Until the peer has told of losses so much is feared for copies: at a long round trip that takes seconds, and what is lost
+/// in all its copies meanwhile holds up dozens of messages.
+const FEARED: f64 = 0.2;
 /// So much more parity goes than is lost, and so much more of that for each datagram in a burst. Found in `medium`:
 /// `docs/decisions/092-parity-over-a-window.md`.
 const PARITY: f64 = 3.0;
@@ -57,6 +60,8 @@ pub(crate) struct Way {
     reported: (u64, u64, u64),
     /// Datagrams sent and lost, and runs of lost ones, older ones counting less.
     weight: (f64, f64, f64),
+    /// Whether the peer has told of that.
+    told: bool,
 }
 
 impl Default for Way {
@@ -67,6 +72,7 @@ impl Default for Way {
             smoothed: None,
             reported: (0, 0, 0),
             weight: (PRIOR.1, PRIOR.0, PRIOR.0),
+            told: false,
         }
     }
 }
@@ -126,7 +132,7 @@ impl Way {
             l * MEMORY + (sent - here) as f64,
             t * MEMORY + torn as f64,
         );
-        self.reported = (next, came, gaps);
+        (self.reported, self.told) = ((next, came, gaps), true);
         true
     }
 
@@ -150,6 +156,7 @@ impl Way {
     pub(crate) fn timing(&self) -> Timing {
         let (rtt, deviation) = self.smoothed.unwrap_or((FIRST, Duration::ZERO));
         let loss = self.loss();
+        let feared = if self.told { loss } else { loss.max(FEARED) };
         Timing {
             patience: rtt + deviation * 4 + MARGIN,
             spacing: (rtt / 4).clamp(NEAREST, WIDEST),
@@ -157,7 +164,7 @@ impl Way {
             samples: self.weight.0,
             burst: self.burst(),
             loss,
-            copies: match loss {
+            copies: match feared {
                 l if l < CLEAN => 1,
                 l => ((REMAINING.ln() / l.min(0.9).ln()).ceil() as u32).clamp(2, MOST_COPIES),
             },
@@ -172,7 +179,7 @@ mod tests {
     #[test]
     fn copies_follow_the_loss_that_is_told() {
         let mut w = Way::default();
-        assert_eq!(w.timing().copies, 4, "nothing is known");
+        assert_eq!(w.timing().copies, 7, "nothing is known");
         for i in 1..=10u64 {
             w.arrivals(100 * i - 1, 80 * i, 16 * i);
         }

@@ -193,6 +193,8 @@ pub struct World {
     order: u64,
     stamp: u64,
     pub air_drops: Drops,
+    /// Bytes around each datagram.
+    around: usize,
 }
 
 #[derive(Clone)]
@@ -205,7 +207,13 @@ pub struct Setup {
     pub paced: bool,
     pub auto: bool,
     pub predict: bool,
+    /// Bytes that the carrier puts around each datagram, beside UDP and IP.
+    pub around: usize,
 }
+
+/// What QUIC puts around, and how long a datagram may be then (`link`'s carrier).
+pub const QUIC: usize = 24;
+const LONGEST_IN_QUIC: usize = 1438;
 
 impl Setup {
     pub fn hops(hops: usize) -> Self {
@@ -218,6 +226,7 @@ impl Setup {
             paced: true,
             auto: false,
             predict: true,
+            around: 0,
         }
     }
     /// One hop at 54 Mbit/s, whose path beyond the air takes so long each way and loses packets.
@@ -259,6 +268,10 @@ impl Setup {
         } else {
             AirtimeModel::unlimited()
         };
+        let airtime = AirtimeModel {
+            extra_bytes: airtime.extra_bytes + self.around as u32,
+            ..airtime
+        };
         let config = RadioConfig {
             order: self.order,
             auto_rate: self.auto,
@@ -278,6 +291,10 @@ impl Setup {
             Radio::new(config).expect("a valid radio"),
             PeerConfig {
                 hops,
+                max_datagram: match self.around {
+                    0 => PeerConfig::default().max_datagram,
+                    _ => LONGEST_IN_QUIC,
+                },
                 ..PeerConfig::default()
             },
         )
@@ -309,6 +326,7 @@ impl Setup {
             order: 0,
             stamp: 0,
             air_drops: Drops::default(),
+            around: IP + self.around,
         }
     }
 }
@@ -531,7 +549,7 @@ impl World {
                     let to = if n.host == 0 { far } else { 0 };
                     if self
                         .medium
-                        .send(self.now, n.host, to, buffer.len() + IP, buffer.clone())
+                        .send(self.now, n.host, to, buffer.len() + self.around, buffer.clone())
                         .is_err()
                     {
                         self.air_drops.add(DropReason::DeviceQueue, 1);
