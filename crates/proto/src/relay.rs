@@ -76,7 +76,7 @@ pub struct Taken {
 /// Counts of a relay.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct RelayStats {
-    /// Messages of others offered to the radio, once for each peer that they went to.
+    /// Messages of this host and of others offered to the radio, once for each peer that they went to.
     pub forwarded: u64,
     /// Messages that went no further, by reason: [`DropReason::NoPeer`] no way to a host that they were for,
     /// [`DropReason::Expired`] their hops were used up, or nobody waits for them any more, [`DropReason::Unannounced`] nobody there takes them.
