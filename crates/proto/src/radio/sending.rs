@@ -463,7 +463,7 @@ impl<B: Body> Radio<B> {
             return Transmit::Idle;
         };
         p.header(self.config.session, out);
-        let asks = self.should_ask(now, peer, None, true);
+        let asks = self.should_ask(now, peer, true);
         let Some(p) = self.peers.get_mut(&peer) else {
             return Transmit::Idle;
         };
@@ -517,7 +517,7 @@ impl<B: Body> Radio<B> {
             .peers
             .get(&peer)
             .is_some_and(|p| self.receipt_meets(now, p, priority, air(max) + air(RECEIPT)));
-        let asks = self.should_ask(now, peer, Some(i), max >= p_max && !meets);
+        let asks = self.should_ask(now, peer, max >= p_max && !meets);
         if asks {
             Frame::Ask.encode(out);
         }
@@ -569,30 +569,13 @@ impl<B: Body> Radio<B> {
             && self.scheduler.pick(&self.topics, |_| true) == Some((i, Work::Data))
     }
 
-    /// Whether the next datagram to `peer`, with a message of `topic`, should ask for a receipt. `calm`: there is time for
-    /// one.
-    fn should_ask(&self, now: Time, peer: PeerId, topic: Option<usize>, calm: bool) -> bool {
+    /// Whether the next datagram to `peer` should ask for a receipt. `calm`: there is time for one.
+    fn should_ask(&self, now: Time, peer: PeerId, calm: bool) -> bool {
         let Some(p) = self.peers.get(&peer) else {
             return false;
         };
         let clocked = p.is_clocked(&self.config);
-        // Where the rate is not known receipts are its samples, and over hops that the medium forwards they show contention.
-        let steady = !self.config.auto_rate && p.config.hops == 1;
-        let alone = steady && topic.is_some_and(|i| self.is_alone(now, i, p.config.max_datagram));
-        (calm || clocked || p.flight.doubts())
-            && p.flight.should_ask(now, clocked, alone, p.window(&self.config))
-    }
-
-    /// Whether more of this topic waits than goes into one datagram, nothing else here is as important, and nobody
-    /// elsewhere is to go first: what stands in the device queue then delays only what waits anyway.
-    fn is_alone(&self, now: Time, topic: usize, max: usize) -> bool {
-        let t = &self.topics[topic];
-        let less = |(i, o): (usize, &OutTopic<B>)| {
-            i == topic || o.config.priority < t.config.priority || o.announcer.accepted() != Some(true)
-        };
-        t.bytes_left() > max as u64
-            && self.topics.iter().enumerate().all(less)
-            && !self.share.defers(now, t.config.priority)
+        (calm || clocked || p.flight.doubts()) && p.flight.should_ask(now, clocked, p.window(&self.config))
     }
 
     /// Charges a datagram and counts it. `in_flight`: it counts against the bound, and whether it asks for a
