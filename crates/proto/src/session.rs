@@ -138,8 +138,8 @@ impl Session {
         if rises {
             self.up = true;
             // The peer may not know yet that we know it, and takes nothing from us until it does.
-            let answers = self.greet_at != Time::MAX || self.greet_due;
-            (self.greet_due, self.greet_at) = (answers, Time::MAX);
+            self.greet_due |= self.greet_at != Time::MAX;
+            self.greet_at = Time::MAX;
         }
         rises
     }

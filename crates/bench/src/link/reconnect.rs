@@ -48,13 +48,13 @@ fn troubles() -> Vec<Trouble> {
         },
         what: ("direct_way", shown, then),
         neighbours: &[("robot", "base"), ("robot", "relay"), ("relay", "base")],
-        judge: judge_change,
+        judge: |seen| judge(seen, CHANGE, disturbed),
     };
     let out = |scenario, hops, who, neighbours| Trouble {
         place: Place::shipped(scenario, hops),
         what: ("out", who, who),
         neighbours,
-        judge,
+        judge: |seen| judge(seen, RETURN, after),
     };
     vec![
         out("outage-5s", 1, "sender", &[]),
@@ -131,12 +131,15 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
     rows
 }
 
-/// The direct way is no more what it was: how long the flows are disturbed.
-fn judge_change(seen: &Seen<'_>) -> Result<Vec<Part>, RunError> {
-    let changed = (seen.lab_began + CHANGE).as_nanos();
+/// What a flow's log says of the time after a moment, which is in ns.
+type After = fn(&Received, u64, &Sent) -> Result<Values, RunError>;
+
+/// How each flow came back after something happened, so long after the lab began.
+fn judge(seen: &Seen<'_>, happened: Duration, after: After) -> Result<Vec<Part>, RunError> {
+    let since = (seen.lab_began + happened).as_nanos();
     let mut parts = Vec::new();
     for ((leg, log), mut values) in seen.legs.iter().zip(&seen.played.received).zip(seen.flows()?) {
-        values.extend(disturbed(log, changed, &leg.flow)?);
+        values.extend(after(log, since, &leg.flow)?);
         let targets = vec![Target::within("back_s", 0.0, 0.5)];
         let mut part = Part::of_flow(leg, values, targets);
         part.over_time = seen.over_time(log);
@@ -178,19 +181,6 @@ fn delivery_after(log: &Received, since: u64, flow: &Sent) -> f64 {
     let last = log.stamp_ns.iter().max().copied().unwrap_or_default();
     let sent = (last.saturating_sub(settled) as f64 / 1e3 / flow.period_us as f64).max(1.0);
     (came / sent).min(1.0)
-}
-
-fn judge(seen: &Seen<'_>) -> Result<Vec<Part>, RunError> {
-    let returned = (seen.lab_began + RETURN).as_nanos();
-    let mut parts = Vec::new();
-    for ((leg, log), mut values) in seen.legs.iter().zip(&seen.played.received).zip(seen.flows()?) {
-        values.extend(after(log, returned, &leg.flow)?);
-        let targets = vec![Target::within("back_s", 0.0, 0.5)];
-        let mut part = Part::of_flow(leg, values, targets);
-        part.over_time = seen.over_time(log);
-        parts.push(part);
-    }
-    Ok(parts)
 }
 
 /// How long after the radio the flow was back, and what came of it from half a second later on.

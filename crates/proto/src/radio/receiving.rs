@@ -45,9 +45,9 @@ impl<B: Body> Radio<B> {
         }
         p.heard(now, header.number, datagram.len());
         (p.share.exchange, p.share.timing) = (None, None);
-        if p.session.hear(now)
-            && let Some(info) = &p.info
-        {
+        let rises = p.session.hear(now);
+        let up = p.session.is_up();
+        if rises && let Some(info) = &p.info {
             sink.peer_up(peer, info);
             for i in 0..self.topics.len() {
                 if self.topics[i].peer == peer {
@@ -58,7 +58,7 @@ impl<B: Body> Radio<B> {
         }
         // The peer may know us while its word for that is lost or late: what it tells meanwhile would come before it
         // itself does. It repeats what has to come.
-        if !self.is_up(peer) {
+        if !up {
             return Ok(());
         }
         for frame in frames {

@@ -8,6 +8,10 @@ use crate::body::{Sink, Verdict};
 use crate::config::MAX_TOPICS;
 use crate::wire::{AckState, AnnouncePiece};
 use stats::DropReason;
+use std::collections::BTreeMap;
+
+/// Answers that wait, by topic: edition and state.
+pub(super) type Answers = BTreeMap<u32, (u32, AckState)>;
 
 /// An announcement of which pieces are missing.
 pub(super) struct Assembly {
@@ -143,10 +147,8 @@ impl Receiver {
         self.answer(piece.topic, piece.edition, AckState::Accepted);
     }
 
-    pub(super) fn answer(&mut self, topic: u32, edition: u32, state: AckState) {
-        if self.acks.len() < MAX_TOPICS || self.acks.contains_key(&topic) {
-            self.acks.insert(topic, (edition, state));
-        }
+    fn answer(&mut self, topic: u32, edition: u32, state: AckState) {
+        answer(&mut self.acks, topic, edition, state);
     }
 
     /// Whether an answer waits.
@@ -162,5 +164,12 @@ impl Receiver {
     /// The answer for `topic` was sent.
     pub(crate) fn answered(&mut self, topic: u32) {
         self.acks.remove(&topic);
+    }
+}
+
+/// Adds an answer to those that wait, which are bounded.
+pub(super) fn answer(acks: &mut Answers, topic: u32, edition: u32, state: AckState) {
+    if acks.len() < MAX_TOPICS || acks.contains_key(&topic) {
+        acks.insert(topic, (edition, state));
     }
 }

@@ -5,7 +5,7 @@
 
 use super::ranges::Ranges;
 use super::topic::Partial;
-use super::{AckState, Fate, Receiver};
+use super::{Fate, Receiver};
 use crate::body::Sink;
 use crate::fountain::{Decoding, Failed, MAX_ID, SPARE, Shape};
 use crate::wire::{DataHead, SymbolHead};
@@ -152,13 +152,7 @@ impl Receiver {
         sink: &mut impl Sink,
     ) -> Result<(), DropReason> {
         let lossy = self.lossy;
-        let Some(topic) = self.topics.get_mut(&head.topic) else {
-            self.answer(head.topic, 0, AckState::Unknown);
-            return Err(DropReason::Unannounced);
-        };
-        if !topic.accepted {
-            return Err(DropReason::Unannounced);
-        }
+        let topic = self.accepted(head.topic)?;
         let shape = Shape::new(head.geometry.total_len(), symbol).ok_or(DropReason::Malformed)?;
         let fate = topic.fate(head.seq);
         let tracker = topic.tracker.as_mut().filter(|_| topic.bulk);
@@ -192,13 +186,7 @@ impl Receiver {
         sink: &mut impl Sink,
     ) -> Result<(), DropReason> {
         let lossy = self.lossy;
-        let Some(topic) = self.topics.get_mut(&head.topic) else {
-            self.answer(head.topic, 0, AckState::Unknown);
-            return Err(DropReason::Unannounced);
-        };
-        if !topic.accepted {
-            return Err(DropReason::Unannounced);
-        }
+        let topic = self.accepted(head.topic)?;
         let tracker = topic.tracker.as_mut().ok_or(DropReason::Malformed)?;
         if head.poll {
             tracker.owe(now, lossy);

@@ -39,7 +39,7 @@ pub(crate) struct Receiver {
     topics: BTreeMap<u32, InTopic>,
     announcing: BTreeMap<u32, Assembly>,
     /// Answers to announcements that wait to be sent: edition and state by topic.
-    acks: BTreeMap<u32, (u32, AckState)>,
+    acks: announcing::Answers,
     /// Counts of topics of earlier sessions, by name, so that a restart of the peer loses none.
     earlier: BTreeMap<String, Counts>,
     partials: usize,
@@ -60,7 +60,7 @@ impl Receiver {
             },
             topics: BTreeMap::new(),
             announcing: BTreeMap::new(),
-            acks: BTreeMap::new(),
+            acks: announcing::Answers::new(),
             earlier: BTreeMap::new(),
             partials: 0,
             partial_bytes: 0,
@@ -110,6 +110,18 @@ impl Receiver {
         self.partial_bytes = left.map(Partial::cost).sum();
     }
 
+    /// The topic that something came of, if it was announced and accepted. Its sender is told of one that is not known.
+    fn accepted(&mut self, topic: u32) -> Result<&mut InTopic, DropReason> {
+        match self.topics.get_mut(&topic) {
+            Some(t) if t.accepted => Ok(t),
+            Some(_) => Err(DropReason::Unannounced),
+            None => {
+                announcing::answer(&mut self.acks, topic, 0, AckState::Unknown);
+                Err(DropReason::Unannounced)
+            }
+        }
+    }
+
     /// Takes one fragment.
     ///
     /// An error is a loss that belongs to no topic.
@@ -120,16 +132,11 @@ impl Receiver {
         bytes: &[u8],
         sink: &mut impl Sink,
     ) -> Result<(), DropReason> {
-        let Some(topic) = self.topics.get_mut(&head.topic) else {
-            self.answer(head.topic, 0, AckState::Unknown);
-            return Err(DropReason::Unannounced);
-        };
-        if !topic.accepted {
-            return Err(DropReason::Unannounced);
-        }
+        let lossy = self.lossy;
+        let topic = self.accepted(head.topic)?;
         topic.counts.fragments += 1;
         if let Some(tracker) = topic.tracker.as_mut().filter(|_| head.poll) {
-            tracker.owe(now, self.lossy);
+            tracker.owe(now, lossy);
         }
         let admits = topic
             .tracker
