@@ -175,11 +175,11 @@ fn settings_that_make_no_sense() {
 
 #[test]
 fn a_link_that_cannot_be() {
-    let host = Host::new();
+    let (host, own) = (Host::new(), address());
     let good = format!(
         "host: robot\nradio: {{bind: '{}', rate: 6Mbit/s}}\npeers:\n  - {{name: base, address: '{}'}}\n",
-        address(1),
-        address(2)
+        own,
+        address()
     );
     let write = |text: &str| std::fs::write(host.path("link.yaml"), text).expect("writes");
     refused(&host, &["link", "missing.yaml"], &["missing.yaml"]);
@@ -200,14 +200,12 @@ fn a_link_that_cannot_be() {
     refused(&host, &["link", "link.yaml", "--check"], &named);
     refused(&host, &["link", "link.yaml"], &named);
     write(&good);
-    let taken = std::net::UdpSocket::bind(address(1)).expect("binds");
+    let taken = std::net::UdpSocket::bind(&own).expect("binds");
     // The bus is opened first; only its empty folder may remain.
     let done = host.run(&["link", "link.yaml"]);
     assert_eq!((done.code, done.stderr.lines().count()), (2, 1), "{done:?}");
     assert!(
-        done.stderr.contains("link.yaml:2:")
-            && done.stderr.contains(&address(1))
-            && done.stderr.contains("in use"),
+        done.stderr.contains("link.yaml:2:") && done.stderr.contains(&own) && done.stderr.contains("in use"),
         "{done:?}"
     );
     assert!(host.left_behind().is_empty());

@@ -14,7 +14,7 @@ fn config(host: &Host, own: (&str, &str), peer: (&str, &str), direction: &str) {
 #[test]
 fn a_topic_crosses_and_a_restarted_daemon_is_found_again() {
     let (robot, base) = (Host::new(), Host::new());
-    let (a, b) = (address(11), address(12));
+    let (a, b) = (address(), address());
     config(&robot, ("robot", &a), ("base", &b), "out");
     config(&base, ("base", &b), ("robot", &a), "in");
     let publish = robot.start(&[
@@ -61,7 +61,7 @@ fn a_topic_crosses_and_a_restarted_daemon_is_found_again() {
 #[test]
 fn status_is_json() {
     let host = Host::new();
-    let (a, b) = (address(13), address(14));
+    let (a, b) = (address(), address());
     config(&host, ("robot", &a), ("base", &b), "out");
     let link = host.start(&["link", "link.yaml", "--json", "--every", "0.1"]);
     std::thread::sleep(std::time::Duration::from_secs(1));

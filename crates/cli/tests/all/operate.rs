@@ -7,6 +7,7 @@ use serde_json::Value;
 struct Pair {
     robot: Host,
     base: Host,
+    robot_address: String,
     _running: Vec<Running>,
 }
 
@@ -19,9 +20,9 @@ fn config(host: &Host, own: (&str, &str), peer: (&str, &str), topics: &str) {
 }
 
 impl Pair {
-    fn new(first: u8) -> Pair {
+    fn new() -> Pair {
         let (robot, base) = (Host::new(), Host::new());
-        let (a, b) = (address(first), address(first + 1));
+        let (a, b) = (address(), address());
         config(
             &robot,
             ("robot-1", &a),
@@ -53,6 +54,7 @@ impl Pair {
         Pair {
             robot,
             base,
+            robot_address: a,
             _running: running,
         }
     }
@@ -73,7 +75,7 @@ fn refused(host: &Host, args: &[&str], named: &[&str]) {
 
 #[test]
 fn a_running_link_is_looked_at_and_changed() {
-    let pair = Pair::new(41);
+    let pair = Pair::new();
     let (robot, base) = (&pair.robot, &pair.base);
     let sent = |t: &Value| t["sent"][0].clone();
     let before = sent(&json(&robot.run(&["link", "status", "--json"])));
@@ -154,7 +156,7 @@ fn a_running_link_is_looked_at_and_changed() {
 
 #[test]
 fn what_cannot_be_changed_is_named_with_its_mend() {
-    let pair = Pair::new(43);
+    let pair = Pair::new();
     let (robot, base) = (&pair.robot, &pair.base);
     let set = |host: &Host, rest: &[&str], named: &[&str]| {
         refused(host, &[&["link", "set"], rest].concat(), named);
@@ -214,8 +216,11 @@ fn what_cannot_be_changed_is_named_with_its_mend() {
         &["link", "other.yaml"],
         &["other.yaml:2:", "cannot bind", "radio.bind"],
     );
-    let own = address(43);
-    std::fs::write(robot.path("other.yaml"), other.replace(&own, &address(45))).expect("writes");
+    std::fs::write(
+        robot.path("other.yaml"),
+        other.replace(&pair.robot_address, &address()),
+    )
+    .expect("writes");
     let second = robot.start(&["link", "other.yaml"]);
     eventually("both links are told apart", || {
         let done = robot.run(&["link", "status"]);
@@ -313,7 +318,7 @@ impl Terminal {
 
 #[test]
 fn top_shows_a_link_live_and_changes_priorities_by_key() {
-    let pair = Pair::new(47);
+    let pair = Pair::new();
     let robot = &pair.robot;
     // Not a terminal: a plain table, or JSON.
     let plain = robot.run(&["top", "-n", "2", "--every", "0.3"]);

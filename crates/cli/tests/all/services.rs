@@ -96,7 +96,7 @@ fn a_service_is_listed_described_and_called() {
 #[test]
 fn a_service_of_another_host_is_called_over_a_link() {
     let (robot, base) = (Host::new(), Host::new());
-    let (a, b) = (address(51), address(52));
+    let (a, b) = (address(), address());
     let config = |host: &Host, own: (&str, &str), peer: (&str, &str), services: &str| {
         let text = format!(
             "host: {}\nradio: {{bind: '{}', rate: 54Mbit/s}}\npeers: [{{name: {}, address: '{}', namespace: '/{{peer}}'}}]\n\

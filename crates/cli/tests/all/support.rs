@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 /// No command of these tests takes a tenth of this; longer is hanging.
@@ -149,8 +150,11 @@ fn text(pipe: &mut impl Read) -> String {
     text
 }
 
-/// An address of 127.0.0.0/8 that no other test process uses.
-pub(crate) fn address(host: u8) -> String {
+/// An address of 127.0.0.0/8 that no other test uses, nor another process of tests.
+pub(crate) fn address() -> String {
+    static TAKEN: AtomicU8 = AtomicU8::new(0);
+    let host = TAKEN.fetch_add(1, Ordering::Relaxed) + 1;
+    assert!(host < 255, "every test asks for a few");
     let pid = std::process::id();
     format!("127.{}.{}.{host}:7400", 241 + (pid >> 8) % 13, pid & 255)
 }
