@@ -2,10 +2,17 @@
 //! Commanding robots through loss and seconds of delay: a robot takes commands and tells its state, a controller sends the one and
 //! hears the other, over any [`transport`].
 
+#[doc(hidden)]
+pub mod fuzzing;
 mod kind;
+mod kinds;
 pub mod transport;
+pub mod v6;
+mod zlib;
 
 pub use kind::{ARM, BASE, CommandKind, TelemetryKind};
+pub use kinds::{command, telemetry};
+pub use zlib::ZlibError;
 
 /// The messages of Robot Remote Control's wire, version 6, which both wires carry.
 pub mod types {

@@ -1,0 +1,207 @@
+//! Files and folders: what a request of them is answered, whole in one frame.
+
+use crate::types::{FileTransfer, FolderTransfer};
+use crate::zlib::{self, ZlibError};
+use prost::Message;
+use std::collections::BTreeMap;
+
+/// Most bytes of all files of one reply together, when inflated, that a controller should take unless its user says otherwise: 512 MiB.
+pub const MAX_INFLATED: u64 = 512 << 20;
+/// Most files and folders of one reply.
+pub const MAX_ENTRIES: usize = 65_536;
+/// Most bytes of one path, as on Linux.
+const MAX_PATH: usize = 4096;
+/// Most folders that a path leads through.
+const MAX_DEPTH: usize = 100;
+
+/// Files by their paths, which are confined ([`confined`]).
+pub type Files = BTreeMap<String, Vec<u8>>;
+
+/// Why files cannot be taken or given.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FilesError {
+    /// The reply is no FolderTransfer.
+    #[error("no folder: {0}")]
+    Body(prost::DecodeError),
+    /// The robot has none of that identifier, in its words.
+    #[error("the robot has no such file or folder: {0:?}")]
+    Refused(String),
+    /// A path leads out of its folder, or may be understood so.
+    #[error("the path {path:?} {why}")]
+    Path {
+        /// The path, cut after 200 characters.
+        path: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// Two files of one path, or a file where another's folder must be.
+    #[error("{0:?} is there twice")]
+    Twice(String),
+    /// Too many files.
+    #[error("{0} files in one folder, but {MAX_ENTRIES} is the most")]
+    TooMany(usize),
+    /// More bytes than may be.
+    #[error("more than {0} B of files")]
+    TooLong(u64),
+    /// A file that does not inflate, or cannot be compressed.
+    #[error("{path:?}: {error}")]
+    Zlib {
+        /// The file.
+        path: String,
+        /// Why.
+        error: ZlibError,
+    },
+}
+
+/// The reply to [`Request::File`](super::Request::File): one file, or all of a folder.
+///
+/// # Errors
+/// [`FilesError`]: a path that no controller would take, too many files, a file of 4 GiB, or more than a frame's 2 GiB together.
+pub fn files<'a>(
+    entries: impl IntoIterator<Item = (&'a str, &'a [u8])>,
+    compressed: bool,
+) -> Result<Vec<u8>, FilesError> {
+    let mut file = Vec::new();
+    let mut total = 0u64;
+    for (path, data) in entries {
+        confined(path)?;
+        total += data.len() as u64;
+        if total > i32::MAX as u64 {
+            return Err(FilesError::TooLong(i32::MAX as u64));
+        }
+        let data = if compressed {
+            zlib::pack(data).map_err(|error| FilesError::Zlib {
+                path: path.into(),
+                error,
+            })?
+        } else {
+            data.to_vec()
+        };
+        file.push(FileTransfer {
+            path: path.into(),
+            data,
+        });
+        if file.len() > MAX_ENTRIES {
+            return Err(FilesError::TooMany(file.len()));
+        }
+    }
+    let folder = FolderTransfer {
+        identifier: String::new(),
+        compressed,
+        file,
+        uncompressed_size: total as i32,
+    };
+    Ok(folder.encode_to_vec())
+}
+
+/// The reply to a request of a file that is not there: an empty folder that says why.
+pub fn no_files(why: &str) -> Vec<u8> {
+    let folder = FolderTransfer {
+        identifier: why.into(),
+        ..Default::default()
+    };
+    folder.encode_to_vec()
+}
+
+/// Reads the reply to a request of a file or folder, inflated to at most `most` bytes together ([`MAX_INFLATED`]). Folders themselves,
+/// which upstream lists beside their files, are left out.
+///
+/// # Errors
+/// [`FilesError`]: it is malformed, too much, or would write outside of the folder that it is put into.
+pub fn parse_files(reply: &[u8], most: u64) -> Result<Files, FilesError> {
+    let folder = FolderTransfer::decode(reply).map_err(FilesError::Body)?;
+    if folder.file.len() > MAX_ENTRIES {
+        return Err(FilesError::TooMany(folder.file.len()));
+    }
+    if folder.file.is_empty() && !folder.identifier.is_empty() {
+        return Err(FilesError::Refused(shortened(&folder.identifier)));
+    }
+    let mut files = Files::new();
+    let mut left = most;
+    for FileTransfer { path, data } in folder.file {
+        let path = confined(&path)?;
+        // A folder is an entry without data, compressed or not.
+        let data = if folder.compressed && !data.is_empty() {
+            zlib::unpack(&data, left).map_err(|error| match error {
+                ZlibError::TooLong { .. } => FilesError::TooLong(most),
+                error => FilesError::Zlib {
+                    path: path.clone(),
+                    error,
+                },
+            })?
+        } else {
+            data
+        };
+        left = (left.checked_sub(data.len() as u64)).ok_or(FilesError::TooLong(most))?;
+        if files.insert(path.clone(), data).is_some() {
+            return Err(FilesError::Twice(path));
+        }
+    }
+    without_folders(files)
+}
+
+/// Leaves out the entries that others are below of.
+fn without_folders(mut files: Files) -> Result<Files, FilesError> {
+    let mut folders: Vec<String> = Vec::new();
+    for path in files.keys() {
+        let parents = path.match_indices('/').filter_map(|(at, _)| path.get(..at));
+        for parent in parents {
+            if folders.last().is_none_or(|last| last != parent) && files.contains_key(parent) {
+                folders.push(parent.to_owned());
+            }
+        }
+    }
+    for folder in folders {
+        if files.remove(&folder).is_some_and(|data| !data.is_empty()) {
+            return Err(FilesError::Twice(folder));
+        }
+    }
+    Ok(files)
+}
+
+/// A path that stays below wherever it is put, without the parts `.` that upstream's have.
+///
+/// # Errors
+/// [`FilesError::Path`]: it is absolute or empty, has an empty part or a part `..`, a NUL or a backslash, is longer than 4096 B,
+/// or leads through more than 100 folders.
+pub fn confined(path: &str) -> Result<String, FilesError> {
+    let bad = |why| {
+        Err(FilesError::Path {
+            path: shortened(path),
+            why,
+        })
+    };
+    if path.len() > MAX_PATH {
+        return bad("is longer than 4096 B");
+    }
+    if path.starts_with('/') {
+        return bad("is absolute");
+    }
+    if path.contains('\\') {
+        return bad("has a backslash");
+    }
+    if path.contains('\0') {
+        return bad("has a NUL");
+    }
+    let mut parts = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" => return bad("has an empty part"),
+            ".." => return bad("leads out of its folder"),
+            "." => {}
+            part => parts.push(part),
+        }
+    }
+    if parts.is_empty() {
+        return bad("names no file");
+    }
+    if parts.len() > MAX_DEPTH {
+        return bad("leads through more than 100 folders");
+    }
+    Ok(parts.join("/"))
+}
+
+fn shortened(text: &str) -> String {
+    text.chars().take(200).collect()
+}

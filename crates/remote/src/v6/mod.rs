@@ -1,0 +1,101 @@
+//! Robot Remote Control's wire, version 6, in both directions: frames of [`Wire::V6`](crate::transport::Wire::V6) into what they mean,
+//! and back.
+//!
+//! Nothing here does I/O, knows handlers, or keeps anything between frames; nothing panics on any frame. All of version 6 stands in
+//! this module, so that another version can stand beside it. The facts are upstream's 6.0.0, read off the wire:
+//!
+//! | frame | bytes |
+//! |---|---|
+//! | request | `[u8 number][body]`; a command's body is protobuf |
+//! | acknowledgement | the request's number, one byte; `00` where it was not taken |
+//! | latest value | the bare protobuf; an empty frame where nothing was set |
+//! | telemetry | `[u8 number][u8 channel][protobuf]` |
+//!
+//! ```
+//! use remote::v6::{Ack, Request};
+//! use remote::{CommandKind, command, types};
+//!
+//! // The controller's side.
+//! let twist = types::Twist { linear: Some(types::Vector3 { x: 0.5, ..Default::default() }), ..Default::default() };
+//! let frame = remote::v6::command::<command::Twist>(&twist).expect("has a number in version 6");
+//!
+//! // The robot's.
+//! let Ok(Request::Command { number, body }) = Request::parse(&frame) else { panic!() };
+//! assert_eq!(Some(number), command::Twist::V6);
+//! assert_eq!(remote::v6::body::<types::Twist>(body), Ok(twist));
+//! let reply = remote::v6::ack(number);
+//!
+//! // And the controller's again.
+//! assert_eq!(Ack::parse(number, &reply), Ok(Ack::Taken));
+//! ```
+
+mod files;
+mod reply;
+mod request;
+mod telemetry;
+
+pub use files::{Files, FilesError, MAX_ENTRIES, MAX_INFLATED, confined, files, no_files, parse_files};
+pub use reply::{Ack, ack, latest, nak, version};
+pub use request::{MAX_PERIOD, Request, command};
+pub use telemetry::{Telemetry, telemetry};
+
+use prost::Message;
+
+/// What [`Request::ProtocolVersion`] is answered: the SHA-256 of upstream's definitions in its release 6.0.0. Upstream's controllers warn
+/// where it differs.
+pub const PROTOCOL_VERSION: &str = "2653d03e794d9ea753b5ebb0712368f4e6df90b3db2684f1f982369b49358760";
+/// What [`Request::LibraryVersion`] is answered: the release of upstream whose wire this is.
+pub const LIBRARY_VERSION: &str = "6.0.0";
+
+/// Why a frame means nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Malformed {
+    /// There is nothing in it.
+    #[error("an empty frame")]
+    Empty,
+    /// It ends too early, or goes on where it should end.
+    #[error("{what} cannot be {len} B long")]
+    Length {
+        /// What kind of frame it is.
+        what: &'static str,
+        /// Its bytes.
+        len: usize,
+    },
+    /// The number stands for nothing.
+    #[error("number 0 is no {0}")]
+    Zero(&'static str),
+    /// The body is not of the type that the number says.
+    #[error("{what}: {error}")]
+    Body {
+        /// What kind of frame it is.
+        what: &'static str,
+        /// As the decoder says it.
+        error: prost::DecodeError,
+    },
+    /// A heartbeat's period is negative, not a number, or longer than [`MAX_PERIOD`].
+    #[error("a heartbeat every {0} s: from 0 to 86400 is taken")]
+    Period(String),
+    /// A reply is not the one that belongs to the request.
+    #[error("the reply to request {sent} is {reply}: neither taken nor refused")]
+    NotAnAck {
+        /// The request's number.
+        sent: u8,
+        /// The reply's first bytes.
+        reply: String,
+    },
+    /// A version is not text.
+    #[error("a version is text of at most 256 B")]
+    Version,
+}
+
+/// The body of a command, a telemetry frame or a latest value.
+///
+/// # Errors
+/// [`Malformed::Body`]: the bytes are not that message.
+pub fn body<M: Message + Default>(bytes: &[u8]) -> Result<M, Malformed> {
+    M::decode(bytes).map_err(|error| Malformed::Body { what: "body", error })
+}
+
+#[cfg(test)]
+mod tests;
