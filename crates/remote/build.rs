@@ -6,6 +6,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("cargo:rerun-if-changed={file}");
     }
     let descriptors = protox::compile(files, ["proto"])?;
-    prost_build::Config::new().compile_fds(descriptors)?;
+    // What the own wire carries is passed on as it came, without copies.
+    prost_build::Config::new()
+        .bytes([".ropewalk.remote"])
+        .compile_fds(descriptors)?;
     Ok(())
 }

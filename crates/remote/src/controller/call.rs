@@ -1,0 +1,332 @@
+//! One request, from its making until what became of it is known.
+
+use super::core::Core;
+use crate::clock::now;
+use crate::own::{self, Outcome, request};
+use crate::sync::lock;
+use crate::transport::{Class, TransportError};
+use prost::Message;
+use prost::bytes::Bytes;
+use stats::Time;
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+
+/// How long a controller waits to meet the robot for what has no time of its own yet.
+const MEETING: Duration = Duration::from_secs(10);
+/// Waiting before a request is sent again: doubles up to the longest.
+const FIRST_RETRY: Duration = Duration::from_millis(20);
+const LONGEST_RETRY: Duration = Duration::from_millis(200);
+/// The shortest default expiry.
+const SHORTEST_EXPIRY: Duration = Duration::from_millis(200);
+/// A robot that says so often that it does not know this controller, though it had just been greeted, is not believed for some time.
+const MOST_STRANGE: u32 = 3;
+
+/// How long a command stays good.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Expiry {
+    /// Twice the round trip, and at least 200 ms; what is sent before robot and controller have met has one round trip more for that.
+    #[default]
+    Default,
+    /// So long, from sending it. The robot judges by an upper bound of its age: below a round trip nothing is executed.
+    After(Duration),
+    /// For ever: it is carried out whenever it comes. Not for what moves.
+    Never,
+}
+
+/// What is asked for, in names: numbers are filled in when it is sent.
+pub(crate) enum What {
+    Command { kind: &'static str, body: Bytes },
+    Fetch { kind: &'static str, channel: u8 },
+    Other(request::What),
+}
+
+/// How a call ended.
+pub(crate) enum End {
+    Answered(own::Response),
+    /// The robot knows nothing of this kind, or it does not fit through the transport.
+    Impossible(String),
+    Unreachable {
+        maybe: bool,
+        reason: String,
+    },
+}
+
+type Finish = Box<dyn FnOnce(End) + Send>;
+
+pub(crate) struct Call {
+    sequence: u64,
+    class: Class,
+    what: What,
+    created: Time,
+    progress: Mutex<Progress>,
+}
+
+struct Progress {
+    finish: Option<Finish>,
+    expiry: Expiry,
+    /// After this it must not be carried out; not known before the round trip is.
+    expires: Option<Time>,
+    /// After this it is not waited for any more.
+    give_up: Time,
+    /// It was sent, and nobody knows what became of that.
+    maybe: bool,
+    strange: u32,
+    retries: u32,
+    /// Why it is still waiting.
+    reason: String,
+}
+
+impl Call {
+    pub(crate) fn new(
+        sequence: u64,
+        class: Class,
+        what: What,
+        expiry: Expiry,
+        timeout: Option<Duration>,
+        finish: impl FnOnce(End) + Send + 'static,
+    ) -> Arc<Self> {
+        let created = now();
+        let progress = Progress {
+            finish: Some(Box::new(finish)),
+            expiry,
+            expires: None,
+            give_up: created + timeout.unwrap_or(MEETING),
+            maybe: false,
+            strange: 0,
+            retries: 0,
+            reason: "the robot was not heard".to_owned(),
+        };
+        Arc::new(Call {
+            sequence,
+            class,
+            what,
+            created,
+            progress: Mutex::new(progress),
+        })
+    }
+
+    pub(crate) fn give_up_at(&self) -> Time {
+        lock(&self.progress).give_up
+    }
+
+    /// Sets the expiry by what is known of the round trip now.
+    pub(crate) fn time(&self, rtt: Option<Duration>, was_met: bool) {
+        let mut progress = lock(&self.progress);
+        if progress.expires.is_some() || matches!(self.what, What::Fetch { .. } | What::Other(_)) {
+            return;
+        }
+        let expiry = match progress.expiry {
+            Expiry::After(expiry) => expiry,
+            Expiry::Never => {
+                progress.give_up = Time::MAX;
+                return;
+            }
+            Expiry::Default => match rtt {
+                None => return,
+                Some(rtt) => (rtt * if was_met { 2 } else { 3 }).max(SHORTEST_EXPIRY),
+            },
+        };
+        let expires = self.created + expiry;
+        progress.expires = Some(expires);
+        // The answer has a way, too.
+        progress.give_up = expires + (rtt.unwrap_or(Duration::from_secs(1)) * 2).max(SHORTEST_EXPIRY);
+    }
+
+    /// How many milliseconds it stays good from `now`: 0 for ever; `None`: no more.
+    fn expiry_ms(&self, now: Time) -> Option<u32> {
+        let expires = lock(&self.progress).expires;
+        let Some(expires) = expires else { return Some(0) };
+        let left = expires.since(now).as_millis();
+        (left > 0).then(|| u32::try_from(left).unwrap_or(u32::MAX))
+    }
+
+    pub(crate) fn finish(&self, end: End) {
+        let finish = lock(&self.progress).finish.take();
+        if let Some(finish) = finish {
+            finish(end);
+        }
+    }
+
+    pub(crate) fn is_finished(&self) -> bool {
+        lock(&self.progress).finish.is_none()
+    }
+
+    /// It is not waited for any more.
+    pub(crate) fn give_up(&self) {
+        let (maybe, reason) = {
+            let progress = lock(&self.progress);
+            (progress.maybe, progress.reason.clone())
+        };
+        self.finish(End::Unreachable { maybe, reason });
+    }
+}
+
+impl Drop for Call {
+    /// Its transport forgot it.
+    fn drop(&mut self) {
+        self.give_up();
+    }
+}
+
+impl Core {
+    /// Sends a call, or parks it until it can be sent.
+    pub(crate) fn dispatch(self: &Arc<Self>, call: Arc<Call>) {
+        let now = now();
+        if call.is_finished() {
+            return;
+        }
+        if self.has_ended() {
+            return call.give_up();
+        }
+        let (echo, number) = {
+            let state = lock(&self.state);
+            call.time(state.rtt, state.met_at.is_some_and(|met| met <= call.created));
+            let Some(known) = &state.known else {
+                drop(state);
+                return self.park(call, None);
+            };
+            let number = match &call.what {
+                What::Command { kind, .. } => known.commands.get(*kind).copied(),
+                What::Fetch { kind, .. } => known.telemetry.get(*kind).copied(),
+                What::Other(_) => Some(0),
+            };
+            let fresh = state.met_at.is_some_and(|met| met > call.created);
+            match number {
+                None if fresh => {
+                    let reason = format!("{} has no {}", known.robot, call.what.kind());
+                    drop(state);
+                    return call.finish(End::Impossible(reason));
+                }
+                // It may have learned of it since.
+                None => {
+                    drop(state);
+                    self.forget_meeting();
+                    return self.park(call, None);
+                }
+                Some(number) => (state.stamps.echo(now), number),
+            }
+        };
+        let give_up = call.give_up_at();
+        let (Some(expiry_ms), false) = (call.expiry_ms(now), now >= give_up) else {
+            return call.give_up();
+        };
+        let what = match &call.what {
+            What::Command { body, .. } => request::What::Command(own::Command {
+                number,
+                body: body.clone(),
+            }),
+            What::Fetch { channel, .. } => request::What::Fetch(own::Fetch {
+                number,
+                channel: (*channel).into(),
+            }),
+            What::Other(what) => what.clone(),
+        };
+        let request = own::Request {
+            controller: self.id,
+            sequence: call.sequence,
+            echo,
+            expiry_ms,
+            what: Some(what),
+        };
+        let (core, class) = (Arc::downgrade(self), call.class);
+        let done = Box::new(move |result: Result<&[u8], TransportError>| answered(&core, &call, result));
+        self.requests
+            .request(class, &request.encode_to_vec(), give_up.since(now), done);
+    }
+
+    /// Keeps a call until robot and controller have met, or until `retry`.
+    pub(crate) fn park(self: &Arc<Self>, call: Arc<Call>, retry: Option<Time>) {
+        let parked = {
+            let mut state = lock(&self.state);
+            if retry.is_none() && state.known.is_some() {
+                // They met meanwhile.
+                drop(state);
+                return self.dispatch(call);
+            }
+            state.park(call, retry)
+        };
+        match parked {
+            Ok(()) if retry.is_none() => self.greet(),
+            Ok(()) => self.changed.notify_all(),
+            Err(call) => {
+                lock(&call.progress).reason = "too many requests wait already".to_owned();
+                call.give_up();
+            }
+        }
+    }
+}
+
+impl What {
+    fn kind(&self) -> &str {
+        match self {
+            What::Command { kind, .. } | What::Fetch { kind, .. } => kind,
+            What::Other(_) => "",
+        }
+    }
+}
+
+fn answered(core: &Weak<Core>, call: &Arc<Call>, result: Result<&[u8], TransportError>) {
+    let Some(core) = core.upgrade() else { return };
+    let error = match result {
+        Ok(frame) => match core.heard_response(frame) {
+            Some(response) if response.sequence == call.sequence => {
+                if response.outcome() != Outcome::Stranger {
+                    return call.finish(End::Answered(response));
+                }
+                return core.is_strange(call);
+            }
+            _ => TransportError::Unreachable("the answer was not one to this request".to_owned()),
+        },
+        Err(TransportError::TooLong { len, most }) => {
+            let e = TransportError::TooLong { len, most };
+            return call.finish(End::Impossible(e.to_string()));
+        }
+        Err(e) => e,
+    };
+    let retry = {
+        let mut progress = lock(&call.progress);
+        // What is busy did not send it.
+        progress.maybe |= !matches!(error, TransportError::Busy(_));
+        progress.reason = error.to_string();
+        progress.retry(now())
+    };
+    match retry {
+        Some(at) if error != TransportError::Ended => core.park(call.clone(), Some(at)),
+        _ => call.give_up(),
+    }
+}
+
+impl Progress {
+    /// When to send it again, if there is time.
+    fn retry(&mut self, now: Time) -> Option<Time> {
+        let wait = (FIRST_RETRY * (1 << self.retries.min(8))).min(LONGEST_RETRY);
+        self.retries += 1;
+        let at = now + wait;
+        (at < self.expires.unwrap_or(self.give_up)).then_some(at)
+    }
+}
+
+impl Core {
+    /// The robot did not know this controller, or is not the one it was: it is greeted again, and asked again. Where the request was sent
+    /// before and nobody knows what became of it, the robot may have carried it out and forgotten so: then it is not sent again.
+    fn is_strange(self: &Arc<Self>, call: &Arc<Call>) {
+        let (maybe, again) = {
+            let mut progress = lock(&call.progress);
+            progress.strange += 1;
+            progress.reason = "the robot does not know this controller".to_owned();
+            let believed = progress.strange <= MOST_STRANGE;
+            let again = if believed {
+                Some(None)
+            } else {
+                progress.retry(now()).map(Some)
+            };
+            (progress.maybe, again)
+        };
+        self.forget_meeting();
+        match again {
+            _ if maybe && matches!(call.what, What::Command { .. }) => call.give_up(),
+            Some(at) => self.park(call.clone(), at),
+            None => call.give_up(),
+        }
+    }
+}

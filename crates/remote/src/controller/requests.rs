@@ -1,0 +1,170 @@
+//! What a controller asks for besides commands.
+
+use super::call::{Call, End, Expiry, What};
+use super::core::Core;
+use super::pending::Pending;
+use crate::kind::{CommandKind, TelemetryKind};
+use crate::outcome::Outcome;
+use crate::own::{self, request, response};
+use crate::transport::Class;
+use prost::Message;
+use prost::bytes::Bytes;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Why a request was not granted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RequestError {
+    /// The robot does not do it, and says why.
+    #[error("the robot refused: {0}")]
+    Rejected(String),
+    /// No answer came in time: the transport's words.
+    #[error("the robot did not answer: {0}")]
+    Unreachable(String),
+    /// The answer was not one to the request.
+    #[error("the robot's answer is malformed: {0}")]
+    Malformed(String),
+}
+
+/// Who may move a subsystem.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Right {
+    /// Empty: the whole robot.
+    pub subsystem: String,
+    /// The number of a controller's run, and what it calls itself; `None`: nobody.
+    pub holder: Option<(u64, String)>,
+    /// Whether that is this controller.
+    pub mine: bool,
+}
+
+impl Core {
+    pub(crate) fn send<K: CommandKind>(self: &Arc<Self>, body: &K::Body, expiry: Expiry) -> Pending<Outcome> {
+        let (pending, promise) = Pending::new();
+        let body = Bytes::from(body.encode_to_vec());
+        self.counters.sent(K::NAME, body.len(), crate::clock::now());
+        let what = What::Command { kind: K::NAME, body };
+        let finish = move |end| promise.keep(outcome(end));
+        self.dispatch(Call::new(
+            self.next_sequence(),
+            Class::Command,
+            what,
+            expiry,
+            None,
+            finish,
+        ));
+        pending
+    }
+
+    /// Asks, and gives `read` the answer where the robot granted it.
+    pub(crate) fn request<T: Send + 'static>(
+        self: &Arc<Self>,
+        class: Class,
+        what: What,
+        timeout: Duration,
+        read: impl FnOnce(Option<response::What>) -> Option<T> + Send + 'static,
+    ) -> Pending<Result<T, RequestError>> {
+        let (pending, promise) = Pending::new();
+        let finish = move |end| promise.keep(granted(end, read));
+        self.dispatch(Call::new(
+            self.next_sequence(),
+            class,
+            what,
+            Expiry::Never,
+            Some(timeout),
+            finish,
+        ));
+        pending
+    }
+
+    pub(crate) fn fetch<K: TelemetryKind>(
+        self: &Arc<Self>,
+        channel: u8,
+        timeout: Duration,
+    ) -> Pending<Result<Option<K::Body>, RequestError>> {
+        let what = What::Fetch {
+            kind: K::NAME,
+            channel,
+        };
+        self.request(Class::Request, what, timeout, |what| match what {
+            Some(response::What::Fetched(own::Fetched { set: false, .. })) => Some(None),
+            Some(response::What::Fetched(own::Fetched { body, .. })) => K::Body::decode(body).ok().map(Some),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn wish(
+        self: &Arc<Self>,
+        subsystem: &str,
+        wish: own::Wish,
+        to: u64,
+        timeout: Duration,
+    ) -> Pending<Result<Right, RequestError>> {
+        let wish = own::AuthorityRequest {
+            subsystem: subsystem.to_owned(),
+            wish: wish.into(),
+            to,
+        };
+        let me = self.id;
+        self.request(
+            Class::Command,
+            What::Other(request::What::Authority(wish)),
+            timeout,
+            move |what| match what {
+                Some(response::What::Authority(own::AuthorityState {
+                    subsystem,
+                    holder,
+                    holder_name,
+                })) => {
+                    let somebody = (holder != crate::safety::NOBODY).then_some((holder, holder_name));
+                    Some(Right {
+                        subsystem,
+                        holder: somebody,
+                        mine: holder == me,
+                    })
+                }
+                _ => None,
+            },
+        )
+    }
+
+    pub(crate) fn ask_log_level(
+        self: &Arc<Self>,
+        level: u32,
+        timeout: Duration,
+    ) -> Pending<Result<(), RequestError>> {
+        let what = What::Other(request::What::LogLevel(own::LogLevel { level }));
+        self.request(Class::Command, what, timeout, |_| Some(()))
+    }
+}
+
+fn outcome(end: End) -> Outcome {
+    match end {
+        End::Answered(response) => match response.outcome() {
+            own::Outcome::Executed => Outcome::Executed,
+            own::Outcome::Expired => Outcome::Expired(response.reason),
+            own::Outcome::Rejected => Outcome::Rejected(response.reason),
+            _ => Outcome::Unreachable {
+                maybe_executed: true,
+                reason: "the answer has no outcome".into(),
+            },
+        },
+        End::Impossible(reason) => Outcome::Rejected(reason),
+        End::Unreachable { maybe, reason } => Outcome::Unreachable {
+            maybe_executed: maybe,
+            reason,
+        },
+    }
+}
+
+fn granted<T>(end: End, read: impl FnOnce(Option<response::What>) -> Option<T>) -> Result<T, RequestError> {
+    match end {
+        End::Answered(response) if response.outcome() == own::Outcome::Executed => {
+            let nothing = || RequestError::Malformed("it does not hold what was asked for".into());
+            read(response.what).ok_or_else(nothing)
+        }
+        End::Answered(response) => Err(RequestError::Rejected(response.reason)),
+        End::Impossible(reason) => Err(RequestError::Rejected(reason)),
+        End::Unreachable { reason, .. } => Err(RequestError::Unreachable(reason)),
+    }
+}

@@ -1,0 +1,111 @@
+//! Wishes for the right to move.
+
+use super::core::{Core, State, Verdict};
+use super::events::TakeOver;
+use crate::own::{AuthorityRequest, AuthorityState, Outcome, Wish};
+use crate::safety::{Held, Id, NOBODY, Which};
+use crate::sync::lock;
+use std::sync::MutexGuard;
+
+impl Core {
+    /// Decides on a wish. Waits for what moves the subsystem: once it is answered, nothing of the old holder's is at work.
+    pub(super) fn decide(&self, who: Id, name: &str, wish: &AuthorityRequest) -> Verdict {
+        let Some(which) = lock(&self.state).rights.which(&wish.subsystem) else {
+            return Verdict::rejected(format!("this robot has no subsystem {:?}", wish.subsystem));
+        };
+        if wish.wish() == Wish::TakeOver && !self.permits(who, name, which, &wish.subsystem) {
+            return self.told(
+                which,
+                wish,
+                Err("the robot does not permit to take it over".into()),
+            );
+        }
+        let lanes: Vec<_> = match which {
+            Which::One(subsystem) => vec![self.lane(subsystem)],
+            Which::All => (0..lock(&self.state).rights.all().count())
+                .map(|s| self.lane(s))
+                .collect(),
+        };
+        let _lanes: Vec<MutexGuard<'_, ()>> = lanes.iter().map(|lane| lock(lane)).collect();
+        let result = {
+            let mut state = lock(&self.state);
+            let result = match wish.wish() {
+                Wish::Ask => Ok(()),
+                Wish::Request => state.rights.request(who, which),
+                Wish::Release => {
+                    state.rights.release(who, which);
+                    Ok(())
+                }
+                Wish::TakeOver => {
+                    state.rights.take_over(who, which);
+                    Ok(())
+                }
+                Wish::HandOver if state.controllers.is_alive(wish.to) => {
+                    state.rights.hand_over(who, wish.to, which)
+                }
+                Wish::HandOver => return Verdict::rejected("there is no such controller to hand it over to"),
+                Wish::Unspecified => return Verdict::rejected("malformed: no wish that is known here"),
+            };
+            result.map_err(|held| self.held(&state, &held))
+        };
+        self.told(which, wish, result)
+    }
+
+    fn held(&self, state: &State, held: &Held) -> String {
+        let name = state.rights.name(held.subsystem);
+        if held.by == NOBODY {
+            return format!("the right to move {name} is not this controller's");
+        }
+        self.says_no(held, name, &state.called(held.by))
+    }
+
+    /// Whether `who` may have it whoever holds it: nobody is asked where nobody else does.
+    fn permits(&self, who: Id, name: &str, which: Which, subsystem: &str) -> bool {
+        let from = {
+            let state = lock(&self.state);
+            let mut concerned = state.rights.all().enumerate().filter(|(n, _)| match which {
+                Which::All => true,
+                Which::One(one) => *n == one,
+            });
+            let held = concerned.find(|(_, (_, holder))| *holder != NOBODY && *holder != who);
+            held.map(|(_, (_, holder))| (state.called(holder), holder))
+        };
+        let (Some(from), callback) = (from, self.events.take_over.get()) else {
+            return true;
+        };
+        let wanted = TakeOver {
+            subsystem: subsystem.to_owned(),
+            by: (name.to_owned(), who),
+            from,
+        };
+        let permitted = callback.is_some_and(|callback| callback(wanted.clone()));
+        tracing::info!(
+            "{}: {} {} take the right to move {:?} from {}",
+            self.name,
+            name,
+            if permitted { "may" } else { "may not" },
+            wanted.subsystem,
+            wanted.from.0
+        );
+        permitted
+    }
+
+    fn told(&self, which: Which, wish: &AuthorityRequest, result: Result<(), String>) -> Verdict {
+        let state = lock(&self.state);
+        let holder = state.rights.holder(which);
+        let mut verdict = match result {
+            Ok(()) => Verdict::new(Outcome::Executed, ""),
+            Err(reason) => Verdict::rejected(reason),
+        };
+        verdict.right = Some(AuthorityState {
+            subsystem: wish.subsystem.clone(),
+            holder,
+            holder_name: if holder == NOBODY {
+                String::new()
+            } else {
+                state.called(holder)
+            },
+        });
+        verdict
+    }
+}

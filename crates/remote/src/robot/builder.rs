@@ -1,0 +1,126 @@
+//! How a robot is set up.
+
+use super::core::Core;
+use super::{Robot, sink::Sink};
+use crate::kind::CommandKind;
+use crate::transport::{RobotEnd, TransportError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What an end is used for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Carries {
+    /// Commands, requests and telemetry.
+    #[default]
+    Both,
+    /// Commands and requests.
+    Commands,
+    /// Telemetry that is sent to everyone.
+    Telemetry,
+}
+
+impl Carries {
+    pub(crate) fn telemetry(self) -> bool {
+        self != Carries::Commands
+    }
+}
+
+/// Sets up a [`Robot`].
+#[must_use = "nothing is there before `start`"]
+pub struct RobotBuilder {
+    pub(super) name: String,
+    pub(super) ends: Vec<(Arc<dyn RobotEnd>, Carries)>,
+    pub(super) options: Options,
+}
+
+pub(crate) struct Options {
+    pub(crate) implicit: bool,
+    pub(crate) lost_after: Duration,
+    pub(crate) v6_motion: bool,
+    /// By the kind's name; `None`: it moves nothing.
+    pub(crate) moves: BTreeMap<&'static str, Option<String>>,
+}
+
+impl RobotBuilder {
+    pub(super) fn new(name: &str) -> Self {
+        let options = Options {
+            implicit: true,
+            lost_after: Duration::from_secs(1),
+            v6_motion: true,
+            moves: BTreeMap::new(),
+        };
+        RobotBuilder {
+            name: name.to_owned(),
+            ends: Vec::new(),
+            options,
+        }
+    }
+
+    /// Takes commands and sends telemetry over `end`, besides all others.
+    pub fn end(self, end: Arc<dyn RobotEnd>) -> Self {
+        self.end_for(end, Carries::Both)
+    }
+
+    /// Uses `end`, besides all others, for a part.
+    pub fn end_for(mut self, end: Arc<dyn RobotEnd>, carries: Carries) -> Self {
+        self.ends.push((end, carries));
+        self
+    }
+
+    /// Whether the right to move has to be asked for. By default a free right goes to whoever moves first.
+    pub fn require_request(mut self, require: bool) -> Self {
+        self.options.implicit = !require;
+        self
+    }
+
+    /// A controller is taken for lost after so long without a word from it, plus twice its round trip; where the period of its
+    /// heartbeats is longer, that counts. Default 1 s.
+    pub fn lost_after(mut self, silence: Duration) -> Self {
+        self.options.lost_after = silence;
+        self
+    }
+
+    /// Whether controllers that speak version 6 may move it: nobody knows how old their commands are. Default: yes, on the ends
+    /// that it was given.
+    pub fn allow_v6_motion(mut self, allow: bool) -> Self {
+        self.options.v6_motion = allow;
+        self
+    }
+
+    /// Commands of this kind move `subsystem`, instead of what the kind says itself.
+    pub fn moves<K: CommandKind>(mut self, subsystem: &str) -> Self {
+        self.options.moves.insert(K::NAME, Some(subsystem.to_owned()));
+        self
+    }
+
+    /// Commands of this kind move nothing here.
+    pub fn moves_nothing<K: CommandKind>(mut self) -> Self {
+        self.options.moves.insert(K::NAME, None);
+        self
+    }
+
+    /// Begins: controllers are answered from now on.
+    ///
+    /// # Errors
+    /// [`TransportError`] of an end that cannot receive; those before it are stopped again.
+    pub fn start(self) -> Result<Robot, TransportError> {
+        let core = Arc::new(Core::new(self.name, self.ends, self.options));
+        // From here on dropping it stops what was started.
+        let robot = Robot::new(core.clone());
+        for number in 0..core.ends.len() {
+            core.ends[number].end.start(Sink::new(core.clone(), number))?;
+        }
+        core.begin_watching()?;
+        Ok(robot)
+    }
+}
+
+impl std::fmt::Debug for RobotBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RobotBuilder")
+            .field("name", &self.name)
+            .field("ends", &self.ends.len())
+            .finish()
+    }
+}

@@ -1,0 +1,95 @@
+//! From a command that came to the handler that carries it out, or to the reason why not.
+
+use super::commands::Entry;
+use super::core::{Core, Verdict};
+use super::{Context, Origin};
+use crate::clock::now;
+use crate::own::Outcome;
+use crate::safety::{Held, Id, NOBODY};
+use crate::sync::lock;
+
+impl Core {
+    /// Carries a command out, or says why not. Waits for what moves the same subsystem.
+    pub(crate) fn carry_out(&self, entry: &Entry, body: &[u8], from: Id, context: &Context) -> Verdict {
+        self.counters.received(entry.name, body.len(), now());
+        let verdict = match entry.subsystem {
+            None => self.in_time(entry, body, context),
+            Some(subsystem) => {
+                let lane = self.lane(subsystem);
+                let _lane = lock(&lane);
+                self.move_it(entry, subsystem, body, from, context)
+            }
+        };
+        match verdict.outcome {
+            Outcome::Expired => self.counters.dropped("expired", 1),
+            Outcome::Rejected => self.counters.dropped("rejected", 1),
+            _ => {}
+        }
+        verdict
+    }
+
+    /// The lane is held: nothing else moves the subsystem, and its right does not change.
+    fn move_it(&self, entry: &Entry, subsystem: usize, body: &[u8], from: Id, context: &Context) -> Verdict {
+        if matches!(context.origin, Origin::V6 { .. }) && !self.options.v6_motion {
+            return Verdict::rejected("this robot is not moved by commands of unknown age");
+        }
+        if is_late(context) {
+            return too_late();
+        }
+        {
+            let mut state = lock(&self.state);
+            if let Err(held) = state.rights.moves(from, subsystem, self.options.implicit) {
+                let name = state.rights.name(held.subsystem).to_owned();
+                return Verdict::rejected(self.says_no(&held, &name, &state.called(held.by)));
+            }
+            let newest = state
+                .controllers
+                .get_mut(from)
+                .map(|k| k.is_newest(entry.number, subsystem, context.sequence));
+            if newest == Some(false) {
+                return Verdict::new(Outcome::Expired, "a newer one was carried out");
+            }
+        }
+        self.in_time(entry, body, context)
+    }
+
+    fn in_time(&self, entry: &Entry, body: &[u8], context: &Context) -> Verdict {
+        if self.has_ended() {
+            return Verdict::rejected(format!("{} has stopped", self.name));
+        }
+        if is_late(context) {
+            return too_late();
+        }
+        match entry.handle(body, context) {
+            Ok(()) => Verdict::new(Outcome::Executed, ""),
+            Err(rejection) => Verdict::rejected(rejection.into_reason()),
+        }
+    }
+
+    /// Why somebody may not move a subsystem.
+    pub(crate) fn says_no(&self, held: &Held, subsystem: &str, holder: &str) -> String {
+        if held.by == NOBODY {
+            format!("the right to move {subsystem} is free, but has to be requested")
+        } else {
+            format!("the right to move {subsystem} is {holder}'s")
+        }
+    }
+
+    /// Whether what waited in a queue may still be carried out.
+    pub(crate) fn still_good(&self, subsystem: Option<usize>, from: Option<Id>, context: &Context) -> bool {
+        let holds = |s: usize| lock(&self.state).rights.holder(crate::safety::Which::One(s));
+        let may = match (subsystem, from) {
+            (Some(subsystem), Some(from)) => holds(subsystem) == from,
+            _ => true,
+        };
+        may && !is_late(context)
+    }
+}
+
+fn is_late(context: &Context) -> bool {
+    context.good_until.is_some_and(|until| now() > until)
+}
+
+fn too_late() -> Verdict {
+    Verdict::new(Outcome::Expired, "it came too late")
+}

@@ -1,0 +1,94 @@
+//! The kinds of commands that a robot handles, and by whom.
+
+use super::Context;
+use super::core::Core;
+use crate::kind::CommandKind;
+use crate::outcome::Rejection;
+use crate::sync::{lock, read, write};
+use prost::Message;
+use std::sync::{Arc, Mutex, RwLock};
+
+/// Kinds that one robot may register, so that its welcome fits everywhere.
+const MOST: usize = 512;
+
+/// Gets the body as it came, which it parses.
+type Handler = Box<dyn FnMut(&[u8], &Context) -> Result<(), Rejection> + Send>;
+
+/// By number, in the order of registration: the first has number 1.
+#[derive(Default)]
+pub(crate) struct Commands(RwLock<Vec<Arc<Entry>>>);
+
+pub(crate) struct Entry {
+    pub(crate) name: &'static str,
+    pub(crate) number: u32,
+    /// What it moves.
+    pub(crate) subsystem: Option<usize>,
+    /// Exchanged without waiting for the one that is at work.
+    handler: RwLock<Option<Arc<Mutex<Handler>>>>,
+}
+
+impl Entry {
+    /// Runs the handler. A panic in it is the command's rejection.
+    pub(crate) fn handle(&self, body: &[u8], context: &Context) -> Result<(), Rejection> {
+        let handler = read(&self.handler).clone();
+        let Some(handler) = handler else {
+            return Err(format!("nobody handles {} any more", self.name).into());
+        };
+        let mut handler = lock(&handler);
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| handler(body, context)))
+            .unwrap_or_else(|_| Err(format!("the handler of {} panicked", self.name).into()))
+    }
+}
+
+impl Commands {
+    pub(crate) fn all(&self) -> Vec<Arc<Entry>> {
+        read(&self.0).clone()
+    }
+
+    pub(crate) fn get(&self, number: u32) -> Option<Arc<Entry>> {
+        read(&self.0)
+            .get(usize::try_from(number.checked_sub(1)?).ok()?)
+            .cloned()
+    }
+
+    pub(crate) fn clear(&self) {
+        for entry in self.all() {
+            write(&entry.handler).take();
+        }
+    }
+}
+
+impl Core {
+    /// From now on `handle` carries out commands of kind `K`.
+    pub(crate) fn handle<K: CommandKind>(
+        &self,
+        mut handle: impl FnMut(K::Body, &Context) -> Result<(), Rejection> + Send + 'static,
+    ) {
+        let handler: Handler = Box::new(move |body: &[u8], context: &Context| {
+            let body = K::Body::decode(body).map_err(|e| Rejection::from(format!("malformed: {e}")))?;
+            handle(body, context)
+        });
+        let handler = Some(Arc::new(Mutex::new(handler)));
+        if let Some(known) = self.commands.all().iter().find(|e| e.name == K::NAME) {
+            *write(&known.handler) = handler;
+            return;
+        }
+        let subsystem = match self.options.moves.get(K::NAME) {
+            Some(set) => set.as_deref(),
+            None => K::MOVES,
+        };
+        let subsystem = subsystem.map(|name| self.subsystem(name));
+        let mut entries = write(&self.commands.0);
+        if entries.len() >= MOST {
+            tracing::error!("{}: {MOST} kinds of commands are registered already", K::NAME);
+            return;
+        }
+        let number = entries.len() as u32 + 1;
+        entries.push(Arc::new(Entry {
+            name: K::NAME,
+            number,
+            subsystem,
+            handler: RwLock::new(handler),
+        }));
+    }
+}

@@ -1,0 +1,151 @@
+//! What the parts of a robot share.
+
+use super::builder::{Carries, Options};
+use super::commands::Commands;
+use super::events::Events;
+use super::telemetry::Streams;
+use crate::clock::{now, random_id};
+use crate::own;
+use crate::safety::{Controllers, Id, Rights};
+use crate::statistics::Counters;
+use crate::sync::{lock, read};
+use crate::transport::{Reply, RobotEnd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, RwLock};
+
+/// What was answered to a command: kept for its repetitions.
+#[derive(Clone, Debug)]
+pub(crate) struct Verdict {
+    pub(crate) outcome: own::Outcome,
+    pub(crate) reason: String,
+    /// Of a wish for the right to move.
+    pub(crate) right: Option<own::AuthorityState>,
+}
+
+impl Verdict {
+    pub(crate) fn new(outcome: own::Outcome, reason: impl Into<String>) -> Self {
+        Verdict {
+            outcome,
+            reason: reason.into(),
+            right: None,
+        }
+    }
+
+    pub(crate) fn rejected(reason: impl Into<String>) -> Self {
+        Verdict::new(own::Outcome::Rejected, reason)
+    }
+}
+
+/// Locks are taken in the order lane, state; neither is held while a transport is called, and the state not while a user's code is.
+pub(crate) struct Core {
+    pub(crate) name: String,
+    pub(crate) run: u64,
+    pub(crate) options: Options,
+    pub(crate) ends: Vec<End>,
+    pub(crate) commands: Commands,
+    pub(crate) streams: Streams,
+    pub(crate) state: Mutex<State>,
+    /// Rings when a controller came that may be lost, or at the end.
+    pub(crate) changed: Condvar,
+    /// By subsystem: held while something moves it, and while the right to do so changes.
+    lanes: RwLock<Vec<Arc<Mutex<()>>>>,
+    pub(crate) events: Events,
+    pub(crate) counters: Counters,
+    ended: AtomicBool,
+}
+
+pub(crate) struct End {
+    pub(crate) end: Arc<dyn RobotEnd>,
+    pub(crate) carries: Carries,
+}
+
+/// Whom the robot knows, and what they may do.
+pub(crate) struct State {
+    pub(crate) controllers: Controllers<Verdict, Reply>,
+    pub(crate) rights: Rights,
+}
+
+impl State {
+    /// The name of a controller, for people.
+    pub(crate) fn called(&self, id: Id) -> String {
+        self.controllers
+            .get(id)
+            .map_or_else(|| format!("{id:x}"), |known| known.name.to_string())
+    }
+}
+
+impl Core {
+    pub(crate) fn new(name: String, ends: Vec<(Arc<dyn RobotEnd>, Carries)>, options: Options) -> Self {
+        Core {
+            name,
+            run: random_id(),
+            options,
+            ends: ends
+                .into_iter()
+                .map(|(end, carries)| End { end, carries })
+                .collect(),
+            commands: Commands::default(),
+            streams: Streams::default(),
+            state: Mutex::new(State {
+                controllers: Controllers::new(),
+                rights: Rights::default(),
+            }),
+            changed: Condvar::new(),
+            lanes: RwLock::default(),
+            events: Events::default(),
+            counters: Counters::default(),
+            ended: AtomicBool::new(false),
+        }
+    }
+
+    /// The number of a subsystem, which begins to exist if it did not.
+    pub(crate) fn subsystem(&self, name: &str) -> usize {
+        let number = lock(&self.state).rights.subsystem(name);
+        let mut lanes = crate::sync::write(&self.lanes);
+        while lanes.len() <= number {
+            lanes.push(Arc::default());
+        }
+        number
+    }
+
+    pub(crate) fn lane(&self, subsystem: usize) -> Arc<Mutex<()>> {
+        read(&self.lanes).get(subsystem).cloned().unwrap_or_default()
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+
+    /// An answer on the own wire.
+    pub(crate) fn response(
+        &self,
+        sequence: u64,
+        verdict: Verdict,
+        what: Option<own::response::What>,
+    ) -> own::Response {
+        own::Response {
+            sequence,
+            run: self.run,
+            stamp: now().as_nanos(),
+            outcome: verdict.outcome.into(),
+            reason: verdict.reason,
+            what: what.or(verdict.right.map(own::response::What::Authority)),
+        }
+    }
+
+    /// Ends all of it: no handler begins after this.
+    pub(crate) fn stop(&self) {
+        if self.ended.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        {
+            let _state = lock(&self.state);
+            self.changed.notify_all();
+        }
+        for End { end, .. } in &self.ends {
+            end.stop();
+        }
+        self.commands.clear();
+        self.events.clear();
+    }
+}

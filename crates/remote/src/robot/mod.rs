@@ -1,0 +1,217 @@
+//! The robot's end: takes commands, tells its state.
+
+mod authority;
+mod builder;
+mod carry_out;
+mod commands;
+mod core;
+mod events;
+mod lost;
+mod own;
+mod poll;
+mod sink;
+mod telemetry;
+
+pub use builder::{Carries, RobotBuilder};
+pub use events::{ControllerEvent, LinkLost, TakeOver};
+pub use poll::CommandQueue;
+
+pub(crate) use self::own::VERSION as OWN_VERSION;
+
+use self::core::Core;
+use crate::clock::now;
+use crate::inbox::Queue;
+use crate::kind::{CommandKind, TelemetryKind};
+use crate::outcome::Rejection;
+use crate::safety::{Id, NOBODY};
+use crate::statistics::Statistics;
+use crate::sync::lock;
+use crate::transport::TransportError;
+use stats::Time;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A robot that controllers command over any number of transports. A cheap handle: clones are the same robot, which stops when the last one
+/// is dropped, or at [`Robot::stop`]. A handler that owns a clone keeps the robot until `stop`.
+///
+/// Handlers and callbacks run on threads of the transports, as soon as something comes; they return soon, or the next command waits
+/// for them. Those of commands that move one subsystem run one at a time; others one at a time for each kind.
+#[derive(Clone)]
+pub struct Robot {
+    core: Arc<Core>,
+    _life: Arc<Life>,
+}
+
+/// Ends the robot with its last handle: transports own the core, too.
+struct Life(Arc<Core>);
+
+impl Drop for Life {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
+/// Where a command comes from and how old it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Context {
+    /// Who sent it.
+    pub origin: Origin,
+    /// Rises with each request of its controller; 0 where nobody numbers them.
+    pub sequence: u64,
+    /// It was sent at most so long ago when it came; `None`: nobody can know, on version 6's wire.
+    pub age: Option<Duration>,
+    /// On the robot's clock.
+    pub(crate) good_until: Option<Time>,
+}
+
+/// Who sends a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A controller.
+    Controller {
+        /// Of its run.
+        id: u64,
+        /// As it calls itself.
+        name: Arc<str>,
+    },
+    /// Whoever speaks version 6 over the end of this number: that wire has no identities.
+    V6 {
+        /// In the order in which the builder was given them, from 0.
+        end: usize,
+    },
+    /// The robot itself: what stops it when its controller is lost.
+    Robot,
+}
+
+/// A controller as the robot knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ControllerState {
+    /// Of its run.
+    pub id: u64,
+    /// As it calls itself.
+    pub name: Arc<str>,
+    /// Whether it is not lost.
+    pub alive: bool,
+    /// Since something came of it.
+    pub silent_for: Duration,
+    /// Of its requests, as the bound on their age tells, smoothed.
+    pub round_trip: Option<Duration>,
+    /// The subsystems that it may move.
+    pub holds: Vec<String>,
+}
+
+impl Robot {
+    /// A robot of this name, for people and logs.
+    pub fn builder(name: &str) -> RobotBuilder {
+        RobotBuilder::new(name)
+    }
+
+    fn new(core: Arc<Core>) -> Self {
+        Robot {
+            _life: Arc::new(Life(core.clone())),
+            core,
+        }
+    }
+
+    /// `handle` carries out commands of kind `K` from now on, instead of who did before. `Ok` is told to the controller as executed, `Err` as rejected. What
+    /// is expired, repeated, out of order or not allowed does not come here.
+    pub fn on<K: CommandKind>(
+        &self,
+        handle: impl FnMut(K::Body, &Context) -> Result<(), Rejection> + Send + 'static,
+    ) {
+        self.core.handle::<K>(handle);
+    }
+
+    /// Commands of kind `K` wait in a queue from now on; a controller is told that they were executed when they are in it.
+    pub fn queue<K: CommandKind>(&self, queue: Queue) -> CommandQueue<K> {
+        CommandQueue::register(&self.core, queue)
+    }
+
+    /// Sets the latest value of a telemetry kind and channel (0 where there is only one), and tells all who listen. Never blocks.
+    ///
+    /// # Errors
+    /// [`TransportError`] if an end could not send it: the frame is too long for it, or it has ended. The latest value is set all the same.
+    pub fn set<K: TelemetryKind>(&self, channel: u8, body: &K::Body) -> Result<(), TransportError> {
+        self.core.set::<K>(channel, body)
+    }
+
+    /// Makes a telemetry kind known before its first value.
+    ///
+    /// # Errors
+    /// [`TransportError::Setup`]: there are too many kinds.
+    pub fn tells<K: TelemetryKind>(&self) -> Result<(), TransportError> {
+        self.core.streams.told::<K>().map(drop)
+    }
+
+    /// The number of a named channel of a telemetry kind, from 1; the same name has the same number.
+    ///
+    /// # Errors
+    /// [`TransportError::Setup`]: all 255 are taken, or there are too many kinds.
+    pub fn channel<K: TelemetryKind>(&self, name: &str) -> Result<u8, TransportError> {
+        let full = || TransportError::Setup(format!("all 255 channels of {} have names", K::NAME));
+        self.core.channel::<K>(name)?.ok_or_else(full)
+    }
+
+    /// Called when controllers come and go.
+    pub fn on_controller(&self, callback: impl Fn(ControllerEvent) + Send + Sync + 'static) {
+        self.core.events.controller.set(Some(Arc::new(callback)));
+    }
+
+    /// Called, for each subsystem that a lost controller held, instead of [`LinkLost::stop`].
+    pub fn on_link_lost(&self, callback: impl Fn(&LinkLost<'_>) + Send + Sync + 'static) {
+        self.core.events.link_lost.set(Some(Arc::new(callback)));
+    }
+
+    /// Decides whether one controller may take the right to move from another. Without it: never.
+    pub fn on_take_over(&self, callback: impl Fn(TakeOver) -> bool + Send + Sync + 'static) {
+        self.core.events.take_over.set(Some(Arc::new(callback)));
+    }
+
+    /// The controllers that it knows: at most 64, the one not heard for longest goes.
+    pub fn controllers(&self) -> Vec<ControllerState> {
+        let (now, state) = (now(), lock(&self.core.state));
+        let holds = |id: Id| state.rights.all().filter(move |(_, holder)| *holder == id);
+        let known = state.controllers.iter().map(|known| ControllerState {
+            id: known.id,
+            name: known.name.clone(),
+            alive: state.controllers.is_alive(known.id),
+            silent_for: now.since(known.heard),
+            round_trip: known.rtt,
+            holds: holds(known.id).map(|(name, _)| name.to_owned()).collect(),
+        });
+        known.collect()
+    }
+
+    /// Who holds the right to move a subsystem: the number of its run.
+    pub fn holder(&self, subsystem: &str) -> Option<u64> {
+        let state = lock(&self.core.state);
+        let holder = state.rights.holder(state.rights.which(subsystem)?);
+        (holder != NOBODY).then_some(holder)
+    }
+
+    /// What came, went and was dropped so far.
+    pub fn statistics(&self) -> Statistics {
+        self.core.counters.statistics(now())
+    }
+
+    /// The number of this run.
+    pub fn run(&self) -> u64 {
+        self.core.run
+    }
+
+    /// As it was called when it was built.
+    pub fn name(&self) -> &str {
+        &self.core.name
+    }
+
+    /// Ends it on all transports: no handler begins after this. Waits for what is under way, at most 100 ms for each transport.
+    pub fn stop(&self) {
+        self.core.stop();
+    }
+}
+
+impl std::fmt::Debug for Robot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Robot({}, {:x})", self.core.name, self.core.run)
+    }
+}

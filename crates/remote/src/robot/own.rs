@@ -1,0 +1,311 @@
+//! Requests on the own wire.
+
+use super::core::{Core, Verdict};
+use super::events::ControllerEvent;
+use super::{Context, Origin};
+use crate::clock::now;
+use crate::own::{self, Outcome, request, response};
+use crate::safety::{Begin, Id, bound, is_valid};
+use crate::sync::lock;
+use crate::transport::Reply;
+use prost::Message;
+use stats::Time;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Of the own wire.
+pub(crate) const VERSION: u32 = 1;
+
+/// A request of a controller that the robot knows.
+struct From {
+    id: Id,
+    name: Arc<str>,
+    sequence: u64,
+    age: Option<Duration>,
+    good_until: Option<Time>,
+}
+
+impl Core {
+    pub(super) fn serve(self: &Arc<Self>, frame: &[u8], reply: Reply) {
+        let now = now();
+        let request = match own::Request::decode(frame) {
+            Ok(request) => request,
+            Err(e) => return self.refuse(0, &format!("malformed: {e}"), reply),
+        };
+        let (id, sequence) = (request.controller, request.sequence);
+        if !is_valid(id) || sequence == 0 {
+            return self.refuse(sequence, "malformed: no controller or no sequence", reply);
+        }
+        let what = match request.what {
+            Some(request::What::Hello(hello)) => {
+                self.welcome(id, &hello, now);
+                let what = response::What::Welcome(self.describe());
+                return self.answer(sequence, Verdict::new(Outcome::Executed, ""), Some(what), reply);
+            }
+            Some(what) => what,
+            None => {
+                return self.refuse(
+                    sequence,
+                    "malformed: it asks for nothing that is known here",
+                    reply,
+                );
+            }
+        };
+        let expiry = Duration::from_millis(request.expiry_ms.into());
+        let Some(from) = self.recognize(id, sequence, request.echo.as_ref(), expiry, now) else {
+            self.counters.dropped("stranger", 1);
+            let reason = "say hello first";
+            return self.answer(sequence, Verdict::new(Outcome::Stranger, reason), None, reply);
+        };
+        self.serve_known(from, what, reply);
+    }
+
+    fn serve_known(self: &Arc<Self>, from: From, what: request::What, reply: Reply) {
+        let executed = Verdict::new(Outcome::Executed, "");
+        match what {
+            request::What::Command(command) => self.once(from, reply, |from| self.command(from, &command)),
+            request::What::Authority(wish) => {
+                self.once(from, reply, |from| self.decide(from.id, &from.name, &wish));
+            }
+            request::What::Heartbeat(heartbeat) => {
+                let period = Duration::from_millis(heartbeat.period_ms.into());
+                if let Some(known) = lock(&self.state).controllers.get_mut(from.id) {
+                    known.period = Some(period);
+                }
+                self.answer(from.sequence, executed, None, reply);
+            }
+            request::What::Fetch(fetch) => match self.fetch(&fetch) {
+                Ok(fetched) => {
+                    self.answer(
+                        from.sequence,
+                        executed,
+                        Some(response::What::Fetched(fetched)),
+                        reply,
+                    );
+                }
+                Err(reason) => self.refuse(from.sequence, &reason, reply),
+            },
+            request::What::LogLevel(wish) => {
+                self.set_log_level(wish.level);
+                self.answer(from.sequence, executed, None, reply);
+            }
+            request::What::File(_) => self.refuse(from.sequence, "no files are shared here", reply),
+            // Answered before.
+            request::What::Hello(_) => {}
+        }
+    }
+
+    /// Hears of a controller; `None` if it has to say hello (again) before anything else.
+    fn recognize(
+        &self,
+        id: Id,
+        sequence: u64,
+        echo: Option<&own::Echo>,
+        expiry: Duration,
+        now: Time,
+    ) -> Option<From> {
+        let age = match echo {
+            Some(echo) => Some(bound(self.run, now, echo)?),
+            // Nobody could tell whether it is expired.
+            None if !expiry.is_zero() => return None,
+            None => None,
+        };
+        let (from, found) = {
+            let mut state = lock(&self.state);
+            let (known, found) = state.controllers.hear(id, now)?;
+            if let Some(age) = age {
+                known.aged(age);
+            }
+            let good_until = age
+                .filter(|_| !expiry.is_zero())
+                .map(|age| match expiry.checked_sub(age) {
+                    Some(left) => now + left,
+                    None => Time::ZERO,
+                });
+            (
+                From {
+                    id,
+                    name: known.name.clone(),
+                    sequence,
+                    age,
+                    good_until,
+                },
+                found,
+            )
+        };
+        if found {
+            self.changed.notify_all();
+            self.tell(ControllerEvent::Found {
+                id,
+                name: from.name.clone(),
+            });
+        }
+        Some(from)
+    }
+
+    fn welcome(&self, id: Id, hello: &own::Hello, now: Time) {
+        let (new, gone, name) = {
+            let mut state = lock(&self.state);
+            let state = &mut *state;
+            let keep = |id| state.rights.holds_any(id);
+            let (new, gone) = state.controllers.admit(id, &hello.name, false, now, keep);
+            (
+                new,
+                gone,
+                state
+                    .controllers
+                    .get(id)
+                    .map(|k| k.name.clone())
+                    .unwrap_or_default(),
+            )
+        };
+        if let Some(gone) = gone {
+            self.counters.dropped("controllers_forgotten", 1);
+            self.lose(gone);
+        }
+        if new {
+            self.changed.notify_all();
+            self.tell(ControllerEvent::Found { id, name });
+        }
+    }
+
+    /// What this robot can do.
+    fn describe(&self) -> own::Welcome {
+        let commands = self.commands.all();
+        let streams = self.streams.all();
+        let subsystems = {
+            let state = lock(&self.state);
+            let moved_by = |s| {
+                commands
+                    .iter()
+                    .filter(move |e| e.subsystem == Some(s))
+                    .map(|e| e.number)
+            };
+            let subsystems = state.rights.all().enumerate();
+            subsystems
+                .map(|(s, (name, _))| own::Subsystem {
+                    name: name.to_owned(),
+                    commands: moved_by(s).collect(),
+                })
+                .collect()
+        };
+        let kind = |number: u32, name: &str| own::Kind {
+            number,
+            name: name.to_owned(),
+        };
+        let channels = streams.iter().flat_map(|told| {
+            let channels = told.named_channels().into_iter();
+            channels.map(|(n, name)| own::Channel {
+                telemetry: told.number,
+                channel: n.into(),
+                name,
+            })
+        });
+        own::Welcome {
+            robot: self.name.clone(),
+            version: VERSION,
+            commands: commands.iter().map(|e| kind(e.number, e.name)).collect(),
+            telemetry: streams.iter().map(|t| kind(t.number, t.name)).collect(),
+            channels: channels.collect(),
+            subsystems,
+            lost_after_ms: u32::try_from(self.options.lost_after.as_millis()).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// Does `work` unless it was done for the same request before, and answers.
+    fn once(&self, from: From, reply: Reply, work: impl FnOnce(&From) -> Verdict) {
+        let begin = {
+            let mut state = lock(&self.state);
+            match state.controllers.get_mut(from.id) {
+                Some(known) => known.window.begin(from.sequence, reply),
+                None => Begin::TooOld(reply),
+            }
+        };
+        let reply = match begin {
+            Begin::New(reply) => reply,
+            Begin::Waits => return self.counters.dropped("repeated", 1),
+            Begin::Again(verdict, reply) => {
+                self.counters.dropped("repeated", 1);
+                return self.answer(from.sequence, verdict, None, reply);
+            }
+            Begin::TooOld(reply) => {
+                self.counters.dropped("expired", 1);
+                let verdict = Verdict::new(
+                    Outcome::Expired,
+                    "nobody knows any more whether it was carried out",
+                );
+                return self.answer(from.sequence, verdict, None, reply);
+            }
+            Begin::Full(reply) => {
+                return self.refuse(
+                    from.sequence,
+                    "too many commands of this controller are under way",
+                    reply,
+                );
+            }
+        };
+        let verdict = work(&from);
+        let waiters = {
+            let mut state = lock(&self.state);
+            let known = state.controllers.get_mut(from.id);
+            known
+                .map(|k| k.window.end(from.sequence, verdict.clone()))
+                .unwrap_or_default()
+        };
+        for waiter in waiters {
+            self.answer(from.sequence, verdict.clone(), None, waiter);
+        }
+        self.answer(from.sequence, verdict, None, reply);
+    }
+
+    fn command(&self, from: &From, command: &own::Command) -> Verdict {
+        let Some(entry) = self.commands.get(command.number) else {
+            return Verdict::rejected(format!("there is no command number {} here", command.number));
+        };
+        let context = Context {
+            origin: Origin::Controller {
+                id: from.id,
+                name: from.name.clone(),
+            },
+            sequence: from.sequence,
+            age: from.age,
+            good_until: from.good_until,
+        };
+        self.carry_out(&entry, &command.body, from.id, &context)
+    }
+
+    fn fetch(&self, fetch: &own::Fetch) -> Result<own::Fetched, String> {
+        let no = || format!("there is no telemetry number {} here", fetch.number);
+        let told = self.streams.get(fetch.number).ok_or_else(no)?;
+        let channel = u8::try_from(fetch.channel).map_err(|_| "channels are 0 to 255".to_owned())?;
+        let body = told.latest(channel);
+        Ok(own::Fetched {
+            set: body.is_some(),
+            body: body.unwrap_or_default(),
+        })
+    }
+
+    pub(crate) fn set_log_level(&self, level: u32) {
+        if let Some(callback) = self.events.log_level.get() {
+            callback(level);
+        }
+    }
+
+    pub(crate) fn refuse(&self, sequence: u64, reason: &str, reply: Reply) {
+        let counted = if reason.starts_with("malformed") {
+            "malformed"
+        } else {
+            "refused"
+        };
+        self.counters.dropped(counted, 1);
+        self.answer(sequence, Verdict::rejected(reason), None, reply);
+    }
+
+    pub(crate) fn answer(&self, sequence: u64, verdict: Verdict, what: Option<response::What>, reply: Reply) {
+        let frame = self.response(sequence, verdict, what).encode_to_vec();
+        if let Err(e) = reply.send(&frame) {
+            self.counters.dropped("not_answered", 1);
+            tracing::debug!("{}: an answer was not sent: {e}", self.name);
+        }
+    }
+}

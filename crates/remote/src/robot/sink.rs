@@ -1,0 +1,28 @@
+//! What a robot's transports call.
+
+use super::core::Core;
+use crate::transport::{Reply, RobotSink, Wire};
+use std::sync::Arc;
+
+pub(super) struct Sink {
+    core: Arc<Core>,
+    end: usize,
+}
+
+impl Sink {
+    pub(super) fn new(core: Arc<Core>, end: usize) -> Arc<Self> {
+        Arc::new(Sink { core, end })
+    }
+}
+
+impl RobotSink for Sink {
+    fn request(&self, frame: &[u8], reply: Reply) {
+        if self.core.has_ended() {
+            return;
+        }
+        match self.core.ends[self.end].end.wire() {
+            Wire::Own => self.core.serve(frame, reply),
+            Wire::V6 => self.core.counters.dropped("malformed", 1),
+        }
+    }
+}

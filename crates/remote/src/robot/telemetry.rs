@@ -1,0 +1,173 @@
+//! The kinds of telemetry that a robot tells, and the latest of each.
+
+use super::core::Core;
+use crate::clock::now;
+use crate::kind::TelemetryKind;
+use crate::sync::{lock, read, write};
+use crate::transport::{Stream, TransportError, Wire};
+use prost::Message;
+use prost::bytes::Bytes;
+use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint, key_len};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, RwLock};
+
+/// Kinds that one robot may register, so that its welcome fits everywhere.
+const MOST: usize = 512;
+
+/// By number, in the order of registration: the first has number 1.
+#[derive(Default)]
+pub(crate) struct Streams(RwLock<Vec<Arc<Told>>>);
+
+/// One kind.
+pub(crate) struct Told {
+    pub(crate) name: &'static str,
+    pub(crate) number: u32,
+    pub(crate) v6: Option<u8>,
+    priority: u8,
+    on_request: bool,
+    channels: Mutex<BTreeMap<u8, Latest>>,
+}
+
+#[derive(Default)]
+struct Latest {
+    /// Empty where the user gave none.
+    name: String,
+    sequence: u64,
+    body: Option<Bytes>,
+}
+
+impl Told {
+    pub(crate) fn latest(&self, channel: u8) -> Option<Bytes> {
+        lock(&self.channels).get(&channel)?.body.clone()
+    }
+
+    /// Numbers and names of those that have a name.
+    pub(crate) fn named_channels(&self) -> Vec<(u8, String)> {
+        let channels = lock(&self.channels);
+        channels
+            .iter()
+            .filter(|c| !c.1.name.is_empty())
+            .map(|(n, c)| (*n, c.name.clone()))
+            .collect()
+    }
+}
+
+impl Streams {
+    pub(crate) fn all(&self) -> Vec<Arc<Told>> {
+        read(&self.0).clone()
+    }
+
+    pub(crate) fn get(&self, number: u32) -> Option<Arc<Told>> {
+        read(&self.0)
+            .get(usize::try_from(number.checked_sub(1)?).ok()?)
+            .cloned()
+    }
+
+    /// Registers a kind, if it is not yet.
+    pub(crate) fn told<K: TelemetryKind>(&self) -> Result<Arc<Told>, TransportError> {
+        if let Some(told) = read(&self.0).iter().find(|t| t.name == K::NAME) {
+            return Ok(told.clone());
+        }
+        let mut all = write(&self.0);
+        if let Some(told) = all.iter().find(|t| t.name == K::NAME) {
+            return Ok(told.clone());
+        }
+        if all.len() >= MOST {
+            return Err(TransportError::Setup(format!(
+                "{MOST} kinds of telemetry are registered already"
+            )));
+        }
+        let told = Arc::new(Told {
+            name: K::NAME,
+            number: all.len() as u32 + 1,
+            v6: K::V6,
+            priority: K::PRIORITY,
+            on_request: K::ON_REQUEST,
+            channels: Mutex::default(),
+        });
+        all.push(told.clone());
+        Ok(told)
+    }
+}
+
+impl Core {
+    pub(crate) fn set<K: TelemetryKind>(&self, channel: u8, body: &K::Body) -> Result<(), TransportError> {
+        let told = self.streams.told::<K>()?;
+        let body = Bytes::from(body.encode_to_vec());
+        let sequence = {
+            let mut channels = lock(&told.channels);
+            let latest = channels.entry(channel).or_default();
+            latest.sequence += 1;
+            latest.body = Some(body.clone());
+            latest.sequence
+        };
+        if told.on_request {
+            return Ok(());
+        }
+        let now = now();
+        self.counters.sent(told.name, body.len(), now);
+        let (mut own, mut v6) = (None, None);
+        let mut result = Ok(());
+        for end in self.ends.iter().filter(|end| end.carries.telemetry()) {
+            let frame = match end.end.wire() {
+                Wire::Own => &*own.get_or_insert_with(|| {
+                    own_frame(self.run, now.as_nanos(), told.number, channel, sequence, &body)
+                }),
+                Wire::V6 => {
+                    let Some(number) = told.v6 else { continue };
+                    &*v6.get_or_insert_with(|| [&[number, channel], &body[..]].concat())
+                }
+            };
+            let stream = Stream {
+                kind: told.name,
+                channel,
+                priority: told.priority,
+            };
+            if let Err(e) = end.end.publish(stream, frame) {
+                self.counters.dropped("not_published", 1);
+                result = Err(e);
+            }
+        }
+        result
+    }
+
+    /// The number of a channel by its name, which begins to exist if it did not; `None`: 255 have names already.
+    pub(crate) fn channel<K: TelemetryKind>(&self, name: &str) -> Result<Option<u8>, TransportError> {
+        let told = self.streams.told::<K>()?;
+        let mut channels = lock(&told.channels);
+        if let Some((number, _)) = channels.iter().find(|(_, c)| c.name == name) {
+            return Ok(Some(*number));
+        }
+        let free = (1..=u8::MAX).find(|n| {
+            channels
+                .get(n)
+                .is_none_or(|c| c.name.is_empty() && c.sequence == 0)
+        });
+        if let Some(free) = free {
+            channels.entry(free).or_default().name = name.to_owned();
+        }
+        Ok(free)
+    }
+}
+
+/// A telemetry frame of the own wire, with one copy of its body: as [`Telemetry`](crate::own::Telemetry) encodes.
+fn own_frame(run: u64, stamp: u64, number: u32, channel: u8, sequence: u64, body: &Bytes) -> Vec<u8> {
+    const BODY: u32 = 6;
+    let head = crate::own::Telemetry {
+        run,
+        stamp,
+        number,
+        channel: channel.into(),
+        sequence,
+        body: Bytes::new(),
+    };
+    let len = head.encoded_len() + key_len(BODY) + encoded_len_varint(body.len() as u64) + body.len();
+    let mut frame = Vec::with_capacity(len);
+    head.encode_raw(&mut frame);
+    if !body.is_empty() {
+        encode_key(BODY, WireType::LengthDelimited, &mut frame);
+        encode_varint(body.len() as u64, &mut frame);
+        frame.extend_from_slice(body);
+    }
+    frame
+}

@@ -1,0 +1,236 @@
+//! Who may move what: one controller at a time for each subsystem.
+
+use super::{Id, NOBODY};
+
+/// The subsystems of a robot, and who holds the right to move each.
+#[derive(Debug, Default)]
+pub(crate) struct Rights {
+    subsystems: Vec<Subsystem>,
+}
+
+#[derive(Debug)]
+struct Subsystem {
+    name: String,
+    holder: Id,
+}
+
+/// What a wish is about: a subsystem's number, or all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Which {
+    All,
+    One(usize),
+}
+
+/// Another holds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Held {
+    pub(crate) subsystem: usize,
+    /// Nobody if the right is free, but has to be asked for.
+    pub(crate) by: Id,
+}
+
+impl Rights {
+    /// The number of the subsystem of this name, which begins to exist if it did not.
+    pub(crate) fn subsystem(&mut self, name: &str) -> usize {
+        self.subsystems
+            .iter()
+            .position(|s| s.name == name)
+            .unwrap_or_else(|| {
+                self.subsystems.push(Subsystem {
+                    name: name.to_owned(),
+                    holder: NOBODY,
+                });
+                self.subsystems.len() - 1
+            })
+    }
+
+    /// What a name is about; the empty one is the whole robot.
+    pub(crate) fn which(&self, name: &str) -> Option<Which> {
+        if name.is_empty() {
+            return Some(Which::All);
+        }
+        self.subsystems
+            .iter()
+            .position(|s| s.name == name)
+            .map(Which::One)
+    }
+
+    pub(crate) fn name(&self, subsystem: usize) -> &str {
+        self.subsystems.get(subsystem).map_or("", |s| &s.name)
+    }
+
+    /// Names and holders, by number.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&str, Id)> {
+        self.subsystems.iter().map(|s| (s.name.as_str(), s.holder))
+    }
+
+    /// Who holds it; of several, whoever holds all.
+    pub(crate) fn holder(&self, which: Which) -> Id {
+        let mut holders = self.of(which).map(|n| self.subsystems[n].holder);
+        let first = holders.next().unwrap_or(NOBODY);
+        if holders.all(|h| h == first) {
+            first
+        } else {
+            NOBODY
+        }
+    }
+
+    pub(crate) fn holds_any(&self, who: Id) -> bool {
+        self.subsystems.iter().any(|s| s.holder == who)
+    }
+
+    /// May `who` move it now? Where the right is free, `implicit` gives it to who moves first.
+    pub(crate) fn moves(&mut self, who: Id, subsystem: usize, implicit: bool) -> Result<(), Held> {
+        match self.subsystems.get_mut(subsystem) {
+            Some(s) if s.holder == who => Ok(()),
+            Some(s) if s.holder == NOBODY && implicit => {
+                s.holder = who;
+                Ok(())
+            }
+            Some(s) => Err(Held {
+                subsystem,
+                by: s.holder,
+            }),
+            None => Err(Held {
+                subsystem,
+                by: NOBODY,
+            }),
+        }
+    }
+
+    /// Granted where it is free: of all, or of none.
+    pub(crate) fn request(&mut self, who: Id, which: Which) -> Result<(), Held> {
+        if let Some(n) = self
+            .of(which)
+            .find(|n| ![who, NOBODY].contains(&self.subsystems[*n].holder))
+        {
+            return Err(Held {
+                subsystem: n,
+                by: self.subsystems[n].holder,
+            });
+        }
+        self.take_over(who, which);
+        Ok(())
+    }
+
+    /// Granted whoever holds it: the robot's permission was asked before.
+    pub(crate) fn take_over(&mut self, who: Id, which: Which) {
+        for n in self.of(which) {
+            self.subsystems[n].holder = who;
+        }
+    }
+
+    /// What `who` holds of it becomes free.
+    pub(crate) fn release(&mut self, who: Id, which: Which) {
+        for n in self.of(which) {
+            if self.subsystems[n].holder == who {
+                self.subsystems[n].holder = NOBODY;
+            }
+        }
+    }
+
+    /// What `who` holds of it becomes `to`'s.
+    pub(crate) fn hand_over(&mut self, who: Id, to: Id, which: Which) -> Result<(), Held> {
+        let mut any = false;
+        for n in self.of(which) {
+            if self.subsystems[n].holder == who {
+                self.subsystems[n].holder = to;
+                any = true;
+            }
+        }
+        let subsystem = self.of(which).next().unwrap_or(0);
+        if any {
+            Ok(())
+        } else {
+            Err(Held {
+                subsystem,
+                by: self.holder(which),
+            })
+        }
+    }
+
+    fn of(&self, which: Which) -> std::ops::Range<usize> {
+        match which {
+            Which::All => 0..self.subsystems.len(),
+            Which::One(n) if n < self.subsystems.len() => n..n + 1,
+            Which::One(_) => 0..0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: Id = 1;
+    const B: Id = 2;
+
+    fn two() -> Rights {
+        let mut rights = Rights::default();
+        assert_eq!(
+            (
+                rights.subsystem("base"),
+                rights.subsystem("arm"),
+                rights.subsystem("base")
+            ),
+            (0, 1, 0)
+        );
+        rights
+    }
+
+    #[test]
+    fn a_free_right_goes_to_who_moves_first_unless_it_has_to_be_asked_for() {
+        let mut rights = two();
+        assert_eq!(
+            rights.moves(A, 0, false),
+            Err(Held {
+                subsystem: 0,
+                by: NOBODY
+            })
+        );
+        assert_eq!(rights.moves(A, 0, true), Ok(()));
+        assert_eq!(rights.moves(A, 0, false), Ok(()));
+        assert_eq!(rights.moves(B, 0, true), Err(Held { subsystem: 0, by: A }));
+        assert_eq!(rights.moves(B, 1, true), Ok(()));
+        assert!(rights.moves(A, 2, true).is_err(), "no such subsystem");
+    }
+
+    #[test]
+    fn all_or_none_is_granted() {
+        let mut rights = two();
+        assert_eq!(rights.request(B, Which::One(1)), Ok(()));
+        assert_eq!(rights.request(A, Which::All), Err(Held { subsystem: 1, by: B }));
+        assert_eq!(rights.holder(Which::One(0)), NOBODY);
+        rights.release(A, Which::All);
+        assert_eq!(rights.holder(Which::One(1)), B, "not A's to release");
+        rights.release(B, Which::All);
+        assert_eq!(rights.request(A, Which::All), Ok(()));
+        assert_eq!(rights.holder(Which::All), A);
+    }
+
+    #[test]
+    fn only_the_holder_hands_over_and_releases() {
+        let mut rights = two();
+        rights.request(A, Which::All).expect("free");
+        assert_eq!(
+            rights.hand_over(B, B, Which::One(0)),
+            Err(Held { subsystem: 0, by: A })
+        );
+        assert_eq!(rights.hand_over(A, B, Which::One(0)), Ok(()));
+        assert_eq!(rights.moves(A, 0, true), Err(Held { subsystem: 0, by: B }));
+        rights.release(A, Which::All);
+        assert_eq!(
+            (rights.holder(Which::One(0)), rights.holder(Which::One(1))),
+            (B, NOBODY)
+        );
+        rights.take_over(A, Which::All);
+        rights.release(B, Which::All);
+        assert_eq!(rights.holder(Which::All), A);
+        assert!(rights.holds_any(A) && !rights.holds_any(B));
+        assert_eq!(
+            (rights.which(""), rights.which("arm")),
+            (Some(Which::All), Some(Which::One(1)))
+        );
+        assert_eq!(rights.which("leg"), None);
+    }
+}

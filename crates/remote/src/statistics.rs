@@ -1,0 +1,145 @@
+//! How much came and went, by kind, and what was dropped, by reason.
+
+use crate::sync::lock;
+use stats::{Time, Window};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::time::Duration;
+
+/// Rates are over so long.
+const SPAN: Duration = Duration::from_secs(5);
+/// Frames of one kind that a rate is made of at most.
+const FRAMES: usize = 512;
+/// Kinds that are counted apart; a peer that names more has them counted as one.
+const MOST_KINDS: usize = 512;
+
+/// What an end has carried since it began.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Statistics {
+    /// By kind: commands of a robot, telemetry of a controller.
+    pub received: BTreeMap<String, Rate>,
+    /// By kind: telemetry of a robot, commands of a controller.
+    pub sent: BTreeMap<String, Rate>,
+    /// What was not carried out, delivered or sent: how many, by reason.
+    pub dropped: BTreeMap<&'static str, u64>,
+}
+
+/// How much of one kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Rate {
+    /// Since the beginning.
+    pub messages: u64,
+    /// Bytes of their bodies, since the beginning.
+    pub bytes: u64,
+    /// Messages a second, over the last 5 s.
+    pub hz: f64,
+    /// 1,000 bytes a second, over the last 5 s.
+    pub kb_s: f64,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Counters(Mutex<Counted>);
+
+#[derive(Debug, Default)]
+struct Counted {
+    received: BTreeMap<String, Traffic>,
+    sent: BTreeMap<String, Traffic>,
+    dropped: BTreeMap<&'static str, u64>,
+}
+
+#[derive(Debug)]
+struct Traffic {
+    messages: u64,
+    bytes: u64,
+    window: Window,
+}
+
+impl Counters {
+    pub(crate) fn received(&self, kind: &str, bytes: usize, now: Time) {
+        add(&mut lock(&self.0).received, kind, bytes, now);
+    }
+
+    pub(crate) fn sent(&self, kind: &str, bytes: usize, now: Time) {
+        add(&mut lock(&self.0).sent, kind, bytes, now);
+    }
+
+    pub(crate) fn dropped(&self, reason: &'static str, messages: u64) {
+        *lock(&self.0).dropped.entry(reason).or_default() += messages;
+    }
+
+    pub(crate) fn statistics(&self, now: Time) -> Statistics {
+        let mut counted = lock(&self.0);
+        Statistics {
+            received: rates(&mut counted.received, now),
+            sent: rates(&mut counted.sent, now),
+            dropped: counted.dropped.clone(),
+        }
+    }
+}
+
+fn add(kinds: &mut BTreeMap<String, Traffic>, kind: &str, bytes: usize, now: Time) {
+    let kind = if kinds.len() < MOST_KINDS || kinds.contains_key(kind) {
+        kind
+    } else {
+        "others"
+    };
+    if !kinds.contains_key(kind) {
+        let window = Window::new(SPAN, FRAMES);
+        kinds.insert(
+            kind.to_owned(),
+            Traffic {
+                messages: 0,
+                bytes: 0,
+                window,
+            },
+        );
+    }
+    if let Some(traffic) = kinds.get_mut(kind) {
+        traffic.messages += 1;
+        traffic.bytes += bytes as u64;
+        traffic.window.record(now, bytes as u64);
+    }
+}
+
+fn rates(kinds: &mut BTreeMap<String, Traffic>, now: Time) -> BTreeMap<String, Rate> {
+    let rate = |traffic: &mut Traffic| {
+        let rates = traffic.window.rates(now);
+        Rate {
+            messages: traffic.messages,
+            bytes: traffic.bytes,
+            hz: rates.hz,
+            kb_s: rates.bytes_s / 1_000.0,
+        }
+    };
+    kinds
+        .iter_mut()
+        .map(|(kind, traffic)| (kind.clone(), rate(traffic)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_of_the_last_seconds_and_kinds_are_bounded() {
+        let counters = Counters::default();
+        for i in 0..100 {
+            counters.received("a.Twist", 20, Time::from_millis(i * 100));
+        }
+        let rate = counters.statistics(Time::from_millis(9_900)).received["a.Twist"];
+        assert_eq!((rate.messages, rate.bytes), (100, 2_000));
+        assert!(
+            (rate.hz - 10.0).abs() < 1e-9 && (rate.kb_s - 0.2).abs() < 1e-9,
+            "{rate:?}"
+        );
+        for i in 0..10_000 {
+            counters.sent(&format!("kind {i}"), 1, Time::ZERO);
+        }
+        let sent = counters.statistics(Time::ZERO).sent;
+        assert_eq!(
+            (sent.len(), sent["others"].messages),
+            (MOST_KINDS + 1, 10_000 - MOST_KINDS as u64)
+        );
+    }
+}

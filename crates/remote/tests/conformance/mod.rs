@@ -1,0 +1,113 @@
+//! What holds over every transport, as functions over whatever makes pairs of its ends.
+//!
+//! A test of a transport has `mod conformance;` (with `#[path]` where it stands elsewhere) and calls [`run`].
+
+#![allow(dead_code, unreachable_pub)] // Not every test uses all of it.
+
+mod basics;
+mod kinds;
+mod rights;
+mod rough;
+mod safety;
+mod telemetry;
+
+use remote::transport::{ControllerEnd, RobotEnd};
+use remote::{Controller, Robot};
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+pub use kinds::*;
+pub use rough::Rough;
+
+/// Longer than anything here takes on a busy machine.
+pub const WATCHDOG: Duration = Duration::from_secs(60);
+
+/// One robot's address on a transport of [`Wire::Own`](remote::transport::Wire::Own), which nobody else uses.
+pub struct Place {
+    /// The robot's end. Called again when the one before was stopped: the robot's next run.
+    pub robot: Box<dyn Fn() -> Arc<dyn RobotEnd>>,
+    /// An end for one more controller.
+    pub connect: Box<dyn Fn() -> Arc<dyn ControllerEnd>>,
+}
+
+type Case = fn(&dyn Fn() -> Place);
+
+const CASES: &[(&str, Case)] = &[
+    ("a command's outcome", basics::outcomes),
+    ("fire and forget", basics::fire_and_forget),
+    ("many to many", basics::many_to_many),
+    ("nobody there", basics::nobody_there),
+    ("the next run of a robot", basics::next_run),
+    ("polled commands", basics::polled),
+    ("found and lost", basics::found_and_lost),
+    ("hostile frames", basics::hostile),
+    ("telemetry", telemetry::told),
+    ("large telemetry", telemetry::large),
+    ("the watch list", telemetry::watched),
+    ("late kinds", telemetry::late_kinds),
+    ("commands here, telemetry there", telemetry::apart),
+    ("a late command", safety::late),
+    ("a repeated command", safety::repeated),
+    ("a lost answer", safety::lost_answer),
+    ("overtaken motion", safety::overtaken),
+    ("a right for whoever moves first", rights::implicit),
+    ("hand-over and take-over", rights::hand_over),
+    ("a right that has to be requested", rights::requested),
+    ("a lost holder", rights::lost_holder),
+];
+
+/// Runs all cases over the transport that `place` makes places on, each with a watchdog.
+///
+/// # Panics
+/// Where one does not hold.
+pub fn run(place: impl Fn() -> Place + Copy + Send + 'static) {
+    for (name, case) in CASES {
+        watched(name, move || case(&place));
+    }
+}
+
+/// Runs `work`, and panics if it takes longer than the watchdog.
+pub fn watched(name: &str, work: impl FnOnce() + Send + 'static) {
+    let (done, ended) = channel();
+    let thread = std::thread::spawn(move || {
+        work();
+        let _ = done.send(());
+    });
+    let over = ended.recv_timeout(WATCHDOG);
+    if thread.is_finished() || over.is_ok() {
+        if let Err(panic) = thread.join() {
+            eprintln!("case {name:?} does not hold");
+            std::panic::resume_unwind(panic);
+        }
+        return;
+    }
+    panic!("case {name:?} hangs");
+}
+
+/// Waits until `condition` holds.
+pub fn eventually(what: &str, condition: impl Fn() -> bool) {
+    let until = Instant::now() + WATCHDOG / 2;
+    while !condition() {
+        assert!(Instant::now() < until, "never: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// A controller that has met its robot.
+pub fn controller(name: &str, end: Arc<dyn ControllerEnd>) -> Controller {
+    let controller = Controller::builder(name).end(end).start().expect("starts");
+    assert!(
+        controller.wait_until_found(WATCHDOG / 2),
+        "the robot was not found"
+    );
+    controller
+}
+
+/// A robot at a place, with nothing registered.
+pub fn robot(place: &Place) -> Robot {
+    Robot::builder("rover")
+        .end((place.robot)())
+        .start()
+        .expect("starts")
+}

@@ -1,0 +1,126 @@
+//! One controller at a time moves a subsystem.
+
+use super::*;
+use remote::{Expiry, Outcome};
+use std::sync::Mutex;
+
+fn drive(controller: &Controller) -> Outcome {
+    controller
+        .send_within::<Drive>(&speed(1.0), Expiry::After(WATCHDOG))
+        .wait()
+}
+
+fn two(place: &Place) -> [Controller; 2] {
+    [
+        controller("ann", (place.connect)()),
+        controller("bob", (place.connect)()),
+    ]
+}
+
+fn is_anns(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Rejected(reason) if reason.contains("ann's"))
+}
+
+pub fn implicit(place: &dyn Fn() -> Place) {
+    let place = place();
+    let robot = robot(&place);
+    robot.on::<Drive>(|_, _| Ok(()));
+    robot.on::<Lamp>(|_, _| Ok(()));
+    let [ann, bob] = two(&place);
+    assert_eq!(ann.subsystems(), ["base"]);
+    assert_eq!(ann.right("base").map(|r| r.holder), Ok(None));
+    assert_eq!(drive(&ann), Outcome::Executed);
+    let refused = drive(&bob);
+    assert!(is_anns(&refused), "{refused}");
+    // What moves nothing is anyone's.
+    assert_eq!(bob.command::<Lamp>(&speed(1.0)), Outcome::Executed);
+    assert_eq!(
+        bob.right("base").map(|r| r.holder),
+        Ok(Some((ann.id(), "ann".to_owned())))
+    );
+    assert!(bob.right("tail").is_err());
+    assert_eq!(robot.holder("base"), Some(ann.id()));
+    ann.release_right("base").expect("released");
+    assert_eq!(drive(&bob), Outcome::Executed);
+    assert!(!is_anns(&drive(&ann)) && !drive(&ann).is_executed());
+}
+
+pub fn hand_over(place: &dyn Fn() -> Place) {
+    let place = place();
+    let robot = robot(&place);
+    robot.on::<Drive>(|_, _| Ok(()));
+    let [ann, bob] = two(&place);
+    let mine = ann.request_right("").expect("free");
+    assert!(mine.mine);
+    assert!(bob.request_right("base").is_err());
+    assert!(
+        bob.hand_right_over("base", bob.id()).is_err(),
+        "not bob's to give"
+    );
+    assert!(
+        ann.hand_right_over("base", 12345).is_err(),
+        "nobody of that number"
+    );
+    assert!(
+        bob.take_right_over("base").is_err(),
+        "not permitted unless the robot says so"
+    );
+    ann.hand_right_over("base", bob.id()).expect("handed over");
+    assert!(!drive(&ann).is_executed());
+    assert_eq!(drive(&bob), Outcome::Executed);
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let told = asked.clone();
+    robot.on_take_over(move |wanted| {
+        told.lock()
+            .expect("no panic")
+            .push(format!("{} {} {}", wanted.by.0, wanted.subsystem, wanted.from.0));
+        true
+    });
+    assert!(ann.take_right_over("base").is_ok_and(|r| r.mine));
+    assert_eq!(*asked.lock().expect("no panic"), ["ann base bob"]);
+    assert!(is_anns(&drive(&bob)));
+}
+
+pub fn requested(place: &dyn Fn() -> Place) {
+    let place = place();
+    let robot = Robot::builder("rover")
+        .end((place.robot)())
+        .require_request(true)
+        .start()
+        .expect("starts");
+    robot.on::<Drive>(|_, _| Ok(()));
+    let ann = controller("ann", (place.connect)());
+    let refused = drive(&ann);
+    assert!(
+        matches!(&refused, Outcome::Rejected(reason) if reason.contains("requested")),
+        "{refused}"
+    );
+    ann.request_right("base").expect("free");
+    assert_eq!(drive(&ann), Outcome::Executed);
+}
+
+pub fn lost_holder(place: &dyn Fn() -> Place) {
+    let place = place();
+    let robot = Robot::builder("rover")
+        .end((place.robot)())
+        .lost_after(Duration::from_millis(400));
+    let robot = robot.start().expect("starts");
+    robot.on::<Drive>(|_, _| Ok(()));
+    let lost = Arc::new(Mutex::new(Vec::new()));
+    let told = lost.clone();
+    robot.on_link_lost(move |link| {
+        told.lock()
+            .expect("no panic")
+            .push(format!("{} {}", link.subsystem(), link.controller()));
+        link.stop();
+    });
+    let [ann, bob] = two(&place);
+    assert_eq!(drive(&ann), Outcome::Executed);
+    assert!(is_anns(&drive(&bob)));
+    drop(ann);
+    eventually("the loss is noticed", || {
+        *lost.lock().expect("no panic") == ["base ann"]
+    });
+    assert_eq!(robot.holder("base"), None);
+    assert_eq!(drive(&bob), Outcome::Executed);
+}
