@@ -1,7 +1,11 @@
 //! What the fuzz targets call. Not part of the interface.
 
+use crate::convert::{self, Ros};
 use crate::v6::{self, Ack, Request, Telemetry};
-use crate::{command, telemetry};
+use crate::{command, telemetry, types};
+use prost::Message;
+use schema::{Flavour, Registry, Schema};
+use std::sync::LazyLock;
 
 /// A frame of version 6, as either end would take it: whatever comes, it is read or refused; what is read is written alike.
 pub fn v6(frame: &[u8]) {
@@ -50,12 +54,90 @@ pub fn v6(frame: &[u8]) {
     }
 }
 
+/// A conversion of each type, with the schemas that the target chooses from.
+static CONVERSIONS: LazyLock<Vec<(Schema, Conversion)>> = LazyLock::new(|| {
+    fn of<M: Ros + Message + Default>() -> impl Iterator<Item = (Schema, Conversion)> {
+        let flavours = [Flavour::Ros1, Flavour::Ros2].map(Registry::new);
+        flavours.into_iter().flat_map(|registry| {
+            let schemas = M::TYPES.iter().filter_map(move |ty| registry.schema(ty).ok());
+            schemas.map(|schema| (schema, conversion::<M> as Conversion))
+        })
+    }
+    of::<types::Twist>()
+        .chain(of::<types::Pose>())
+        .chain(of::<types::Odometry>())
+        .chain(of::<types::Transforms>())
+        .chain(of::<types::JointState>())
+        .chain(of::<types::JointCommand>())
+        .chain(of::<types::Imu>())
+        .chain(of::<types::LaserScan>())
+        .chain(of::<types::Image>())
+        .chain(of::<types::PointCloud>())
+        .chain(of::<types::LogMessage>())
+        .collect()
+});
+
+type Conversion = fn(&Schema, bool, &[u8]);
+
+/// Conversions to and from ROS. The first byte says which type; of the second, whether the rest is protobuf or a ROS message. That begins
+/// with the length of its control part in two bytes; what follows that is its data part, unless it is empty.
+///
+/// Whatever comes is converted or refused; what becomes a ROS message is one of its type, and becomes itself again.
+pub fn convert(data: &[u8]) {
+    let [which, from_ros, rest @ ..] = data else {
+        return;
+    };
+    let all = &*CONVERSIONS;
+    if let Some((schema, conversion)) = all.get(usize::from(*which) % all.len()) {
+        conversion(schema, from_ros & 1 == 1, rest);
+    }
+}
+
+fn conversion<M: Ros + Message + Default>(schema: &Schema, from_ros: bool, data: &[u8]) {
+    let message = if from_ros {
+        let Some((len, rest)) = data.split_first_chunk::<2>() else {
+            return;
+        };
+        let len = usize::from(u16::from_le_bytes(*len)).min(rest.len());
+        let (control, part) = rest.split_at(len);
+        let parts = if part.is_empty() { &[][..] } else { &[part][..] };
+        convert::from_ros::<M>(schema, control, parts).inspect(|_| {
+            schema.decode(control, parts).expect("what was read is a message");
+        })
+    } else {
+        match M::decode(data) {
+            Ok(message) => Ok(message),
+            Err(_) => return,
+        }
+    };
+    let message = match message {
+        Ok(message) => message,
+        Err(error) => return assert_eq!(error.to_string().lines().count(), 1, "{error}"),
+    };
+    let ros = match convert::to_ros(&message, schema) {
+        Ok(ros) => ros,
+        Err(error) => return assert_eq!(error.to_string().lines().count(), 1, "{error}"),
+    };
+    schema
+        .decode(&ros.control, &ros.slices())
+        .expect("what was written is a message");
+    let again: M = match convert::from_ros(schema, &ros.control, &ros.slices()) {
+        Ok(again) => again,
+        Err(error) => panic!("what was written is read: {error}"),
+    };
+    let ros_again = convert::to_ros(&again, schema).expect("what was read is written");
+    // A scan's speed becomes times and is found from them again, rounded each time.
+    if M::NAME != types::LaserScan::NAME {
+        assert_eq!(ros_again, ros);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proto::fuzzing::Chance;
     use std::path::Path;
 
-    /// Each seed, cut at every byte, and mutants of all.
+    /// Each seed, cut at every byte, and mutants of all: some thousands, or as many as `PACKETS` says.
     fn replay(target: &str, run: fn(&[u8])) {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("../../fuzz/corpus")
@@ -69,7 +151,9 @@ mod tests {
             (0..=seed.len()).for_each(|cut| run(&seed[..cut]));
         }
         let mut chance = Chance(0x0F00_D5EE);
-        for _ in 0..4000 {
+        let mutants: u64 =
+            std::env::var("PACKETS").map_or(4_000, |n| n.parse().expect("PACKETS is a number"));
+        for _ in 0..mutants {
             run(&chance.mutant(&seeds));
         }
     }
@@ -77,5 +161,10 @@ mod tests {
     #[test]
     fn frames_of_version_6_whole_cut_and_mutated_are_read_or_refused() {
         replay("remote_v6", super::v6);
+    }
+
+    #[test]
+    fn conversions_whole_cut_and_mutated_are_made_or_refused() {
+        replay("remote_convert", super::convert);
     }
 }

@@ -49,6 +49,7 @@
 mod callback;
 mod clock;
 pub mod controller;
+pub mod convert;
 #[doc(hidden)]
 pub mod fuzzing;
 mod inbox;
