@@ -403,7 +403,10 @@ impl<C: Carrier> Daemon<C> {
     fn begin(&mut self, kind: bus::TopicType, now: Time) -> Result<(), LinkError> {
         let name = kind.topic.clone();
         let mut peers = Vec::with_capacity(self.peers.len());
-        for (i, topic) in names::sent_as(&self.config, &name) {
+        for (i, _, mut topic) in names::sent_as(&self.config, &name) {
+            if let Some(priority) = asked_priority(&kind.definition).filter(|_| topic.publisher_priority) {
+                topic.priority = priority;
+            }
             // By its place, as those that only relays reach have no number at the radio.
             let (peer, id) = (&self.config.peers[i], PeerId(i as u32));
             if may(peer.allow.as_ref(), Right::Subscribe, &topic.name) {
@@ -425,6 +428,7 @@ impl<C: Carrier> Daemon<C> {
             }
         }
         let rate = self.config.radio.rate.map_or(0, Rate::first);
+        let peers: Vec<_> = peers.iter().map(|(id, topic)| (*id, topic)).collect();
         let opened = OutTopic::open(
             (&self.bus, &self.wait_set),
             kind,
@@ -599,7 +603,7 @@ impl<C: Carrier> Daemon<C> {
                 .collect(),
             unpublished: sends
                 .into_iter()
-                .filter(|t| !self.outbound.contains_key(t))
+                .filter(|t| !names::is_pattern(t) && !self.outbound.contains_key(t))
                 .collect(),
             services: (self.inbound.services.as_ref()).map_or_else(Vec::new, |s| s.status(&self.radio)),
             refused_datagrams: self.carrier.refused(),
@@ -625,6 +629,12 @@ impl<C: Carrier> Daemon<C> {
             .lock()
             .unwrap_or_else(PoisonError::into_inner) = status;
     }
+}
+
+/// The priority that a publisher asks for, in the first line of its type's definition.
+fn asked_priority(definition: &str) -> Option<u8> {
+    let line = definition.lines().next()?.strip_prefix("# priority:")?;
+    line.trim().parse().ok().filter(|p| *p <= proto::MAX_PRIORITY)
 }
 
 /// Whether a topic of the radio is for a host, over whichever peer it goes.

@@ -1,6 +1,7 @@
 //! Finds out of which type a topic is, from whoever publishes it, and notices when that changes or ends. Services
 //! are found by whoever takes their requests.
 
+use crate::names::{covers, is_pattern};
 use crate::services::REQUEST;
 use crate::worker::Worker;
 use bus::{Bus, TopicType};
@@ -14,6 +15,10 @@ const INTERVAL: Duration = Duration::from_millis(200);
 const CALM_INTERVAL: Duration = Duration::from_secs(1);
 /// How long silent endpoints may hold up one round.
 const PATIENCE: Duration = Duration::from_millis(500);
+/// So long after a topic of a pattern was found more are expected.
+const RESTLESS: Duration = Duration::from_secs(10);
+/// Topics that are found by patterns.
+const MOST_BY_PATTERN: usize = 512;
 /// So long a topic must be without publisher before it counts as gone: a node that is started anew is back by then.
 const GONE_AFTER: Duration = Duration::from_secs(3);
 
@@ -51,10 +56,10 @@ impl Discovery {
         own: impl Fn(u64) -> bool + Send + 'static,
         wake: impl Fn() + Send + 'static,
     ) -> std::io::Result<Self> {
-        let (sender, found) = sync_channel(2 * wanted.len());
-        let mut watch = Watch::new(wanted);
+        let (sender, found) = sync_channel(2 * wanted.len() + MOST_BY_PATTERN);
+        let mut watch = Watch::new(Instant::now(), wanted);
         let worker = Worker::start("link-discovery", move || {
-            if watch.topics.is_empty() {
+            if watch.topics.is_empty() && watch.patterns.is_empty() {
                 return None;
             }
             // A survey that failed shows nothing.
@@ -71,7 +76,10 @@ impl Discovery {
                     wake();
                 }
             }
-            Some(if watch.is_calm() { CALM_INTERVAL } else { INTERVAL })
+            Some(match watch.is_calm(Instant::now()) {
+                true => CALM_INTERVAL,
+                false => INTERVAL,
+            })
         })?;
         Ok(Discovery {
             found,
@@ -89,22 +97,39 @@ impl Discovery {
 struct Watch {
     /// The type last told, and when a publisher of it was last seen.
     topics: BTreeMap<String, Option<(TopicType, Instant)>>,
+    /// Topics that they stand for are wanted once they are found, and until they are gone.
+    patterns: BTreeSet<String>,
+    last_find: Instant,
 }
 
 impl Watch {
-    fn new(wanted: BTreeSet<String>) -> Self {
+    fn new(now: Instant, wanted: BTreeSet<String>) -> Self {
+        let (patterns, topics): (BTreeSet<_>, BTreeSet<_>) = wanted.into_iter().partition(|t| is_pattern(t));
         Watch {
-            topics: wanted.into_iter().map(|t| (t, None)).collect(),
+            topics: topics.into_iter().map(|t| (t, None)).collect(),
+            patterns,
+            last_find: now,
         }
     }
 
-    fn is_calm(&self) -> bool {
-        self.topics.values().all(Option::is_some)
+    fn is_calm(&self, now: Instant) -> bool {
+        let expects = !self.patterns.is_empty() && now.duration_since(self.last_find) < RESTLESS;
+        self.topics.values().all(Option::is_some) && !expects
     }
 
     /// Compares the types that are published with what is known.
     fn round(&mut self, now: Instant, live: &[TopicType]) -> Vec<Found> {
         let mut events = Vec::new();
+        for t in live.iter().filter(|t| !t.topic.ends_with(REQUEST)) {
+            let name = &t.topic;
+            if self.patterns.iter().any(|p| covers(p, name))
+                && !self.topics.contains_key(name)
+                && self.topics.len() < MOST_BY_PATTERN
+            {
+                self.topics.insert(name.clone(), None);
+                self.last_find = now;
+            }
+        }
         for (name, known) in &mut self.topics {
             let mut types = live.iter().filter(|t| t.topic == *name);
             // While publishers disagree, the type that is sent stays.
@@ -126,6 +151,8 @@ impl Watch {
                 None => {}
             }
         }
+        let by_name = |name: &str| !self.patterns.iter().any(|p| covers(p, name));
+        self.topics.retain(|name, known| known.is_some() || by_name(name));
         events
     }
 }
@@ -152,10 +179,10 @@ mod tests {
     fn types_are_told_once_changes_anew_and_ends_after_a_while() {
         let start = Instant::now();
         let at = |s: u64| start + Duration::from_secs(s);
-        let mut w = Watch::new(BTreeSet::from(["/a".into(), "/b".into()]));
+        let mut w = Watch::new(start, BTreeSet::from(["/a".into(), "/b".into()]));
         let (one, two) = (kind("/a", "t/One"), kind("/a", "t/Other"));
         let other = kind("/c", "t/One");
-        assert!(!w.is_calm());
+        assert!(!w.is_calm(start));
         assert_eq!(
             w.round(at(0), &[one.clone(), other.clone()]),
             [Found::Type(one.clone())]
@@ -165,10 +192,37 @@ mod tests {
         assert_eq!(w.round(at(2), &[two.clone(), one.clone()]), []);
         assert_eq!(w.round(at(3), &[two.clone(), other]), [Found::Type(two.clone())]);
         assert_eq!(w.round(at(4), &[kind("/b", "t/One"), two]).len(), 1);
-        assert!(w.is_calm());
+        assert!(w.is_calm(at(4)));
         assert_eq!(w.round(at(6), &[kind("/b", "t/One")]), [], "it may come back");
         assert_eq!(w.round(at(7), &[kind("/b", "t/One")]), [Found::Gone("/a".into())]);
         assert_eq!(w.round(at(20), &[kind("/b", "t/One")]), [], "it ends once");
         assert_eq!(w.round(at(21), std::slice::from_ref(&one))[0], Found::Type(one));
+    }
+
+    #[test]
+    fn topics_of_a_pattern_are_wanted_as_they_come_and_go() {
+        let start = Instant::now();
+        let at = |s: u64| start + Duration::from_secs(s);
+        let mut w = Watch::new(start, BTreeSet::from(["/t/*".into(), "/a".into()]));
+        let one = kind("/t/one", "t/One");
+        let others = [kind("/tt", "t/One"), kind("/t/add?reply", "t/One")];
+        assert_eq!(w.round(at(0), &others), []);
+        assert_eq!(
+            w.round(at(1), &[one.clone(), others[0].clone()]),
+            [Found::Type(one.clone())]
+        );
+        assert!(!w.is_calm(at(2)), "/a is not there");
+        assert_eq!(w.round(at(2), &[one.clone(), kind("/a", "t/One")]).len(), 1);
+        assert!(!w.is_calm(at(3)) && w.is_calm(at(12)));
+        assert_eq!(
+            w.round(at(20), &[kind("/a", "t/One")]),
+            [Found::Gone("/t/one".into())]
+        );
+        assert!(!w.topics.contains_key("/t/one"));
+        assert_eq!(w.round(at(30), std::slice::from_ref(&one))[0], Found::Type(one));
+        let many: Vec<_> = (0..2 * MOST_BY_PATTERN)
+            .map(|i| kind(&format!("/t/{i}"), "t/One"))
+            .collect();
+        assert!(w.round(at(31), &many).len() < MOST_BY_PATTERN);
     }
 }

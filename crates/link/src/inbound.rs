@@ -322,7 +322,7 @@ impl Inbound {
             return services.objection(peer, topic);
         }
         let rules = self.peers.get(peer.0 as usize).and_then(|p| p.allow.as_ref());
-        if !self.wanted.contains(topic) {
+        if !self.wanted.iter().any(|name| names::covers(name, topic)) {
             Some("which is not configured to be received")
         } else if !may(rules, Right::Publish, topic) {
             Some("which `allow` does not let it publish")

@@ -44,20 +44,43 @@ pub(crate) fn on_wire<'a>(peer: &PeerConfig, bus: &'a str) -> Option<&'a str> {
         .filter(|rest| rest.starts_with('/'))
 }
 
-/// The topics that this bus's topic `bus` is towards each peer that it goes to: the peer's index, and the
-/// configuration, whose name is the one that crosses the air.
-pub(crate) fn sent_as<'a>(
-    config: &'a Config,
-    bus: &'a str,
-) -> impl Iterator<Item = (usize, &'a TopicConfig)> + 'a {
+/// Whether a topic of the configuration stands for all below a name.
+pub(crate) fn is_pattern(name: &str) -> bool {
+    name.ends_with("/*")
+}
+
+/// Whether a topic of the configuration stands for this one.
+pub(crate) fn covers(name: &str, topic: &str) -> bool {
+    match name.strip_suffix('*') {
+        // What carries services is for their configuration to say.
+        Some(prefix) => topic.starts_with(prefix) && !topic.contains('?'),
+        None => name == topic,
+    }
+}
+
+/// The place in the configuration of what counts for a topic that is sent: its own name, or else the longest pattern.
+pub(crate) fn sent_by(config: &Config, wire: &str) -> Option<usize> {
+    let all = config.topics.iter().enumerate();
+    let sent = all.filter(|(_, t)| t.direction.sends() && covers(&t.name, wire));
+    let closest = sent.max_by_key(|(_, t)| (!is_pattern(&t.name), t.name.len()));
+    closest.map(|(i, _)| i)
+}
+
+/// The topics that this bus's topic `bus` is towards each peer that it goes to: the peer's index, the place of what counts
+/// for it, and that with the name that crosses the air.
+pub(crate) fn sent_as(config: &Config, bus: &str) -> impl Iterator<Item = (usize, usize, TopicConfig)> {
     config.peers.iter().enumerate().filter_map(move |(i, peer)| {
         let wire = on_wire(peer, bus)?;
-        let mut sent = config.topics.iter().filter(|t| t.direction.sends());
-        Some((i, sent.find(|t| t.name == wire)?))
+        let entry = sent_by(config, wire)?;
+        let topic = TopicConfig {
+            name: wire.to_owned(),
+            ..config.topics[entry].clone()
+        };
+        Some((i, entry, topic))
     })
 }
 
-/// The topics of this bus that are sent to anybody.
+/// The topics of this bus that are sent to anybody, patterns among them.
 pub(crate) fn sent(config: &Config) -> impl Iterator<Item = String> + '_ {
     let topics = config.topics.iter().filter(|t| t.direction.sends());
     topics.flat_map(|t| config.peers.iter().map(|p| on_bus(p, &t.name)))
@@ -94,6 +117,39 @@ mod tests {
         assert_eq!(on_bus(&plain, "/scan"), "/scan");
         assert_eq!(on_wire(&plain, "/scan"), Some("/scan"));
         assert_eq!(on_bus(&robot, "/add?request"), "/fleet/robot_1/add?request");
+    }
+
+    #[test]
+    fn the_closest_name_counts_for_a_topic() {
+        let config = Config::parse(
+            "
+host: robot
+radio: {bind: '127.0.0.1:7400', rate: 6Mbit/s}
+peers: [{name: base, address: '127.0.0.1:7401', namespace: /b}]
+topics:
+  - {name: '/t/*', direction: out, priority: 1}
+  - {name: '/t/image/*', direction: out, priority: 2}
+  - {name: /t/image/left, direction: out, priority: 3}
+  - {name: '/t/image/l/*', direction: in, priority: 4}
+",
+        )
+        .unwrap_or_else(|e| panic!("{e}"));
+        let sent = |bus: &str| {
+            let mut all = sent_as(&config, bus);
+            all.next().map(|(_, entry, t)| (entry, t.name, t.priority))
+        };
+        for (wire, entry) in [
+            ("/t/scan", 0),
+            ("/t/image/right", 1),
+            ("/t/image/left", 2),
+            ("/t/image/l/x", 1),
+        ] {
+            let priority = entry as u8 + 1;
+            assert_eq!(sent(&format!("/b{wire}")), Some((entry, wire.into(), priority)));
+        }
+        for other in ["/t/scan", "/b/t", "/b/tt/scan", "/b/t/add?request"] {
+            assert_eq!(sent(other), None, "{other}");
+        }
     }
 
     #[test]

@@ -174,6 +174,27 @@ impl Calls {
         Ok(late.then(|| Err(self.give_up(number, timeout))))
     }
 
+    /// If nothing is there that [`Calls::poll`] would find, makes the descriptor wait for it and gives false.
+    pub(super) fn rearm(&self) -> Result<bool, CallError> {
+        self.check_fork()?;
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        // Others that keep sending leave the descriptor readable, as in `poll`.
+        for _ in 0..4 {
+            if state.led {
+                return Ok(false);
+            }
+            let seen = self.settle(state)?;
+            if state.calls.values().any(|c| c.outcome.is_some() && !c.cancelled) {
+                return Ok(true);
+            }
+            if !self.replies.rearm() && self.replies.waiter().events() == seen {
+                return Ok(false);
+            }
+        }
+        Ok(false)
+    }
+
     /// Nobody waits for request `number` any more.
     pub(super) fn cancel(&self, number: u64) {
         if self.requests.is_foreign() {

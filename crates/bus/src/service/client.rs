@@ -130,6 +130,15 @@ impl Client {
         self.calls.has_server()
     }
 
+    /// If no request's end is known that a [`Pending::poll`] would give, makes the descriptor wait for the next event,
+    /// which is also a server that comes or goes, and gives false. Never blocks.
+    ///
+    /// For one thread that waits for the ends of many requests, and of none while there are none: poll all, call this, and
+    /// poll again if it gives true; then sleep on the descriptor until the earliest deadline.
+    pub fn rearm(&self) -> Result<bool, CallError> {
+        self.calls.rearm()
+    }
+
     /// The service and its type.
     pub fn service(&self) -> &ServiceType {
         &self.service

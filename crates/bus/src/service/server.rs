@@ -210,6 +210,20 @@ impl Server {
         self.desk.reject(&request, text)
     }
 
+    /// Whether the client of a request is connected both ways or gone, so that answering it does not block.
+    pub fn can_answer(&self, request: &Request) -> bool {
+        let replies = &self.desk.replies;
+        request.message.publisher_has_ended()
+            || replies.is_foreign()
+            || replies.wait_for_subscriber(partner(request.header.client), Duration::ZERO)
+    }
+
+    /// Waits until a request can be taken, also while as many are held as may be; false if `timeout` passed first, or if
+    /// an [`Interrupt`] was used: after [`TakeError::HoldLimit`] in a loop.
+    pub fn wait_takeable(&self, timeout: Duration) -> Result<bool, TakeError> {
+        self.requests.wait_takeable(timeout)
+    }
+
     /// What makes a thread that waits for requests return.
     pub fn interrupt(&self) -> Interrupt {
         self.requests.interrupt()

@@ -349,12 +349,20 @@ fn check_topic(topic: &TopicConfig) -> Result<(), Problem> {
     let name = &topic.name;
     let wrong = |key: &str, text: String| Err(Problem::at(key, format!("topic {name}: {text}")));
     let foreign = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '?' | '*');
-    if !name.starts_with('/') || name.len() < 2 || name.contains(foreign) {
-        let text = format!("topic '{name}': write its full name, such as /scan");
+    let below = name.strip_suffix("/*").unwrap_or(name);
+    if !name.starts_with('/') || below.len() < 2 || below.contains(foreign) {
+        let text =
+            format!("topic '{name}': write its full name, such as /scan, or '/camera/*' for all below /camera");
         return Err(Problem::at("name", text));
     }
     if name.len() > bus::MAX_NAME {
         return wrong("name", format!("a name has at most {} bytes", bus::MAX_NAME));
+    }
+    if below != name && topic.min_share > 0.0 {
+        return wrong(
+            "min_share",
+            "`min_share` is for one topic: name it apart from the others".into(),
+        );
     }
     if topic.deadline.is_some_and(|d| d.is_zero()) {
         return wrong(

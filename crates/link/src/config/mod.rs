@@ -222,11 +222,17 @@ impl PeerConfig {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TopicConfig {
-    /// The topic's full name as it crosses the air, such as `/scan`; without the namespace that a peer may have here.
+    /// The topic's full name as it crosses the air, such as `/scan`; without the namespace that a peer may have here. A name
+    /// that ends with `/*` stands for all topics below it, whatever there is; of several that do the longest counts,
+    /// and before it a topic's own name.
     pub name: String,
     /// 0–127; higher goes first. Default 50.
     #[serde(default = "middle", deserialize_with = "priority")]
     pub priority: u8,
+    /// Whether the priority is that which the publisher asks for, in a first line `# priority: 70` of its type's definition,
+    /// if it has one. Default false.
+    #[serde(default)]
+    pub publisher_priority: bool,
     /// Whether this host sends it, receives it, or both.
     pub direction: Direction,
     /// How many messages may wait for the radio; a newer one replaces the oldest. Default 1: only the newest; of a
@@ -287,6 +293,7 @@ impl TopicConfig {
         TopicConfig {
             name: name.into(),
             priority: middle(),
+            publisher_priority: false,
             direction,
             depth: None,
             reliability: Reliability::default(),

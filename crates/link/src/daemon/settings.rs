@@ -28,11 +28,10 @@ impl<C: Carrier> Daemon<C> {
             let named = named.map(|name| self.peer_named(name)).transpose()?;
             return self.set_service(now, service, (within, named), change);
         }
-        let (topic, within) = self.sent_topic(&command.topic)?;
+        let (topic, name, within) = self.sent_topic(&command.topic)?;
         let named = command.peer.as_ref();
         let named = named.map(|name| self.peer_named(name)).transpose()?;
         let is_for_all = within.is_none() && named.is_none();
-        let name = self.config.topics[topic].name.clone();
         if let Some(depth) = change.depth {
             let reserved = |p: &PeerConfig| Some(self.outbound.get(&names::on_bus(p, &name))?.max_depth());
             let most = self.config.peers.iter().filter_map(reserved).min();
@@ -44,7 +43,7 @@ impl<C: Carrier> Daemon<C> {
             }
         }
         let ids: Vec<TopicId> = (self.radio.topics())
-            .filter(|(_, t)| t.name == name && self.is_meant(t, within, named))
+            .filter(|(_, t)| self.counts_for(topic, &name, &t.name) && self.is_meant(t, within, named))
             .map(|(id, _)| id)
             .collect();
         let mut lines = Vec::new();
@@ -54,9 +53,20 @@ impl<C: Carrier> Daemon<C> {
                 lines.push(format!("to {}: {}", self.receivers(&now), in_force(&now)));
             }
         }
-        if is_for_all {
+        let is_listed = self.config.topics[topic].name == name;
+        if is_for_all && (is_listed || !lines.is_empty()) {
             // For when it is opened, or opened again.
-            apply(&mut self.config.topics[topic], change);
+            if is_listed {
+                apply(&mut self.config.topics[topic], change);
+            } else {
+                // One of those that a pattern stands for now has a word of its own.
+                let mut own = TopicConfig {
+                    name,
+                    ..self.config.topics[topic].clone()
+                };
+                apply(&mut own, change);
+                self.config.topics.push(own);
+            }
             if lines.is_empty() {
                 lines.push("kept for when somebody publishes it here".into());
             }
@@ -158,24 +168,34 @@ impl<C: Carrier> Daemon<C> {
         Ok(lines)
     }
 
-    /// The index of a topic that this host sends, by its name on the air or on this bus; the latter may be
-    /// that of one peer only.
-    fn sent_topic(&self, name: &str) -> Result<(usize, Option<PeerId>), String> {
+    /// Whether what is said of `name`, for which an entry of the configuration counts, is said of a topic: one that it names, or, of a
+    /// pattern, one for which it counts.
+    fn counts_for(&self, entry: usize, name: &str, topic: &str) -> bool {
+        match names::is_pattern(name) {
+            true => names::sent_by(&self.config, topic) == Some(entry),
+            false => topic == name,
+        }
+    }
+
+    /// A topic that this host sends, or a pattern, by its name on the air or on this bus: the place of what counts for it,
+    /// its name on the air, and the peer if the name is that of one peer only.
+    fn sent_topic(&self, name: &str) -> Result<(usize, String, Option<PeerId>), String> {
         let full = format!("/{}", name.trim_start_matches('/'));
         let topics = &self.config.topics;
         if let Some(i) = topics.iter().position(|t| t.name == full) {
             return if topics[i].direction.sends() {
-                Ok((i, None))
+                Ok((i, full, None))
             } else {
                 Err(format!(
                     "{full} is only received here: what its sender does counts, so set it on that host"
                 ))
             };
         }
-        let found = names::sent_as(&self.config, &full).next();
-        if let Some((peer, topic)) = found {
-            let i = topics.iter().position(|t| t.name == topic.name);
-            return i.map(|i| (i, Some(PeerId(peer as u32)))).ok_or(full);
+        if let Some(i) = names::sent_by(&self.config, &full) {
+            return Ok((i, full, None));
+        }
+        if let Some((peer, i, topic)) = names::sent_as(&self.config, &full).next() {
+            return Ok((i, topic.name, Some(PeerId(peer as u32))));
         }
         let sent: Vec<&str> = (topics.iter())
             .filter(|t| t.direction.sends())
@@ -217,6 +237,7 @@ fn in_force(t: &TopicStats) -> String {
 fn apply(config: &mut TopicConfig, change: TopicChange) {
     if let Some(priority) = change.priority {
         config.priority = priority;
+        config.publisher_priority = false;
     }
     if let Some(depth) = change.depth {
         config.depth = Some(u16::try_from(depth).unwrap_or(u16::MAX));

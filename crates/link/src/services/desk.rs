@@ -217,7 +217,7 @@ impl Clerk {
     fn take(&self, events: &mut VecDeque<Event>) -> bool {
         let waiting = lock(&self.shared.events).len();
         loop {
-            let mut held = false;
+            let (mut held, before) = (false, events.len());
             for (place, server) in &self.served {
                 while waiting + events.len() < MOST_EVENTS {
                     match server.take() {
@@ -233,6 +233,10 @@ impl Clerk {
             let full = waiting + events.len() >= MOST_EVENTS;
             if held || full || !self.wait_set.rearm().unwrap_or(false) {
                 return held || full;
+            }
+            if events.len() == before {
+                // It is a request to a server of which this thread is told in a moment.
+                return true;
             }
         }
     }

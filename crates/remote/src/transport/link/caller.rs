@@ -1,0 +1,202 @@
+//! Requests of one class that are under way, and the thread that waits for their answers.
+
+use super::gate::Gate;
+use super::robot::{lock, setup};
+use super::{errors, frame};
+use crate::transport::{Done, TransportError};
+use clock::{PollFd, PollFlags};
+use ropewalk::{CallError, Client, Pending, Reply, Time};
+use rustix::event::{EventfdFlags, eventfd};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// So many requests of one class may be without an answer.
+pub(super) const MOST: u32 = 256;
+
+/// For one class.
+pub(super) struct Caller {
+    client: Client,
+    under_way: Mutex<UnderWay>,
+    /// Wakes the thread.
+    wake: OwnedFd,
+}
+
+#[derive(Default)]
+struct UnderWay {
+    closed: bool,
+    calls: Vec<Call>,
+    /// Until when the thread sleeps if nothing comes.
+    asleep_until: Option<Time>,
+}
+
+struct Call {
+    pending: Pending,
+    timeout: Duration,
+    deadline: Time,
+    done: Done,
+}
+
+impl Caller {
+    pub(super) fn new(client: Client) -> Result<Self, TransportError> {
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+        Ok(Caller {
+            client,
+            under_way: Mutex::default(),
+            wake: wake.map_err(|e| setup(format_args!("cannot make an eventfd: {e}")))?,
+        })
+    }
+
+    /// Sends a request; never blocks.
+    pub(super) fn request(&self, frame: &[u8], timeout: Duration, done: Done) {
+        if let Err((error, done)) = self.send(frame, timeout, done) {
+            done(Err(error));
+        }
+    }
+
+    fn send(&self, frame: &[u8], timeout: Duration, done: Done) -> Result<(), (TransportError, Done)> {
+        if frame.len() > frame::MAX {
+            let (len, most) = (frame.len(), frame::MAX);
+            return Err((TransportError::TooLong { len, most }, done));
+        }
+        let loan = frame::write(frame, |control, parts| self.client.loan(control, parts));
+        let loan = match loan {
+            Ok(loan) => loan,
+            Err(error) => return Err((errors::loan(frame.len(), error), done)),
+        };
+        let mut under_way = lock(&self.under_way);
+        if under_way.closed {
+            return Err((TransportError::Ended, done));
+        }
+        // Under the lock, so that the thread knows of the call before its answer can come.
+        let pending = match self.client.send(loan, timeout) {
+            Ok(pending) => pending,
+            Err(error) => return Err((failed(timeout, error), done)),
+        };
+        let deadline = clock::monotonic() + timeout;
+        under_way.calls.push(Call {
+            pending,
+            timeout,
+            deadline,
+            done,
+        });
+        // An answer wakes the thread by itself; only an earlier end of somebody's time has to be told.
+        if under_way.asleep_until.is_none_or(|until| until > deadline) {
+            under_way.asleep_until = Some(deadline);
+            drop(under_way);
+            self.wake();
+        }
+        Ok(())
+    }
+
+    fn wake(&self) {
+        // A full counter is as good a wake-up as any.
+        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+    }
+
+    /// Ends what is under way; nothing more is sent.
+    pub(super) fn close(&self) {
+        let mut under_way = lock(&self.under_way);
+        under_way.closed = true;
+        let calls = std::mem::take(&mut under_way.calls);
+        drop(under_way);
+        for call in calls {
+            (call.done)(Err(TransportError::Ended));
+        }
+        self.wake();
+    }
+
+    /// Hands answers up until it is closed; `connected` is told whenever servers come or go.
+    pub(super) fn run(&self, gate: &Gate, mut connected: impl FnMut(bool)) {
+        let mut buffer = Vec::new();
+        let mut served = false;
+        loop {
+            let (over, until) = {
+                let mut under_way = lock(&self.under_way);
+                if under_way.closed {
+                    return;
+                }
+                let over = under_way.take_over();
+                let until = under_way.calls.iter().map(|c| c.deadline).min();
+                // A call that is over leaves its time: the next, which is likely to wait as long, then needs to wake nobody.
+                under_way.asleep_until = until.or(under_way.asleep_until.filter(|t| *t > clock::monotonic()));
+                (over, under_way.asleep_until)
+            };
+            let serves = self.client.bus().has_server();
+            if serves != served
+                && let Some(_pass) = gate.enter()
+            {
+                served = serves;
+                connected(serves);
+            }
+            let found = !over.is_empty();
+            for (call, result) in over {
+                hand(call, result, &mut buffer);
+            }
+            match self.client.bus().rearm() {
+                Ok(more) if more || found => continue,
+                Ok(_) => {}
+                Err(error) => tracing::error!(%error, service = self.client.service(), "cannot wait for answers"),
+            }
+            self.sleep(until);
+        }
+    }
+
+    fn sleep(&self, until: Option<Time>) {
+        let wake = self.wake.as_fd();
+        let mut fds = [
+            PollFd::from_borrowed_fd(self.client.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(wake, PollFlags::IN),
+        ];
+        if clock::wait(&mut fds, until, Duration::ZERO).is_err() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        if !fds[1].revents().is_empty() {
+            let _ = rustix::io::read(wake, &mut [0u8; 8]);
+        }
+    }
+}
+
+impl UnderWay {
+    /// The calls of which the end is known.
+    fn take_over(&mut self) -> Vec<(Call, Result<Reply, CallError>)> {
+        let mut over = Vec::new();
+        let mut i = 0;
+        while let Some(call) = self.calls.get_mut(i) {
+            match call.pending.poll() {
+                Some(result) => over.push((self.calls.remove(i), result)),
+                None => i += 1,
+            }
+        }
+        over
+    }
+}
+
+fn hand(call: Call, result: Result<Reply, CallError>, buffer: &mut Vec<u8>) {
+    let Call { timeout, done, .. } = call;
+    let result = result.map_err(|error| failed(timeout, error));
+    let frame = result.and_then(|reply| {
+        frame::read(reply.bus().message(), buffer)
+            .map_err(|error| TransportError::Unreachable(format!("its answer is none: {error}")))
+    });
+    done(frame);
+}
+
+fn failed(timeout: Duration, error: CallError) -> TransportError {
+    match error {
+        CallError::Call(error) => errors::call(timeout, error),
+        other => TransportError::Unreachable(other.to_string()),
+    }
+}
+
+/// Starts a caller's thread.
+pub(super) fn start(
+    caller: &Arc<Caller>,
+    gate: &Gate,
+    connected: impl FnMut(bool) + Send + 'static,
+) -> std::io::Result<std::thread::JoinHandle<()>> {
+    let (caller, gate) = (caller.clone(), gate.clone());
+    std::thread::Builder::new()
+        .name("remote-answers".into())
+        .spawn(move || caller.run(&gate, connected))
+}

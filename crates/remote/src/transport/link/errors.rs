@@ -1,0 +1,75 @@
+//! What bus and link say, in the words of transports.
+
+use super::frame;
+use crate::transport::TransportError;
+use bus::{CallError, LoanError};
+use std::time::Duration;
+
+/// Of a frame of `len` bytes.
+pub(super) fn loan(len: usize, error: LoanError) -> TransportError {
+    match error {
+        LoanError::TooLarge { limit, .. } => TransportError::TooLong {
+            len,
+            most: usize::try_from(limit).unwrap_or(usize::MAX).min(frame::MAX),
+        },
+        other => TransportError::Unreachable(other.to_string()),
+    }
+}
+
+/// Of a call that might have taken `timeout`.
+pub(super) fn call(timeout: Duration, error: CallError) -> TransportError {
+    match error {
+        CallError::Timeout { .. } => TransportError::TimedOut(timeout),
+        CallError::TooMany { outstanding, .. } => TransportError::Busy(outstanding),
+        CallError::Rejected { text } => rejected(timeout, text),
+        // That nobody serves it is told with what to do about it.
+        other => TransportError::Unreachable(other.to_string()),
+    }
+}
+
+/// A link's words for what has no error of its own on the bus (`docs/guide/link.md`, Services).
+fn rejected(timeout: Duration, text: String) -> TransportError {
+    if let Some(why) = text.strip_prefix("unreachable: ") {
+        return TransportError::Unreachable(why.to_owned());
+    }
+    if text.starts_with("timed out: ") {
+        return TransportError::TimedOut(timeout);
+    }
+    if let Some(rest) = text.strip_prefix("busy: ") {
+        let open = rest.split(' ').next().and_then(|n| n.parse().ok());
+        return open.map_or(TransportError::Unreachable(text), TransportError::Busy);
+    }
+    TransportError::Unreachable(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_of_a_link_is_understood() {
+        let of = |text: &str| {
+            call(
+                Duration::from_secs(2),
+                CallError::Rejected { text: text.into() },
+            )
+        };
+        let unreachable = |text: &str| TransportError::Unreachable(text.into());
+        assert_eq!(of("unreachable: the link is lost"), unreachable("the link is lost"));
+        assert_eq!(
+            of("timed out: base has not answered"),
+            TransportError::TimedOut(Duration::from_secs(2))
+        );
+        assert_eq!(of("busy: 16 calls are open"), TransportError::Busy(16));
+        assert_eq!(of("busy: many"), unreachable("busy: many"));
+        assert_eq!(of("refused: see `allow`"), unreachable("refused: see `allow`"));
+        let none = CallError::NoServer {
+            service: "/r1/remote/command".into(),
+            refusal: String::new(),
+        };
+        let TransportError::Unreachable(text) = call(Duration::ZERO, none) else {
+            panic!("nobody is reached");
+        };
+        assert!(text.contains("/r1/remote/command"), "{text}");
+    }
+}

@@ -1,0 +1,199 @@
+//! How a frame lies in a block: as the message `uint8[] data` (`docs/wire/control-part.md`).
+
+use ropewalk::Loan;
+
+/// From so many bytes on they are a data part.
+const PART_FROM: usize = 256;
+/// Of a count word: the elements are a data part.
+const LIFTED: u32 = 1 << 31;
+const COUNT: usize = 4;
+
+/// The longest frame: a link's longest message, less what the layers around a frame add.
+pub(super) const MAX: usize = (64 << 20) - 4096;
+
+/// Writes a frame into a block that `take` gives for a control part and data parts of these lengths.
+pub(super) fn write<E>(
+    frame: &[u8],
+    take: impl FnOnce(usize, &[usize]) -> Result<Loan, E>,
+) -> Result<Loan, E> {
+    // Frames are bounded by `MAX`.
+    let count = frame.len() as u32;
+    if frame.len() < PART_FROM {
+        let mut loan = take(COUNT + frame.len(), &[])?;
+        let (head, data) = loan.control_mut().split_at_mut(COUNT);
+        head.copy_from_slice(&count.to_le_bytes());
+        data.copy_from_slice(frame);
+        return Ok(loan);
+    }
+    let mut loan = take(COUNT, &[frame.len()])?;
+    loan.control_mut()
+        .copy_from_slice(&(count | LIFTED).to_le_bytes());
+    loan.part_mut(0).copy_from_slice(frame);
+    Ok(loan)
+}
+
+/// Why a block holds no frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a block with {control} B of control part and {parts} data parts is no `uint8[] data`")]
+pub(super) struct Malformed {
+    control: usize,
+    parts: usize,
+}
+
+/// A block's content.
+pub(super) trait Block {
+    /// The control part, which nobody changes any more.
+    fn control(&self) -> &[u8];
+    /// How many data parts there are.
+    fn parts(&self) -> usize;
+    /// The length of the first one.
+    fn part_len(&self) -> usize;
+    /// Copies the first one, which a hostile publisher may be writing.
+    fn copy(&self, to: &mut [u8]);
+}
+
+impl Block for bus::Message {
+    fn control(&self) -> &[u8] {
+        bus::Message::control(self)
+    }
+
+    fn parts(&self) -> usize {
+        self.part_count()
+    }
+
+    fn part_len(&self) -> usize {
+        self.part(0).len()
+    }
+
+    fn copy(&self, to: &mut [u8]) {
+        self.part(0).copy_to(0, to);
+    }
+}
+
+impl Block for ropewalk::Message {
+    fn control(&self) -> &[u8] {
+        ropewalk::Message::control(self)
+    }
+
+    fn parts(&self) -> usize {
+        self.part_count()
+    }
+
+    fn part_len(&self) -> usize {
+        self.part(0).len()
+    }
+
+    fn copy(&self, to: &mut [u8]) {
+        self.part(0).copy_to(0, to);
+    }
+}
+
+/// The frame of a block, copied into `buffer`, which grows as needed and is used again: its publisher may be hostile.
+pub(super) fn read<'a>(block: &impl Block, buffer: &'a mut Vec<u8>) -> Result<&'a [u8], Malformed> {
+    let (control, parts) = (block.control(), block.parts());
+    let malformed = Malformed {
+        control: control.len(),
+        parts,
+    };
+    let (head, data) = control.split_at_checked(COUNT).ok_or(malformed)?;
+    let count = u32::from_le_bytes(head.try_into().map_err(|_| malformed)?);
+    let len = (count & !LIFTED) as usize;
+    let is_part = match (count & LIFTED != 0, parts) {
+        (false, 0) if data.len() == len => false,
+        (true, 1) if data.is_empty() && block.part_len() == len && len <= MAX => true,
+        _ => return Err(malformed),
+    };
+    if buffer.len() < len {
+        buffer.resize(len, 0);
+    }
+    let to = &mut buffer[..len];
+    match is_part {
+        false => to.copy_from_slice(data),
+        true => block.copy(to),
+    }
+    Ok(to)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    struct Made(Vec<u8>, Vec<Vec<u8>>);
+
+    impl Block for Made {
+        fn control(&self) -> &[u8] {
+            &self.0
+        }
+
+        fn parts(&self) -> usize {
+            self.1.len()
+        }
+
+        fn part_len(&self) -> usize {
+            self.1.first().map_or(0, Vec::len)
+        }
+
+        fn copy(&self, to: &mut [u8]) {
+            to.copy_from_slice(&self.1[0]);
+        }
+    }
+
+    #[test]
+    fn a_frame_is_read_as_it_is_written_and_as_the_schema_has_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let node = ropewalk::Node::with_config("test", bus::BusConfig::new(folder.path())).expect("a node");
+        let schema = super::super::types::telemetry(50).expect("a type");
+        let publisher = node.publisher("/t", &schema).expect("a publisher");
+        let subscriber = node.subscriber("/t", &schema).expect("a subscriber");
+        assert!(publisher.wait_for_subscribers(1, std::time::Duration::from_secs(30)));
+        let mut buffer = Vec::new();
+        for len in [0, 1, 255, 256, 257, 70_000, 3] {
+            let frame: Vec<u8> = (0..len).map(|i| i as u8).collect();
+            let loan = write(&frame, |c, p| publisher.loan(c, p)).expect("a loan");
+            publisher.publish(loan).expect("publishes");
+            let message = subscriber
+                .take_timeout(std::time::Duration::from_secs(30))
+                .expect("takes")
+                .expect("a message");
+            assert_eq!(read(&message, &mut buffer), Ok(&*frame));
+            let ros1 = message.ros1().expect("is of its type");
+            assert_eq!(ros1[4..], frame, "{len}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_frame_is_refused() {
+        let mut buffer = Vec::new();
+        let lifted = |n: u32| (n | LIFTED).to_le_bytes().to_vec();
+        for (control, parts) in [
+            (vec![], vec![]),
+            (vec![0, 0, 0], vec![]),
+            (vec![1, 0, 0, 0], vec![]),
+            (vec![0, 0, 0, 0, 9], vec![]),
+            (vec![0, 0, 0, 0], vec![vec![]]),
+            (lifted(3), vec![]),
+            (lifted(3), vec![vec![1, 2]]),
+            (lifted(3), vec![vec![1, 2, 3], vec![]]),
+            (lifted(u32::MAX), vec![vec![1, 2, 3]]),
+            ([lifted(3), vec![1]].concat(), vec![vec![1, 2, 3]]),
+        ] {
+            let made = Made(control.clone(), parts.clone());
+            assert!(read(&made, &mut buffer).is_err(), "{control:?} {parts:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_block_gives_a_frame_or_an_error(
+            control in proptest::collection::vec(any::<u8>(), 0..20),
+            parts in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..20), 0..3),
+        ) {
+            let (made, mut buffer) = (Made(control, parts), Vec::new());
+            let whole: usize = made.0.len() + made.1.iter().map(Vec::len).sum::<usize>();
+            if let Ok(frame) = read(&made, &mut buffer) {
+                prop_assert_eq!(frame.len() + COUNT, whole);
+            }
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! What lets calls of a sink through until an end stops, and then waits for those that have begun.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Cheap to clone.
+#[derive(Clone, Default)]
+pub(super) struct Gate(Arc<(Mutex<State>, Condvar)>);
+
+#[derive(Default)]
+struct State {
+    closed: bool,
+    inside: usize,
+}
+
+/// One that is inside; dropping it leaves.
+pub(super) struct Pass(Gate);
+
+impl Gate {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Enters; none once it is closed.
+    pub(super) fn enter(&self) -> Option<Pass> {
+        let mut state = self.lock();
+        if state.closed {
+            return None;
+        }
+        state.inside += 1;
+        Some(Pass(self.clone()))
+    }
+
+    /// Whether nobody enters any more.
+    pub(super) fn is_closed(&self) -> bool {
+        self.lock().closed
+    }
+
+    /// Lets nobody in any more.
+    pub(super) fn close(&self) {
+        self.lock().closed = true;
+    }
+
+    /// Whether nobody is inside.
+    pub(super) fn is_empty(&self) -> bool {
+        self.lock().inside == 0
+    }
+
+    /// Waits until all have left, at most `patience`.
+    pub(super) fn wait_empty(&self, patience: Duration) {
+        let wait = self.0.1.wait_timeout_while(self.lock(), patience, |s| s.inside > 0);
+        drop(wait.unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+impl Drop for Pass {
+    fn drop(&mut self) {
+        let gate = &self.0;
+        let mut state = gate.lock();
+        state.inside -= 1;
+        if state.inside == 0 {
+            gate.0.1.notify_all();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_inside_is_waited_for_and_nobody_follows() {
+        let gate = Gate::default();
+        let pass = gate.enter().expect("is open");
+        gate.close();
+        assert!(gate.is_closed() && gate.enter().is_none());
+        let leaver = std::thread::spawn(move || drop(pass));
+        gate.wait_empty(Duration::from_secs(60));
+        assert_eq!(gate.lock().inside, 0);
+        leaver.join().expect("no panic");
+    }
+}

@@ -1,0 +1,29 @@
+//! The ends over this host's bus, and so over the link: what crosses the bus a link daemon carries to other hosts.
+//!
+//! Requests are calls of services, one for each class, so that each has its own priority on the air:
+//! `/ROBOT/remote/command`, `/ROBOT/remote/request` and `/ROBOT/remote/file`, all of the type `ropewalk_remote/Call`.
+//! Telemetry goes on a topic for each kind and channel, `/ROBOT/remote/telemetry/PACKAGE/KIND/cCHANNEL`, of the type
+//! `ropewalk_remote/Telemetry`. Robot and controller may be on one bus, or on two that links join; `docs/guide/remote-link.md` has the
+//! configuration. They see no difference but time.
+//!
+//! ```no_run
+//! use remote::transport::link::{LinkController, LinkRobot};
+//! use ropewalk::Node;
+//!
+//! let robot = LinkRobot::new(&Node::new("robot")?, "r1");
+//! let controller = LinkController::new(&Node::new("operator")?, "r1");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod caller;
+mod controller;
+mod errors;
+mod frame;
+mod gate;
+mod listener;
+mod names;
+mod robot;
+mod types;
+
+pub use controller::LinkController;
+pub use robot::LinkRobot;

@@ -1,0 +1,268 @@
+//! A robot's end.
+
+use super::gate::{Gate, Pass};
+use super::{errors, frame, names, types};
+use crate::transport::{Class, Reply, RobotEnd, RobotSink, Stream, TransportError, Wire};
+use bus::{Interrupt, TakeError};
+use ropewalk::{Loan, Node, Publisher, PublisherOptions, Request, Server, ServerOptions};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Requests of each controller, or of the link with all controllers of other hosts, that may wait; and that may be without an
+/// answer.
+const QUEUE: u32 = 64;
+const HELD: u32 = 256;
+/// Bytes of telemetry of a kind and channel that are in use at a time; and that one slow listener may keep.
+const MEMORY: u64 = 256 << 20;
+const LISTENER: u64 = 64 << 20;
+/// Topics of telemetry.
+const MOST_STREAMS: usize = 1024;
+/// So long answers may take that are under way when it stops.
+const LAST_WORDS: Duration = Duration::from_millis(100);
+
+/// The end of a robot on this host's bus. Controllers of other hosts reach it over links.
+pub struct LinkRobot {
+    node: Node,
+    name: String,
+    gate: Gate,
+    threads: Mutex<Vec<Thread>>,
+    streams: Mutex<BTreeMap<String, Arc<Publisher>>>,
+}
+
+struct Thread {
+    interrupt: Interrupt,
+    handle: JoinHandle<()>,
+}
+
+impl LinkRobot {
+    /// The end of the robot `name`: words of letters, digits and `_`, with `/` between them, as in names of topics. Empty is allowed
+    /// where one robot has the bus for itself, and other hosts give it a namespace.
+    pub fn new(node: &Node, name: &str) -> Self {
+        LinkRobot {
+            node: node.clone(),
+            name: name.to_owned(),
+            gate: Gate::default(),
+            threads: Mutex::default(),
+            streams: Mutex::default(),
+        }
+    }
+
+    fn publisher(&self, stream: Stream<'_>) -> Result<Arc<Publisher>, TransportError> {
+        let topic = names::topic(&self.name, stream.kind, stream.channel);
+        let mut streams = lock(&self.streams);
+        if let Some(publisher) = streams.get(&topic) {
+            return Ok(publisher.clone());
+        }
+        if streams.len() >= MOST_STREAMS {
+            return Err(TransportError::Setup(format!(
+                "{topic}: the robot has {MOST_STREAMS} kinds and channels of telemetry already, the most that go over a bus"
+            )));
+        }
+        // The newest value also for who comes later; a link, too, needs a moment to find a new topic.
+        let options = PublisherOptions::default()
+            .with_memory_limit(MEMORY)
+            .with_subscriber_quota(LISTENER)
+            .with_history(1);
+        let schema = types::telemetry(stream.priority).map_err(setup)?;
+        let publisher = self.node.publisher_with(&topic, &schema, options);
+        let publisher = Arc::new(publisher.map_err(setup)?);
+        streams.insert(topic, publisher.clone());
+        Ok(publisher)
+    }
+}
+
+impl RobotEnd for LinkRobot {
+    fn wire(&self) -> Wire {
+        Wire::Own
+    }
+
+    fn start(&self, sink: Arc<dyn RobotSink>) -> Result<(), TransportError> {
+        let call = types::call().map_err(setup)?;
+        let (late, rest) = channel();
+        let options = ServerOptions::default().with_depth(QUEUE).with_max_held(HELD);
+        let mut threads = lock(&self.threads);
+        for class in [Class::Command, Class::Request, Class::File] {
+            let name = names::service(&self.name, class);
+            let server = self.node.server_with(&name, &call, options.clone());
+            let server = Arc::new(server.map_err(setup)?);
+            let interrupt = server.bus().interrupt();
+            let (gate, sink, late) = (self.gate.clone(), sink.clone(), late.clone());
+            let serve = move || serve(&server, &gate, &*sink, &late);
+            let handle = std::thread::Builder::new()
+                .name("remote-serve".into())
+                .spawn(serve)
+                .map_err(setup)?;
+            threads.push(Thread { interrupt, handle });
+        }
+        // Ends with the last of the requests and threads that may give it anything.
+        let late = move || rest.into_iter().for_each(Late::finish);
+        std::thread::Builder::new()
+            .name("remote-late".into())
+            .spawn(late)
+            .map_err(setup)?;
+        Ok(())
+    }
+
+    fn publish(&self, stream: Stream<'_>, frame: &[u8]) -> Result<(), TransportError> {
+        if self.gate.is_closed() {
+            return Err(TransportError::Ended);
+        }
+        check_len(frame)?;
+        let publisher = self.publisher(stream)?;
+        match frame::write(frame, |control, parts| publisher.loan(control, parts)) {
+            Ok(loan) => {
+                let published = publisher.publish(loan);
+                published.map(drop).map_err(|_| TransportError::Ended)
+            }
+            Err(error) => match errors::loan(frame.len(), error) {
+                error @ TransportError::TooLong { .. } => Err(error),
+                // Listeners see by the sequence within the next one that it is lost.
+                error => {
+                    tracing::debug!(%error, topic = publisher.topic(), "telemetry is lost");
+                    Ok(())
+                }
+            },
+        }
+    }
+
+    fn stop(&self) {
+        self.gate.close();
+        let threads = std::mem::take(&mut *lock(&self.threads));
+        threads.iter().for_each(|t| t.interrupt.wake());
+        if !threads.is_empty() {
+            self.gate.wait_empty(LAST_WORDS);
+        }
+        let own = std::thread::current().id();
+        for thread in threads {
+            // A handler that does not return is not waited for, nor one that stops its own end.
+            if thread.handle.thread().id() != own && self.gate.is_empty() {
+                let _ = thread.handle.join();
+            }
+        }
+        lock(&self.streams).clear();
+    }
+
+    fn describe(&self) -> String {
+        let folder = self.node.bus().config().runtime_dir.display().to_string();
+        format!("link {} on the bus {folder}", names::service(&self.name, Class::Command))
+    }
+}
+
+impl Drop for LinkRobot {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl fmt::Debug for LinkRobot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("LinkRobot").field(&self.describe()).finish()
+    }
+}
+
+/// Hands requests of one class up until the end stops.
+fn serve(server: &Arc<Server>, gate: &Gate, sink: &dyn RobotSink, late: &Sender<Late>) {
+    let mut buffer = Vec::new();
+    while !gate.is_closed() {
+        match server.take_timeout(Duration::MAX) {
+            Ok(Some(request)) => {
+                let Some(pass) = gate.enter() else { return };
+                let asked = Asked {
+                    request: Some(request),
+                    server: Arc::downgrade(server),
+                    late: late.clone(),
+                    _pass: pass,
+                };
+                asked.hand(sink, &mut buffer);
+            }
+            Ok(None) => {}
+            // The robot keeps as many of one caller's requests without an answer as it may.
+            Err(TakeError::HoldLimit { .. }) if server.bus().wait_takeable(Duration::MAX).is_ok() => {}
+            Err(error) => {
+                tracing::error!(%error, service = server.service(), "no more requests are taken");
+                return;
+            }
+        }
+    }
+}
+
+/// A request without an answer yet. Dropping it tells its controller that there will be none.
+struct Asked {
+    request: Option<Request>,
+    /// Weak, so that the service ends when the end stops.
+    server: Weak<Server>,
+    late: Sender<Late>,
+    _pass: Pass,
+}
+
+/// An answer, or a request without one, whose caller's handshake is not over: the bus waits for that.
+struct Late(Option<Arc<Server>>, Request, Option<Loan>);
+
+impl Late {
+    fn finish(self) {
+        let Late(server, request, loan) = self;
+        if let (Some(server), Some(loan)) = (server, loan)
+            && let Err(error) = server.respond(request, loan)
+        {
+            tracing::debug!(%error, service = server.service(), "a controller had no answer");
+        }
+    }
+}
+
+impl Asked {
+    fn hand(self, sink: &dyn RobotSink, buffer: &mut Vec<u8>) {
+        let Some(request) = &self.request else { return };
+        match frame::read(request.bus().message(), buffer) {
+            Ok(frame) => sink.request(frame, Reply::new(move |answer| self.answer(answer))),
+            Err(error) => tracing::debug!(%error, "a request without a frame is not answered"),
+        }
+    }
+
+    fn answer(mut self, answer: &[u8]) -> Result<(), TransportError> {
+        check_len(answer)?;
+        let server = self.server.upgrade().ok_or(TransportError::Ended)?;
+        let loan = frame::write(answer, |control, parts| server.loan(control, parts));
+        let loan = loan.map_err(|error| errors::loan(answer.len(), error))?;
+        let request = self.request.take().ok_or(TransportError::Ended)?;
+        if !server.bus().can_answer(request.bus()) {
+            let late = Late(Some(server), request, Some(loan));
+            return self.late.send(late).map_err(|_| TransportError::Ended);
+        }
+        let answered = server.respond(request, loan);
+        answered.map_err(|error| TransportError::Unreachable(error.to_string()))
+    }
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        let Some(request) = self.request.take() else { return };
+        // Of a server that is gone its clients know without a word.
+        if let Some(server) = self.server.upgrade()
+            && !server.bus().can_answer(request.bus())
+        {
+            let _ = self.late.send(Late(Some(server), request, None));
+        }
+    }
+}
+
+fn check_len(frame: &[u8]) -> Result<(), TransportError> {
+    match frame.len() {
+        len if len > frame::MAX => Err(TransportError::TooLong {
+            len,
+            most: frame::MAX,
+        }),
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn setup(error: impl fmt::Display) -> TransportError {
+    TransportError::Setup(error.to_string())
+}
+
+pub(super) fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,34 @@
+//! The types of what crosses the bus, so that its tools show it.
+
+use ropewalk::{Flavour, Registry, Schema, Service};
+use schema::DefinitionError;
+
+/// Requests and responses.
+pub(super) fn call() -> Result<Service, DefinitionError> {
+    let mut registry = Registry::new(Flavour::Ros1);
+    registry.add_service("ropewalk_remote/Call", include_str!("../../../msg/Call.srv"))?;
+    registry.service("ropewalk_remote/Call")
+}
+
+/// Telemetry. How urgent it is stands in the definition, which is not compared: a link that carries it on and is told
+/// nothing else takes that.
+pub(super) fn telemetry(priority: u8) -> Result<Schema, DefinitionError> {
+    let mut registry = Registry::new(Flavour::Ros1);
+    let text = include_str!("../../../msg/Telemetry.msg");
+    let text = format!("# priority: {priority}\n{text}");
+    registry.add_message("ropewalk_remote/Telemetry", &text)?;
+    registry.schema("ropewalk_remote/Telemetry")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_are_read_and_differ_by_nothing_but_their_text() {
+        assert_eq!(call().expect("is read").name(), "ropewalk_remote/Call");
+        let (low, high) = (telemetry(1).expect("is read"), telemetry(127).expect("is read"));
+        assert_eq!(low.md5(), high.md5());
+        assert!(high.definition().starts_with("# priority: 127\n"));
+    }
+}
