@@ -644,3 +644,49 @@ fn services_are_listed_and_bad_options_refused() {
         CallError::Publish(_)
     ));
 }
+
+/// As one thread does that hands the ends of many requests on.
+#[test]
+fn one_thread_sleeps_for_the_ends_of_many_requests() {
+    let dir = folder();
+    let (there, here) = (bus(&dir), bus(&dir));
+    let client = client(&here, "/x");
+    assert!(!client.rearm().unwrap(), "nothing is known yet");
+    let options = ServerOptions::default().with_max_held(2);
+    let server = there.server(service("/x"), options).unwrap();
+    eventually("a server that comes rings", || readable(&client));
+    assert!(client.wait_for_server(LONG).unwrap());
+    let mut pending: Vec<_> = (0..3)
+        .map(|n| Some(client.send(request(&client, n), LONG).unwrap()))
+        .collect();
+    assert!(!client.rearm().unwrap());
+    eventually("it falls silent", || !client.rearm().unwrap() && !readable(&client));
+    let held = [take(&server), take(&server)];
+    assert!(server.take().is_err(), "as many are held as may be");
+    assert!(!server.wait_takeable(SHORT).unwrap(), "so it waits on");
+    assert!(held.iter().all(|r| server.can_answer(r)));
+    for (n, request) in held.into_iter().enumerate() {
+        answer(&server, request, n as u64).unwrap();
+    }
+    assert!(server.wait_takeable(LONG).unwrap());
+    let last = take(&server);
+    answer(&server, last, 2).unwrap();
+    assert!(readable(&client), "answers ring");
+    let mut came = 0;
+    while came < 3 {
+        assert!(client.rearm().unwrap(), "an end is known that nobody asked for");
+        for (n, slot) in pending.iter_mut().enumerate() {
+            if let Some(outcome) = slot.as_mut().and_then(bus::Pending::poll) {
+                assert_eq!(ok(outcome), n as u64);
+                *slot = None;
+                came += 1;
+            }
+        }
+    }
+    assert!(!client.rearm().unwrap() && !readable(&client));
+    // Of a client that is gone an answer blocks nobody, either.
+    drop(client.send(request(&client, 9), LONG).unwrap());
+    let asked = take(&server);
+    drop((client, pending, here));
+    eventually("it is gone", || server.can_answer(&asked));
+}

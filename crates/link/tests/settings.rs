@@ -160,3 +160,56 @@ fn depth_deadline_and_rate_hold_at_once() {
         pair.drops("/b", stats::DropReason::RateLimit) >= before + 3
     });
 }
+
+#[test]
+fn topics_of_a_pattern_come_by_themselves_and_are_set_together_or_alone() {
+    let [x, y] = ports();
+    let host = |name: &str, own: u16, peer: &str, other: u16, topics: &str| {
+        Host::start(&format!(
+            "host: {name}
+radio: {{bind: '127.0.0.1:{own}', rate: 6Mbit/s}}
+peers: [{{name: {peer}, address: '127.0.0.1:{other}'}}]
+topics: [{topics}]
+"
+        ))
+    };
+    let topics = "{name: '/t/*', direction: out, publisher_priority: true}, {name: '/t/own', direction: out, priority: 9}";
+    let robot = host("robot", x, "base", y, topics);
+    let base = host("base", y, "robot", x, "{name: '/t/*', direction: in}");
+    let asks = |topic: &str, definition: &str| {
+        let mut kind = kind(topic, "test_msgs/Blob");
+        kind.definition = format!("{definition}uint8[] data\n").into();
+        let (p, s) = (robot.publisher_of(kind), base.subscriber(topic));
+        publish_until(&p, topic, || !texts(&s).is_empty());
+        (p, s)
+    };
+    let _all = [
+        asks("/t/one", "# priority: 71\n"),
+        asks("/t/two/x", "# priority: 128\n"),
+        asks("/t/own", "# priority: 71\n"),
+    ];
+    until("each has its own", || priorities(&robot) == [71, 9, 50]);
+    assert!(robot.status().unpublished.is_empty(), "a pattern is no topic");
+    let pair = Pair {
+        publishers: ["/a", "/b"].map(|t| robot.publisher(t)),
+        subscribers: ["/a", "/b"].map(|t| base.subscriber(t)),
+        robot,
+        _base: base,
+    };
+    pair.set("/t/two/x", &["priority=3"]);
+    until("one alone", || priorities(&pair.robot) == [71, 9, 3]);
+    pair.set("/t/*", &["priority=60"]);
+    until("those that the pattern stands for", || {
+        priorities(&pair.robot) == [60, 9, 3]
+    });
+}
+
+/// Of all topics that a host sends, in the order of their names.
+fn priorities(host: &Host) -> Vec<u8> {
+    let sent = host.status().sent;
+    let all: std::collections::BTreeMap<_, _> = sent
+        .iter()
+        .map(|t| (t.stats.name.clone(), t.stats.priority))
+        .collect();
+    all.into_values().collect()
+}

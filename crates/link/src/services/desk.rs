@@ -282,3 +282,42 @@ impl Used {
         events.extend(over);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bus::{BusConfig, ClientOptions, ServerOptions, ServiceType};
+
+    #[test]
+    fn a_request_may_come_before_its_server_is_known() {
+        const LONG: Duration = Duration::from_secs(30);
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::Builder::new()
+            .prefix("rwl")
+            .tempdir()
+            .expect("a folder");
+        std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o700)).expect("sets");
+        let bus = Bus::open(BusConfig::new(folder.path())).expect("opens");
+        let kind = ServiceType {
+            service: "/add".into(),
+            type_name: "t/Add".into(),
+            type_hash: [1; 16],
+            definition: "".into(),
+        };
+        let desk = Desk::start(&bus, || {}).expect("starts");
+        let options = ServerOptions::default().with_wait_set(desk.wait_set());
+        let server = bus.server(kind.clone(), options).expect("serves");
+        let client = bus.client(kind, ClientOptions::default()).expect("a client");
+        assert!(client.wait_for_server(LONG).expect("waits"));
+        let pending = client.send(client.loan(0, &[]).expect("a loan"), LONG);
+        // The thread is woken by it, and finds no server that it knows.
+        std::thread::sleep(Duration::from_millis(50));
+        desk.ask(Job::Serve(1, Arc::new(server)));
+        let start = Instant::now();
+        while !matches!(desk.next(), Some(Event::Asked(1, _))) {
+            assert!(start.elapsed() < LONG, "it was never told");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        drop(pending);
+    }
+}

@@ -1,0 +1,280 @@
+//! The ends over the bus, on one host and over two that links join.
+
+mod link_common;
+
+use link_common::*;
+use remote::transport::link::{LinkController, LinkRobot};
+use remote::transport::{Class, ControllerEnd, Listen, RobotEnd, Stream, TransportError};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+const CLASSES: [Class; 3] = [Class::Command, Class::Request, Class::File];
+
+fn pose() -> Stream<'static> {
+    Stream {
+        kind: "test.Pose",
+        channel: 0,
+        priority: 70,
+    }
+}
+
+/// Requests of every class and of every length come back as the robot has them answered.
+fn echoes(places: &Places) {
+    let (_robot, _sink) = echo(places);
+    let (controller, heard) = controller(places);
+    heard.wait_connected(true);
+    for class in CLASSES {
+        reached(&controller, class);
+        for len in [0, 1, 255, 256, 100_000] {
+            let frame: Vec<u8> = (0..len).map(|i| (i * 7) as u8).collect();
+            assert_eq!(ask(&controller, class, &frame, LONG), Ok(frame), "{class:?} {len}");
+        }
+    }
+    let long = vec![0; 64 << 20];
+    let error = ask(&controller, Class::File, &long, LONG).expect_err("too long");
+    assert!(matches!(error, TransportError::TooLong { len, .. } if len == long.len()), "{error}");
+}
+
+#[test]
+fn requests_are_answered_on_one_bus() {
+    echoes(&Places::one());
+}
+
+#[test]
+fn requests_are_answered_over_two_links() {
+    echoes(&Places::two());
+}
+
+/// Answers are given late, out of order, by another thread; each goes to its request.
+fn many_at_a_time(places: &Places, most: usize) {
+    let (asked, requests) = channel();
+    let (_robot, _sink) = robot(places, move |frame, reply| {
+        asked.send((frame.to_vec(), reply)).expect("the test listens");
+    });
+    let controllers: Vec<_> = (0..3).map(|_| controller(places)).collect();
+    let (done, answers) = channel();
+    for (c, (controller, heard)) in controllers.iter().enumerate() {
+        heard.wait_connected(true);
+        for n in 0..most / 3 {
+            let frame = format!("{c} {n}").into_bytes();
+            let done = done.clone();
+            let sent = frame.clone();
+            controller.request(
+                Class::Command,
+                &frame,
+                LONG,
+                Box::new(move |answer| {
+                    let answer = answer.map(<[u8]>::to_vec);
+                    done.send((sent, answer)).expect("the test listens");
+                }),
+            );
+        }
+    }
+    let mut waiting: Vec<_> = (0..most / 3 * 3)
+        .map(|_| requests.recv_timeout(LONG).expect("a request"))
+        .collect();
+    waiting.sort_by_key(|(frame, _)| std::cmp::Reverse(frame.clone()));
+    for (frame, reply) in waiting {
+        reply.send(&[&frame[..], b"!"].concat()).expect("its controller waits");
+    }
+    for _ in 0..most / 3 * 3 {
+        let (frame, answer) = answers.recv_timeout(LONG).expect("an answer");
+        assert_eq!(answer, Ok([&frame[..], b"!"].concat()));
+    }
+}
+
+#[test]
+fn many_requests_are_under_way_on_one_bus() {
+    many_at_a_time(&Places::one(), 180);
+}
+
+#[test]
+fn many_requests_are_under_way_over_two_links() {
+    many_at_a_time(&Places::two(), 120);
+}
+
+/// Who has no answer is told why: nobody is there, nobody answers in time, the robot dropped the request, has ended.
+fn failures(places: &Places) {
+    let (controller, heard) = controller(places);
+    let none = ask(&controller, Class::Command, b"x", LONG).expect_err("nobody");
+    assert!(matches!(&none, TransportError::Unreachable(t) if t.contains("/r1/remote/command")), "{none}");
+    let (asked, requests) = channel();
+    let (robot, _sink) = robot(places, move |frame, reply| {
+        if frame != b"drop" {
+            asked.send(reply).expect("the test listens");
+        }
+    });
+    heard.wait_connected(true);
+    let short = Duration::from_millis(300);
+    assert_eq!(
+        ask(&controller, Class::Command, b"late", short),
+        Err(TransportError::TimedOut(short))
+    );
+    let late = requests.recv_timeout(LONG).expect("a request");
+    assert!(late.send(b"too late").is_err() || places.are_two());
+    let dropped = ask(&controller, Class::Command, b"drop", LONG).expect_err("dropped");
+    assert!(matches!(dropped, TransportError::Unreachable(_)), "{dropped}");
+    // The robot ends while it has a request.
+    let answer = ask_later(&controller, Class::Command, b"x", LONG);
+    let kept = requests.recv_timeout(LONG).expect("a request");
+    drop(robot);
+    let died = answer.recv_timeout(LONG).expect("an end").expect_err("no answer");
+    assert!(matches!(&died, TransportError::Unreachable(t) if t.contains("died")), "{died}");
+    assert_eq!(kept.send(b"y"), Err(TransportError::Ended));
+    heard.wait_connected(false);
+    // The controller ends while a robot that is there again has a request.
+    let (asked, requests) = channel();
+    let (_robot, _sink) = self::robot(places, move |_, reply| {
+        asked.send(reply).expect("the test listens");
+    });
+    heard.wait_connected(true);
+    let answer = ask_later(&controller, Class::Command, b"x", LONG);
+    let _kept = requests.recv_timeout(LONG).expect("a request");
+    controller.stop();
+    assert_eq!(answer.recv_timeout(LONG).expect("an end"), Err(TransportError::Ended));
+    assert_eq!(
+        ask(&controller, Class::Command, b"x", LONG),
+        Err(TransportError::Ended)
+    );
+    controller.stop();
+}
+
+#[test]
+fn failures_are_told_on_one_bus() {
+    failures(&Places::one());
+}
+
+#[test]
+fn failures_are_told_over_two_links() {
+    failures(&Places::two());
+}
+
+#[test]
+fn a_lost_link_makes_the_robot_unreachable_until_it_is_back() {
+    let mut places = Places::two();
+    let (_robot, _sink) = echo(&places);
+    let (controller, heard) = controller(&places);
+    heard.wait_connected(true);
+    assert_eq!(ask(&controller, Class::Command, b"x", LONG), Ok(b"x".to_vec()));
+    places.stop_robots_link();
+    let lost = ask(&controller, Class::Command, b"x", LONG).expect_err("lost");
+    assert!(matches!(lost, TransportError::Unreachable(_)), "{lost}");
+    heard.wait_connected(false);
+    places.start_robots_link();
+    heard.wait_connected(true);
+    assert_eq!(ask(&controller, Class::Command, b"y", LONG), Ok(b"y".to_vec()));
+}
+
+/// Telemetry of several kinds and channels, small and large, asked for by name or not.
+fn telemetry(places: &Places) {
+    let (robot, _sink) = echo(places);
+    let (all, heard_all) = controller(places);
+    let (some, heard_some) = controller(places);
+    let image = Stream {
+        kind: "test.Image",
+        channel: 3,
+        priority: 5,
+    };
+    some.listen(Listen::To(&[pose()]));
+    let large: Vec<u8> = (0..10_000_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    robot.publish(pose(), b"first").expect("publishes");
+    robot.publish(image, &large).expect("publishes");
+    // Both are found and had although they were set before anybody listened.
+    heard_all.wait_frame(b"first");
+    heard_all.wait_frame(&large);
+    heard_some.wait_frame(b"first");
+    robot.publish(pose(), b"second").expect("publishes");
+    heard_all.wait_frame(b"second");
+    heard_some.wait_frame(b"second");
+    robot.publish(image, b"small").expect("publishes");
+    heard_all.wait_frame(b"small");
+    assert!(!heard_some.has(&large) && !heard_some.has(b"small"), "it was not asked for");
+    some.listen(Listen::To(&[image]));
+    heard_some.wait_frame(b"small");
+    drop((all, some));
+    let most = robot.publish(pose(), &vec![0; 64 << 20]);
+    assert!(matches!(most, Err(TransportError::TooLong { .. })), "{most:?}");
+    robot.stop();
+    assert_eq!(robot.publish(pose(), b"third"), Err(TransportError::Ended));
+    robot.stop();
+}
+
+#[test]
+fn telemetry_is_heard_on_one_bus() {
+    telemetry(&Places::one());
+}
+
+#[test]
+fn telemetry_is_heard_over_two_links() {
+    telemetry(&Places::two());
+}
+
+#[test]
+fn a_link_takes_the_priority_that_telemetry_asks_for() {
+    let places = Places::two();
+    let (robot, _sink) = echo(&places);
+    let (_controller, heard) = controller(&places);
+    robot.publish(pose(), b"x").expect("publishes");
+    heard.wait_frame(b"x");
+    until("the link's status shows it", || {
+        let sent = places.robots_status().sent;
+        sent.iter().any(|t| t.stats.name == "/r1/remote/telemetry/test/Pose/c0" && t.stats.priority == 70)
+    });
+}
+
+#[test]
+fn a_slow_listener_learns_what_it_lost_and_holds_nobody_up() {
+    let places = Places::one();
+    let (robot, _sink) = echo(&places);
+    let (controller, heard) = controller(&places);
+    controller.listen(Listen::To(&[pose()]));
+    until("it listens", || {
+        robot.publish(pose(), b"begin").expect("publishes");
+        heard.has(b"begin")
+    });
+    let hold = heard.hold();
+    // More than its queue and what it may keep: 40 MB a second for nobody.
+    let frame = vec![1; 1 << 20];
+    for _ in 0..400 {
+        robot.publish(pose(), &frame).expect("never blocks");
+    }
+    drop(hold);
+    robot.publish(pose(), b"end").expect("publishes");
+    heard.wait_frame(b"end");
+    let (came, lost) = (heard.count(&frame), heard.lost());
+    assert!(lost >= 300, "{lost}");
+    assert!(came + lost as usize >= 400, "{came} + {lost}");
+}
+
+#[test]
+fn a_sink_may_stop_its_own_end() {
+    let places = Places::one();
+    let (ended, end) = channel();
+    let slot: std::sync::Arc<std::sync::Mutex<Option<LinkRobot>>> = std::sync::Arc::default();
+    let own = slot.clone();
+    let robot = LinkRobot::new(&places.robots_node(), "r1");
+    let sink = RobotSide::new(move |_, reply| {
+        drop(own.lock().expect("no panic").take());
+        ended.send(reply.send(b"x").is_err()).expect("the test listens");
+    });
+    robot.start(sink).expect("starts");
+    *slot.lock().expect("no panic") = Some(robot);
+    let (controller, heard) = controller(&places);
+    heard.wait_connected(true);
+    let answer = ask_later(&controller, Class::Command, b"stop", LONG);
+    end.recv_timeout(LONG).expect("it returns");
+    answer.recv_timeout(LONG).expect("an end").ok();
+    heard.wait_connected(false);
+}
+
+#[test]
+fn a_bad_name_is_said_at_the_start() {
+    let places = Places::one();
+    let robot = LinkRobot::new(&places.robots_node(), "r 1");
+    let error = robot.start(RobotSide::new(|_, _| {})).expect_err("a bad name");
+    assert!(matches!(&error, TransportError::Setup(text) if text.contains("r 1")), "{error}");
+    let controller = LinkController::new(&places.controllers_node(), "1");
+    assert!(controller.start(Heard::new()).is_err());
+    let error = ask(&controller, Class::Request, b"x", LONG).expect_err("a bad name");
+    assert!(matches!(&error, TransportError::Setup(_)), "{error}");
+}
