@@ -660,7 +660,9 @@ fn one_thread_sleeps_for_the_ends_of_many_requests() {
         .map(|n| Some(client.send(request(&client, n), LONG).unwrap()))
         .collect();
     assert!(!client.rearm().unwrap());
-    eventually("it falls silent", || !client.rearm().unwrap() && !readable(&client));
+    eventually("it falls silent", || {
+        !client.rearm().unwrap() && !readable(&client)
+    });
     let held = [take(&server), take(&server)];
     assert!(server.take().is_err(), "as many are held as may be");
     assert!(!server.wait_takeable(SHORT).unwrap(), "so it waits on");

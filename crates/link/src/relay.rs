@@ -71,7 +71,8 @@ impl Carrying {
         }
         let mut wanted = self.config.topics.iter().filter(|t| t.direction.receives());
         let serves = |id: PeerId| configured(&self.config, id, topic).is_some();
-        let is_wanted = wanted.any(|t| names::covers(&t.name, topic)) || source.is_some_and(|(id, _)| serves(id));
+        let is_wanted =
+            wanted.any(|t| names::covers(&t.name, topic)) || source.is_some_and(|(id, _)| serves(id));
         let offer = Offer {
             source: source.map(|(id, _)| id),
             local: source.is_some() && via.to.contains(&self.own) && is_wanted,

@@ -27,12 +27,19 @@ fn echoes(places: &Places) {
         reached(&controller, class);
         for len in [0, 1, 255, 256, 100_000] {
             let frame: Vec<u8> = (0..len).map(|i| (i * 7) as u8).collect();
-            assert_eq!(ask(&controller, class, &frame, LONG), Ok(frame), "{class:?} {len}");
+            assert_eq!(
+                ask(&controller, class, &frame, LONG),
+                Ok(frame),
+                "{class:?} {len}"
+            );
         }
     }
     let long = vec![0; 64 << 20];
     let error = ask(&controller, Class::File, &long, LONG).expect_err("too long");
-    assert!(matches!(error, TransportError::TooLong { len, .. } if len == long.len()), "{error}");
+    assert!(
+        matches!(error, TransportError::TooLong { len, .. } if len == long.len()),
+        "{error}"
+    );
 }
 
 #[test]
@@ -75,7 +82,9 @@ fn many_at_a_time(places: &Places, most: usize) {
         .collect();
     waiting.sort_by_key(|(frame, _)| std::cmp::Reverse(frame.clone()));
     for (frame, reply) in waiting {
-        reply.send(&[&frame[..], b"!"].concat()).expect("its controller waits");
+        reply
+            .send(&[&frame[..], b"!"].concat())
+            .expect("its controller waits");
     }
     for _ in 0..most / 3 * 3 {
         let (frame, answer) = answers.recv_timeout(LONG).expect("an answer");
@@ -97,7 +106,10 @@ fn many_requests_are_under_way_over_two_links() {
 fn failures(places: &Places) {
     let (controller, heard) = controller(places);
     let none = ask(&controller, Class::Command, b"x", LONG).expect_err("nobody");
-    assert!(matches!(&none, TransportError::Unreachable(t) if t.contains("/r1/remote/command")), "{none}");
+    assert!(
+        matches!(&none, TransportError::Unreachable(t) if t.contains("/r1/remote/command")),
+        "{none}"
+    );
     let (asked, requests) = channel();
     let (robot, _sink) = robot(places, move |frame, reply| {
         if frame != b"drop" {
@@ -119,7 +131,10 @@ fn failures(places: &Places) {
     let kept = requests.recv_timeout(LONG).expect("a request");
     drop(robot);
     let died = answer.recv_timeout(LONG).expect("an end").expect_err("no answer");
-    assert!(matches!(&died, TransportError::Unreachable(t) if t.contains("died")), "{died}");
+    assert!(
+        matches!(&died, TransportError::Unreachable(t) if t.contains("died")),
+        "{died}"
+    );
     assert_eq!(kept.send(b"y"), Err(TransportError::Ended));
     heard.wait_connected(false);
     // The controller ends while a robot that is there again has a request.
@@ -131,7 +146,10 @@ fn failures(places: &Places) {
     let answer = ask_later(&controller, Class::Command, b"x", LONG);
     let _kept = requests.recv_timeout(LONG).expect("a request");
     controller.stop();
-    assert_eq!(answer.recv_timeout(LONG).expect("an end"), Err(TransportError::Ended));
+    assert_eq!(
+        answer.recv_timeout(LONG).expect("an end"),
+        Err(TransportError::Ended)
+    );
     assert_eq!(
         ask(&controller, Class::Command, b"x", LONG),
         Err(TransportError::Ended)
@@ -176,7 +194,9 @@ fn telemetry(places: &Places) {
         priority: 5,
     };
     some.listen(Listen::To(&[pose()]));
-    let large: Vec<u8> = (0..10_000_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let large: Vec<u8> = (0..10_000_000u32)
+        .map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8)
+        .collect();
     robot.publish(pose(), b"first").expect("publishes");
     robot.publish(image, &large).expect("publishes");
     // Both are found and had although they were set before anybody listened.
@@ -188,7 +208,10 @@ fn telemetry(places: &Places) {
     heard_some.wait_frame(b"second");
     robot.publish(image, b"small").expect("publishes");
     heard_all.wait_frame(b"small");
-    assert!(!heard_some.has(&large) && !heard_some.has(b"small"), "it was not asked for");
+    assert!(
+        !heard_some.has(&large) && !heard_some.has(b"small"),
+        "it was not asked for"
+    );
     some.listen(Listen::To(&[image]));
     heard_some.wait_frame(b"small");
     drop((all, some));
@@ -218,7 +241,8 @@ fn a_link_takes_the_priority_that_telemetry_asks_for() {
     heard.wait_frame(b"x");
     until("the link's status shows it", || {
         let sent = places.robots_status().sent;
-        sent.iter().any(|t| t.stats.name == "/r1/remote/telemetry/test/Pose/c0" && t.stats.priority == 70)
+        sent.iter()
+            .any(|t| t.stats.name == "/r1/remote/telemetry/test/Pose/c0" && t.stats.priority == 70)
     });
 }
 
@@ -272,7 +296,10 @@ fn a_bad_name_is_said_at_the_start() {
     let places = Places::one();
     let robot = LinkRobot::new(&places.robots_node(), "r 1");
     let error = robot.start(RobotSide::new(|_, _| {})).expect_err("a bad name");
-    assert!(matches!(&error, TransportError::Setup(text) if text.contains("r 1")), "{error}");
+    assert!(
+        matches!(&error, TransportError::Setup(text) if text.contains("r 1")),
+        "{error}"
+    );
     let controller = LinkController::new(&places.controllers_node(), "1");
     assert!(controller.start(Heard::new()).is_err());
     let error = ask(&controller, Class::Request, b"x", LONG).expect_err("a bad name");

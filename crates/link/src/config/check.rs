@@ -351,8 +351,9 @@ fn check_topic(topic: &TopicConfig) -> Result<(), Problem> {
     let foreign = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '?' | '*');
     let below = name.strip_suffix("/*").unwrap_or(name);
     if !name.starts_with('/') || below.len() < 2 || below.contains(foreign) {
-        let text =
-            format!("topic '{name}': write its full name, such as /scan, or '/camera/*' for all below /camera");
+        let text = format!(
+            "topic '{name}': write its full name, such as /scan, or '/camera/*' for all below /camera"
+        );
         return Err(Problem::at("name", text));
     }
     if name.len() > bus::MAX_NAME {

@@ -1,12 +1,10 @@
 //! Robots and controllers on one bus, or on two that links join, and what they are given.
-#![allow(missing_docs, unreachable_pub, reason = "a part of a test")]
+#![allow(dead_code, missing_docs, unreachable_pub, reason = "a part of each test")]
 
 use bus::BusConfig;
 use link::{Config, Daemon, Handle, LinkError, Status};
 use remote::transport::link::{LinkController, LinkRobot};
-use remote::transport::{
-    Class, ControllerEnd, ControllerSink, Reply, RobotEnd, RobotSink, TransportError,
-};
+use remote::transport::{Class, ControllerEnd, ControllerSink, Reply, RobotEnd, RobotSink, TransportError};
 use ropewalk::Node;
 use std::net::UdpSocket;
 use std::path::Path;
@@ -31,11 +29,17 @@ pub struct Places {
 impl Places {
     fn folder() -> tempfile::TempDir {
         // A socket's path has at most 108 bytes.
-        let folder = tempfile::Builder::new().prefix("rwr").tempdir_in("/tmp").expect("a folder");
+        let folder = tempfile::Builder::new()
+            .prefix("rwr")
+            .tempdir_in("/tmp")
+            .expect("a folder");
         for name in ["robot", "base"] {
             use std::os::unix::fs::DirBuilderExt;
             let folder = folder.path().join(name);
-            std::fs::DirBuilder::new().mode(0o700).create(folder).expect("a folder");
+            std::fs::DirBuilder::new()
+                .mode(0o700)
+                .create(folder)
+                .expect("a folder");
         }
         folder
     }
@@ -203,7 +207,11 @@ impl Heard {
         let waited = self.changed.wait_timeout_while(state, LONG, |s| !done(s));
         let (state, waited) = waited.expect("no panic");
         let got: Vec<usize> = state.frames.iter().map(Vec::len).collect();
-        assert!(!waited.timed_out(), "{what}: never; frames of {got:?} B came, {} lost", state.lost);
+        assert!(
+            !waited.timed_out(),
+            "{what}: never; frames of {got:?} B came, {} lost",
+            state.lost
+        );
     }
 
     pub fn wait_connected(&self, connected: bool) {

@@ -136,7 +136,9 @@ impl Caller {
             match self.client.bus().rearm() {
                 Ok(more) if more || found => continue,
                 Ok(_) => {}
-                Err(error) => tracing::error!(%error, service = self.client.service(), "cannot wait for answers"),
+                Err(error) => {
+                    tracing::error!(%error, service = self.client.service(), "cannot wait for answers")
+                }
             }
             self.sleep(until);
         }

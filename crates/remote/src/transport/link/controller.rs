@@ -52,7 +52,9 @@ impl LinkController {
         let call = types::call().map_err(setup)?;
         let caller = |class| {
             let options = ClientOptions::default().with_max_outstanding(caller::MOST);
-            let client = self.node.client_with(&names::service(&self.robot, class), &call, options);
+            let client = self
+                .node
+                .client_with(&names::service(&self.robot, class), &call, options);
             Ok(Arc::new(Caller::new(client.map_err(setup)?)?))
         };
         let running = Running {
@@ -126,7 +128,10 @@ impl ControllerEnd for LinkController {
 
     fn describe(&self) -> String {
         let folder = self.node.bus().config().runtime_dir.display().to_string();
-        format!("link {} on the bus {folder}", names::service(&self.robot, Class::Command))
+        format!(
+            "link {} on the bus {folder}",
+            names::service(&self.robot, Class::Command)
+        )
     }
 }
 

@@ -48,14 +48,12 @@ mod tests {
 
     #[test]
     fn every_word_of_a_link_is_understood() {
-        let of = |text: &str| {
-            call(
-                Duration::from_secs(2),
-                CallError::Rejected { text: text.into() },
-            )
-        };
+        let of = |text: &str| call(Duration::from_secs(2), CallError::Rejected { text: text.into() });
         let unreachable = |text: &str| TransportError::Unreachable(text.into());
-        assert_eq!(of("unreachable: the link is lost"), unreachable("the link is lost"));
+        assert_eq!(
+            of("unreachable: the link is lost"),
+            unreachable("the link is lost")
+        );
         assert_eq!(
             of("timed out: base has not answered"),
             TransportError::TimedOut(Duration::from_secs(2))

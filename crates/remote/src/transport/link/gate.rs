@@ -48,7 +48,10 @@ impl Gate {
 
     /// Waits until all have left, at most `patience`.
     pub(super) fn wait_empty(&self, patience: Duration) {
-        let wait = self.0.1.wait_timeout_while(self.lock(), patience, |s| s.inside > 0);
+        let wait = self
+            .0
+            .1
+            .wait_timeout_while(self.lock(), patience, |s| s.inside > 0);
         drop(wait.unwrap_or_else(PoisonError::into_inner));
     }
 }

@@ -67,7 +67,9 @@ impl Listener {
             Listen::All => wanted.all = true,
             Listen::To(streams) => {
                 wanted.all = false;
-                let topics = streams.iter().map(|s| names::topic(&self.robot, s.kind, s.channel));
+                let topics = streams
+                    .iter()
+                    .map(|s| names::topic(&self.robot, s.kind, s.channel));
                 wanted.topics = topics.take(MOST_TOPICS).collect();
             }
         }
@@ -114,9 +116,7 @@ impl Listener {
                 .filter(|t| is_one(&t.topic.topic) && !t.publishers.is_empty());
             let mut wanted = lock(&self.wanted);
             for topic in found {
-                if wanted.all
-                    && wanted.topics.len() < MOST_TOPICS
-                    && wanted.topics.insert(topic.topic.topic)
+                if wanted.all && wanted.topics.len() < MOST_TOPICS && wanted.topics.insert(topic.topic.topic)
                 {
                     wanted.is_new = true;
                     last_find = Instant::now();
@@ -169,7 +169,9 @@ impl Listener {
                         }
                         match frame::read(&message, &mut buffer) {
                             Ok(frame) => sink.telemetry(frame),
-                            Err(error) => tracing::debug!(%error, topic = subscriber.topic(), "not telemetry"),
+                            Err(error) => {
+                                tracing::debug!(%error, topic = subscriber.topic(), "not telemetry")
+                            }
                         }
                     }
                     // All that was taken is dropped: the second never happens.

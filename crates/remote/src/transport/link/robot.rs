@@ -148,7 +148,10 @@ impl RobotEnd for LinkRobot {
 
     fn describe(&self) -> String {
         let folder = self.node.bus().config().runtime_dir.display().to_string();
-        format!("link {} on the bus {folder}", names::service(&self.name, Class::Command))
+        format!(
+            "link {} on the bus {folder}",
+            names::service(&self.name, Class::Command)
+        )
     }
 }
 
@@ -239,7 +242,9 @@ impl Asked {
 
 impl Drop for Asked {
     fn drop(&mut self) {
-        let Some(request) = self.request.take() else { return };
+        let Some(request) = self.request.take() else {
+            return;
+        };
         // Of a server that is gone its clients know without a word.
         if let Some(server) = self.server.upgrade()
             && !server.bus().can_answer(request.bus())
