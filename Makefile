@@ -6,28 +6,32 @@ VENV   := .venv
 PYTHON := $(VENV)/bin/python
 BIN    := $(or $(CARGO_TARGET_DIR),target)/release
 
-.PHONY: demo test build setup packages lint unit unit-posix loom miri schema-crosscheck recording-crosscheck kill soak \
+.PHONY: demo test build setup packages libzmq lint unit unit-posix loom miri schema-crosscheck recording-crosscheck kill soak \
     day fuzz-build fuzz-short fuzz-packets fuzz-coverage fuzz clean
 
 # Why priorities matter, in a minute: no ROS, no root.
 demo: build
 	$(BIN)/ropewalk demo --figure ropewalk-demo.svg
 
-build:
+build: libzmq
 	$(CARGO) build --release --locked -p ropewalk-cli
 
 test: packages lint unit unit-posix loom schema-crosscheck recording-crosscheck kill fuzz-build
 	@echo "all tests passed"
 
-packages:
+packages: libzmq
 	scripts/apt-install $$(grep -v '^#' tests/lab/apt.txt)
+
+# What the crate `remote` links (its feature `zmq`), from Debian unless it is there already.
+libzmq:
+	pkg-config --exists libzmq 2>/dev/null || scripts/apt-install $$(grep -v '^#' tests/remote/apt.txt)
 
 lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked -q
 
-unit:
+unit: libzmq setup
 	$(CARGO) test --workspace --locked
 
 # The bus's suite over shm_open and passed pipes instead of memfds (docs/decisions/037-posix-variant.md).
@@ -94,7 +98,7 @@ fuzz:
 
 setup: $(VENV)/.done
 
-REQUIREMENTS := tests/schema/requirements.txt tests/recording/requirements.txt
+REQUIREMENTS := tests/schema/requirements.txt tests/recording/requirements.txt tests/remote/requirements.txt
 
 $(VENV)/.done: tests/schema/apt.txt $(REQUIREMENTS) scripts/apt-install
 	scripts/apt-install $$(grep -v '^#' tests/schema/apt.txt) python3-venv

@@ -6,6 +6,8 @@
 
 pub mod link;
 pub mod local;
+#[cfg(feature = "zmq")]
+pub mod zmq;
 
 use std::fmt;
 use std::sync::Arc;

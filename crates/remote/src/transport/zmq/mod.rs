@@ -1,0 +1,119 @@
+//! ZeroMQ: the own wire between our ends, encrypted with CURVE or within a host, and version 6 for peers of other makers.
+//!
+//! A robot is one address on the own wire ([`ZmqRobot::own`]) and two on version 6 ([`ZmqRobot::plain_v6`]): requests, and telemetry. A
+//! controller opens a connection for each class of requests and one for telemetry, so that neither a file nor an image stands before a
+//! command. Nothing is bound where other hosts reach it unless its user gave keys or said `insecure`.
+//!
+//! Each end has one thread that owns its sockets and calls its sink; version 6's telemetry has another. Nothing polls by the clock.
+//! What the bytes are is in `docs/wire/remote-zmq.md`.
+//!
+//! ```
+//! use remote::transport::zmq::{AllowedKeys, KeyPair, ZmqController, ZmqRobot};
+//!
+//! let (robot_key, base_key) = (KeyPair::generate()?, KeyPair::generate()?);
+//! let allowed = AllowedKeys::new().with("base", base_key.public());
+//! let robot_is = robot_key.public();
+//! let robot = ZmqRobot::own("tcp://0.0.0.0:7010").curve(robot_key, allowed).open()?;
+//! let controller = ZmqController::own("tcp://robot.example:7010").curve(base_key, robot_is).open()?;
+//! # let _ = (robot, controller);
+//! # Ok::<(), remote::transport::TransportError>(())
+//! ```
+
+mod address;
+mod backlog;
+mod controller;
+mod envelope;
+mod keys;
+mod lane;
+mod listeners;
+mod order;
+mod publisher;
+mod robot;
+mod wake;
+mod zap;
+mod zmtp;
+
+pub use controller::{MAX_REQUESTS, ZmqController, ZmqControllerOptions};
+pub use keys::{AllowedKeys, KeyPair, PublicKey};
+pub use robot::{MAX_UNANSWERED, ZmqRobot, ZmqRobotOptions, ZmqRobotStatistics};
+
+use super::{TransportError, Wire};
+use ::zmq::Socket;
+use std::time::Duration;
+
+/// Bytes of a request at most; ZeroMQ closes the connection of a peer that sends more.
+pub const MAX_REQUEST: usize = 4 << 20;
+/// Bytes of a telemetry frame at most.
+pub const MAX_TELEMETRY: usize = 64 << 20;
+/// Bytes of an answer on the own wire at most.
+pub const MAX_ANSWER: usize = 64 << 20;
+/// Bytes of an answer of version 6 at most, where files come whole.
+pub const MAX_ANSWER_V6: usize = 257 << 20;
+
+/// What the own wire's envelope adds at most.
+const ENVELOPE: usize = 32;
+/// How long what is under way may take when an end stops, here and in ZeroMQ.
+const LINGER: Duration = Duration::from_millis(100);
+
+/// What an end takes and keeps.
+struct Limits {
+    request: usize,
+    answer: usize,
+    /// Messages that ZeroMQ keeps of one connection, in either direction.
+    requests_waiting: i32,
+    answers_waiting: i32,
+    /// Bytes of answers that wait for the thread, beyond the first.
+    given_bytes: usize,
+}
+
+impl Limits {
+    fn of(wire: Wire) -> Self {
+        match wire {
+            Wire::Own => Limits {
+                request: MAX_REQUEST + ENVELOPE,
+                answer: MAX_ANSWER,
+                requests_waiting: 256,
+                answers_waiting: 1024,
+                given_bytes: MAX_ANSWER,
+            },
+            // Anyone can ask here, for whole files too: few answers wait for who does not read them.
+            Wire::V6 => Limits {
+                request: MAX_REQUEST,
+                answer: MAX_ANSWER_V6,
+                requests_waiting: 16,
+                answers_waiting: 4,
+                given_bytes: MAX_ANSWER_V6,
+            },
+        }
+    }
+
+    fn telemetry_fits(&self, len: usize) -> Result<(), TransportError> {
+        if len > MAX_TELEMETRY {
+            Err(TransportError::TooLong {
+                len,
+                most: MAX_TELEMETRY,
+            })
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// What all sockets have in common: bounds, and that a peer which vanished is noticed.
+fn tune(socket: &Socket, is_ipv6: bool, most_bytes: usize, receive: i32, send: i32) -> ::zmq::Result<()> {
+    socket.set_linger(LINGER.as_millis() as i32)?;
+    socket.set_ipv6(is_ipv6)?;
+    socket.set_maxmsgsize(most_bytes as i64)?;
+    socket.set_rcvhwm(receive)?;
+    socket.set_sndhwm(send)?;
+    // Above what two seconds of delay and lost packets make of a ping.
+    socket.set_heartbeat_ivl(3_000)?;
+    socket.set_heartbeat_timeout(15_000)?;
+    socket.set_reconnect_ivl(100)?;
+    socket.set_reconnect_ivl_max(1_000)
+}
+
+/// Milliseconds of a poll, never less than the time.
+fn ceil_ms(time: Duration) -> i64 {
+    i64::try_from(time.as_micros().div_ceil(1000)).unwrap_or(i64::MAX)
+}

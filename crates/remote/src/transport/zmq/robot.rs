@@ -1,0 +1,705 @@
+//! The robot's end: a ROUTER socket for requests, and telemetry beside it.
+
+use super::address::Address;
+use super::envelope::{ToController, ToRobot};
+use super::keys::{AllowedKeys, KeyPair, check_curve};
+use super::listeners::{Listeners, Peer};
+use super::order::{self, Orders};
+use super::publisher::Publisher;
+use super::wake::Wake;
+use super::zap::Gate;
+use super::{LINGER, Limits, tune};
+use crate::transport::{Reply, RobotEnd, RobotSink, Stream, TransportError, Wire};
+use ::zmq::{Context, DONTWAIT, Message, POLLIN, PollItem, ROUTER, SNDMORE, Socket};
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+/// Most requests that are unanswered at once, of all controllers.
+pub const MAX_UNANSWERED: usize = 1024;
+
+/// How a robot is reached over ZeroMQ; see [`ZmqRobot::own`] and [`ZmqRobot::plain_v6`].
+#[derive(Clone, Debug)]
+pub struct ZmqRobotOptions {
+    wire: Wire,
+    requests: String,
+    telemetry: String,
+    curve: Option<(KeyPair, AllowedKeys)>,
+    insecure: bool,
+    waiting_bytes: usize,
+}
+
+impl ZmqRobotOptions {
+    /// Binds requests and telemetry of version 6 to these addresses instead of this host alone.
+    #[must_use]
+    pub fn bind_v6(mut self, requests: &str, telemetry: &str) -> Self {
+        (self.requests, self.telemetry) = (requests.to_owned(), telemetry.to_owned());
+        self
+    }
+
+    /// Encrypts, proves the robot to controllers by `key`, and lets only these controllers speak. The own wire alone can.
+    #[must_use]
+    pub fn curve(mut self, key: KeyPair, allowed: AllowedKeys) -> Self {
+        self.curve = Some((key, allowed));
+        self
+    }
+
+    /// Lets anyone who reaches an address that other hosts reach listen to the robot and command it.
+    #[must_use]
+    pub fn insecure(mut self) -> Self {
+        self.insecure = true;
+        self
+    }
+
+    /// Bytes of telemetry that may wait for listeners who are slower than the robot, for all of them together (64 MiB unless set). Each has an equal share, and one frame whatever its
+    /// length; on the own wire up to 8 MiB a listener are on the way besides.
+    #[must_use]
+    pub fn waiting_bytes(mut self, most: usize) -> Self {
+        self.waiting_bytes = most;
+        self
+    }
+
+    /// Checks it all; nothing is bound before [`RobotEnd::start`].
+    ///
+    /// # Errors
+    /// [`TransportError::Setup`] with the mend: a malformed address, one that other hosts reach without CURVE or [`insecure`](Self::insecure), no CURVE in the
+    /// ZeroMQ library.
+    pub fn open(self) -> Result<ZmqRobot, TransportError> {
+        let requests = Address::parse(&self.requests)?;
+        let telemetry = match self.wire {
+            Wire::Own => None,
+            Wire::V6 => Some(Address::parse(&self.telemetry)?),
+        };
+        if self.curve.is_some() {
+            check_curve()?;
+            if self.wire == Wire::V6 {
+                let text = "version 6 has no CURVE: its peers of other makers could not connect; use the own wire, or leave the keys away";
+                return Err(TransportError::Setup(text.into()));
+            }
+        } else if let Some(open) = [Some(&requests), telemetry.as_ref()]
+            .into_iter()
+            .flatten()
+            .find(|a| !a.is_local() && !self.insecure)
+        {
+            return Err(TransportError::Setup(format!(
+                "{open} lets anyone who reaches it command the robot: give keys (CURVE), bind to 127.0.0.1, or say `insecure`"
+            )));
+        }
+        for address in [Some(&requests), telemetry.as_ref()].into_iter().flatten() {
+            address.bind_ip()?;
+        }
+        let limits = Limits::of(self.wire);
+        let shared = Shared {
+            wake: Wake::new().map_err(|error| TransportError::Setup(format!("no eventfd: {error}")))?,
+            wire: self.wire,
+            given: Mutex::default(),
+            listeners: Mutex::new(Listeners::new(self.waiting_bytes)),
+            stopping: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
+            counts: Counts::default(),
+            limits,
+            bound: OnceLock::new(),
+        };
+        Ok(ZmqRobot {
+            options: self,
+            requests,
+            telemetry,
+            shared: Arc::new(shared),
+            running: Mutex::new(Running::Not),
+        })
+    }
+}
+
+/// A robot's end over ZeroMQ.
+pub struct ZmqRobot {
+    options: ZmqRobotOptions,
+    requests: Address,
+    telemetry: Option<Address>,
+    shared: Arc<Shared>,
+    running: Mutex<Running>,
+}
+
+enum Running {
+    Not,
+    Yes { thread: JoinHandle<()> },
+    Over,
+}
+
+struct Shared {
+    wake: Wake,
+    wire: Wire,
+    given: Mutex<Given>,
+    listeners: Mutex<Listeners>,
+    stopping: AtomicBool,
+    ended: AtomicBool,
+    counts: Counts,
+    limits: Limits,
+    bound: OnceLock<Bound>,
+}
+
+struct Bound {
+    requests: String,
+    publisher: Option<Publisher>,
+}
+
+/// Answers that the thread is to send.
+#[derive(Default)]
+struct Given {
+    queue: VecDeque<Answer>,
+    bytes: usize,
+}
+
+struct Answer {
+    peer: Peer,
+    way: Way,
+    /// `None`: whoever had the request let it fall.
+    frame: Option<Vec<u8>>,
+}
+
+#[derive(Clone, Copy)]
+enum Way {
+    Id(u64),
+    Ticket(u64),
+}
+
+#[derive(Default)]
+struct Counts {
+    malformed: AtomicU64,
+    refused: Arc<AtomicU64>,
+    busy: AtomicU64,
+    undelivered: AtomicU64,
+    telemetry_lost: Arc<AtomicU64>,
+    unanswered: AtomicUsize,
+}
+
+/// What a robot's end counted since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ZmqRobotStatistics {
+    /// Messages that are none of the wire's.
+    pub malformed: u64,
+    /// Handshakes by keys that are not allowed.
+    pub refused: u64,
+    /// Requests that came while as many were unanswered as may be.
+    pub busy: u64,
+    /// Answers whose asker was gone, or read too slowly.
+    pub undelivered: u64,
+    /// Telemetry frames that were dropped for listeners who were too slow, each listener's counted.
+    pub telemetry_lost: u64,
+}
+
+impl ZmqRobot {
+    /// The own wire, at one address for requests and telemetry. `address` is `tcp://IP:PORT` (`*` for any port) or `ipc:///PATH`.
+    pub fn own(address: &str) -> ZmqRobotOptions {
+        ZmqRobotOptions {
+            wire: Wire::Own,
+            requests: address.to_owned(),
+            telemetry: String::new(),
+            curve: None,
+            insecure: false,
+            waiting_bytes: 64 << 20,
+        }
+    }
+
+    /// Robot Remote Control's wire, version 6, for controllers of other makers: neither encrypted nor authenticated, for this host alone, at
+    /// the ports of their examples (7001 and 7002) unless [bound](ZmqRobotOptions::bind_v6) elsewhere.
+    pub fn plain_v6() -> ZmqRobotOptions {
+        ZmqRobotOptions {
+            wire: Wire::V6,
+            ..Self::own("tcp://127.0.0.1:7001")
+        }
+        .bind_v6("tcp://127.0.0.1:7001", "tcp://127.0.0.1:7002")
+    }
+
+    /// Where controllers send requests, once started: the address with its port.
+    pub fn requests_address(&self) -> Option<&str> {
+        self.shared.bound.get().map(|bound| bound.requests.as_str())
+    }
+
+    /// Where controllers of version 6 get telemetry, once started.
+    pub fn telemetry_address(&self) -> Option<String> {
+        let publisher = self.shared.bound.get()?.publisher.as_ref()?;
+        Some(publisher.address().to_string())
+    }
+
+    /// What was counted so far.
+    pub fn statistics(&self) -> ZmqRobotStatistics {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let counts = &self.shared.counts;
+        ZmqRobotStatistics {
+            malformed: read(&counts.malformed),
+            refused: read(&counts.refused),
+            busy: read(&counts.busy),
+            undelivered: read(&counts.undelivered),
+            telemetry_lost: read(&counts.telemetry_lost),
+        }
+    }
+
+    fn bind(&self) -> Result<Ends, TransportError> {
+        let at = &self.requests;
+        let failed = |error: ::zmq::Error| at.failed("bind", error, error == ::zmq::Error::EADDRINUSE);
+        let context = Context::new();
+        let gate = match &self.options.curve {
+            Some((_, allowed)) => Some(Gate::open(&context, allowed.clone()).map_err(failed)?),
+            None => None,
+        };
+        let router = context.socket(ROUTER).map_err(failed)?;
+        let limits = &self.shared.limits;
+        tune(
+            &router,
+            at.is_v6(),
+            limits.request,
+            limits.requests_waiting,
+            limits.answers_waiting,
+        )
+        .map_err(failed)?;
+        router.set_router_mandatory(true).map_err(failed)?;
+        if let Some((key, _)) = &self.options.curve {
+            router
+                .set_curve_server(true)
+                .and_then(|()| router.set_curve_secretkey(&key.secret))
+                .and_then(|()| router.set_zap_domain("ropewalk"))
+                .map_err(failed)?;
+        }
+        router.bind(&wildcard(at)).map_err(failed)?;
+        let bound = router
+            .get_last_endpoint()
+            .map_err(failed)?
+            .unwrap_or_else(|_| at.to_string());
+        let publisher = match &self.telemetry {
+            Some(telemetry) => {
+                let lost = self.shared.counts.telemetry_lost.clone();
+                Some(Publisher::open(telemetry, self.options.waiting_bytes, lost)?)
+            }
+            None => None,
+        };
+        let _ = self.shared.bound.set(Bound {
+            requests: bound,
+            publisher,
+        });
+        Ok(Ends { router, gate })
+    }
+}
+
+/// ZeroMQ's way of asking for any port.
+fn wildcard(address: &Address) -> String {
+    match address {
+        Address::Tcp { port: 0, .. } => format!("{}*", address.to_string().trim_end_matches('0')),
+        address => address.to_string(),
+    }
+}
+
+impl RobotEnd for ZmqRobot {
+    fn wire(&self) -> Wire {
+        self.options.wire
+    }
+
+    fn start(&self, sink: Arc<dyn RobotSink>) -> Result<(), TransportError> {
+        let mut running = lock(&self.running);
+        match *running {
+            Running::Not => {}
+            Running::Yes { .. } => {
+                return Err(TransportError::Setup(format!(
+                    "{} is started already",
+                    self.describe()
+                )));
+            }
+            Running::Over => return Err(TransportError::Ended),
+        }
+        let ends = self.bind()?;
+        let shared = self.shared.clone();
+        let thread = std::thread::Builder::new()
+            .name("zmq-robot".into())
+            .spawn(move || {
+                Loop {
+                    ends,
+                    shared,
+                    sink,
+                    orders: Orders::default(),
+                }
+                .run()
+            })
+            .map_err(|error| TransportError::Setup(format!("no thread for {}: {error}", self.describe())))?;
+        *running = Running::Yes { thread };
+        Ok(())
+    }
+
+    fn publish(&self, stream: Stream<'_>, frame: &[u8]) -> Result<(), TransportError> {
+        if self.shared.stopping.load(Ordering::SeqCst) {
+            return Err(TransportError::Ended);
+        }
+        self.shared.limits.telemetry_fits(frame.len())?;
+        match (self.options.wire, self.shared.bound.get()) {
+            (_, None) => {}
+            (
+                _,
+                Some(Bound {
+                    publisher: Some(publisher),
+                    ..
+                }),
+            ) => publisher.publish(stream, frame),
+            (_, Some(Bound { publisher: None, .. })) => {
+                let mut listeners = lock(&self.shared.listeners);
+                let lost = listeners.publish(stream, frame);
+                let ready = listeners.ready();
+                drop(listeners);
+                self.shared
+                    .counts
+                    .telemetry_lost
+                    .fetch_add(lost, Ordering::Relaxed);
+                if ready {
+                    self.shared.wake.ring();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn stop(&self) {
+        self.shared.stopping.store(true, Ordering::SeqCst);
+        self.shared.wake.ring();
+        let before = std::mem::replace(&mut *lock(&self.running), Running::Over);
+        let is_own_thread = match before {
+            // A sink that stops its own end is on that thread: the end follows its return.
+            Running::Yes { thread } if thread.thread().id() == std::thread::current().id() => true,
+            Running::Yes { thread } => {
+                if thread.join().is_err() {
+                    tracing::error!("the thread of {} panicked", self.describe());
+                }
+                false
+            }
+            Running::Not | Running::Over => false,
+        };
+        if let Some(publisher) = self.shared.bound.get().and_then(|bound| bound.publisher.as_ref()) {
+            publisher.stop();
+        }
+        if !is_own_thread {
+            self.shared.ended.store(true, Ordering::SeqCst);
+        }
+    }
+
+    fn describe(&self) -> String {
+        let wire = if self.options.wire == Wire::V6 {
+            "zmq version 6"
+        } else {
+            "zmq"
+        };
+        let security = if self.options.curve.is_some() {
+            " with CURVE"
+        } else {
+            ""
+        };
+        let at = self
+            .requests_address()
+            .map_or_else(|| self.requests.to_string(), str::to_owned);
+        format!("{wire}{security} {at}")
+    }
+}
+
+impl Drop for ZmqRobot {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+struct Ends {
+    router: Socket,
+    gate: Option<Gate>,
+}
+
+/// The thread that owns the sockets.
+struct Loop {
+    ends: Ends,
+    shared: Arc<Shared>,
+    sink: Arc<dyn RobotSink>,
+    orders: Orders,
+}
+
+/// Requests that are handed up before answers and telemetry are looked at again.
+const BATCH: usize = 32;
+
+impl Loop {
+    fn run(mut self) {
+        let mut until = None;
+        loop {
+            self.send_given();
+            let telemetry_left = self.send_telemetry();
+            let stopping = self.shared.stopping.load(Ordering::SeqCst);
+            let now = Instant::now();
+            if stopping && until.is_none() {
+                until = Some(now + LINGER);
+            }
+            let unanswered = self.shared.counts.unanswered.load(Ordering::SeqCst);
+            if until.is_some_and(|until| unanswered == 0 || now >= until) {
+                break;
+            }
+            self.shared.wake.lie_down();
+            let idle = lock(&self.shared.given).queue.is_empty()
+                && !telemetry_left
+                && !lock(&self.shared.listeners).ready()
+                && self.shared.stopping.load(Ordering::SeqCst) == stopping;
+            let timeout = match until {
+                _ if !idle => 0,
+                Some(until) => super::ceil_ms(until - now),
+                None => -1,
+            };
+            let mut items = vec![PollItem::from_fd(self.shared.wake.raw(), POLLIN)];
+            if !stopping {
+                items.push(self.ends.router.as_poll_item(POLLIN));
+            }
+            if let Some(gate) = &self.ends.gate {
+                items.push(gate.socket.as_poll_item(POLLIN));
+            }
+            let polled = ::zmq::poll(&mut items, timeout);
+            self.shared.wake.rise();
+            if let Some(gate) = &self.ends.gate {
+                gate.answer(&self.shared.counts.refused);
+            }
+            if let Err(error) = polled
+                && error != ::zmq::Error::EINTR
+            {
+                tracing::error!(%error, "ZeroMQ's poll failed: the robot's end is over");
+                break;
+            }
+            if !stopping {
+                self.receive();
+            }
+        }
+        self.shared.ended.store(true, Ordering::SeqCst);
+    }
+
+    fn receive(&mut self) {
+        for _ in 0..BATCH {
+            let Some(mut parts) = receive_parts(&self.ends.router) else {
+                return;
+            };
+            if self.shared.stopping.load(Ordering::SeqCst) {
+                return;
+            }
+            let peer = parts.remove(0).to_vec();
+            let known = match self.shared.wire {
+                Wire::Own => self.own(&peer, &parts),
+                Wire::V6 => self.v6(&peer, parts),
+            };
+            if !known {
+                self.shared.counts.malformed.fetch_add(1, Ordering::Relaxed);
+                tracing::debug!(
+                    at = self.shared.at(),
+                    "a message that is none of the wire's was dropped"
+                );
+            }
+            self.send_given();
+        }
+    }
+
+    /// False: it makes no sense.
+    fn own(&mut self, peer: &[u8], parts: &[Message]) -> bool {
+        let [message] = parts else { return false };
+        match ToRobot::parse(message) {
+            Some(ToRobot::Request { id, frame }) => {
+                if !self.hand_up(peer, Way::Id(id), frame) {
+                    let busy = ToController::Busy { id }.encode();
+                    let _ = send(&self.ends.router, peer, &[], busy);
+                }
+            }
+            Some(ToRobot::Listen { epoch, filter }) => {
+                if !lock(&self.shared.listeners).listen(peer, epoch, filter) {
+                    tracing::warn!(
+                        at = self.shared.at(),
+                        "a listener was refused: there are too many"
+                    );
+                }
+            }
+            Some(ToRobot::Credit { epoch, frames, bytes }) => {
+                lock(&self.shared.listeners).credit(peer, epoch, frames, bytes);
+            }
+            None => return false,
+        }
+        true
+    }
+
+    fn v6(&mut self, peer: &[u8], parts: Vec<Message>) -> bool {
+        let Some((envelope, request)) = order::split(parts) else {
+            return false;
+        };
+        match self.orders.ask(peer, envelope) {
+            Some(ticket) => {
+                if !self.hand_up(peer, Way::Ticket(ticket), &request) {
+                    self.orders.answer(peer, ticket, None);
+                }
+            }
+            None => {
+                self.shared.counts.busy.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        true
+    }
+
+    fn hand_up(&self, peer: &[u8], way: Way, frame: &[u8]) -> bool {
+        let counts = &self.shared.counts;
+        if counts.unanswered.fetch_add(1, Ordering::SeqCst) >= MAX_UNANSWERED {
+            counts.unanswered.fetch_sub(1, Ordering::SeqCst);
+            counts.busy.fetch_add(1, Ordering::Relaxed);
+            return false;
+        }
+        let mut asker = Asker {
+            shared: self.shared.clone(),
+            peer: peer.to_vec(),
+            way,
+            is_answered: false,
+        };
+        let reply = Reply::new(move |frame| asker.answer(frame));
+        let sink = &self.sink;
+        if catch_unwind(AssertUnwindSafe(|| sink.request(frame, reply))).is_err() {
+            tracing::error!(
+                at = self.shared.at(),
+                "whoever carries out requests panicked; the request stays unanswered"
+            );
+        }
+        true
+    }
+
+    fn send_given(&mut self) {
+        loop {
+            let Some(answer) = ({
+                let mut given = lock(&self.shared.given);
+                let answer = given.queue.pop_front();
+                given.bytes -= answer.as_ref().and_then(|a| a.frame.as_ref()).map_or(0, Vec::len);
+                answer
+            }) else {
+                return;
+            };
+            self.shared.counts.unanswered.fetch_sub(1, Ordering::SeqCst);
+            let Answer { peer, way, frame } = answer;
+            match (way, frame) {
+                (Way::Id(_), None) => {}
+                // Its number and tag stand in front already.
+                (Way::Id(_), Some(frame)) => self.sent(send(&self.ends.router, &peer, &[], frame)),
+                (Way::Ticket(ticket), frame) => {
+                    for (envelope, frame) in self.orders.answer(&peer, ticket, frame) {
+                        self.sent(send(&self.ends.router, &peer, &envelope, frame));
+                    }
+                }
+            }
+        }
+    }
+
+    fn sent(&self, result: ::zmq::Result<()>) {
+        if let Err(error) = result {
+            self.shared.counts.undelivered.fetch_add(1, Ordering::Relaxed);
+            tracing::debug!(at = self.shared.at(), %error, "an answer could not be delivered");
+        }
+    }
+
+    /// One round; true: more may be sent at once.
+    fn send_telemetry(&self) -> bool {
+        if self.shared.wire == Wire::V6 {
+            return false;
+        }
+        let round = lock(&self.shared.listeners).round();
+        let any = !round.is_empty();
+        for (peer, message) in round {
+            match send(&self.ends.router, &peer, &[], message) {
+                Ok(()) => {}
+                Err(::zmq::Error::EHOSTUNREACH) => lock(&self.shared.listeners).forget(&peer),
+                Err(_) => {
+                    lock(&self.shared.listeners).untaken(&peer);
+                    self.shared.counts.telemetry_lost.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        }
+        any
+    }
+}
+
+/// One message with who sent it in front; parts beyond what any message of ours has are not kept.
+fn receive_parts(socket: &Socket) -> Option<Vec<Message>> {
+    let mut parts = Vec::new();
+    let mut flags = DONTWAIT;
+    loop {
+        let part = socket.recv_msg(flags).ok()?;
+        let more = part.get_more();
+        if parts.len() < 16 {
+            parts.push(part);
+        }
+        if !more {
+            return Some(parts);
+        }
+        flags = 0;
+    }
+}
+
+fn send(router: &Socket, peer: &[u8], envelope: &[Vec<u8>], frame: Vec<u8>) -> ::zmq::Result<()> {
+    // Only the first part can fail: it says for whom the rest is.
+    router.send(peer, DONTWAIT | SNDMORE)?;
+    for part in envelope {
+        router.send(&part[..], DONTWAIT | SNDMORE)?;
+    }
+    router.send(frame, DONTWAIT)
+}
+
+/// Who waits for an answer.
+struct Asker {
+    shared: Arc<Shared>,
+    peer: Peer,
+    way: Way,
+    is_answered: bool,
+}
+
+impl Asker {
+    fn answer(&mut self, frame: &[u8]) -> Result<(), TransportError> {
+        if self.shared.ended.load(Ordering::SeqCst) {
+            return Err(TransportError::Ended);
+        }
+        let limits = &self.shared.limits;
+        if frame.len() > limits.answer {
+            return Err(TransportError::TooLong {
+                len: frame.len(),
+                most: limits.answer,
+            });
+        }
+        let frame = match self.way {
+            Way::Id(id) => ToController::Answer { id, frame }.encode(),
+            Way::Ticket(_) => frame.to_vec(),
+        };
+        self.give(Some(frame))
+    }
+
+    fn give(&mut self, frame: Option<Vec<u8>>) -> Result<(), TransportError> {
+        let mut given = lock(&self.shared.given);
+        let len = frame.as_ref().map_or(0, Vec::len);
+        if len > 0 && given.bytes > 0 && given.bytes + len > self.shared.limits.given_bytes {
+            return Err(TransportError::Busy(given.queue.len()));
+        }
+        self.is_answered = true;
+        given.bytes += len;
+        given.queue.push_back(Answer {
+            peer: std::mem::take(&mut self.peer),
+            way: self.way,
+            frame,
+        });
+        drop(given);
+        self.shared.wake.ring();
+        Ok(())
+    }
+}
+
+impl Drop for Asker {
+    fn drop(&mut self) {
+        if !self.is_answered {
+            let _ = self.give(None);
+        }
+    }
+}
+
+impl Shared {
+    fn at(&self) -> &str {
+        self.bound.get().map_or("", |bound| &bound.requests)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
