@@ -132,6 +132,12 @@ fn conversion<M: Ros + Message + Default>(schema: &Schema, from_ros: bool, data:
     }
 }
 
+/// What a stranger sends to the sockets of ZeroMQ that this crate speaks itself, and what a peer of the own wire puts around its frames.
+#[cfg(feature = "zmq")]
+pub fn zmq(bytes: &[u8]) {
+    crate::transport::zmq::fuzz(bytes);
+}
+
 #[cfg(test)]
 mod tests {
     use proto::fuzzing::Chance;
@@ -166,5 +172,11 @@ mod tests {
     #[test]
     fn conversions_whole_cut_and_mutated_are_made_or_refused() {
         replay("remote_convert", super::convert);
+    }
+
+    #[cfg(feature = "zmq")]
+    #[test]
+    fn what_strangers_say_over_zeromq_is_judged_and_little_is_kept() {
+        replay("remote_zmq", super::zmq);
     }
 }

@@ -1,7 +1,10 @@
-//! The ZeroMQ ends over real sockets: with each other, and with pyzmq.
+//! The ZeroMQ ends over real sockets: the suite, with each other, and with pyzmq.
 #![cfg(feature = "zmq")]
 
 mod both;
+#[path = "../conformance/mod.rs"]
+mod conformance;
 mod curve;
 mod python;
+mod suite;
 mod support;

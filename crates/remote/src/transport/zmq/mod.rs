@@ -117,3 +117,14 @@ fn tune(socket: &Socket, is_ipv6: bool, most_bytes: usize, receive: i32, send: i
 fn ceil_ms(time: Duration) -> i64 {
     i64::try_from(time.as_micros().div_ceil(1000)).unwrap_or(i64::MAX)
 }
+
+/// See [`crate::fuzzing::zmq`].
+pub(crate) fn fuzz(bytes: &[u8]) {
+    zmtp::fuzz(bytes);
+    if let Some(message) = envelope::ToRobot::parse(bytes) {
+        assert_eq!(message.encode(), bytes);
+    }
+    if let Some(message) = envelope::ToController::parse(bytes) {
+        assert_eq!(message.encode(), bytes);
+    }
+}

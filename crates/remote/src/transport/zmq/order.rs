@@ -129,17 +129,20 @@ mod tests {
 
     #[test]
     fn delimiters() {
-        let split = |parts: &[&[u8]]| split(parts.to_vec()).map(|(e, r)| (e.len(), r.to_vec()));
-        assert_eq!(split(&[b"", b"x"]), Some((1, b"x".to_vec())));
-        assert_eq!(split(&[b"0123", b"", b"x"]), Some((2, b"x".to_vec())));
-        assert_eq!(split(&[b"", b""]), Some((1, vec![])));
-        assert_eq!(split(&[]), None);
-        assert_eq!(split(&[b""]), None);
-        assert_eq!(split(&[b"x"]), None);
-        assert_eq!(split(&[b"id", b"x"]), None);
-        assert_eq!(split(&[b"", b"x", b"y"]), None);
+        let halves = |parts: &[&[u8]]| {
+            let parts: Vec<Vec<u8>> = parts.iter().map(|part| part.to_vec()).collect();
+            split(parts).map(|(envelope, request)| (envelope.len(), request))
+        };
+        assert_eq!(halves(&[b"", b"x"]), Some((1, b"x".to_vec())));
+        assert_eq!(halves(&[b"0123", b"", b"x"]), Some((2, b"x".to_vec())));
+        assert_eq!(halves(&[b"", b""]), Some((1, vec![])));
+        assert_eq!(halves(&[]), None);
+        assert_eq!(halves(&[b""]), None);
+        assert_eq!(halves(&[b"x"]), None);
+        assert_eq!(halves(&[b"id", b"x"]), None);
+        assert_eq!(halves(&[b"", b"x", b"y"]), None);
         assert_eq!(
-            split(&[b"1", b"2", b"3", b"4", b"5", b"6", b"7", b"8", b"9", b"", b"x"]),
+            halves(&[b"1", b"2", b"3", b"4", b"5", b"6", b"7", b"8", b"9", b"", b"x"]),
             None
         );
     }

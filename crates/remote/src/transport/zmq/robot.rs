@@ -16,7 +16,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Most requests that are unanswered at once, of all controllers.
 pub const MAX_UNANSWERED: usize = 1024;
@@ -318,6 +318,7 @@ impl RobotEnd for ZmqRobot {
                     shared,
                     sink,
                     orders: Orders::default(),
+                    last_sent: None,
                 }
                 .run()
             })
@@ -415,7 +416,11 @@ struct Loop {
     shared: Arc<Shared>,
     sink: Arc<dyn RobotSink>,
     orders: Orders,
+    last_sent: Option<Instant>,
 }
+
+/// What a socket with `ZMQ_IMMEDIATE` has not read when its connection ends is lost there, so the last answer gets a start on the end.
+const PARTING: Duration = Duration::from_millis(20);
 
 /// Requests that are handed up before answers and telemetry are looked at again.
 const BATCH: usize = 32;
@@ -468,6 +473,9 @@ impl Loop {
             }
         }
         self.shared.ended.store(true, Ordering::SeqCst);
+        if self.last_sent.is_some_and(|at| at.elapsed() < PARTING) {
+            std::thread::sleep(PARTING);
+        }
     }
 
     fn receive(&mut self) {
@@ -586,7 +594,8 @@ impl Loop {
         }
     }
 
-    fn sent(&self, result: ::zmq::Result<()>) {
+    fn sent(&mut self, result: ::zmq::Result<()>) {
+        self.last_sent = Some(Instant::now());
         if let Err(error) = result {
             self.shared.counts.undelivered.fetch_add(1, Ordering::Relaxed);
             tracing::debug!(at = self.shared.at(), %error, "an answer could not be delivered");

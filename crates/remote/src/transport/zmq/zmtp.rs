@@ -251,6 +251,20 @@ fn printable(bytes: &[u8]) -> String {
         .collect()
 }
 
+/// Whole and in pieces, anything means the same, and little of it is kept.
+pub(super) fn fuzz(bytes: &[u8]) {
+    let outcome = |step: usize| {
+        let mut subscriber = Subscriber::default();
+        let mut answers = Vec::new();
+        for chunk in bytes.chunks(step) {
+            answers.extend_from_slice(&subscriber.take(chunk)?);
+            assert!(subscriber.unread.len() <= MAX_FRAME + 9 && subscriber.topics.len() <= MAX_TOPICS);
+        }
+        Ok::<_, Refusal>((answers, subscriber.topics))
+    };
+    assert_eq!(outcome(bytes.len().max(1)), outcome(1));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

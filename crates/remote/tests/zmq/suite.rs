@@ -1,0 +1,42 @@
+//! The conformance suite over the own wire, in the open and with CURVE.
+
+use crate::conformance::{self, Place};
+use remote::transport::zmq::{AllowedKeys, KeyPair, ZmqController, ZmqRobot};
+use std::sync::Arc;
+
+/// A port of this host that was free a moment ago: a robot's next run has the same.
+fn address() -> String {
+    let free = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    format!("tcp://{free}")
+}
+
+#[test]
+fn conforms_over_tcp() {
+    conformance::run(|| {
+        let robot = address();
+        let controller = robot.clone();
+        Place {
+            robot: Box::new(move || Arc::new(ZmqRobot::own(&robot).open().unwrap())),
+            connect: Box::new(move || Arc::new(ZmqController::own(&controller).open().unwrap())),
+        }
+    });
+}
+
+#[test]
+fn conforms_with_curve() {
+    conformance::run(|| {
+        let address = address();
+        let (robot_key, key) = (KeyPair::generate().unwrap(), KeyPair::generate().unwrap());
+        let robot_is = robot_key.public();
+        let allowed = AllowedKeys::new().with("desk", key.public());
+        let robot = ZmqRobot::own(&address).curve(robot_key, allowed);
+        let controller = ZmqController::own(&address).curve(key, robot_is);
+        Place {
+            robot: Box::new(move || Arc::new(robot.clone().open().unwrap())),
+            connect: Box::new(move || Arc::new(controller.clone().open().unwrap())),
+        }
+    });
+}
