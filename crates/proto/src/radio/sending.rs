@@ -502,10 +502,11 @@ impl<B: Body> Radio<B> {
         // Beyond it the fragment would be one of nothing, which its receiver refuses with all that goes along.
         let room = max.saturating_sub(self.topics[i].head_room() + LEAST_CUT);
         p.put_acknowledgements(now, room, out, true);
-        let when = When {
+        let mut when = When {
             now,
             number: p.last_number(),
             timing: p.way.timing(),
+            origin: None,
         };
         // What is cut short has no room for more.
         if receipt || max >= p_max {
@@ -529,7 +530,7 @@ impl<B: Body> Radio<B> {
             if let Some(route) = t.route() {
                 Frame::Route(route, t.left_ms(now)).encode(out);
             }
-            let ended = t.put_fragment(i as u32, max, out, when);
+            let ended = t.put_fragment(i as u32, max, out, &mut when);
             let airtime = air(out.len()).saturating_sub(charged);
             charged += airtime;
             t.counts.air += airtime;

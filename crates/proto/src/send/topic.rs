@@ -105,6 +105,8 @@ pub(crate) struct When {
     pub(crate) number: u64,
     /// When to send again to its peer.
     pub(crate) timing: Timing,
+    /// The origin of the fragment that it has last, if it has one.
+    pub(crate) origin: Option<u64>,
 }
 
 pub(crate) struct OutTopic<B> {
@@ -443,7 +445,13 @@ impl<B: Body> OutTopic<B> {
 
     /// Appends a fragment of the message that goes next to a datagram that may grow to `max` bytes. If that
     /// was its last, gives the bytes that wait no more.
-    pub(crate) fn put_fragment(&mut self, id: u32, max: usize, out: &mut Vec<u8>, when: When) -> Option<u64> {
+    pub(crate) fn put_fragment(
+        &mut self,
+        id: u32,
+        max: usize,
+        out: &mut Vec<u8>,
+        when: &mut When,
+    ) -> Option<u64> {
         if self.keeper.as_ref().is_some_and(|k| k.due().is_some()) {
             return self.put_again(id, max, out, when);
         }
@@ -472,11 +480,11 @@ impl<B: Body> OutTopic<B> {
         let (from, ready) = (s.at, s.pending.ready()?);
         let (name, asks) = ((id, s.seq), self.keeper.is_some());
         s.at += match &mut self.coder {
-            None => put_piece(&s.pending, name, (from, ready), asks, max, out),
+            None => put_piece(&s.pending, name, (from, ready), asks, max, out, &mut when.origin),
             Some(coder) => {
                 let mut frame = Vec::new();
                 let room = max.saturating_sub(out.len() + AROUND);
-                let n = put_piece(&s.pending, name, (from, total), asks, room, &mut frame);
+                let n = put_piece(&s.pending, name, (from, total), asks, room, &mut frame, &mut None);
                 let source = Frame::Source {
                     topic: id,
                     id: coder.next_id(),
@@ -519,11 +527,11 @@ impl<B: Body> OutTopic<B> {
     }
 
     /// Appends a fragment that was sent before.
-    fn put_again(&mut self, id: u32, max: usize, out: &mut Vec<u8>, when: When) -> Option<u64> {
+    fn put_again(&mut self, id: u32, max: usize, out: &mut Vec<u8>, when: &mut When) -> Option<u64> {
         let kept = self.keeper.as_mut()?.due_mut()?;
         if let Some(bulk) = &mut kept.bulk {
             let mark = out.len();
-            self.counts.parity_bytes += bulk.put(&kept.pending, (id, kept.seq), max, out, when);
+            self.counts.parity_bytes += bulk.put(&kept.pending, (id, kept.seq), max, out, *when);
             self.counts.fragments += u64::from(out.len() > mark);
             if !bulk.is_due() {
                 kept.sent(
@@ -540,7 +548,15 @@ impl<B: Body> OutTopic<B> {
         }
         let (from, to) = *kept.due.front()?;
         let last = kept.due.len() == 1;
-        let n = put_piece(&kept.pending, (id, kept.seq), (from, to), last, max, out);
+        let n = put_piece(
+            &kept.pending,
+            (id, kept.seq),
+            (from, to),
+            last,
+            max,
+            out,
+            &mut when.origin,
+        );
         self.counts.fragments += 1;
         self.counts.repeated_bytes += u64::from(n);
         if n < to - from {
@@ -822,7 +838,7 @@ fn may_begin<B: Body>(keeper: &Keeper<B>, next: &Pending<B>) -> bool {
 }
 
 /// Appends bytes of a message, no further than `to`, to a datagram that may grow to `max` bytes, and gives
-/// how many. If they are the last, the fragment `asks` for an acknowledgement.
+/// how many. If they are the last, the fragment `asks` for an acknowledgement. `before` is the origin of the fragment before it there.
 fn put_piece<B: Body>(
     pending: &Pending<B>,
     (topic, seq): (u32, u64),
@@ -830,6 +846,7 @@ fn put_piece<B: Body>(
     asks: bool,
     max: usize,
     out: &mut Vec<u8>,
+    before: &mut Option<u64>,
 ) -> u32 {
     let (message, geometry) = (&pending.message, pending.geometry);
     let (stamp, origin) = (message.stamp, message.origin);
@@ -847,7 +864,7 @@ fn put_piece<B: Body>(
     // Another frame may follow only one that tells its length.
     let ends = DataHead::room(&geometry).saturating_add(left as usize) <= room;
     let mark = out.len();
-    head.encode(out, ends.then_some(left));
+    head.encode(out, ends.then_some(left), before.replace(origin));
     // Fragments go by byte offset, so a prediction of the next urgent message may cut this one short.
     let n = left.min(u32::try_from(max.saturating_sub(out.len())).unwrap_or(u32::MAX));
     debug_assert!(n > 0 || left == 0, "a fragment of nothing");

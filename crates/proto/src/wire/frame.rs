@@ -40,6 +40,10 @@ const DATA_POLL: u8 = 0x04;
 const OBJECT: u8 = 0x48;
 const SYMBOL: u8 = 0x4A;
 const SYMBOL_POLL: u8 = 0x4B;
+/// Data with the origin of the data before it in the same datagram; bits 0 and 1 are those of length and poll.
+const DATA_ALIKE: u8 = 0x4C;
+const ALIKE_LENGTH: u8 = 0x01;
+const ALIKE_POLL: u8 = 0x02;
 /// In place of the number of data parts: the message is an envelope, and has none.
 const PACKED: u8 = 0x80;
 
@@ -130,31 +134,37 @@ impl DataHead {
     /// Makes a fragment, of which `out` is the encoding, ask for an acknowledgement.
     pub(crate) fn ask(out: &mut [u8]) {
         if let Some(kind) = out.first_mut() {
-            *kind |= DATA_POLL;
+            *kind |= if *kind < DATA_ALIKE { DATA_POLL } else { ALIKE_POLL };
         }
     }
 
-    /// Appends the head of a fragment. Without a length the fragment is the last frame of its datagram.
-    pub(crate) fn encode(&self, out: &mut Vec<u8>, length: Option<u32>) {
+    /// Appends the head of a fragment. Without a length the fragment is the last frame of its datagram. `before` is the origin of the
+    /// data before it in the datagram, if there is some.
+    pub(crate) fn encode(&self, out: &mut Vec<u8>, length: Option<u32>, before: Option<u64>) {
         let flag = |on: bool, bit: u8| if on { bit } else { 0 };
-        out.push(
-            DATA | flag(self.origin != 0, DATA_ORIGIN)
-                | flag(length.is_some(), DATA_LENGTH)
-                | flag(self.poll, DATA_POLL),
-        );
-        self.encode_fields(out, self.offset);
+        let alike = self.origin != 0 && before == Some(self.origin);
+        out.push(match alike {
+            true => DATA_ALIKE | flag(length.is_some(), ALIKE_LENGTH) | flag(self.poll, ALIKE_POLL),
+            false => {
+                DATA | flag(self.origin != 0, DATA_ORIGIN)
+                    | flag(length.is_some(), DATA_LENGTH)
+                    | flag(self.poll, DATA_POLL)
+            }
+        });
+        let said = if alike { 0 } else { self.origin };
+        self.encode_fields(out, said, self.offset);
         if let Some(n) = length {
             put_varint(out, n.into());
         }
     }
 
-    /// Appends all but the kind and the length; `at` is the offset, or what stands in its place.
-    fn encode_fields(&self, out: &mut Vec<u8>, at: u32) {
+    /// Appends all but the kind and the length; `origin` only if it is not 0; `at` is the offset, or what stands in its place.
+    fn encode_fields(&self, out: &mut Vec<u8>, origin: u64, at: u32) {
         put_varint(out, self.topic.into());
         put_varint(out, self.seq);
         out.extend_from_slice(&self.stamp.as_nanos().to_le_bytes());
-        if self.origin != 0 {
-            out.extend_from_slice(&self.origin.to_le_bytes());
+        if origin != 0 {
+            out.extend_from_slice(&origin.to_le_bytes());
         }
         put_varint(out, at.into());
         put_varint(out, self.geometry.control_len().into());
@@ -418,12 +428,12 @@ impl<'a> Frame<'a> {
                 ways::put_route(route, *left, out);
             }
             Frame::Data(head, bytes) => {
-                head.encode(out, Some(bytes.len() as u32));
+                head.encode(out, Some(bytes.len() as u32), None);
                 out.extend_from_slice(bytes);
             }
             Frame::Object(head, symbol) => {
                 out.push(OBJECT | u8::from(head.origin != 0));
-                head.encode_fields(out, (*symbol).into());
+                head.encode_fields(out, head.origin, (*symbol).into());
             }
             Frame::Symbol(head, bytes) => {
                 out.push(if head.poll { SYMBOL_POLL } else { SYMBOL });
@@ -435,7 +445,13 @@ impl<'a> Frame<'a> {
         }
     }
 
+    /// Reads a frame that depends on none before it.
     pub(crate) fn decode(r: &mut Reader<'a>) -> Result<Self, PacketError> {
+        Self::decode_after(r, &mut None)
+    }
+
+    /// Reads the next frame of a datagram; `origin` is that of the data before it.
+    pub(crate) fn decode_after(r: &mut Reader<'a>, origin: &mut Option<u64>) -> Result<Self, PacketError> {
         let at = r.at();
         let kind = r.u8()?;
         Ok(match kind {
@@ -529,11 +545,19 @@ impl<'a> Frame<'a> {
             },
             ROUTE => Frame::Route(ways::route(r)?, None),
             ROUTE_LEFT => Frame::Route(ways::route(r)?, Some(ways::left(r)?)),
-            _ if kind & !(DATA_ORIGIN | DATA_LENGTH | DATA_POLL) == DATA => {
-                let head = decode_head(r, kind)?;
-                let bytes = match kind & DATA_LENGTH {
-                    0 => r.rest(),
-                    _ => {
+            _ if kind & !(DATA_ORIGIN | DATA_LENGTH | DATA_POLL) == DATA || kind & !3 == DATA_ALIKE => {
+                let alike = kind & !3 == DATA_ALIKE;
+                let before = match alike {
+                    true => Some(origin.ok_or(PacketError::Invalid { what: "origin", at })?),
+                    false => None,
+                };
+                let has = |plain: u8, bit: u8| kind & if alike { bit } else { plain } != 0;
+                let mut head = decode_head(r, !alike && kind & DATA_ORIGIN != 0)?;
+                head.poll = has(DATA_POLL, ALIKE_POLL);
+                head.origin = before.unwrap_or(head.origin);
+                let bytes = match has(DATA_LENGTH, ALIKE_LENGTH) {
+                    false => r.rest(),
+                    true => {
                         let n = r.varint32("fragment length")?;
                         r.take(n as usize)?
                     }
@@ -546,10 +570,11 @@ impl<'a> Frame<'a> {
                         at,
                     });
                 }
+                *origin = Some(head.origin);
                 Frame::Data(head, bytes)
             }
             _ if kind & !DATA_ORIGIN == OBJECT => {
-                let head = decode_head(r, kind & DATA_ORIGIN)?;
+                let head = decode_head(r, kind & DATA_ORIGIN != 0)?;
                 let symbol = u16::try_from(head.offset).map_err(|_| PacketError::Invalid {
                     what: "symbol length",
                     at,
@@ -568,10 +593,10 @@ impl<'a> Frame<'a> {
     }
 }
 
-fn decode_head(r: &mut Reader<'_>, kind: u8) -> Result<DataHead, PacketError> {
+fn decode_head(r: &mut Reader<'_>, with_origin: bool) -> Result<DataHead, PacketError> {
     let (topic, seq) = (r.varint32("topic number")?, r.varint()?);
     let stamp = Time(r.u64()?);
-    let origin = if kind & DATA_ORIGIN != 0 { r.u64()? } else { 0 };
+    let origin = if with_origin { r.u64()? } else { 0 };
     let offset = r.varint32("fragment offset")?;
     let at = r.at();
     let control = r.varint32("control length")?;
@@ -596,6 +621,6 @@ fn decode_head(r: &mut Reader<'_>, kind: u8) -> Result<DataHead, PacketError> {
         origin,
         offset,
         geometry,
-        poll: kind & DATA_POLL != 0,
+        poll: false,
     })
 }

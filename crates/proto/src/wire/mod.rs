@@ -21,9 +21,9 @@ pub(crate) use ways::{ENTRY_ROOM, Entry, MAX_ENTRIES, ROUTE_ROOM, Ways};
 const VERSION: u8 = 3;
 const MAGIC: u8 = 0xB0;
 
-/// The frames of a datagram that was checked to parse to its end.
+/// The frames of a datagram that was checked to parse to its end, and the origin of the data read last.
 #[derive(Clone, Copy)]
-pub(crate) struct Frames<'a>(Reader<'a>);
+pub(crate) struct Frames<'a>(Reader<'a>, Option<u64>);
 
 impl<'a> Iterator for Frames<'a> {
     type Item = Frame<'a>;
@@ -32,7 +32,7 @@ impl<'a> Iterator for Frames<'a> {
         if self.0.is_empty() {
             None
         } else {
-            Frame::decode(&mut self.0).ok()
+            Frame::decode_after(&mut self.0, &mut self.1).ok()
         }
     }
 }
@@ -58,9 +58,10 @@ pub(crate) fn decode(datagram: &[u8]) -> Result<(Header, Frames<'_>), PacketErro
     if header.session == 0 {
         return Err(PacketError::Invalid { what: "session", at });
     }
-    let frames = Frames(r);
+    let frames = Frames(r, None);
+    let mut origin = None;
     while !r.is_empty() {
-        Frame::decode(&mut r)?;
+        Frame::decode_after(&mut r, &mut origin)?;
     }
     Ok((header, frames))
 }
@@ -322,6 +323,61 @@ mod tests {
     }
 
     #[test]
+    fn the_origin_of_messages_that_share_a_datagram_is_said_once() {
+        let head = |seq, origin, poll| DataHead {
+            topic: 3,
+            seq,
+            stamp: Time(5),
+            origin,
+            offset: 0,
+            geometry: Geometry::new(4, &[]).expect("a geometry"),
+            poll,
+        };
+        // By another origin, by none, and by the same again, which are said; those between are not.
+        let heads = [
+            (head(1, 9, false), 8),
+            (head(2, 9, true), 0),
+            (head(3, 0, false), 0),
+            (head(4, 9, false), 8),
+            (head(5, 7, false), 8),
+            (head(6, 7, false), 0),
+        ];
+        let (mut all, mut before, mut plain) = (Vec::new(), None, 0);
+        Header {
+            session: 7,
+            number: 1,
+        }
+        .encode(&mut all);
+        for (i, (head, said)) in heads.iter().enumerate() {
+            let (mark, last) = (all.len(), i + 1 == heads.len());
+            let unasked = DataHead { poll: false, ..*head };
+            unasked.encode(&mut all, (!last).then_some(4), before.replace(head.origin));
+            if head.poll {
+                DataHead::ask(&mut all[mark..]);
+            }
+            let head_len = all.len() - mark - usize::from(!last) - said;
+            plain = if i == 0 { head_len } else { plain };
+            assert_eq!(head_len, plain, "{i}");
+            all.extend_from_slice(b"abcd");
+        }
+        let (_, frames) = decode(&all).expect("valid");
+        let read: Vec<_> = frames.collect();
+        let sent: Vec<_> = heads.iter().map(|(h, _)| Frame::Data(*h, b"abcd")).collect();
+        assert_eq!(read, sent);
+        // Nothing before it has an origin.
+        let mut alone = Vec::new();
+        Header {
+            session: 7,
+            number: 1,
+        }
+        .encode(&mut alone);
+        Frame::Ping.encode(&mut alone);
+        head(1, 9, false).encode(&mut alone, None, Some(9));
+        alone.extend_from_slice(b"abcd");
+        assert!(decode(&alone).is_err());
+    }
+
+    #[test]
     fn a_fragment_costs_little() {
         let mut out = Vec::new();
         Header {
@@ -339,7 +395,7 @@ mod tests {
             geometry,
             poll: false,
         };
-        head.encode(&mut out, None);
+        head.encode(&mut out, None, None);
         assert!(out.len() <= 32, "{} B of header", out.len());
     }
 
