@@ -84,6 +84,15 @@ impl Sink for Memory {
 #[derive(Clone)]
 struct Content(u64, Geometry);
 
+/// Such a message, by one of two publishers or by nobody in particular.
+fn content(stamp: u64, geometry: Geometry) -> Message<Content> {
+    let message = Message::new(Content(stamp, geometry), Time(stamp));
+    Message {
+        origin: stamp / 2 % 3,
+        ..message
+    }
+}
+
 fn byte(seed: u64, at: u32) -> u8 {
     ((seed ^ u64::from(at)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8
 }
@@ -317,7 +326,7 @@ impl Victim {
             for (i, topic) in end.topics.iter().enumerate() {
                 let geometry = Geometry::new(1_500, &[]).expect("small");
                 let stamp = self.taken * 8 + i as u64;
-                let message = Message::new(Content(stamp, geometry), Time(stamp));
+                let message = content(stamp, geometry);
                 let _ = end.radio.offer(now, *topic, message);
             }
             self.pair.transmit(0, 64);
@@ -376,7 +385,7 @@ pub fn honest_packets() -> Vec<Vec<u8>> {
             {
                 let geometry = Geometry::new(300 * i as u32, &[40, 900]).expect("small");
                 let stamp = round * 8 + i as u64;
-                let message = Message::new(Content(stamp, geometry), Time(stamp));
+                let message = content(stamp, geometry);
                 let _ = end.radio.offer(pair.now, *topic, message);
             }
         }
@@ -480,11 +489,7 @@ pub fn operations(data: &[u8]) {
                 let len = [0, 1, 100, 599, 2_000, 9_000, 20_000, 20_001][arg & 7];
                 let geometry = Geometry::new(len / 2, &[len - len / 2]).expect("small");
                 let topic = end.topics[arg / 8 % end.topics.len()];
-                let _ = end.radio.offer(
-                    pair.now,
-                    topic,
-                    Message::new(Content(stamp, geometry), Time(stamp)),
-                );
+                let _ = end.radio.offer(pair.now, topic, content(stamp, geometry));
             }
             1 => pair.transmit(at, 1 + arg % 8),
             2 => pair.deliver(at, arg, false),

@@ -64,7 +64,7 @@ const TOGETHER: NonZeroUsize = NonZeroUsize::new(44).unwrap();
 /// So much later than noq wants it, its timed work is done on an established connection, unless a datagram goes
 /// there earlier: an acknowledgement that is due then rides in its packet. Alone it costs as much air as 250 bytes, and
 /// contends with what the peer sends.
-const RIDE: Duration = Duration::from_millis(25);
+const RIDE: Duration = Duration::from_millis(75);
 
 /// Reasons for closing, as the other end sees them.
 mod code {
