@@ -15,6 +15,12 @@ pub trait CommandKind: 'static {
     const V6: Option<u8> = None;
     /// The subsystem that it moves unless the robot says otherwise ([`BASE`], [`ARM`]). Such commands are for whoever holds the right to move it.
     const MOVES: Option<&'static str> = None;
+
+    /// What stops whatever it moves, where the kind has such a body: its handler gets that when the controller is lost and the robot's user
+    /// set nothing else.
+    fn stop() -> Option<Self::Body> {
+        None
+    }
 }
 
 /// A kind of telemetry. The library's own stand in `telemetry`.

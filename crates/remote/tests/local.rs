@@ -3,16 +3,38 @@
 mod conformance;
 
 use conformance::Place;
-use remote::transport::{Wire, local};
+use remote::transport::{Wire, gzip, local};
+
+fn place(wire: Wire) -> Place {
+    let (_, connect) = local::end("rover", wire);
+    let robots = connect.clone();
+    Place {
+        robot: Box::new(move || robots.robot_end()),
+        connect: Box::new(move || connect.end()),
+    }
+}
+
+fn packed(wire: Wire) -> Place {
+    let Place { robot, connect } = place(wire);
+    let robot = Box::new(move || gzip::robot(robot()));
+    Place {
+        robot,
+        connect: Box::new(move || gzip::controller(connect())),
+    }
+}
 
 #[test]
 fn conforms() {
-    conformance::run(|| {
-        let (_, connect) = local::end("rover", Wire::Own);
-        let robots = connect.clone();
-        Place {
-            robot: Box::new(move || robots.robot_end()),
-            connect: Box::new(move || connect.end()),
-        }
-    });
+    conformance::run(|| place(Wire::Own));
+}
+
+#[test]
+fn conforms_in_version_6() {
+    conformance::run_v6(|| place(Wire::V6));
+}
+
+#[test]
+fn conforms_when_compressed() {
+    conformance::run(|| packed(Wire::Own));
+    conformance::run_v6(|| packed(Wire::V6));
 }

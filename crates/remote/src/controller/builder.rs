@@ -78,9 +78,11 @@ impl ControllerBuilder {
         let controller = Controller::new(core.clone(), self.expiry);
         let is_requests = |end: &Arc<dyn ControllerEnd>| Arc::ptr_eq(end, &requests);
         let heard = self.telemetry.iter().any(is_requests);
+        let wire = requests.wire();
         requests.start(Arc::new(Sink {
             core: core.clone(),
             telemetry: heard,
+            wire,
         }))?;
         if !heard {
             requests.listen(Listen::To(&[]));
@@ -89,6 +91,7 @@ impl ControllerBuilder {
             end.start(Arc::new(Sink {
                 core: core.clone(),
                 telemetry: true,
+                wire: end.wire(),
             }))?;
         }
         core.begin_keeping()?;

@@ -35,8 +35,16 @@ pub enum Expiry {
 
 /// What is asked for, in names: numbers are filled in when it is sent.
 pub(crate) enum What {
-    Command { kind: &'static str, body: Bytes },
-    Fetch { kind: &'static str, channel: u8 },
+    Command {
+        kind: &'static str,
+        v6: Option<u8>,
+        body: Bytes,
+    },
+    Fetch {
+        kind: &'static str,
+        v6: Option<u8>,
+        channel: u8,
+    },
     Other(request::What),
 }
 
@@ -55,8 +63,8 @@ type Finish = Box<dyn FnOnce(End) + Send>;
 
 pub(crate) struct Call {
     sequence: u64,
-    class: Class,
-    what: What,
+    pub(super) class: Class,
+    pub(super) what: What,
     created: Time,
     progress: Mutex<Progress>,
 }
@@ -177,6 +185,9 @@ impl Core {
         }
         if self.has_ended() {
             return call.give_up();
+        }
+        if self.speaks_v6() {
+            return self.dispatch_v6(&call);
         }
         let (echo, number) = {
             let state = lock(&self.state);

@@ -18,7 +18,7 @@ use std::time::Duration;
 /// Requests that may wait for the robot.
 const PARKED: usize = 256;
 /// A greeting is waited for so long.
-const GREETING: Duration = Duration::from_secs(10);
+pub(super) const GREETING: Duration = Duration::from_secs(10);
 /// Waiting before the robot is greeted again: doubles up to the longest.
 const FIRST_GREETING: Duration = Duration::from_millis(50);
 const LONGEST_GREETING: Duration = Duration::from_secs(1);
@@ -45,6 +45,7 @@ pub(crate) struct Core {
     /// Rings when there is something to do at another time, and when the robot is found or lost.
     pub(crate) changed: Condvar,
     pub(crate) streams: Streams,
+    pub(super) names: super::v6::Names,
     pub(crate) counters: Counters,
     pub(crate) on_connection: crate::callback::Slot<Arc<dyn Fn(Connection) + Send + Sync>>,
     sequence: AtomicU64,
@@ -73,7 +74,7 @@ pub(crate) struct State {
 }
 
 /// What the robot said of itself.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Known {
     pub(crate) run: u64,
     pub(crate) robot: String,
@@ -120,6 +121,7 @@ impl Core {
             state: Mutex::default(),
             changed: Condvar::new(),
             streams: Streams::default(),
+            names: super::v6::Names::default(),
             counters: Counters::default(),
             on_connection: crate::callback::Slot::default(),
             sequence: AtomicU64::new(0),
@@ -165,6 +167,9 @@ impl Core {
             state.greeting = true;
             state.greet_at = None;
         }
+        if self.speaks_v6() {
+            return self.greet_v6();
+        }
         let hello = own::Hello {
             name: self.name.clone(),
             version: crate::robot::OWN_VERSION,
@@ -185,16 +190,21 @@ impl Core {
             };
             match welcome {
                 Some((run, stamp, welcome)) => core.met(run, stamp, welcome, arrived.since(sent), arrived),
-                None => {
-                    let mut state = lock(&core.state);
-                    state.greeting = false;
-                    let wait = FIRST_GREETING * (1 << state.greetings.min(8));
-                    state.greetings += 1;
-                    state.greet_at = Some(now() + wait.min(LONGEST_GREETING));
-                    core.changed.notify_all();
-                }
+                None => core.not_met(),
             }
         });
+    }
+
+    /// Nobody answered the greeting: later again.
+    pub(super) fn not_met(&self) {
+        {
+            let mut state = lock(&self.state);
+            state.greeting = false;
+            let wait = FIRST_GREETING * (1 << state.greetings.min(8));
+            state.greetings += 1;
+            state.greet_at = Some(now() + wait.min(LONGEST_GREETING));
+        }
+        self.changed.notify_all();
     }
 
     fn met(self: &Arc<Self>, run: u64, stamp: u64, welcome: own::Welcome, rtt: Duration, arrived: Time) {
@@ -212,12 +222,20 @@ impl Core {
             channels: welcome.channels,
             subsystems: welcome.subsystems.into_iter().map(|s| s.name).collect(),
         };
+        self.met_with(known, Some(stamp), rtt, arrived);
+    }
+
+    /// The robot has said what it can do; `stamp` is its clock's, where it has one on the wire.
+    pub(super) fn met_with(self: &Arc<Self>, known: Known, stamp: Option<u64>, rtt: Duration, arrived: Time) {
+        let run = known.run;
         let waiting = {
             let mut state = lock(&self.state);
             state.known = Some(Arc::new(known));
             state.met_at = Some(now());
-            state.stamps.begin(run);
-            state.stamps.heard(run, stamp, arrived);
+            if let Some(stamp) = stamp {
+                state.stamps.begin(run);
+                state.stamps.heard(run, stamp, arrived);
+            }
             state.round_trip(rtt);
             state.greeting = false;
             state.greetings = 0;

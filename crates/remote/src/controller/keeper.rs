@@ -75,10 +75,27 @@ impl Core {
             }
             state.beats_under_way += 1;
         }
+        let timeout = (self.period * BEATS).max(Duration::from_secs(5));
+        if self.speaks_v6() {
+            let core: Weak<Core> = Arc::downgrade(self);
+            return self.beat_v6(timeout, move |heard| {
+                let Some(core) = core.upgrade() else { return };
+                let arrived = crate::clock::now();
+                {
+                    let mut state = lock(&core.state);
+                    state.beats_under_way -= 1;
+                    if heard {
+                        state.round_trip(arrived.since(now));
+                    }
+                }
+                if heard {
+                    core.is_heard(arrived);
+                }
+            });
+        }
         let period_ms = u32::try_from(self.period.as_millis()).unwrap_or(u32::MAX);
         let core: Weak<Core> = Arc::downgrade(self);
         let what = request::What::Heartbeat(own::Heartbeat { period_ms });
-        let timeout = (self.period * BEATS).max(Duration::from_secs(5));
         self.ask(what, timeout, move |result| {
             let Some(core) = core.upgrade() else { return };
             let arrived = crate::clock::now();

@@ -3,15 +3,19 @@
 mod builder;
 mod call;
 mod core;
+mod files;
 mod keeper;
 mod pending;
 mod requests;
 mod telemetry;
+mod v6;
 
 pub use self::core::Connection;
 pub use builder::ControllerBuilder;
 pub use call::Expiry;
+pub use files::{FileError, FileInfo, Progress};
 pub use pending::Pending;
+pub(crate) use pending::Promise;
 pub use requests::{RequestError, Right};
 pub use telemetry::{Info, TelemetryQueue};
 
@@ -23,6 +27,7 @@ use crate::outcome::Outcome;
 use crate::own::Wish;
 use crate::statistics::Statistics;
 use crate::sync::lock;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -180,6 +185,56 @@ impl Controller {
     /// [`RequestError`]: no answer.
     pub fn set_log_level(&self, level: u32) -> Result<(), RequestError> {
         self.core.ask_log_level(level, PATIENCE).wait()
+    }
+
+    /// The files that the robot shares under an identifier. Blocks for the answer. Which identifiers there are says
+    /// [`FileDefinition`](crate::telemetry::FileDefinition).
+    ///
+    /// # Errors
+    /// [`RequestError`]: it shares nothing of that name, or did not answer.
+    pub fn files(&self, identifier: &str) -> Result<Vec<FileInfo>, RequestError> {
+        self.core.files(identifier)
+    }
+
+    /// Fetches one file into the folder `into`, under its path there (a single file under its identifier), and blocks until it is whole and its SHA-256 is
+    /// the robot's. An interrupted download goes on where it was; before it is whole it is called `.NAME.part`. Nothing outside of `into`
+    /// is written, whatever the robot calls it. Not from a handler or callback.
+    ///
+    /// # Errors
+    /// [`FileError`]
+    pub fn download(
+        &self,
+        identifier: &str,
+        path: &str,
+        into: &Path,
+        mut progress: impl FnMut(Progress<'_>),
+    ) -> Result<PathBuf, FileError> {
+        if !self.core.speaks_v6() {
+            return self.core.download(identifier, path, into, &mut progress);
+        }
+        let written = self.core.download_v6(identifier, into, &mut progress)?;
+        let wanted = |file: &PathBuf| path.is_empty() || file.ends_with(path);
+        let none = || RequestError::Rejected(format!("what came has no file {path:?}"));
+        Ok(written.into_iter().find(wanted).ok_or_else(none)?)
+    }
+
+    /// Fetches all files that are shared under an identifier, one after the other, as [`Controller::download`]. On version 6's wire all of it
+    /// comes in one answer, of at most 256 MiB.
+    ///
+    /// # Errors
+    /// [`FileError`] of the first that was not fetched.
+    pub fn download_all(
+        &self,
+        identifier: &str,
+        into: &Path,
+        mut progress: impl FnMut(Progress<'_>),
+    ) -> Result<Vec<PathBuf>, FileError> {
+        if self.core.speaks_v6() {
+            return self.core.download_v6(identifier, into, &mut progress);
+        }
+        let files = self.core.files(identifier)?;
+        let fetch = |file: FileInfo| self.core.download(identifier, &file.path, into, &mut progress);
+        files.into_iter().map(fetch).collect()
     }
 
     /// Called when the robot is found or lost.

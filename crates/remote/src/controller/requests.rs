@@ -43,7 +43,11 @@ impl Core {
         let (pending, promise) = Pending::new();
         let body = Bytes::from(body.encode_to_vec());
         self.counters.sent(K::NAME, body.len(), crate::clock::now());
-        let what = What::Command { kind: K::NAME, body };
+        let what = What::Command {
+            kind: K::NAME,
+            v6: K::V6,
+            body,
+        };
         let finish = move |end| promise.keep(outcome(end));
         self.dispatch(Call::new(
             self.next_sequence(),
@@ -84,6 +88,7 @@ impl Core {
     ) -> Pending<Result<Option<K::Body>, RequestError>> {
         let what = What::Fetch {
             kind: K::NAME,
+            v6: K::V6,
             channel,
         };
         self.request(Class::Request, what, timeout, |what| match what {

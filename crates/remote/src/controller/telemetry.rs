@@ -6,7 +6,7 @@ use crate::inbox::{Inbox, Queue};
 use crate::kind::TelemetryKind;
 use crate::own;
 use crate::sync::{lock, read, write};
-use crate::transport::{ControllerSink, Listen, Stream};
+use crate::transport::{ControllerSink, Listen, Stream, Wire};
 use prost::Message;
 use prost::bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
@@ -138,15 +138,15 @@ impl Core {
         let Ok(channel) = u8::try_from(telemetry.channel) else {
             return self.counters.dropped("malformed", 1);
         };
-        if !self.streams.is_watched(name, channel) {
-            return;
-        }
         let sequence = Some((telemetry.run, telemetry.sequence));
         self.deliver_body(name, channel, sequence, telemetry.body.clone());
     }
 
     /// Hands a value to whoever wants it; `sequence` is the robot's run and its number, where the wire has them.
     pub(crate) fn deliver_body(&self, name: &str, channel: u8, sequence: Option<(u64, u64)>, body: Bytes) {
+        if !self.streams.is_watched(name, channel) {
+            return;
+        }
         self.counters.received(name, body.len(), now());
         let heard = self.streams.get(name, channel);
         let info = {
@@ -187,6 +187,7 @@ impl Core {
     }
 
     pub(crate) fn latest<K: TelemetryKind>(&self, channel: u8) -> Option<K::Body> {
+        self.names.learn::<K>();
         let heard = self.streams.get(K::NAME, channel);
         let body = lock(&heard.latest).body.clone()?;
         K::Body::decode(body).ok()
@@ -206,6 +207,7 @@ impl Core {
                 }
             }
         };
+        self.names.learn::<K>();
         write(&self.streams.get(K::NAME, channel).callbacks).push(Arc::new(Mutex::new(parse)));
         let listed = lock(&self.streams.watched).is_some();
         if listed {
@@ -299,12 +301,17 @@ pub(super) struct Sink {
     pub(super) core: Arc<Core>,
     /// Whether its telemetry is wanted.
     pub(super) telemetry: bool,
+    pub(super) wire: Wire,
 }
 
 impl ControllerSink for Sink {
     fn telemetry(&self, frame: &[u8]) {
-        if self.telemetry && !self.core.has_ended() {
-            self.core.hear_telemetry(Bytes::copy_from_slice(frame));
+        if !self.telemetry || self.core.has_ended() {
+            return;
+        }
+        match self.wire {
+            Wire::Own => self.core.hear_telemetry(Bytes::copy_from_slice(frame)),
+            Wire::V6 => self.core.hear_telemetry_v6(frame),
         }
     }
 

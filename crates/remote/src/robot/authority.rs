@@ -2,6 +2,7 @@
 
 use super::core::{Core, State, Verdict};
 use super::events::TakeOver;
+use crate::clock::now;
 use crate::own::{AuthorityRequest, AuthorityState, Outcome, Wish};
 use crate::safety::{Held, Id, NOBODY, Which};
 use crate::sync::lock;
@@ -29,6 +30,7 @@ impl Core {
         let _lanes: Vec<MutexGuard<'_, ()>> = lanes.iter().map(|lane| lock(lane)).collect();
         let result = {
             let mut state = lock(&self.state);
+            state.free_silent(now(), self.options.lost_after);
             let result = match wish.wish() {
                 Wish::Ask => Ok(()),
                 Wish::Request => state.rights.request(who, which),

@@ -4,6 +4,7 @@ use super::core::Core;
 use super::{Robot, sink::Sink};
 use crate::kind::CommandKind;
 use crate::transport::{RobotEnd, TransportError};
+use crate::{telemetry, types};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -108,6 +109,11 @@ impl RobotBuilder {
         let core = Arc::new(Core::new(self.name, self.ends, self.options));
         // From here on dropping it stops what was started.
         let robot = Robot::new(core.clone());
+        core.take_permissions();
+        let name = types::RobotName {
+            value: core.name.clone(),
+        };
+        core.set::<telemetry::RobotName>(0, &name)?;
         for number in 0..core.ends.len() {
             core.ends[number].end.start(Sink::new(core.clone(), number))?;
         }

@@ -38,6 +38,7 @@ impl Core {
         }
         {
             let mut state = lock(&self.state);
+            state.free_silent(now(), self.options.lost_after);
             if let Err(held) = state.rights.moves(from, subsystem, self.options.implicit) {
                 let name = state.rights.name(held.subsystem).to_owned();
                 return Verdict::rejected(self.says_no(&held, &name, &state.called(held.by)));

@@ -21,8 +21,11 @@ pub(crate) struct Commands(RwLock<Vec<Arc<Entry>>>);
 pub(crate) struct Entry {
     pub(crate) name: &'static str,
     pub(crate) number: u32,
+    v6: Option<u8>,
     /// What it moves.
     pub(crate) subsystem: Option<usize>,
+    /// Its kind's own body that stops.
+    pub(crate) stop: Option<Vec<u8>>,
     /// Exchanged without waiting for the one that is at work.
     handler: RwLock<Option<Arc<Mutex<Handler>>>>,
 }
@@ -49,6 +52,10 @@ impl Commands {
         read(&self.0)
             .get(usize::try_from(number.checked_sub(1)?).ok()?)
             .cloned()
+    }
+
+    pub(crate) fn of_v6(&self, number: u8) -> Option<Arc<Entry>> {
+        read(&self.0).iter().find(|e| e.v6 == Some(number)).cloned()
     }
 
     pub(crate) fn clear(&self) {
@@ -87,7 +94,9 @@ impl Core {
         entries.push(Arc::new(Entry {
             name: K::NAME,
             number,
+            v6: K::V6,
             subsystem,
+            stop: K::stop().map(|body| body.encode_to_vec()),
             handler: RwLock::new(handler),
         }));
     }

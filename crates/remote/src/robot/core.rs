@@ -3,15 +3,19 @@
 use super::builder::{Carries, Options};
 use super::commands::Commands;
 use super::events::Events;
+use super::files::Files;
+use super::permission::Permissions;
 use super::telemetry::Streams;
 use crate::clock::{now, random_id};
 use crate::own;
-use crate::safety::{Controllers, Id, Rights};
+use crate::safety::{Controllers, Id, Rights, Which};
 use crate::statistics::Counters;
 use crate::sync::{lock, read};
 use crate::transport::{Reply, RobotEnd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use stats::Time;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, RwLock};
+use std::time::Duration;
 
 /// What was answered to a command: kept for its repetitions.
 #[derive(Clone, Debug)]
@@ -51,6 +55,12 @@ pub(crate) struct Core {
     lanes: RwLock<Vec<Arc<Mutex<()>>>>,
     pub(crate) events: Events,
     pub(crate) counters: Counters,
+    pub(crate) files: Files,
+    pub(crate) permissions: Permissions,
+    /// The least urgent level of the log that is told.
+    pub(crate) log_level: AtomicU32,
+    /// Orders commands that have no numbers.
+    pub(crate) v6_sequence: AtomicU64,
     ended: AtomicBool,
 }
 
@@ -66,6 +76,17 @@ pub(crate) struct State {
 }
 
 impl State {
+    /// Whoever has no identity and announced no heartbeats keeps no right by silence. It is not lost, either: nothing stops for it.
+    pub(crate) fn free_silent(&mut self, now: Time, lost_after: Duration) {
+        let silent = self
+            .controllers
+            .iter()
+            .filter(|known| known.anonymous && known.period.is_none() && now.since(known.heard) > lost_after);
+        for known in silent {
+            self.rights.release(known.id, Which::All);
+        }
+    }
+
     /// The name of a controller, for people.
     pub(crate) fn called(&self, id: Id) -> String {
         self.controllers
@@ -94,6 +115,10 @@ impl Core {
             lanes: RwLock::default(),
             events: Events::default(),
             counters: Counters::default(),
+            files: Files::default(),
+            permissions: Permissions::default(),
+            log_level: AtomicU32::new(crate::types::LogLevel::Info as u32),
+            v6_sequence: AtomicU64::new(0),
             ended: AtomicBool::new(false),
         }
     }
@@ -145,6 +170,8 @@ impl Core {
         for End { end, .. } in &self.ends {
             end.stop();
         }
+        self.files.stop();
+        self.permissions.clear();
         self.commands.clear();
         self.events.clear();
     }

@@ -53,7 +53,8 @@ impl LinkLost<'_> {
         self.controller
     }
 
-    /// What is done where no callback is set: the handler of twists gets a zero one. It comes from [`Origin::Robot`](super::Origin::Robot).
+    /// What is done where no callback is set: the handler of twists gets a zero one, that of joints their latest
+    /// [`JointState`](crate::telemetry::JointState) to hold, that of a user's own kind its [`CommandKind::stop`](crate::CommandKind::stop). It comes from [`Origin::Robot`](super::Origin::Robot).
     pub fn stop(&self) {
         super::lost::stop(self.core, self.subsystem);
     }

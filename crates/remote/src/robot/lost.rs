@@ -4,9 +4,11 @@ use super::core::Core;
 use super::events::{ControllerEvent, LinkLost};
 use super::{Context, Origin};
 use crate::clock::now;
+use crate::kind::CommandKind;
 use crate::safety::{Gone, Which};
 use crate::sync::lock;
 use crate::transport::TransportError;
+use crate::{command, telemetry, types};
 use prost::Message;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -99,13 +101,14 @@ impl Core {
 
 /// Stops what moves a subsystem. Its lane is held.
 pub(super) fn stop(core: &Core, subsystem: usize) {
+    let mut stopped = false;
     for entry in core
         .commands
         .all()
         .iter()
         .filter(|e| e.subsystem == Some(subsystem))
     {
-        let Some(body) = stopping(entry.name) else {
+        let Some(body) = entry.stop.clone().or_else(|| stopping(core, entry.name)) else {
             continue;
         };
         let context = Context {
@@ -114,20 +117,43 @@ pub(super) fn stop(core: &Core, subsystem: usize) {
             age: None,
             good_until: None,
         };
-        if let Err(rejection) = entry.handle(&body, &context) {
-            tracing::error!("{}: {} was not stopped: {rejection}", core.name, entry.name);
+        match entry.handle(&body, &context) {
+            Ok(()) => stopped = true,
+            Err(rejection) => tracing::error!("{}: {} was not stopped: {rejection}", core.name, entry.name),
         }
+    }
+    if !stopped {
+        let name = lock(&core.state).rights.name(subsystem).to_owned();
+        tracing::error!(
+            "{}: nothing here stops {name}: set Robot::on_link_lost",
+            core.name
+        );
     }
 }
 
-/// The body of a command of this kind that stops.
-fn stopping(kind: &str) -> Option<Vec<u8>> {
-    use crate::types::{Twist, Vector3};
-    let zero = Some(Vector3::default());
-    let twist = Twist {
-        header: None,
-        linear: zero,
-        angular: zero,
-    };
-    (kind == "robot_remote_control.Twist").then(|| twist.encode_to_vec())
+/// What stops the library's kinds: no velocity; joints stay where they were last told to be.
+fn stopping(core: &Core, kind: &str) -> Option<Vec<u8>> {
+    if kind == command::Twist::NAME {
+        let zero = Some(types::Vector3::default());
+        return Some(
+            types::Twist {
+                header: None,
+                linear: zero,
+                angular: zero,
+            }
+            .encode_to_vec(),
+        );
+    }
+    if kind == command::Joints::NAME {
+        let told = core.streams.told::<telemetry::JointState>().ok()?.latest(0)?;
+        let joints = types::JointState::decode(told).ok()?;
+        let hold = types::JointCommand {
+            velocity: vec![0.0; joints.name.len()],
+            name: joints.name,
+            position: joints.position,
+            ..Default::default()
+        };
+        return Some(hold.encode_to_vec());
+    }
+    None
 }

@@ -6,11 +6,15 @@ mod carry_out;
 mod commands;
 mod core;
 mod events;
+mod files;
 mod lost;
 mod own;
+mod permission;
+mod pieces;
 mod poll;
 mod sink;
 mod telemetry;
+mod v6;
 
 pub use builder::{Carries, RobotBuilder};
 pub use events::{ControllerEvent, LinkLost, TakeOver};
@@ -20,6 +24,7 @@ pub(crate) use self::own::VERSION as OWN_VERSION;
 
 use self::core::Core;
 use crate::clock::now;
+use crate::controller::Pending;
 use crate::inbox::Queue;
 use crate::kind::{CommandKind, TelemetryKind};
 use crate::outcome::Rejection;
@@ -27,7 +32,9 @@ use crate::safety::{Id, NOBODY};
 use crate::statistics::Statistics;
 use crate::sync::lock;
 use crate::transport::TransportError;
+use crate::types::LogLevel;
 use stats::Time;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -150,6 +157,34 @@ impl Robot {
     pub fn channel<K: TelemetryKind>(&self, name: &str) -> Result<u8, TransportError> {
         let full = || TransportError::Setup(format!("all 255 channels of {} have names", K::NAME));
         self.core.channel::<K>(name)?.ok_or_else(full)
+    }
+
+    /// Shares a file, or all files below a folder, with controllers, under an identifier of its own. Links are followed only where they stay
+    /// below the folder. A thread of the robot's own reads for all controllers.
+    ///
+    /// # Errors
+    /// It is not there or may not be read, or the thread cannot be started.
+    pub fn share(&self, identifier: &str, path: &Path) -> std::io::Result<()> {
+        self.core.share(identifier, path)
+    }
+
+    /// Asks whoever controls it for a permission. The answer can be waited for or awaited; when the robot stops, and when 64 newer
+    /// questions are open, it is no.
+    pub fn ask_permission(&self, description: &str) -> Pending<bool> {
+        self.core.ask_permission(description)
+    }
+
+    /// Tells a message for people, where its level (1 fatal, 2 error, 3 warn, 4 info, 5 debug) is wanted: at first up to 4.
+    ///
+    /// # Errors
+    /// As [`Robot::set`].
+    pub fn log(&self, level: LogLevel, message: &str) -> Result<(), TransportError> {
+        self.core.log(level as u32, message)
+    }
+
+    /// Called when a controller says up to which level it wants to hear the robot's log.
+    pub fn on_log_level(&self, callback: impl Fn(u32) + Send + Sync + 'static) {
+        self.core.events.log_level.set(Some(Arc::new(callback)));
     }
 
     /// Called when controllers come and go.

@@ -38,7 +38,7 @@ impl Core {
         }
         let what = match request.what {
             Some(request::What::Hello(hello)) => {
-                self.welcome(id, &hello, now);
+                self.admit(id, &hello.name, false, now);
                 let what = response::What::Welcome(self.describe());
                 return self.answer(sequence, Verdict::new(Outcome::Executed, ""), Some(what), reply);
             }
@@ -69,9 +69,7 @@ impl Core {
             }
             request::What::Heartbeat(heartbeat) => {
                 let period = Duration::from_millis(heartbeat.period_ms.into());
-                if let Some(known) = lock(&self.state).controllers.get_mut(from.id) {
-                    known.period = Some(period);
-                }
+                self.set_period(from.id, period);
                 self.answer(from.sequence, executed, None, reply);
             }
             request::What::Fetch(fetch) => match self.fetch(&fetch) {
@@ -89,7 +87,7 @@ impl Core {
                 self.set_log_level(wish.level);
                 self.answer(from.sequence, executed, None, reply);
             }
-            request::What::File(_) => self.refuse(from.sequence, "no files are shared here", reply),
+            request::What::File(request) => self.file(from.id, from.sequence, request, reply),
             // Answered before.
             request::What::Hello(_) => {}
         }
@@ -143,12 +141,13 @@ impl Core {
         Some(from)
     }
 
-    fn welcome(&self, id: Id, hello: &own::Hello, now: Time) {
+    /// A controller is there: one that is new, was lost, or says hello again.
+    pub(super) fn admit(&self, id: Id, name: &str, anonymous: bool, now: Time) {
         let (new, gone, name) = {
             let mut state = lock(&self.state);
             let state = &mut *state;
             let keep = |id| state.rights.holds_any(id);
-            let (new, gone) = state.controllers.admit(id, &hello.name, false, now, keep);
+            let (new, gone) = state.controllers.admit(id, name, anonymous, now, keep);
             (
                 new,
                 gone,
@@ -286,6 +285,7 @@ impl Core {
     }
 
     pub(crate) fn set_log_level(&self, level: u32) {
+        self.log_level.store(level, std::sync::atomic::Ordering::Relaxed);
         if let Some(callback) = self.events.log_level.get() {
             callback(level);
         }

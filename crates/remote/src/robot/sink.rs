@@ -22,7 +22,7 @@ impl RobotSink for Sink {
         }
         match self.core.ends[self.end].end.wire() {
             Wire::Own => self.core.serve(frame, reply),
-            Wire::V6 => self.core.counters.dropped("malformed", 1),
+            Wire::V6 => self.core.serve_v6(self.end, frame, reply),
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::clock::now;
 use crate::kind::TelemetryKind;
 use crate::sync::{lock, read, write};
 use crate::transport::{Stream, TransportError, Wire};
+use crate::{telemetry, types};
 use prost::Message;
 use prost::bytes::Bytes;
 use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint, key_len};
@@ -22,7 +23,7 @@ pub(crate) struct Streams(RwLock<Vec<Arc<Told>>>);
 pub(crate) struct Told {
     pub(crate) name: &'static str,
     pub(crate) number: u32,
-    pub(crate) v6: Option<u8>,
+    v6: Option<u8>,
     priority: u8,
     on_request: bool,
     channels: Mutex<BTreeMap<u8, Latest>>,
@@ -61,6 +62,10 @@ impl Streams {
         read(&self.0)
             .get(usize::try_from(number.checked_sub(1)?).ok()?)
             .cloned()
+    }
+
+    pub(crate) fn of_v6(&self, number: u8) -> Option<Arc<Told>> {
+        read(&self.0).iter().find(|t| t.v6 == Some(number)).cloned()
     }
 
     /// Registers a kind, if it is not yet.
@@ -134,19 +139,35 @@ impl Core {
     /// The number of a channel by its name, which begins to exist if it did not; `None`: 255 have names already.
     pub(crate) fn channel<K: TelemetryKind>(&self, name: &str) -> Result<Option<u8>, TransportError> {
         let told = self.streams.told::<K>()?;
-        let mut channels = lock(&told.channels);
-        if let Some((number, _)) = channels.iter().find(|(_, c)| c.name == name) {
-            return Ok(Some(*number));
-        }
-        let free = (1..=u8::MAX).find(|n| {
-            channels
-                .get(n)
-                .is_none_or(|c| c.name.is_empty() && c.sequence == 0)
-        });
-        if let Some(free) = free {
+        let free = {
+            let mut channels = lock(&told.channels);
+            if let Some((number, _)) = channels.iter().find(|(_, c)| c.name == name) {
+                return Ok(Some(*number));
+            }
+            let is_free = |n: &u8| {
+                channels
+                    .get(n)
+                    .is_none_or(|c| c.name.is_empty() && c.sequence == 0)
+            };
+            let Some(free) = (1..=u8::MAX).find(is_free) else {
+                return Ok(None);
+            };
             channels.entry(free).or_default().name = name.to_owned();
-        }
-        Ok(free)
+            free
+        };
+        // Peers of version 6 ask for them.
+        let of = |told: &Told| -> Vec<types::ChannelDefinition> {
+            let Some(number) = told.v6 else { return Vec::new() };
+            let definition = |(channel, name)| types::ChannelDefinition {
+                name,
+                messagetype: number.into(),
+                channelno: u32::from(channel),
+            };
+            told.named_channels().into_iter().map(definition).collect()
+        };
+        let channel = self.streams.all().iter().flat_map(|told| of(told)).collect();
+        self.set::<telemetry::ChannelsDefinition>(0, &types::ChannelsDefinition { channel })?;
+        Ok(Some(free))
     }
 }
 

@@ -4,6 +4,7 @@
 //! ([`Wire`]). It calls its user from threads of its own, as soon as something came: nothing is polled. The same suite
 //! of tests runs over all of them (`tests/conformance.rs`).
 
+pub mod gzip;
 pub mod link;
 pub mod local;
 #[cfg(feature = "zmq")]

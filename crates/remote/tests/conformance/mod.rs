@@ -5,16 +5,20 @@
 #![allow(dead_code, unreachable_pub)] // Not every test uses all of it.
 
 mod basics;
+mod files;
 mod kinds;
+mod library;
+mod people;
 mod rights;
 mod rough;
 mod safety;
 mod telemetry;
+mod v6;
 
 use remote::transport::{ControllerEnd, RobotEnd};
 use remote::{Controller, Robot};
 use std::sync::Arc;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 pub use kinds::*;
@@ -55,6 +59,13 @@ const CASES: &[(&str, Case)] = &[
     ("hand-over and take-over", rights::hand_over),
     ("a right that has to be requested", rights::requested),
     ("a lost holder", rights::lost_holder),
+    ("a lost holder's robot stops", rights::stops),
+    ("permissions and the log", people::asked_and_told),
+    ("every kind", library::every_kind),
+    ("files", files::fetched),
+    ("files that are not to be had", files::refused),
+    ("an interrupted file", files::interrupted),
+    ("a large file beside a command", files::beside_commands),
 ];
 
 /// Runs all cases over the transport that `place` makes places on, each with a watchdog.
@@ -67,6 +78,16 @@ pub fn run(place: impl Fn() -> Place + Copy + Send + 'static) {
     }
 }
 
+/// As [`run`], for what holds over a transport of [`Wire::V6`](remote::transport::Wire::V6).
+///
+/// # Panics
+/// Where one does not hold.
+pub fn run_v6(place: impl Fn() -> Place + Copy + Send + 'static) {
+    for (name, case) in v6::CASES {
+        watched(name, move || case(&place));
+    }
+}
+
 /// Runs `work`, and panics if it takes longer than the watchdog.
 pub fn watched(name: &str, work: impl FnOnce() + Send + 'static) {
     let (done, ended) = channel();
@@ -74,8 +95,8 @@ pub fn watched(name: &str, work: impl FnOnce() + Send + 'static) {
         work();
         let _ = done.send(());
     });
-    let over = ended.recv_timeout(WATCHDOG);
-    if thread.is_finished() || over.is_ok() {
+    // A panic drops the sender.
+    if ended.recv_timeout(WATCHDOG) != Err(RecvTimeoutError::Timeout) {
         if let Err(panic) = thread.join() {
             eprintln!("case {name:?} does not hold");
             std::panic::resume_unwind(panic);

@@ -124,3 +124,71 @@ pub fn lost_holder(place: &dyn Fn() -> Place) {
     assert_eq!(robot.holder("base"), None);
     assert_eq!(drive(&bob), Outcome::Executed);
 }
+
+/// Where the robot's user said nothing: twists stop, joints hold, and so does what a program added.
+pub fn stops(place: &dyn Fn() -> Place) {
+    use remote::robot::Origin;
+    use remote::{command, telemetry, types};
+    let place = place();
+    let robot = Robot::builder("rover")
+        .end((place.robot)())
+        .lost_after(Duration::from_millis(400));
+    let robot = robot.start().expect("starts");
+    let stopped = Arc::new(Mutex::new(Vec::new()));
+    let told = stopped.clone();
+    robot.on::<command::Twist>(move |twist, context| {
+        if context.origin == Origin::Robot {
+            told.lock()
+                .expect("no panic")
+                .push(format!("{:?}", twist.linear.expect("zero")));
+        }
+        Ok(())
+    });
+    let told = stopped.clone();
+    robot.on::<command::Joints>(move |joints, context| {
+        if context.origin == Origin::Robot {
+            told.lock().expect("no panic").push(format!(
+                "{:?} {:?} {:?}",
+                joints.name, joints.position, joints.velocity
+            ));
+        }
+        Ok(())
+    });
+    let joints = types::JointState {
+        name: vec!["elbow".into()],
+        position: vec![0.5],
+        ..Default::default()
+    };
+    robot.set::<telemetry::JointState>(0, &joints).expect("sent");
+    let ann = controller("ann", (place.connect)());
+    let twist = types::Twist {
+        linear: Some(types::Vector3 {
+            x: 1.0,
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
+    assert!(
+        ann.send_within::<command::Twist>(&twist, Expiry::After(WATCHDOG))
+            .wait()
+            .is_executed()
+    );
+    let bend = types::JointCommand {
+        name: vec!["elbow".into()],
+        position: vec![1.5],
+        ..Default::default()
+    };
+    assert!(
+        ann.send_within::<command::Joints>(&bend, Expiry::After(WATCHDOG))
+            .wait()
+            .is_executed()
+    );
+    drop(ann);
+    eventually("both stop", || stopped.lock().expect("no panic").len() == 2);
+    let mut stopped = std::mem::take(&mut *stopped.lock().expect("no panic"));
+    stopped.sort();
+    assert_eq!(
+        stopped,
+        ["Vector3 { x: 0.0, y: 0.0, z: 0.0 }", "[\"elbow\"] [0.5] [0.0]"]
+    );
+}

@@ -1,0 +1,228 @@
+//! Reading files piece by piece, with their checksums.
+
+use crate::own::{FileChunk, FileEntry, FileRequest};
+use crate::safety::Id;
+use crate::{beneath, v6};
+use sha2::{Digest, Sha256};
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// Bytes of one piece at most.
+const PIECE: usize = 1 << 20;
+/// Files of one folder that are listed, and how deep they may lie.
+const MOST_FILES: usize = 100_000;
+const DEEPEST: usize = 32;
+/// Bytes of paths in one page of a list.
+const PAGE: usize = 256 << 10;
+/// Checksums that are being made at the same time.
+const CHECKSUMS: usize = 16;
+/// Bytes that version 6's wire is given at once, as all is in one frame there.
+const WHOLE: u64 = 256 << 20;
+
+/// Checksums that grow with the pieces, so that a file is read once where it is fetched in order.
+#[derive(Default)]
+pub(super) struct Checksums(VecDeque<Checksum>);
+
+struct Checksum {
+    of: Of,
+    hashed: u64,
+    sha: Sha256,
+}
+
+/// Which content: a file that was changed is another.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Of {
+    by: Id,
+    device: u64,
+    inode: u64,
+    size: u64,
+    changed: (i64, i64),
+}
+
+impl Checksums {
+    /// The bytes of a file from `offset` on were read.
+    fn add(&mut self, of: Of, offset: u64, data: &[u8]) {
+        let at = self.0.iter().position(|c| c.of == of);
+        if offset == 0 && at.is_none() {
+            if self.0.len() == CHECKSUMS {
+                self.0.pop_front();
+            }
+            self.0.push_back(Checksum {
+                of,
+                hashed: 0,
+                sha: Sha256::new(),
+            });
+        }
+        if let Some(checksum) = self.0.iter_mut().rev().find(|c| c.of == of && c.hashed == offset) {
+            checksum.sha.update(data);
+            checksum.hashed += data.len() as u64;
+        }
+    }
+
+    /// The checksum of the whole file: what was not read in order is read for it.
+    fn finish(&mut self, of: Of, file: &File) -> io::Result<Vec<u8>> {
+        let known = self
+            .0
+            .iter()
+            .position(|c| c.of == of)
+            .and_then(|at| self.0.remove(at));
+        let Checksum {
+            mut hashed, mut sha, ..
+        } = known.unwrap_or_else(|| Checksum {
+            of,
+            hashed: 0,
+            sha: Sha256::new(),
+        });
+        let mut buffer = vec![0; PIECE];
+        while hashed < of.size {
+            let read = file.read_at(&mut buffer, hashed)?;
+            if read == 0 {
+                return Err(io::Error::other("it became shorter while it was read"));
+            }
+            sha.update(&buffer[..read]);
+            hashed += read as u64;
+        }
+        Ok(sha.finalize().to_vec())
+    }
+}
+
+/// What a controller asks for of what is shared: a piece, or a page of the list.
+pub(super) fn piece(
+    shared: &Path,
+    request: &FileRequest,
+    by: Id,
+    checksums: &mut Checksums,
+) -> io::Result<FileChunk> {
+    if request.length == 0 {
+        return page(shared, request.offset);
+    }
+    let file = match shared.is_dir() {
+        true => beneath::open(shared, &request.path)?,
+        false if request.path.is_empty() => beneath::open_file(shared)?,
+        false => {
+            return Err(io::Error::new(
+                io::ErrorKind::NotFound,
+                "it is a file, not a folder",
+            ));
+        }
+    };
+    let data = file.metadata()?;
+    let of = Of {
+        by,
+        device: data.dev(),
+        inode: data.ino(),
+        size: data.len(),
+        changed: (data.mtime(), data.mtime_nsec()),
+    };
+    let left = of.size.saturating_sub(request.offset);
+    let length = left.min(u64::from(request.length)).min(PIECE as u64) as usize;
+    let mut bytes = vec![0; length];
+    file.read_exact_at(&mut bytes, request.offset)?;
+    checksums.add(of, request.offset, &bytes);
+    let last = length as u64 == left;
+    Ok(FileChunk {
+        size: of.size,
+        offset: request.offset,
+        sha256: if last {
+            checksums.finish(of, &file)?.into()
+        } else {
+            Default::default()
+        },
+        data: bytes.into(),
+        entries: Vec::new(),
+    })
+}
+
+fn page(shared: &Path, skip: u64) -> io::Result<FileChunk> {
+    let all = list(shared)?;
+    let size = all.len() as u64;
+    let mut bytes = 0;
+    let entries = all
+        .into_iter()
+        .skip(usize::try_from(skip).unwrap_or(usize::MAX))
+        .take_while(|entry| {
+            bytes += entry.path.len() + 16;
+            bytes <= PAGE
+        });
+    Ok(FileChunk {
+        size,
+        offset: skip,
+        entries: entries.collect(),
+        ..Default::default()
+    })
+}
+
+/// Regular files, by path; links are not followed. Of a single file: itself, without a path.
+fn list(shared: &Path) -> io::Result<Vec<FileEntry>> {
+    if !shared.is_dir() {
+        return Ok(vec![FileEntry {
+            path: String::new(),
+            size: shared.metadata()?.len(),
+        }]);
+    }
+    let mut files = Vec::new();
+    let mut folders: Vec<(PathBuf, String, usize)> = vec![(shared.to_owned(), String::new(), 0)];
+    while let Some((folder, prefix, depth)) = folders.pop() {
+        for entry in std::fs::read_dir(folder)? {
+            let entry = entry?;
+            let kind = entry.file_type()?;
+            // A name that is no text cannot be asked for.
+            let Ok(name) = entry.file_name().into_string() else {
+                continue;
+            };
+            let path = format!("{prefix}{name}");
+            if kind.is_dir() && depth < DEEPEST {
+                folders.push((entry.path(), format!("{path}/"), depth + 1));
+            } else if kind.is_file() {
+                files.push(FileEntry {
+                    path,
+                    size: entry.metadata()?.len(),
+                });
+            }
+            if files.len() + folders.len() > MOST_FILES {
+                return Err(io::Error::other(format!(
+                    "more than {MOST_FILES} files are in this folder"
+                )));
+            }
+        }
+    }
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(files)
+}
+
+/// The reply of version 6's wire.
+pub(super) fn whole(shared: &Path, compressed: bool) -> Vec<u8> {
+    let read = || -> Result<Vec<u8>, String> {
+        let entries = list(shared).map_err(|e| e.to_string())?;
+        let total: u64 = entries.iter().map(|entry| entry.size).sum();
+        if total > WHOLE {
+            return Err(format!(
+                "{total} B, but version 6 is given at most {WHOLE} B at once: fetch single files"
+            ));
+        }
+        let name = shared
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let mut files = Vec::new();
+        for entry in entries {
+            let single = entry.path.is_empty();
+            let file = if single {
+                beneath::open_file(shared)
+            } else {
+                beneath::open(shared, &entry.path)
+            };
+            let mut data = vec![0; usize::try_from(entry.size).map_err(|e| e.to_string())?];
+            file.and_then(|file| file.read_exact_at(&mut data, 0))
+                .map_err(|e| e.to_string())?;
+            files.push((if single { name.clone() } else { entry.path }, data));
+        }
+        let entries = files.iter().map(|(path, data)| (path.as_str(), &data[..]));
+        v6::files(entries, compressed).map_err(|e| e.to_string())
+    };
+    read().unwrap_or_else(|reason| v6::no_files(&reason))
+}

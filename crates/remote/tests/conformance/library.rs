@@ -1,0 +1,371 @@
+//! Every kind of the library goes through.
+
+use super::*;
+use remote::types::*;
+use remote::{CommandKind, Expiry, Queue, TelemetryKind, command, telemetry};
+
+/// Something in each field that all bodies of a type share.
+fn header() -> Option<Header> {
+    Some(Header {
+        timestamp: Some(TimeStamp { secs: 1, nsecs: 2 }),
+        frame: "base".into(),
+        seq: 3,
+    })
+}
+
+fn commanded<K: CommandKind>(place: &Place, sent: K::Body) -> &'static str
+where
+    K::Body: PartialEq,
+{
+    let robot = robot(place);
+    let queue = robot.queue::<K>(Queue::Newest);
+    let controller = controller("c", (place.connect)());
+    let outcome = controller.send_within::<K>(&sent, Expiry::After(WATCHDOG)).wait();
+    assert!(outcome.is_executed(), "{}: {outcome}", K::NAME);
+    let (got, _) = queue.try_take().expect("queued before it was answered");
+    assert!(got == sent, "{}", K::NAME);
+    controller.stop();
+    robot.stop();
+    K::NAME
+}
+
+fn told<K: TelemetryKind>(robot: &Robot, controller: &Controller, sent: K::Body) -> &'static str
+where
+    K::Body: PartialEq,
+{
+    let queue = controller.queue::<K>(0, Queue::Newest);
+    robot.set::<K>(0, &sent).expect("sent");
+    eventually(K::NAME, || {
+        let got = match K::ON_REQUEST {
+            true => controller.fetch::<K>(0).expect("answered"),
+            false => {
+                robot.set::<K>(0, &sent).expect("sent");
+                queue.take(Duration::from_millis(50)).map(|q| q.0)
+            }
+        };
+        got.is_some_and(|got| got == sent)
+    });
+    K::NAME
+}
+
+pub fn every_kind(place: &dyn Fn() -> Place) {
+    let pose = || Pose {
+        header: header(),
+        position: Some(Position {
+            x: 1.0,
+            y: 2.0,
+            z: 3.0,
+        }),
+        ..Default::default()
+    };
+    let place = place();
+    let simple = || SimpleAction {
+        header: header(),
+        name: "wave".into(),
+        state: 1.0,
+        ..Default::default()
+    };
+    let poses = || Poses {
+        header: header(),
+        poses: vec![pose(), pose()],
+        ..Default::default()
+    };
+    let twist = || Twist {
+        header: header(),
+        linear: Some(Vector3 {
+            x: 0.5,
+            y: 0.0,
+            z: 0.0,
+        }),
+        angular: None,
+    };
+    let joint_command = JointCommand {
+        header: header(),
+        name: vec!["a".into()],
+        tics: vec![7],
+        ..Default::default()
+    };
+    let complex = || ComplexAction {
+        name: "dance".into(),
+        poses: vec![pose()],
+        ..Default::default()
+    };
+    let robot_ = &place;
+    // Permission is the robot's own: see the case of people.
+    let commands = [
+        command::Permission::NAME,
+        commanded::<command::TargetPose>(robot_, pose()),
+        commanded::<command::Twist>(robot_, twist()),
+        commanded::<command::Joints>(robot_, joint_command),
+        commanded::<command::SimpleAction>(robot_, simple()),
+        commanded::<command::ComplexAction>(robot_, complex()),
+        commanded::<command::GoTo>(
+            robot_,
+            GoTo {
+                header: header(),
+                max_forward_speed: 1.0,
+                ..Default::default()
+            },
+        ),
+        commanded::<command::RobotTrajectory>(robot_, poses()),
+    ];
+    assert_eq!(
+        commands.to_vec(),
+        command::ALL.iter().map(|k| k.name).collect::<Vec<_>>()
+    );
+
+    let robot = robot(&place);
+    let c = &controller("c", (place.connect)());
+    let r = &robot;
+    let joints = || JointState {
+        header: header(),
+        name: vec!["a".into()],
+        position: vec![0.1],
+        ..Default::default()
+    };
+    let image = |size| Image {
+        header: header(),
+        height: 1,
+        width: size,
+        data: vec![7; size as usize],
+        ..Default::default()
+    };
+    let file = FileDefinition {
+        file: vec![File {
+            path: "a".into(),
+            ..Default::default()
+        }],
+        is_folder: vec![false],
+    };
+    let vector = Some(Vector3 {
+        x: 1.0,
+        y: 2.0,
+        z: 3.0,
+    });
+    let told = [
+        told::<telemetry::CurrentPose>(r, c, pose()),
+        told::<telemetry::JointState>(r, c, joints()),
+        told::<telemetry::ControllableJoints>(r, c, joints()),
+        told::<telemetry::SimpleActions>(
+            r,
+            c,
+            SimpleActions {
+                actions: vec![simple()],
+            },
+        ),
+        told::<telemetry::ComplexActions>(
+            r,
+            c,
+            ComplexActions {
+                actions: vec![complex()],
+            },
+        ),
+        told::<telemetry::RobotName>(
+            r,
+            c,
+            RobotName {
+                value: "other".into(),
+            },
+        ),
+        told::<telemetry::RobotState>(
+            r,
+            c,
+            RobotState {
+                header: header(),
+                state: vec!["RUNNING".into()],
+                ..Default::default()
+            },
+        ),
+        told::<telemetry::LogMessage>(
+            r,
+            c,
+            LogMessage {
+                header: header(),
+                level: 2,
+                message: "m".into(),
+            },
+        ),
+        told::<telemetry::VideoStreams>(
+            r,
+            c,
+            VideoStreams {
+                stream: vec![VideoStream {
+                    url: "rtsp://r".into(),
+                    camerapose: Some(pose()),
+                }],
+            },
+        ),
+        told::<telemetry::SimpleSensor>(
+            r,
+            c,
+            SimpleSensor {
+                value: vec![0.1, 0.2],
+                ..Default::default()
+            },
+        ),
+        told::<telemetry::WrenchState>(
+            r,
+            c,
+            WrenchState {
+                header: header(),
+                wrenches: vec![Wrench {
+                    force: vector,
+                    ..Default::default()
+                }],
+            },
+        ),
+        told::<telemetry::Map>(
+            r,
+            c,
+            Map {
+                map: Some(prost_types::Any {
+                    type_url: "t/BinaryMap".into(),
+                    value: vec![1, 2],
+                }),
+            },
+        ),
+        told::<telemetry::Poses>(r, c, poses()),
+        told::<telemetry::Transforms>(
+            r,
+            c,
+            Transforms {
+                transform: vec![Transform {
+                    from: "a".into(),
+                    to: "b".into(),
+                    ..Default::default()
+                }],
+            },
+        ),
+        told::<telemetry::PermissionRequest>(
+            r,
+            c,
+            PermissionRequest {
+                requestuid: "u".into(),
+                ..Default::default()
+            },
+        ),
+        told::<telemetry::PointCloud>(
+            r,
+            c,
+            PointCloud {
+                points: vec![
+                    Position {
+                        x: 1.0,
+                        y: 2.0,
+                        z: 3.0
+                    };
+                    1000
+                ],
+                ..Default::default()
+            },
+        ),
+        told::<telemetry::ImuValues>(
+            r,
+            c,
+            Imu {
+                header: header(),
+                gyro: vector,
+                ..Default::default()
+            },
+        ),
+        told::<telemetry::ContactPoints>(
+            r,
+            c,
+            ContactPoints {
+                header: header(),
+                contacts: vec![ContactPoint {
+                    slip: 0.5,
+                    ..Default::default()
+                }],
+            },
+        ),
+        told::<telemetry::CurrentTwist>(r, c, twist()),
+        told::<telemetry::CurrentAcceleration>(
+            r,
+            c,
+            Acceleration {
+                linear: vector,
+                angular: vector,
+            },
+        ),
+        told::<telemetry::CameraInformation>(
+            r,
+            c,
+            CameraInformation {
+                camerainfo: vec![CameraInfo {
+                    width: 640,
+                    ..Default::default()
+                }],
+            },
+        ),
+        told::<telemetry::Image>(r, c, image(100_000)),
+        told::<telemetry::ImageLayers>(
+            r,
+            c,
+            ImageLayers {
+                header: header(),
+                layers: vec![image(10), image(20)],
+            },
+        ),
+        told::<telemetry::Odometry>(
+            r,
+            c,
+            Odometry {
+                header: header(),
+                child_frame_id: "c".into(),
+                ..Default::default()
+            },
+        ),
+        told::<telemetry::ControllableFrames>(
+            r,
+            c,
+            ControllableFrames {
+                controllable_frames: vec![ControllableFrame {
+                    frame: "f".into(),
+                    ..Default::default()
+                }],
+            },
+        ),
+        told::<telemetry::FileDefinition>(r, c, file.clone()),
+        told::<telemetry::RobotModelInformation>(
+            r,
+            c,
+            RobotModelInformation {
+                filedef: Some(file),
+                modelfilename: "a".into(),
+            },
+        ),
+        told::<telemetry::InterfaceOptions>(
+            r,
+            c,
+            InterfaceOptions {
+                dynamic_simple_actions: true,
+                dynamic_complex_actions: false,
+            },
+        ),
+        told::<telemetry::ChannelsDefinition>(
+            r,
+            c,
+            ChannelsDefinition {
+                channel: vec![ChannelDefinition {
+                    name: "left".into(),
+                    messagetype: 22,
+                    channelno: 1,
+                }],
+            },
+        ),
+        told::<telemetry::LaserScan>(
+            r,
+            c,
+            LaserScan {
+                header: header(),
+                ranges: vec![1.0; 720],
+                ..Default::default()
+            },
+        ),
+    ];
+    assert_eq!(
+        told.to_vec(),
+        telemetry::ALL.iter().map(|k| k.name).collect::<Vec<_>>()
+    );
+}
