@@ -138,8 +138,32 @@ pub fn zmq(bytes: &[u8]) {
     crate::transport::zmq::fuzz(bytes);
 }
 
+/// What both ends hear, in either language: the first byte says in which. Frames follow, each behind its length in two bytes. The first of a robot's run
+/// and stamp are its own: what says so in zeros is good for ever, and needs neither.
+///
+/// Whatever comes, the robot answers each frame once and carries nothing out twice, and what the controller asked for ends.
+pub fn ends(data: &[u8]) {
+    let [language, rest @ ..] = data else { return };
+    let wire = if language & 1 == 0 {
+        crate::transport::Wire::Own
+    } else {
+        crate::transport::Wire::V6
+    };
+    let mut frames = Vec::new();
+    let mut rest = rest;
+    while let Some((len, after)) = rest.split_first_chunk::<2>() {
+        let (frame, after) = after.split_at(usize::from(u16::from_le_bytes(*len)).min(after.len()));
+        frames.push(frame);
+        rest = after;
+    }
+    crate::robot::fuzzing::serve(&frames, wire);
+    crate::controller::fuzzing::hear(&frames, wire);
+}
+
 #[cfg(test)]
 mod tests {
+    use crate::own::{self, request, response};
+    use prost::Message;
     use proto::fuzzing::Chance;
     use std::path::Path;
 
@@ -172,6 +196,164 @@ mod tests {
     #[test]
     fn conversions_whole_cut_and_mutated_are_made_or_refused() {
         replay("remote_convert", super::convert);
+    }
+
+    fn sequence(language: u8, frames: &[Vec<u8>]) -> Vec<u8> {
+        let mut data = vec![language];
+        for frame in frames {
+            data.extend((frame.len() as u16).to_le_bytes());
+            data.extend(frame);
+        }
+        data
+    }
+
+    /// What the corpus of [`super::ends`] holds; `BLESS=1` writes it.
+    fn seeds() -> Vec<(&'static str, Vec<u8>)> {
+        let request = |sequence, what| {
+            own::Request {
+                controller: 7,
+                sequence,
+                what: Some(what),
+                ..Default::default()
+            }
+            .encode_to_vec()
+        };
+        let hello = request(
+            1,
+            request::What::Hello(own::Hello {
+                name: "c".into(),
+                version: 1,
+            }),
+        );
+        let twist = crate::types::Twist::default().encode_to_vec();
+        let command = |sequence, number| {
+            request(
+                sequence,
+                request::What::Command(own::Command {
+                    number,
+                    body: twist.clone().into(),
+                }),
+            )
+        };
+        let wish = |sequence, wish: own::Wish, to| {
+            let subsystem = "base".into();
+            let wish = own::AuthorityRequest {
+                subsystem,
+                wish: wish.into(),
+                to,
+            };
+            request(sequence, request::What::Authority(wish))
+        };
+        let file = own::FileRequest {
+            identifier: "a".into(),
+            path: "../b".into(),
+            offset: 1,
+            length: 9,
+        };
+        let robot = [
+            hello.clone(),
+            command(2, 2),
+            command(4, 2),
+            command(3, 2),
+            command(4, 2),
+            command(5, 3),
+            command(6, 9),
+            request(
+                7,
+                request::What::Fetch(own::Fetch {
+                    number: 1,
+                    channel: 0,
+                }),
+            ),
+            request(8, request::What::Heartbeat(own::Heartbeat { period_ms: 100 })),
+            request(9, request::What::File(file)),
+            request(10, request::What::LogLevel(own::LogLevel { level: 5 })),
+        ];
+        let rights = [
+            hello,
+            wish(2, own::Wish::Ask, 0),
+            wish(3, own::Wish::Request, 0),
+            wish(4, own::Wish::HandOver, 7),
+            wish(5, own::Wish::TakeOver, 0),
+            wish(6, own::Wish::Release, 0),
+        ];
+        let kind = |number, name: &str| own::Kind {
+            number,
+            name: name.into(),
+        };
+        let welcome = own::Welcome {
+            robot: "r".into(),
+            commands: vec![kind(1, "robot_remote_control.Twist")],
+            telemetry: vec![kind(1, "robot_remote_control.CurrentPose")],
+            ..Default::default()
+        };
+        let response = |sequence, outcome: own::Outcome, what| {
+            own::Response {
+                sequence,
+                run: 9,
+                stamp: 5,
+                outcome: outcome.into(),
+                what,
+                ..Default::default()
+            }
+            .encode_to_vec()
+        };
+        let fetched = response::What::Fetched(own::Fetched {
+            set: true,
+            body: Default::default(),
+        });
+        let telemetry = own::Telemetry {
+            run: 9,
+            stamp: 6,
+            number: 1,
+            sequence: 1,
+            ..Default::default()
+        };
+        let controller = [
+            response(1, own::Outcome::Executed, Some(response::What::Welcome(welcome))),
+            response(2, own::Outcome::Stranger, None),
+            response(3, own::Outcome::Executed, Some(fetched)),
+            telemetry.encode_to_vec(),
+        ];
+        let v6: Vec<Vec<u8>> = [
+            "01",
+            "0b",
+            "040d0000803f",
+            "050100",
+            "070a0161",
+            "0805",
+            "0912017518",
+            "0d",
+            "0100",
+        ]
+        .iter()
+        .map(|hex| {
+            (0..hex.len())
+                .step_by(2)
+                .map(|n| u8::from_str_radix(&hex[n..n + 2], 16).expect("hex"))
+                .collect()
+        })
+        .collect();
+        vec![
+            ("commands", sequence(0, &robot)),
+            ("rights", sequence(0, &rights)),
+            ("answers", sequence(0, &controller)),
+            ("version_6", sequence(1, &v6)),
+        ]
+    }
+
+    #[test]
+    fn both_ends_bear_whatever_is_said() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/remote_ends");
+        for (name, seed) in seeds() {
+            if std::env::var_os("BLESS").is_some() {
+                std::fs::create_dir_all(&folder).expect("made");
+                std::fs::write(folder.join(name), &seed).expect("written");
+            }
+            let kept = std::fs::read(folder.join(name)).expect("in the corpus");
+            assert!(kept == seed, "{name} has another form: run with BLESS=1");
+        }
+        replay("remote_ends", super::ends);
     }
 
     #[cfg(feature = "zmq")]

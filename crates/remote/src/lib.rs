@@ -74,6 +74,13 @@ pub use robot::{Context, Robot};
 pub use statistics::{Rate, Statistics};
 pub use zlib::ZlibError;
 
+/// Any thread may use them.
+const _: () = {
+    const fn shared<T: Send + Sync + Clone>() {}
+    shared::<Robot>();
+    shared::<Controller>();
+};
+
 /// The messages of Robot Remote Control's wire, version 6, which both wires carry.
 pub mod types {
     #![allow(missing_docs, clippy::all)]

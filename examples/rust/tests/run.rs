@@ -56,3 +56,13 @@ fn sums_are_answered() {
     assert!(asked.ends_with("the sum does not fit into 64 bits\n"), "{asked}");
     assert_eq!(answered, "answered 3\nanswered 42\n");
 }
+
+#[test]
+fn an_extension_is_understood() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let told = end(start(folder.path(), env!("CARGO_BIN_EXE_remote_extension")));
+    assert_eq!(
+        told,
+        "spray 2 l: executed\nspray 2.5 l: executed\nspray 1 l: rejected: only 0.5 l are left\nleft: 3 l\nleft: 0.5 l\n"
+    );
+}

@@ -4,6 +4,7 @@ mod builder;
 mod call;
 mod core;
 mod files;
+pub(crate) mod fuzzing;
 mod keeper;
 mod pending;
 mod requests;

@@ -31,11 +31,10 @@ pub struct Info {
 }
 
 type Callback = Arc<Mutex<dyn FnMut(&[u8], Info) + Send>>;
-type Key = (Arc<str>, u8);
 
 #[derive(Default)]
 pub(crate) struct Streams {
-    known: Mutex<BTreeMap<Key, Arc<Heard>>>,
+    known: Mutex<BTreeMap<String, BTreeMap<u8, Arc<Heard>>>>,
     kept: Mutex<usize>,
     waiting: Mutex<VecDeque<Bytes>>,
     /// By kind and channel, with the kind's priority. `None`: everything.
@@ -60,15 +59,20 @@ impl Streams {
     fn get(&self, kind: &str, channel: u8) -> Arc<Heard> {
         let mut known = lock(&self.known);
         // The key is made only once: frames come often.
-        if let Some(heard) = known.get(&(Arc::from(kind), channel)) {
+        if let Some(heard) = known.get(kind).and_then(|channels| channels.get(&channel)) {
             return heard.clone();
         }
-        known.entry((kind.into(), channel)).or_default().clone()
+        known
+            .entry(kind.to_owned())
+            .or_default()
+            .entry(channel)
+            .or_default()
+            .clone()
     }
 
     pub(crate) fn clear(&self) {
         let known = std::mem::take(&mut *lock(&self.known));
-        for heard in known.values() {
+        for heard in known.values().flat_map(BTreeMap::values) {
             write(&heard.callbacks).clear();
         }
     }

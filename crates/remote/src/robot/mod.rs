@@ -7,6 +7,7 @@ mod commands;
 mod core;
 mod events;
 mod files;
+pub(crate) mod fuzzing;
 mod lost;
 mod own;
 mod permission;
@@ -129,7 +130,8 @@ impl Robot {
         self.core.handle::<K>(handle);
     }
 
-    /// Commands of kind `K` wait in a queue from now on; a controller is told that they were executed when they are in it.
+    /// Commands of kind `K` wait in a queue from now on; a controller is told that they were executed when they are in it. When the queue is
+    /// dropped they are rejected.
     pub fn queue<K: CommandKind>(&self, queue: Queue) -> CommandQueue<K> {
         CommandQueue::register(&self.core, queue)
     }

@@ -26,7 +26,7 @@ struct From {
 }
 
 impl Core {
-    pub(super) fn serve(self: &Arc<Self>, frame: &[u8], reply: Reply) {
+    pub(crate) fn serve(self: &Arc<Self>, frame: &[u8], reply: Reply) {
         let now = now();
         let request = match own::Request::decode(frame) {
             Ok(request) => request,

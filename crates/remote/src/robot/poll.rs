@@ -23,8 +23,11 @@ impl<K: CommandKind> CommandQueue<K> {
         K::Body: Send,
     {
         let inbox = Arc::new(Inbox::new(queue));
-        let own = inbox.clone();
+        let queue = Arc::downgrade(&inbox);
         core.handle::<K>(move |body, context| {
+            let Some(own) = queue.upgrade() else {
+                return Err(Rejection::from(format!("nobody takes {} any more", K::NAME)));
+            };
             let full = || Rejection::from(format!("{} commands wait already", K::NAME));
             own.offer((body, context.clone())).map_err(|_| full())
         });

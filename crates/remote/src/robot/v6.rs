@@ -19,7 +19,7 @@ const MAP: u8 = crate::types::TelemetryMessageType::Map as u8;
 
 impl Core {
     /// Serves whoever speaks over the end of this number: all of them count as one controller.
-    pub(super) fn serve_v6(self: &Arc<Self>, end: usize, frame: &[u8], reply: Reply) {
+    pub(crate) fn serve_v6(self: &Arc<Self>, end: usize, frame: &[u8], reply: Reply) {
         let request = match Request::parse(frame) {
             Ok(request) => request,
             Err(e) => {

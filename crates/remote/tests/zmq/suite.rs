@@ -40,3 +40,16 @@ fn conforms_with_curve() {
         }
     });
 }
+
+#[test]
+fn conforms_in_version_6() {
+    conformance::run_v6(|| {
+        let (requests, telemetry) = (address(), address());
+        let robot = ZmqRobot::plain_v6().bind_v6(&requests, &telemetry);
+        let controller = ZmqController::plain_v6(&requests, &telemetry);
+        Place {
+            robot: Box::new(move || Arc::new(robot.clone().open().unwrap())),
+            connect: Box::new(move || Arc::new(controller.clone().open().unwrap())),
+        }
+    });
+}

@@ -1,0 +1,59 @@
+//! A robot without transports and threads, for frames that nobody would send.
+
+use super::builder::RobotBuilder;
+use super::core::Core;
+use crate::transport::{Reply, Wire};
+use crate::{command, own, telemetry, types};
+use prost::Message;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// Serves each frame; each is answered once at most, with what is an answer.
+pub(crate) fn serve(frames: &[&[u8]], wire: Wire) {
+    let RobotBuilder { name, options, .. } = RobotBuilder::new("robot");
+    let core = Arc::new(Core::new(name, Vec::new(), options));
+    core.take_permissions();
+    // At most once, and in rising order, for as long as nobody was forgotten.
+    let carried = Arc::new(Mutex::new(Vec::new()));
+    let seen = carried.clone();
+    core.handle::<command::Twist>(move |_, context| {
+        if let super::Origin::Controller { id, .. } = context.origin {
+            seen.lock().expect("no panic").push((id, context.sequence));
+        }
+        Ok(())
+    });
+    core.handle::<command::SimpleAction>(|_, _| Err("no".into()));
+    core.set::<telemetry::CurrentPose>(0, &types::Pose::default())
+        .expect("nothing to send to");
+    let asked = core.ask_permission("fuzzed?");
+    for frame in frames {
+        let answers = Arc::new(AtomicUsize::new(0));
+        let count = answers.clone();
+        let reply = Reply::new(move |answer| {
+            count.fetch_add(1, Ordering::Relaxed);
+            if wire == Wire::Own {
+                own::Response::decode(answer).expect("an answer");
+            }
+            Ok(())
+        });
+        match wire {
+            Wire::Own => core.serve(frame, reply),
+            Wire::V6 => core.serve_v6(0, frame, reply),
+        }
+        assert_eq!(answers.load(Ordering::Relaxed), 1);
+    }
+    let forgotten = core
+        .counters
+        .statistics(crate::clock::now())
+        .dropped
+        .contains_key("controllers_forgotten");
+    let carried = carried.lock().expect("no panic");
+    let rises = |(n, (id, sequence)): (usize, &(u64, u64))| {
+        carried[..n]
+            .iter()
+            .all(|(other, before)| other != id || before < sequence)
+    };
+    assert!(forgotten || carried.iter().enumerate().all(rises), "{carried:?}");
+    drop(asked);
+    core.stop();
+}
