@@ -18,6 +18,11 @@ const REPORT_TWICE: u8 = 2;
 /// Of so many datagrams on the peer is told how many were lost, and from which share on they count as lossy.
 const ENOUGH_ARRIVALS: u64 = 16;
 const LOSSY: f64 = 0.01;
+/// Where ways are sought the peer is told soon if of the last so many so many did not come, but no sooner after the last
+/// time than this.
+const FEW: u32 = 8;
+const FEW_LOST: u32 = 2;
+const TELL_EVERY: Duration = Duration::from_millis(25);
 /// Nothing waits longer in a device queue as long as receipts come.
 const LARGEST_CORRECTION: Duration = Duration::from_millis(200);
 /// Part of a full frame's airtime by which a round trip varies by chance; and what of that is not made up for where
@@ -51,10 +56,28 @@ pub(crate) struct Peer {
     /// What was told of arrivals last: newest and how many came; and whether there is more to tell.
     told: (u64, u64),
     tells_arrivals: bool,
+    /// The peer shall know soon of what does not come: it may have a better way.
+    watched: bool,
+    told_at: Time,
+    /// What the peer told of arrivals last: newest and how many came.
+    told_here: Option<(u64, u64)>,
     newest: Newest,
     /// A receipt is owed.
     owes: bool,
     reports: Reports,
+}
+
+/// What a datagram that came is among the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// The newest; so many before it did not come, or not yet.
+    Newest {
+        missing: u64,
+    },
+    /// One that was missing.
+    Late,
+    /// It was here before.
+    Again,
 }
 
 /// The newest datagram that came.
@@ -86,6 +109,9 @@ impl Peer {
             gaps: 0,
             told: (0, 0),
             tells_arrivals: false,
+            watched: radio.route.is_some(),
+            told_at: Time::ZERO,
+            told_here: None,
             newest: Newest::default(),
             owes: false,
             reports: Reports {
@@ -99,6 +125,7 @@ impl Peer {
     pub(crate) fn renew(&mut self) {
         (self.numbers_heard, self.recent) = (None, 0);
         (self.gaps, self.told) = (0, (0, 0));
+        self.told_here = None;
         (self.owes, self.tells_arrivals) = (false, false);
         self.way.renew();
         self.receiver.lossy = true;
@@ -120,7 +147,14 @@ impl Peer {
     }
 
     /// Counts a datagram of the peer's session.
-    pub(crate) fn heard(&mut self, now: Time, number: u64, bytes: usize) {
+    pub(crate) fn heard(&mut self, now: Time, number: u64, bytes: usize) -> Arrival {
+        let arrival = match self.numbers_heard {
+            Some((_, high, _)) if number > high => Arrival::Newest {
+                missing: number - high - 1,
+            },
+            None => Arrival::Newest { missing: 0 },
+            Some(_) => Arrival::Late,
+        };
         let again = self.heard_before(number);
         if self.numbers_heard.is_none_or(|(_, high, _)| number > high) {
             let next = self.numbers_heard.is_some() && self.newest.number.checked_add(1) == Some(number);
@@ -138,6 +172,20 @@ impl Peer {
         *low = number.min(*low);
         *high = number.max(*high);
         *count += u64::from(!again);
+        let (known, few) = (number.saturating_sub(*low), u128::MAX >> (128 - FEW));
+        let lost = FEW - (self.recent & few).count_ones();
+        if self.watched && known >= FEW.into() && lost >= FEW_LOST && now >= self.told_at + TELL_EVERY {
+            (self.told_at, self.tells_arrivals) = (now, true);
+        }
+        if again { Arrival::Again } else { arrival }
+    }
+
+    /// The peer tells that so many datagrams came up to number `newest`: how many more are known to have come, and to be
+    /// lost.
+    pub(crate) fn told_arrivals(&mut self, newest: u64, came: u64) -> (u64, u64) {
+        let (before, had) = self.told_here.replace((newest, came)).unwrap_or((newest, came));
+        let (sent, came) = (newest.saturating_sub(before), came.saturating_sub(had));
+        (came.min(sent), sent.saturating_sub(came))
     }
 
     /// Whether a datagram of this number came before, as far as is remembered; it is remembered now.

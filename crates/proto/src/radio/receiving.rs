@@ -43,7 +43,7 @@ impl<B: Body> Radio<B> {
             p.session.stranger(now, header.session);
             return Ok(());
         }
-        p.heard(now, header.number, datagram.len());
+        let arrival = p.heard(now, header.number, datagram.len());
         (p.share.exchange, p.share.timing) = (None, None);
         let rises = p.session.hear(now);
         let up = p.session.is_up();
@@ -61,6 +61,7 @@ impl<B: Body> Radio<B> {
         if !up {
             return Ok(());
         }
+        self.route_heard(now, peer, arrival);
         for frame in frames {
             self.frame(now, peer, frame, datagram.len(), sink);
         }
@@ -158,11 +159,13 @@ impl<B: Body> Radio<B> {
             } => p.receiver.parity(now, topic, (first, count, key), bytes, sink),
             Frame::Settled { topic, floor } => p.receiver.settled(now, topic, floor, sink),
             Frame::Arrivals { newest, came, gaps } => {
+                let (more, lost) = p.told_arrivals(newest, came);
                 if p.way.arrivals(newest, came, gaps) {
                     let loss = p.way.loss();
                     p.flight.loses(loss, p.way.burst());
                     p.session.set_keep_alive(&self.config, loss);
                 }
+                self.route_traffic(now, peer, more, lost);
                 Ok(())
             }
             Frame::Announce(piece) => p.receiver.announce(&piece, sink),

@@ -3,7 +3,7 @@
 use super::Radio;
 use crate::body::{Body, Message};
 use crate::config::{PeerId, RemoteTopic, TopicId};
-use crate::peer::{Peer, put};
+use crate::peer::{Arrival, Peer, put};
 use crate::route::{LinkState, Router, Way};
 use crate::wire::{Frame, Ways};
 use stats::Time;
@@ -132,6 +132,26 @@ impl<B: Body> Radio<B> {
         self.unwanted.retain(|(p, ..)| *p != peer);
         if let Some(router) = &mut self.router {
             router.remove(now, peer, |id| link(&self.peers, id));
+        }
+    }
+
+    /// A datagram of the peer came.
+    pub(super) fn route_heard(&mut self, now: Time, peer: PeerId, arrival: Arrival) {
+        match arrival {
+            Arrival::Newest { missing } => self.route_traffic(now, peer, 1, missing),
+            Arrival::Late => {
+                if let Some(router) = &mut self.router {
+                    router.came_late(peer);
+                }
+            }
+            Arrival::Again => {}
+        }
+    }
+
+    /// So many more datagrams to or from the peer came, and so many did not.
+    pub(super) fn route_traffic(&mut self, now: Time, peer: PeerId, came: u64, lost: u64) {
+        if let Some(router) = &mut self.router {
+            router.traffic(now, peer, (came, lost), |id| link(&self.peers, id));
         }
     }
 

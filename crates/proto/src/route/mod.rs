@@ -176,7 +176,7 @@ impl Router {
             self.seq += 1;
         }
         for n in self.neighbours.values_mut() {
-            n.due = true;
+            n.due |= n.wants_probe(self.seq);
             n.adverts.retain(|_, a| now < a.at + EXPIRY);
         }
         self.soon = None;
@@ -277,6 +277,29 @@ impl Router {
         self.choose(now, links);
     }
 
+    /// So many more datagrams to or from `peer` came, and so many did not.
+    pub(crate) fn traffic(
+        &mut self,
+        now: Time,
+        peer: PeerId,
+        (came, lost): (u64, u64),
+        links: impl Fn(PeerId) -> LinkState,
+    ) {
+        let Some(n) = self.neighbours.get_mut(&peer) else {
+            return;
+        };
+        if n.traffic(now, came, lost) {
+            self.choose(now, links);
+        }
+    }
+
+    /// A datagram of `peer` that counted as lost came.
+    pub(crate) fn came_late(&mut self, peer: PeerId) {
+        if let Some(n) = self.neighbours.get_mut(&peer) {
+            n.came_late();
+        }
+    }
+
     /// Chooses the way to each host anew.
     fn choose(&mut self, now: Time, links: impl Fn(PeerId) -> LinkState) {
         for (id, n) in &mut self.neighbours {
@@ -311,7 +334,9 @@ impl Router {
                 }
                 (Some(b), Some(s), Some(o)) => {
                     let better = b.0.cost_us.saturating_mul(3) < s.0.cost_us.saturating_mul(2);
-                    if better && now >= o.since + DWELL { b } else { s }
+                    let fails = |id| self.neighbours.get(&id).is_some_and(|n| n.is_failing());
+                    let at_once = fails(s.0.next) && !fails(b.0.next);
+                    if better && (at_once || now >= o.since + DWELL) { b } else { s }
                 }
                 (Some(b), ..) => b,
             };

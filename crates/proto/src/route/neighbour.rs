@@ -15,6 +15,16 @@ const SLOW: u64 = 8_000;
 const LOST: u64 = u64::MAX;
 /// Below this nothing explains a round trip: the hosts' own delay.
 const LEAST_EXPECTED: Duration = Duration::from_micros(300);
+/// Of the last so many datagrams so many lost are a link that fails: a radio tries each frame again and again before it
+/// gives one up, however many others send.
+const OUTCOMES: usize = 8;
+const FAILS: usize = 3;
+/// For so long an outcome says something of now.
+const RECENT: Duration = Duration::from_millis(500);
+/// So many probes in a row must be answered until a link that failed counts as any other.
+const TRUST: u8 = 10;
+/// Until then, while several are unanswered, it is probed once in so many turns: each takes the air of many frames.
+const SELDOM: u64 = 3;
 /// Hosts that a neighbour may tell of.
 pub(super) const MAX_HOSTS: usize = 64;
 
@@ -40,6 +50,10 @@ pub(super) struct Neighbour {
     pub(super) answered_at: Option<Time>,
     /// Round trips as multiples of what airtimes explain, in thousandths.
     samples: VecDeque<u64>,
+    /// Whether the last datagrams were lost, each way, and when that was known.
+    outcomes: VecDeque<(Time, bool)>,
+    /// How many probes must still be answered until it is trusted.
+    failing: u8,
     pub(super) adverts: BTreeMap<u64, Advert>,
     /// A probe is to be sent.
     pub(super) due: bool,
@@ -60,6 +74,8 @@ impl Neighbour {
             echoed: (0, 0),
             answered_at: None,
             samples: VecDeque::new(),
+            outcomes: VecDeque::new(),
+            failing: 0,
             adverts: BTreeMap::new(),
             due: false,
             alive: false,
@@ -125,6 +141,10 @@ impl Neighbour {
     }
 
     fn sample(&mut self, thousandths: u64) {
+        self.failing = match thousandths {
+            LOST if self.failing > 0 => TRUST,
+            _ => self.failing.saturating_sub(1),
+        };
         self.samples.push_back(thousandths);
         if self.samples.len() > SAMPLES {
             self.samples.pop_front();
@@ -144,12 +164,52 @@ impl Neighbour {
         sorted.sort_unstable();
         let middle = sorted.get(sorted.len() / 2).copied().unwrap_or(1_000);
         let lost = self.samples.iter().filter(|s| **s == LOST).count() as u64;
-        middle + SLOW * lost.saturating_sub(1)
+        let failing = if self.is_failing() { SAMPLES as u64 } else { 0 };
+        middle + SLOW * lost.saturating_sub(1).max(failing)
+    }
+
+    /// Whether it lost much lately, and has not answered often enough since.
+    pub(super) fn is_failing(&self) -> bool {
+        self.failing > 0
+    }
+
+    /// Whether it is probed at this turn.
+    pub(super) fn wants_probe(&self, turn: u64) -> bool {
+        !self.is_failing() || self.sent.len() < 2 || turn.is_multiple_of(SELDOM)
+    }
+
+    /// So many more datagrams came, and then so many did not. True if it fails by that.
+    pub(super) fn traffic(&mut self, now: Time, came: u64, lost: u64) -> bool {
+        for (n, is_lost) in [(came, false), (lost, true)] {
+            for _ in 0..n.min(OUTCOMES as u64) {
+                self.outcomes.push_back((now, is_lost));
+            }
+        }
+        while self.outcomes.len() > OUTCOMES || self.outcomes.front().is_some_and(|(t, _)| *t + RECENT < now)
+        {
+            self.outcomes.pop_front();
+        }
+        let fails = self.outcomes.iter().filter(|(_, lost)| *lost).count() >= FAILS;
+        // Who does not find ways himself answers no probes, by which he could be trusted again.
+        let fails = fails && self.answered_at.is_some();
+        let new = fails && !self.is_failing();
+        if fails {
+            self.failing = TRUST;
+        }
+        new
+    }
+
+    /// One that counted as lost came.
+    pub(super) fn came_late(&mut self) {
+        if let Some((_, lost)) = self.outcomes.iter_mut().rev().find(|(_, lost)| *lost) {
+            *lost = false;
+        }
     }
 
     /// It is no way any more; when it is one again, it has to show that it is a good one.
     pub(super) fn distrust(&mut self) {
         self.alive = false;
+        self.failing = TRUST;
         self.samples = VecDeque::from([LOST; SAMPLES]);
     }
 

@@ -10,6 +10,8 @@ const MOST: usize = 4096;
 const FIRST: Duration = Duration::from_millis(200);
 /// An acknowledgement may wait so long for company ([`crate::receive`]), and be as late by chance.
 const MARGIN: Duration = Duration::from_millis(35);
+/// A report of fewer datagrams waits for the next.
+const ENOUGH: u64 = 16;
 /// What a new report leaves of the earlier ones.
 const MEMORY: f64 = 0.7;
 /// Loss that is assumed at first: as if so many datagrams of so many had been lost.
@@ -118,7 +120,7 @@ impl Way {
         let (Some(sent), Some(here), Some(torn)) = (sent, here, torn) else {
             return false;
         };
-        if here > sent || torn > sent || sent == 0 {
+        if here > sent || torn > sent || sent < ENOUGH {
             return false;
         }
         // Before the first report the peer may not have been there.
