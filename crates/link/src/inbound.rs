@@ -218,7 +218,7 @@ impl Inbound {
             self.relay.declined(now, peer, topic, to);
         }
         let carrying = &self.carrying;
-        if !self.relay.is_due() {
+        if !self.relay.is_due(radio) {
             return Ok(());
         }
         let peers = carrying_peers(&self.peers);

@@ -120,6 +120,8 @@ pub struct Relay<B> {
     actions: Vec<Action<B>>,
     /// So many bytes may go on while they still come: a peer that begins much and ends nothing displaces nobody's.
     room: u64,
+    /// How often ways had changed when messages were taken back last.
+    changes: u64,
     stats: RelayStats,
 }
 
@@ -139,6 +141,7 @@ impl<B: Body + Clone> Relay<B> {
             routes: BTreeMap::new(),
             actions: Vec::new(),
             room: 0,
+            changes: 0,
             stats: RelayStats::default(),
         }
     }
@@ -149,8 +152,8 @@ impl<B: Body + Clone> Relay<B> {
     }
 
     /// Whether [`Relay::run`] has something to do.
-    pub fn is_due(&self) -> bool {
-        !self.actions.is_empty()
+    pub fn is_due(&self, radio: &Radio<B>) -> bool {
+        !self.actions.is_empty() || self.changes != radio.way_changes()
     }
 
     /// Ends flows that nobody has brought for long: their sources were started anew without them.
@@ -509,8 +512,25 @@ impl<B: Body + Clone> Relay<B> {
                 Action::Decline { from, to } => radio.decline(from.0, from.1, to),
             }
         }
+        let changes = radio.way_changes();
+        if self.changes != changes {
+            self.changes = changes;
+            self.go_on(now, radio);
+        }
         self.room = radio.room() / 2;
         Ok(())
+    }
+
+    /// Offers what waits for a neighbour that fails to the one that leads on now.
+    fn go_on(&mut self, now: Time, radio: &mut Radio<B>) {
+        for (topic, message) in radio.take_back() {
+            let of_it = |f: &&Flow| f.topics.values().any(|(t, _)| *t == topic);
+            let flow = self.flows.values().find(of_it);
+            if let Some((flow, route)) = flow.zip(message.route) {
+                let (sent, lost) = send(now, radio, flow, message, route, None);
+                self.stats.count(sent, lost);
+            }
+        }
     }
 
     fn open_at(

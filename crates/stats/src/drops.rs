@@ -74,7 +74,7 @@ reasons! {
     PathLoss = "path_loss",
     /// Host or link was down.
     Outage = "outage",
-    /// It had come over another way before.
+    /// It had come over another way before, or goes over another one now.
     OtherWay = "other_way",
 }
 

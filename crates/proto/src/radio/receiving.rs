@@ -131,8 +131,8 @@ impl<B: Body> Radio<B> {
                 Ok(())
             }
             Frame::Receipt(receipt) => {
-                let ahead = p.receipt(now, &self.config, &receipt, defers);
-                self.pacer.delay(ahead);
+                let (ahead, charged) = p.receipt(now, &self.config, &receipt, defers);
+                self.pacer.delay(now, ahead, charged);
                 Ok(())
             }
             Frame::Acknowledgement(a) => {

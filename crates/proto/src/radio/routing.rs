@@ -82,6 +82,31 @@ impl<B: Body> Radio<B> {
         ways.map(|w| u32::from(w.hops)).max().unwrap_or(1)
     }
 
+    /// Takes back this host's messages that wait for a peer which fails, for hosts to which another way leads now. What was
+    /// begun is given up: its other half would be refused by whoever has the first.
+    pub(crate) fn take_back(&mut self) -> Vec<(TopicId, Message<B>)> {
+        let Some(router) = &self.router else {
+            return Vec::new();
+        };
+        let (mut freed, mut taken) = (0, Vec::new());
+        for (i, t) in self.topics.iter_mut().enumerate() {
+            let Some(via) = t.config.via.clone().filter(|v| v.source == self.config.host) else {
+                continue;
+            };
+            if !router.is_left(t.peer) || !t.is_best_effort() || t.config.latched {
+                continue;
+            }
+            let goes_on = |host| router.chosen(host).is_some_and(|next| next != t.peer);
+            let hosts = via.to.iter().enumerate();
+            let others: u64 = hosts.filter(|(_, h)| goes_on(**h)).map(|(i, _)| 1 << i).sum();
+            let (bytes, messages) = t.take_back(others);
+            freed += bytes;
+            taken.extend(messages.into_iter().map(|m| (TopicId(i as u32), m)));
+        }
+        self.released(freed);
+        taken
+    }
+
     /// Follows messages that are sent while they still come.
     pub(super) fn follow_arrivals(&mut self, now: Time) {
         let mut freed = 0;

@@ -629,6 +629,7 @@ impl<B: Body> Radio<B> {
                 pieces: bytes.div_ceil(p.config.max_datagram).max(1),
                 importance,
                 asks,
+                charged: self.pacer.charged() + airtime,
             };
             p.flight.sent(entry, late_at, full);
         }

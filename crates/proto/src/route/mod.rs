@@ -400,6 +400,18 @@ impl Router {
         self.neighbours.get(&peer).is_none_or(|n| n.alive)
     }
 
+    /// Whether messages go to this peer only where nobody else leads.
+    pub(crate) fn is_left(&self, peer: PeerId) -> bool {
+        self.neighbours
+            .get(&peer)
+            .is_some_and(|n| !n.alive || n.is_failing())
+    }
+
+    /// The neighbour that was chosen for `host`.
+    pub(crate) fn chosen(&self, host: u64) -> Option<PeerId> {
+        self.chosen.get(&host).map(|c| c.way.next)
+    }
+
     pub(crate) fn ways(&self) -> impl Iterator<Item = Way> + '_ {
         self.chosen.values().map(|c| c.way)
     }

@@ -50,6 +50,8 @@ pub(crate) struct Entry {
     pub(crate) pieces: usize,
     pub(crate) importance: u8,
     pub(crate) asks: bool,
+    /// All that the pacer had charged with it.
+    pub(crate) charged: Duration,
 }
 
 impl Entry {
@@ -71,6 +73,7 @@ struct Ask {
     bytes: usize,
     /// By the airtimes its receipt should have come.
     late_at: Time,
+    charged: Duration,
 }
 
 /// What a receipt taught.
@@ -82,6 +85,8 @@ pub(crate) struct Lesson {
     pub(crate) round_trip: Option<Duration>,
     /// Bytes of the datagram that asked.
     pub(crate) asked: usize,
+    /// All that the pacer had charged with it.
+    pub(crate) charged: Duration,
     /// What of that neither airtimes nor the path explain: it waited in the device queue.
     pub(crate) queued: Duration,
     /// How long after the one before it came, where both were handed over at once: its service time.
@@ -260,6 +265,7 @@ impl Flight {
                 at: entry.at,
                 bytes: entry.bytes,
                 late_at: late_at + self.path_delay(service),
+                charged: entry.charged,
             };
             self.unanswered.get_or_insert(ask);
             self.asked.push_back(ask);
@@ -312,6 +318,7 @@ impl Flight {
             bytes: spacing.map_or(ask.map_or(0, |a| a.bytes), |(bytes, _)| bytes),
             round_trip,
             asked: ask.map_or(0, |a| a.bytes),
+            charged: ask.map_or(Duration::ZERO, |a| a.charged),
             queued,
             service: spacing.map(|(_, d)| d),
         }
@@ -478,6 +485,7 @@ mod tests {
             pieces: 1,
             importance: 10,
             asks,
+            charged: Duration::ZERO,
         }
     }
 

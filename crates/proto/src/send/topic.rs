@@ -720,6 +720,23 @@ impl<B: Body> OutTopic<B> {
         self.dropped(&s.pending, reason)
     }
 
+    /// Gives back the messages that were not begun and are for hosts in `others` alone, and gives up one that was. Gives
+    /// their bytes, too.
+    pub(crate) fn take_back(&mut self, others: u64) -> (u64, Vec<Message<B>>) {
+        let leaves = |p: &Pending<B>| p.message.route.is_some_and(|r| r.to & !others == 0);
+        let (mut bytes, mut taken) = (0, Vec::new());
+        if self.sending.as_ref().is_some_and(|s| leaves(&s.pending)) {
+            bytes += self.drop_sending(DropReason::OtherWay);
+        }
+        while let Some(at) = self.waiting.iter().position(leaves)
+            && let Some(p) = self.waiting.remove(at)
+        {
+            bytes += self.dropped(&p, DropReason::OtherWay);
+            taken.push(p.message);
+        }
+        (bytes, taken)
+    }
+
     /// Ends the message that has this stamp, if it is here and the topic is reliable. Gives the bytes.
     pub(crate) fn end_message(&mut self, stamp: Time, end: Result<(), DropReason>) -> Option<u64> {
         let keeper = self.keeper.as_mut()?;
