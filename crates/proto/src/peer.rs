@@ -297,7 +297,7 @@ impl Peer {
         self.flight.window(self.is_clocked(radio), full)
     }
 
-    /// A receipt came. Gives by how much the pacer was ahead of the air, and all that it had charged then; where this host `defers` to others, for whom its
+    /// A receipt came. Gives by how much the pacer is ahead of the air; where this host `defers` to others, for whom its
     /// device queue must be empty in time, also if that is little.
     pub(crate) fn receipt(
         &mut self,
@@ -305,7 +305,7 @@ impl Peer {
         radio: &RadioConfig,
         receipt: &Receipt,
         defers: bool,
-    ) -> (Duration, Duration) {
+    ) -> Duration {
         let (airtime, hops) = (self.airtime, self.config.hops);
         let expected = |n| airtime.airtime(n, hops) + airtime.airtime(RECEIPT, hops);
         let full = airtime.airtime(self.config.max_datagram, hops);
@@ -333,11 +333,10 @@ impl Peer {
             full / CHANCE
         };
         if self.is_clocked(radio) || full.is_zero() || lesson.queued < chance {
-            return (Duration::ZERO, Duration::ZERO);
+            return Duration::ZERO;
         }
         self.flight.corrected(now);
-        let ahead = (lesson.queued - chance) / hops;
-        (ahead.min(LARGEST_CORRECTION), lesson.charged)
+        ((lesson.queued - chance) / hops).min(LARGEST_CORRECTION)
     }
 
     /// Notices receipts that are late or never come.

@@ -131,8 +131,11 @@ impl<B: Body> Radio<B> {
                 Ok(())
             }
             Frame::Receipt(receipt) => {
-                let (ahead, charged) = p.receipt(now, &self.config, &receipt, defers);
-                self.pacer.delay(now, ahead, charged);
+                let ahead = p.receipt(now, &self.config, &receipt, defers);
+                // What stood in the device queue for a peer that fails says nothing of what goes to others.
+                if !self.router.as_ref().is_some_and(|r| r.is_left(peer)) {
+                    self.pacer.delay(ahead);
+                }
                 Ok(())
             }
             Frame::Acknowledgement(a) => {

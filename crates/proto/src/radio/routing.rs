@@ -134,6 +134,13 @@ impl<B: Body> Radio<B> {
         self.router.as_ref().is_some_and(|r| r.is_due(peer)) || self.unwanted.iter().any(|(p, ..)| *p == peer)
     }
 
+    /// When [`Radio::route_tick`] is due.
+    pub(super) fn route_timeout(&self) -> Option<Time> {
+        let router = self.router.as_ref()?;
+        // A peer may have become silent meanwhile, so that this is over.
+        Some(router.next_timeout(|id| link(&self.peers, id)).max(self.clock))
+    }
+
     pub(super) fn route_tick(&mut self, now: Time) {
         if let Some(router) = &mut self.router {
             router.tick(now, |id| link(&self.peers, id));
@@ -211,6 +218,7 @@ fn link(peers: &BTreeMap<PeerId, Peer>, id: PeerId) -> LinkState {
     let p = peers.get(&id);
     LinkState {
         up: p.is_some_and(|p| p.session.is_up()),
+        silent: p.is_some_and(|p| p.flight.is_silent()),
         full: p.map_or_else(Default::default, |p| {
             p.airtime.airtime(p.config.max_datagram, p.config.hops)
         }),

@@ -361,6 +361,10 @@ impl<B: Body> Radio<B> {
             Order::Priority => t.config.priority,
             Order::Fifo => 0,
         };
+        // Where there may be another way, nothing is put into the device queue behind what nobody answers.
+        if self.router.is_some() && p.flight.is_silent() && p.flight.holds(importance) {
+            return false;
+        }
         let window = p.window(&self.config);
         if !p.flight.admits(now, importance, window) || self.gate(now, t, importance).is_some() {
             return false;
@@ -629,7 +633,6 @@ impl<B: Body> Radio<B> {
                 pieces: bytes.div_ceil(p.config.max_datagram).max(1),
                 importance,
                 asks,
-                charged: self.pacer.charged() + airtime,
             };
             p.flight.sent(entry, late_at, full);
         }

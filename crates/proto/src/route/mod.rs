@@ -114,6 +114,8 @@ pub(crate) struct Router {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LinkState {
     pub(crate) up: bool,
+    /// Whether datagrams that asked for a receipt went without.
+    pub(crate) silent: bool,
     /// Airtime of a full datagram.
     pub(crate) full: Duration,
 }
@@ -160,14 +162,20 @@ impl Router {
         self.choose(now, links);
     }
 
-    pub(crate) fn next_timeout(&self) -> Time {
-        self.soon.map_or(self.next, |t| t.min(self.next))
+    pub(crate) fn next_timeout(&self, links: impl Fn(PeerId) -> LinkState) -> Time {
+        let alive = self.neighbours.iter().filter(|(_, n)| n.alive);
+        let silent = alive.filter_map(|(id, n)| n.silent_at(self.config.silence, links(*id)));
+        let turn = self.soon.map_or(self.next, |t| t.min(self.next));
+        silent.fold(turn, Time::min)
     }
 
     /// Lets time pass: makes probes due, notices neighbours that fell silent, forgets what is old.
     pub(crate) fn tick(&mut self, now: Time, links: impl Fn(PeerId) -> LinkState) {
-        if now < self.next_timeout() {
+        if now < self.next_timeout(&links) {
             return;
+        }
+        if now < self.next && self.soon.is_none_or(|t| now < t) {
+            return self.choose(now, links);
         }
         if now >= self.next {
             // Hosts that were started together shall not probe together for ever.
@@ -305,10 +313,7 @@ impl Router {
         for (id, n) in &mut self.neighbours {
             let link = links(*id);
             // One that does not find ways itself answers no probes.
-            let alive = match n.answered_at {
-                Some(at) => link.up && now < at + self.config.silence,
-                None => link.up,
-            };
+            let alive = link.up && n.silent_at(self.config.silence, link).is_none_or(|t| now < t);
             match (n.alive, alive) {
                 (true, false) => n.distrust(),
                 _ => n.alive = alive,

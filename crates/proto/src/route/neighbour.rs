@@ -1,5 +1,6 @@
 //! What the air to a neighbour costs, measured by probes and their answers.
 
+use super::LinkState;
 use crate::wire::{Entry, Ways};
 use core::time::Duration;
 use stats::Time;
@@ -22,7 +23,7 @@ const FAILS: usize = 3;
 /// For so long an outcome says something of now.
 const RECENT: Duration = Duration::from_millis(500);
 /// So many probes in a row must be answered until a link that failed counts as any other.
-const TRUST: u8 = 10;
+const TRUST: u8 = 20;
 /// Until then, while several are unanswered, it is probed once in so many turns: each takes the air of many frames.
 const SELDOM: u64 = 3;
 /// Hosts that a neighbour may tell of.
@@ -166,6 +167,13 @@ impl Neighbour {
         let lost = self.samples.iter().filter(|s| **s == LOST).count() as u64;
         let failing = if self.is_failing() { SAMPLES as u64 } else { 0 };
         middle + SLOW * lost.saturating_sub(1).max(failing)
+    }
+
+    /// When it is no way any more if it answers nothing until then.
+    pub(super) fn silent_at(&self, silence: Duration, link: LinkState) -> Option<Time> {
+        // What else was asked of it went unanswered, too.
+        let silence = if link.silent { silence * 2 / 3 } else { silence };
+        self.answered_at.map(|at| at + silence)
     }
 
     /// Whether it lost much lately, and has not answered often enough since.

@@ -5,7 +5,11 @@ const B: PeerId = PeerId(1);
 const FULL: Duration = Duration::from_millis(2);
 
 fn up(_: PeerId) -> LinkState {
-    LinkState { up: true, full: FULL }
+    LinkState {
+        up: true,
+        silent: false,
+        full: FULL,
+    }
 }
 
 fn ways(seq: u64, entries: &[(u64, u64, u64)]) -> Ways {

@@ -50,8 +50,6 @@ pub(crate) struct Entry {
     pub(crate) pieces: usize,
     pub(crate) importance: u8,
     pub(crate) asks: bool,
-    /// All that the pacer had charged with it.
-    pub(crate) charged: Duration,
 }
 
 impl Entry {
@@ -73,7 +71,6 @@ struct Ask {
     bytes: usize,
     /// By the airtimes its receipt should have come.
     late_at: Time,
-    charged: Duration,
 }
 
 /// What a receipt taught.
@@ -85,8 +82,6 @@ pub(crate) struct Lesson {
     pub(crate) round_trip: Option<Duration>,
     /// Bytes of the datagram that asked.
     pub(crate) asked: usize,
-    /// All that the pacer had charged with it.
-    pub(crate) charged: Duration,
     /// What of that neither airtimes nor the path explain: it waited in the device queue.
     pub(crate) queued: Duration,
     /// How long after the one before it came, where both were handed over at once: its service time.
@@ -204,6 +199,11 @@ impl Flight {
         equals.map(Entry::weight).sum::<usize>() / SMALL_PER_FULL
     }
 
+    /// Whether anything of this importance or more is in flight.
+    pub(crate) fn holds(&self, importance: u8) -> bool {
+        self.entries.iter().any(|e| e.importance >= importance)
+    }
+
     /// The delay of the path itself, where a full datagram takes `service`. What is short may as well be
     /// contention, or a radio slower than its belief.
     pub(crate) fn path_delay(&self, service: Duration) -> Duration {
@@ -265,7 +265,6 @@ impl Flight {
                 at: entry.at,
                 bytes: entry.bytes,
                 late_at: late_at + self.path_delay(service),
-                charged: entry.charged,
             };
             self.unanswered.get_or_insert(ask);
             self.asked.push_back(ask);
@@ -318,7 +317,6 @@ impl Flight {
             bytes: spacing.map_or(ask.map_or(0, |a| a.bytes), |(bytes, _)| bytes),
             round_trip,
             asked: ask.map_or(0, |a| a.bytes),
-            charged: ask.map_or(Duration::ZERO, |a| a.charged),
             queued,
             service: spacing.map(|(_, d)| d),
         }
@@ -485,7 +483,6 @@ mod tests {
             pieces: 1,
             importance: 10,
             asks,
-            charged: Duration::ZERO,
         }
     }
 

@@ -18,8 +18,6 @@ pub(crate) struct Pacer {
     in_air: u8,
     /// Whether a relay forwards it.
     forwarded: bool,
-    /// All that was charged.
-    charged: Duration,
 }
 
 /// So late a caller may be without losing air. As much of the air's next frame may then be early and stand
@@ -36,7 +34,6 @@ impl Pacer {
             awaited: false,
             in_air: 0,
             forwarded: false,
-            charged: Duration::ZERO,
         }
     }
 
@@ -69,23 +66,15 @@ impl Pacer {
         self.awaited = false;
     }
 
-    /// All that was charged so far.
-    pub(crate) fn charged(&self) -> Duration {
-        self.charged
-    }
-
-    /// What was handed over when `charged` was all that was charged left so much later than reckoned, and has left by now:
-    /// what stands in the device queue was charged since.
-    pub(crate) fn delay(&mut self, now: Time, by: Duration, charged: Duration) {
-        let most = now + self.charged.saturating_sub(charged);
-        self.next = self.next.max(most.min(self.next + by));
+    /// What was handed over leaves so much later than reckoned.
+    pub(crate) fn delay(&mut self, by: Duration) {
+        self.next += by;
     }
 
     /// Charges a datagram that was handed over.
     pub(crate) fn charge(&mut self, now: Time, importance: u8, hops: u32, airtime: Duration) {
         let due = if self.awaited { now - LATENESS } else { now };
         self.next = self.next.max(due) + airtime;
-        self.charged += airtime;
         self.awaited = false;
         self.in_air = importance;
         self.forwarded = hops > 1;
@@ -110,24 +99,6 @@ mod tests {
         assert!(!p.is_urgent(90) && p.is_urgent(CONTROL));
         p.charge(t + ms(5), 90, 2, ms(3));
         assert!(!p.is_urgent(CONTROL), "a relay forwards it still");
-    }
-
-    #[test]
-    fn what_has_left_makes_nobody_wait() {
-        let ms = Duration::from_millis;
-        let mut p = Pacer::new();
-        let t = Time::from_millis(100);
-        p.charge(t, 10, 1, ms(2));
-        let charged = p.charged();
-        p.charge(t + ms(2), 10, 1, ms(2));
-        // The first left at 10 ms, and the second stands in the queue.
-        p.delay(t + ms(10), ms(8), charged);
-        assert_eq!(p.next(), t + ms(12));
-        // It left at 300 ms, when nothing else stood there.
-        p.delay(t + ms(300), ms(500), p.charged());
-        assert_eq!(p.next(), t + ms(300));
-        p.delay(t + ms(300), ms(500), Duration::ZERO);
-        assert_eq!(p.next(), t + ms(304));
     }
 
     #[test]
