@@ -71,9 +71,7 @@ pub(crate) struct Peer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
     /// The newest; so many before it did not come, or not yet.
-    Newest {
-        missing: u64,
-    },
+    Newest { missing: u64 },
     /// One that was missing.
     Late,
     /// It was here before.

@@ -10,6 +10,9 @@ const REPLY_SPACING: Duration = Duration::from_millis(50);
 /// Sessions that are over, remembered so that a late datagram of one does not bring it back.
 const RETIRED: usize = 8;
 
+/// A timeout that is noticed later than this was slept through: the host was suspended, or had no processor.
+pub(crate) const OVERSLEPT: Duration = Duration::from_millis(200);
+
 /// From this share of lost datagrams on signs of life are sent so many times more often.
 const LOSSY: f64 = 0.03;
 const MORE_OFTEN: u32 = 4;
@@ -155,6 +158,13 @@ impl Session {
 
     /// Lets time pass. True if the peer was lost by it.
     pub(crate) fn tick(&mut self, now: Time) -> bool {
+        let slept = self
+            .next_timeout()
+            .map_or(Duration::ZERO, |asked| now.since(asked));
+        if slept > OVERSLEPT {
+            // Nobody could be heard meanwhile.
+            self.heard = now.min(self.heard + slept);
+        }
         let lost = self.up && now >= self.heard + self.lost_after;
         if lost {
             self.up = false;
@@ -273,6 +283,28 @@ mod tests {
             }
         }
         assert!(sent <= 20, "{sent} greetings in a second");
+    }
+
+    #[test]
+    fn what_this_host_sleeps_is_not_its_peers_silence() {
+        let mut s = session(1);
+        s.greeting(Time(1), 10, 1, true);
+        assert!(s.hear(Time(1)));
+        s.greeted(Time(2));
+        s.sent(Time(2));
+        // A sign of life is due after 250 ms, and is looked for after ten seconds.
+        assert!(!s.tick(Time::from_millis(10_000)) && s.ping_due());
+        // From now on it is awake.
+        s.sent(Time::from_millis(10_000));
+        let mut now = Time::ZERO;
+        while s.is_up() {
+            now = s.next_timeout().expect("is up");
+            if !s.tick(now) && s.ping_due() {
+                s.sent(now);
+            }
+        }
+        let since = now.since(Time::from_millis(10_000));
+        assert!((700..=1_000).contains(&since.as_millis()), "{since:?}");
     }
 
     #[test]

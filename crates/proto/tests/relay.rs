@@ -276,38 +276,90 @@ fn a_fading_link_is_left_for_a_relay_and_taken_again() {
     }
 }
 
-/// Frames to who fades stand in the device queues of both ends for long, which must not make the relay look as bad. One
-/// probe in ten still arrives, so when it is left is luck: over twenty seeds 0.38 s in the median, 1.1 s at most.
+/// Frames to who fades stand in the device queues of both ends for long, which must not make the relay look as bad, and what
+/// waits for him must not hold up what goes over it. When he is left is luck: one packet in two still arrives.
 #[test]
 fn a_fading_link_is_left_soon_and_for_good() {
-    let mut left = Vec::new();
+    let (mut left, mut back) = (Vec::new(), Vec::new());
     for seed in 1..10 {
         let mut m = Mesh::new(3, &[(0, 1), (1, 2), (0, 2)], &[1], &[2], seed);
         for name in ["/flow1", "/flow2"] {
             m.source(0, &[2], topic(name, 100, 2), ms(20), 12 * SECOND, 1_000);
         }
-        m.run(4 * SECOND);
+        m.run(4 * SECOND + ms(seed * 7));
         let (before, now) = (m.nodes[0].radio.way_changes(), m.now);
         m.link(0, 2, 0.9);
         while m.next_hop(0, 2) != Some(1) && m.now.since(now) < 3 * SECOND {
-            m.run(ms(20));
+            m.run(ms(5));
         }
         left.push(m.now.since(now));
-        m.run(8 * SECOND);
+        m.run(7 * SECOND);
         let changes = m.nodes[0].radio.way_changes() - before;
-        let gap = m.longest_gap(0, 2, now);
-        println!("fading: {gap:?} without a message, {changes} changes");
-        assert!(
-            changes == 1 && gap <= SECOND,
-            "{seed}: {changes} changes, {gap:?}"
+        back.extend([0, 1].map(|flow| m.back(flow, 2, now)));
+        println!(
+            "fading: left after {:?}, back after {:?}, {changes} changes",
+            left.last(),
+            &back[back.len() - 2..]
         );
-        assert!(m.delivery(0, 2) > 0.9 && m.delivery(1, 2) > 0.9);
+        assert_eq!(changes, 1, "{seed}");
+        assert!(m.delivery(0, 2) > 0.95 && m.delivery(1, 2) > 0.95);
+        m.check_books();
     }
     left.sort();
+    back.sort();
     assert!(
-        left[left.len() / 2] <= ms(700) && left[left.len() - 1] <= 2 * SECOND,
+        left[left.len() / 2] <= ms(250) && left[left.len() - 1] <= ms(500),
         "{left:?}"
     );
+    assert!(
+        back[back.len() / 2] <= ms(250) && back[back.len() - 1] <= ms(500),
+        "{back:?}"
+    );
+}
+
+#[test]
+fn a_host_that_slept_takes_nobody_for_gone() {
+    let mut m = Mesh::new(3, &[(0, 1), (1, 2), (0, 2)], &[1], &[2], 5);
+    m.source(0, &[2], topic("/laser", 100, 2), ms(20), 12 * SECOND, 1_000);
+    m.run(4 * SECOND);
+    m.sleep(0, 3 * SECOND);
+    let radio = &m.nodes[0].radio;
+    for peer in m.nodes[0].peers.keys() {
+        let stats = radio.peer_stats(*peer).expect("a peer");
+        assert!(stats.up && stats.lost == 0, "{stats:?}");
+    }
+    assert!(m.next_hop(0, 1).is_some() && m.next_hop(0, 2).is_some());
+    let now = m.now;
+    m.run(2 * SECOND);
+    assert!(m.longest_gap(0, 2, now) <= ms(500));
+    m.delivery(0, 2);
+    m.check_books();
+}
+
+/// What no retry mends is worth a second hop, but not to go back and forth.
+#[test]
+fn a_way_that_loses_packets_is_left_once() {
+    for seed in 1..6 {
+        let mut m = Mesh::new(3, &[(0, 1), (1, 2), (0, 2)], &[1], &[2], seed);
+        m.source(0, &[2], topic("/laser", 100, 2), ms(20), 12 * SECOND, 1_000);
+        m.run(4 * SECOND);
+        let before = m.nodes[0].radio.way_changes();
+        let path = medium::Path {
+            loss: medium::Loss::Uniform(0.2),
+            ..medium::Path::default()
+        };
+        for (from, to) in [(0, 2), (2, 0)] {
+            let link = medium::Link {
+                path: Some(path.clone()),
+                ..medium::Link::default()
+            };
+            m.medium.set_link(m.now, from, to, link).expect("a link");
+        }
+        m.run(8 * SECOND);
+        let changes = m.nodes[0].radio.way_changes() - before;
+        assert_eq!((changes, m.next_hop(0, 2)), (1, Some(1)), "{seed}");
+        assert!(m.delivery(0, 2) > 0.97, "{}", m.delivery(0, 2));
+    }
 }
 
 #[test]

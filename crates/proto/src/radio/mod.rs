@@ -102,11 +102,7 @@ impl<B: Body> Radio<B> {
         // What is reliable outlasts the absence of its peer, but not its expiry.
         let kept = self.topics.iter().filter(|t| t.keeper.is_some());
         let kept = kept.filter_map(|t| t.next_deadline());
-        peers
-            .chain(topics)
-            .chain(kept)
-            .chain(self.route_timeout())
-            .min()
+        peers.chain(topics).chain(kept).chain(self.route_timeout()).min()
     }
 
     /// Lets time pass: expires messages, gives up partial ones, notices lost peers, prepares signs of life

@@ -12,6 +12,7 @@ pub use seen::Seen;
 
 use crate::airtime::AirtimeModel;
 use crate::config::PeerId;
+use crate::session::OVERSLEPT;
 use crate::wire::{ENTRY_ROOM, Entry, MAX_ENTRIES, Ways};
 use core::time::Duration;
 use neighbour::{MAX_HOSTS, Neighbour};
@@ -171,8 +172,13 @@ impl Router {
 
     /// Lets time pass: makes probes due, notices neighbours that fell silent, forgets what is old.
     pub(crate) fn tick(&mut self, now: Time, links: impl Fn(PeerId) -> LinkState) {
-        if now < self.next_timeout(&links) {
+        let asked = self.next_timeout(&links);
+        if now < asked {
             return;
+        }
+        let slept = now.since(asked);
+        if slept > OVERSLEPT {
+            self.neighbours.values_mut().for_each(|n| n.slept(now, slept));
         }
         if now < self.next && self.soon.is_none_or(|t| now < t) {
             return self.choose(now, links);
@@ -341,7 +347,11 @@ impl Router {
                     let better = b.0.cost_us.saturating_mul(3) < s.0.cost_us.saturating_mul(2);
                     let fails = |id| self.neighbours.get(&id).is_some_and(|n| n.is_failing());
                     let at_once = fails(s.0.next) && !fails(b.0.next);
-                    if better && (at_once || now >= o.since + DWELL) { b } else { s }
+                    if better && (at_once || now >= o.since + DWELL) {
+                        b
+                    } else {
+                        s
+                    }
                 }
                 (Some(b), ..) => b,
             };

@@ -171,9 +171,10 @@ impl Neighbour {
 
     /// When it is no way any more if it answers nothing until then.
     pub(super) fn silent_at(&self, silence: Duration, link: LinkState) -> Option<Time> {
-        // What else was asked of it went unanswered, too.
-        let silence = if link.silent { silence * 2 / 3 } else { silence };
-        self.answered_at.map(|at| at + silence)
+        let patient = self.answered_at? + silence;
+        // What else was asked of it went unanswered, too, and nothing came: not its answers wait, but it is gone.
+        let soon = self.answered_at.max(Some(self.newest.1))? + silence * 2 / 3;
+        Some(if link.silent { patient.min(soon) } else { patient })
     }
 
     /// Whether it lost much lately, and has not answered often enough since.
@@ -225,6 +226,14 @@ impl Neighbour {
         self.answered_at = None;
         self.due = true;
         self.adverts.clear();
+    }
+
+    /// This host slept for so long, which is nobody's silence.
+    pub(super) fn slept(&mut self, now: Time, slept: Duration) {
+        let heard = self.adverts.values_mut().map(|a| &mut a.at);
+        for at in heard.chain(&mut self.answered_at).chain([&mut self.newest.1]) {
+            *at = now.min(*at + slept);
+        }
     }
 
     pub(super) fn tell(&mut self, now: Time, entry: Entry) {

@@ -115,17 +115,40 @@ fn what_came_from_here_does_not_lead_back() {
     assert!(told.entries.iter().all(|e| e.host != 9), "{told:?}");
 }
 
-#[test]
-fn a_silent_neighbour_is_no_way_and_tables_are_bounded() {
-    let mut r = router();
-    let ms = Time::from_millis;
-    let p = probe(&mut r, ms(10), A);
+/// A probes at `ms` milliseconds and is answered 2 ms later.
+fn answered(r: &mut Router, ms: u64) {
+    let p = probe(r, Time::from_millis(ms), A);
     let answer = Ways {
         echo: p.serial,
         heard: 1,
         ..ways(1, &[])
     };
-    r.take(ms(12), A, &answer, up);
+    r.take(Time::from_millis(ms + 2), A, &answer, up);
+}
+
+#[test]
+fn what_this_host_sleeps_is_nobodys_silence() {
+    let mut r = router();
+    answered(&mut r, 10);
+    r.take(Time::from_millis(15), B, &ways(1, &[(9, 5, 1_000)]), up);
+    r.tick(Time::from_millis(100), up);
+    // Due at 200 ms at the latest.
+    r.tick(Time::from_millis(5_000), up);
+    assert_eq!((next(&r, 100), next(&r, 9)), (Some(A), Some(B)));
+    // Then it is silent while this host is awake.
+    let mut now = Time::from_millis(5_000);
+    while now < Time::from_millis(5_400) {
+        now = r.next_timeout(up);
+        r.tick(now, up);
+    }
+    assert!(r.is_left(A));
+}
+
+#[test]
+fn a_silent_neighbour_is_no_way_and_tables_are_bounded() {
+    let mut r = router();
+    let ms = Time::from_millis;
+    answered(&mut r, 10);
     assert_eq!(next(&r, 100), Some(A));
     r.tick(ms(320), up);
     assert_eq!(next(&r, 100), None, "it answered for 300 ms nothing");
@@ -191,4 +214,84 @@ fn lost_probes_and_slow_answers_make_a_link_dear() {
         }
     }
     assert!(cost(&r).is_some_and(|c| c > 8_000), "{:?}", cost(&r));
+}
+
+#[test]
+fn a_link_that_loses_datagrams_is_left_at_once_and_trusted_late() {
+    let mut r = router();
+    let ms = Time::from_millis;
+    let model = AirtimeModel::wifi(6_000_000);
+    let (mut round, mut heard) = (0u64, 0u64);
+    // Both lead to 9, A at less cost, B with newer counts; a probe of A is answered or lost.
+    let mut turn = |r: &mut Router, answers: bool| {
+        round += 1;
+        let now = ms(100 * round);
+        r.tick(now, up);
+        for (peer, count, cost) in [(A, round, 2_000), (B, round + 1, 6_000)] {
+            let Some(p) = r.probe(now, peer, 1_000, &model, 1) else {
+                continue;
+            };
+            let lost = peer == A && !answers;
+            heard += u64::from(peer == A && answers);
+            let answer = Ways {
+                echo: if lost { 0 } else { p.serial },
+                heard: if peer == A { heard } else { p.serial },
+                ..ways(round, &[(9, count, cost)])
+            };
+            r.take(now + Duration::from_millis(1), peer, &answer, up);
+        }
+        now + Duration::from_millis(1)
+    };
+    let mut now = Time::ZERO;
+    for _ in 0..6 {
+        now = turn(&mut r, true);
+    }
+    assert_eq!(next(&r, 9), Some(A));
+    // One of eight may be chance, and what comes late is not lost.
+    r.traffic(now, A, (7, 1), up);
+    r.traffic(now, A, (2, 1), up);
+    r.came_late(A);
+    r.traffic(now, A, (0, 1), up);
+    assert_eq!((next(&r, 9), r.is_left(A)), (Some(A), false));
+    let changes = r.changes();
+    r.traffic(now, A, (0, 1), up);
+    assert_eq!((next(&r, 9), r.chosen(9), r.is_left(A)), (Some(B), Some(B), true));
+    assert_eq!(next(&r, 100), Some(A), "there is no other way to it");
+    // That most of its probes are answered is not enough to return.
+    for i in 0..60 {
+        turn(&mut r, i % 10 != 5);
+        assert_eq!(next(&r, 9), Some(B), "{i}");
+    }
+    let mut trusted = 0;
+    while next(&r, 9) == Some(B) {
+        turn(&mut r, true);
+        trusted += 1;
+    }
+    assert!((10..30).contains(&trusted), "{trusted}");
+    assert_eq!(r.changes(), changes + 2);
+}
+
+#[test]
+fn who_answers_no_probes_is_judged_by_its_session_alone() {
+    let mut r = router();
+    r.traffic(Time(1), A, (0, 8), up);
+    assert_eq!((next(&r, 100), r.is_left(A)), (Some(A), false));
+}
+
+#[test]
+fn silence_to_data_too_is_shorter_and_is_noticed_in_time() {
+    let mut r = router();
+    let ms = Time::from_millis;
+    answered(&mut r, 10);
+    let silent = |_| LinkState {
+        silent: true,
+        ..up(A)
+    };
+    r.tick(ms(150), up);
+    assert_eq!(r.next_timeout(silent), ms(212));
+    assert!(r.next_timeout(up) > ms(212));
+    r.tick(ms(211), silent);
+    assert!(!r.is_left(A));
+    r.tick(ms(212), silent);
+    assert!(r.is_left(A));
 }

@@ -295,6 +295,16 @@ impl Mesh {
         self.medium.set_host_down(self.now, node, true).expect("a host");
     }
 
+    /// A host sleeps: it does nothing and what comes is lost, but it forgets nothing.
+    pub fn sleep(&mut self, node: usize, span: Duration) {
+        self.nodes[node].on = false;
+        self.run(span);
+        let n = &mut self.nodes[node];
+        (n.on, n.sink.now) = (true, self.now);
+        n.radio.handle_timeout(self.now, &mut n.sink);
+        self.act(node);
+    }
+
     pub fn start(&mut self, node: usize) {
         self.nodes[node] = self.node(node);
         self.medium.set_host_down(self.now, node, false).expect("a host");
@@ -448,6 +458,16 @@ impl Mesh {
         let gaps = times.windows(2).map(|w| w[1].since(w[0]));
         let last = times.last().map(|t| self.now.since(*t));
         gaps.chain(last).max().unwrap_or_default()
+    }
+
+    /// How long after `from` the last gap of more than 100 ms in a source's messages at a host ended.
+    pub fn back(&self, source: usize, host: usize, from: Time) -> Duration {
+        let times = self.arrivals(source, host).iter().map(|(t, _)| *t);
+        let times: Vec<Time> = std::iter::once(from)
+            .chain(times.filter(|t| *t >= from))
+            .collect();
+        let mut gaps = times.windows(2).filter(|w| w[1].since(w[0]) > ms(100));
+        gaps.next_back().map_or(Duration::ZERO, |w| w[1].since(from))
     }
 
     /// The neighbour over which a host reaches another.
