@@ -460,7 +460,7 @@ fn what_waits_at_a_relay_ends_when_its_source_gives_it_up() {
     m.source(0, &[2], reliable, ms(50), 8 * SECOND, 200);
     m.run(3 * SECOND);
     // Shorter than the time after which a way is none any more, and again longer.
-    for (away, then) in [(ms(250), 2 * SECOND), (3 * SECOND, 6 * SECOND)] {
+    for (away, then) in [(ms(150), 2 * SECOND), (3 * SECOND, 6 * SECOND)] {
         m.link(1, 2, 1.0);
         m.run(away);
         m.link(1, 2, 0.0);
@@ -471,10 +471,10 @@ fn what_waits_at_a_relay_ends_when_its_source_gives_it_up() {
     // Stamps are the times of offering. What is in the air as its time ends still arrives.
     let age = |(at, stamp): &(Time, u64)| at.since(Time(*stamp));
     let oldest = arrivals.iter().map(age).max().expect("some");
-    assert!(oldest > ms(200), "what waited for the relay arrives: {oldest:?}");
+    assert!(oldest > ms(100), "what waited for the relay arrives: {oldest:?}");
     assert!(oldest < SECOND + ms(10), "{oldest:?}");
     let at_relay = m.sent(1, 2, "/cmd");
-    assert!(at_relay.drops.count(DropReason::Expired) > 5, "{at_relay:?}");
+    assert!(at_relay.drops.count(DropReason::Expired) > 2, "{at_relay:?}");
     assert_eq!(at_relay.queued, 0, "{at_relay:?}");
     m.check_books();
 }
