@@ -1,0 +1,339 @@
+//! The controller's end: what it is asked for, and what its thread shares with everyone else.
+
+mod serve;
+
+use self::serve::Loop;
+use super::address::Address;
+use super::envelope::{Filter, MAX_STREAMS};
+use super::keys::{KeyPair, PublicKey, check_curve};
+use super::lane::{Lane, Maker};
+use super::listeners::Arrivals;
+use super::wake::Wake;
+use super::{ENVELOPE, Limits, MAX_ANSWER, MAX_REQUEST, MAX_TELEMETRY};
+use crate::transport::{Class, ControllerEnd, ControllerSink, Done, Listen, TransportError, Wire};
+use ::zmq::{DEALER, SUB};
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{JoinHandle, ThreadId};
+use std::time::{Duration, Instant};
+
+/// Most requests under way of one controller's end.
+pub const MAX_REQUESTS: usize = 1024;
+/// Bytes of requests that wait for the thread or a connection, at most.
+const MAX_WAITING_BYTES: usize = 64 << 20;
+/// Telemetry frames that ZeroMQ keeps while the sink is busy, of upstream's PUB sockets; on the own wire the window bounds it.
+const V6_TELEMETRY_WAITING: i32 = 8;
+
+/// How a controller reaches its robot over ZeroMQ; see [`ZmqController::own`] and [`ZmqController::plain_v6`].
+#[derive(Clone, Debug)]
+pub struct ZmqControllerOptions {
+    wire: Wire,
+    requests: String,
+    telemetry: String,
+    curve: Option<(KeyPair, PublicKey)>,
+    insecure: bool,
+}
+
+impl ZmqControllerOptions {
+    /// Encrypts, and speaks to nobody but the robot that has the secret part of `robot`.
+    #[must_use]
+    pub fn curve(mut self, key: KeyPair, robot: PublicKey) -> Self {
+        self.curve = Some((key, robot));
+        self
+    }
+
+    /// Commands whoever answers at an address of another host, and lets everyone on the way read and change it.
+    #[must_use]
+    pub fn insecure(mut self) -> Self {
+        self.insecure = true;
+        self
+    }
+
+    /// Checks it all; nothing is connected before [`ControllerEnd::start`].
+    ///
+    /// # Errors
+    /// [`TransportError::Setup`] with the mend: a malformed address, another host without CURVE or [`insecure`](Self::insecure) on the own wire, no CURVE in
+    /// the ZeroMQ library.
+    pub fn open(self) -> Result<ZmqController, TransportError> {
+        let requests = Address::parse(&self.requests)?;
+        let telemetry = match self.wire {
+            Wire::Own => None,
+            Wire::V6 => Some(Address::parse(&self.telemetry)?),
+        };
+        for address in [Some(&requests), telemetry.as_ref()].into_iter().flatten() {
+            if matches!(address, Address::Tcp { port: 0, .. }) {
+                return Err(TransportError::Setup(format!(
+                    "{address}: port 0 is no robot's; give the port that the robot printed"
+                )));
+            }
+        }
+        if self.curve.is_some() {
+            check_curve()?;
+            if self.wire == Wire::V6 {
+                return Err(TransportError::Setup(
+                    "version 6 has no CURVE; use the own wire, or leave the keys away".into(),
+                ));
+            }
+        } else if self.wire == Wire::Own && !requests.is_local() && !self.insecure {
+            return Err(TransportError::Setup(format!(
+                "{requests} is another host, and nothing tells its robot from someone else: give keys (CURVE), or say `insecure`"
+            )));
+        }
+        let inbox = Inbox {
+            wake: Wake::new().map_err(|error| TransportError::Setup(format!("no eventfd: {error}")))?,
+            state: Mutex::default(),
+        };
+        Ok(ZmqController {
+            options: self,
+            requests,
+            telemetry,
+            inbox: Arc::new(inbox),
+            thread: Mutex::new(None),
+        })
+    }
+}
+
+/// A controller's end over ZeroMQ.
+pub struct ZmqController {
+    options: ZmqControllerOptions,
+    requests: Address,
+    telemetry: Option<Address>,
+    inbox: Arc<Inbox>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// What others leave for the thread.
+struct Inbox {
+    wake: Wake,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    stage: Stage,
+    asked: VecDeque<Asked>,
+    /// Requests without an answer, wherever they are.
+    under_way: usize,
+    waiting_bytes: usize,
+    listen: Option<Filter>,
+    owner: Option<ThreadId>,
+}
+
+#[derive(Default, PartialEq, Eq)]
+enum Stage {
+    #[default]
+    Not,
+    Running,
+    Stopping,
+}
+
+struct Asked {
+    class: Class,
+    frame: Vec<u8>,
+    until: Instant,
+    timeout: Duration,
+    done: Done,
+}
+
+impl ZmqController {
+    /// The own wire, to the address that the robot has; see [`ZmqRobot::own`](super::ZmqRobot::own).
+    pub fn own(address: &str) -> ZmqControllerOptions {
+        ZmqControllerOptions {
+            wire: Wire::Own,
+            requests: address.to_owned(),
+            telemetry: String::new(),
+            curve: None,
+            insecure: false,
+        }
+    }
+
+    /// Robot Remote Control's wire, version 6, to a robot of another maker: its addresses for requests (REP) and telemetry (PUB).
+    /// Neither encrypted nor authenticated.
+    pub fn plain_v6(requests: &str, telemetry: &str) -> ZmqControllerOptions {
+        ZmqControllerOptions {
+            wire: Wire::V6,
+            telemetry: telemetry.to_owned(),
+            ..Self::own(requests)
+        }
+    }
+
+    fn connect(&self) -> ::zmq::Result<(Maker, Vec<Lane>, Lane)> {
+        let is_ipv6 = self.requests.is_v6() || self.telemetry.as_ref().is_some_and(Address::is_v6);
+        let mut maker = Maker::new(self.options.curve.clone(), is_ipv6);
+        let to = self.requests.to_string();
+        let limits = Limits::of(self.options.wire);
+        let mut lanes = Vec::new();
+        for _ in CLASSES {
+            lanes.push(Lane::open(
+                &mut maker,
+                DEALER,
+                &to,
+                limits.answer + ENVELOPE,
+                limits.answers_waiting,
+            )?);
+        }
+        let telemetry = match &self.telemetry {
+            None => Lane::open(
+                &mut maker,
+                DEALER,
+                &to,
+                MAX_TELEMETRY.max(MAX_ANSWER) + ENVELOPE,
+                256,
+            )?,
+            Some(at) => Lane::open(
+                &mut maker,
+                SUB,
+                &at.to_string(),
+                MAX_TELEMETRY,
+                V6_TELEMETRY_WAITING,
+            )?,
+        };
+        Ok((maker, lanes, telemetry))
+    }
+}
+
+const CLASSES: [Class; 3] = [Class::Command, Class::Request, Class::File];
+
+fn lane_of(class: Class) -> usize {
+    match class {
+        Class::Command => 0,
+        Class::Request => 1,
+        Class::File => 2,
+    }
+}
+
+impl ControllerEnd for ZmqController {
+    fn wire(&self) -> Wire {
+        self.options.wire
+    }
+
+    fn start(&self, sink: Arc<dyn ControllerSink>) -> Result<(), TransportError> {
+        let mut state = self.inbox.lock();
+        match state.stage {
+            Stage::Not => {}
+            Stage::Running => {
+                return Err(TransportError::Setup(format!(
+                    "{} is started already",
+                    self.describe()
+                )));
+            }
+            Stage::Stopping => return Err(TransportError::Ended),
+        }
+        let (maker, lanes, telemetry) = self
+            .connect()
+            .map_err(|error| self.requests.failed("connect to", error, false))?;
+        let thread = Loop {
+            wire: self.options.wire,
+            address: self.requests.to_string(),
+            inbox: self.inbox.clone(),
+            sink,
+            maker,
+            lanes,
+            telemetry,
+            pending: HashMap::new(),
+            deadlines: BTreeSet::new(),
+            ids: 0,
+            arrivals: Arrivals::default(),
+            filter: Filter::All,
+        };
+        let thread = std::thread::Builder::new()
+            .name("zmq-controller".into())
+            .spawn(move || thread.run())
+            .map_err(|error| TransportError::Setup(format!("no thread for {}: {error}", self.describe())))?;
+        state.stage = Stage::Running;
+        state.owner = Some(thread.thread().id());
+        *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+        Ok(())
+    }
+
+    fn request(&self, class: Class, frame: &[u8], timeout: Duration, done: Done) {
+        if frame.len() > MAX_REQUEST {
+            return done(Err(TransportError::TooLong {
+                len: frame.len(),
+                most: MAX_REQUEST,
+            }));
+        }
+        let mut state = self.inbox.lock();
+        let refused = match state.stage {
+            Stage::Not => Some(TransportError::Unreachable(
+                "the transport was not started".into(),
+            )),
+            Stage::Stopping => Some(TransportError::Ended),
+            Stage::Running if state.under_way >= MAX_REQUESTS => Some(TransportError::Busy(state.under_way)),
+            Stage::Running if state.waiting_bytes + frame.len() > MAX_WAITING_BYTES => {
+                Some(TransportError::Busy(state.under_way))
+            }
+            Stage::Running => None,
+        };
+        if let Some(refused) = refused {
+            drop(state);
+            return done(Err(refused));
+        }
+        state.under_way += 1;
+        state.waiting_bytes += frame.len();
+        let until = Instant::now() + timeout.min(Duration::from_secs(1 << 30));
+        state.asked.push_back(Asked {
+            class,
+            frame: frame.to_vec(),
+            until,
+            timeout,
+            done,
+        });
+        drop(state);
+        self.inbox.wake.ring();
+    }
+
+    fn listen(&self, streams: Listen<'_>) {
+        let filter = match streams {
+            Listen::To(streams) if streams.len() <= MAX_STREAMS => {
+                Filter::Only(streams.iter().map(|s| (s.kind.to_owned(), s.channel)).collect())
+            }
+            Listen::To(_) | Listen::All => Filter::All,
+        };
+        self.inbox.lock().listen = Some(filter);
+        self.inbox.wake.ring();
+    }
+
+    fn stop(&self) {
+        let owner = {
+            let mut state = self.inbox.lock();
+            state.stage = Stage::Stopping;
+            state.owner
+        };
+        self.inbox.wake.ring();
+        // A sink that stops its own end is on that thread: the end follows its return.
+        if owner == Some(std::thread::current().id()) {
+            return;
+        }
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if thread.is_some_and(|thread| thread.join().is_err()) {
+            tracing::error!("the thread of {} panicked", self.describe());
+        }
+    }
+
+    fn describe(&self) -> String {
+        let wire = if self.options.wire == Wire::V6 {
+            "zmq version 6"
+        } else {
+            "zmq"
+        };
+        let security = if self.options.curve.is_some() {
+            " with CURVE"
+        } else {
+            ""
+        };
+        format!("{wire}{security} to {}", self.requests)
+    }
+}
+
+impl Drop for ZmqController {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl Inbox {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,312 @@
+//! The thread that owns a robot's sockets: requests to the sink, answers and telemetry to who waits for them.
+
+use super::super::envelope::{ToController, ToRobot};
+use super::super::listeners::Peer;
+use super::super::order::{self, Orders};
+use super::super::zap::Gate;
+use super::super::{LINGER, ceil_ms};
+use super::{Answer, MAX_UNANSWERED, Shared, Way, lock};
+use crate::transport::{Reply, RobotSink, TransportError, Wire};
+use ::zmq::{DONTWAIT, Message, POLLIN, PollItem, SNDMORE, Socket};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+pub(super) struct Ends {
+    pub(super) router: Socket,
+    pub(super) gate: Option<Gate>,
+}
+
+/// The thread that owns the sockets.
+pub(super) struct Loop {
+    pub(super) ends: Ends,
+    pub(super) shared: Arc<Shared>,
+    pub(super) sink: Arc<dyn RobotSink>,
+    pub(super) orders: Orders,
+    pub(super) last_sent: Option<Instant>,
+}
+
+/// What a socket with `ZMQ_IMMEDIATE` has not read when its connection ends is lost there, so the last answer gets a start on the end.
+const PARTING: Duration = Duration::from_millis(20);
+
+/// Requests that are handed up before answers and telemetry are looked at again.
+const BATCH: usize = 32;
+
+impl Loop {
+    pub(super) fn run(mut self) {
+        let mut until = None;
+        loop {
+            self.send_given();
+            let telemetry_left = self.send_telemetry();
+            let stopping = self.shared.stopping.load(Ordering::SeqCst);
+            let now = Instant::now();
+            if stopping && until.is_none() {
+                until = Some(now + LINGER);
+            }
+            let unanswered = self.shared.counts.unanswered.load(Ordering::SeqCst);
+            if until.is_some_and(|until| unanswered == 0 || now >= until) {
+                break;
+            }
+            self.shared.wake.lie_down();
+            let idle = lock(&self.shared.given).queue.is_empty()
+                && !telemetry_left
+                && !lock(&self.shared.listeners).ready()
+                && self.shared.stopping.load(Ordering::SeqCst) == stopping;
+            let timeout = match until {
+                _ if !idle => 0,
+                Some(until) => ceil_ms(until - now),
+                None => -1,
+            };
+            let mut items = vec![PollItem::from_fd(self.shared.wake.raw(), POLLIN)];
+            if !stopping {
+                items.push(self.ends.router.as_poll_item(POLLIN));
+            }
+            if let Some(gate) = &self.ends.gate {
+                items.push(gate.socket.as_poll_item(POLLIN));
+            }
+            let polled = ::zmq::poll(&mut items, timeout);
+            self.shared.wake.rise();
+            if let Some(gate) = &self.ends.gate {
+                gate.answer(&self.shared.counts.refused);
+            }
+            if let Err(error) = polled
+                && error != ::zmq::Error::EINTR
+            {
+                tracing::error!(%error, "ZeroMQ's poll failed: the robot's end is over");
+                break;
+            }
+            if !stopping {
+                self.receive();
+            }
+        }
+        self.shared.ended.store(true, Ordering::SeqCst);
+        if self.last_sent.is_some_and(|at| at.elapsed() < PARTING) {
+            std::thread::sleep(PARTING);
+        }
+    }
+
+    fn receive(&mut self) {
+        for _ in 0..BATCH {
+            let Some(mut parts) = receive_parts(&self.ends.router) else {
+                return;
+            };
+            if self.shared.stopping.load(Ordering::SeqCst) {
+                return;
+            }
+            let peer = parts.remove(0).to_vec();
+            let known = match self.shared.wire {
+                Wire::Own => self.own(&peer, &parts),
+                Wire::V6 => self.v6(&peer, parts),
+            };
+            if !known {
+                self.shared.counts.malformed.fetch_add(1, Ordering::Relaxed);
+                tracing::debug!(
+                    at = self.shared.at(),
+                    "a message that is none of the wire's was dropped"
+                );
+            }
+            self.send_given();
+        }
+    }
+
+    /// False: it makes no sense.
+    fn own(&mut self, peer: &[u8], parts: &[Message]) -> bool {
+        let [message] = parts else { return false };
+        match ToRobot::parse(message) {
+            Some(ToRobot::Request { id, frame }) => {
+                if !self.hand_up(peer, Way::Id(id), frame) {
+                    let busy = ToController::Busy { id }.encode();
+                    let _ = send(&self.ends.router, peer, &[], busy);
+                }
+            }
+            Some(ToRobot::Listen { epoch, filter }) => {
+                if !lock(&self.shared.listeners).listen(peer, epoch, filter) {
+                    tracing::warn!(
+                        at = self.shared.at(),
+                        "a listener was refused: there are too many"
+                    );
+                }
+            }
+            Some(ToRobot::Credit { epoch, frames, bytes }) => {
+                lock(&self.shared.listeners).credit(peer, epoch, frames, bytes);
+            }
+            None => return false,
+        }
+        true
+    }
+
+    fn v6(&mut self, peer: &[u8], parts: Vec<Message>) -> bool {
+        let Some((envelope, request)) = order::split(parts) else {
+            return false;
+        };
+        match self.orders.ask(peer, envelope) {
+            Some(ticket) => {
+                if !self.hand_up(peer, Way::Ticket(ticket), &request) {
+                    self.orders.answer(peer, ticket, None);
+                }
+            }
+            None => {
+                self.shared.counts.busy.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        true
+    }
+
+    fn hand_up(&self, peer: &[u8], way: Way, frame: &[u8]) -> bool {
+        let counts = &self.shared.counts;
+        if counts.unanswered.fetch_add(1, Ordering::SeqCst) >= MAX_UNANSWERED {
+            counts.unanswered.fetch_sub(1, Ordering::SeqCst);
+            counts.busy.fetch_add(1, Ordering::Relaxed);
+            return false;
+        }
+        let mut asker = Asker {
+            shared: self.shared.clone(),
+            peer: peer.to_vec(),
+            way,
+            is_answered: false,
+        };
+        let reply = Reply::new(move |frame| asker.answer(frame));
+        let sink = &self.sink;
+        if catch_unwind(AssertUnwindSafe(|| sink.request(frame, reply))).is_err() {
+            tracing::error!(
+                at = self.shared.at(),
+                "whoever carries out requests panicked; the request stays unanswered"
+            );
+        }
+        true
+    }
+
+    fn send_given(&mut self) {
+        loop {
+            let Some(answer) = ({
+                let mut given = lock(&self.shared.given);
+                let answer = given.queue.pop_front();
+                given.bytes -= answer.as_ref().and_then(|a| a.frame.as_ref()).map_or(0, Vec::len);
+                answer
+            }) else {
+                return;
+            };
+            self.shared.counts.unanswered.fetch_sub(1, Ordering::SeqCst);
+            let Answer { peer, way, frame } = answer;
+            match (way, frame) {
+                (Way::Id(_), None) => {}
+                // Its number and tag stand in front already.
+                (Way::Id(_), Some(frame)) => self.sent(send(&self.ends.router, &peer, &[], frame)),
+                (Way::Ticket(ticket), frame) => {
+                    for (envelope, frame) in self.orders.answer(&peer, ticket, frame) {
+                        self.sent(send(&self.ends.router, &peer, &envelope, frame));
+                    }
+                }
+            }
+        }
+    }
+
+    fn sent(&mut self, result: ::zmq::Result<()>) {
+        self.last_sent = Some(Instant::now());
+        if let Err(error) = result {
+            self.shared.counts.undelivered.fetch_add(1, Ordering::Relaxed);
+            tracing::debug!(at = self.shared.at(), %error, "an answer could not be delivered");
+        }
+    }
+
+    /// One round; true: more may be sent at once.
+    fn send_telemetry(&self) -> bool {
+        if self.shared.wire == Wire::V6 {
+            return false;
+        }
+        let round = lock(&self.shared.listeners).round();
+        let any = !round.is_empty();
+        for (peer, message) in round {
+            match send(&self.ends.router, &peer, &[], message) {
+                Ok(()) => {}
+                Err(::zmq::Error::EHOSTUNREACH) => lock(&self.shared.listeners).forget(&peer),
+                Err(_) => {
+                    lock(&self.shared.listeners).untaken(&peer);
+                    self.shared.counts.telemetry_lost.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        }
+        any
+    }
+}
+
+/// One message with who sent it in front; parts beyond what any message of ours has are not kept.
+fn receive_parts(socket: &Socket) -> Option<Vec<Message>> {
+    let mut parts = Vec::new();
+    let mut flags = DONTWAIT;
+    loop {
+        let part = socket.recv_msg(flags).ok()?;
+        let more = part.get_more();
+        if parts.len() < 16 {
+            parts.push(part);
+        }
+        if !more {
+            return Some(parts);
+        }
+        flags = 0;
+    }
+}
+
+fn send(router: &Socket, peer: &[u8], envelope: &[Vec<u8>], frame: Vec<u8>) -> ::zmq::Result<()> {
+    // Only the first part can fail: it says for whom the rest is.
+    router.send(peer, DONTWAIT | SNDMORE)?;
+    for part in envelope {
+        router.send(&part[..], DONTWAIT | SNDMORE)?;
+    }
+    router.send(frame, DONTWAIT)
+}
+
+/// Who waits for an answer.
+struct Asker {
+    shared: Arc<Shared>,
+    peer: Peer,
+    way: Way,
+    is_answered: bool,
+}
+
+impl Asker {
+    fn answer(&mut self, frame: &[u8]) -> Result<(), TransportError> {
+        if self.shared.ended.load(Ordering::SeqCst) {
+            return Err(TransportError::Ended);
+        }
+        let limits = &self.shared.limits;
+        if frame.len() > limits.answer {
+            return Err(TransportError::TooLong {
+                len: frame.len(),
+                most: limits.answer,
+            });
+        }
+        let frame = match self.way {
+            Way::Id(id) => ToController::Answer { id, frame }.encode(),
+            Way::Ticket(_) => frame.to_vec(),
+        };
+        self.give(Some(frame))
+    }
+
+    fn give(&mut self, frame: Option<Vec<u8>>) -> Result<(), TransportError> {
+        let mut given = lock(&self.shared.given);
+        let len = frame.as_ref().map_or(0, Vec::len);
+        if len > 0 && given.bytes > 0 && given.bytes + len > self.shared.limits.given_bytes {
+            return Err(TransportError::Busy(given.queue.len()));
+        }
+        self.is_answered = true;
+        given.bytes += len;
+        given.queue.push_back(Answer {
+            peer: std::mem::take(&mut self.peer),
+            way: self.way,
+            frame,
+        });
+        drop(given);
+        self.shared.wake.ring();
+        Ok(())
+    }
+}
+
+impl Drop for Asker {
+    fn drop(&mut self) {
+        if !self.is_answered {
+            let _ = self.give(None);
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! What upstream gets wrong on the own wire: a robot that stands still and comes back, in a process of its own.
+
+use crate::support::{LONG, until};
+use remote::transport::zmq::{ZmqController, ZmqRobot};
+use remote::{Controller, Expiry, Outcome, Robot, command, telemetry, types};
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver};
+use std::time::Duration;
+
+const ROBOT: &str = "ROPEWALK_TEST_ROBOT";
+
+/// Not a test of its own: the robot's process. It prints where it is, and each twist that it carries out.
+#[test]
+fn robot_process() {
+    if std::env::var_os(ROBOT).is_none() {
+        return;
+    }
+    let end = Arc::new(ZmqRobot::own("tcp://127.0.0.1:*").open().unwrap());
+    let robot = Robot::builder("rover").end(end.clone()).start().unwrap();
+    robot.on::<command::Twist>(|twist, _| {
+        println!("\ntwist {}", twist.linear.unwrap_or_default().x);
+        Ok(())
+    });
+    robot.tells::<telemetry::RobotName>().unwrap();
+    println!("\nat {}", end.requests_address().unwrap());
+    let _ = std::io::stdin().read(&mut [0]);
+}
+
+struct Process {
+    child: Child,
+    lines: Receiver<String>,
+}
+
+impl Process {
+    fn start() -> Process {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "wrongs::robot_process", "--nocapture"])
+            .env(ROBOT, "1")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let (sender, lines) = mpsc::channel();
+        std::thread::spawn(move || {
+            output
+                .lines()
+                .map_while(Result::ok)
+                .try_for_each(|line| sender.send(line))
+                .ok();
+        });
+        Process { child, lines }
+    }
+
+    /// The next line that begins so, without its beginning.
+    fn line(&self, beginning: &str) -> String {
+        loop {
+            let line = self.lines.recv_timeout(LONG).expect("the robot says something");
+            if let Some(rest) = line.strip_prefix(beginning) {
+                return rest.to_owned();
+            }
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn twist(x: f32) -> types::Twist {
+    types::Twist {
+        linear: Some(types::Vector3 {
+            x,
+            ..Default::default()
+        }),
+        ..Default::default()
+    }
+}
+
+#[test]
+fn a_stopped_robot_carries_out_none_of_the_twists_that_it_missed() {
+    let process = Process::start();
+    let end = ZmqController::own(&process.line("at ")).open().unwrap();
+    let controller = Controller::builder("desk").end(Arc::new(end)).start().unwrap();
+    assert!(controller.wait_until_found(LONG));
+    let long = Expiry::After(LONG);
+    assert_eq!(
+        controller.send_within::<command::Twist>(&twist(1.0), long).wait(),
+        Outcome::Executed
+    );
+    assert_eq!(process.line("twist "), "1");
+
+    process.signal(Signal::STOP);
+    let short = Expiry::After(Duration::from_millis(300));
+    let missed: Vec<_> = [2.0, 3.0, 4.0]
+        .map(|x| controller.send_within::<command::Twist>(&twist(x), short))
+        .into_iter()
+        .map(|pending| pending.wait())
+        .collect();
+    process.signal(Signal::CONT);
+    for outcome in missed {
+        assert!(
+            !matches!(outcome, Outcome::Executed | Outcome::Rejected(_)),
+            "{outcome}"
+        );
+    }
+    until("the robot takes commands again", || {
+        controller.send_within::<command::Twist>(&twist(5.0), long).wait() == Outcome::Executed
+    });
+    assert_eq!(
+        process.line("twist "),
+        "5",
+        "a twist was carried out that had expired"
+    );
+}
+
+#[test]
+fn telemetry_that_was_never_set_is_none_and_no_disconnect() {
+    let process = Process::start();
+    let end = ZmqController::own(&process.line("at ")).open().unwrap();
+    let controller = Controller::builder("desk").end(Arc::new(end)).start().unwrap();
+    assert!(controller.wait_until_found(LONG));
+    assert_eq!(controller.fetch::<telemetry::RobotName>(0).unwrap(), None);
+    assert!(controller.is_found());
+}
