@@ -4,6 +4,7 @@ mod both;
 #[path = "../conformance/mod.rs"]
 mod conformance;
 mod curve;
+mod golden;
 mod python;
 mod suite;
 mod support;

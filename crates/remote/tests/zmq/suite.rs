@@ -1,4 +1,4 @@
-//! The conformance suite over the own wire, in the open and with CURVE.
+//! The conformance suite over both wires, and over the own one with CURVE.
 
 use crate::conformance::{self, Place};
 use remote::transport::zmq::{AllowedKeys, KeyPair, ZmqController, ZmqRobot};
@@ -50,6 +50,25 @@ fn conforms_in_version_6() {
         Place {
             robot: Box::new(move || Arc::new(robot.clone().open().unwrap())),
             connect: Box::new(move || Arc::new(controller.clone().open().unwrap())),
+        }
+    });
+}
+
+#[test]
+fn conforms_in_version_6() {
+    conformance::run_v6(|| {
+        let (requests, telemetry) = (address(), address());
+        let (to, from) = (requests.clone(), telemetry.clone());
+        Place {
+            robot: Box::new(move || {
+                Arc::new(
+                    ZmqRobot::plain_v6()
+                        .bind_v6(&requests, &telemetry)
+                        .open()
+                        .unwrap(),
+                )
+            }),
+            connect: Box::new(move || Arc::new(ZmqController::plain_v6(&to, &from).open().unwrap())),
         }
     });
 }
