@@ -53,22 +53,3 @@ fn conforms_in_version_6() {
         }
     });
 }
-
-#[test]
-fn conforms_in_version_6() {
-    conformance::run_v6(|| {
-        let (requests, telemetry) = (address(), address());
-        let (to, from) = (requests.clone(), telemetry.clone());
-        Place {
-            robot: Box::new(move || {
-                Arc::new(
-                    ZmqRobot::plain_v6()
-                        .bind_v6(&requests, &telemetry)
-                        .open()
-                        .unwrap(),
-                )
-            }),
-            connect: Box::new(move || Arc::new(ZmqController::plain_v6(&to, &from).open().unwrap())),
-        }
-    });
-}
