@@ -2,7 +2,7 @@
 
 mod settings;
 
-use crate::carrier::{Carrier, CarrierError, Sent, open_carrier};
+use crate::carrier::{Carrier, CarrierError, open_carrier};
 use crate::coder::Coder;
 use crate::compress::{Compress, Packer, Unpacker};
 use crate::config::{Config, Order, PeerConfig, Rate};
@@ -13,13 +13,14 @@ use crate::lock::{Lock, LockError};
 use crate::names;
 use crate::outbound::OutTopic;
 use crate::outgoing::Outgoing;
+use crate::pump;
 use crate::relay::{Carrying, host_id};
 use crate::rules::{Relayed, Right, may};
 use crate::services::{self, REQUEST, Services};
 use crate::status::{PeerStatus, ReceivedTopic, SentTopic, Status, WayStatus};
 use bus::{Bus, WaitSet};
 use clock::{PollFd, PollFlags, Scheduling};
-use proto::{PeerId, Radio, TopicStats, Transmit};
+use proto::{PeerId, Radio, TopicStats};
 use rustix::event::{EventfdFlags, eventfd};
 use stats::Time;
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,8 +36,6 @@ const HOLD_OFF: Duration = Duration::from_millis(1);
 /// Datagrams that may be on a wire to a peer, and in its socket: what is urgent waits behind them there. It has to
 /// hold a few batches, so that sender and receiver both have work.
 const WIRE_IN_FLIGHT: u32 = 128;
-/// Datagrams read before the scheduler has its turn again; one that was joined counts as what it was cut into.
-const RECEIVE_BATCH: usize = 64;
 /// SCHED_FIFO priority of the radio's thread, where permitted.
 const PRIORITY: u8 = 20;
 
@@ -178,53 +177,8 @@ impl<C: Carrier> Daemon<C> {
     /// # Errors
     /// [`LinkError`] if the radio refuses a setting or the system gives no descriptor.
     pub fn new(config: Config, bus: Bus, carrier: C) -> Result<Self, LinkError> {
-        let mut airtime = config.airtime(carrier.overhead());
-        if let Some(gain) = config.radio.gain {
-            airtime = airtime.with_gain(gain);
-        }
-        let now = clock::monotonic();
         let run = session();
-        let route = config.routes().then(|| proto::RouteConfig {
-            relay: config.relay.as_ref().is_some_and(Relayed::is_any),
-            ..proto::RouteConfig::default()
-        });
-        let defaults = proto::RadioConfig::new(run, airtime);
-        let mut radio = Radio::new(proto::RadioConfig {
-            route,
-            host: host_id(&config.host),
-            name: config.host.clone(),
-            order: match config.radio.order {
-                Order::Priority => proto::Order::Priority,
-                Order::Fifo => proto::Order::Fifo,
-            },
-            max_queued_bytes: config.queue_bytes(),
-            auto_rate: config.radio.rate == Some(Rate::Auto),
-            wire: config.is_wire(),
-            min_share: config.radio.min_share,
-            yields: config.radio.yields && !config.is_wire(),
-            least_share: config.radio.least_share,
-            in_flight: if config.is_wire() {
-                WIRE_IN_FLIGHT
-            } else {
-                defaults.in_flight
-            },
-            ..defaults
-        })?;
-        let joined = u32::try_from(carrier.joined()).unwrap_or(1);
-        let peer = proto::PeerConfig {
-            hops: u32::from(config.radio.hops),
-            max_datagram: carrier.max_datagram(),
-            joined: if config.is_wire() { joined } else { 1 },
-            ..proto::PeerConfig::default()
-        };
-        let peers = config
-            .neighbours()
-            .iter()
-            .map(|p| {
-                let host = host_id(&p.name);
-                radio.add_peer(now, proto::PeerConfig { host, ..peer })
-            })
-            .collect::<Result<Vec<_>, _>>()?;
+        let (radio, peers) = radio(&config, &carrier, run, clock::monotonic())?;
         let wanted = config
             .topics
             .iter()
@@ -299,8 +253,7 @@ impl<C: Carrier> Daemon<C> {
             self.packer = Some(Packer::start(move || waker.wake()).map_err(started)?);
         }
         self.inbound.unpack_by(Unpacker::start().map_err(started)?);
-        let waker = self.handle.clone();
-        self.inbound.services = Services::start(&self.config, &self.bus, self.run, move || waker.wake())?;
+        self.inbound.services = Services::start(&self.config, &self.bus, self.run)?;
         let waker = self.handle.clone();
         let coder = Coder::start(move || waker.wake()).map_err(started)?;
         // After the other threads were made, which would inherit it. A wire has no slots to be met, and may keep a
@@ -309,7 +262,7 @@ impl<C: Carrier> Daemon<C> {
             self.scheduling = clock::realtime_thread(PRIORITY);
         }
         let mut datagram = Vec::with_capacity(self.carrier.max_datagram());
-        let mut buffer = vec![0; self.carrier.max_datagram() * self.carrier.joined() + 1];
+        let mut buffer = vec![0; pump::room(&self.carrier)];
         let mut next_status = Time::ZERO;
         while !self.handle.0.stop.load(Ordering::Acquire) {
             let now = clock::monotonic();
@@ -461,57 +414,26 @@ impl<C: Carrier> Daemon<C> {
 
     /// Takes what came, up to a bound; true if there may be more.
     fn receive(&mut self, buffer: &mut [u8]) -> Result<bool, LinkError> {
-        let mut more = true;
-        let (mut taken, one) = (0, self.carrier.max_datagram());
-        while taken < RECEIVE_BATCH {
-            let Some(got) = self.carrier.receive(buffer)? else {
-                more = false;
-                break;
-            };
-            taken += got.len.div_ceil(one).max(1);
-            let Some(peer) = self.peers.get(got.peer) else {
-                continue;
-            };
-            if let Err(error) =
-                self.radio
-                    .handle(clock::monotonic(), *peer, &buffer[..got.len], &mut self.inbound)
-            {
-                tracing::debug!(%error, peer = self.config.peers[got.peer].name, "a datagram was not understood");
-            }
-        }
+        let mut way = pump::Way {
+            radio: &mut self.radio,
+            carrier: &mut self.carrier,
+            peers: &self.peers,
+        };
+        let more = way.receive(&mut self.inbound, buffer)?;
         for change in self.inbound.changes() {
             tracing::info!("{change}");
         }
         Ok(more)
     }
 
-    /// Sends what is due while the carrier takes it, and says when the next is due. Of a carrier that gathers it sends a
-    /// batch: then the others have their turn, so that what is urgent waits no longer.
+    /// Sends what is due, and says when the next is.
     fn transmit(&mut self, datagram: &mut Vec<u8>) -> Result<Option<Time>, LinkError> {
-        let mut next = None;
-        let mut left = self.carrier.batch();
-        while self.carrier.ready() {
-            match self.radio.poll_transmit(clock::monotonic(), datagram) {
-                Transmit::Datagram { peer, priority } => {
-                    let index = self.peers.iter().position(|p| *p == peer).unwrap_or(usize::MAX);
-                    if self.carrier.send(index, priority, datagram)? != Sent::Taken {
-                        self.radio.carrier_refused(peer);
-                    }
-                    left = left.map(|n| n.saturating_sub(datagram.len()));
-                }
-                Transmit::Wait(until) => {
-                    next = Some(until);
-                    break;
-                }
-                Transmit::Idle => break,
-            }
-            if left == Some(0) {
-                next = Some(Time::ZERO);
-                break;
-            }
-        }
-        self.carrier.flush()?;
-        Ok(next)
+        let mut way = pump::Way {
+            radio: &mut self.radio,
+            carrier: &mut self.carrier,
+            peers: &self.peers,
+        };
+        way.transmit(datagram)
     }
 
     fn wait(&mut self, until: Option<Time>, watch_bus: bool) -> Result<(), LinkError> {
@@ -525,12 +447,20 @@ impl<C: Carrier> Daemon<C> {
         if let Some(fd) = self.carrier.writable().filter(|_| !ready) {
             fds.push(PollFd::from_borrowed_fd(fd, PollFlags::OUT));
         }
+        let own = fds.len();
+        if let Some(services) = &self.inbound.services {
+            services.watch(&mut fds);
+        }
         clock::wait(&mut fds, until, clock::SPIN).map_err(|source| LinkError::System {
             doing: "wait for datagrams",
             source,
         })?;
         if !fds[1].revents().is_empty() {
             let _ = rustix::io::read(wake, &mut [0u8; 8]);
+        }
+        let rang = fds[own..].iter().any(|fd| !fd.revents().is_empty());
+        if let Some(services) = self.inbound.services.as_mut().filter(|_| rang) {
+            services.rang();
         }
         Ok(())
     }
@@ -631,8 +561,64 @@ impl<C: Carrier> Daemon<C> {
     }
 }
 
+/// The radio of a configuration over a carrier, whose peers are those of the configuration in its order. `run` tells this run of the
+/// host from others.
+pub(crate) fn radio(
+    config: &Config,
+    carrier: &impl Carrier,
+    run: u32,
+    now: Time,
+) -> Result<(Radio<Outgoing>, Vec<PeerId>), LinkError> {
+    let mut airtime = config.airtime(carrier.overhead());
+    if let Some(gain) = config.radio.gain {
+        airtime = airtime.with_gain(gain);
+    }
+    let route = config.routes().then(|| proto::RouteConfig {
+        relay: config.relay.as_ref().is_some_and(Relayed::is_any),
+        ..proto::RouteConfig::default()
+    });
+    let defaults = proto::RadioConfig::new(run, airtime);
+    let mut radio = Radio::new(proto::RadioConfig {
+        route,
+        host: host_id(&config.host),
+        name: config.host.clone(),
+        order: match config.radio.order {
+            Order::Priority => proto::Order::Priority,
+            Order::Fifo => proto::Order::Fifo,
+        },
+        max_queued_bytes: config.queue_bytes(),
+        auto_rate: config.radio.rate == Some(Rate::Auto),
+        wire: config.is_wire(),
+        min_share: config.radio.min_share,
+        yields: config.radio.yields && !config.is_wire(),
+        least_share: config.radio.least_share,
+        in_flight: if config.is_wire() {
+            WIRE_IN_FLIGHT
+        } else {
+            defaults.in_flight
+        },
+        ..defaults
+    })?;
+    let joined = u32::try_from(carrier.joined()).unwrap_or(1);
+    let peer = proto::PeerConfig {
+        hops: u32::from(config.radio.hops),
+        max_datagram: carrier.max_datagram(),
+        joined: if config.is_wire() { joined } else { 1 },
+        ..proto::PeerConfig::default()
+    };
+    let peers = config
+        .neighbours()
+        .iter()
+        .map(|p| {
+            let host = host_id(&p.name);
+            radio.add_peer(now, proto::PeerConfig { host, ..peer })
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    Ok((radio, peers))
+}
+
 /// The priority that a publisher asks for, in the first line of its type's definition.
-fn asked_priority(definition: &str) -> Option<u8> {
+pub(crate) fn asked_priority(definition: &str) -> Option<u8> {
     let line = definition.lines().next()?.strip_prefix("# priority:")?;
     line.trim().parse().ok().filter(|p| *p <= proto::MAX_PRIORITY)
 }
@@ -670,7 +656,7 @@ fn locks(config: &Config, bus: &Bus) -> Result<Vec<Lock>, LinkError> {
 }
 
 /// Tells this run from earlier ones of the same host.
-fn session() -> u32 {
+pub(crate) fn session() -> u32 {
     let mixed = clock::realtime().0 ^ (u64::from(std::process::id()) << 32);
     let mixed = mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     ((mixed >> 32) as u32).max(1)

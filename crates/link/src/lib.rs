@@ -25,6 +25,7 @@ pub mod compress;
 pub mod config;
 pub mod control;
 mod daemon;
+pub mod direct;
 mod discovery;
 #[doc(hidden)]
 pub mod fuzzing;
@@ -34,6 +35,7 @@ mod lock;
 mod names;
 mod outbound;
 mod outgoing;
+mod pump;
 mod recent;
 mod relay;
 pub mod rules;

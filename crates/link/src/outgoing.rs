@@ -52,6 +52,11 @@ impl Outgoing {
         Ok(Outgoing(Arc::new((Content::Own(control), geometry))))
     }
 
+    /// A message of this shape, whose parts stand one after the other.
+    pub(crate) fn flat(bytes: Vec<u8>, geometry: Geometry) -> Self {
+        Outgoing(Arc::new((Content::Own(bytes), geometry)))
+    }
+
     /// Memory for a message that comes from the radio and goes on, at once if it is `arriving`.
     pub(crate) fn carried(geometry: Geometry, arriving: Option<Arriving>) -> Self {
         let bytes = Mutex::new(vec![0; geometry.total_len() as usize]);

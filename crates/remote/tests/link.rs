@@ -3,7 +3,7 @@
 mod link_common;
 
 use link_common::*;
-use remote::transport::link::{LinkController, LinkRobot};
+use remote::transport::link::{DirectController, DirectRobot, LinkController, LinkRobot};
 use remote::transport::{Class, ControllerEnd, Listen, RobotEnd, Stream, TransportError};
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -107,7 +107,7 @@ fn failures(places: &Places) {
     let (controller, heard) = controller(places);
     let none = ask(&controller, Class::Command, b"x", LONG).expect_err("nobody");
     assert!(
-        matches!(&none, TransportError::Unreachable(t) if t.contains("/r1/remote/command")),
+        matches!(&none, TransportError::NotSent(t) if t.contains("/r1/remote/command")),
         "{none}"
     );
     let (asked, requests) = channel();
@@ -304,4 +304,64 @@ fn a_bad_name_is_said_at_the_start() {
     assert!(controller.start(Heard::new()).is_err());
     let error = ask(&controller, Class::Request, b"x", LONG).expect_err("a bad name");
     assert!(matches!(&error, TransportError::Setup(_)), "{error}");
+}
+
+/// Requests and telemetry pass between these ends, and the robot's end is noticed.
+fn understand(robot: &dyn RobotEnd, controller: &dyn ControllerEnd) {
+    let sink = RobotSide::new(|frame, reply| {
+        if frame != b"drop" {
+            let _ = reply.send(frame);
+        }
+    });
+    robot.start(sink).expect("starts");
+    let heard = Heard::new();
+    controller.start(heard.clone()).expect("starts");
+    heard.wait_connected(true);
+    for class in CLASSES {
+        reached(controller, class);
+        for len in [0, 255, 256, 500_000] {
+            let frame: Vec<u8> = (0..len).map(|i| (i * 7) as u8).collect();
+            assert_eq!(ask(controller, class, &frame, LONG), Ok(frame), "{class:?} {len}");
+        }
+    }
+    let dropped = ask(controller, Class::Command, b"drop", LONG).expect_err("dropped");
+    assert!(matches!(dropped, TransportError::Unreachable(_)), "{dropped}");
+    let large = vec![7; 10_000_000];
+    for frame in [&b"small"[..], &large] {
+        until("it is heard", || {
+            robot.publish(pose(), frame).expect("publishes");
+            std::thread::sleep(Duration::from_millis(50));
+            heard.has(frame)
+        });
+    }
+    robot.stop();
+    heard.wait_connected(false);
+    let gone = ask(controller, Class::Command, b"x", LONG).expect_err("it is gone");
+    assert!(matches!(gone, TransportError::NotSent(_)), "{gone}");
+    controller.stop();
+    assert_eq!(
+        ask(controller, Class::Command, b"x", LONG),
+        Err(TransportError::Ended)
+    );
+}
+
+#[test]
+fn links_of_programs_and_daemons_understand_each_other() {
+    let mut places = Places::two();
+    let [robots, controllers] = places.configs();
+    places.stop_robots_link();
+    understand(
+        &DirectRobot::new(robots.clone(), "r1"),
+        &LinkController::new(&places.controllers_node(), "r1"),
+    );
+    places.stop_controllers_link();
+    understand(
+        &DirectRobot::new(robots, "r1"),
+        &DirectController::new(controllers.clone(), "r1"),
+    );
+    places.start_robots_link();
+    understand(
+        &LinkRobot::new(&places.robots_node(), "r1"),
+        &DirectController::new(controllers, "r1"),
+    );
 }

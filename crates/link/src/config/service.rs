@@ -74,6 +74,11 @@ impl ServiceConfig {
         }
     }
 
+    /// Whether this host serves it.
+    pub(crate) fn is_for_serving(&self) -> bool {
+        self.role != Role::Call
+    }
+
     fn check(&self, peers: &[PeerConfig]) -> Result<(), Problem> {
         let name = &self.name;
         if !name.starts_with('/') || name.len() < 2 || name.contains(['?', '*', ' ']) {

@@ -177,10 +177,7 @@ impl Calling {
     pub(super) fn lost(&mut self, office: &mut Office, air: &mut Air<'_>, peer: PeerId) {
         let open = self.calls.iter().filter(|(_, c)| c.of.peer == peer);
         for number in open.map(|(n, _)| *n).collect::<Vec<_>>() {
-            let text = format!(
-                "unreachable: the link to {} is lost; whether it has carried the request out is not known",
-                office.peer(peer)
-            );
+            let text = lost_link(office.peer(peer));
             self.fail(office, air, number, Failure::Unreachable, text);
         }
         for (_, used) in self.uses.iter_mut().filter(|(of, _)| of.peer == peer) {
@@ -285,35 +282,8 @@ impl Calling {
         };
         let peer = office.peer(call.of.peer).to_owned();
         let name = &office.setting(call.of).name;
-        let (failure, text) = match reason {
-            DropReason::Unannounced if call.line.is_refused(air.radio) => (
-                Failure::Refused,
-                format!(
-                    "refused: {peer} does not let this host call {name}: see `allow: call` in its configuration"
-                ),
-            ),
-            DropReason::Expired => (
-                Failure::TimedOut,
-                format!("timed out: {peer} has not answered; it may still carry the request out"),
-            ),
-            DropReason::Unannounced => (Failure::ServerDied, format!("nobody serves {name} on {peer} now")),
-            DropReason::NoPeer | DropReason::PeerLost => (
-                Failure::Unreachable,
-                format!("unreachable: {peer} cannot be heard over the link, or has been started anew"),
-            ),
-            DropReason::TooLarge => (
-                Failure::Dropped,
-                "the request is too large for the link: raise `radio.queue_bytes` of both ends".into(),
-            ),
-            DropReason::ReceiverMemory => (Failure::Dropped, format!("{peer} has no memory for the request")),
-            other => (
-                Failure::Dropped,
-                format!(
-                    "the link has dropped the request ({}): call again later",
-                    other.name()
-                ),
-            ),
-        };
+        let is_refused = call.line.is_refused(air.radio);
+        let (failure, text) = lost_request(reason, is_refused, &peer, name);
         self.fail(office, air, number, failure, text);
     }
 
@@ -352,23 +322,10 @@ impl Calling {
         let text = String::from_utf8_lossy(&control[..control.len().min(MAX_REJECTION)]).into_owned();
         let peer = office.peer(of.peer).to_owned();
         let name = office.setting(of).name.clone();
-        let (failure, text) = match outcome {
-            Outcome::Answered => return self.close(office, air, call.number, Ok(()), Ok(loan)),
-            Outcome::Rejected => (Failure::Rejected, text),
-            Outcome::Died => (
-                Failure::ServerDied,
-                format!(
-                    "the server of {name} on {peer} died before it answered: repeat the call if that is safe"
-                ),
-            ),
-            Outcome::Unserved => (
-                Failure::ServerDied,
-                format!("nobody serves {name} on {peer} any more"),
-            ),
-            Outcome::Busy => (Failure::Busy, format!("busy: {text}")),
-            Outcome::TimedOut => (Failure::TimedOut, format!("timed out: {text}")),
-            Outcome::Failed => (Failure::Dropped, text),
-        };
+        if outcome == Outcome::Answered {
+            return self.close(office, air, call.number, Ok(()), Ok(loan));
+        }
+        let (failure, text) = outcome_text(outcome, text, &peer, &name);
         // The loan is of the same server, and goes back to it.
         drop(loan);
         self.close(office, air, call.number, Ok(()), Err((failure, text)));
@@ -429,7 +386,7 @@ impl Calling {
     }
 }
 
-fn serve(office: &Office, kind: &ServiceType, place: Place) -> Result<Arc<Server>, CreateError> {
+fn serve(office: &mut Office, kind: &ServiceType, place: Place) -> Result<Arc<Server>, CreateError> {
     let options = ServerOptions::default()
         .with_depth(QUEUE)
         .with_max_held(HELD)
@@ -437,4 +394,67 @@ fn serve(office: &Office, kind: &ServiceType, place: Place) -> Result<Arc<Server
     let server = Arc::new(office.bus.server(kind.clone(), options)?);
     office.desk.ask(Job::Serve(place, server.clone()));
     Ok(server)
+}
+
+/// What the caller is told whose peer is lost.
+pub(crate) fn lost_link(peer: &str) -> String {
+    format!("unreachable: the link to {peer} is lost; whether it has carried the request out is not known")
+}
+
+/// What the caller is told whose request to `peer` the radio gave up, or the peer refused.
+pub(crate) fn lost_request(
+    reason: DropReason,
+    is_refused: bool,
+    peer: &str,
+    name: &str,
+) -> (Failure, String) {
+    match reason {
+        DropReason::Unannounced if is_refused => (
+            Failure::Refused,
+            format!(
+                "refused: {peer} does not let this host call {name}: see `allow: call` in its configuration"
+            ),
+        ),
+        DropReason::Expired => (
+            Failure::TimedOut,
+            format!("timed out: {peer} has not answered; it may still carry the request out"),
+        ),
+        DropReason::Unannounced => (Failure::ServerDied, format!("nobody serves {name} on {peer} now")),
+        DropReason::NoPeer | DropReason::PeerLost => (
+            Failure::Unreachable,
+            format!("unreachable: {peer} cannot be heard over the link, or has been started anew"),
+        ),
+        DropReason::TooLarge => (
+            Failure::Dropped,
+            "the request is too large for the link: raise `radio.queue_bytes` of both ends".into(),
+        ),
+        DropReason::ReceiverMemory => (Failure::Dropped, format!("{peer} has no memory for the request")),
+        other => (
+            Failure::Dropped,
+            format!(
+                "the link has dropped the request ({}): call again later",
+                other.name()
+            ),
+        ),
+    }
+}
+
+/// What the caller is told of an end that is no answer, of which the server's host says `text`.
+pub(crate) fn outcome_text(outcome: Outcome, text: String, peer: &str, name: &str) -> (Failure, String) {
+    match outcome {
+        Outcome::Rejected => (Failure::Rejected, text),
+        Outcome::Died => (
+            Failure::ServerDied,
+            format!(
+                "the server of {name} on {peer} died before it answered: repeat the call if that is safe"
+            ),
+        ),
+        Outcome::Unserved => (
+            Failure::ServerDied,
+            format!("nobody serves {name} on {peer} any more"),
+        ),
+        Outcome::Busy => (Failure::Busy, format!("busy: {text}")),
+        Outcome::TimedOut => (Failure::TimedOut, format!("timed out: {text}")),
+        Outcome::Failed | Outcome::Answered => (Failure::Dropped, text),
+    }
 }

@@ -1,27 +1,27 @@
-//! The thread that talks to callers and servers of this host's bus, beside the radio's, which waits for neither.
+//! Callers and servers of this host's bus, for the radio's thread: nothing here waits for them. What would, since a
+//! bus waits for a handshake that is not over, goes to a thread of its own.
 
 use crate::daemon::LinkError;
-use crate::worker::Worker;
 use bus::{Bus, CallError, Client, Loan, Pending, Reply, Request, Server, WaitSet};
 use clock::{PollFd, PollFlags};
-use rustix::event::{EventfdFlags, eventfd};
+use stats::Time;
 use std::collections::{BTreeMap, VecDeque};
-use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
 
-/// How often the thread looks whether servers are there, and whether it is to end.
+/// How often it is looked whether servers are there, if nothing tells of it.
 const ROUND: Duration = Duration::from_millis(200);
-/// How long a server that holds all it may is left alone.
+/// How long servers that hold all they may are left alone.
 const HOLD_OFF: Duration = Duration::from_millis(2);
-/// So many events may wait for the radio's thread; requests beyond stay in their queues, whose bound the bus tells
-/// callers of.
-const MOST_EVENTS: usize = 512;
+/// So many requests are taken at a time; those beyond stay in their queues, whose bound the bus tells callers of.
+const MOST_TAKEN: usize = 512;
 
 /// A service of a peer that is served here: its number, never used again.
 pub(crate) type Place = u64;
 
-/// What the radio's thread asks for.
+/// What the tables' owner asks for.
 pub(crate) enum Job {
     /// Requests to this server are to be told.
     Serve(Place, Arc<Server>),
@@ -47,7 +47,7 @@ pub(crate) enum Job {
     },
 }
 
-/// What it is told.
+/// What its owner is told.
 pub(crate) enum Event {
     /// A caller of this host asks.
     Asked(Place, Request),
@@ -57,117 +57,69 @@ pub(crate) enum Event {
     Serving(Place, bool),
 }
 
-struct Shared {
-    jobs: Mutex<VecDeque<Job>>,
-    events: Mutex<VecDeque<Event>>,
-    wake: OwnedFd,
-}
-
-fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The thread, for the radio's.
+/// Talks to callers and servers.
 pub(crate) struct Desk {
-    shared: Arc<Shared>,
     /// For servers whose requests it is to tell.
-    wait_set: WaitSet,
-    _worker: Worker,
-}
-
-impl Desk {
-    /// Starts it; `wake` is called after events.
-    ///
-    /// # Errors
-    /// If the system gives no descriptor or no thread.
-    pub(crate) fn start(bus: &Bus, wake: impl Fn() + Send + 'static) -> Result<Self, LinkError> {
-        let system = |doing: &'static str| move |source: std::io::Error| LinkError::System { doing, source };
-        let wait_set = WaitSet::new(bus)?;
-        let eventfd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
-        let shared = Arc::new(Shared {
-            jobs: Mutex::default(),
-            events: Mutex::default(),
-            wake: eventfd.map_err(|e| system("make an eventfd")(e.into()))?,
-        });
-        let mut clerk = Clerk {
-            shared: shared.clone(),
-            wait_set: wait_set.clone(),
-            served: BTreeMap::new(),
-            used: BTreeMap::new(),
-        };
-        let worker = Worker::start("link-calls", move || {
-            if clerk.round() {
-                wake();
-            }
-            Some(Duration::ZERO)
-        });
-        Ok(Desk {
-            shared,
-            wait_set,
-            _worker: worker.map_err(system("start a thread"))?,
-        })
-    }
-
-    /// Through which servers are to wake it.
-    pub(crate) fn wait_set(&self) -> &WaitSet {
-        &self.wait_set
-    }
-
-    /// Asks for something; it is done soon.
-    pub(crate) fn ask(&self, job: Job) {
-        lock(&self.shared.jobs).push_back(job);
-        // A full counter is as good a wake-up as any.
-        let _ = rustix::io::write(&self.shared.wake, &1u64.to_ne_bytes());
-    }
-
-    /// The next thing that happened.
-    pub(crate) fn next(&self) -> Option<Event> {
-        lock(&self.shared.events).pop_front()
-    }
-}
-
-/// What the thread has.
-struct Clerk {
-    shared: Arc<Shared>,
     wait_set: WaitSet,
     served: BTreeMap<Place, Arc<Server>>,
     used: BTreeMap<Place, Used>,
+    events: VecDeque<Event>,
+    /// Servers hold all they may until then.
+    held_until: Option<Time>,
+    next_round: Time,
+    late: Sender<Late>,
 }
 
 struct Used {
     client: Arc<Client>,
     serving: bool,
-    pending: Vec<(u64, Pending)>,
+    pending: Vec<(u64, Time, Pending)>,
 }
 
-impl Clerk {
-    /// Does what there is to do, then waits for more, but not for ever. Whether there are events.
-    fn round(&mut self) -> bool {
-        let mut events = VecDeque::new();
-        let jobs = std::mem::take(&mut *lock(&self.shared.jobs));
-        for job in jobs {
-            self.carry_out(job, &mut events);
-        }
-        for (place, used) in &mut self.used {
-            used.look(*place, &mut events);
-        }
-        let held = self.take(&mut events);
-        let found = !events.is_empty();
-        if found {
-            lock(&self.shared.events).append(&mut events);
-        } else {
-            self.wait(held);
-        }
-        found
+/// What may wait.
+enum Late {
+    /// Its server ended.
+    Ended(Arc<Server>, Vec<Arc<Request>>),
+    Answer(Arc<Server>, Request, Result<Loan, String>),
+}
+
+impl Desk {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// If the system gives no descriptor or no thread.
+    pub(crate) fn start(bus: &Bus) -> Result<Self, LinkError> {
+        let (late, rest) = channel();
+        let thread = std::thread::Builder::new().name("link-calls".into());
+        // It ends with the sender.
+        let started = thread.spawn(move || finish(&rest));
+        started.map_err(|source| LinkError::System {
+            doing: "start a thread",
+            source,
+        })?;
+        Ok(Desk {
+            wait_set: WaitSet::new(bus)?,
+            served: BTreeMap::new(),
+            used: BTreeMap::new(),
+            events: VecDeque::new(),
+            held_until: None,
+            next_round: Time::ZERO,
+            late,
+        })
     }
 
-    fn carry_out(&mut self, job: Job, events: &mut VecDeque<Event>) {
+    /// Through which servers are to wake its owner.
+    pub(crate) fn wait_set(&self) -> &WaitSet {
+        &self.wait_set
+    }
+
+    /// Does something; never blocks.
+    pub(crate) fn ask(&mut self, job: Job) {
         match job {
             Job::Serve(place, server) => drop(self.served.insert(place, server)),
             Job::Unserve(place, server, requests) => {
                 self.served.remove(&place);
-                drop(server);
-                drop(requests);
+                self.later(Late::Ended(server, requests));
             }
             Job::Use(place, client) => {
                 let used = Used {
@@ -176,6 +128,7 @@ impl Clerk {
                     pending: Vec::new(),
                 };
                 self.used.insert(place, used);
+                self.next_round = Time::ZERO;
             }
             Job::Unuse(place) => drop(self.used.remove(&place)),
             Job::Call {
@@ -188,8 +141,8 @@ impl Clerk {
                     return;
                 };
                 match used.client.send(loan, timeout) {
-                    Ok(pending) => used.pending.push((ticket, pending)),
-                    Err(error) => events.push_back(Event::Answered(ticket, Err(error))),
+                    Ok(pending) => used.pending.push((ticket, clock::monotonic() + timeout, pending)),
+                    Err(error) => self.events.push_back(Event::Answered(ticket, Err(error))),
                 }
             }
             Job::Respond {
@@ -202,26 +155,45 @@ impl Clerk {
                     tracing::error!("a request is over, and the radio still has it");
                     return;
                 };
-                let told = match with {
-                    Ok(loan) => server.respond(request, loan),
-                    Err(text) => server.reject(request, &text),
-                };
-                if let Err(error) = told {
-                    tracing::debug!(%error, service = server.service().service, "a caller was not told");
+                match server.can_answer(&request) {
+                    true => answer(&server, request, with),
+                    false => self.later(Late::Answer(server, request, with)),
                 }
             }
         }
     }
 
+    fn later(&self, late: Late) {
+        // The thread ends with the desk only.
+        let _ = self.late.send(late);
+    }
+
+    /// Looks what happened. `rang` says whether a descriptor of [`Desk::watch`] did since the last time.
+    pub(crate) fn look(&mut self, now: Time, rang: bool) {
+        let is_round = now >= self.next_round;
+        if is_round {
+            self.next_round = now + ROUND;
+        }
+        for (place, used) in &mut self.used {
+            let is_late = used.pending.iter().any(|(_, deadline, _)| *deadline <= now);
+            if rang || is_round || is_late {
+                used.look(*place, &mut self.events);
+            }
+        }
+        let goes_on = self.held_until.take_if(|t| *t <= now).is_some();
+        if (rang || is_round || goes_on) && self.held_until.is_none() && self.take() {
+            self.held_until = Some(now + HOLD_OFF);
+        }
+    }
+
     /// Takes requests; true if a server could not be emptied.
-    fn take(&self, events: &mut VecDeque<Event>) -> bool {
-        let waiting = lock(&self.shared.events).len();
+    fn take(&mut self) -> bool {
         loop {
-            let (mut held, before) = (false, events.len());
+            let (mut held, before) = (false, self.events.len());
             for (place, server) in &self.served {
-                while waiting + events.len() < MOST_EVENTS {
+                while self.events.len() < MOST_TAKEN {
                     match server.take() {
-                        Ok(Some(request)) => events.push_back(Event::Asked(*place, request)),
+                        Ok(Some(request)) => self.events.push_back(Event::Asked(*place, request)),
                         Ok(None) => break,
                         Err(_) => {
                             held = true;
@@ -230,56 +202,88 @@ impl Clerk {
                     }
                 }
             }
-            let full = waiting + events.len() >= MOST_EVENTS;
+            let full = self.events.len() >= MOST_TAKEN;
             if held || full || !self.wait_set.rearm().unwrap_or(false) {
                 return held || full;
             }
-            if events.len() == before {
-                // It is a request to a server of which this thread is told in a moment.
+            if self.events.len() == before {
+                // It is a request to a server that is to be told no more, or not yet.
                 return true;
             }
         }
     }
 
-    fn wait(&self, held: bool) {
-        let deadlines = self.used.values().flat_map(|u| &u.pending);
-        let now = Instant::now();
-        let left = deadlines.filter_map(|(_, p)| Some(p.deadline()?.saturating_duration_since(now)));
-        let most = if held { HOLD_OFF } else { ROUND };
-        let until = clock::monotonic() + left.min().unwrap_or(most).min(most);
-        let wake = self.shared.wake.as_fd();
-        let mut fds = vec![PollFd::from_borrowed_fd(wake, PollFlags::IN)];
-        if !held {
-            fds.push(PollFd::from_borrowed_fd(self.wait_set.as_fd(), PollFlags::IN));
+    /// The next thing that happened.
+    pub(crate) fn next(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// What its owner is to wait for.
+    pub(crate) fn watch<'a>(&'a self, fds: &mut Vec<PollFd<'a>>) {
+        let mut watch = |fd: BorrowedFd<'a>| fds.push(PollFd::from_borrowed_fd(fd, PollFlags::IN));
+        if self.held_until.is_none() {
+            watch(self.wait_set.as_fd());
         }
-        // A client's descriptor is of use only with requests that can be asked for.
-        for used in self.used.values().filter(|u| !u.pending.is_empty()) {
-            fds.push(PollFd::from_borrowed_fd(used.client.as_fd(), PollFlags::IN));
-        }
-        if clock::wait(&mut fds, Some(until), Duration::ZERO).is_err() {
-            std::thread::sleep(HOLD_OFF);
-        }
-        let _ = rustix::io::read(wake, &mut [0u8; 8]);
+        self.used.values().for_each(|used| watch(used.client.as_fd()));
+    }
+
+    /// When [`Desk::look`] is due, if nothing rings before.
+    pub(crate) fn next_look(&self) -> Time {
+        let pending = self.used.values().flat_map(|u| &u.pending);
+        let deadlines = pending.map(|(_, deadline, _)| *deadline);
+        let most = self
+            .held_until
+            .map_or(self.next_round, |t| t.min(self.next_round));
+        deadlines.fold(most, Time::min)
     }
 }
 
 impl Used {
-    /// Whether there is a server, and what became of requests.
+    /// Whether there is a server, and what became of requests; the descriptor then waits for more.
     fn look(&mut self, place: Place, events: &mut VecDeque<Event>) {
-        let mut over = Vec::new();
-        self.pending.retain_mut(|(ticket, pending)| {
-            let outcome = pending.poll();
-            let waits = outcome.is_none();
-            over.extend(outcome.map(|o| Event::Answered(*ticket, o)));
-            waits
-        });
-        let serving = self.client.has_server();
-        if serving != self.serving {
-            self.serving = serving;
-            // Before the ends of requests: those of a server that is gone are told at once, by its end.
-            events.push_back(Event::Serving(place, serving));
+        loop {
+            let mut over = Vec::new();
+            self.pending.retain_mut(|(ticket, _, pending)| {
+                let outcome = pending.poll();
+                let waits = outcome.is_none();
+                over.extend(outcome.map(|o| Event::Answered(*ticket, o)));
+                waits
+            });
+            let more = self.client.rearm().unwrap_or(false) && !over.is_empty();
+            let serving = self.client.has_server();
+            if serving != self.serving {
+                self.serving = serving;
+                // Before the ends of requests: those of a server that is gone are told at once, by its end.
+                events.push_back(Event::Serving(place, serving));
+            }
+            events.extend(over);
+            if !more {
+                return;
+            }
         }
-        events.extend(over);
+    }
+}
+
+/// Does what may wait, until the desk is gone.
+fn finish(rest: &Receiver<Late>) {
+    for late in rest {
+        match late {
+            Late::Ended(server, requests) => {
+                drop(server);
+                drop(requests);
+            }
+            Late::Answer(server, request, with) => answer(&server, request, with),
+        }
+    }
+}
+
+fn answer(server: &Server, request: Request, with: Result<Loan, String>) {
+    let told = match with {
+        Ok(loan) => server.respond(request, loan),
+        Err(text) => server.reject(request, &text),
+    };
+    if let Err(error) = told {
+        tracing::debug!(%error, service = server.service().service, "a caller was not told");
     }
 }
 
@@ -288,36 +292,106 @@ mod tests {
     use super::*;
     use bus::{BusConfig, ClientOptions, ServerOptions, ServiceType};
 
+    const LONG: Duration = Duration::from_secs(30);
+
+    fn kind(name: &str) -> ServiceType {
+        ServiceType {
+            service: name.into(),
+            type_name: "t/Add".into(),
+            type_hash: [1; 16],
+            definition: "".into(),
+        }
+    }
+
+    /// The next event, waited for as the radio's thread does.
+    fn event(desk: &mut Desk) -> Event {
+        let until = clock::monotonic() + LONG;
+        loop {
+            if let Some(event) = desk.next() {
+                return event;
+            }
+            assert!(clock::monotonic() < until, "it was never told");
+            let due = desk.next_look();
+            let mut fds = Vec::new();
+            desk.watch(&mut fds);
+            let rang = clock::wait(&mut fds, Some(due), Duration::ZERO).expect("waits");
+            desk.look(clock::monotonic(), rang);
+        }
+    }
+
     #[test]
-    fn a_request_may_come_before_its_server_is_known() {
-        const LONG: Duration = Duration::from_secs(30);
+    fn one_thread_serves_and_calls() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::Builder::new()
             .prefix("rwl")
             .tempdir()
             .expect("a folder");
         std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o700)).expect("sets");
-        let bus = Bus::open(BusConfig::new(folder.path())).expect("opens");
-        let kind = ServiceType {
-            service: "/add".into(),
-            type_name: "t/Add".into(),
-            type_hash: [1; 16],
-            definition: "".into(),
-        };
-        let desk = Desk::start(&bus, || {}).expect("starts");
+        let bus = || Bus::open(BusConfig::new(folder.path())).expect("opens");
+        let (own, other) = (bus(), bus());
+        let mut desk = Desk::start(&own).expect("starts");
+        // For a caller of this host, which may be quicker than the word of its server.
         let options = ServerOptions::default().with_wait_set(desk.wait_set());
-        let server = bus.server(kind.clone(), options).expect("serves");
-        let client = bus.client(kind, ClientOptions::default()).expect("a client");
+        let server = Arc::new(own.server(kind("/served"), options).expect("serves"));
+        let client = other.client(kind("/served"), ClientOptions::default());
+        let client = client.expect("a client");
         assert!(client.wait_for_server(LONG).expect("waits"));
-        let pending = client.send(client.loan(0, &[]).expect("a loan"), LONG);
-        // The thread is woken by it, and finds no server that it knows.
-        std::thread::sleep(Duration::from_millis(50));
-        desk.ask(Job::Serve(1, Arc::new(server)));
-        let start = Instant::now();
-        while !matches!(desk.next(), Some(Event::Asked(1, _))) {
-            assert!(start.elapsed() < LONG, "it was never told");
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        drop(pending);
+        let send = || {
+            let loan = client.loan(0, &[]).expect("a loan");
+            client.send(loan, LONG).expect("is sent")
+        };
+        let answered = send();
+        desk.look(clock::monotonic(), true);
+        assert!(desk.next().is_none());
+        desk.ask(Job::Serve(1, server.clone()));
+        let asked = |desk: &mut Desk| match event(desk) {
+            Event::Asked(1, request) => Arc::new(request),
+            _ => panic!("nothing else happens"),
+        };
+        let respond = |request, with| Job::Respond {
+            server: server.clone(),
+            request,
+            with,
+        };
+        let request = asked(&mut desk);
+        desk.ask(respond(request, Ok(server.loan(3, &[]).expect("a loan"))));
+        assert_eq!(answered.wait().expect("an answer").control().len(), 3);
+        let rejected = send();
+        let request = asked(&mut desk);
+        desk.ask(respond(request, Err("no".into())));
+        assert!(matches!(rejected.wait(), Err(CallError::Rejected { text }) if text == "no"));
+        let died = send();
+        let request = asked(&mut desk);
+        desk.ask(Job::Unserve(1, server, vec![request]));
+        assert!(matches!(died.wait(), Err(CallError::ServerDied { .. })));
+        // And for a server of this host.
+        let client = own.client(kind("/used"), ClientOptions::default());
+        let client = Arc::new(client.expect("a client"));
+        desk.ask(Job::Use(2, client.clone()));
+        let served = other.server(kind("/used"), ServerOptions::default());
+        let served = served.expect("serves");
+        assert!(matches!(event(&mut desk), Event::Serving(2, true)));
+        let call = |ticket, timeout| Job::Call {
+            place: 2,
+            ticket,
+            loan: client.loan(0, &[]).expect("a loan"),
+            timeout,
+        };
+        desk.ask(call(7, LONG));
+        let request = served.take_timeout(LONG).expect("takes").expect("a request");
+        let loan = served.loan(4, &[]).expect("a loan");
+        served.respond(request, loan).expect("is sent");
+        assert!(matches!(event(&mut desk), Event::Answered(7, Ok(r)) if r.control().len() == 4));
+        desk.ask(call(8, Duration::from_millis(20)));
+        assert!(matches!(
+            event(&mut desk),
+            Event::Answered(8, Err(CallError::Timeout { .. }))
+        ));
+        desk.ask(call(9, LONG));
+        drop(served);
+        assert!(matches!(event(&mut desk), Event::Serving(2, false)));
+        assert!(matches!(event(&mut desk), Event::Answered(9, Err(_))));
+        desk.ask(Job::Unuse(2));
+        assert!(desk.used.is_empty() && desk.served.is_empty());
     }
 }

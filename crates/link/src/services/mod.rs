@@ -2,15 +2,14 @@
 //!
 //! The link of the calling host serves on its bus what a peer offers, and hands requests to the radio as they stand
 //! in their callers' blocks. The link of the serving host is a client there. What callers, servers and this module
-//! tell each other goes over a thread of its own ([`desk`]), so that the radio's waits for neither; all tables are
-//! the radio's thread's.
+//! tell each other goes over [`desk`], which waits for neither; all of it is the radio's thread's.
 
 mod calling;
 mod desk;
 pub(crate) mod header;
 pub(crate) mod letter;
 mod line;
-mod seen;
+pub(crate) mod seen;
 mod serving;
 
 use crate::config::{Config, PeerConfig, Role, ServiceConfig};
@@ -22,7 +21,10 @@ use crate::rules::{Right, may};
 use crate::status::{ServiceRole, ServiceState, ServiceStatus};
 use bus::{Bus, ServiceType, TopicType};
 use calling::Calling;
+pub(crate) use calling::{lost_link, lost_request, outcome_text};
+use clock::PollFd;
 use desk::{Desk, Event, Place};
+pub(crate) use header::Outcome;
 use header::{Header, Kind};
 use letter::{Letter, Taker};
 use line::{Air, Line};
@@ -30,12 +32,13 @@ pub(crate) use line::{REPLY, REQUEST};
 use proto::{Announcement, Down, End, PeerId, Radio, RemoteTopic, TopicError, Verdict};
 use serde::Serialize;
 use serving::Serving;
+pub(crate) use serving::{age, lost_response};
 use stats::{DropReason, Time};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Calls that may be open over a link in each direction, whatever the services' own bounds.
-const MAX_OPEN: usize = 256;
+pub(crate) const MAX_OPEN: usize = 256;
 /// How often it is looked which peers relays still reach.
 const SWEEP: Duration = Duration::from_millis(500);
 
@@ -64,10 +67,10 @@ pub enum Failure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Of {
     /// Who serves it, or who calls it.
-    peer: PeerId,
+    pub(crate) peer: PeerId,
     /// Its place in the configuration.
-    service: usize,
-    role: ServiceRole,
+    pub(crate) service: usize,
+    pub(crate) role: ServiceRole,
 }
 
 /// Counts of a service towards one peer. Every call is answered, failed for one reason, or open.
@@ -148,19 +151,28 @@ impl Office {
         kind: &ServiceType,
         depth: u32,
     ) -> Result<Line, TopicError> {
-        let setting = self.setting(of);
-        let topic = proto::TopicConfig {
-            priority: setting.priority,
-            depth,
-            expiry: Some(setting.timeout()),
-            reliability: proto::Reliability::Reliable,
-            // No call waits for another.
-            ordering: proto::Ordering::Any,
-            type_hash: kind.type_hash,
-            definition: kind.definition.to_string(),
-            ..proto::TopicConfig::new(format!("{}{part}", setting.name), kind.type_name.clone())
-        };
+        let topic = line_config(self.setting(of), part, kind, depth);
         Line::open(air, of.peer, topic)
+    }
+}
+
+/// The topic of a service's requests or replies.
+pub(crate) fn line_config(
+    setting: &ServiceConfig,
+    part: &str,
+    kind: &ServiceType,
+    depth: u32,
+) -> proto::TopicConfig {
+    proto::TopicConfig {
+        priority: setting.priority,
+        depth,
+        expiry: Some(setting.timeout()),
+        reliability: proto::Reliability::Reliable,
+        // No call waits for another.
+        ordering: proto::Ordering::Any,
+        type_hash: kind.type_hash,
+        definition: kind.definition.to_string(),
+        ..proto::TopicConfig::new(format!("{}{part}", setting.name), kind.type_name.clone())
     }
 }
 
@@ -244,17 +256,13 @@ pub(crate) struct Services {
     news: Vec<News>,
     arrived: Vec<Arrived>,
     next_sweep: Time,
+    /// A caller or a server has since the last round.
+    rang: bool,
 }
 
 impl Services {
-    /// Serves and calls as `config` says, if it names any service; `wake` is called when the radio's thread is to
-    /// [`run`](Services::run) them. `run` tells this run of the host from others.
-    pub(crate) fn start(
-        config: &Config,
-        bus: &Bus,
-        run: u32,
-        wake: impl Fn() + Send + 'static,
-    ) -> Result<Option<Box<Self>>, LinkError> {
+    /// Serves and calls as `config` says, if it names any service. `run` tells this run of the host from others.
+    pub(crate) fn start(config: &Config, bus: &Bus, run: u32) -> Result<Option<Box<Self>>, LinkError> {
         if config.services.is_empty() {
             return Ok(None);
         }
@@ -262,7 +270,7 @@ impl Services {
             bus: bus.clone(),
             services: config.services.clone(),
             peers: config.peers.clone(),
-            desk: Desk::start(bus, wake)?,
+            desk: Desk::start(bus)?,
             tallies: BTreeMap::new(),
             run,
             last_stamp: Time::ZERO,
@@ -277,6 +285,7 @@ impl Services {
             news: Vec::new(),
             arrived: Vec::new(),
             next_sweep: Time::ZERO,
+            rang: false,
         })))
     }
 
@@ -474,6 +483,7 @@ impl Services {
                 }
             }
         }
+        office.desk.look(now, std::mem::take(&mut self.rang));
         while let Some(event) = office.desk.next() {
             match event {
                 Event::Asked(place, request) => calling.asked(office, &mut air, place, request),
@@ -510,8 +520,19 @@ impl Services {
 
     /// When [`Services::run`] is due, if nothing happens before.
     pub(crate) fn next_deadline(&self) -> Option<Time> {
-        let deadlines = [self.calling.next_deadline(), self.serving.next_deadline()];
+        let look = Some(self.office.desk.next_look());
+        let deadlines = [look, self.calling.next_deadline(), self.serving.next_deadline()];
         deadlines.into_iter().flatten().min()
+    }
+
+    /// What the radio's thread is to wait for.
+    pub(crate) fn watch<'a>(&'a self, fds: &mut Vec<PollFd<'a>>) {
+        self.office.desk.watch(fds);
+    }
+
+    /// One of these is ready.
+    pub(crate) fn rang(&mut self) {
+        self.rang = true;
     }
 
     /// All of them, in the configuration's order.

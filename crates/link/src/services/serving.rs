@@ -7,7 +7,7 @@ use super::seen::Seen;
 use super::{Failure, MAX_OPEN, Of, Office};
 use crate::outgoing::Outgoing;
 use bus::{CallError, Client, ClientOptions, Loan, Reply, ServiceType};
-use proto::{Body, PeerId};
+use proto::{Body, PeerId, Radio};
 use stats::{DropReason, Time};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -201,7 +201,7 @@ impl Serving {
         let left = left
             .min(limit)
             .min(MAX_LEFT)
-            .saturating_sub(age(air, of.peer, at, stamp));
+            .saturating_sub(age(air.radio, of.peer, at, stamp));
         // Over relays the peer's clock may not be known, but how long each has had it is.
         let deadline = (at + left).min(expires.unwrap_or(Time::MAX));
         let open = self.tickets.values().filter(|t| t.of == of).count();
@@ -294,7 +294,7 @@ impl Serving {
             }
             Err(reason) => {
                 office.tally(of).failed(Failure::Dropped);
-                self.tell(office, air, answer_to, Outcome::Failed, lost_reply(reason));
+                self.tell(office, air, answer_to, Outcome::Failed, lost_response(reason));
             }
         }
     }
@@ -374,7 +374,7 @@ impl Serving {
         tally.failed(Failure::Dropped);
         if sent.deadline > air.now && !matches!(reason, DropReason::PeerLost | DropReason::Unannounced) {
             let answer_to = (sent.of, sent.call, sent.deadline);
-            self.tell(office, air, answer_to, Outcome::Failed, lost_reply(reason));
+            self.tell(office, air, answer_to, Outcome::Failed, lost_response(reason));
         }
     }
 
@@ -410,8 +410,8 @@ impl Serving {
 }
 
 /// For how long a message has been under way, at most, as far as the peer's clock is known.
-fn age(air: &Air<'_>, peer: PeerId, at: Time, stamp: Time) -> Duration {
-    let clock = air.radio.peer_stats(peer).and_then(|p| p.clock);
+pub(crate) fn age(radio: &Radio<Outgoing>, peer: PeerId, at: Time, stamp: Time) -> Duration {
+    let clock = radio.peer_stats(peer).and_then(|p| p.clock);
     clock.map_or(Duration::ZERO, |c| {
         let there = at.0 as f64 + c.ahead_us * 1e3;
         let ns = (there - stamp.0 as f64).max(0.0) + c.uncertainty_us * 1e3;
@@ -419,7 +419,8 @@ fn age(air: &Air<'_>, peer: PeerId, at: Time, stamp: Time) -> Duration {
     })
 }
 
-fn lost_reply(reason: DropReason) -> &'static str {
+/// What a caller is told whose answer is lost.
+pub(crate) fn lost_response(reason: DropReason) -> &'static str {
     match reason {
         DropReason::TooLarge => {
             "the server has answered, but the reply is too large for the link: raise `radio.queue_bytes` of both ends"

@@ -297,7 +297,7 @@ fn answered(core: &Weak<Core>, call: &Arc<Call>, result: Result<&[u8], Transport
     let retry = {
         let mut progress = lock(&call.progress);
         // What is busy did not send it.
-        progress.maybe |= !matches!(error, TransportError::Busy(_));
+        progress.maybe |= !matches!(error, TransportError::Busy(_) | TransportError::NotSent(_));
         progress.reason = error.to_string();
         progress.retry(now())
     };

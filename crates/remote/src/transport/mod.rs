@@ -160,9 +160,12 @@ pub enum TransportError {
     /// No answer came within the request's time. It may have been carried out.
     #[error("no answer within {0:?}")]
     TimedOut(Duration),
-    /// Nothing was sent, or whoever had the request died: with the transport's words.
+    /// Nothing was sent, or whoever had the request died: with the transport's words. It may have been carried out.
     #[error("unreachable: {0}")]
     Unreachable(String),
+    /// Nothing reached whoever could have carried it out: with the transport's words.
+    #[error("unreachable, and not sent: {0}")]
+    NotSent(String),
     /// Longer than this transport takes.
     #[error("a frame of {len} B, but {most} B is the most: send less at a time")]
     TooLong {

@@ -120,6 +120,16 @@ topics:
         stop(&mut self.robots);
     }
 
+    pub fn stop_controllers_link(&mut self) {
+        stop(&mut self.controllers);
+    }
+
+    /// The links' configurations, the robot's first.
+    pub fn configs(&self) -> [Config; 2] {
+        let texts = self.links.as_ref().expect("links");
+        [&texts[0], &texts[1]].map(|text| Config::parse(text).unwrap_or_else(|e| panic!("{e}")))
+    }
+
     pub fn robots_status(&self) -> Status {
         self.robots.as_ref().expect("a link").0.status()
     }
@@ -271,7 +281,7 @@ pub fn controller(places: &Places) -> (LinkController, Arc<Heard>) {
 pub type Answer = Result<Vec<u8>, TransportError>;
 
 pub fn ask_later(
-    controller: &LinkController,
+    controller: &dyn ControllerEnd,
     class: Class,
     frame: &[u8],
     timeout: Duration,
@@ -284,17 +294,17 @@ pub fn ask_later(
     answer
 }
 
-pub fn ask(controller: &LinkController, class: Class, frame: &[u8], timeout: Duration) -> Answer {
+pub fn ask(controller: &dyn ControllerEnd, class: Class, frame: &[u8], timeout: Duration) -> Answer {
     let answer = ask_later(controller, class, frame, timeout);
     answer.recv_timeout(2 * LONG).expect("done is called")
 }
 
 /// Waits until a class has a server: each is found for itself.
-pub fn reached(controller: &LinkController, class: Class) {
+pub fn reached(controller: &dyn ControllerEnd, class: Class) {
     until("it is reached", || {
         !matches!(
             ask(controller, class, b"?", LONG),
-            Err(TransportError::Unreachable(_))
+            Err(TransportError::NotSent(_))
         )
     });
 }

@@ -1,8 +1,9 @@
 //! Requests of one class that are under way, and the thread that waits for their answers.
 
 use super::gate::Gate;
-use super::robot::{lock, setup};
+use super::robot::setup;
 use super::{errors, frame};
+use crate::sync::lock;
 use crate::transport::{Done, TransportError};
 use clock::{PollFd, PollFlags};
 use ropewalk::{CallError, Client, Pending, Reply, Time};
@@ -71,7 +72,8 @@ impl Caller {
         // Under the lock, so that the thread knows of the call before its answer can come.
         let pending = match self.client.send(loan, timeout) {
             Ok(pending) => pending,
-            Err(error) => return Err((failed(timeout, error), done)),
+            Err(CallError::Call(error)) => return Err((errors::send(error), done)),
+            Err(error) => return Err((TransportError::NotSent(error.to_string()), done)),
         };
         let deadline = clock::monotonic() + timeout;
         under_way.calls.push(Call {

@@ -3,8 +3,9 @@
 use super::caller::{self, Caller};
 use super::gate::Gate;
 use super::listener::Listener;
-use super::robot::{lock, setup};
+use super::robot::setup;
 use super::{names, types};
+use crate::sync::lock;
 use crate::transport::{Class, ControllerEnd, ControllerSink, Done, Listen, TransportError, Wire};
 use ropewalk::{ClientOptions, Node};
 use std::fmt;

@@ -12,7 +12,15 @@ pub(super) fn loan(len: usize, error: LoanError) -> TransportError {
             len,
             most: usize::try_from(limit).unwrap_or(usize::MAX).min(frame::MAX),
         },
-        other => TransportError::Unreachable(other.to_string()),
+        other => TransportError::NotSent(other.to_string()),
+    }
+}
+
+/// Of a call that could not be sent.
+pub(super) fn send(error: CallError) -> TransportError {
+    match error {
+        CallError::TooMany { outstanding, .. } => TransportError::Busy(outstanding),
+        other => TransportError::NotSent(other.to_string()),
     }
 }
 
@@ -20,9 +28,8 @@ pub(super) fn loan(len: usize, error: LoanError) -> TransportError {
 pub(super) fn call(timeout: Duration, error: CallError) -> TransportError {
     match error {
         CallError::Timeout { .. } => TransportError::TimedOut(timeout),
-        CallError::TooMany { outstanding, .. } => TransportError::Busy(outstanding),
+        CallError::TooMany { .. } | CallError::NoServer { .. } => send(error),
         CallError::Rejected { text } => rejected(timeout, text),
-        // That nobody serves it is told with what to do about it.
         other => TransportError::Unreachable(other.to_string()),
     }
 }
@@ -37,7 +44,10 @@ fn rejected(timeout: Duration, text: String) -> TransportError {
     }
     if let Some(rest) = text.strip_prefix("busy: ") {
         let open = rest.split(' ').next().and_then(|n| n.parse().ok());
-        return open.map_or(TransportError::Unreachable(text), TransportError::Busy);
+        return open.map_or(TransportError::NotSent(text), TransportError::Busy);
+    }
+    if text.starts_with("refused: ") || text.starts_with("nobody serves ") {
+        return TransportError::NotSent(text);
     }
     TransportError::Unreachable(text)
 }
@@ -59,13 +69,20 @@ mod tests {
             TransportError::TimedOut(Duration::from_secs(2))
         );
         assert_eq!(of("busy: 16 calls are open"), TransportError::Busy(16));
-        assert_eq!(of("busy: many"), unreachable("busy: many"));
-        assert_eq!(of("refused: see `allow`"), unreachable("refused: see `allow`"));
+        let not_sent = |text: &str| TransportError::NotSent(text.into());
+        for text in [
+            "busy: many",
+            "refused: see `allow`",
+            "nobody serves /a on base now",
+        ] {
+            assert_eq!(of(text), not_sent(text));
+        }
+        assert_eq!(of("out of reach"), unreachable("out of reach"));
         let none = CallError::NoServer {
             service: "/r1/remote/command".into(),
             refusal: String::new(),
         };
-        let TransportError::Unreachable(text) = call(Duration::ZERO, none) else {
+        let TransportError::NotSent(text) = call(Duration::ZERO, none) else {
             panic!("nobody is reached");
         };
         assert!(text.contains("/r1/remote/command"), "{text}");

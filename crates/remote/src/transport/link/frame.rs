@@ -1,5 +1,6 @@
 //! How a frame lies in a block: as the message `uint8[] data` (`docs/wire/control-part.md`).
 
+use ::link::direct::Content;
 use ropewalk::Loan;
 
 /// From so many bytes on they are a data part.
@@ -88,30 +89,55 @@ impl Block for ropewalk::Message {
     }
 }
 
-/// The frame of a block, copied into `buffer`, which grows as needed and is used again: its publisher may be hostile.
-pub(super) fn read<'a>(block: &impl Block, buffer: &'a mut Vec<u8>) -> Result<&'a [u8], Malformed> {
-    let (control, parts) = (block.control(), block.parts());
+/// A frame as a control part, and a data part if it is one.
+pub(super) fn parts(frame: &[u8]) -> (Vec<u8>, Option<&[u8]>) {
+    // Frames are bounded by `MAX`.
+    let count = frame.len() as u32;
+    match frame.len() < PART_FROM {
+        true => ([&count.to_le_bytes(), frame].concat(), None),
+        false => ((count | LIFTED).to_le_bytes().to_vec(), Some(frame)),
+    }
+}
+
+/// Where a frame is: whether it is the data part, and its length.
+fn find(control: &[u8], parts: usize, part_len: usize) -> Result<(bool, usize), Malformed> {
     let malformed = Malformed {
         control: control.len(),
         parts,
     };
-    let (head, data) = control.split_at_checked(COUNT).ok_or(malformed)?;
-    let count = u32::from_le_bytes(head.try_into().map_err(|_| malformed)?);
+    let (head, data) = control.split_first_chunk::<COUNT>().ok_or(malformed)?;
+    let count = u32::from_le_bytes(*head);
     let len = (count & !LIFTED) as usize;
-    let is_part = match (count & LIFTED != 0, parts) {
-        (false, 0) if data.len() == len => false,
-        (true, 1) if data.is_empty() && block.part_len() == len && len <= MAX => true,
-        _ => return Err(malformed),
-    };
+    match (count & LIFTED != 0, parts) {
+        (false, 0) if data.len() == len => Ok((false, len)),
+        (true, 1) if data.is_empty() && part_len == len && len <= MAX => Ok((true, len)),
+        _ => Err(malformed),
+    }
+}
+
+/// The frame of a block, copied into `buffer`, which grows as needed and is used again: its publisher may be hostile.
+pub(super) fn read<'a>(block: &impl Block, buffer: &'a mut Vec<u8>) -> Result<&'a [u8], Malformed> {
+    let control = block.control();
+    let (is_part, len) = find(control, block.parts(), block.part_len())?;
     if buffer.len() < len {
         buffer.resize(len, 0);
     }
     let to = &mut buffer[..len];
     match is_part {
-        false => to.copy_from_slice(data),
+        false => to.copy_from_slice(&control[COUNT..]),
         true => block.copy(to),
     }
     Ok(to)
+}
+
+/// The frame of what is in this program's own memory.
+pub(super) fn of<'a>(content: &Content<'a>) -> Result<&'a [u8], Malformed> {
+    let (control, part) = (content.control(), content.part(0));
+    let (is_part, _) = find(control, content.part_count(), part.len())?;
+    Ok(match is_part {
+        true => part,
+        false => &control[COUNT..],
+    })
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! Telemetry for a controller: which topics there are, and what comes on them.
 
 use super::gate::Gate;
-use super::robot::{lock, setup};
+use super::robot::setup;
 use super::{frame, names, types};
+use crate::sync::lock;
 use crate::transport::{ControllerSink, Listen, TransportError};
 use bus::TakeError;
 use ropewalk::{Node, Schema, Subscriber, SubscriberOptions, WaitSet};

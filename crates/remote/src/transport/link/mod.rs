@@ -6,6 +6,10 @@
 //! `ropewalk_remote/Telemetry`. Robot and controller may be on one bus, or on two that links join; `docs/guide/remote-link.md` has the
 //! configuration. They see no difference but time.
 //!
+//! Where every tenth of a millisecond counts, a program has a link of its own instead ([`DirectRobot`],
+//! [`DirectController`]): the same configuration, no bus, no daemon, and an address of its own. Daemons and such programs
+//! understand each other.
+//!
 //! ```no_run
 //! use remote::transport::link::{LinkController, LinkRobot};
 //! use ropewalk::Node;
@@ -17,6 +21,7 @@
 
 mod caller;
 mod controller;
+mod direct;
 mod errors;
 mod frame;
 mod gate;
@@ -26,4 +31,5 @@ mod robot;
 mod types;
 
 pub use controller::LinkController;
+pub use direct::{DirectController, DirectRobot};
 pub use robot::LinkRobot;

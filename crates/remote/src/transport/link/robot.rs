@@ -2,13 +2,14 @@
 
 use super::gate::{Gate, Pass};
 use super::{errors, frame, names, types};
+use crate::sync::lock;
 use crate::transport::{Class, Reply, RobotEnd, RobotSink, Stream, TransportError, Wire};
 use bus::{Interrupt, TakeError};
 use ropewalk::{Loan, Node, Publisher, PublisherOptions, Request, Server, ServerOptions};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -20,9 +21,9 @@ const HELD: u32 = 256;
 const MEMORY: u64 = 256 << 20;
 const LISTENER: u64 = 64 << 20;
 /// Topics of telemetry.
-const MOST_STREAMS: usize = 1024;
+pub(super) const MOST_STREAMS: usize = 1024;
 /// So long answers may take that are under way when it stops.
-const LAST_WORDS: Duration = Duration::from_millis(100);
+pub(super) const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// The end of a robot on this host's bus. Controllers of other hosts reach it over links.
 pub struct LinkRobot {
@@ -254,7 +255,7 @@ impl Drop for Asked {
     }
 }
 
-fn check_len(frame: &[u8]) -> Result<(), TransportError> {
+pub(super) fn check_len(frame: &[u8]) -> Result<(), TransportError> {
     match frame.len() {
         len if len > frame::MAX => Err(TransportError::TooLong {
             len,
@@ -266,8 +267,4 @@ fn check_len(frame: &[u8]) -> Result<(), TransportError> {
 
 pub(super) fn setup(error: impl fmt::Display) -> TransportError {
     TransportError::Setup(error.to_string())
-}
-
-pub(super) fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,5 +1,6 @@
 //! The types of what crosses the bus, so that its tools show it.
 
+use bus::{ServiceType, TopicType};
 use ropewalk::{Flavour, Registry, Schema, Service};
 use schema::DefinitionError;
 
@@ -18,6 +19,28 @@ pub(super) fn telemetry(priority: u8) -> Result<Schema, DefinitionError> {
     let text = format!("# priority: {priority}\n{text}");
     registry.add_message("ropewalk_remote/Telemetry", &text)?;
     registry.schema("ropewalk_remote/Telemetry")
+}
+
+/// A service of [`call`]'s type, for a link without a bus.
+pub(super) fn service_type(name: String) -> Result<ServiceType, DefinitionError> {
+    let kind = call()?;
+    Ok(ServiceType {
+        service: name,
+        type_name: kind.name(),
+        type_hash: kind.md5(),
+        definition: kind.definition().into(),
+    })
+}
+
+/// A topic of [`telemetry`]'s type, likewise.
+pub(super) fn topic_type(name: String, priority: u8) -> Result<TopicType, DefinitionError> {
+    let kind = telemetry(priority)?;
+    Ok(TopicType {
+        topic: name,
+        type_name: kind.name().to_owned(),
+        type_hash: kind.md5(),
+        definition: kind.definition().into(),
+    })
 }
 
 #[cfg(test)]

@@ -1,0 +1,303 @@
+//! A link that ends in a program's own process: neither a bus nor a daemon is between its messages and the carrier.
+//!
+//! It speaks as a daemon does, so a daemon or another program may be at the other end, and its configuration is the same. What it
+//! has of it: services, called and served; topics, sent and received, by name or pattern; rules and namespaces of peers. What a
+//! daemon has beyond: relays, packing, filters, and operators' services.
+//!
+//! Whoever sends does that in its own thread, and what comes is handed up by the one thread of the link: there is one
+//! change of threads less at each end than anything in between would cost.
+
+mod engine;
+mod inbox;
+
+use crate::config::Config;
+use crate::daemon::LinkError;
+use crate::services::header::CallId;
+use crate::services::{Of, Outcome};
+use bus::{CallError, ServiceType, TopicType};
+use clock::{PollFd, PollFlags};
+use engine::Engine;
+use proto::Geometry;
+use rustix::event::{EventfdFlags, eventfd};
+use stats::Time;
+use std::fmt;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// What is handed up, by the link's thread.
+pub trait Local: Send + Sync {
+    /// A peer calls a service of this program.
+    fn request(&self, service: &str, content: Content<'_>, asked: Asked);
+    /// A message came on a topic.
+    fn message(&self, topic: &str, content: Content<'_>);
+    /// A peer offers a service from now on, or no more.
+    fn offered(&self, service: &str, offered: bool);
+}
+
+/// What came: a control part and data parts.
+#[derive(Clone, Copy, Debug)]
+pub struct Content<'a> {
+    bytes: &'a [u8],
+    geometry: Geometry,
+    /// In front of the control part.
+    head: usize,
+}
+
+impl<'a> Content<'a> {
+    /// The control part.
+    pub fn control(&self) -> &'a [u8] {
+        &self.bytes[self.head..self.geometry.control_len() as usize]
+    }
+
+    /// How many data parts there are.
+    pub fn part_count(&self) -> usize {
+        self.geometry.part_lens().len()
+    }
+
+    /// Data part `i`; empty if there is none.
+    pub fn part(&self, i: usize) -> &'a [u8] {
+        let lens = self.geometry.part_lens();
+        let before: u32 = lens.iter().take(i).sum();
+        let from = (self.geometry.control_len() + before) as usize;
+        let len = lens.get(i).map_or(0, |n| *n as usize);
+        &self.bytes[from..from + len]
+    }
+}
+
+/// Who is told what became of a call: exactly once.
+pub type Answered = Box<dyn FnOnce(Result<Content<'_>, CallError>) + Send>;
+
+/// The link. Dropping it ends it.
+pub struct Direct {
+    shared: Arc<Shared>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+struct Shared {
+    engine: Mutex<Engine>,
+    wake: OwnedFd,
+    local: Arc<dyn Local>,
+}
+
+/// What happened, to be handed up without the engine.
+enum Event {
+    Request(String, Vec<u8>, Geometry, AnswerTo),
+    Message(String, Vec<u8>, Geometry),
+    Offered(String, bool),
+    Answered(Answered, Result<(Vec<u8>, Geometry), CallError>),
+}
+
+/// Whose call is answered, and until when somebody waits for it.
+type AnswerTo = (Of, CallId, Time);
+
+impl Direct {
+    /// Starts a link with the carrier that the configuration names.
+    ///
+    /// # Errors
+    /// [`LinkError`]: the carrier cannot be opened, the radio refuses a setting, or there is no thread.
+    pub fn open(config: Config, local: Arc<dyn Local>) -> Result<Self, LinkError> {
+        let system = |doing: &'static str| move |source| LinkError::System { doing, source };
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+        let wake = wake.map_err(|e| system("make an eventfd")(e.into()))?;
+        let ring = wake.try_clone().map_err(system("copy an eventfd"))?;
+        let engine = Engine::open(config, move || notify(&ring))?;
+        let socket = engine.readable().map(|fd| fd.try_clone_to_owned()).transpose();
+        let socket = socket.map_err(system("copy a carrier's descriptor"))?;
+        let shared = Arc::new(Shared {
+            engine: Mutex::new(engine),
+            wake,
+            local,
+        });
+        let running = shared.clone();
+        let thread = std::thread::Builder::new().name("link-direct".into());
+        let thread = thread.spawn(move || socket.iter().for_each(|socket| running.run(socket)));
+        Ok(Direct {
+            shared,
+            thread: Mutex::new(Some(thread.map_err(system("start a thread"))?)),
+        })
+    }
+
+    /// Offers a service of the configuration to the peers that may call it.
+    ///
+    /// # Errors
+    /// [`LinkError::Filter`] with what is wrong if the configuration has no such service to serve; [`LinkError::Topic`].
+    pub fn serve(&self, kind: ServiceType) -> Result<(), LinkError> {
+        self.shared.act(|engine, now| engine.serve(now, kind))
+    }
+
+    /// Calls a service of a peer. Never blocks; `done` may be called before this returns.
+    pub fn call(&self, service: &str, control: &[u8], parts: &[&[u8]], timeout: Duration, done: Answered) {
+        self.shared
+            .act(|engine, now| engine.call(now, service, (control, parts), timeout, done));
+    }
+
+    /// Sends a message to the peers that the configuration names for its topic. Never blocks. What is lost on the way is counted by the link.
+    ///
+    /// # Errors
+    /// [`LinkError::Topic`] if the radio takes no further topic.
+    pub fn publish(&self, kind: &TopicType, control: &[u8], parts: &[&[u8]]) -> Result<(), LinkError> {
+        self.shared
+            .act(|engine, now| engine.publish(now, kind, control, parts))
+    }
+
+    /// Whether a peer offers a service now.
+    pub fn is_offered(&self, service: &str) -> bool {
+        self.shared.lock().is_offered(service)
+    }
+
+    /// Ends it; calls that are open end as those whose server died. Idempotent.
+    pub fn stop(&self) {
+        self.shared.act(|engine, _| engine.stop());
+        notify(&self.shared.wake);
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let own = std::thread::current().id();
+        if let Some(thread) = thread.filter(|t| t.thread().id() != own) {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Direct {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl fmt::Debug for Direct {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Direct")
+    }
+}
+
+fn notify(wake: &OwnedFd) {
+    // A full counter is as good a wake-up as any.
+    let _ = rustix::io::write(wake, &1u64.to_ne_bytes());
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Engine> {
+        self.engine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does something and sends what is due at once, in this thread.
+    fn act<T>(self: &Arc<Self>, what: impl FnOnce(&mut Engine, Time) -> T) -> T {
+        let mut engine = self.lock();
+        let value = what(&mut engine, clock::monotonic());
+        engine.send();
+        let (events, wakes) = (engine.events(), engine.is_due_earlier());
+        drop(engine);
+        if wakes {
+            notify(&self.wake);
+        }
+        self.hand_up(events);
+        value
+    }
+
+    fn hand_up(self: &Arc<Self>, events: Vec<Event>) {
+        for event in events {
+            match event {
+                Event::Request(service, bytes, geometry, answer_to) => {
+                    let content = Content {
+                        bytes: &bytes,
+                        geometry,
+                        head: engine::HEAD,
+                    };
+                    let asked = Asked {
+                        shared: Arc::downgrade(self),
+                        answer_to,
+                        is_over: false,
+                    };
+                    self.local.request(&service, content, asked);
+                }
+                Event::Message(topic, bytes, geometry) => {
+                    let content = Content {
+                        bytes: &bytes,
+                        geometry,
+                        head: 0,
+                    };
+                    self.local.message(&topic, content);
+                }
+                Event::Offered(service, offered) => self.local.offered(&service, offered),
+                Event::Answered(done, result) => match result {
+                    Ok((bytes, geometry)) => done(Ok(Content {
+                        bytes: &bytes,
+                        geometry,
+                        head: engine::HEAD,
+                    })),
+                    Err(error) => done(Err(error)),
+                },
+            }
+        }
+    }
+
+    /// Receives until it is stopped.
+    fn run(self: &Arc<Self>, socket: &OwnedFd) {
+        loop {
+            let mut engine = self.lock();
+            engine.turn();
+            let events = engine.events();
+            let Some((due, writable)) = engine.sleep(!events.is_empty()) else {
+                drop(engine);
+                return self.hand_up(events);
+            };
+            drop(engine);
+            let found = !events.is_empty();
+            self.hand_up(events);
+            if found {
+                continue;
+            }
+            let flags = match writable {
+                true => PollFlags::IN | PollFlags::OUT,
+                false => PollFlags::IN,
+            };
+            let mut fds = [
+                PollFd::from_borrowed_fd(socket.as_fd(), flags),
+                PollFd::from_borrowed_fd(self.wake.as_fd(), PollFlags::IN),
+            ];
+            if clock::wait(&mut fds, due, clock::SPIN).is_err() {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            if !fds[1].revents().is_empty() {
+                let _ = rustix::io::read(&self.wake, &mut [0u8; 8]);
+            }
+        }
+    }
+}
+
+/// A call that is to be answered. Dropping it unanswered tells the caller so.
+pub struct Asked {
+    shared: Weak<Shared>,
+    answer_to: AnswerTo,
+    is_over: bool,
+}
+
+impl Asked {
+    /// Answers. Never blocks.
+    ///
+    /// # Errors
+    /// Why the answer is lost: the caller waits no longer, is gone, or the answer is too large for the link.
+    pub fn respond(mut self, control: &[u8], parts: &[&[u8]]) -> Result<(), stats::DropReason> {
+        self.is_over = true;
+        let shared = self.shared.upgrade().ok_or(stats::DropReason::NoPeer)?;
+        shared.act(|engine, now| engine.respond(now, self.answer_to, Outcome::Answered, (control, parts)))
+    }
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        if let Some(shared) = self.shared.upgrade().filter(|_| !self.is_over) {
+            let text = b"the server dropped the request unanswered";
+            // A caller that cannot be told waits until its time is over.
+            let _ =
+                shared.act(|engine, now| engine.respond(now, self.answer_to, Outcome::Rejected, (text, &[])));
+        }
+    }
+}
+
+impl fmt::Debug for Asked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Asked").field(&self.answer_to.1).finish()
+    }
+}

@@ -1,0 +1,73 @@
+//! Datagrams between a radio and its carrier.
+
+use crate::carrier::{Carrier, Sent};
+use crate::daemon::LinkError;
+use crate::outgoing::Outgoing;
+use proto::{PeerId, Radio, Sink, Transmit};
+use stats::Time;
+
+/// Datagrams read before the scheduler has its turn again; one that was joined counts as what it was cut into.
+const RECEIVE_BATCH: usize = 64;
+
+/// The buffer that a carrier's largest datagram needs.
+pub(crate) fn room(carrier: &impl Carrier) -> usize {
+    carrier.max_datagram() * carrier.joined() + 1
+}
+
+/// A radio's way to its peers.
+pub(crate) struct Way<'a, C> {
+    pub(crate) radio: &'a mut Radio<Outgoing>,
+    pub(crate) carrier: &'a mut C,
+    /// In the carrier's order.
+    pub(crate) peers: &'a [PeerId],
+}
+
+impl<C: Carrier> Way<'_, C> {
+    /// Takes what came, up to a bound; true if there may be more.
+    pub(crate) fn receive(&mut self, sink: &mut impl Sink, buffer: &mut [u8]) -> Result<bool, LinkError> {
+        let (mut taken, one) = (0, self.carrier.max_datagram());
+        while taken < RECEIVE_BATCH {
+            let Some(got) = self.carrier.receive(buffer)? else {
+                return Ok(false);
+            };
+            taken += got.len.div_ceil(one).max(1);
+            let Some(peer) = self.peers.get(got.peer) else {
+                continue;
+            };
+            let datagram = &buffer[..got.len];
+            if let Err(error) = self.radio.handle(clock::monotonic(), *peer, datagram, sink) {
+                tracing::debug!(%error, peer = got.peer, "a datagram was not understood");
+            }
+        }
+        Ok(true)
+    }
+
+    /// Sends what is due while the carrier takes it, and says when the next is due. Of a carrier that gathers it sends a
+    /// batch: then the others have their turn, so that what is urgent waits no longer.
+    pub(crate) fn transmit(&mut self, datagram: &mut Vec<u8>) -> Result<Option<Time>, LinkError> {
+        let mut next = None;
+        let mut left = self.carrier.batch();
+        while self.carrier.ready() {
+            match self.radio.poll_transmit(clock::monotonic(), datagram) {
+                Transmit::Datagram { peer, priority } => {
+                    let index = self.peers.iter().position(|p| *p == peer).unwrap_or(usize::MAX);
+                    if self.carrier.send(index, priority, datagram)? != Sent::Taken {
+                        self.radio.carrier_refused(peer);
+                    }
+                    left = left.map(|n| n.saturating_sub(datagram.len()));
+                }
+                Transmit::Wait(until) => {
+                    next = Some(until);
+                    break;
+                }
+                Transmit::Idle => break,
+            }
+            if left == Some(0) {
+                next = Some(Time::ZERO);
+                break;
+            }
+        }
+        self.carrier.flush()?;
+        Ok(next)
+    }
+}

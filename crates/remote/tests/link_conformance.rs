@@ -1,0 +1,76 @@
+//! The conformance suite over this host's bus, over two that links join, and over links in the programs themselves.
+
+mod conformance;
+mod link_common;
+
+use conformance::Place;
+use link::Config;
+use link_common::Places;
+use remote::transport::link::{DirectController, DirectRobot, LinkController, LinkRobot};
+use std::net::UdpSocket;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+fn place(places: Places) -> Place {
+    let places = Arc::new(places);
+    let robots = places.clone();
+    Place {
+        robot: Box::new(move || Arc::new(LinkRobot::new(&robots.robots_node(), "r1"))),
+        connect: Box::new(move || Arc::new(LinkController::new(&places.controllers_node(), "r1"))),
+    }
+}
+
+#[test]
+fn it_conforms_on_one_bus() {
+    conformance::run(|| place(Places::one()));
+}
+
+#[test]
+fn it_conforms_over_two_links() {
+    conformance::run(|| place(Places::two()));
+}
+
+/// A robot and its controllers with a link each, in their own programs.
+fn apart() -> Place {
+    let sockets = [(); 9].map(|()| UdpSocket::bind("127.0.0.1:0").expect("binds"));
+    let addresses = sockets.map(|s| s.local_addr().expect("an address"));
+    let robot = addresses[0];
+    let services = |rest: &str| {
+        let of = |class: &str, depth| format!("{{name: /r1/remote/{class}, depth: {depth}, {rest}}}");
+        [of("command", 128), of("request", 32), of("file", 8)].join(", ")
+    };
+    let topic = "name: '/r1/remote/telemetry/*'";
+    let peers = addresses[1..].iter().enumerate();
+    let peers: Vec<String> = peers
+        .map(|(i, a)| format!("{{name: c{i}, address: '{a}'}}"))
+        .collect();
+    let robots = format!(
+        "{{host: robot, radio: {{bind: '{robot}', rate: 600Mbit/s, queue_bytes: 64MiB}}, peers: [{}], services: [{}], \
+         topics: [{{{topic}, direction: out, latched: true, publisher_priority: true}}]}}",
+        peers.join(", "),
+        services("role: serve"),
+    );
+    let next = AtomicUsize::new(0);
+    Place {
+        robot: Box::new(move || Arc::new(DirectRobot::new(parse(&robots), "r1"))),
+        connect: Box::new(move || {
+            let i = next.fetch_add(1, Ordering::Relaxed);
+            let own = addresses[1 + i];
+            let config = format!(
+                "{{host: c{i}, radio: {{bind: '{own}', rate: 600Mbit/s, queue_bytes: 64MiB}}, \
+                 peers: [{{name: robot, address: '{robot}'}}], services: [{}], topics: [{{{topic}, direction: in}}]}}",
+                services("role: call, from: robot"),
+            );
+            Arc::new(DirectController::new(parse(&config), "r1"))
+        }),
+    }
+}
+
+fn parse(text: &str) -> Config {
+    Config::parse(text).unwrap_or_else(|e| panic!("{e}\n{text}"))
+}
+
+#[test]
+fn it_conforms_over_links_of_their_own() {
+    conformance::run(apart);
+}
