@@ -143,6 +143,8 @@ pub fn zmq(bytes: &[u8]) {
 ///
 /// Whatever comes, the robot answers each frame once and carries nothing out twice, and what the controller asked for ends.
 pub fn ends(data: &[u8]) {
+    // Frames come in blocks, too.
+    crate::transport::link::fuzz(data);
     let [language, rest @ ..] = data else { return };
     let wire = if language & 1 == 0 {
         crate::transport::Wire::Own

@@ -2,7 +2,7 @@
 
 use super::*;
 use remote::robot::ControllerEvent;
-use remote::transport::{Class, ControllerSink};
+use remote::transport::{Class, ControllerSink, TransportError};
 use remote::{Connection, Expiry, Outcome, Queue};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,7 +29,9 @@ pub fn outcomes(place: &dyn Fn() -> Place) {
         controller.command::<Lamp>(&speed(-1.0)),
         Outcome::Rejected("no such lamp".into())
     );
-    let Outcome::Rejected(reason) = controller.command::<Lamp>(&speed(101.0)) else {
+    // To tell of a panic takes a busy machine longer than a command's usual time.
+    let sent = controller.send_within::<Lamp>(&speed(101.0), Expiry::After(WATCHDOG));
+    let Outcome::Rejected(reason) = sent.wait() else {
         panic!("rejected")
     };
     assert!(reason.contains("panicked"), "{reason}");
@@ -268,6 +270,15 @@ pub fn hostile(place: &dyn Fn() -> Place) {
     let good = controller("good", (place.connect)());
     let end = (place.connect)();
     end.start(Arc::new(Deaf)).expect("starts");
+    // Some transports need a moment until they reach anybody.
+    eventually("the robot is reached", || {
+        let (done, ended) = channel();
+        let done = Box::new(move |answer: Result<&[u8], TransportError>| {
+            let _ = done.send(matches!(answer, Err(TransportError::NotSent(_))));
+        });
+        end.request(Class::Command, b"", Duration::from_millis(50), done);
+        ended.recv_timeout(WATCHDOG) == Ok(false)
+    });
     let mut frames: Vec<Vec<u8>> = ["", "c8", "05", "050000", "05c800", "050109", "1f00", "01", "ff"]
         .iter()
         .map(|h| unhex(h))

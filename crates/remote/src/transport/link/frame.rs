@@ -140,6 +140,22 @@ pub(super) fn of<'a>(content: &Content<'a>) -> Result<&'a [u8], Malformed> {
     })
 }
 
+/// Any bytes as a block, of which the first says how much is the control part and how many parts there are.
+pub(crate) fn fuzz(bytes: &[u8]) {
+    let Some((first, rest)) = bytes.split_first() else {
+        return;
+    };
+    let (control, part) = rest.split_at(usize::from(first >> 2).min(rest.len()));
+    if let Ok((is_part, len)) = find(control, usize::from(first & 3), part.len()) {
+        let there = if is_part {
+            part.len()
+        } else {
+            control.len() - COUNT
+        };
+        assert_eq!(len, there, "a frame is all that is there");
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -32,4 +32,5 @@ mod types;
 
 pub use controller::LinkController;
 pub use direct::{DirectController, DirectRobot};
+pub(crate) use frame::fuzz;
 pub use robot::LinkRobot;
