@@ -6,9 +6,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("cargo:rerun-if-changed={file}");
     }
     let descriptors = protox::compile(files, ["proto"])?;
+    // Names and comments of the fields, for programs that show messages of any kind.
+    let described = std::path::Path::new(&std::env::var("OUT_DIR")?).join("descriptors.bin");
+    std::fs::write(described, protox::prost::Message::encode_to_vec(&descriptors))?;
     // What the own wire carries is passed on as it came, without copies.
     prost_build::Config::new()
         .bytes([".ropewalk.remote"])
+        .enable_type_names()
         .compile_fds(descriptors)?;
     Ok(())
 }

@@ -87,6 +87,10 @@ pub mod types {
     include!(concat!(env!("OUT_DIR"), "/robot_remote_control.rs"));
 }
 
+/// Both packages of messages as an encoded `google.protobuf.FileDescriptorSet`, with comments: for programs that show or read messages
+/// of any kind.
+pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
+
 /// The messages of the own wire ([`Wire::Own`](transport::Wire::Own)), for whoever writes another end of it.
 pub mod own {
     #![allow(missing_docs, clippy::all)]

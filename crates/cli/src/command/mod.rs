@@ -1,6 +1,7 @@
 //! The commands other than the demo, a file each.
 
 pub(crate) mod bench;
+pub(crate) mod control;
 pub(crate) mod doctor;
 mod endpoints;
 pub(crate) mod keys;
@@ -9,7 +10,9 @@ pub(crate) mod link;
 pub(crate) mod msg;
 pub(crate) mod play;
 pub(crate) mod record;
+pub(crate) mod robot;
 pub(crate) mod service;
 pub(crate) mod top;
 pub(crate) mod topic;
 mod topic_info;
+mod transport;

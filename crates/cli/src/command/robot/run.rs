@@ -1,0 +1,131 @@
+//! The simulated robot in real time.
+
+use super::publish::Publisher;
+use super::sim::base::Happened;
+use super::sim::{Noise, Rover};
+use super::tell::Teller;
+use super::{Sim, commands};
+use crate::command::transport;
+use crate::failure::{OrFail, Outcome};
+use crate::signals::Signals;
+use remote::robot::ControllerEvent;
+use remote::types::LogLevel;
+use remote::{ARM, BASE, Robot, command};
+use serde_json::json;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// More than this at once is no simulation of a moving robot: what the process stood still does not count.
+const LONGEST_STEP: Duration = Duration::from_millis(250);
+/// How long a signal may wait.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// The rover, for the handlers of commands and for the clock.
+#[derive(Clone)]
+pub(super) struct Shared(Arc<Mutex<Rover>>);
+
+impl Shared {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Rover> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Runs it until its time is over, or a signal comes.
+pub(super) fn run(options: &Sim) -> Outcome {
+    let signals = Signals::watch().or_job("watching for signals")?;
+    let rover = Shared(Arc::new(Mutex::new(Rover::new())));
+    let tell = Arc::new(Teller::new(options.json));
+    let end = transport::robot(&options.name)?;
+    let place = end.describe();
+    let robot = Robot::builder(&options.name)
+        .end(end)
+        .require_request(options.require_request)
+        .moves::<command::SimpleAction>(ARM)
+        .start()
+        .or_input()?;
+    commands::register(&robot, &rover, &tell);
+    watch(&robot, &rover, &tell, options.allow_take_over);
+    let mut publisher = Publisher::new(&options.name, options.rate, Noise::new(options.seed));
+    publisher.describe(&robot).or_job("telling what the robot is")?;
+    let text = format!("{} is ready: {place}; try: ropewalk control {}", options.name, options.name);
+    tell.tell("ready", &text, json!({ "robot": options.name, "transport": place }));
+
+    let period = Duration::from_secs_f64(1.0 / options.rate);
+    let start = Instant::now();
+    let end = options.duration.map(|s| start + Duration::from_secs_f64(s));
+    let (mut last, mut next) = (start, start);
+    while !signals.stopped() && end.is_none_or(|end| Instant::now() < end) {
+        let now = Instant::now();
+        if now < next {
+            std::thread::sleep((next - now).min(PATIENCE));
+            continue;
+        }
+        next = (next + period).max(now);
+        let passed = (now - last).min(LONGEST_STEP);
+        last = now;
+        let (snapshot, happened) = {
+            let mut rover = rover.lock();
+            rover.step(passed.as_secs_f64());
+            (rover.clone(), rover.take_happened())
+        };
+        for happened in happened {
+            let (text, fields) = in_words(happened);
+            log(&robot, LogLevel::Info, &text);
+            tell.tell("motion", &text, fields);
+        }
+        publisher.publish(&robot, &snapshot);
+    }
+    robot.stop();
+    let rover = rover.lock();
+    let text = format!("ended: drove {:.2} m in {:.1} s", rover.base.driven, rover.time);
+    tell.tell("ended", &text, json!({ "driven_m": rover.base.driven, "simulated_s": rover.time }));
+    Ok(())
+}
+
+fn in_words(happened: Happened) -> (String, serde_json::Value) {
+    match happened {
+        Happened::Reached { x, y, left } => (
+            format!("reached ({x:.2}, {y:.2}), {left} to go"),
+            json!({ "x_m": x, "y_m": y, "waypoints_left": left }),
+        ),
+        Happened::Blocked => ("touches a wall or a pillar, and stands".into(), json!({ "blocked": true })),
+        Happened::Done => ("the list of twists is done".into(), json!({})),
+    }
+}
+
+/// A message of the robot for people, wherever they are.
+pub(super) fn log(robot: &Robot, level: LogLevel, message: &str) {
+    let sent = super::telemetry::log(robot, level, message);
+    if let Err(error) = sent {
+        tracing::debug!(%error, "a log message is lost");
+    }
+}
+
+fn watch(robot: &Robot, rover: &Shared, tell: &Arc<Teller>, take_over: bool) {
+    let told = tell.clone();
+    robot.on_controller(move |event| {
+        let (word, id, name) = match &event {
+            ControllerEvent::Found { id, name } => ("found", id, name),
+            ControllerEvent::Lost { id, name } => ("lost", id, name),
+        };
+        let fields = json!({ "what": word, "controller": &**name, "id": format!("{id:x}") });
+        told.tell("controller", &format!("{word} controller {name} ({id:x})"), fields);
+    });
+    let (told, moving) = (tell.clone(), rover.clone());
+    robot.on_link_lost(move |lost| {
+        match lost.subsystem() {
+            BASE => moving.lock().stop(),
+            ARM => moving.lock().hold(),
+            _ => lost.stop(),
+        }
+        let text = format!("stops the {}: {} is lost", lost.subsystem(), lost.controller());
+        told.tell("link_lost", &text, json!({ "subsystem": lost.subsystem(), "controller": lost.controller() }));
+    });
+    let told = tell.clone();
+    robot.on_take_over(move |wish| {
+        let word = if take_over { "takes" } else { "may not take" };
+        let text = format!("{} {word} the right to move {:?} from {}", wish.by.0, wish.subsystem, wish.from.0);
+        told.tell("take_over", &text, json!({ "subsystem": wish.subsystem, "granted": take_over }));
+        take_over
+    });
+}

@@ -1,0 +1,37 @@
+//! What the simulated robot does, as lines.
+
+use serde_json::{Value, json};
+use std::io::Write;
+use std::time::Instant;
+
+/// Prints events to standard output: text for people, or an object a line.
+pub(super) struct Teller {
+    json: bool,
+    start: Instant,
+}
+
+impl Teller {
+    pub(super) fn new(json: bool) -> Self {
+        Teller {
+            json,
+            start: Instant::now(),
+        }
+    }
+
+    /// `event` names its kind, for programs, which get the `fields`, too.
+    pub(super) fn tell(&self, event: &str, text: &str, fields: Value) {
+        let at = self.start.elapsed().as_secs_f64();
+        let mut out = std::io::stdout().lock();
+        // Nobody listens any more: the robot goes on.
+        let _ = if self.json {
+            let mut line = json!({ "time_s": (at * 1e3).round() / 1e3, "event": event, "text": text });
+            if let (Some(line), Value::Object(fields)) = (line.as_object_mut(), fields) {
+                line.extend(fields);
+            }
+            writeln!(out, "{line}")
+        } else {
+            writeln!(out, "{at:9.3} s  {text}")
+        };
+        let _ = out.flush();
+    }
+}
