@@ -26,4 +26,9 @@ impl Signals {
     pub(crate) fn stopped(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
+
+    /// Forgets it: what it was to stop has stopped, and the next one is the first again.
+    pub(crate) fn clear(&self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
 }

@@ -9,6 +9,7 @@ mod lab;
 mod lab_kills;
 mod link;
 mod operate;
+mod remote;
 mod services;
 mod smaller;
 mod support;

@@ -57,7 +57,15 @@ pub(super) fn colour(place: &Place, headlights: bool) -> Vec<u8> {
 /// Metres as 32-bit floats, least significant byte first, by rows from the top; not a number where there is no wall.
 pub(super) fn depth(place: &Place) -> Vec<u8> {
     let columns = columns(place);
-    let pixels = (0..HEIGHT).flat_map(|row| columns.map(|d| if rows(d).contains(&row) { d as f32 } else { f32::NAN }));
+    let pixels = (0..HEIGHT).flat_map(|row| {
+        columns.map(|d| {
+            if rows(d).contains(&row) {
+                d as f32
+            } else {
+                f32::NAN
+            }
+        })
+    });
     pixels.flat_map(f32::to_le_bytes).collect()
 }
 

@@ -40,10 +40,17 @@ pub(super) fn register(robot: &Robot, rover: &Shared, tell: &Arc<Teller>) {
     on::<command::GoTo>(robot, rover, tell, |rover, goal| {
         framed(&goal.header, MAP)?;
         let pose = goal.waypoint_pose.as_ref().ok_or("it has no waypoint_pose")?;
-        let speed = if goal.max_forward_speed == 0.0 { SPEED } else { goal.max_forward_speed };
+        let speed = if goal.max_forward_speed == 0.0 {
+            SPEED
+        } else {
+            goal.max_forward_speed
+        };
         let point = waypoint(pose, speed, goal.waypoint_max_forward_speed)?;
         rover.lock().path(&[point], false, "going to a waypoint")?;
-        Ok(format!("goes to ({:.2}, {:.2}) at {speed:.2} m/s", point.x, point.y))
+        Ok(format!(
+            "goes to ({:.2}, {:.2}) at {speed:.2} m/s",
+            point.x, point.y
+        ))
     });
     on::<command::RobotTrajectory>(robot, rover, tell, |rover, path| {
         framed(&path.header, MAP)?;
@@ -63,7 +70,10 @@ pub(super) fn register(robot: &Robot, rover: &Shared, tell: &Arc<Teller>) {
             "headlights" if state == 0.0 || state == 1.0 => rover.lock().headlights = state == 1.0,
             "headlights" => return Err(format!("headlights are 0 or 1, not {state}").into()),
             "gripper" if (0.0..=1.0).contains(&state) => {
-                let goal = JointGoal { position: Some(0.08 * state), velocity: None };
+                let goal = JointGoal {
+                    position: Some(0.08 * state),
+                    velocity: None,
+                };
                 rover.lock().joints(&[("gripper", goal)])?;
             }
             "gripper" => return Err(format!("the gripper goes from 0 to 1, not to {state}").into()),
@@ -95,8 +105,8 @@ fn on<K: CommandKind>(
     tell: &Arc<Teller>,
     carry_out: impl Fn(&Shared, &K::Body) -> Result<String, Rejection> + Send + 'static,
 ) {
-    // A handler that owned the robot would keep it from ending.
-    let (weak, rover, tell) = (robot.clone(), rover.clone(), tell.clone());
+    // Its clone in the handler ends with `Robot::stop`.
+    let (teller, rover, tell) = (robot.clone(), rover.clone(), tell.clone());
     let kind = K::NAME.rsplit('.').next().unwrap_or(K::NAME);
     // A joystick repeats the same command many times a second.
     let mut before: Option<(String, String)> = None;
@@ -109,11 +119,15 @@ fn on<K: CommandKind>(
         };
         if before.as_ref() != Some(&(text.clone(), by.clone())) {
             if !executed {
-                log(&weak, LogLevel::Warn, &text);
+                log(&teller, LogLevel::Warn, &text);
             }
             let event = if executed { "command" } else { "rejected" };
             let age = context.age.map(|age| (age.as_secs_f64() * 1e6).round() / 1e3);
-            tell.tell(event, &text, json!({ "kind": kind, "by": by, "sequence": context.sequence, "age_at_most_ms": age }));
+            tell.tell(
+                event,
+                &text,
+                json!({ "kind": kind, "by": by, "sequence": context.sequence, "age_at_most_ms": age }),
+            );
             before = Some((text, by));
         }
         done.map(drop)
@@ -135,9 +149,9 @@ fn no_action(name: &str, known: &str) -> String {
 /// A command may name only the frame that it is understood in.
 fn framed(header: &Option<remote::types::Header>, frame: &str) -> Result<(), String> {
     match header.as_ref().map(|h| h.frame.as_str()) {
-        Some(other) if !other.is_empty() && other != frame => {
-            Err(format!("understood in the frame {frame:?} only, not in {other:?}"))
-        }
+        Some(other) if !other.is_empty() && other != frame => Err(format!(
+            "understood in the frame {frame:?} only, not in {other:?}"
+        )),
         _ => Ok(()),
     }
 }
@@ -163,7 +177,13 @@ fn waypoints(poses: &[Pose], repeats: bool) -> Result<Vec<Waypoint>, Rejection> 
 
 fn waypoint(pose: &Pose, speed: f64, end_speed: f64) -> Result<Waypoint, String> {
     let at = pose.position.as_ref().ok_or("a pose has no position")?;
-    Ok(Waypoint { x: at.x, y: at.y, heading: heading(pose), speed, end_speed })
+    Ok(Waypoint {
+        x: at.x,
+        y: at.y,
+        heading: heading(pose),
+        speed,
+        end_speed,
+    })
 }
 
 /// Rotation about z, of whichever of the two was set.
@@ -178,17 +198,35 @@ fn heading(pose: &Pose) -> Option<f64> {
 }
 
 fn joint_goals(joints: &JointCommand) -> Result<Vec<(&str, JointGoal)>, String> {
-    let JointCommand { name, position, velocity, effort, acceleration, tics, .. } = joints;
+    let JointCommand {
+        name,
+        position,
+        velocity,
+        effort,
+        acceleration,
+        tics,
+        ..
+    } = joints;
     for (what, len) in [("position", position.len()), ("velocity", velocity.len())] {
         if len != 0 && len != name.len() {
-            return Err(format!("{} names, but {len} elements of {what}: none, or one for each", name.len()));
+            return Err(format!(
+                "{} names, but {len} elements of {what}: none, or one for each",
+                name.len()
+            ));
         }
     }
     if !(effort.is_empty() && acceleration.is_empty() && tics.is_empty()) {
         return Err("the joints take positions and velocities only".into());
     }
-    let goal = |i: usize| JointGoal { position: position.get(i).copied(), velocity: velocity.get(i).copied() };
-    Ok(name.iter().enumerate().map(|(i, name)| (name.as_str(), goal(i))).collect())
+    let goal = |i: usize| JointGoal {
+        position: position.get(i).copied(),
+        velocity: velocity.get(i).copied(),
+    };
+    Ok(name
+        .iter()
+        .enumerate()
+        .map(|(i, name)| (name.as_str(), goal(i)))
+        .collect())
 }
 
 #[cfg(test)]
@@ -198,12 +236,23 @@ mod tests {
 
     #[test]
     fn headings_come_from_either_orientation() {
-        let mut pose = Pose { position: Some(Position { x: 1.0, y: 2.0, z: 0.0 }), ..Default::default() };
+        let mut pose = Pose {
+            position: Some(Position {
+                x: 1.0,
+                y: 2.0,
+                z: 0.0,
+            }),
+            ..Default::default()
+        };
         assert_eq!(heading(&pose), None);
         pose.orientation2d = 0.5;
         assert_eq!(heading(&pose), Some(0.5));
         let half = std::f64::consts::FRAC_PI_4;
-        pose.orientation = Some(Orientation { z: half.sin(), w: half.cos(), ..Default::default() });
+        pose.orientation = Some(Orientation {
+            z: half.sin(),
+            w: half.cos(),
+            ..Default::default()
+        });
         assert!(heading(&pose).is_some_and(|h| (h - 2.0 * half).abs() < 1e-9));
     }
 
@@ -215,9 +264,20 @@ mod tests {
             ..Default::default()
         };
         assert!(joint_goals(&joints(&["a", "b"], &[1.0])).is_err());
-        assert!(joint_goals(&JointCommand { effort: vec![1.0], ..joints(&["a"], &[1.0]) }).is_err());
+        assert!(
+            joint_goals(&JointCommand {
+                effort: vec![1.0],
+                ..joints(&["a"], &[1.0])
+            })
+            .is_err()
+        );
         assert_eq!(joint_goals(&joints(&["a"], &[1.0])).map(|g| g.len()), Ok(1));
-        let header = |frame: &str| Some(Header { frame: frame.into(), ..Default::default() });
+        let header = |frame: &str| {
+            Some(Header {
+                frame: frame.into(),
+                ..Default::default()
+            })
+        };
         assert!(framed(&header("moon"), MAP).is_err() && framed(&header(MAP), MAP).is_ok());
         assert!(framed(&header(""), MAP).is_ok() && framed(&None, MAP).is_ok());
     }

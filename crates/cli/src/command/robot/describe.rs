@@ -24,13 +24,24 @@ pub(super) fn simple_actions(rover: &Rover) -> SimpleActions {
     let lights = f64::from(u8::from(rover.headlights));
     let mut headlights = action("headlights", SimpleActionType::ValueInt, 1.0, 1.0, lights);
     if let Some(definition) = &mut headlights.r#type {
-        let named = |(name, value): (&str, f32)| NamedValue { name: name.into(), value };
+        let named = |(name, value): (&str, f32)| NamedValue {
+            name: name.into(),
+            value,
+        };
         definition.value_names = [("off", 0.0), ("on", 1.0)].map(named).into();
     }
     // In hundredths, so that it is told again only where it differs.
-    let gripper = action("gripper", SimpleActionType::ValueFloat, 1.0, 0.01, (open * 100.0).round() / 100.0);
+    let gripper = action(
+        "gripper",
+        SimpleActionType::ValueFloat,
+        1.0,
+        0.01,
+        (open * 100.0).round() / 100.0,
+    );
     let home = action("home", SimpleActionType::Trigger, 1.0, 1.0, 0.0);
-    SimpleActions { actions: vec![headlights, gripper, home] }
+    SimpleActions {
+        actions: vec![headlights, gripper, home],
+    }
 }
 
 pub(super) fn complex_actions() -> ComplexActions {
@@ -39,7 +50,9 @@ pub(super) fn complex_actions() -> ComplexActions {
         r#type: kind.into(),
         ..Default::default()
     };
-    ComplexActions { actions: COMPLEX.map(action).into() }
+    ComplexActions {
+        actions: COMPLEX.map(action).into(),
+    }
 }
 
 /// The joints that take commands, with the most of each value.
@@ -61,7 +74,9 @@ pub(super) fn frames() -> ControllableFrames {
         r#type: [TwistControl, PoseControl, GotoControl].map(i32::from).into(),
         movement_type: ControllableFrameMovementType::MovementControl.into(),
     };
-    ControllableFrames { controllable_frames: vec![frame] }
+    ControllableFrames {
+        controllable_frames: vec![frame],
+    }
 }
 
 /// There is no stream: the address is of the form that one would have.
@@ -87,7 +102,9 @@ pub(super) fn cameras() -> CameraInformation {
         p: vec![f, 0.0, x, 0.0, 0.0, f, y, 0.0, 0.0, 0.0, 1.0, 0.0],
         ..Default::default()
     };
-    CameraInformation { camerainfo: vec![info] }
+    CameraInformation {
+        camerainfo: vec![info],
+    }
 }
 
 /// A grid: 1 where a wall or a pillar is, 0 where none is.
@@ -99,17 +116,29 @@ pub(super) fn map() -> Result<Map, prost::EncodeError> {
     let taken = |(x, y): (u32, u32)| room::touches(left + middle(x), bottom + middle(y), CELL / 2.0);
     let layer = SimpleSensor {
         name: "obstacles".into(),
-        size: Some(Vector2 { x: columns as f32, y: rows as f32 }),
+        size: Some(Vector2 {
+            x: columns as f32,
+            y: rows as f32,
+        }),
         value: cells.map(|cell| f32::from(u8::from(taken(cell)))).collect(),
-        scale: Some(Vector2 { x: CELL as f32, y: CELL as f32 }),
+        scale: Some(Vector2 {
+            x: CELL as f32,
+            y: CELL as f32,
+        }),
         ..Default::default()
     };
-    let origin = super::sim::base::Place { x: left, y: bottom, heading: 0.0 };
+    let origin = super::sim::base::Place {
+        x: left,
+        y: bottom,
+        heading: 0.0,
+    };
     let grid = GridMap {
         header: header("map", 0),
         frame: "map".into(),
         origin: Some(pose_at("map", 0, &origin)),
         layers: vec![layer],
     };
-    Ok(Map { map: Some(prost_types::Any::from_msg(&grid)?) })
+    Ok(Map {
+        map: Some(prost_types::Any::from_msg(&grid)?),
+    })
 }

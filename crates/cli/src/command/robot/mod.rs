@@ -6,12 +6,15 @@ mod describe;
 mod publish;
 mod run;
 mod sim;
-mod tell;
 mod telemetry;
+mod tell;
 
 use super::endpoints::seconds;
-use crate::failure::Outcome;
+use super::transport::RobotEnds;
+use crate::failure::{OrFail, Outcome};
 use clap::{Args, Subcommand};
+use remote::transport::zmq::KeyPair;
+use std::path::PathBuf;
 
 /// Robots to command with `ropewalk control`.
 #[derive(Args)]
@@ -23,6 +26,10 @@ pub(crate) struct Options {
 #[derive(Subcommand)]
 enum What {
     Sim(Sim),
+    /// Makes a key for robots and controllers over ZeroMQ: FILE, to be kept secret, and FILE.pub, to be told.
+    Key {
+        file: PathBuf,
+    },
 }
 
 /// Simulates a rover with an arm in a room with pillars: it takes all commands and tells all telemetry of Robot Remote Control.
@@ -31,11 +38,15 @@ enum What {
 /// it cannot do and says why, and stops when it hears nothing of its controller any more. Its room is 12 m by 8 m,
 /// with the origin, where it starts, in the middle.
 ///
-/// It is on this host's bus (ROPEWALK_RUNTIME_DIR, ROPEWALK_DOMAIN), and on other hosts where links carry it: see docs/guide/remote-link.md.
+/// It is on this host's bus (ROPEWALK_RUNTIME_DIR, ROPEWALK_DOMAIN), and on other hosts where links carry it (docs/guide/remote-link.md); or at an
+/// address of ZeroMQ; or both.
 #[derive(Args)]
 #[command(after_help = "Example, in two terminals:\n  \
     ropewalk robot sim --name rover\n  \
-    ropewalk control rover\n\n\
+    ropewalk control rover\n\
+    and over ZeroMQ:\n  \
+    ropewalk robot sim --zmq tcp://127.0.0.1:7010\n  \
+    ropewalk control tcp://127.0.0.1:7010\n\n\
     Simple actions: headlights (0 or 1), gripper (0 shut to 1 open), home (the arm goes to 0).\n\
     Complex actions: patrol (poses, again and again), twists (each for 1 s).\n\
     Joints: arm_pan, arm_shoulder, arm_elbow, gripper.")]
@@ -43,6 +54,8 @@ struct Sim {
     /// What it is called on the bus: letters, digits and `_`, with `/` between words.
     #[arg(long, default_value = "rover")]
     name: String,
+    #[command(flatten)]
+    ends: RobotEnds,
     /// How often it tells where it is and what its joints do; a laser scan comes at most 10 times a second, a picture twice.
     #[arg(long, value_name = "HZ", default_value_t = 20.0, value_parser = rate)]
     rate: f64,
@@ -72,5 +85,6 @@ fn rate(text: &str) -> Result<f64, String> {
 pub(crate) fn run(options: &Options) -> Outcome {
     match &options.what {
         What::Sim(sim) => run::run(sim),
+        What::Key { file } => KeyPair::generate().or_job("making a key")?.write(file).or_input(),
     }
 }

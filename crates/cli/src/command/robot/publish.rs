@@ -30,7 +30,10 @@ struct Every {
 
 impl Every {
     fn new(hz: f64) -> Self {
-        Every { period: 1.0 / hz, next: 0.0 }
+        Every {
+            period: 1.0 / hz,
+            next: 0.0,
+        }
     }
 
     fn is_due(&mut self, time: f64) -> bool {
@@ -62,7 +65,12 @@ impl Publisher {
     /// Tells once what does not change.
     pub(super) fn describe(&mut self, robot: &Robot) -> Result<(), TransportError> {
         let rover = Rover::new();
-        robot.set::<telemetry::RobotName>(0, &RobotName { value: self.name.clone() })?;
+        robot.set::<telemetry::RobotName>(
+            0,
+            &RobotName {
+                value: self.name.clone(),
+            },
+        )?;
         robot.set::<telemetry::ControllableJoints>(0, &describe::controllable_joints(&rover))?;
         robot.set::<telemetry::ComplexActions>(0, &describe::complex_actions())?;
         robot.set::<telemetry::ControllableFrames>(0, &describe::frames())?;
@@ -85,7 +93,11 @@ impl Publisher {
 
     fn try_publish(&mut self, robot: &Robot, rover: &Rover) -> Result<(), TransportError> {
         self.seq = self.seq.wrapping_add(1);
-        let mut moment = Moment { rover, seq: self.seq, noise: &mut self.noise };
+        let mut moment = Moment {
+            rover,
+            seq: self.seq,
+            noise: &mut self.noise,
+        };
         robot.set::<telemetry::CurrentPose>(0, &moment.pose())?;
         robot.set::<telemetry::CurrentTwist>(0, &moment.twist())?;
         robot.set::<telemetry::CurrentAcceleration>(0, &moment.acceleration())?;
@@ -141,15 +153,27 @@ mod tests {
         let mut publisher = Publisher::new("rover", 20.0, Noise::new(1));
         publisher.describe(&robot).expect("tells");
         publisher.publish(&robot, &Rover::new());
-        let controller = Controller::builder("desk").end(connect.end()).start().expect("starts");
+        let controller = Controller::builder("desk")
+            .end(connect.end())
+            .start()
+            .expect("starts");
         assert!(controller.wait_until_found(Duration::from_secs(60)));
         let told = controller.robot_telemetry();
-        let missing = kinds::ALL.iter().map(|k| k.name).filter(|name| !told.iter().any(|t| t == name));
+        let missing = kinds::ALL
+            .iter()
+            .map(|k| k.name)
+            .filter(|name| !told.iter().any(|t| t == name));
         let missing: Vec<_> = missing.collect();
         let expected = ["PermissionRequest", "FileDefinition", "RobotModelInformation"]
             .map(|name| format!("robot_remote_control.{name}"));
-        assert!(missing.iter().all(|m| expected.iter().any(|e| e == m)), "{missing:?}");
-        assert_eq!(controller.channels::<kinds::SimpleSensor>(), [(1, "temperature".to_owned())]);
+        assert!(
+            missing.iter().all(|m| expected.iter().any(|e| e == m)),
+            "{missing:?}"
+        );
+        assert_eq!(
+            controller.channels::<kinds::SimpleSensor>(),
+            [(1, "temperature".to_owned())]
+        );
         let map = controller.fetch::<kinds::Map>(0).expect("answers").expect("set");
         let grid: remote::types::GridMap = map.map.expect("one").to_msg().expect("a grid");
         assert_eq!(grid.layers[0].value.len(), 120 * 80);

@@ -5,7 +5,6 @@ use super::sim::base::Happened;
 use super::sim::{Noise, Rover};
 use super::tell::Teller;
 use super::{Sim, commands};
-use crate::command::transport;
 use crate::failure::{OrFail, Outcome};
 use crate::signals::Signals;
 use remote::robot::ControllerEvent;
@@ -35,10 +34,12 @@ pub(super) fn run(options: &Sim) -> Outcome {
     let signals = Signals::watch().or_job("watching for signals")?;
     let rover = Shared(Arc::new(Mutex::new(Rover::new())));
     let tell = Arc::new(Teller::new(options.json));
-    let end = transport::robot(&options.name)?;
-    let place = end.describe();
-    let robot = Robot::builder(&options.name)
-        .end(end)
+    let mut builder = Robot::builder(&options.name);
+    let ends = options.ends.open(&options.name)?;
+    for end in &ends {
+        builder = builder.end(end.clone());
+    }
+    let robot = builder
         .require_request(options.require_request)
         .moves::<command::SimpleAction>(ARM)
         .start()
@@ -47,8 +48,14 @@ pub(super) fn run(options: &Sim) -> Outcome {
     watch(&robot, &rover, &tell, options.allow_take_over);
     let mut publisher = Publisher::new(&options.name, options.rate, Noise::new(options.seed));
     publisher.describe(&robot).or_job("telling what the robot is")?;
-    let text = format!("{} is ready: {place}; try: ropewalk control {}", options.name, options.name);
-    tell.tell("ready", &text, json!({ "robot": options.name, "transport": place }));
+    // With the ports that they have now.
+    let places: Vec<String> = ends.iter().map(|end| end.describe()).collect();
+    let text = format!("{} is ready: {}", options.name, places.join(", "));
+    tell.tell(
+        "ready",
+        &text,
+        json!({ "robot": options.name, "transports": places }),
+    );
 
     let period = Duration::from_secs_f64(1.0 / options.rate);
     let start = Instant::now();
@@ -78,7 +85,11 @@ pub(super) fn run(options: &Sim) -> Outcome {
     robot.stop();
     let rover = rover.lock();
     let text = format!("ended: drove {:.2} m in {:.1} s", rover.base.driven, rover.time);
-    tell.tell("ended", &text, json!({ "driven_m": rover.base.driven, "simulated_s": rover.time }));
+    tell.tell(
+        "ended",
+        &text,
+        json!({ "driven_m": rover.base.driven, "simulated_s": rover.time }),
+    );
     Ok(())
 }
 
@@ -88,7 +99,10 @@ fn in_words(happened: Happened) -> (String, serde_json::Value) {
             format!("reached ({x:.2}, {y:.2}), {left} to go"),
             json!({ "x_m": x, "y_m": y, "waypoints_left": left }),
         ),
-        Happened::Blocked => ("touches a wall or a pillar, and stands".into(), json!({ "blocked": true })),
+        Happened::Blocked => (
+            "touches a wall or a pillar, and stands".into(),
+            json!({ "blocked": true }),
+        ),
         Happened::Done => ("the list of twists is done".into(), json!({})),
     }
 }
@@ -109,7 +123,11 @@ fn watch(robot: &Robot, rover: &Shared, tell: &Arc<Teller>, take_over: bool) {
             ControllerEvent::Lost { id, name } => ("lost", id, name),
         };
         let fields = json!({ "what": word, "controller": &**name, "id": format!("{id:x}") });
-        told.tell("controller", &format!("{word} controller {name} ({id:x})"), fields);
+        told.tell(
+            "controller",
+            &format!("{word} controller {name} ({id:x})"),
+            fields,
+        );
     });
     let (told, moving) = (tell.clone(), rover.clone());
     robot.on_link_lost(move |lost| {
@@ -119,13 +137,24 @@ fn watch(robot: &Robot, rover: &Shared, tell: &Arc<Teller>, take_over: bool) {
             _ => lost.stop(),
         }
         let text = format!("stops the {}: {} is lost", lost.subsystem(), lost.controller());
-        told.tell("link_lost", &text, json!({ "subsystem": lost.subsystem(), "controller": lost.controller() }));
+        told.tell(
+            "link_lost",
+            &text,
+            json!({ "subsystem": lost.subsystem(), "controller": lost.controller() }),
+        );
     });
     let told = tell.clone();
     robot.on_take_over(move |wish| {
         let word = if take_over { "takes" } else { "may not take" };
-        let text = format!("{} {word} the right to move {:?} from {}", wish.by.0, wish.subsystem, wish.from.0);
-        told.tell("take_over", &text, json!({ "subsystem": wish.subsystem, "granted": take_over }));
+        let text = format!(
+            "{} {word} the right to move {:?} from {}",
+            wish.by.0, wish.subsystem, wish.from.0
+        );
+        told.tell(
+            "take_over",
+            &text,
+            json!({ "subsystem": wish.subsystem, "granted": take_over }),
+        );
         take_over
     });
 }

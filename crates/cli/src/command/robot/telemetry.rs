@@ -36,12 +36,20 @@ pub(super) fn header(frame: &str, seq: u32) -> Option<Header> {
         secs: now.as_secs() as u32,
         nsecs: now.subsec_nanos(),
     };
-    Some(Header { timestamp: Some(timestamp), frame: frame.into(), seq })
+    Some(Header {
+        timestamp: Some(timestamp),
+        frame: frame.into(),
+        seq,
+    })
 }
 
 /// A message for people.
 pub(super) fn log(robot: &Robot, level: LogLevel, message: &str) -> Result<(), TransportError> {
-    let body = LogMessage { header: header("", 0), level: level as u32, message: message.into() };
+    let body = LogMessage {
+        header: header("", 0),
+        level: level as u32,
+        message: message.into(),
+    };
     robot.set::<telemetry::LogMessage>(0, &body)
 }
 
@@ -49,15 +57,28 @@ pub(super) fn pose_at(frame: &str, seq: u32, place: &Place) -> Pose {
     let half = place.heading / 2.0;
     Pose {
         header: header(frame, seq),
-        position: Some(Position { x: place.x, y: place.y, z: 0.0 }),
-        orientation: Some(Orientation { x: 0.0, y: 0.0, z: half.sin(), w: half.cos() }),
+        position: Some(Position {
+            x: place.x,
+            y: place.y,
+            z: 0.0,
+        }),
+        orientation: Some(Orientation {
+            x: 0.0,
+            y: 0.0,
+            z: half.sin(),
+            w: half.cos(),
+        }),
         orientation2d: place.heading as f32,
         covariance: Vec::new(),
     }
 }
 
 pub(super) fn x_y_z(x: f64, y: f64, z: f64) -> Option<Vector3> {
-    Some(Vector3 { x: x as f32, y: y as f32, z: z as f32 })
+    Some(Vector3 {
+        x: x as f32,
+        y: y as f32,
+        z: z as f32,
+    })
 }
 
 impl Moment<'_> {
@@ -80,7 +101,10 @@ impl Moment<'_> {
 
     pub(super) fn acceleration(&self) -> Acceleration {
         let (forward, turn) = self.rover.base.acceleration;
-        Acceleration { linear: x_y_z(forward, 0.0, 0.0), angular: x_y_z(0.0, 0.0, turn) }
+        Acceleration {
+            linear: x_y_z(forward, 0.0, 0.0),
+            angular: x_y_z(0.0, 0.0, turn),
+        }
     }
 
     /// The simulation knows where it is: its odometry does not drift.
@@ -88,8 +112,14 @@ impl Moment<'_> {
         Odometry {
             header: self.header(MAP),
             child_frame_id: FRAME.into(),
-            pose: Some(PoseWithCovariance { pose: Some(self.pose()), covariance: Vec::new() }),
-            twist: Some(TwistWithCovariance { twist: Some(self.twist()), covariance: Vec::new() }),
+            pose: Some(PoseWithCovariance {
+                pose: Some(self.pose()),
+                covariance: Vec::new(),
+            }),
+            twist: Some(TwistWithCovariance {
+                twist: Some(self.twist()),
+                covariance: Vec::new(),
+            }),
         }
     }
 
@@ -132,7 +162,10 @@ impl Moment<'_> {
             to: to.into(),
             covariance: Vec::new(),
         };
-        let laser = Place { x: LASER_X, ..Place::default() };
+        let laser = Place {
+            x: LASER_X,
+            ..Place::default()
+        };
         let transform = vec![
             transform(MAP, FRAME, self.rover.base.place),
             transform(FRAME, LASER, laser),
@@ -149,7 +182,10 @@ impl Moment<'_> {
             force: x_y_z(0.0, 0.0, -effort("arm_elbow")),
             torque: x_y_z(0.0, effort("arm_shoulder"), 0.0),
         };
-        WrenchState { header: self.header(""), wrenches: vec![wrench] }
+        WrenchState {
+            header: self.header(""),
+            wrenches: vec![wrench],
+        }
     }
 
     pub(super) fn contacts(&self) -> ContactPoints {
@@ -166,7 +202,10 @@ impl Moment<'_> {
             contact("right_wheel", 0.0, -0.2, true),
             contact("bumper", 0.3, 0.0, self.rover.base.blocked),
         ];
-        ContactPoints { contacts, header: self.header(FRAME) }
+        ContactPoints {
+            contacts,
+            header: self.header(FRAME),
+        }
     }
 
     /// Metres by ray, with noise of 0.01 m; the first ray points to the right.
@@ -174,7 +213,9 @@ impl Moment<'_> {
         let Place { x, y, heading } = self.rover.base.place;
         let (x, y) = (x + LASER_X * heading.cos(), y + LASER_X * heading.sin());
         let ray = |i: u32| room::distance(x, y, heading + ray_angle(i));
-        (0..RAYS).map(|i| (ray(i) + self.noise.normal(0.01)).clamp(RANGE.0, RANGE.1)).collect()
+        (0..RAYS)
+            .map(|i| (ray(i) + self.noise.normal(0.01)).clamp(RANGE.0, RANGE.1))
+            .collect()
     }
 
     pub(super) fn laser(&mut self) -> LaserScan {
@@ -198,14 +239,21 @@ impl Moment<'_> {
         let ranges = self.ranges();
         let point = |(i, range): (u32, &f64)| {
             let (y, x) = ray_angle(i).sin_cos();
-            Position { x: range * x, y: range * y, z: 0.0 }
+            Position {
+                x: range * x,
+                y: range * y,
+                z: 0.0,
+            }
         };
         let values = ranges.iter().map(|r| *r as f32).collect();
         PointCloud {
             header: self.header(LASER),
             origin: None,
             points: (0..).zip(&ranges).map(point).collect(),
-            channels: vec![ChannelFloat { name: "range".into(), values }],
+            channels: vec![ChannelFloat {
+                name: "range".into(),
+                values,
+            }],
         }
     }
 
@@ -222,12 +270,19 @@ impl Moment<'_> {
     }
 
     pub(super) fn image(&self) -> Image {
-        self.picture("rgb8", 3, camera::colour(&self.rover.base.place, self.rover.headlights))
+        self.picture(
+            "rgb8",
+            3,
+            camera::colour(&self.rover.base.place, self.rover.headlights),
+        )
     }
 
     pub(super) fn layers(&self) -> ImageLayers {
         let depth = self.picture("32FC1", 4, camera::depth(&self.rover.base.place));
-        ImageLayers { header: self.header("camera"), layers: vec![self.image(), depth] }
+        ImageLayers {
+            header: self.header("camera"),
+            layers: vec![self.image(), depth],
+        }
     }
 
     fn sensor(&self, name: &str, value: f64, unit: &str) -> SimpleSensor {
@@ -253,9 +308,17 @@ impl Moment<'_> {
 
     pub(super) fn state(&self) -> RobotState {
         let rover = self.rover;
-        let arm = if rover.arm.is_moving() { "moving" } else { "holding" };
+        let arm = if rover.arm.is_moving() {
+            "moving"
+        } else {
+            "holding"
+        };
         let lights = if rover.headlights { "on" } else { "off" };
-        let base = if rover.base.blocked { "blocked" } else { rover.activity };
+        let base = if rover.base.blocked {
+            "blocked"
+        } else {
+            rover.activity
+        };
         RobotState {
             header: self.header(""),
             state: [base, arm, lights].map(String::from).into(),
@@ -270,7 +333,11 @@ impl Moment<'_> {
             _ => None,
         };
         let pose = |p: &super::sim::base::Waypoint| {
-            let place = Place { x: p.x, y: p.y, heading: p.heading.unwrap_or_default() };
+            let place = Place {
+                x: p.x,
+                y: p.y,
+                heading: p.heading.unwrap_or_default(),
+            };
             pose_at(MAP, self.seq, &place)
         };
         Poses {
@@ -297,16 +364,29 @@ mod tests {
         rover.twist([1.0, 0.0, 0.0], [0.0, 0.0, 0.5]).expect("good");
         rover.step(1.5);
         let mut noise = Noise::new(1);
-        let mut moment = Moment { rover: &rover, seq: 3, noise: &mut noise };
+        let mut moment = Moment {
+            rover: &rover,
+            seq: 3,
+            noise: &mut noise,
+        };
         let place = rover.base.place;
         let pose = moment.pose();
         assert_eq!(pose.position.map(|p| (p.x, p.y)), Some((place.x, place.y)));
         assert!((f64::from(pose.orientation2d) - place.heading).abs() < 1e-6);
         assert_eq!(moment.twist().linear.map(|l| l.x), Some(1.0));
-        assert!(moment.imu().acceleration.is_some_and(|a| (a.z - 9.81).abs() < 0.1 && (a.y - 0.5).abs() < 0.1));
+        assert!(
+            moment
+                .imu()
+                .acceleration
+                .is_some_and(|a| (a.z - 9.81).abs() < 0.1 && (a.y - 0.5).abs() < 0.1)
+        );
         let scan = moment.laser();
         assert_eq!((scan.ranges.len() as u32, scan.horizontal_size), (RAYS, RAYS));
-        let front = room::distance(place.x + LASER_X * place.heading.cos(), place.y + LASER_X * place.heading.sin(), place.heading);
+        let front = room::distance(
+            place.x + LASER_X * place.heading.cos(),
+            place.y + LASER_X * place.heading.sin(),
+            place.heading,
+        );
         assert!((f64::from(scan.ranges[RAYS as usize / 2]) - front).abs() < 0.05);
         let cloud = moment.cloud();
         assert!(cloud.points.iter().all(|p| p.x.hypot(p.y) < 10.01));

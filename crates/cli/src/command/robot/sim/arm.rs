@@ -97,10 +97,18 @@ impl Arm {
 
 impl Joint {
     fn check(&self, goal: JointGoal) -> Result<Wish, String> {
-        let Joint { name, min, max, max_velocity, .. } = *self;
+        let Joint {
+            name,
+            min,
+            max,
+            max_velocity,
+            ..
+        } = *self;
         let speed = goal.velocity.unwrap_or(max_velocity);
         if speed.is_nan() || speed.abs() > max_velocity {
-            return Err(format!("{name} moves at most {max_velocity} a second, not {speed}"));
+            return Err(format!(
+                "{name} moves at most {max_velocity} a second, not {speed}"
+            ));
         }
         match goal.position {
             Some(position) if !(min..=max).contains(&position) => {
@@ -159,18 +167,27 @@ mod tests {
     #[test]
     fn joints_reach_positions_and_stay_within_their_bounds() {
         let mut arm = Arm::new();
-        arm.aim(&[("arm_shoulder", goal(Some(0.7), None)), ("arm_pan", goal(None, Some(1.5)))])
-            .expect("good");
+        arm.aim(&[
+            ("arm_shoulder", goal(Some(0.7), None)),
+            ("arm_pan", goal(None, Some(1.5))),
+        ])
+        .expect("good");
         let mut fastest = 0.0f64;
         for _ in 0..400 {
             arm.step(0.01);
             fastest = fastest.max(arm.joint("arm_shoulder").expect("it").velocity);
         }
         let shoulder = arm.joint("arm_shoulder").expect("it");
-        assert!((shoulder.position - 0.7).abs() < 1e-3 && shoulder.velocity.abs() < 1e-3, "{shoulder:?}");
+        assert!(
+            (shoulder.position - 0.7).abs() < 1e-3 && shoulder.velocity.abs() < 1e-3,
+            "{shoulder:?}"
+        );
         assert!((0.5..=1.0).contains(&fastest), "{fastest}");
         // At its end it stops by itself.
-        assert_eq!(arm.joint("arm_pan").map(|j| (j.position, j.velocity)), Some((2.8, 0.0)));
+        assert_eq!(
+            arm.joint("arm_pan").map(|j| (j.position, j.velocity)),
+            Some((2.8, 0.0))
+        );
     }
 
     #[test]
@@ -184,7 +201,16 @@ mod tests {
             ("arm_elbow", goal(None, Some(f64::NAN)), "1.5"),
             ("arm_elbow", goal(None, None), "neither"),
         ] {
-            let error = arm.aim(&[("arm_pan", JointGoal { position: Some(1.0), velocity: None }), (name, goal)]);
+            let error = arm.aim(&[
+                (
+                    "arm_pan",
+                    JointGoal {
+                        position: Some(1.0),
+                        velocity: None,
+                    },
+                ),
+                (name, goal),
+            ]);
             assert!(error.as_ref().is_err_and(|e| e.contains(word)), "{error:?}");
         }
         run(&mut arm, 1.0);

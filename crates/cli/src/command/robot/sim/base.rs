@@ -44,7 +44,10 @@ pub(crate) enum Goal {
     /// Speed forwards and about the vertical axis, until something else is wanted.
     Twist(f64, f64),
     /// The next waypoint first. A path that repeats puts what it reached at its end.
-    Path { points: VecDeque<Waypoint>, repeats: bool },
+    Path {
+        points: VecDeque<Waypoint>,
+        repeats: bool,
+    },
     /// Twists with the seconds that each has left.
     Twists(VecDeque<(f64, f64, f64)>),
 }
@@ -92,6 +95,7 @@ impl Base {
         self.turning = false;
     }
 
+    #[cfg(test)]
     pub(crate) fn is_moving(&self) -> bool {
         self.speed != 0.0 || self.turn != 0.0
     }
@@ -196,7 +200,11 @@ fn toward_point(place: &Place, point: &Waypoint) -> (f64, f64) {
     let (dx, dy) = (point.x - place.x, point.y - place.y);
     let off = wrap(dy.atan2(dx) - place.heading);
     let slow = (point.end_speed.powi(2) + 1.6 * ACCELERATION * dx.hypot(dy)).sqrt();
-    let speed = if off.abs() < 0.6 { point.speed.min(slow) * off.cos() } else { 0.0 };
+    let speed = if off.abs() < 0.6 {
+        point.speed.min(slow) * off.cos()
+    } else {
+        0.0
+    };
     (speed, turn_for(off))
 }
 
@@ -225,7 +233,13 @@ mod tests {
     }
 
     fn point(x: f64, y: f64, heading: Option<f64>) -> Waypoint {
-        Waypoint { x, y, heading, speed: 1.0, end_speed: 0.0 }
+        Waypoint {
+            x,
+            y,
+            heading,
+            speed: 1.0,
+            end_speed: 0.0,
+        }
     }
 
     #[test]
@@ -236,7 +250,10 @@ mod tests {
         assert!((base.speed - 0.25).abs() < 1e-9, "{base:?}");
         run(&mut base, 1.75);
         // Half a second to the speed of 0.5 m/s: 0.125 m; then 1.5 s at it.
-        assert!((base.place.x - 0.875).abs() < 0.01 && base.place.y == 0.0, "{base:?}");
+        assert!(
+            (base.place.x - 0.875).abs() < 0.01 && base.place.y == 0.0,
+            "{base:?}"
+        );
         base.aim(Goal::Stand);
         run(&mut base, 0.6);
         assert!(!base.is_moving() && (base.place.x - 1.0).abs() < 0.01, "{base:?}");
@@ -256,30 +273,48 @@ mod tests {
     fn waypoints_are_reached_with_their_heading_one_after_the_other() {
         let mut base = Base::new();
         let points = [point(1.0, 1.0, None), point(-1.0, 1.5, Some(-PI / 2.0))];
-        base.aim(Goal::Path { points: points.into(), repeats: false });
+        base.aim(Goal::Path {
+            points: points.into(),
+            repeats: false,
+        });
         let happened = run(&mut base, 15.0);
         let expected = [(1.0, 1.0, 1), (-1.0, 1.5, 0)].map(|(x, y, left)| Happened::Reached { x, y, left });
         assert_eq!(happened, expected, "{base:?}");
         assert!(base.goal == Goal::Stand && !base.is_moving(), "{base:?}");
         let Place { x, y, heading } = base.place;
-        assert!((x + 1.0).hypot(y - 1.5) < 0.05 && (heading + PI / 2.0).abs() < 0.05, "{base:?}");
+        assert!(
+            (x + 1.0).hypot(y - 1.5) < 0.05 && (heading + PI / 2.0).abs() < 0.05,
+            "{base:?}"
+        );
     }
 
     #[test]
     fn a_path_that_repeats_goes_on() {
         let mut base = Base::new();
-        let passing = |x, y| Waypoint { end_speed: 1.0, ..point(x, y, None) };
+        let passing = |x, y| Waypoint {
+            end_speed: 1.0,
+            ..point(x, y, None)
+        };
         let points = [passing(1.0, 0.0), passing(1.0, 1.0), passing(0.0, 1.0)];
-        base.aim(Goal::Path { points: points.into(), repeats: true });
+        base.aim(Goal::Path {
+            points: points.into(),
+            repeats: true,
+        });
         assert!(run(&mut base, 30.0).len() > 6);
     }
 
     #[test]
     fn walls_stop_it_and_it_can_back_off() {
         let mut base = Base::new();
-        base.aim(Goal::Path { points: [point(20.0, 0.0, None)].into(), repeats: false });
+        base.aim(Goal::Path {
+            points: [point(20.0, 0.0, None)].into(),
+            repeats: false,
+        });
         assert_eq!(run(&mut base, 10.0), [Happened::Blocked]);
-        assert!(base.blocked && base.speed == 0.0 && base.goal == Goal::Stand, "{base:?}");
+        assert!(
+            base.blocked && base.speed == 0.0 && base.goal == Goal::Stand,
+            "{base:?}"
+        );
         assert!((5.5..=5.7).contains(&base.place.x), "{base:?}");
         base.aim(Goal::Twist(-0.5, 0.0));
         run(&mut base, 2.0);

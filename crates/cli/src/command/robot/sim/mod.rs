@@ -101,15 +101,25 @@ impl Rover {
         activity: &'static str,
     ) -> Result<(), String> {
         for point in some("waypoints", points)? {
-            let Waypoint { x, y, heading, speed, end_speed } = *point;
+            let Waypoint {
+                x,
+                y,
+                heading,
+                speed,
+                end_speed,
+            } = *point;
             if !(x.is_finite() && y.is_finite() && heading.is_none_or(f64::is_finite)) {
                 return Err("a waypoint is not a finite place".into());
             }
             if room::touches(x, y, base::RADIUS) {
-                return Err(format!("({x}, {y}) is in a wall or a pillar, or so near that the rover touches it"));
+                return Err(format!(
+                    "({x}, {y}) is in a wall or a pillar, or so near that the rover touches it"
+                ));
             }
             if !(speed > 0.0 && speed <= MAX_SPEED && (0.0..=MAX_SPEED).contains(&end_speed)) {
-                return Err(format!("drives at most {MAX_SPEED} m/s, forwards, not {speed} and {end_speed}"));
+                return Err(format!(
+                    "drives at most {MAX_SPEED} m/s, forwards, not {speed} and {end_speed}"
+                ));
             }
         }
         let points = points.iter().copied().collect();
@@ -148,7 +158,9 @@ fn planar(linear: [f64; 3], angular: [f64; 3]) -> Result<(f64, f64), String> {
     }
     let ([speed, sideways, up], [roll, pitch, turn]) = (linear, angular);
     if [sideways, up, roll, pitch].iter().any(|v| *v != 0.0) {
-        return Err("the rover drives forwards and turns: only linear.x and angular.z may differ from 0".into());
+        return Err(
+            "the rover drives forwards and turns: only linear.x and angular.z may differ from 0".into(),
+        );
     }
     if speed.abs() > MAX_SPEED || turn.abs() > MAX_TURN {
         return Err(format!("too fast: at most {MAX_SPEED} m/s and {MAX_TURN} rad/s"));
@@ -191,7 +203,10 @@ mod tests {
         let mut rover = Rover::new();
         rover.twist([0.5, 0.0, 0.0], ZERO).expect("good");
         rover.step(2.0);
-        assert!(rover.base.place.x > 0.8 && rover.activity == "driving by twist", "{rover:?}");
+        assert!(
+            rover.base.place.x > 0.8 && rover.activity == "driving by twist",
+            "{rover:?}"
+        );
         rover.twist(ZERO, ZERO).expect("good");
         rover.step(1.0);
         assert!(!rover.base.is_moving() && rover.battery < 100.0, "{rover:?}");
@@ -200,21 +215,50 @@ mod tests {
     #[test]
     fn paths_into_walls_and_without_end_are_refused() {
         let mut rover = Rover::new();
-        let point = |x, speed| Waypoint { x, y: 0.0, heading: None, speed, end_speed: 0.0 };
+        let point = |x, speed| Waypoint {
+            x,
+            y: 0.0,
+            heading: None,
+            speed,
+            end_speed: 0.0,
+        };
         assert!(rover.path(&[], false, "x").is_err());
-        for bad in [point(7.0, 1.0), point(f64::INFINITY, 1.0), point(1.0, 0.0), point(1.0, 3.0), point(1.0, f64::NAN)] {
-            assert!(rover.path(&[point(1.0, 1.0), bad], false, "x").is_err(), "{bad:?}");
+        for bad in [
+            point(7.0, 1.0),
+            point(f64::INFINITY, 1.0),
+            point(1.0, 0.0),
+            point(1.0, 3.0),
+            point(1.0, f64::NAN),
+        ] {
+            assert!(
+                rover.path(&[point(1.0, 1.0), bad], false, "x").is_err(),
+                "{bad:?}"
+            );
         }
-        assert!(rover.path(&vec![point(1.0, 1.0); MOST_POINTS + 1], false, "x").is_err());
+        assert!(
+            rover
+                .path(&vec![point(1.0, 1.0); MOST_POINTS + 1], false, "x")
+                .is_err()
+        );
         rover.path(&[point(1.0, 1.0)], false, "going").expect("good");
         rover.step(6.0);
-        assert_eq!(rover.take_happened(), [Happened::Reached { x: 1.0, y: 0.0, left: 0 }]);
+        assert_eq!(
+            rover.take_happened(),
+            [Happened::Reached {
+                x: 1.0,
+                y: 0.0,
+                left: 0
+            }]
+        );
         assert_eq!((rover.activity, rover.take_happened().len()), ("standing", 0));
     }
 
     #[test]
     fn the_same_seed_gives_the_same_noise() {
-        let draw = |seed| { let mut noise = Noise::new(seed); [(); 8].map(|()| noise.normal(1.0)) };
+        let draw = |seed| {
+            let mut noise = Noise::new(seed);
+            [(); 8].map(|()| noise.normal(1.0))
+        };
         assert_eq!(draw(7), draw(7));
         assert_ne!(draw(7), draw(8));
         let mut noise = Noise::new(1);

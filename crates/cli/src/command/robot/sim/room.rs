@@ -6,14 +6,14 @@ const HALF: (f64, f64) = (6.0, 4.0);
 const PILLARS: [(f64, f64, f64); 3] = [(2.5, 1.5, 0.5), (-2.0, -1.5, 0.7), (3.5, -2.0, 0.4)];
 
 /// Whether a disc of this radius touches a wall or a pillar.
-pub(super) fn touches(x: f64, y: f64, radius: f64) -> bool {
+pub(crate) fn touches(x: f64, y: f64, radius: f64) -> bool {
     let wall = x.abs() + radius > HALF.0 || y.abs() + radius > HALF.1;
     let pillar = |&(px, py, r): &(f64, f64, f64)| (x - px).hypot(y - py) < r + radius;
     wall || PILLARS.iter().any(pillar)
 }
 
 /// Metres from a place in the room to what a ray in this direction (radians) meets first.
-pub(super) fn distance(x: f64, y: f64, angle: f64) -> f64 {
+pub(crate) fn distance(x: f64, y: f64, angle: f64) -> f64 {
     let (dy, dx) = angle.sin_cos();
     let to_wall = |at: f64, along: f64, half: f64| match along {
         0.0 => f64::INFINITY,
@@ -30,7 +30,7 @@ pub(super) fn distance(x: f64, y: f64, angle: f64) -> f64 {
 }
 
 /// Width and height in metres, and the corner with the lowest coordinates.
-pub(super) fn bounds() -> ((f64, f64), (f64, f64)) {
+pub(crate) fn bounds() -> ((f64, f64), (f64, f64)) {
     ((2.0 * HALF.0, 2.0 * HALF.1), (-HALF.0, -HALF.1))
 }
 

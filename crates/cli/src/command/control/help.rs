@@ -1,0 +1,155 @@
+//! What can be typed.
+
+use super::session::{Done, Problem, Session, usage};
+use super::{body, kinds, shorthand};
+use serde_json::json;
+
+/// Name, form, and what it does.
+pub(super) const COMMANDS: &[(&str, &str, &str)] = &[
+    (
+        "help",
+        "[COMMAND | KIND | kinds]",
+        "what can be typed, and the fields of a kind",
+    ),
+    ("status", "", "the robot, its round trip, and who may move it"),
+    ("get", "KIND [CHANNEL] [--full]", "the newest value; `get pose`"),
+    (
+        "request",
+        "KIND [CHANNEL] [--full]",
+        "asks the robot for it, whatever was heard",
+    ),
+    (
+        "watch",
+        "KIND [CHANNEL] [-n N] [--timeout SECONDS]",
+        "values as they come, until Ctrl-C; `watch pose -n 3`",
+    ),
+    (
+        "listen",
+        "KIND [CHANNEL] [--off]",
+        "it comes by itself from now on, and `get` asks nobody",
+    ),
+    (
+        "set",
+        "KIND WORDS | JSON",
+        "sends a command; `set twist 0.5 0.2`, `help set` for all",
+    ),
+    (
+        "call",
+        "ACTION [STATE | POSES | TWISTS]",
+        "one of the robot's actions; `call headlights on`",
+    ),
+    ("authority", "[SUBSYSTEM]", "who may move it"),
+    (
+        "take",
+        "[SUBSYSTEM] [--over]",
+        "asks for the right to move; --over takes it from another",
+    ),
+    ("release", "[SUBSYSTEM]", "gives the right to move back"),
+    (
+        "hand-over",
+        "SUBSYSTEM CONTROLLER",
+        "gives the right to move to another",
+    ),
+    (
+        "log",
+        "LEVEL",
+        "up to which level the robot's log comes: none, fatal, error, warn, info, debug",
+    ),
+    ("stats", "", "how much came and went"),
+    (
+        "expiry",
+        "[MILLISECONDS | default | never]",
+        "how long commands stay good",
+    ),
+    (
+        "joystick",
+        "[SPEED TURN]",
+        "drive by arrows or WASD; space stops, q ends",
+    ),
+    ("sleep", "SECONDS", "waits, in scripts"),
+    ("quit", "", "ends; so does Ctrl-D"),
+];
+
+pub(super) fn help(session: &Session, line: &str, words: &[&str]) -> Done {
+    let text = match words {
+        [] => {
+            let row =
+                |(name, form, what): &(&str, &str, &str)| format!("{:<48} {what}", format!("{name} {form}"));
+            COMMANDS.iter().map(row).collect::<Vec<_>>().join("\n")
+        }
+        ["kinds"] => kinds_text(session),
+        ["set"] => forms(),
+        [name] => one(name)?,
+        _ => return usage("help [COMMAND | KIND | kinds]"),
+    };
+    session.output.result(line, &text, json!({ "help": text }));
+    Ok(())
+}
+
+fn forms() -> String {
+    let mut lines = vec!["set KIND JSON, or in few words (metres, radians, seconds):".to_owned()];
+    for (kind, form, example) in shorthand::FORMS {
+        let short = kinds::short(kind);
+        lines.push(format!(
+            "  {:<52} e.g. set {short} {example}",
+            format!("set {short} {form}")
+        ));
+    }
+    lines.push("JSON has the fields that `help KIND` shows: set twist {\"linear\": {\"x\": 0.5}}".into());
+    lines.join("\n")
+}
+
+fn kinds_text(session: &Session) -> String {
+    let (takes, tells) = (
+        session.controller.robot_commands(),
+        session.controller.robot_telemetry(),
+    );
+    let list = |names: Vec<&'static str>, has: &[String]| {
+        let mark = |name: &str| {
+            if has.iter().any(|h| h == name) {
+                ""
+            } else {
+                " (not this robot)"
+            }
+        };
+        let lines = names
+            .into_iter()
+            .map(|name| format!("  {}{}", kinds::short(name), mark(name)));
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    format!(
+        "commands, for `set`:\n{}\ntelemetry, for `get`, `request`, `watch`, `listen`:\n{}",
+        list(kinds::COMMANDS.iter().map(|k| k.name).collect(), &takes),
+        list(kinds::TELEMETRY.iter().map(|k| k.name).collect(), &tells)
+    )
+}
+
+fn one(name: &str) -> Result<String, Problem> {
+    if let Some((name, form, what)) = COMMANDS.iter().find(|(command, _, _)| *command == name) {
+        return Ok(format!("{name} {form}\n  {what}"));
+    }
+    let mut parts = Vec::new();
+    if let Ok(kind) = kinds::command_named(name) {
+        let form = shorthand::form(kind.name).map_or("", |(_, form, _)| form);
+        let fields = body::fields(&(kind.message)()).map_err(Problem::failed)?;
+        let short = kinds::short(kind.name);
+        parts.push(format!(
+            "command: set {short} {form}, or JSON with the fields\n{}",
+            fields.join("\n")
+        ));
+    }
+    if let Ok(kind) = kinds::telemetry_named(name) {
+        let fields = body::fields(&(kind.message)()).map_err(Problem::failed)?;
+        parts.push(format!(
+            "telemetry: get {}\n{}",
+            kinds::short(kind.name),
+            fields.join("\n")
+        ));
+    }
+    match parts.is_empty() {
+        true => usage(format!(
+            "there is neither a command nor a kind {name:?}: `help` and `help kinds` list all"
+        )),
+        false => Ok(parts.join("\n")),
+    }
+}

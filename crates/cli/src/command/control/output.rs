@@ -1,0 +1,85 @@
+//! What the user sees: results, and what happens meanwhile.
+
+use super::session::Problem;
+use rustyline::ExternalPrinter;
+use serde_json::{Value, json};
+use std::io::Write;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Prints results to standard output. A cheap handle.
+#[derive(Clone)]
+pub(super) struct Output {
+    pub(super) json: bool,
+    /// Prints above the line that is being edited.
+    printer: Arc<Mutex<Option<Box<dyn ExternalPrinter + Send>>>>,
+}
+
+impl Output {
+    pub(super) fn new(json: bool) -> Self {
+        Output {
+            json,
+            printer: Arc::default(),
+        }
+    }
+
+    pub(super) fn set_printer(&self, printer: impl ExternalPrinter + Send + 'static) {
+        *self.printer.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(printer));
+    }
+
+    /// A result: text for people, fields for programs.
+    pub(super) fn result(&self, line: &str, text: &str, fields: Value) {
+        if self.json {
+            let mut object = json!({ "line": line, "ok": true });
+            extend(&mut object, fields);
+            print(&object.to_string());
+        } else if !text.is_empty() {
+            print(text);
+        }
+    }
+
+    /// A line that failed: what became of a command is a result, a line that makes no sense is not.
+    pub(super) fn problem(&self, line: &str, number: Option<usize>, problem: &Problem) {
+        let (text, fields) = match problem {
+            Problem::Usage(error) => (error, json!({ "error": error })),
+            Problem::Failed { text, fields } => (text, fields.clone()),
+        };
+        if self.json {
+            let mut object = json!({ "line": line, "ok": false });
+            extend(&mut object, fields);
+            return print(&object.to_string());
+        }
+        match (problem, number) {
+            (Problem::Failed { .. }, _) => print(text),
+            (Problem::Usage(_), Some(number)) => eprintln!("line {number}: {text}"),
+            (Problem::Usage(_), None) => eprintln!("{text}"),
+        }
+    }
+
+    /// Something happened that nobody asked for just now.
+    pub(super) fn event(&self, event: &str, text: &str, fields: Value) {
+        let line = if self.json {
+            let mut object = json!({ "event": event });
+            extend(&mut object, fields);
+            object.to_string()
+        } else {
+            format!("[{event}] {text}")
+        };
+        let mut printer = self.printer.lock().unwrap_or_else(PoisonError::into_inner);
+        match printer.as_mut() {
+            Some(printer) => drop(printer.print(format!("{line}\n"))),
+            None => print(&line),
+        }
+    }
+}
+
+fn extend(object: &mut Value, fields: Value) {
+    if let (Some(object), Value::Object(fields)) = (object.as_object_mut(), fields) {
+        object.extend(fields);
+    }
+}
+
+fn print(text: &str) {
+    let mut out = std::io::stdout().lock();
+    // Whoever read it is gone: the exit code still tells.
+    let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+}

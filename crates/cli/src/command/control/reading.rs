@@ -1,0 +1,217 @@
+//! What the robot tells.
+
+use super::session::{Done, PATIENCE, Problem, Session, TICK, kind_and_channel, usage};
+use super::{body, kinds};
+use bench::table::{Align, Table};
+use remote::{Rate, TelemetryKind, telemetry};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// What is heard all the time, whatever else is watched.
+const ALWAYS: [&str; 2] = [telemetry::LogMessage::NAME, telemetry::PermissionRequest::NAME];
+
+/// The newest value: as it came by itself if that is listened to, else asked for.
+pub(super) fn get(session: &Session, line: &str, words: &[&str]) -> Done {
+    let (kind, channel, rest) = kind_and_channel(session, words)?;
+    let full = only_full("get KIND [CHANNEL] [--full]", &rest)?;
+    let watched = session.controller.watched().unwrap_or_default();
+    let heard = watched.iter().any(|(name, c)| name == kind.name && *c == channel);
+    match heard
+        .then(|| (kind.latest)(&session.controller, channel))
+        .flatten()
+    {
+        Some(bytes) => value(session, line, kind, channel, &bytes, full, json!({})),
+        None => ask(session, line, kind, channel, full),
+    }
+}
+
+/// Asks the robot for its newest value.
+pub(super) fn request(session: &Session, line: &str, words: &[&str]) -> Done {
+    let (kind, channel, rest) = kind_and_channel(session, words)?;
+    let full = only_full("request KIND [CHANNEL] [--full]", &rest)?;
+    ask(session, line, kind, channel, full)
+}
+
+fn only_full(form: &str, words: &[&str]) -> Result<bool, Problem> {
+    match words {
+        [] => Ok(false),
+        ["--full"] => Ok(true),
+        _ => usage(form),
+    }
+}
+
+fn ask(session: &Session, line: &str, kind: &kinds::Told, channel: u8, full: bool) -> Done {
+    let asked = Instant::now();
+    let fetched = (kind.fetch)(&session.controller, channel, PATIENCE);
+    let ms = milliseconds(asked.elapsed());
+    match fetched.map_err(Problem::failed)? {
+        Some(bytes) => value(
+            session,
+            line,
+            kind,
+            channel,
+            &bytes,
+            full,
+            json!({ "round_trip_ms": ms }),
+        ),
+        None => Err(Problem::failed(format_args!(
+            "the robot has not set {} yet",
+            kinds::short(kind.name)
+        ))),
+    }
+}
+
+/// With three digits after the point.
+pub(super) fn milliseconds(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1e6).round() / 1e3
+}
+
+fn value(
+    session: &Session,
+    line: &str,
+    kind: &kinds::Told,
+    channel: u8,
+    bytes: &[u8],
+    full: bool,
+    mut fields: Value,
+) -> Done {
+    let value = body::to_json(&(kind.message)(), bytes).map_err(Problem::failed)?;
+    let text = match session.output.json {
+        true => String::new(),
+        false => body::show(&value, full),
+    };
+    fields["kind"] = kind.name.into();
+    fields["channel"] = channel.into();
+    fields["value"] = value;
+    session.output.result(line, &text, fields);
+    Ok(())
+}
+
+/// Takes a kind off the list of what is heard, when its watching ends.
+struct Watching<'a>(&'a Session, &'a kinds::Told, u8, bool);
+
+impl Drop for Watching<'_> {
+    fn drop(&mut self) {
+        if !self.3 {
+            (self.1.listen)(&self.0.controller, self.2, false);
+        }
+    }
+}
+
+/// Shows values as they come.
+pub(super) fn watch(session: &Session, line: &str, words: &[&str]) -> Done {
+    const FORM: &str = "watch KIND [CHANNEL] [-n N] [--timeout SECONDS] [--full]";
+    let (kind, channel, rest) = kind_and_channel(session, words)?;
+    let (mut most, mut patience, mut full) = (u64::MAX, Duration::from_secs(30), false);
+    let mut rest = rest.into_iter();
+    while let Some(word) = rest.next() {
+        match (word, rest.next()) {
+            ("--full", next) => {
+                full = true;
+                if next.is_some() {
+                    return usage(format!("--full goes last: {FORM}"));
+                }
+            }
+            ("-n", Some(n)) => match n.parse() {
+                Ok(n) if n > 0 => most = n,
+                _ => return usage(format!("-n takes a number from 1: {FORM}")),
+            },
+            ("--timeout", Some(s)) => match s.parse().ok().filter(|s: &f64| (0.0..=86_400.0).contains(s)) {
+                Some(seconds) => patience = Duration::from_secs_f64(seconds),
+                None => return usage(format!("--timeout takes seconds, at most a day: {FORM}")),
+            },
+            _ => return usage(FORM),
+        }
+    }
+    let listened = session.controller.watched().unwrap_or_default();
+    let before = listened
+        .iter()
+        .any(|(name, c)| name == kind.name && *c == channel)
+        || ALWAYS.contains(&kind.name);
+    let values = (kind.watch)(&session.controller, channel);
+    let _watching = Watching(session, kind, channel, before);
+    let (mut shown, mut since) = (0, Instant::now());
+    while shown < most && !session.signals.stopped() {
+        let Some((bytes, info)) = values.next(TICK) else {
+            if since.elapsed() < patience {
+                continue;
+            }
+            let text = format!("no {} for {} s", kinds::short(kind.name), patience.as_secs_f64());
+            return Err(Problem::failed(text));
+        };
+        since = Instant::now();
+        shown += 1;
+        value(
+            session,
+            line,
+            kind,
+            channel,
+            &bytes,
+            full,
+            json!({ "sequence": info.sequence, "lost": info.lost }),
+        )?;
+    }
+    Ok(())
+}
+
+/// From now on it comes by itself, and `get` asks nobody.
+pub(super) fn listen(session: &Session, line: &str, words: &[&str]) -> Done {
+    let (kind, channel, rest) = kind_and_channel(session, words)?;
+    let on = match rest.as_slice() {
+        [] => true,
+        ["--off"] => false,
+        _ => return usage("listen KIND [CHANNEL] [--off]"),
+    };
+    (kind.listen)(&session.controller, channel, on);
+    let heard = session.controller.watched().unwrap_or_default();
+    let names: Vec<_> = heard
+        .iter()
+        .map(|(name, channel)| format!("{} {channel}", kinds::short(name)))
+        .collect();
+    session.output.result(
+        line,
+        &format!("heard: {}", names.join(", ")),
+        json!({ "heard": heard }),
+    );
+    Ok(())
+}
+
+/// How much came and went.
+pub(super) fn stats(session: &Session, line: &str) -> Done {
+    let statistics = session.controller.statistics();
+    let mut table = Table::new(&[
+        ("", Align::Left),
+        ("kind", Align::Left),
+        ("messages", Align::Right),
+        ("bytes", Align::Right),
+        ("Hz", Align::Right),
+        ("kB/s", Align::Right),
+    ]);
+    let mut rows = |direction: &str, rates: &BTreeMap<String, Rate>| {
+        for (kind, rate) in rates {
+            let (hz, kb_s) = (format!("{:.1}", rate.hz), format!("{:.2}", rate.kb_s));
+            let (messages, bytes) = (rate.messages.to_string(), rate.bytes.to_string());
+            table.row([direction.into(), kinds::short(kind), messages, bytes, hz, kb_s]);
+        }
+    };
+    rows("sent", &statistics.sent);
+    rows("received", &statistics.received);
+    let mut text = table.lines();
+    text.extend(
+        statistics
+            .dropped
+            .iter()
+            .map(|(reason, n)| format!("dropped: {n} {reason}")),
+    );
+    let json = |rates: &BTreeMap<String, Rate>| -> Value {
+        let rate = |(kind, rate): (&String, &Rate)| {
+            let fields = json!({ "messages": rate.messages, "bytes": rate.bytes, "rate_hz": rate.hz, "rate_kb_s": rate.kb_s });
+            (kind.clone(), fields)
+        };
+        Value::Object(rates.iter().map(rate).collect())
+    };
+    let fields = json!({ "sent": json(&statistics.sent), "received": json(&statistics.received), "dropped": statistics.dropped });
+    session.output.result(line, &text.join("\n"), fields);
+    Ok(())
+}
