@@ -97,6 +97,7 @@ pub(super) const COMMANDS: &[Taken] = table!(taken,
 /// Short names that do not begin the kind's own.
 const ALIASES: &[(&str, &str)] = &[
     ("pose", "CurrentPose"),
+    ("pose", "TargetPose"),
     ("twist", "CurrentTwist"),
     ("acceleration", "CurrentAcceleration"),
     ("joints", "JointState"),
