@@ -9,6 +9,14 @@ use ropewalk::Node;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+/// Where upstream's examples have requests and telemetry.
+const V6_HERE: &str = "tcp://127.0.0.1:7001,tcp://127.0.0.1:7002";
+
+fn two(text: &str) -> Result<(String, String), String> {
+    let two = text.split_once(',').map(|(a, b)| (a.to_owned(), b.to_owned()));
+    two.ok_or_else(|| format!("give two addresses with a comma between them, such as {V6_HERE}"))
+}
+
 /// Where a robot is reached.
 #[derive(Args)]
 pub(super) struct RobotEnds {
@@ -18,6 +26,10 @@ pub(super) struct RobotEnds {
     /// Be at an address of ZeroMQ: tcp://127.0.0.1:7010, ipc:///tmp/rover. Other hosts reach it with keys (or --insecure) only.
     #[arg(long, value_name = "ADDRESS")]
     zmq: Option<String>,
+    /// Speak version 6 of Robot Remote Control over ZeroMQ, for controllers of other makers: requests at the first address, telemetry at the
+    /// second; without addresses at ports 7001 and 7002 of this host. Anyone who reaches them commands it.
+    #[arg(long, value_name = "ADDRESS,ADDRESS", num_args = 0..=1, default_missing_value = V6_HERE, value_parser = two)]
+    v6: Option<(String, String)>,
     /// Encrypt ZeroMQ by this secret key, of `ropewalk robot key`.
     #[arg(long, value_name = "FILE", requires_all = ["zmq", "allow"])]
     key: Option<PathBuf>,
@@ -33,7 +45,7 @@ impl RobotEnds {
     /// All that were asked for.
     pub(super) fn open(&self, name: &str) -> Result<Vec<Arc<dyn RobotEnd>>, Failure> {
         let mut ends: Vec<Arc<dyn RobotEnd>> = Vec::new();
-        if self.bus || self.zmq.is_none() {
+        if self.bus || (self.zmq.is_none() && self.v6.is_none()) {
             let node = Node::new("robot_sim").or_input()?;
             ends.push(Arc::new(LinkRobot::new(&node, name)));
         }
@@ -51,6 +63,10 @@ impl RobotEnds {
             }
             ends.push(Arc::new(options.open().or_input()?));
         }
+        if let Some((requests, telemetry)) = &self.v6 {
+            let options = ZmqRobot::plain_v6().bind_v6(requests, telemetry);
+            ends.push(Arc::new(options.open().or_input()?));
+        }
         Ok(ends)
     }
 }
@@ -64,6 +80,9 @@ pub(super) struct ControllerEnds {
     /// The public key of the robot, which nobody else can have (FILE.pub of its secret one).
     #[arg(long, value_name = "FILE", requires = "key")]
     robot_key: Option<PathBuf>,
+    /// The robot speaks version 6 of Robot Remote Control, and has its telemetry at this address of ZeroMQ.
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "key")]
+    v6: Option<String>,
     /// Command whoever answers at the ZeroMQ address.
     #[arg(long)]
     insecure: bool,
@@ -73,15 +92,18 @@ impl ControllerEnds {
     /// To `robot`: an address of ZeroMQ, or a name on this host's bus.
     pub(super) fn open(&self, robot: &str) -> Result<Arc<dyn ControllerEnd>, Failure> {
         if !robot.contains("://") {
-            if self.key.is_some() || self.insecure {
+            if self.key.is_some() || self.insecure || self.v6.is_some() {
                 return Err(Failure::input(format_args!(
-                    "{robot} is a name on the bus: keys and --insecure are for addresses such as tcp://127.0.0.1:7010"
+                    "{robot} is a name on the bus: keys, --v6 and --insecure are for addresses such as tcp://127.0.0.1:7010"
                 )));
             }
             let node = Node::new("control").or_input()?;
             return Ok(Arc::new(LinkController::new(&node, robot.trim_matches('/'))));
         }
-        let mut options = ZmqController::own(robot);
+        let mut options = match &self.v6 {
+            Some(telemetry) => ZmqController::plain_v6(robot, telemetry),
+            None => ZmqController::own(robot),
+        };
         if let (Some(key), Some(robot_key)) = (&self.key, &self.robot_key) {
             let (key, robot_key) = (
                 KeyPair::read(key).or_input()?,

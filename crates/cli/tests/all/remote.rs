@@ -343,3 +343,51 @@ fn zeromq_carries_it_too_and_keys_keep_strangers_out() {
         "{thief:?}"
     );
 }
+
+#[test]
+fn files_are_fetched_and_questions_answered() {
+    let host = Host::new();
+    let _robot = sim(&host, &[]);
+    let mut desk = control(&host, "rover", &[]);
+    assert_eq!(desk.ask("files ls")["shared"][0]["identifier"], "model");
+    assert_eq!(desk.ask("files ls model")["files"][0]["path"], "rover.urdf");
+    let fetched = desk.ask("files get model rover.urdf got");
+    assert_eq!(fetched["fetched"][0], "got/rover.urdf", "{fetched}");
+    let urdf = std::fs::read_to_string(host.path("got/rover.urdf")).expect("reads");
+    assert!(urdf.contains("<robot name=\"rover\">"), "{urdf}");
+    assert_eq!(desk.ask("files get model ../secret")["ok"], false);
+
+    assert_eq!(desk.ask("call horn")["outcome"], "executed");
+    let asked = desk.until("the question", |l| l["event"] == "permission");
+    let uid = asked["request"].as_str().expect("a number").to_owned();
+    assert_eq!(
+        desk.ask(&format!("set permission {uid} yes"))["outcome"],
+        "executed"
+    );
+    let log = |l: &Value| {
+        l["event"] == "log"
+            && l["message"]
+                .as_str()
+                .is_some_and(|m| m.contains("sounds the horn"))
+    };
+    desk.until("the horn", log);
+    assert_eq!(desk.ask("log none")["level"], "none");
+    assert_eq!(desk.end(), Some(1));
+}
+
+#[test]
+fn controllers_and_robots_of_version_6_are_spoken_to() {
+    let host = Host::new();
+    let [requests, telemetry] = ["a", "b"].map(|name| format!("ipc://{}", host.path(name).display()));
+    let _robot = sim(&host, &["--v6", &format!("{requests},{telemetry}")]);
+    let mut desk = control(&host, &requests, &["--v6", &telemetry]);
+    assert_eq!(desk.ask("get name")["value"]["value"], "rover");
+    assert_eq!(desk.ask("set twist 0.2 0")["outcome"], "executed");
+    eventually("it drives", || (x(&desk.ask("get pose")) > 0.0).then_some(()));
+    assert_eq!(
+        desk.ask("watch pose -n 1")["kind"],
+        "robot_remote_control.CurrentPose"
+    );
+    assert_eq!(desk.ask("set twist 0 1 0 0 0 0")["outcome"], "rejected");
+    assert_eq!(desk.end(), Some(1));
+}

@@ -73,6 +73,7 @@ impl Words {
                 .collect(),
             ["call"] => actions::names(&self.0),
             ["authority" | "take" | "release" | "hand-over"] => self.0.subsystems(),
+            ["files"] => ["ls", "get"].map(String::from).into(),
             ["log"] => ["none", "fatal", "error", "warn", "info", "debug"]
                 .map(String::from)
                 .into(),

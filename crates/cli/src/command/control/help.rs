@@ -51,6 +51,11 @@ pub(super) const COMMANDS: &[(&str, &str, &str)] = &[
         "gives the right to move to another",
     ),
     (
+        "files",
+        "ls [IDENTIFIER] | get IDENTIFIER [PATH [FOLDER]]",
+        "what the robot shares; fetches it, checked, where it was interrupted",
+    ),
+    (
         "log",
         "LEVEL",
         "up to which level the robot's log comes: none, fatal, error, warn, info, debug",

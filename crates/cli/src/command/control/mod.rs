@@ -3,6 +3,7 @@
 mod actions;
 mod body;
 mod editor;
+mod files;
 mod help;
 mod joystick;
 mod kinds;

@@ -1,7 +1,7 @@
 //! One line after the other.
 
 use super::output::Output;
-use super::{actions, help, joystick, kinds, moving, reading};
+use super::{actions, files, help, joystick, kinds, moving, reading};
 use crate::signals::Signals;
 use remote::controller::Connection;
 use remote::{Controller, Expiry, telemetry};
@@ -134,6 +134,7 @@ impl Session {
             "take" => moving::take(self, line, rest)?,
             "release" => moving::release(self, line, rest)?,
             "hand-over" => moving::hand_over(self, line, rest)?,
+            "files" => files::files(self, line, rest)?,
             "log" => self.log(line, rest)?,
             "stats" => reading::stats(self, line)?,
             "expiry" => self.set_expiry(line, rest)?,

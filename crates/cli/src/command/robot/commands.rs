@@ -1,6 +1,6 @@
 //! What the simulated robot does with commands.
 
-use super::run::{Shared, log};
+use super::run::{Horn, Shared, log};
 use super::sim::arm::JointGoal;
 use super::sim::base::Waypoint;
 use super::telemetry::FRAME;
@@ -23,7 +23,7 @@ pub(super) const COMPLEX: [(&str, ComplexActionType); 2] = [
 ];
 
 /// Sets the handlers of all kinds of commands.
-pub(super) fn register(robot: &Robot, rover: &Shared, tell: &Arc<Teller>) {
+pub(super) fn register(robot: &Robot, rover: &Shared, horn: &Horn, tell: &Arc<Teller>) {
     on::<command::Twist>(robot, rover, tell, |rover, twist| {
         framed(&twist.header, FRAME)?;
         let (linear, angular) = components(twist);
@@ -64,7 +64,8 @@ pub(super) fn register(robot: &Robot, rover: &Shared, tell: &Arc<Teller>) {
         let names: Vec<_> = goals.iter().map(|(name, _)| *name).collect();
         Ok(format!("moves {}", names.join(", ")))
     });
-    on::<command::SimpleAction>(robot, rover, tell, |rover, action| {
+    let (horn, asking) = (horn.clone(), robot.clone());
+    on::<command::SimpleAction>(robot, rover, tell, move |rover, action| {
         let state = f64::from(action.state);
         match action.name.as_str() {
             "headlights" if state == 0.0 || state == 1.0 => rover.lock().headlights = state == 1.0,
@@ -78,7 +79,8 @@ pub(super) fn register(robot: &Robot, rover: &Shared, tell: &Arc<Teller>) {
             }
             "gripper" => return Err(format!("the gripper goes from 0 to 1, not to {state}").into()),
             "home" => rover.lock().home(),
-            other => return Err(no_action(other, "headlights, gripper, home").into()),
+            "horn" => horn.ask(&asking)?,
+            other => return Err(no_action(other, "headlights, gripper, home, horn").into()),
         }
         Ok(format!("does {} {state}", action.name))
     });

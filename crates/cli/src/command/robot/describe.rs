@@ -39,8 +39,9 @@ pub(super) fn simple_actions(rover: &Rover) -> SimpleActions {
         (open * 100.0).round() / 100.0,
     );
     let home = action("home", SimpleActionType::Trigger, 1.0, 1.0, 0.0);
+    let horn = action("horn", SimpleActionType::Trigger, 1.0, 1.0, 0.0);
     SimpleActions {
-        actions: vec![headlights, gripper, home],
+        actions: vec![headlights, gripper, home, horn],
     }
 }
 

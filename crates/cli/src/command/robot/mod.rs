@@ -3,6 +3,7 @@
 mod camera;
 mod commands;
 mod describe;
+mod model;
 mod publish;
 mod run;
 mod sim;
@@ -47,7 +48,7 @@ enum What {
     and over ZeroMQ:\n  \
     ropewalk robot sim --zmq tcp://127.0.0.1:7010\n  \
     ropewalk control tcp://127.0.0.1:7010\n\n\
-    Simple actions: headlights (0 or 1), gripper (0 shut to 1 open), home (the arm goes to 0).\n\
+    Simple actions: headlights (0 or 1), gripper (0 shut to 1 open), home (the arm goes to 0),\n  horn (asks for a permission first).\n\
     Complex actions: patrol (poses, again and again), twists (each for 1 s).\n\
     Joints: arm_pan, arm_shoulder, arm_elbow, gripper.")]
 struct Sim {

@@ -4,12 +4,11 @@ use super::describe;
 use super::sim::{Noise, Rover};
 use super::telemetry::Moment;
 use remote::transport::TransportError;
-use remote::types::{InterfaceOptions, Poses, RobotName, RobotState, SimpleActions};
+use remote::types::{InterfaceOptions, Poses, RobotState, SimpleActions};
 use remote::{Robot, telemetry};
 
 /// Telemetry of the simulated robot.
 pub(super) struct Publisher {
-    name: String,
     noise: Noise,
     seq: u32,
     /// Of the named channel of simple sensors.
@@ -47,9 +46,8 @@ impl Every {
 }
 
 impl Publisher {
-    pub(super) fn new(name: &str, rate: f64, noise: Noise) -> Self {
+    pub(super) fn new(rate: f64, noise: Noise) -> Self {
         Publisher {
-            name: name.to_owned(),
             noise,
             seq: 0,
             temperature: 0,
@@ -65,12 +63,6 @@ impl Publisher {
     /// Tells once what does not change.
     pub(super) fn describe(&mut self, robot: &Robot) -> Result<(), TransportError> {
         let rover = Rover::new();
-        robot.set::<telemetry::RobotName>(
-            0,
-            &RobotName {
-                value: self.name.clone(),
-            },
-        )?;
         robot.set::<telemetry::ControllableJoints>(0, &describe::controllable_joints(&rover))?;
         robot.set::<telemetry::ComplexActions>(0, &describe::complex_actions())?;
         robot.set::<telemetry::ControllableFrames>(0, &describe::frames())?;
@@ -80,6 +72,7 @@ impl Publisher {
         let map = describe::map().map_err(|e| TransportError::Setup(e.to_string()))?;
         robot.set::<telemetry::Map>(0, &map)?;
         robot.tells::<telemetry::LogMessage>()?;
+        robot.tells::<telemetry::PermissionRequest>()?;
         self.temperature = robot.channel::<telemetry::SimpleSensor>("temperature")?;
         Ok(())
     }
@@ -147,11 +140,12 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn all_kinds_are_told_but_those_that_need_more_than_a_rover() {
+    fn all_kinds_are_told() {
         let (end, connect) = local::end("rover", Wire::Own);
         let robot = Robot::builder("rover").end(end).start().expect("starts");
-        let mut publisher = Publisher::new("rover", 20.0, Noise::new(1));
+        let mut publisher = Publisher::new(20.0, Noise::new(1));
         publisher.describe(&robot).expect("tells");
+        let _model = crate::command::robot::model::share(&robot).expect("shares");
         publisher.publish(&robot, &Rover::new());
         let controller = Controller::builder("desk")
             .end(connect.end())
@@ -164,12 +158,7 @@ mod tests {
             .map(|k| k.name)
             .filter(|name| !told.iter().any(|t| t == name));
         let missing: Vec<_> = missing.collect();
-        let expected = ["PermissionRequest", "FileDefinition", "RobotModelInformation"]
-            .map(|name| format!("robot_remote_control.{name}"));
-        assert!(
-            missing.iter().all(|m| expected.iter().any(|e| e == m)),
-            "{missing:?}"
-        );
+        assert!(missing.is_empty(), "{missing:?}");
         assert_eq!(
             controller.channels::<kinds::SimpleSensor>(),
             [(1, "temperature".to_owned())]

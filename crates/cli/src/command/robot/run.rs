@@ -4,12 +4,12 @@ use super::publish::Publisher;
 use super::sim::base::Happened;
 use super::sim::{Noise, Rover};
 use super::tell::Teller;
-use super::{Sim, commands};
+use super::{Sim, commands, model};
 use crate::failure::{OrFail, Outcome};
 use crate::signals::Signals;
 use remote::robot::ControllerEvent;
 use remote::types::LogLevel;
-use remote::{ARM, BASE, Robot, command};
+use remote::{ARM, BASE, Pending, Robot, command};
 use serde_json::json;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -29,6 +29,26 @@ impl Shared {
     }
 }
 
+/// The horn, which the rover asks for a permission to sound; one question at a time.
+#[derive(Clone, Default)]
+pub(super) struct Horn(Arc<Mutex<Option<Pending<bool>>>>);
+
+impl Horn {
+    pub(super) fn ask(&self, robot: &Robot) -> Result<(), &'static str> {
+        let mut asked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if asked.is_some() {
+            return Err("it has asked for the permission already, and waits for the answer");
+        }
+        *asked = Some(robot.ask_permission("may the rover sound its horn?"));
+        Ok(())
+    }
+
+    fn answer(&self) -> Option<bool> {
+        let mut asked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        asked.take_if(|asked| asked.is_ready()).map(Pending::wait)
+    }
+}
+
 /// Runs it until its time is over, or a signal comes.
 pub(super) fn run(options: &Sim) -> Outcome {
     let signals = Signals::watch().or_job("watching for signals")?;
@@ -44,10 +64,12 @@ pub(super) fn run(options: &Sim) -> Outcome {
         .moves::<command::SimpleAction>(ARM)
         .start()
         .or_input()?;
-    commands::register(&robot, &rover, &tell);
+    let horn = Horn::default();
+    commands::register(&robot, &rover, &horn, &tell);
     watch(&robot, &rover, &tell, options.allow_take_over);
-    let mut publisher = Publisher::new(&options.name, options.rate, Noise::new(options.seed));
+    let mut publisher = Publisher::new(options.rate, Noise::new(options.seed));
     publisher.describe(&robot).or_job("telling what the robot is")?;
+    let model = model::share(&robot).or_job("sharing the model")?;
     // With the ports that they have now.
     let places: Vec<String> = ends.iter().map(|end| end.describe()).collect();
     let text = format!("{} is ready: {}", options.name, places.join(", "));
@@ -80,9 +102,19 @@ pub(super) fn run(options: &Sim) -> Outcome {
             log(&robot, LogLevel::Info, &text);
             tell.tell("motion", &text, fields);
         }
+        if let Some(granted) = horn.answer() {
+            let text = if granted {
+                "sounds the horn"
+            } else {
+                "may not sound the horn"
+            };
+            log(&robot, LogLevel::Info, text);
+            tell.tell("permission", text, json!({ "granted": granted }));
+        }
         publisher.publish(&robot, &snapshot);
     }
     robot.stop();
+    drop(model);
     let rover = rover.lock();
     let text = format!("ended: drove {:.2} m in {:.1} s", rover.base.driven, rover.time);
     tell.tell(
@@ -109,8 +141,7 @@ fn in_words(happened: Happened) -> (String, serde_json::Value) {
 
 /// A message of the robot for people, wherever they are.
 pub(super) fn log(robot: &Robot, level: LogLevel, message: &str) {
-    let sent = super::telemetry::log(robot, level, message);
-    if let Err(error) = sent {
+    if let Err(error) = robot.log(level, message) {
         tracing::debug!(%error, "a log message is lost");
     }
 }

@@ -3,9 +3,7 @@
 use super::camera;
 use super::sim::base::{Goal, MAX_SPEED, Place};
 use super::sim::{Noise, Rover, room};
-use remote::transport::TransportError;
 use remote::types::*;
-use remote::{Robot, telemetry};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The rover's own frame: its front is x, its left y.
@@ -41,16 +39,6 @@ pub(super) fn header(frame: &str, seq: u32) -> Option<Header> {
         frame: frame.into(),
         seq,
     })
-}
-
-/// A message for people.
-pub(super) fn log(robot: &Robot, level: LogLevel, message: &str) -> Result<(), TransportError> {
-    let body = LogMessage {
-        header: header("", 0),
-        level: level as u32,
-        message: message.into(),
-    };
-    robot.set::<telemetry::LogMessage>(0, &body)
 }
 
 pub(super) fn pose_at(frame: &str, seq: u32, place: &Place) -> Pose {
