@@ -266,21 +266,27 @@ fn ends_end() {
 #[test]
 fn what_is_under_way_is_answered_before_the_end() {
     for over in ALL {
-        let sink = Arc::new(Later::default());
-        let pair = pair(over, sink.clone());
-        let answer = ask_class(&pair.controller, Class::Command, b"x", LONG);
-        until("it comes", || !sink.0.lock().unwrap().is_empty());
-        let (_, reply) = sink.0.lock().unwrap().pop().unwrap();
-        std::thread::scope(|scope| {
-            scope.spawn(|| pair.robot.stop());
-            std::thread::sleep(Duration::from_millis(10));
-            reply.send(b"done").unwrap();
+        // The end waits a tenth of a second, in which a busy machine may not run this test at all.
+        until("an answer leaves in time", || {
+            let sink = Arc::new(Later::default());
+            let pair = pair(over, sink.clone());
+            let answer = ask_class(&pair.controller, Class::Command, b"x", LONG);
+            until("it comes", || !sink.0.lock().unwrap().is_empty());
+            let (_, reply) = sink.0.lock().unwrap().pop().unwrap();
+            let sent = std::thread::scope(|scope| {
+                scope.spawn(|| pair.robot.stop());
+                std::thread::sleep(Duration::from_millis(10));
+                reply.send(b"done")
+            });
+            if sent.is_ok() {
+                assert_eq!(
+                    answer.recv_timeout(LONG).unwrap(),
+                    Ok(b"done".to_vec()),
+                    "{over:?}"
+                );
+            }
+            sent.is_ok()
         });
-        assert_eq!(
-            answer.recv_timeout(LONG).unwrap(),
-            Ok(b"done".to_vec()),
-            "{over:?}"
-        );
     }
 }
 

@@ -24,7 +24,7 @@ fn robot_process() {
         println!("\ntwist {}", twist.linear.unwrap_or_default().x);
         Ok(())
     });
-    robot.tells::<telemetry::RobotName>().unwrap();
+    robot.tells::<telemetry::CurrentPose>().unwrap();
     println!("\nat {}", end.requests_address().unwrap());
     let _ = std::io::stdin().read(&mut [0]);
 }
@@ -130,6 +130,6 @@ fn telemetry_that_was_never_set_is_none_and_no_disconnect() {
     let end = ZmqController::own(&process.line("at ")).open().unwrap();
     let controller = Controller::builder("desk").end(Arc::new(end)).start().unwrap();
     assert!(controller.wait_until_found(LONG));
-    assert_eq!(controller.fetch::<telemetry::RobotName>(0).unwrap(), None);
+    assert_eq!(controller.fetch::<telemetry::CurrentPose>(0).unwrap(), None);
     assert!(controller.is_found());
 }
