@@ -72,21 +72,21 @@ impl Drop for Dialog {
 }
 
 fn sim(host: &Host, options: &[&str]) -> Dialog {
-    let args = [&["robot", "sim", "--json"], options].concat();
+    let args = [&["robot", "sim", "--json"][..], options].concat();
     let sim = Dialog::start(host.command(&args));
     sim.until("the robot is ready", |line| line["event"] == "ready");
     sim
 }
 
 fn control(host: &Host, robot: &str, options: &[&str]) -> Dialog {
-    let args = [&["control", robot, "--json", "--wait", "60"], options].concat();
+    let args = [&["control", robot, "--json", "--wait", "60"][..], options].concat();
     Dialog::start(host.command(&args))
 }
 
 /// Runs a script to its end.
 fn script(host: &Host, options: &[&str], lines: &str) -> Done {
     std::fs::write(host.path("script"), lines).expect("writes");
-    let args = [&["control", "rover", "--wait", "60"], options].concat();
+    let args = [&["control", "rover", "--wait", "60"][..], options].concat();
     let mut shell = Command::new("sh");
     let command = host.command(&args);
     // `finish` gives its commands no input: a shell does.
@@ -175,7 +175,9 @@ fn a_robot_is_read_moved_and_stopped_over_the_bus() {
         pan.is_some_and(|p| (p - 0.5).abs() < 0.01).then_some(())
     });
     assert_eq!(desk.ask("call headlights on")["outcome"], "executed");
-    assert_eq!(desk.ask("get actions")["value"]["actions"][0]["state"], 1.0);
+    eventually("the headlights are on", || {
+        (desk.ask("get actions")["value"]["actions"][0]["state"] == 1.0).then_some(())
+    });
     assert_eq!(desk.ask("call patrol 1,0 0,1 -1,0")["outcome"], "executed");
     let refused = desk.ask("call patrol 100,0");
     assert!(
@@ -214,13 +216,15 @@ fn a_command_to_a_robot_that_sleeps_expires_and_to_a_dead_one_is_unreachable() {
     let robot = sim(&host, &[]);
     let mut desk = control(&host, "rover", &[]);
     assert_eq!(desk.ask("set twist 0 0.1")["outcome"], "executed");
-    // Younger than a microsecond nothing arrives.
-    assert_eq!(desk.ask("expiry 0.001")["ok"], true);
-    let expired = desk.ask("set twist 0 0.2");
-    assert!(
-        expired["ok"] == false && expired["outcome"] == "expired",
-        "{expired}"
-    );
+    // About as short as the way: too old there, though its answer comes in time. Shorter, and nobody waits for the answer.
+    eventually("one expires", || {
+        ["0.05", "0.1", "0.2", "0.4", "0.8"].iter().find_map(|ms| {
+            assert_eq!(desk.ask(&format!("expiry {ms}"))["ok"], true);
+            let set = desk.ask("set twist 0 0.2");
+            assert_eq!(set["ok"], set["outcome"] == "executed", "{set}");
+            (set["outcome"] == "expired" && set["reason"].is_string()).then_some(())
+        })
+    });
     desk.ask("expiry 300");
     robot.signal(Signal::KILL);
     drop(robot);
@@ -272,7 +276,7 @@ fn the_exit_code_says_whether_a_script_succeeded() {
     let good = script(
         &host,
         &[],
-        "# a comment\n\nget state\nset pose 1 1\nhelp go-to\nquit\nnonsense\n",
+        "# a comment\n\nget state\nset pose 1 1\nhelp go-to\nrelease base\nquit\nnonsense\n",
     );
     assert_eq!(good.code, 0, "{good:?}");
     assert!(
@@ -336,7 +340,7 @@ fn zeromq_carries_it_too_and_keys_keep_strangers_out() {
     assert_eq!(desk.ask("set twist 0.2 0")["outcome"], "executed");
     eventually("it drives", || (x(&desk.ask("get pose")) > 0.0).then_some(()));
     assert_eq!(desk.end(), Some(0));
-    let args = [&["control", &address, "--wait", "1"], &keys("thief.key")[..]].concat();
+    let args = [&["control", &address, "--wait", "1"][..], &keys("thief.key")[..]].concat();
     let thief = host.run(&args);
     assert!(
         thief.code == 1 && thief.stderr.contains("is not there"),

@@ -15,7 +15,7 @@ pub(super) const FORMS: &[(&str, &str, &str)] = &[
     (
         "Joints",
         "NAME=POSITION[@VELOCITY] ...",
-        "arm_pan=0.5 arm_elbow=-0.3@0.2",
+        "arm_pan=0.5 arm_elbow=-0.3",
     ),
     ("RobotTrajectory", "X,Y[,HEADING] ...", "1,0 1,1 0,0,3.14"),
     ("SimpleAction", "NAME STATE", "headlights 1"),

@@ -70,6 +70,8 @@ pub(super) fn run(options: &Sim) -> Outcome {
     let mut publisher = Publisher::new(options.rate, Noise::new(options.seed));
     publisher.describe(&robot).or_job("telling what the robot is")?;
     let model = model::share(&robot).or_job("sharing the model")?;
+    // All kinds are known before anyone is told that it is ready.
+    publisher.publish(&robot, &Rover::new());
     // With the ports that they have now.
     let places: Vec<String> = ends.iter().map(|end| end.describe()).collect();
     let text = format!("{} is ready: {}", options.name, places.join(", "));
