@@ -17,11 +17,16 @@ pub(super) struct Told {
     /// The newest that came by itself.
     pub(super) latest: fn(&Controller, u8) -> Option<Vec<u8>>,
     /// Asks for it and waits, at most so long.
-    pub(super) fetch: fn(&Controller, u8, Duration) -> Result<Option<Vec<u8>>, RequestError>,
+    pub(super) fetch: Fetch,
     pub(super) watch: fn(&Controller, u8) -> Box<dyn Values>,
     pub(super) listen: fn(&Controller, u8, bool),
     pub(super) channels: fn(&Controller) -> Vec<(u8, String)>,
 }
+
+/// Asks for the latest value of a channel: its encoding, if one was set.
+type Fetch = fn(&Controller, u8, Duration) -> Result<Option<Vec<u8>>, RequestError>;
+/// Sends an encoded command.
+type Send = fn(&Controller, &[u8], Expiry) -> Result<Pending<Outcome>, DecodeError>;
 
 /// What comes of a kind and channel.
 pub(super) trait Values {
@@ -32,7 +37,7 @@ pub(super) trait Values {
 pub(super) struct Taken {
     pub(super) name: &'static str,
     pub(super) message: fn() -> String,
-    pub(super) send: fn(&Controller, &[u8], Expiry) -> Result<Pending<Outcome>, DecodeError>,
+    pub(super) send: Send,
 }
 
 struct Watched<K: TelemetryKind>(TelemetryQueue<K>);
