@@ -361,7 +361,8 @@ fn files_are_fetched_and_questions_answered() {
     assert!(urdf.contains("<robot name=\"rover\">"), "{urdf}");
     assert_eq!(desk.ask("files get model ../secret")["ok"], false);
 
-    assert_eq!(desk.ask("call horn")["outcome"], "executed");
+    let called = desk.ask("call horn");
+    assert_eq!(called["outcome"], "executed", "{called}");
     let asked = desk.until("the question", |l| l["event"] == "permission");
     let uid = asked["request"].as_str().expect("a number").to_owned();
     assert_eq!(
