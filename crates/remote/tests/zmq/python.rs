@@ -113,16 +113,21 @@ fn a_slow_sub_socket_costs_a_bounded_amount_and_is_counted() {
         robot.publish(STREAM, b"\x07").unwrap();
         quick.hear_within(Duration::from_millis(20)).is_some()
     });
-    let before = resident();
-    for _ in 0..200 {
+    // The quick one misses nothing.
+    for _ in 0..20 {
         robot.publish(STREAM, &frame).unwrap();
         while quick.hear() != shown {}
     }
+    drop(quick);
+    let before = resident();
+    for _ in 0..1000 {
+        robot.publish(STREAM, &frame).unwrap();
+    }
     let grown = resident().saturating_sub(before);
     let lost = robot.statistics().telemetry_lost;
-    assert!(lost > 150, "{lost}");
-    // Two subscribers' shares of 4 MiB, a frame each on its way, and this test's own texts.
-    assert!(grown < 40 << 20, "grew by {grown} B");
+    assert!(lost > 900, "{lost}");
+    // 4 MiB wait and a frame is on its way; the rest is what other tests of this process take meanwhile.
+    assert!(grown < 500 << 20, "grew by {grown} B of 1000 MiB");
     // When it reads again it gets the newest.
     robot.publish(STREAM, b"\x08last").unwrap();
     slow.say("");

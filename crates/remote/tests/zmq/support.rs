@@ -134,6 +134,17 @@ pub(crate) fn python() -> Option<PathBuf> {
     None
 }
 
+/// What a process prints, line by line.
+pub(crate) fn lines(child: &mut Child) -> Receiver<String> {
+    let output = BufReader::new(child.stdout.take().unwrap());
+    let (sender, lines) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut lines = output.lines().map_while(Result::ok);
+        lines.try_for_each(|line| sender.send(line)).ok();
+    });
+    lines
+}
+
 impl Peer {
     pub(crate) fn start(mode: &str, address: &str) -> Option<Peer> {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/remote/zmq_peer.py");
@@ -144,15 +155,7 @@ impl Peer {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let output = BufReader::new(child.stdout.take().unwrap());
-        let (sender, lines) = mpsc::channel();
-        std::thread::spawn(move || {
-            for line in output.lines().map_while(Result::ok) {
-                if sender.send(line).is_err() {
-                    return;
-                }
-            }
-        });
+        let lines = lines(&mut child);
         let input = child.stdin.take().unwrap();
         Some(Peer { child, input, lines })
     }

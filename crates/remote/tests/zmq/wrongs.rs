@@ -1,13 +1,13 @@
 //! What upstream gets wrong on the own wire: a robot that stands still and comes back, in a process of its own.
 
-use crate::support::{LONG, until};
+use crate::support::{LONG, lines, until};
 use remote::transport::zmq::{ZmqController, ZmqRobot};
 use remote::{Controller, Expiry, Outcome, Robot, command, telemetry, types};
 use rustix::process::{Pid, Signal, kill_process};
-use std::io::{BufRead, BufReader, Read};
+use std::io::Read;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 const ROBOT: &str = "ROPEWALK_TEST_ROBOT";
@@ -43,15 +43,7 @@ impl Process {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let output = BufReader::new(child.stdout.take().unwrap());
-        let (sender, lines) = mpsc::channel();
-        std::thread::spawn(move || {
-            output
-                .lines()
-                .map_while(Result::ok)
-                .try_for_each(|line| sender.send(line))
-                .ok();
-        });
+        let lines = lines(&mut child);
         Process { child, lines }
     }
 

@@ -37,8 +37,11 @@ pub use controller::{MAX_REQUESTS, ZmqController, ZmqControllerOptions};
 pub use keys::{AllowedKeys, KeyPair, PublicKey};
 pub use robot::{MAX_UNANSWERED, ZmqRobot, ZmqRobotOptions, ZmqRobotStatistics};
 
+use self::address::Address;
+use self::wake::Wake;
 use super::{TransportError, Wire};
 use ::zmq::Socket;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 /// Bytes of a request at most; ZeroMQ closes the connection of a peer that sends more.
@@ -54,6 +57,53 @@ pub const MAX_ANSWER_V6: usize = 257 << 20;
 const ENVELOPE: usize = 32;
 /// How long what is under way may take when an end stops, here and in ZeroMQ.
 const LINGER: Duration = Duration::from_millis(100);
+
+/// Where an end binds or connects: requests, and on version 6 telemetry.
+struct Places {
+    requests: Address,
+    telemetry: Option<Address>,
+}
+
+impl Places {
+    fn parse(wire: Wire, requests: &str, telemetry: &str) -> Result<Self, TransportError> {
+        let telemetry = match wire {
+            Wire::Own => None,
+            Wire::V6 => Some(Address::parse(telemetry)?),
+        };
+        Ok(Places {
+            requests: Address::parse(requests)?,
+            telemetry,
+        })
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Address> {
+        [Some(&self.requests), self.telemetry.as_ref()]
+            .into_iter()
+            .flatten()
+    }
+}
+
+/// Whether keys can be used.
+fn check_keys(wire: Wire) -> Result<(), TransportError> {
+    if wire == Wire::V6 {
+        let text = "version 6 has no CURVE, and its peers of other makers could not connect; use the own wire, or leave the keys away";
+        return Err(TransportError::Setup(text.into()));
+    }
+    keys::check_curve()
+}
+
+fn wake() -> Result<Wake, TransportError> {
+    Wake::new().map_err(|error| TransportError::Setup(format!("no eventfd: {error}")))
+}
+
+/// A user's callback that panics costs its own request or frame, and no one else's. Whether it did not.
+fn guarded(callback: impl FnOnce()) -> bool {
+    let result = catch_unwind(AssertUnwindSafe(callback));
+    if result.is_err() {
+        tracing::error!("a callback of the transport's user panicked");
+    }
+    result.is_ok()
+}
 
 /// What an end takes and keeps.
 struct Limits {

@@ -8,6 +8,7 @@ use super::address::Address;
 use super::backlog::{Backlog, Kinds};
 use super::wake::Wake;
 use super::zmtp::{self, Subscriber};
+use crate::sync::lock;
 use crate::transport::{Stream as Kind, TransportError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt;
@@ -18,7 +19,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -129,7 +130,7 @@ impl Publisher {
     pub(super) fn stop(&self) {
         self.shared.stopping.store(true, Ordering::SeqCst);
         self.shared.wake.ring();
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let thread = lock(&self.thread).take();
         if thread.is_some_and(|thread| thread.join().is_err()) {
             tracing::error!("the thread that publishes telemetry panicked");
         }
@@ -141,7 +142,7 @@ impl Publisher {
 
 impl Shared {
     fn table(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.table)
     }
 }
 

@@ -5,15 +5,16 @@ mod serve;
 use self::serve::Loop;
 use super::address::Address;
 use super::envelope::{Filter, MAX_STREAMS};
-use super::keys::{KeyPair, PublicKey, check_curve};
+use super::keys::{KeyPair, PublicKey};
 use super::lane::{Lane, Maker};
 use super::listeners::Arrivals;
 use super::wake::Wake;
-use super::{ENVELOPE, Limits, MAX_ANSWER, MAX_REQUEST, MAX_TELEMETRY};
+use super::{ENVELOPE, Limits, MAX_ANSWER, MAX_REQUEST, MAX_TELEMETRY, Places, check_keys, wake};
+use crate::sync::lock;
 use crate::transport::{Class, ControllerEnd, ControllerSink, Done, Listen, TransportError, Wire};
 use ::zmq::{DEALER, SUB};
 use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{JoinHandle, ThreadId};
 use std::time::{Duration, Instant};
 
@@ -55,38 +56,27 @@ impl ZmqControllerOptions {
     /// [`TransportError::Setup`] with the mend: a malformed address, another host without CURVE or [`insecure`](Self::insecure) on the own wire, no CURVE in
     /// the ZeroMQ library.
     pub fn open(self) -> Result<ZmqController, TransportError> {
-        let requests = Address::parse(&self.requests)?;
-        let telemetry = match self.wire {
-            Wire::Own => None,
-            Wire::V6 => Some(Address::parse(&self.telemetry)?),
-        };
-        for address in [Some(&requests), telemetry.as_ref()].into_iter().flatten() {
-            if matches!(address, Address::Tcp { port: 0, .. }) {
-                return Err(TransportError::Setup(format!(
-                    "{address}: port 0 is no robot's; give the port that the robot printed"
-                )));
-            }
+        let places = Places::parse(self.wire, &self.requests, &self.telemetry)?;
+        if let Some(address) = places.all().find(|a| matches!(a, Address::Tcp { port: 0, .. })) {
+            return Err(TransportError::Setup(format!(
+                "{address}: port 0 is no robot's; give the port that the robot printed"
+            )));
         }
+        let requests = &places.requests;
         if self.curve.is_some() {
-            check_curve()?;
-            if self.wire == Wire::V6 {
-                return Err(TransportError::Setup(
-                    "version 6 has no CURVE; use the own wire, or leave the keys away".into(),
-                ));
-            }
+            check_keys(self.wire)?;
         } else if self.wire == Wire::Own && !requests.is_local() && !self.insecure {
             return Err(TransportError::Setup(format!(
                 "{requests} is another host, and nothing tells its robot from someone else: give keys (CURVE), or say `insecure`"
             )));
         }
         let inbox = Inbox {
-            wake: Wake::new().map_err(|error| TransportError::Setup(format!("no eventfd: {error}")))?,
+            wake: wake()?,
             state: Mutex::default(),
         };
         Ok(ZmqController {
             options: self,
-            requests,
-            telemetry,
+            places,
             inbox: Arc::new(inbox),
             thread: Mutex::new(None),
         })
@@ -96,8 +86,7 @@ impl ZmqControllerOptions {
 /// A controller's end over ZeroMQ.
 pub struct ZmqController {
     options: ZmqControllerOptions,
-    requests: Address,
-    telemetry: Option<Address>,
+    places: Places,
     inbox: Arc<Inbox>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -158,9 +147,10 @@ impl ZmqController {
     }
 
     fn connect(&self) -> ::zmq::Result<(Maker, Vec<Lane>, Lane)> {
-        let is_ipv6 = self.requests.is_v6() || self.telemetry.as_ref().is_some_and(Address::is_v6);
+        let is_ipv6 =
+            self.places.requests.is_v6() || self.places.telemetry.as_ref().is_some_and(Address::is_v6);
         let mut maker = Maker::new(self.options.curve.clone(), is_ipv6);
-        let to = self.requests.to_string();
+        let to = self.places.requests.to_string();
         let limits = Limits::of(self.options.wire);
         let mut lanes = Vec::new();
         for _ in CLASSES {
@@ -172,7 +162,7 @@ impl ZmqController {
                 limits.answers_waiting,
             )?);
         }
-        let telemetry = match &self.telemetry {
+        let telemetry = match &self.places.telemetry {
             None => Lane::open(
                 &mut maker,
                 DEALER,
@@ -221,10 +211,10 @@ impl ControllerEnd for ZmqController {
         }
         let (maker, lanes, telemetry) = self
             .connect()
-            .map_err(|error| self.requests.failed("connect to", error, false))?;
+            .map_err(|error| self.places.requests.failed("connect to", error, false))?;
         let thread = Loop {
             wire: self.options.wire,
-            address: self.requests.to_string(),
+            address: self.places.requests.to_string(),
             inbox: self.inbox.clone(),
             sink,
             maker,
@@ -242,7 +232,7 @@ impl ControllerEnd for ZmqController {
             .map_err(|error| TransportError::Setup(format!("no thread for {}: {error}", self.describe())))?;
         state.stage = Stage::Running;
         state.owner = Some(thread.thread().id());
-        *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+        *lock(&self.thread) = Some(thread);
         Ok(())
     }
 
@@ -305,7 +295,7 @@ impl ControllerEnd for ZmqController {
         if owner == Some(std::thread::current().id()) {
             return;
         }
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let thread = lock(&self.thread).take();
         if thread.is_some_and(|thread| thread.join().is_err()) {
             tracing::error!("the thread of {} panicked", self.describe());
         }
@@ -322,7 +312,7 @@ impl ControllerEnd for ZmqController {
         } else {
             ""
         };
-        format!("{wire}{security} to {}", self.requests)
+        format!("{wire}{security} to {}", self.places.requests)
     }
 }
 
@@ -334,6 +324,6 @@ impl Drop for ZmqController {
 
 impl Inbox {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }

@@ -3,12 +3,11 @@
 use super::super::envelope::{Filter, ToController, ToRobot};
 use super::super::lane::{Change, Lane, Maker};
 use super::super::listeners::Arrivals;
-use super::super::{MAX_UNANSWERED, ceil_ms};
+use super::super::{MAX_UNANSWERED, ceil_ms, guarded};
 use super::{Asked, Inbox, Stage, lane_of};
 use crate::transport::{Class, ControllerSink, Done, TransportError, Wire};
 use ::zmq::{DONTWAIT, POLLIN, POLLOUT, PollItem};
 use std::collections::{BTreeSet, HashMap};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -352,11 +351,4 @@ impl Loop {
 
 fn call(done: Done, answer: Result<&[u8], TransportError>) {
     guarded(|| done(answer));
-}
-
-/// Others' requests do not end with a callback that panics.
-fn guarded(callback: impl FnOnce()) {
-    if catch_unwind(AssertUnwindSafe(callback)).is_err() {
-        tracing::error!("a callback of the transport's user panicked");
-    }
 }

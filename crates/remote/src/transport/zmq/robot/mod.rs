@@ -4,18 +4,19 @@ mod serve;
 
 use self::serve::{Ends, Loop};
 use super::address::Address;
-use super::keys::{AllowedKeys, KeyPair, check_curve};
+use super::keys::{AllowedKeys, KeyPair};
 use super::listeners::{Listeners, Peer};
 use super::order::Orders;
 use super::publisher::Publisher;
 use super::wake::Wake;
 use super::zap::Gate;
-use super::{Limits, tune};
+use super::{Limits, Places, check_keys, tune, wake};
+use crate::sync::lock;
 use crate::transport::{RobotEnd, RobotSink, Stream, TransportError, Wire};
 use ::zmq::{Context, ROUTER};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 
 /// Most requests that are unanswered at once, of all controllers.
@@ -68,32 +69,20 @@ impl ZmqRobotOptions {
     /// [`TransportError::Setup`] with the mend: a malformed address, one that other hosts reach without CURVE or [`insecure`](Self::insecure), no CURVE in the
     /// ZeroMQ library.
     pub fn open(self) -> Result<ZmqRobot, TransportError> {
-        let requests = Address::parse(&self.requests)?;
-        let telemetry = match self.wire {
-            Wire::Own => None,
-            Wire::V6 => Some(Address::parse(&self.telemetry)?),
-        };
+        let places = Places::parse(self.wire, &self.requests, &self.telemetry)?;
         if self.curve.is_some() {
-            check_curve()?;
-            if self.wire == Wire::V6 {
-                let text = "version 6 has no CURVE: its peers of other makers could not connect; use the own wire, or leave the keys away";
-                return Err(TransportError::Setup(text.into()));
-            }
-        } else if let Some(open) = [Some(&requests), telemetry.as_ref()]
-            .into_iter()
-            .flatten()
-            .find(|a| !a.is_local() && !self.insecure)
-        {
+            check_keys(self.wire)?;
+        } else if let Some(open) = places.all().find(|a| !a.is_local() && !self.insecure) {
             return Err(TransportError::Setup(format!(
                 "{open} lets anyone who reaches it command the robot: give keys (CURVE), bind to 127.0.0.1, or say `insecure`"
             )));
         }
-        for address in [Some(&requests), telemetry.as_ref()].into_iter().flatten() {
+        for address in places.all() {
             address.bind_ip()?;
         }
         let limits = Limits::of(self.wire);
         let shared = Shared {
-            wake: Wake::new().map_err(|error| TransportError::Setup(format!("no eventfd: {error}")))?,
+            wake: wake()?,
             wire: self.wire,
             given: Mutex::default(),
             listeners: Mutex::new(Listeners::new(self.waiting_bytes)),
@@ -105,8 +94,7 @@ impl ZmqRobotOptions {
         };
         Ok(ZmqRobot {
             options: self,
-            requests,
-            telemetry,
+            places,
             shared: Arc::new(shared),
             running: Mutex::new(Running::Not),
         })
@@ -116,8 +104,7 @@ impl ZmqRobotOptions {
 /// A robot's end over ZeroMQ.
 pub struct ZmqRobot {
     options: ZmqRobotOptions,
-    requests: Address,
-    telemetry: Option<Address>,
+    places: Places,
     shared: Arc<Shared>,
     running: Mutex<Running>,
 }
@@ -238,7 +225,7 @@ impl ZmqRobot {
     }
 
     fn bind(&self) -> Result<Ends, TransportError> {
-        let at = &self.requests;
+        let at = &self.places.requests;
         let failed = |error: ::zmq::Error| at.failed("bind", error, error == ::zmq::Error::EADDRINUSE);
         let context = Context::new();
         let gate = match &self.options.curve {
@@ -268,7 +255,7 @@ impl ZmqRobot {
             .get_last_endpoint()
             .map_err(failed)?
             .unwrap_or_else(|_| at.to_string());
-        let publisher = match &self.telemetry {
+        let publisher = match &self.places.telemetry {
             Some(telemetry) => {
                 let lost = self.shared.counts.telemetry_lost.clone();
                 Some(Publisher::open(telemetry, self.options.waiting_bytes, lost)?)
@@ -394,7 +381,7 @@ impl RobotEnd for ZmqRobot {
         };
         let at = self
             .requests_address()
-            .map_or_else(|| self.requests.to_string(), str::to_owned);
+            .map_or_else(|| self.places.requests.to_string(), str::to_owned);
         format!("{wire}{security} {at}")
     }
 }
@@ -409,8 +396,4 @@ impl Shared {
     fn at(&self) -> &str {
         self.bound.get().map_or("", |bound| &bound.requests)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,11 +4,11 @@ use super::super::envelope::{ToController, ToRobot};
 use super::super::listeners::Peer;
 use super::super::order::{self, Orders};
 use super::super::zap::Gate;
-use super::super::{LINGER, ceil_ms};
-use super::{Answer, MAX_UNANSWERED, Shared, Way, lock};
+use super::super::{LINGER, ceil_ms, guarded};
+use super::{Answer, MAX_UNANSWERED, Shared, Way};
+use crate::sync::lock;
 use crate::transport::{Reply, RobotSink, TransportError, Wire};
 use ::zmq::{DONTWAIT, Message, POLLIN, PollItem, SNDMORE, Socket};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -168,11 +168,8 @@ impl Loop {
         };
         let reply = Reply::new(move |frame| asker.answer(frame));
         let sink = &self.sink;
-        if catch_unwind(AssertUnwindSafe(|| sink.request(frame, reply))).is_err() {
-            tracing::error!(
-                at = self.shared.at(),
-                "whoever carries out requests panicked; the request stays unanswered"
-            );
+        if !guarded(|| sink.request(frame, reply)) {
+            tracing::error!(at = self.shared.at(), "so a request stays unanswered");
         }
         true
     }
