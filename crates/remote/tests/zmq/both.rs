@@ -1,6 +1,8 @@
 //! Our two ends with each other, over TCP and within a host, in both wires.
 
-use crate::support::{Heard, LONG, Later, Robot, STREAM, ask, ask_class, echo, publish_until_heard, until};
+use crate::support::{
+    Heard, LONG, Later, Robot, STREAM, address, ask, ask_class, echo, publish_until_heard, until,
+};
 use remote::transport::zmq::{MAX_REQUEST, MAX_TELEMETRY, ZmqController, ZmqRobot};
 use remote::transport::{Class, ControllerEnd, Listen, RobotEnd, RobotSink, Stream, TransportError};
 use std::sync::Arc;
@@ -139,11 +141,7 @@ fn what_is_not_answered_times_out_and_does_not_block_the_next() {
 
 #[test]
 fn a_robot_that_is_not_there_is_unreachable_and_found_when_it_comes() {
-    let free = std::net::TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
-    let address = format!("tcp://{free}");
+    let address = address();
     let controller = ZmqController::own(&address).open().unwrap();
     let heard = Arc::new(Heard::default());
     assert!(matches!(

@@ -1,17 +1,9 @@
 //! The conformance suite over both wires, and over the own one with CURVE.
 
 use crate::conformance::{self, Place};
+use crate::support::address;
 use remote::transport::zmq::{AllowedKeys, KeyPair, ZmqController, ZmqRobot};
 use std::sync::Arc;
-
-/// A port of this host that was free a moment ago: a robot's next run has the same.
-fn address() -> String {
-    let free = std::net::TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
-    format!("tcp://{free}")
-}
 
 #[test]
 fn conforms_over_tcp() {

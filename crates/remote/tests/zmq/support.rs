@@ -71,6 +71,24 @@ impl ControllerSink for Heard {
     }
 }
 
+/// An address that no other test has, now or later: a robot's next run is where the one before was. Each has a loopback address of
+/// its own, since a port that was free a moment ago may be another's.
+pub(crate) fn address() -> String {
+    static GIVEN: AtomicUsize = AtomicUsize::new(0);
+    let (process, n) = (std::process::id(), GIVEN.fetch_add(1, Ordering::SeqCst));
+    let ip = format!(
+        "127.{}.{}.{}",
+        1 + (process >> 8) % 250,
+        process % 250,
+        1 + n % 250
+    );
+    let free = std::net::TcpListener::bind((ip.as_str(), 0))
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    format!("tcp://{free}")
+}
+
 pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let began = std::time::Instant::now();
     while !is_so() {
