@@ -4,30 +4,75 @@ use super::ConfigError;
 use crate::control::MAX_EVERY;
 use crate::quantity;
 use serde::{Deserialize, Deserializer, de};
+use serde_saphyr::Error;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-pub(super) fn syntax(error: &serde_saphyr::Error, place: &str) -> ConfigError {
+pub(super) fn syntax(error: &Error, place: &str) -> ConfigError {
     let place = match error.location() {
         Some(at) => format!("{place}:{}:{}", at.line(), at.column()),
         None => place.to_owned(),
     };
-    // The library repeats the place and may draw the line; one line is asked for here.
-    let text = error.without_snippet().to_string();
-    let problem = text.lines().next().unwrap_or_default();
-    let problem = problem.split(" at line ").next().unwrap_or(problem);
-    // Where the library speaks of itself.
-    let problem = match problem.strip_prefix("duplicate mapping key: ") {
-        Some(key) => {
-            let key = key.split(',').next().unwrap_or(key);
+    let problem = told(error.without_snippet());
+    ConfigError::Syntax { place, problem }
+}
+
+/// What is wrong and what to write, on one line and without the place.
+fn told(error: &Error) -> String {
+    match error {
+        Error::DuplicateMappingKey { key: Some(key), .. } => {
             format!("`{key}` is written twice here: keep one")
         }
-        None if problem == "unexpected end of input" => {
+        Error::Eof { .. } => {
             "nothing more is written, and something should be: `ropewalk link --help` shows an example".into()
         }
-        None => problem.to_owned(),
-    };
-    ConfigError::Syntax { place, problem }
+        Error::Unexpected { expected, .. } if expected.contains("sequence") => {
+            "a list belongs here, such as [{name: base}]: `ropewalk link --help` shows an example".into()
+        }
+        Error::Unexpected { expected, .. } if expected.contains("mapping") => {
+            "keys with values belong here, such as `host: robot`: `ropewalk link --help` shows an example"
+                .into()
+        }
+        Error::Unexpected { .. } => "a single value belongs here, such as 100, /scan or 6Mbit/s".into(),
+        Error::InvalidScalar { ty: "bool", .. } => "`true` or `false` belongs here".into(),
+        Error::InvalidScalar { .. } => "a number belongs here, such as 100".into(),
+        Error::NullIntoString { .. } => {
+            "the value of this key is missing: write it, or leave the key out".into()
+        }
+        Error::SerdeMissingField { field, .. } => {
+            format!("missing field `{field}`: write it here; `ropewalk link --help` shows an example")
+        }
+        Error::UnknownAnchor { .. } => {
+            "`*` refers to what no `&` marks: mark it, or put the text in quotes".into()
+        }
+        other => {
+            // The library repeats the place.
+            let text = other.to_string();
+            let text = text.lines().next().unwrap_or_default();
+            let text = text.split(" at line ").next().unwrap_or(text);
+            match is_of_the_scanner(text) {
+                true => format!(
+                    "{text}: look at the spaces in front of this line and the one above (no tabs), and at brackets and quotes"
+                ),
+                false => text.to_owned(),
+            }
+        }
+    }
+}
+
+/// The library has one kind of error for its scanner's words and for ours, which name a mend already.
+fn is_of_the_scanner(text: &str) -> bool {
+    [
+        "while ",
+        "unclosed ",
+        "mapping values ",
+        "simple key",
+        "block ",
+        "did not find",
+        "invalid indentation",
+    ]
+    .iter()
+    .any(|start| text.starts_with(start))
 }
 
 /// A problem that quotes what was written, whatever that is.

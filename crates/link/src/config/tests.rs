@@ -387,8 +387,42 @@ fn what_is_no_value_of_its_key_is_told_without_words_of_a_library() {
         assert!(error.starts_with(place) && error.contains(mend), "{to}: {error}");
         assert!(is_placed(&error) && !error.contains("Options"), "{error}");
     }
-    let empty = Config::parse("").expect_err("empty").to_string();
-    assert!(empty.contains("ropewalk link --help"), "{empty}");
+    for (text, place, mend) in [
+        ("", "configuration", "`ropewalk link --help`"),
+        ("- 3\n", "configuration:1:1", "such as `host: robot`"),
+        ("host robot\n", "configuration:1:1", "such as `host: robot`"),
+        ("host: null\n", "configuration:1:", "leave the key out"),
+        ("host: *robot\n", "configuration:1:", "put the text in quotes"),
+        ("host: robot\n\tradio: 3\n", "configuration:", "no tabs"),
+        (
+            "host: robot\nradio: {bind: '127.0.0.1:1'\n",
+            "configuration:",
+            "brackets",
+        ),
+        (
+            "host: robot\nradio:\n  rate: auto\n bind: a\n",
+            "configuration:4:",
+            "spaces",
+        ),
+        (
+            "host: robot\nradio: {hops: many}\n",
+            "configuration:2:",
+            "a number belongs here",
+        ),
+        ("host: robot\npeers: base\n", "configuration:2:", "[{name: base}]"),
+        (
+            "radio: {bind: '127.0.0.1:1', rate: auto}\n",
+            "configuration",
+            "missing field `host`: write it",
+        ),
+    ] {
+        let error = Config::parse(text).expect_err(text).to_string();
+        assert!(
+            error.starts_with(place) && error.contains(mend),
+            "{text}: {error}"
+        );
+        assert_eq!(error.lines().count(), 1, "{error}");
+    }
 }
 
 #[test]

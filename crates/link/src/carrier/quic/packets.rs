@@ -1,0 +1,238 @@
+//! Packets between the socket, the endpoint and its connections.
+
+use super::super::socket::{Given, MAX_PAYLOAD};
+use super::super::{CarrierError, Received};
+use super::{CONTROL, HANDSHAKE, Pending, QuicCarrier, TOGETHER};
+use noq_proto::{ConnectionHandle, DatagramEvent, Event, FourTuple, PathId};
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::time::Instant;
+
+impl QuicCarrier {
+    /// Reads one packet, or on a wire those that came together, and says how many.
+    pub(super) fn take_packets(&mut self) -> Result<usize, CarrierError> {
+        let now = Instant::now();
+        let (mut taken, mut of) = (0, None);
+        while let Some((len, from)) = self.socket.receive_into(&mut self.buffer)? {
+            taken += 1;
+            if let (Some(from), 1..=MAX_PAYLOAD) = (from, len) {
+                let touched = self.take_packet(from, now)?;
+                // Once for all of one connection.
+                if let Some(before) = of.filter(|_| of != touched) {
+                    self.drive(before, now);
+                }
+                of = touched;
+            } else {
+                self.refused += 1;
+            }
+            if !self.socket.has_more() {
+                break;
+            }
+        }
+        if let Some(handle) = of {
+            self.drive(handle, now);
+        }
+        Ok(taken)
+    }
+
+    /// Takes the packet in the buffer, and says which connection is to be driven then.
+    pub(super) fn take_packet(
+        &mut self,
+        from: SocketAddr,
+        now: Instant,
+    ) -> Result<Option<ConnectionHandle>, CarrierError> {
+        let packet = self.buffer.split();
+        let mut of = None;
+        let mut reply = std::mem::take(&mut self.packet);
+        reply.clear();
+        match self
+            .endpoint
+            .handle(now, FourTuple::from_remote(from), None, packet, &mut reply)
+        {
+            Some(DatagramEvent::ConnectionEvent(handle, event)) => {
+                if let Some(link) = self.connections.get(handle) {
+                    link.conn.handle_event(event);
+                    of = Some(handle);
+                }
+            }
+            Some(DatagramEvent::NewConnection(incoming)) => {
+                reply.clear();
+                self.incoming(incoming, from, &mut reply, now)?;
+            }
+            // Whoever gets these is nobody we know: a wrong version, a forged token, an unknown connection.
+            Some(DatagramEvent::Response(_)) | None => self.refused += 1,
+        }
+        self.packet = reply;
+        Ok(of)
+    }
+
+    /// Lets a connection and the endpoint exchange what they have for each other, and acts on what happened.
+    pub(super) fn drive(&mut self, handle: ConnectionHandle, now: Instant) {
+        let Some(link) = self.connections.get(handle) else {
+            return;
+        };
+        link.dirty = true;
+        while let Some(event) = link.conn.poll_endpoint_events() {
+            if let Some(event) = self.endpoint.handle_event(handle, event) {
+                link.conn.handle_event(event);
+            }
+        }
+        let (mut up, mut lost) = (false, None);
+        while let Some(event) = link.conn.poll() {
+            match event {
+                Event::Connected => up = true,
+                Event::ConnectionLost { reason } => lost = Some(reason),
+                Event::DatagramReceived if !self.readable.contains(&handle) => {
+                    self.readable.push_back(handle)
+                }
+                _ => {}
+            }
+        }
+        if let Some(reason) = lost {
+            self.lost(handle, &reason, now);
+        } else if up {
+            self.established(handle, now);
+        }
+        if self.connections.get(handle).is_some_and(|l| l.conn.is_drained()) {
+            self.connections.0.remove(&handle.0);
+        }
+    }
+
+    /// Sends what connections have to send, until the socket is full. True if nothing is left.
+    pub(super) fn send_waiting(&mut self, now: Instant) -> Result<bool, CarrierError> {
+        if let Some(p) = &mut self.pending {
+            if !self.socket.ready() {
+                return Ok(false);
+            }
+            let given = self
+                .socket
+                .send_several(p.to, p.priority, &mut p.packet, p.segment)?;
+            if given == Given::Full {
+                return Ok(false);
+            }
+            self.pending = None;
+        }
+        let dirty: Vec<usize> = self
+            .connections
+            .0
+            .iter()
+            .filter(|(_, l)| l.dirty)
+            .map(|(h, _)| *h)
+            .collect();
+        for handle in dirty {
+            if !self.transmit(ConnectionHandle(handle), CONTROL, now, true)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Sends what one connection has to send: all, or until noq holds no datagram. False if the socket is full.
+    pub(super) fn transmit(
+        &mut self,
+        handle: ConnectionHandle,
+        priority: u8,
+        now: Instant,
+        all: bool,
+    ) -> Result<bool, CarrierError> {
+        let most = if self.is_wire() {
+            TOGETHER
+        } else {
+            NonZeroUsize::MIN
+        };
+        let Some(link) = self.connections.0.get_mut(&handle.0) else {
+            return Ok(true);
+        };
+        loop {
+            self.packet.clear();
+            let Some(transmit) = link.conn.poll_transmit(now, most, &mut self.packet) else {
+                link.dirty = false;
+                return Ok(true);
+            };
+            let to = transmit.destination;
+            let segment = transmit.segment_size.unwrap_or(transmit.size);
+            let given = self
+                .socket
+                .send_several(to, priority, &mut self.packet, segment)?;
+            if given == Given::Full {
+                self.pending = Some(Pending {
+                    to,
+                    priority,
+                    packet: std::mem::take(&mut self.packet),
+                    segment,
+                });
+                return Ok(false);
+            }
+            if !all && !link.holds() {
+                return Ok(true);
+            }
+        }
+    }
+
+    pub(super) fn timers(&mut self, now: Instant) {
+        let mut due = Vec::new();
+        for (handle, link) in &mut self.connections.0 {
+            let slow = link.up.is_none() && now.saturating_duration_since(link.started) > HANDSHAKE;
+            if slow || link.next_timeout().is_some_and(|t| t <= now) {
+                due.push((ConnectionHandle(*handle), slow));
+            }
+        }
+        for (handle, slow) in due {
+            if slow {
+                self.forget(handle);
+            } else if let Some(link) = self.connections.get(handle) {
+                link.conn.handle_timeout(now);
+                self.drive(handle, now);
+            }
+        }
+    }
+
+    /// A datagram is about to go: timed work that is due goes with it.
+    pub(super) fn let_ride(&mut self, handle: ConnectionHandle, now: Instant) {
+        if let Some(link) = self.connections.get(handle)
+            && link.conn.poll_timeout().is_some_and(|t| t <= now)
+        {
+            link.conn.handle_timeout(now);
+            self.drive(handle, now);
+        }
+    }
+
+    /// The next datagram that a connection has for us.
+    pub(super) fn next_datagram(&mut self, buffer: &mut [u8]) -> Option<Received> {
+        while let Some(handle) = self.readable.front().copied() {
+            let Some(link) = self.connections.0.get_mut(&handle.0) else {
+                self.readable.pop_front();
+                continue;
+            };
+            let Some(datagram) = link.conn.datagrams().recv() else {
+                self.readable.pop_front();
+                continue;
+            };
+            let Some(peer) = link.peer.filter(|_| link.up.is_some()) else {
+                self.refused += 1;
+                continue;
+            };
+            let whole = match link.joiner.take(&datagram) {
+                Ok(Some(whole)) => whole,
+                Ok(None) => continue,
+                Err(_) => {
+                    self.refused += 1;
+                    continue;
+                }
+            };
+            let Some(to) = buffer.get_mut(..whole.len()) else {
+                self.refused += 1;
+                continue;
+            };
+            to.copy_from_slice(whole);
+            let len = whole.len();
+            link.heard = Some(Instant::now());
+            if let Some(p) = self.peers.get_mut(peer) {
+                let from = link.conn.network_path(PathId::ZERO).map(|path| path.remote());
+                p.seen = from.ok().filter(|a| *a != p.address);
+            }
+            return Some(Received { peer, len });
+        }
+        None
+    }
+}

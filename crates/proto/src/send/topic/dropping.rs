@@ -1,0 +1,230 @@
+//! When a topic's messages end undelivered: their deadlines, what makes way for newer ones, and what is given up.
+
+use super::{OutTopic, Pending};
+use crate::body::{Body, Message};
+use crate::outcome::End;
+use core::time::Duration;
+use stats::{DropReason, Time};
+
+impl<B: Body> OutTopic<B> {
+    /// The oldest message that may be dropped.
+    pub(crate) fn oldest(&self) -> Option<&Pending<B>> {
+        let kept = self.keeper.as_ref().and_then(|k| Some(&k.oldest()?.pending));
+        let begun = self.keeper.as_ref().and(self.sending.as_ref());
+        kept.or(begun.map(|s| &s.pending)).or(self.waiting.front())
+    }
+
+    pub(crate) fn deadline_of(&self, p: &Pending<B>) -> Time {
+        let after = |d: Duration| p.offered_at + d;
+        let expiry = self.keeper.as_ref().and(self.config.expiry).map(after);
+        let expiry = self.own_expiry(p).or(expiry);
+        let deadline = self.config.deadline.map(after);
+        [deadline, expiry]
+            .into_iter()
+            .flatten()
+            .min()
+            .unwrap_or(Time::MAX)
+    }
+
+    /// When nobody waits for a message any more, if that was said of it.
+    pub(super) fn own_expiry(&self, p: &Pending<B>) -> Option<Time> {
+        self.keeper.as_ref().and(p.message.expires)
+    }
+
+    /// Whether messages are worth sending for some time only, as far as the settings say.
+    pub(super) fn has_limit(&self) -> bool {
+        self.config.deadline.is_some() || self.keeper.as_ref().and(self.config.expiry).is_some()
+    }
+
+    /// Messages that each have their own time to end.
+    pub(super) fn timed(&self) -> impl Iterator<Item = &Pending<B>> {
+        // Most topics never have any, and are not looked through.
+        let keeper = self.keeper.iter().filter(|_| self.has_timed);
+        let all = keeper.flat_map(|k| {
+            let sending = self.sending.iter().map(|s| &s.pending);
+            k.all().chain(sending).chain(&self.waiting)
+        });
+        all.filter(|p| p.message.expires.is_some())
+    }
+
+    /// For how many ms more somebody waits for the message that goes next, where the topic is reliable; at least 1.
+    pub(crate) fn left_ms(&self, now: Time) -> Option<u32> {
+        let until = self.deadline_of(self.keeper.as_ref().and(self.head())?);
+        let left = u32::try_from(until.since(now).as_millis()).unwrap_or(u32::MAX);
+        (until < Time::MAX).then_some(left.max(1))
+    }
+
+    pub(crate) fn next_deadline(&self) -> Option<Time> {
+        let own = self.timed().map(|p| self.deadline_of(p)).min();
+        if !self.has_limit() {
+            return own;
+        }
+        let sending = self.sending.iter().map(|s| &s.pending);
+        let kept = self.oldest().into_iter();
+        let all = sending.chain(&self.waiting).chain(kept);
+        all.map(|p| self.deadline_of(p)).chain(own).min()
+    }
+
+    /// Drops the oldest message that may be dropped. Gives its bytes.
+    pub(crate) fn drop_oldest(&mut self, reason: DropReason) -> u64 {
+        if let Some(keeper) = &mut self.keeper {
+            if let Some(p) = keeper.give_up_oldest() {
+                self.abandoned += 1;
+                return self.dropped(&p, reason);
+            } else if self.sending.is_some() {
+                return self.drop_sending(reason);
+            }
+        }
+        match self.waiting.pop_front() {
+            Some(p) => self.dropped(&p, reason),
+            None => 0,
+        }
+    }
+
+    pub(super) fn dropped(&mut self, p: &Pending<B>, reason: DropReason) -> u64 {
+        self.counts.drops.add(reason, 1);
+        if self.keeper.is_some() {
+            let (stamp, origin) = (p.message.stamp, p.message.origin);
+            self.outcomes.push(stamp, origin, End::Lost(reason));
+        }
+        p.bytes()
+    }
+
+    /// Drops the message that is partly sent. Gives its bytes.
+    pub(crate) fn drop_sending(&mut self, reason: DropReason) -> u64 {
+        let Some(s) = self.sending.take() else { return 0 };
+        self.abandoned += 1;
+        match &mut self.keeper {
+            Some(keeper) => keeper.gave_up(s.seq),
+            None => self.cancelled = Some(s.seq),
+        }
+        self.dropped(&s.pending, reason)
+    }
+
+    /// Gives back the messages that were not begun and are for hosts in `others` alone, and gives up one that was. Gives
+    /// their bytes, too.
+    pub(crate) fn take_back(&mut self, others: u64) -> (u64, Vec<Message<B>>) {
+        let leaves = |p: &Pending<B>| p.message.route.is_some_and(|r| r.to & !others == 0);
+        let (mut bytes, mut taken) = (0, Vec::new());
+        if self.sending.as_ref().is_some_and(|s| leaves(&s.pending)) {
+            bytes += self.drop_sending(DropReason::OtherWay);
+        }
+        while let Some(at) = self.waiting.iter().position(leaves)
+            && let Some(p) = self.waiting.remove(at)
+        {
+            bytes += self.dropped(&p, DropReason::OtherWay);
+            taken.push(p.message);
+        }
+        (bytes, taken)
+    }
+
+    /// Ends the message that has this stamp, if it is here and the topic is reliable. Gives the bytes.
+    pub(crate) fn end_message(&mut self, stamp: Time, end: Result<(), DropReason>) -> Option<u64> {
+        let keeper = self.keeper.as_mut()?;
+        let is_it = |p: &Pending<B>| p.message.stamp == stamp;
+        let (pending, seq) = if let Some(kept) = keeper.remove(stamp) {
+            (kept.pending, Some(kept.seq))
+        } else if let Some(s) = self.sending.take_if(|s| is_it(&s.pending)) {
+            // Delivered or not, the rest of it never comes.
+            keeper.gave_up(s.seq);
+            (s.pending, Some(s.seq))
+        } else {
+            let at = self.waiting.iter().position(is_it)?;
+            (self.waiting.remove(at)?, None)
+        };
+        match (end, seq) {
+            // What was delivered needs no word more: its receiver has settled it.
+            (Ok(()), Some(_)) => {
+                self.counts.sent += 1;
+                self.counts.sent_bytes += pending.bytes();
+            }
+            // It came by another way.
+            (Ok(()), None) => self.counts.drops.add(DropReason::Duplicate, 1),
+            (Err(reason), seq) => {
+                self.counts.drops.add(reason, 1);
+                if let Some(seq) = seq {
+                    self.abandoned += 1;
+                    keeper.gave_up(seq);
+                }
+            }
+        }
+        Some(pending.bytes())
+    }
+
+    /// Drops everything. Gives the bytes.
+    pub(crate) fn clear(&mut self, reason: DropReason) -> u64 {
+        let mut bytes = 0;
+        while self.oldest().is_some() {
+            bytes += self.drop_oldest(reason);
+        }
+        bytes + self.drop_sending(reason)
+    }
+
+    /// Drops what cannot be wholly sent by its deadline, before it costs (more) airtime: `done` tells when
+    /// so many bytes, with their heads, would be through if they went now. What is reliable is dropped when
+    /// it expires. Gives the bytes.
+    pub(crate) fn expire(&mut self, now: Time, done: impl Fn(usize) -> Time) -> u64 {
+        let mut bytes = 0;
+        let over: Vec<(Time, u64)> = (self.timed())
+            .filter(|p| self.deadline_of(p) <= now)
+            .map(|p| (p.message.stamp, p.message.origin))
+            .collect();
+        for (stamp, origin) in over {
+            let reason = DropReason::Expired;
+            if let Some(freed) = self.end_message(stamp, Err(reason)) {
+                self.outcomes.push(stamp, origin, End::Lost(reason));
+                bytes += freed;
+            }
+        }
+        if !self.has_limit() {
+            return bytes;
+        }
+        if self.keeper.is_some() {
+            while self.oldest().is_some_and(|p| self.deadline_of(p) <= now) {
+                bytes += self.drop_oldest(DropReason::Expired);
+            }
+        }
+        // What is latched goes ahead of what came before it was offered again, and ends later.
+        if self.config.latched {
+            if (self.sending.as_ref()).is_some_and(|s| self.deadline_of(&s.pending) <= now) {
+                bytes += self.drop_sending(DropReason::Expired);
+            }
+            while let Some(at) = self.waiting.iter().position(|p| self.deadline_of(p) <= now)
+                && let Some(p) = self.waiting.remove(at)
+            {
+                bytes += self.dropped(&p, DropReason::Expired);
+            }
+        }
+        if self.keeper.is_some() {
+            return bytes;
+        }
+        let late = |t: &Self| {
+            t.head()
+                .is_some_and(|p| t.deadline_of(p) < done(t.rest_with_head()))
+        };
+        while late(self) {
+            bytes += match self.sending {
+                Some(_) => self.drop_sending(DropReason::Expired),
+                None => self.drop_oldest(DropReason::Expired),
+            };
+        }
+        bytes
+    }
+
+    /// Keeps the newest messages only. Gives the bytes of the others.
+    pub(crate) fn keep_last(&mut self) -> u64 {
+        let reason = match self.announcer.accepted() {
+            Some(_) => DropReason::Replaced,
+            None => DropReason::Unannounced,
+        };
+        let waits = |t: &Self| match t.keeper {
+            Some(_) => t.held(),
+            None => t.waiting.len(),
+        };
+        let mut bytes = 0;
+        while waits(self) > self.config.depth as usize {
+            bytes += self.drop_oldest(reason);
+        }
+        bytes
+    }
+}

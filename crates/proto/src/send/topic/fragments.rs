@@ -1,0 +1,241 @@
+//! Writing fragments of a topic's messages into datagrams, and how much room they take there.
+
+use super::{OutTopic, Pending, Sending, When};
+use crate::body::Body;
+use crate::send::bulk::Bulk;
+use crate::send::parity::{AROUND, Coder};
+use crate::send::reliable::Sent;
+use crate::wire::{DataHead, Frame, ROUTE_ROOM};
+
+impl<B: Body> OutTopic<B> {
+    /// Appends a fragment of the message that goes next to a datagram that may grow to `max` bytes. If that
+    /// was its last, gives the bytes that wait no more.
+    pub(crate) fn put_fragment(
+        &mut self,
+        id: u32,
+        max: usize,
+        out: &mut Vec<u8>,
+        when: &mut When,
+    ) -> Option<u64> {
+        if self.keeper.as_ref().is_some_and(|k| k.due().is_some()) {
+            return self.put_again(id, max, out, when);
+        }
+        if let Some(coder) = &mut self.coder
+            && (coder.presses() || self.sending.is_none() && self.waiting.is_empty())
+        {
+            self.counts.parity_bytes += coder.put(when.now, id, max, out) as u64;
+            return None;
+        }
+        if self.sending.is_none() {
+            let pending = self.waiting.pop_front()?;
+            if let (Some(shape), Some(keeper)) = (pending.shape, &mut self.keeper) {
+                keeper.begin_bulk(pending, self.next_seq, Bulk::new(shape));
+                self.next_seq += 1;
+                return self.put_again(id, max, out, when);
+            }
+            self.sending = Some(Sending {
+                pending,
+                seq: self.next_seq,
+                at: 0,
+            });
+            self.next_seq += 1;
+        }
+        let s = self.sending.as_mut()?;
+        let total = s.pending.geometry.total_len();
+        let (from, ready) = (s.at, s.pending.ready()?);
+        let (name, asks) = ((id, s.seq), self.keeper.is_some());
+        s.at += match &mut self.coder {
+            None => put_piece(&s.pending, name, (from, ready), asks, max, out, &mut when.origin),
+            Some(coder) => {
+                let mut frame = Vec::new();
+                let room = max.saturating_sub(out.len() + AROUND);
+                let n = put_piece(&s.pending, name, (from, total), asks, room, &mut frame, &mut None);
+                let source = Frame::Source {
+                    topic: id,
+                    id: coder.next_id(),
+                    bytes: &frame,
+                };
+                source.encode(out);
+                let share = self.config.redundancy.unwrap_or(when.timing.redundancy);
+                coder.sent(when.now, &frame, share);
+                n
+            }
+        };
+        self.counts.fragments += 1;
+        if s.at < total {
+            return None;
+        }
+        let s = self.sending.take()?;
+        if let Some(keeper) = &mut self.keeper {
+            let sent = Sent {
+                number: when.number,
+                from,
+                to: total,
+            };
+            keeper.keep(when.now, when.timing, s.pending, s.seq, sent);
+            return Some(0);
+        }
+        self.counts.sent += 1;
+        self.counts.sent_bytes += s.pending.bytes();
+        Some(s.pending.bytes())
+    }
+
+    /// Appends a fragment that was sent before.
+    pub(super) fn put_again(
+        &mut self,
+        id: u32,
+        max: usize,
+        out: &mut Vec<u8>,
+        when: &mut When,
+    ) -> Option<u64> {
+        let kept = self.keeper.as_mut()?.due_mut()?;
+        if let Some(bulk) = &mut kept.bulk {
+            let mark = out.len();
+            self.counts.parity_bytes += bulk.put(&kept.pending, (id, kept.seq), max, out, *when);
+            self.counts.fragments += u64::from(out.len() > mark);
+            if !bulk.is_due() {
+                kept.sent(
+                    when.now,
+                    when.timing,
+                    Sent {
+                        number: when.number,
+                        from: 0,
+                        to: 0,
+                    },
+                );
+            }
+            return None;
+        }
+        let (from, to) = *kept.due.front()?;
+        let last = kept.due.len() == 1;
+        let n = put_piece(
+            &kept.pending,
+            (id, kept.seq),
+            (from, to),
+            last,
+            max,
+            out,
+            &mut when.origin,
+        );
+        self.counts.fragments += 1;
+        self.counts.repeated_bytes += u64::from(n);
+        if n < to - from {
+            kept.due.front_mut()?.0 += n;
+            kept.sent_some(when.number);
+            return None;
+        }
+        kept.due.pop_front();
+        if last {
+            let sent = Sent {
+                number: when.number,
+                from,
+                to,
+            };
+            kept.sent(when.now, when.timing, sent);
+        } else {
+            kept.sent_some(when.number);
+        }
+        Some(0)
+    }
+
+    /// Whether nothing of it is sent again or computed from others, so that it may be cut as it comes.
+    pub(crate) fn is_best_effort(&self) -> bool {
+        self.keeper.is_none() && self.coder.is_none()
+    }
+
+    /// Whether what goes next is the first fragment of a message.
+    pub(crate) fn begins_anew(&self) -> bool {
+        let repeats = self.keeper.as_ref().is_some_and(|k| k.due().is_some());
+        self.coder.is_none() && !repeats && self.sending.is_none() && !self.waiting.is_empty()
+    }
+
+    /// Most that the head of the next fragment takes.
+    pub(crate) fn head_room(&self) -> usize {
+        // A symbol cannot be cut.
+        if let Some(room) = self.symbol_room() {
+            return room;
+        }
+        match &self.coder {
+            None => self
+                .head()
+                .map_or(0, |p| DataHead::room(&p.geometry) + Self::route_room(p)),
+            Some(coder) => {
+                let fresh = self
+                    .head()
+                    .map_or(0, |p| DataHead::room(&p.geometry) + Self::route_room(p) + AROUND);
+                fresh.max(if self.puts_parity() {
+                    coder.frame_length()
+                } else {
+                    0
+                })
+            }
+        }
+    }
+
+    pub(super) fn route_room(p: &Pending<B>) -> usize {
+        if p.message.route.is_some() { ROUTE_ROOM } else { 0 }
+    }
+
+    /// Bytes that the rest of the next message takes at most in a datagram, with its head.
+    pub(crate) fn rest_with_head(&self) -> usize {
+        if let Some(room) = self.symbol_room() {
+            return room;
+        }
+        if let Some(coder) = self.coder.as_ref().filter(|_| self.puts_parity()) {
+            return coder.frame_length();
+        }
+        let around = if self.coder.is_some() { AROUND } else { 0 };
+        let again = self.keeper.as_ref().and_then(|k| k.due()?.due.front());
+        let at = self.sending.as_ref().map_or(0, |s| s.at);
+        self.head().map_or(0, |p| {
+            let rest = again.map_or(p.geometry.total_len() - at, |(from, to)| to - from);
+            DataHead::room(&p.geometry) + Self::route_room(p) + rest as usize + around
+        })
+    }
+
+    /// Whether parity goes next.
+    pub(super) fn puts_parity(&self) -> bool {
+        let parity = |c: &Coder| c.presses() || c.is_due() && self.head().is_none();
+        self.coder.as_ref().is_some_and(parity)
+    }
+}
+
+/// Appends bytes of a message, no further than `to`, to a datagram that may grow to `max` bytes, and gives
+/// how many. If they are the last, the fragment `asks` for an acknowledgement. `before` is the origin of the fragment before it there.
+fn put_piece<B: Body>(
+    pending: &Pending<B>,
+    (topic, seq): (u32, u64),
+    (from, to): (u32, u32),
+    asks: bool,
+    max: usize,
+    out: &mut Vec<u8>,
+    before: &mut Option<u64>,
+) -> u32 {
+    let (message, geometry) = (&pending.message, pending.geometry);
+    let (stamp, origin) = (message.stamp, message.origin);
+    let head = DataHead {
+        topic,
+        seq,
+        stamp,
+        origin,
+        offset: from,
+        geometry,
+        poll: false,
+    };
+    let left = to - from;
+    let room = max.saturating_sub(out.len());
+    // Another frame may follow only one that tells its length.
+    let ends = DataHead::room(&geometry).saturating_add(left as usize) <= room;
+    let mark = out.len();
+    head.encode(out, ends.then_some(left), before.replace(origin));
+    // Fragments go by byte offset, so a prediction of the next urgent message may cut this one short.
+    let n = left.min(u32::try_from(max.saturating_sub(out.len())).unwrap_or(u32::MAX));
+    debug_assert!(n > 0 || left == 0, "a fragment of nothing");
+    let start = out.len();
+    out.resize(start + n as usize, 0);
+    message.body.copy_at(from, &mut out[start..]);
+    if asks && n == left {
+        DataHead::ask(&mut out[mark..]);
+    }
+    n
+}
