@@ -11,6 +11,9 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
+mod awake;
+
+pub use awake::{Awake, Busy};
 use rustix::event::Timespec;
 pub use rustix::event::{PollFd, PollFlags};
 use rustix::time::{ClockId, clock_gettime};
@@ -117,27 +120,6 @@ pub fn realtime_thread(priority: u8) -> Scheduling {
     match fifo {
         Some(()) => Scheduling::Fifo(priority),
         None => Scheduling::Other,
-    }
-}
-
-/// Keeps the processors of this host from sleeping deeply while it lives, so that wake-ups take their shortest;
-/// it costs power. See the kernel's `Documentation/power/pm_qos_interface.rst`.
-#[derive(Debug)]
-pub struct Awake {
-    _request: std::fs::File,
-}
-
-impl Awake {
-    /// Asks the kernel for a wake-up latency of 0 µs; `None` where that is not permitted (it needs write access
-    /// to `/dev/cpu_dma_latency`, usually root) or not known.
-    pub fn request() -> Option<Awake> {
-        let mut file = std::fs::OpenOptions::new()
-            .write(true)
-            .open("/dev/cpu_dma_latency")
-            .ok()?;
-        // The request lasts as long as the file is open.
-        std::io::Write::write_all(&mut file, &0i32.to_ne_bytes()).ok()?;
-        Some(Awake { _request: file })
     }
 }
 

@@ -29,6 +29,8 @@ pub(crate) struct Ground<'a> {
     pub(crate) executable: PathBuf,
     pub(crate) folder: tempfile::TempDir,
     pub(crate) stopped: &'a dyn Fn() -> bool,
+    /// An emulator that sleeps is late wherever a processor takes long to wake (docs/decisions/194-busy-processors.md).
+    _busy: clock::Busy,
 }
 
 impl<'a> Ground<'a> {
@@ -48,6 +50,7 @@ impl<'a> Ground<'a> {
                 source,
             })?,
             stopped,
+            _busy: clock::Busy::keep(),
         })
     }
 

@@ -140,6 +140,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
         .filter(|s| options.only.is_none_or(|o| o == *s));
     // Sleeping processors wake late: milliseconds in some virtual machines, as long as a message's whole way.
     let awake = clock::Awake::request();
+    let _busy = clock::Busy::keep();
     let mut results = Vec::new();
     for (i, system) in systems.enumerate() {
         let folder = work.0.join(system.name());
