@@ -5,6 +5,7 @@ use crate::ipc::error::RunError;
 use crate::ipc::group::{Group, how};
 use crate::ipc::line::shorten;
 use crate::ipc::{Error, programs};
+use clock::Busy;
 use lab::{Held, Lab, Labs, Status};
 use std::collections::VecDeque;
 use std::fs;
@@ -29,8 +30,6 @@ pub(crate) struct Ground<'a> {
     pub(crate) executable: PathBuf,
     pub(crate) folder: tempfile::TempDir,
     pub(crate) stopped: &'a dyn Fn() -> bool,
-    /// An emulator that sleeps is late wherever a processor takes long to wake (docs/decisions/194-busy-processors.md).
-    _busy: clock::Busy,
 }
 
 impl<'a> Ground<'a> {
@@ -50,7 +49,6 @@ impl<'a> Ground<'a> {
                 source,
             })?,
             stopped,
-            _busy: clock::Busy::keep(),
         })
     }
 
@@ -102,6 +100,8 @@ pub(crate) struct Site<'a> {
     pub(crate) lab: Lab,
     /// The lab ends also when this process is killed.
     _held: Held,
+    /// Where a processor takes long to wake, an emulator that sleeps is late (docs/decisions/194-busy-processors.md).
+    busy: Option<Busy>,
     pub(super) ground: &'a Ground<'a>,
     /// Hosts that have a wire, and their addresses on it.
     pub(super) wired: Vec<(String, String)>,
@@ -143,6 +143,7 @@ impl<'a> Site<'a> {
                 Ok(Site {
                     lab,
                     _held,
+                    busy: Some(Busy::keep()),
                     ground,
                     wired: Vec::new(),
                 })
@@ -154,6 +155,11 @@ impl<'a> Site<'a> {
                 Err(e)
             }
         }
+    }
+
+    /// Lets the processors sleep, where it is measured how busy they are.
+    pub(crate) fn let_sleep(&mut self) {
+        self.busy = None;
     }
 
     /// Its numbers.

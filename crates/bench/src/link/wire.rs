@@ -116,6 +116,7 @@ fn measure(
     run: u32,
 ) -> Result<(Vec<Part>, Timing), RunError> {
     let mut site = Site::up(&tools.ground, LAB, None)?;
+    site.let_sleep();
     site.wire(["robot", "base"])?;
     let mut of_ways: Vec<Vec<Part>> = ways.iter().map(|_| Vec::new()).collect();
     let mut timing = None;

@@ -1,6 +1,9 @@
 //! What a program's own link does, without threads: they hold it one at a time, and hand up what happened without it.
 
-use super::inbox::{Came, Inbox, News, Route};
+mod calling;
+mod serving;
+
+use super::inbox::{Came, Inbox, Route};
 use super::{AnswerTo, Answered, Event};
 use crate::carrier::{Carrier, open_carrier};
 use crate::coder::Coder;
@@ -10,13 +13,9 @@ use crate::names;
 use crate::outgoing::Outgoing;
 use crate::pump;
 use crate::rules::{Right, may};
-use crate::services::header::{CallId, Header, Kind, LEN, MAX_LEFT};
+use crate::services::header::{Header, LEN};
 use crate::services::seen::Seen;
-use crate::services::{
-    Failure, MAX_OPEN, Of, Outcome, REPLY, REQUEST, age, line_config, lost_request, lost_response,
-    outcome_text,
-};
-use crate::status::ServiceRole;
+use crate::services::{Of, Outcome, lost_response};
 use bus::{CallError, ServiceType, TopicType};
 use proto::{End, Geometry, Message, PeerId, Radio, TopicId};
 use stats::{DropReason, Time};
@@ -125,7 +124,18 @@ impl Engine {
 
     /// Takes what came, and does what the time calls for.
     pub(super) fn turn(&mut self) {
-        if let Err(error) = self.try_turn() {
+        let done = self.try_turn();
+        self.go_on(done);
+    }
+
+    /// Sends what is due.
+    pub(super) fn send(&mut self) {
+        let done = self.try_send();
+        self.go_on(done);
+    }
+
+    fn go_on(&mut self, done: Result<(), LinkError>) {
+        if let Err(error) = done {
             tracing::error!(%error, "the link of this program ends");
             self.stop();
         }
@@ -154,14 +164,6 @@ impl Engine {
             self.due = Some(Time::ZERO);
         }
         Ok(())
-    }
-
-    /// Sends what is due.
-    pub(super) fn send(&mut self) {
-        if let Err(error) = self.try_send() {
-            tracing::error!(%error, "the link of this program ends");
-            self.stop();
-        }
     }
 
     fn try_send(&mut self) -> Result<(), LinkError> {
@@ -246,37 +248,6 @@ impl Engine {
         self.last_stamp
     }
 
-    pub(super) fn is_offered(&self, service: &str) -> bool {
-        self.uses.values().any(|u| u.is_up && u.here == service)
-    }
-
-    pub(super) fn serve(&mut self, now: Time, kind: ServiceType) -> Result<(), LinkError> {
-        let serves = |name: &str| name == kind.service;
-        let found = self.config.services.iter().position(|s| serves(&s.name));
-        let service = found
-            .filter(|i| self.config.services[*i].is_for_serving())
-            .ok_or_else(|| {
-                LinkError::Filter(format!(
-                    "service {}: list it under `services` of the link's configuration, with `role: serve`",
-                    kind.service
-                ))
-            })?;
-        self.inbox.served.insert(kind.service.clone(), kind.clone());
-        for peer in self.peers.clone() {
-            let of = Of {
-                peer,
-                service,
-                role: ServiceRole::Serve,
-            };
-            let config = line_config(&self.config.services[service], REPLY, &kind, proto::MAX_DEPTH);
-            if !self.lines.contains_key(&of) {
-                let line = self.radio.add_topic(now, peer, config)?;
-                self.lines.insert(of, line);
-            }
-        }
-        Ok(())
-    }
-
     pub(super) fn publish(
         &mut self,
         now: Time,
@@ -324,149 +295,6 @@ impl Engine {
         Ok(())
     }
 
-    pub(super) fn call(
-        &mut self,
-        now: Time,
-        service: &str,
-        content: (&[u8], &[&[u8]]),
-        timeout: Duration,
-        done: Answered,
-    ) {
-        let fails = |done, error| Event::Answered(done, Err(error));
-        let Some((of, line)) = self
-            .uses
-            .iter()
-            .find(|(_, u)| u.is_up && u.here == service)
-            .map(|(of, u)| (*of, u.line))
-        else {
-            let (service, refusal) = (service.to_owned(), String::new());
-            return self
-                .events
-                .push(fails(done, CallError::NoServer { service, refusal }));
-        };
-        let setting = &self.config.services[of.service];
-        let outstanding = self.calls.values().filter(|c| c.of == of).count();
-        if outstanding >= usize::from(setting.depth) || self.calls.len() >= MAX_OPEN {
-            let (service, outstanding) = (service.to_owned(), outstanding.max(1));
-            return self
-                .events
-                .push(fails(done, CallError::TooMany { service, outstanding }));
-        }
-        let left = timeout.min(setting.timeout()).min(MAX_LEFT);
-        self.last_call += 1;
-        let header = Header {
-            call: CallId {
-                run: self.run,
-                number: self.last_call,
-            },
-            kind: Kind::Request(left),
-        };
-        let Some(body) = body(&header.encode(), content) else {
-            let text = "the request is too long".to_owned();
-            return self.events.push(fails(done, CallError::Rejected { text }));
-        };
-        let (stamp, deadline) = (self.stamp(now), now + left);
-        let message = Message {
-            expires: Some(deadline),
-            ..Message::new(body, stamp)
-        };
-        let call = Call {
-            of,
-            line,
-            stamp,
-            deadline,
-            timeout,
-            done,
-        };
-        self.calls.insert(self.last_call, call);
-        if let Err(reason) = self.radio.offer(now, line, message) {
-            self.lose(now, self.last_call, reason);
-        }
-    }
-
-    /// A call has no answer, since its request is lost.
-    fn lose(&mut self, now: Time, number: u64, reason: DropReason) {
-        let Some(call) = self.calls.get(&number) else {
-            return;
-        };
-        let (peer, name) = (
-            self.peer_name(call.of.peer),
-            &self.config.services[call.of.service].name,
-        );
-        let (failure, text) = lost_request(reason, self.radio.is_refused(call.line), &peer, name);
-        self.fail(now, number, failure, text);
-    }
-
-    fn fail(&mut self, now: Time, number: u64, failure: Failure, text: String) {
-        let why = match failure {
-            Failure::TimedOut => DropReason::Expired,
-            _ => DropReason::PeerLost,
-        };
-        let Some(call) = self.calls.remove(&number) else {
-            return;
-        };
-        let _ = self.radio.end_message(now, call.line, call.stamp, Err(why));
-        let service = self.here(call.of);
-        let error = match failure {
-            Failure::TimedOut => CallError::Timeout {
-                service,
-                waited: call.timeout,
-            },
-            Failure::ServerDied => CallError::ServerDied { service },
-            _ => CallError::Rejected { text },
-        };
-        self.events.push(Event::Answered(call.done, Err(error)));
-    }
-
-    /// Answers a call of a peer.
-    pub(super) fn respond(
-        &mut self,
-        now: Time,
-        answer_to: AnswerTo,
-        outcome: Outcome,
-        content: (&[u8], &[&[u8]]),
-    ) -> Result<(), DropReason> {
-        let (of, ..) = answer_to;
-        if let Some(open) = self.open.get_mut(&of) {
-            *open = open.saturating_sub(1);
-        }
-        let sent = self.offer(now, answer_to, outcome, content);
-        if let Err(reason) = sent
-            && outcome == Outcome::Answered
-        {
-            let text = lost_response(reason).as_bytes();
-            let _ = self.offer(now, answer_to, Outcome::Failed, (text, &[]));
-        }
-        sent
-    }
-
-    fn offer(
-        &mut self,
-        now: Time,
-        answer_to: AnswerTo,
-        outcome: Outcome,
-        content: (&[u8], &[&[u8]]),
-    ) -> Result<(), DropReason> {
-        let (of, call, deadline) = answer_to;
-        if deadline <= now {
-            return Err(DropReason::Expired);
-        }
-        let line = *self.lines.get(&of).ok_or(DropReason::Unannounced)?;
-        let kind = Kind::Reply(outcome);
-        let body = body(&Header { call, kind }.encode(), content).ok_or(DropReason::TooLarge)?;
-        let stamp = self.stamp(now);
-        let message = Message {
-            expires: Some(deadline),
-            ..Message::new(body, stamp)
-        };
-        self.radio.offer(now, line, message)?;
-        if outcome == Outcome::Answered {
-            self.sent.push_back((stamp, answer_to));
-            self.sent.truncate(MOST_SENT);
-        }
-        Ok(())
-    }
-
     /// Turns what the radio told into events and answers.
     fn digest(&mut self, now: Time) {
         for news in std::mem::take(&mut self.inbox.news) {
@@ -495,137 +323,6 @@ impl Engine {
         let late = self.calls.iter().filter(|(_, c)| c.deadline <= now);
         for number in late.map(|(n, _)| *n).collect::<Vec<_>>() {
             self.lose(now, number, DropReason::Expired);
-        }
-    }
-
-    fn hear(&mut self, now: Time, news: News) {
-        match news {
-            News::Offered(of, kind) => {
-                if self.uses.get(&of).is_some_and(|u| u.kind == kind && u.is_up) {
-                    return;
-                }
-                self.end(now, of);
-                let setting = &self.config.services[of.service];
-                let config = line_config(setting, REQUEST, &kind, u32::from(setting.depth));
-                match self.radio.add_topic(now, of.peer, config) {
-                    Ok(line) => {
-                        let here = self.here(of);
-                        self.events.push(Event::Offered(here.clone(), true));
-                        let used = Use {
-                            here,
-                            kind,
-                            line,
-                            is_up: true,
-                        };
-                        self.uses.insert(of, used);
-                    }
-                    Err(error) => tracing::error!(%error, "a service of a peer cannot be called"),
-                }
-            }
-            News::Withdrawn(of) => self.end(now, of),
-            News::Lost(peer) => self.lost(now, peer),
-            News::Found(peer) => {
-                let of_it = self.uses.iter_mut().filter(|(of, u)| of.peer == peer && !u.is_up);
-                for (_, used) in of_it {
-                    used.is_up = true;
-                    self.events.push(Event::Offered(used.here.clone(), true));
-                }
-            }
-            News::Renewed(peer) => {
-                let of_it = self.uses.keys().filter(|of| of.peer == peer);
-                for of in of_it.copied().collect::<Vec<_>>() {
-                    self.end(now, of);
-                }
-            }
-        }
-    }
-
-    /// A peer offers a service no more.
-    fn end(&mut self, now: Time, of: Of) {
-        let Some(used) = self.uses.remove(&of) else { return };
-        let open = self.calls.iter().filter(|(_, c)| c.of == of);
-        for number in open.map(|(n, _)| *n).collect::<Vec<_>>() {
-            self.fail(now, number, Failure::ServerDied, String::new());
-        }
-        let _ = self.radio.withdraw_topic(now, used.line);
-        if used.is_up {
-            self.events.push(Event::Offered(used.here, false));
-        }
-    }
-
-    /// A peer is not heard any more.
-    fn lost(&mut self, now: Time, peer: PeerId) {
-        let open = self.calls.iter().filter(|(_, c)| c.of.peer == peer);
-        for number in open.map(|(n, _)| *n).collect::<Vec<_>>() {
-            let name = self.peer_name(peer);
-            let text = crate::services::lost_link(&name);
-            self.fail(now, number, Failure::Unreachable, text);
-        }
-        for (_, used) in self.uses.iter_mut().filter(|(of, u)| of.peer == peer && u.is_up) {
-            used.is_up = false;
-            self.events.push(Event::Offered(used.here.clone(), false));
-        }
-    }
-
-    /// A request came.
-    fn asked(&mut self, now: Time, of: Of, came: Came) {
-        let Some(Header {
-            call,
-            kind: Kind::Request(left),
-        }) = header(&came)
-        else {
-            return;
-        };
-        if !self.seen.entry(of.peer).or_default().is_new(call) {
-            return;
-        }
-        let setting = &self.config.services[of.service];
-        let (depth, limit) = (usize::from(setting.depth), setting.timeout());
-        let left = left.min(limit).min(MAX_LEFT);
-        let left = left.saturating_sub(age(&self.radio, of.peer, came.at, came.stamp));
-        let answer_to = (of, call, came.at + left);
-        if answer_to.2 <= now {
-            // Its caller has given it up.
-            return;
-        }
-        let open = self.open.entry(of).or_default();
-        if *open >= depth {
-            let text = format!("{open} calls are open there, as many as may be; call again later");
-            let _ = self.offer(now, answer_to, Outcome::Busy, (text.as_bytes(), &[]));
-            return;
-        }
-        *open += 1;
-        let here = self.here(of);
-        self.events
-            .push(Event::Request(here, came.bytes, came.geometry, answer_to));
-    }
-
-    /// A reply came.
-    fn answered(&mut self, now: Time, of: Of, came: Came) {
-        let Some(Header {
-            call,
-            kind: Kind::Reply(outcome),
-        }) = header(&came)
-        else {
-            return;
-        };
-        // Only the host that was asked may answer.
-        let is_ours = |c: &Call| c.of == of && call.run == self.run;
-        if !self.calls.get(&call.number).is_some_and(is_ours) {
-            return;
-        }
-        if outcome != Outcome::Answered {
-            let control = &came.bytes[HEAD..came.geometry.control_len() as usize];
-            let text =
-                String::from_utf8_lossy(&control[..control.len().min(bus::MAX_REJECTION)]).into_owned();
-            let (peer, name) = (self.peer_name(of.peer), &self.config.services[of.service].name);
-            let (failure, text) = outcome_text(outcome, text, &peer, name);
-            return self.fail(now, call.number, failure, text);
-        }
-        if let Some(call) = self.calls.remove(&call.number) {
-            let _ = self.radio.end_message(now, call.line, call.stamp, Ok(()));
-            self.events
-                .push(Event::Answered(call.done, Ok((came.bytes, came.geometry))));
         }
     }
 }
