@@ -84,7 +84,7 @@ fn a_robot_that_saturates_at_low_priority_does_not_delay_the_others_laser() {
         p99.push(on_.p99);
     }
     p99.sort_by(f64::total_cmp);
-    assert!(p99[2] <= 2.0 * alone.p99, "{p99:?} against {alone:?}");
+    assert!(p99[2] <= 1.5 * alone.p99, "{p99:?} against {alone:?}");
 }
 
 #[test]

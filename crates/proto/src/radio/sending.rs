@@ -18,6 +18,9 @@ const HEAD: usize = 16;
 const EARLY: Duration = Duration::from_micros(100);
 /// If less air than this is left before it, over each hop, nothing is sent: a frame costs half of it empty.
 const WORTH_CUTTING: Duration = Duration::from_micros(600);
+/// Frames that may go between a receipt and a foreseen message of another host: what the receipt met on the air is noticed
+/// by it, and is made up for until then.
+const SETTLING: u32 = 3;
 /// Fewer bytes of a message are not worth a frame.
 const LEAST_CUT: usize = 32;
 /// With fewer bytes no message begins behind another: its head is sent again with the rest.
@@ -467,7 +470,7 @@ impl<B: Body> Radio<B> {
             return Transmit::Idle;
         };
         p.header(self.config.session, out);
-        let asks = self.should_ask(now, peer, true);
+        let asks = self.should_ask(now, peer, u8::MAX, true);
         let Some(p) = self.peers.get_mut(&peer) else {
             return Transmit::Idle;
         };
@@ -517,12 +520,16 @@ impl<B: Body> Radio<B> {
             self.put_sharing(now, peer, receipt, room, out);
         }
         let air = |bytes: usize| airtime.airtime(bytes, hops);
-        // A receipt would meet the message for which this fragment is cut, or one that comes soon after it.
-        let meets = self
-            .peers
-            .get(&peer)
-            .is_some_and(|p| self.receipt_meets(now, p, priority, air(max) + air(RECEIPT)));
-        let asks = self.should_ask(now, peer, max >= p_max && !meets);
+        // A receipt would meet the message for which this fragment is cut, or one that comes soon after it; or what it met
+        // would not be made up for by then.
+        let meets = self.peers.get(&peer).is_some_and(|p| {
+            let settling = match p.flight.is_overdue() {
+                true => Duration::ZERO,
+                false => air(p_max) * SETTLING,
+            };
+            self.receipt_meets(now, p, priority, air(max) + air(RECEIPT) + settling)
+        });
+        let asks = self.should_ask(now, peer, priority, max >= p_max && !meets);
         if asks {
             Frame::Ask.encode(out);
         }
@@ -574,13 +581,16 @@ impl<B: Body> Radio<B> {
             && self.scheduler.pick(&self.topics, |_| true) == Some((i, Work::Data))
     }
 
-    /// Whether the next datagram to `peer` should ask for a receipt. `calm`: there is time for one.
-    fn should_ask(&self, now: Time, peer: PeerId, calm: bool) -> bool {
+    /// Whether the next datagram to `peer`, with something of this priority, should ask for a receipt. `calm`: there is time
+    /// for one.
+    fn should_ask(&self, now: Time, peer: PeerId, priority: u8, calm: bool) -> bool {
         let Some(p) = self.peers.get(&peer) else {
             return false;
         };
         let clocked = p.is_clocked(&self.config);
-        (calm || clocked || p.flight.doubts()) && p.flight.should_ask(now, clocked, p.window(&self.config))
+        let defers = self.share.defers(now, priority);
+        let window = p.window(&self.config);
+        (calm || clocked || p.flight.doubts()) && p.flight.should_ask(now, clocked, defers, window)
     }
 
     /// Charges a datagram and counts it. `in_flight`: it counts against the bound, and whether it asks for a

@@ -9,6 +9,8 @@ use std::collections::VecDeque;
 const MOST: usize = 4096;
 /// While the pacer's belief holds, one in so many datagrams asks for a receipt,
 const SPARSE: usize = 10;
+/// or, where this host defers to others, for whom its device queue must be empty in time, one in so many;
+const DEFERRING: usize = 7;
 /// one at least this often while more wait,
 const SPARSE_INTERVAL: Duration = Duration::from_millis(50);
 /// or, where the path loses datagrams, one in so many;
@@ -244,15 +246,25 @@ impl Flight {
     }
 
     /// Whether the next datagram should ask for a receipt, since more waits behind it or the bound is near.
-    pub(crate) fn should_ask(&self, now: Time, clocked: bool, window: usize) -> bool {
+    /// `defers`: to others that are more important.
+    pub(crate) fn should_ask(&self, now: Time, clocked: bool, defers: bool, window: usize) -> bool {
         if clocked || self.doubts() {
             let every = self.asks_every.max(window / PER_WINDOW);
             return self.since_ask + 1 >= every || self.len() + 1 >= window;
         }
-        let sparse = if self.tolerated > 0 { LOSSY } else { SPARSE };
+        let sparse = match (self.tolerated > 0, defers) {
+            (true, _) => LOSSY,
+            (false, true) => DEFERRING,
+            (false, false) => SPARSE,
+        };
         // Where many are in flight anyway, each receipt need not tell of so few.
         let sparse = sparse.max(window / PER_WINDOW);
         self.since_ask + 1 >= sparse || self.len() >= self.least && now >= self.asked_at + SPARSE_INTERVAL
+    }
+
+    /// Whether no datagram has asked for longer than it should be.
+    pub(crate) fn is_overdue(&self) -> bool {
+        self.since_ask + 1 >= 2 * SPARSE
     }
 
     /// A datagram was handed over. Should it ask, its receipt is late after `late_at`.
@@ -498,9 +510,9 @@ mod tests {
     fn two_in_flight_are_clocked_by_receipts_and_the_urgent_passes() {
         let mut f = Flight::new(2);
         let t = Time::from_millis(10);
-        assert!(!f.should_ask(t, true, 2));
+        assert!(!f.should_ask(t, true, false, 2));
         f.sent(entry(5, t, false), Time::MAX, AIR);
-        assert!(f.admits(t, 10, 2) && f.should_ask(t, true, 2));
+        assert!(f.admits(t, 10, 2) && f.should_ask(t, true, false, 2));
         f.sent(entry(6, t, true), Time::MAX, AIR);
         assert!(!f.admits(t, 10, f.window(true, AIR)) && f.admits(t, 11, f.window(true, AIR)));
         let later = t + Duration::from_micros(4_500);
