@@ -19,7 +19,7 @@ import threading
 import time
 
 BIN = pathlib.Path(__file__).resolve().parent / "bin"
-ROS = {"tcpros", "nodelay", "nodelet", "flow"}
+ROS = {"tcpros", "nodelay", "nodelet", "flow", "remote"}
 SUBSCRIBERS, SIZE, WARMUP, MESSAGES, RATE = 2, 65536, 10, 50, 100
 PATIENCE_S = 60  # a watchdog, not a measure
 
@@ -279,6 +279,40 @@ def check(system):
     print(f"ok   {system} {version['version']}: medians in µs: {'; '.join(text)}", flush=True)
 
 
+def check_refused(program, arguments):
+    """Bad arguments get one clear line."""
+    result = subprocess.run([BIN / program, *arguments], capture_output=True, text=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
+    assert result.returncode == 2 and not result.stdout and result.stderr.count("\n") == 1, (arguments, result)
+
+
+def check_remote():
+    """peers/remote/README.md: twists by a service and by topics, and blocks, are answered, and take time."""
+    for arguments in (
+        ["nonsense", "--system", "tcpros"],
+        ["call", "--system", "nonsense"],
+        ["call", "--system", "tcpros", "--count", "0"],
+        ["throw", "--system", "tcpros", "--bytes", "7"],
+        ["say", "--system", "tcpros", "--patience-ms"],
+        [],
+    ):
+        check_refused("remote", arguments)
+    plan = ["--count", "20", "--warm-up", "2"]
+    with Place("remote") as place:
+        for system, desk, robot in (("tcpros", ["call", *plan], "serve"), ("nodelay", ["say", *plan], "echo"), ("tcpros", ["throw", *plan, "--bytes", "1000003"], "repeat")):
+            robot = Peer(place.environment, system, robot, program="remote")
+            desk = Peer(place.environment, system, *desk, program="remote")
+            robot.expect("ready")
+            desk.expect("ready")
+            desk.tell("go")
+            values = json.loads(desk.line())["values"]
+            assert len(values) == 20 and all(0 < ms < 10**4 for ms in values), (desk.name, values)
+            desk.end("stop")
+            robot.end("stdin")
+            for peer in (desk, robot):
+                peer.ended()
+    print("ok   remote", flush=True)
+
+
 def check_flow():
     """peers/flow/README.md: all messages of two flows come, by every transport and source."""
     flows = ["--flow", "/laser,1000,10000,0,50", "--flow", "/image,64000,100000,3000,5"]
@@ -294,8 +328,7 @@ def check_flow():
         ["publish", "--system", "udpros", *flows, "--queue"],
         [],
     ):
-        result = subprocess.run([BIN / "flow", *arguments], capture_output=True, text=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
-        assert result.returncode == 2 and not result.stdout and result.stderr.count("\n") == 1, (arguments, result)
+        check_refused("flow", arguments)
     with Place("flow") as place:
         for system, source in (("tcpros", "periodic"), ("nodelay", "roscpp"), ("udpros", "periodic"), ("mixed", "periodic")):
             subscriber = Peer(place.environment, system, "subscribe", *flows, program="flow")
@@ -347,17 +380,21 @@ def check_copycount():
     print("ok   copycount", flush=True)
 
 
+# Programs of other experiments, which speak otherwise.
+OTHERS = {"flow": check_flow, "remote": check_remote}
+
+
 def main():
     if not sys.argv[1:] and (BIN / "libcopycount.so").exists():
         check_copycount()
-    names = sys.argv[1:] or sorted(path.name for path in BIN.iterdir() if path.suffix != ".so" and not path.name.startswith(".") and path.name not in ("ros", "zenoh", "brake", "flow"))
+    names = sys.argv[1:] or sorted(path.name for path in BIN.iterdir() if path.suffix != ".so" and not path.name.startswith(".") and path.name not in ("ros", "zenoh", "brake", *OTHERS))
     assert names, f"no program in {BIN}: run `make -C peers all`"
     failed = 0
-    if not sys.argv[1:] and (BIN / "flow").exists():
-        names.append("flow")
+    if not sys.argv[1:]:
+        names += [name for name in OTHERS if (BIN / name).exists()]
     for name in names:
         try:
-            check_flow() if name == "flow" else check(name)
+            OTHERS[name]() if name in OTHERS else check(name)
         except (AssertionError, ValueError, KeyError) as error:
             print(f"FAIL {name}: {error!r}", flush=True)
             failed += 1

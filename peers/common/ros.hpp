@@ -18,6 +18,13 @@ inline void start_ros(const std::string& system, const Orchestrator& orchestrato
     }
 }
 
+// What `version` answers, for a program whose subscribers are woken.
+inline int ros_version(const std::string& system) {
+    Options options;
+    options.system = system;
+    return version(options, std::to_string(ROS_VERSION_MAJOR) + "." + std::to_string(ROS_VERSION_MINOR) + "." + std::to_string(ROS_VERSION_PATCH), {"block"});
+}
+
 // Runs callbacks on this thread. Not by ros::spin(), which turns without pause from the request to shut down until that
 // is done: at SCHED_FIFO two of these take both processors of a small machine from the master that they wait for.
 inline void spin_until_stop(const Orchestrator& orchestrator) {

@@ -337,11 +337,7 @@ void controller(const Arguments& a, const peer::Orchestrator& orchestrator) {
 
 int main(int argc, char** argv) {
     const Arguments a = parse(argc, argv);
-    if (a.command == "version") {
-        peer::say("{\"system\": \"" + a.system + "\", \"version\": \"" + std::to_string(ROS_VERSION_MAJOR) + "." + std::to_string(ROS_VERSION_MINOR) + "." +
-                  std::to_string(ROS_VERSION_PATCH) + "\", \"modes\": [\"block\"]}");
-        return 0;
-    }
+    if (a.command == "version") return peer::ros_version(a.system);
     peer::Orchestrator orchestrator;
     peer::start_ros(a.system, orchestrator, "ropewalk_flow_" + a.command);
     if (a.command == "publish") publish(a, orchestrator);

@@ -63,6 +63,22 @@ impl Health {
     }
 }
 
+/// A system, or none with a note if it is missing and was not asked for by name.
+pub(crate) fn found<T>(
+    peer: Result<T, Error>,
+    named: bool,
+    notes: &mut Vec<String>,
+) -> Result<Option<T>, Error> {
+    match peer {
+        Ok(peer) => Ok(Some(peer)),
+        Err(Error::Nothing(why)) if !named => {
+            notes.push(format!("left out: {why}"));
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// Watches the machine for a second, and says so if others keep it busy.
 pub(crate) fn watch() -> (HostLoad, Option<String>) {
     let host = Host::now();

@@ -36,10 +36,10 @@ pub use setting::{Mode, Params};
 pub use system::System;
 pub use usage::HostLoad;
 
+use crate::progress::Progress;
 use crate::{findings, machine};
 use error::RunError;
 use programs::{Door, Ready};
-use progress::Progress;
 use roscore::Roscore;
 use sandbox::Sandbox;
 use setting::Setting;
@@ -194,7 +194,7 @@ impl<'a> Session<'a> {
                 progress.skip();
                 continue;
             }
-            progress.begin(setting, system.system);
+            progress.begin(progress::shown(setting, system.system));
             let around = Surroundings {
                 sandbox: &self.sandbox,
                 roscore: self.roscore.as_ref(),
@@ -205,7 +205,10 @@ impl<'a> Session<'a> {
             self.sandbox.sweep();
             match result {
                 Ok(trial) => {
-                    progress.done(&metrics::pool(setting, std::slice::from_ref(&trial)));
+                    progress.done(&progress::result(&metrics::pool(
+                        setting,
+                        std::slice::from_ref(&trial),
+                    )));
                     in_a_row[step.system] = 0;
                     self.results[step.cell][step.system].push(trial);
                 }
@@ -215,7 +218,7 @@ impl<'a> Session<'a> {
                     if in_a_row[step.system] == TRIES {
                         why.push_str("; it is not tried any more");
                     }
-                    progress.failed(&why);
+                    progress.done(&format!("FAILED: {why}"));
                     self.failed.push(Failed {
                         system: system.system,
                         params: setting.params(0),

@@ -177,8 +177,9 @@ pub struct Metrics {
     pub verdict: Verdict,
     /// Runs made, those included that were repeated since the lab was late.
     pub tries: u32,
-    /// The lab's own timing: the worst of the runs that count.
-    pub lab: Timing,
+    /// The lab's own timing: the worst of the runs that count. Absent where there was no lab.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lab: Option<Timing>,
 }
 
 impl Metrics {
@@ -192,23 +193,47 @@ impl Metrics {
     ) -> Option<Metrics> {
         let values = medians(runs.iter().map(|r| &r.0));
         let lab = runs.iter().map(|r| r.1).reduce(Timing::worst)?;
+        let trusted = !needs_time || lab.good();
+        Some(Metrics {
+            lab: Some(lab),
+            ..Metrics::judged(values, tries, targets, source, trusted)
+        })
+    }
+
+    /// Of what was measured without a lab.
+    pub(crate) fn without_lab(values: Values, targets: Vec<Target>, source: &'static str) -> Metrics {
+        Metrics::judged(values, 1, targets, source, true)
+    }
+
+    fn judged(
+        values: Values,
+        tries: u32,
+        targets: Vec<Target>,
+        source: &'static str,
+        trusted: bool,
+    ) -> Metrics {
         let verdict = if targets.is_empty() {
             Verdict::Shown
-        } else if needs_time && !lab.good() {
+        } else if !trusted {
             Verdict::Untrusted
         } else if targets.iter().all(|t| t.met(&values)) {
             Verdict::Met
         } else {
             Verdict::Missed
         };
-        Some(Metrics {
+        Metrics {
             values,
             targets,
             source,
             verdict,
             tries,
-            lab,
-        })
+            lab: None,
+        }
+    }
+
+    /// How late the lab was at its 99th percentile, for people.
+    pub(crate) fn late_p99(&self) -> String {
+        self.lab.map_or("-".into(), |t| format!("{:.0}", t.late_p99_us))
     }
 }
 
@@ -296,10 +321,26 @@ mod tests {
         };
         let runs = [run(9.0, 1.0), run(1.0, 7.0), run(2.0, 1.0)];
         let m = Metrics::new(&runs, 4, vec![], "", true).expect("runs");
-        assert_eq!((m.values["x_ms"], m.lab.late_p99_us, m.lab.events), (2.0, 7.0, 3));
+        let late = m.lab.map(|t| (t.late_p99_us, t.events));
+        assert_eq!((m.values["x_ms"], late), (2.0, Some((7.0, 3))));
         assert_eq!(m.verdict, Verdict::Shown);
         let m = Metrics::new(&runs[..2], 4, vec![], "", true).expect("runs");
         assert_eq!(m.values["x_ms"], 5.0);
+    }
+
+    #[test]
+    fn without_a_lab_the_numbers_alone_count() {
+        let targets = vec![Target::within("x_ms", 0.0, 2.0)];
+        let judged = |v| Metrics::without_lab(Values::from([("x_ms", v)]), targets.clone(), "here");
+        assert_eq!(
+            (judged(1.0).verdict, judged(3.0).verdict),
+            (Verdict::Met, Verdict::Missed)
+        );
+        let json = serde_json::to_value(judged(1.0)).expect("is JSON");
+        assert!(
+            json.get("lab").is_none() && judged(1.0).late_p99() == "-",
+            "{json}"
+        );
     }
 
     #[test]

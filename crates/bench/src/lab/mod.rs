@@ -13,7 +13,7 @@ pub(crate) mod outcome;
 pub(crate) mod pound;
 pub mod probe;
 pub(crate) mod site;
-mod tools;
+pub(crate) mod tools;
 mod wire;
 
 pub use cell::{Metrics, Params, Target, Timing, Values, Verdict};

@@ -96,16 +96,7 @@ impl Outcome {
     /// # Errors
     /// As of [`Findings::verdict`], or [`Error::Missed`].
     pub fn verdict(&self) -> Result<(), Error> {
-        self.found.verdict()?;
-        let missed = |c: &&Cell<Params, Metrics>| c.metrics.verdict == Verdict::Missed;
-        let mut missed = self.found.report.cells.iter().filter(missed);
-        match missed.next() {
-            None => Ok(()),
-            Some(first) => Err(Error::Missed {
-                count: 1 + missed.count(),
-                first: format!("{}: {}", name(first), one_line(&first.metrics)),
-            }),
-        }
+        verdict(&self.found)
     }
 
     /// The result as JSON.
@@ -120,35 +111,7 @@ impl Outcome {
 
     /// A line for each number.
     pub fn csv(&self) -> String {
-        let mut out = String::from(
-            "scenario,check,system,metric,value,verdict,tries,late_p99_us,stalls,setting,hops,topic\n",
-        );
-        for cell in &self.found.report.cells {
-            let (text, m) = (
-                |key: &str| {
-                    let value = cell.params.get(key).and_then(|v| v.as_str());
-                    value.unwrap_or_default().to_owned()
-                },
-                &cell.metrics,
-            );
-            let hops = cell.params.get("hops").map_or(String::new(), |h| h.to_string());
-            for (metric, value) in &m.values {
-                out.push_str(&format!(
-                    "{},\"{}\",{},{metric},{value},{},{},{},{},\"{}\",{},{}\n",
-                    text("scenario"),
-                    text("check"),
-                    cell.system,
-                    m.verdict,
-                    m.tries,
-                    m.lab.late_p99_us,
-                    m.lab.stalls,
-                    text("setting"),
-                    hops,
-                    text("topic")
-                ));
-            }
-        }
-        out
+        csv(&self.found.report.cells)
     }
 
     /// Tables for people.
@@ -177,6 +140,56 @@ impl Outcome {
         out.extend(self.found.lacks());
         out.join("\n")
     }
+}
+
+/// Whether all went as it was asked for, and no row missed its target.
+///
+/// # Errors
+/// As of [`Findings::verdict`], or [`Error::Missed`].
+pub(crate) fn verdict(found: &Findings<Params, Metrics, Failed>) -> Result<(), Error> {
+    found.verdict()?;
+    let missed = |c: &&Cell<Params, Metrics>| c.metrics.verdict == Verdict::Missed;
+    let mut missed = found.report.cells.iter().filter(missed);
+    match missed.next() {
+        None => Ok(()),
+        Some(first) => Err(Error::Missed {
+            count: 1 + missed.count(),
+            first: format!("{}: {}", name(first), one_line(&first.metrics)),
+        }),
+    }
+}
+
+/// A line for each number.
+pub(crate) fn csv(cells: &[Cell<Params, Metrics>]) -> String {
+    let mut out = String::from(
+        "scenario,check,system,metric,value,verdict,tries,late_p99_us,stalls,setting,hops,topic\n",
+    );
+    for cell in cells {
+        let (text, m) = (
+            |key: &str| {
+                let value = cell.params.get(key).and_then(|v| v.as_str());
+                value.unwrap_or_default().to_owned()
+            },
+            &cell.metrics,
+        );
+        let hops = cell.params.get("hops").map_or(String::new(), |h| h.to_string());
+        for (metric, value) in &m.values {
+            out.push_str(&format!(
+                "{},\"{}\",{},{metric},{value},{},{},{},{},\"{}\",{},{}\n",
+                text("scenario"),
+                text("check"),
+                cell.system,
+                m.verdict,
+                m.tries,
+                m.lab.map_or(0.0, |t| t.late_p99_us),
+                m.lab.map_or(0, |t| t.stalls),
+                text("setting"),
+                hops,
+                text("topic")
+            ));
+        }
+    }
+    out
 }
 
 /// Flows that stand in one table.
@@ -277,7 +290,7 @@ fn comparison<'a>(
             share,
             m.values.get("mbit_s").map_or("-".into(), |v| format!("{v:.3}")),
             m.verdict.to_string(),
-            format!("{:.0}", m.lab.late_p99_us),
+            m.late_p99(),
         ]);
     }
     for row in paper {
@@ -300,7 +313,7 @@ fn comparison<'a>(
 }
 
 /// Each row with its targets, and where they come from; `aimed`: only what has a target.
-fn validation(cells: &[&Cell<Params, Metrics>], aimed_only: bool) -> Vec<String> {
+pub(crate) fn validation(cells: &[&Cell<Params, Metrics>], aimed_only: bool) -> Vec<String> {
     let mut table = Table::new(&[
         ("scenario", Align::Left),
         ("what", Align::Left),
@@ -322,10 +335,7 @@ fn validation(cells: &[&Cell<Params, Metrics>], aimed_only: bool) -> Vec<String>
             cell.params["check"].as_str().unwrap_or_default().to_owned(),
             label(cell),
         ];
-        let mut last = [
-            format!("{}{tries}", m.verdict),
-            format!("{:.0}", m.lab.late_p99_us),
-        ];
+        let mut last = [format!("{}{tries}", m.verdict), m.late_p99()];
         // Targets first, then what has none.
         let aimed = m.targets.iter().map(|t| (t.to_string(), t.metric));
         let rest = m
@@ -360,8 +370,9 @@ fn name(cell: &Cell<Params, Metrics>) -> String {
 pub(crate) fn one_line(metrics: &Metrics) -> String {
     let values = values_line(&metrics.values);
     format!(
-        "{values}: {} (lab late p99 {:.0} us)",
-        metrics.verdict, metrics.lab.late_p99_us
+        "{values}: {} (lab late p99 {} us)",
+        metrics.verdict,
+        metrics.late_p99()
     )
 }
 

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// As large as a command to a robot.
-pub(super) const SIZE: usize = 64;
+pub(crate) const SIZE: usize = 64;
 /// The largest payload of an Ethernet frame.
 const LARGEST: usize = 1472;
 /// The most packets of one way.
@@ -115,26 +115,28 @@ struct Said {
 
 /// What arrived of one way.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Arrivals {
+pub(crate) struct Arrivals {
     /// Packets that never came, in per cent.
-    pub(super) lost_percent: f64,
+    pub(crate) lost_percent: f64,
     /// Mean length of a run of packets that never came; 0 if all came.
-    pub(super) burst_packets: f64,
-    pub(super) delay_mean_ms: f64,
-    pub(super) delay_std_ms: f64,
-    pub(super) delay_min_ms: f64,
-    pub(super) delay_max_ms: f64,
+    pub(crate) burst_packets: f64,
+    pub(crate) delay_mean_ms: f64,
+    pub(crate) delay_std_ms: f64,
+    pub(crate) delay_min_ms: f64,
+    pub(crate) delay_max_ms: f64,
+    /// Mean difference of the delays of two that came one after the other, without sign: what RFC 3550's jitter tends to.
+    pub(crate) jitter_ms: f64,
     /// Packets that came more than once.
-    pub(super) duplicates: f64,
+    pub(crate) duplicates: f64,
     /// Packets that came after one with a higher number.
-    pub(super) reordered: f64,
+    pub(crate) reordered: f64,
     /// When each came, in order.
-    pub(super) arrival_ns: Vec<u64>,
+    pub(crate) arrival_ns: Vec<u64>,
 }
 
 impl Arrivals {
     /// From what a receiver printed, where `count` packets were sent.
-    pub(super) fn read(json: &str, count: u32) -> Result<Arrivals, String> {
+    pub(crate) fn read(json: &str, count: u32) -> Result<Arrivals, String> {
         let said: Said =
             serde_json::from_str(json).map_err(|e| format!("the probe's result is not understood: {e}"))?;
         let mut here = vec![false; count as usize];
@@ -159,6 +161,8 @@ impl Arrivals {
         if said.number.is_empty() {
             return Err("no packet of the probe arrived".into());
         }
+        let steps = said.delay_ns.windows(2).map(|two| two[0].abs_diff(two[1]));
+        let jitter_ns: u64 = steps.sum();
         let lost = here.iter().filter(|h| !**h).count();
         let starts = here.iter().zip(std::iter::once(&true).chain(&here));
         let bursts = starts.filter(|(now, before)| !**now && **before).count();
@@ -169,6 +173,7 @@ impl Arrivals {
             delay_std_ms: delay.std(),
             delay_min_ms: min,
             delay_max_ms: max,
+            jitter_ms: jitter_ns as f64 / (n - 1).max(1) as f64 / 1e6,
             duplicates: duplicates.into(),
             reordered: reordered.into(),
             arrival_ns: said.arrival_ns,
@@ -176,7 +181,7 @@ impl Arrivals {
     }
 
     /// Packets that came from `from` on and before `until`.
-    pub(super) fn between(&self, from: u64, until: u64) -> usize {
+    pub(crate) fn between(&self, from: u64, until: u64) -> usize {
         self.arrival_ns
             .iter()
             .filter(|t| (from..until).contains(t))
@@ -196,6 +201,8 @@ mod tests {
         assert!((a.lost_percent - 600.0 / 11.0).abs() < 1e-9, "{a:?}");
         assert_eq!((a.burst_packets, a.duplicates, a.reordered), (2.0, 1.0, 2.0));
         assert_eq!((a.delay_mean_ms, a.delay_min_ms, a.delay_max_ms), (2.0, 1.0, 3.0));
+        // 2, 1, 0, 0, 0 ms.
+        assert_eq!(a.jitter_ms, 0.6);
         let whole = Arrivals::read(
             r#"{"number": [0, 1], "delay_ns": [1, 1], "arrival_ns": [5, 9]}"#,
             2,

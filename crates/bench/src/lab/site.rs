@@ -52,11 +52,16 @@ impl<'a> Ground<'a> {
         })
     }
 
-    /// A program of `peers/` and its version, built if it is not there. Blocks while it builds.
+    /// A program of `peers/` and its version as one of its systems, built if it is not there. Blocks while it builds.
     ///
     /// # Errors
     /// [`Error::Nothing`] with the mend, [`Error::Stopped`].
-    pub(crate) fn peer(&self, target: &str, folder: Option<&Path>) -> Result<(PathBuf, String), Error> {
+    pub(crate) fn peer(
+        &self,
+        target: &str,
+        system: &str,
+        folder: Option<&Path>,
+    ) -> Result<(PathBuf, String), Error> {
         let folder = programs::folder(folder).ok_or_else(|| {
             Error::Nothing(
                 "there is no folder `peers` with a Makefile here or further up: start in the repository, or name the \
@@ -69,7 +74,7 @@ impl<'a> Ground<'a> {
             return Err(Error::Nothing(why));
         }
         let mut command = Command::new(&program);
-        command.args(["version", "--system", "udpros"]);
+        command.args(["version", "--system", system]);
         let said = self.hear(&mut command, Duration::from_secs(20));
         let version = said.map_err(|e| match e {
             RunError::Stopped => Error::Stopped,

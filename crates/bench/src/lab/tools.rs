@@ -7,13 +7,13 @@ use serde::Deserialize;
 use std::time::Duration;
 
 /// The UDP payload that fills an Ethernet frame: 1500 B less IP and UDP headers.
-pub(super) const PAYLOAD: usize = 1472;
+pub(crate) const PAYLOAD: usize = 1472;
 /// Beyond a program's own time.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What iperf3 sends.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Flow {
+pub(crate) enum Flow {
     /// Datagrams of [`PAYLOAD`] bytes at so many Mbit/s.
     Udp { offered_mbit_s: f64 },
     /// One connection, cubic.
@@ -21,7 +21,7 @@ pub(super) enum Flow {
 }
 
 /// One iperf3 flow from a host to another.
-pub(super) struct Iperf<'a> {
+pub(crate) struct Iperf<'a> {
     site: &'a Site<'a>,
     server: Job,
     client: Job,
@@ -31,7 +31,7 @@ pub(super) struct Iperf<'a> {
 
 impl<'a> Iperf<'a> {
     /// Starts it; `port` must be free on the receiver.
-    pub(super) fn start(
+    pub(crate) fn start(
         site: &'a Site<'a>,
         [from, to]: [&str; 2],
         flow: Flow,
@@ -66,7 +66,7 @@ impl<'a> Iperf<'a> {
     }
 
     /// Waits for its end and gives what arrived, in Mbit/s, after the first seconds and until the sender's last.
-    pub(super) fn goodput_mbit_s(self) -> Result<f64, RunError> {
+    pub(crate) fn goodput_mbit_s(self) -> Result<f64, RunError> {
         let limit = Duration::from_secs(self.seconds.into()) + PATIENCE;
         // What the server prints says more than the client's code.
         let sent = self.site.finish(self.client, limit);
@@ -117,15 +117,15 @@ fn received_mbit_s(json: &str, warm_up_s: f64, seconds: f64) -> Result<f64, Stri
 
 /// Round trips, in ms.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct RoundTrips {
-    pub(super) received: f64,
-    pub(super) min: f64,
-    pub(super) mean: f64,
-    pub(super) max: f64,
+pub(crate) struct RoundTrips {
+    pub(crate) received: f64,
+    pub(crate) min: f64,
+    pub(crate) mean: f64,
+    pub(crate) max: f64,
 }
 
 /// Pings `to` from `from`.
-pub(super) fn ping(
+pub(crate) fn ping(
     site: &Site<'_>,
     [from, to]: [&str; 2],
     count: u32,
@@ -157,19 +157,19 @@ fn round_trips(said: &str) -> Option<RoundTrips> {
 
 /// One way of our own probe.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Probing<'a> {
-    pub(super) from: &'a str,
-    pub(super) to: &'a str,
-    pub(super) count: u32,
-    pub(super) every: Duration,
+pub(crate) struct Probing<'a> {
+    pub(crate) from: &'a str,
+    pub(crate) to: &'a str,
+    pub(crate) count: u32,
+    pub(crate) every: Duration,
     /// Payload bytes of each packet.
-    pub(super) size: usize,
+    pub(crate) size: usize,
     /// Longer than the last packet may be on its way.
-    pub(super) linger: Duration,
+    pub(crate) linger: Duration,
 }
 
 /// Sends numbered, stamped packets along each way, all at once, and gives what arrived.
-pub(super) fn probe(site: &Site<'_>, ways: &[Probing<'_>]) -> Result<Vec<Arrivals>, RunError> {
+pub(crate) fn probe(site: &Site<'_>, ways: &[Probing<'_>]) -> Result<Vec<Arrivals>, RunError> {
     const PORT: u16 = 7400;
     let program = site.executable().to_string_lossy().into_owned();
     let mut jobs = Vec::new();

@@ -3,18 +3,16 @@
 use super::{Carrier, Tools};
 use crate::flows::play::Leg;
 use crate::ipc::error::RunError;
-use crate::lab::site::{Job, Site};
+use crate::lab::site::Site;
+use crate::links::Daemons;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// Where links listen.
 pub(super) const PORT: u16 = 7400;
-/// How long a daemon may take to end when it is told to.
-const END: Duration = Duration::from_secs(10);
 
 /// How the links of one run are set.
 #[derive(Clone, Debug)]
@@ -53,7 +51,7 @@ pub(crate) struct Topic {
 }
 
 /// The daemons that run. Dropping it ends them.
-pub(crate) struct Network(Vec<(String, Job)>);
+pub(crate) struct Network(Daemons);
 
 impl Network {
     /// Starts a daemon on each host that a leg begins or ends on, or that is to forward. It runs as a user's would: it asks for SCHED_FIFO
@@ -82,7 +80,7 @@ impl Network {
         let addresses = hosts.iter().map(|h| Ok((*h, site.address(h)?)));
         let addresses = addresses.collect::<Result<BTreeMap<_, _>, RunError>>()?;
         let program = site.executable().to_string_lossy().into_owned();
-        let mut daemons = Vec::new();
+        let mut daemons = Daemons::default();
         for host in &hosts {
             let keys = match setting.carrier {
                 Carrier::Quic => Some(tools.keys(host)?),
@@ -108,7 +106,7 @@ impl Network {
             let file = file.to_string_lossy();
             let mut command = site.command(host, false, &[&program, "link", &file, "--json"]);
             tools.sandbox.prepare(&mut command);
-            daemons.push(((*host).to_owned(), Job::start(&mut command)?));
+            daemons.start(host, &mut command)?;
         }
         Ok(Network(daemons))
     }
@@ -119,25 +117,7 @@ impl Network {
         played: Result<T, RunError>,
         stopped: &dyn Fn() -> bool,
     ) -> Result<(T, BTreeMap<String, Value>), RunError> {
-        match (played, self.down(stopped)) {
-            (Err(RunError::Stopped), _) | (_, Err(RunError::Stopped)) => Err(RunError::Stopped),
-            (Ok(played), Ok(last)) => Ok((played, last)),
-            // What a daemon complains of is why nobody found each other.
-            (_, Err(why)) | (Err(why), Ok(_)) => Err(why),
-        }
-    }
-
-    /// Ends the daemons, and gives what each last said of itself.
-    fn down(self, stopped: &dyn Fn() -> bool) -> Result<BTreeMap<String, Value>, RunError> {
-        let mut last = BTreeMap::new();
-        for (host, job) in self.0 {
-            let said = job.end(END, stopped)?;
-            let line = said.lines().last().unwrap_or_default();
-            let status = serde_json::from_str(line)
-                .map_err(|e| format!("the link on {host} said no state that is JSON: {e}"))?;
-            last.insert(host, status);
-        }
-        Ok(last)
+        self.0.end(played, stopped)
     }
 }
 

@@ -4,6 +4,7 @@ use super::network::{Network, Setting, Topic};
 use super::options::Rate;
 use super::zenoh::{Protocol, Zenoh};
 use super::{Carrier, Options, Row, System};
+use crate::findings::found;
 use crate::flows::play::{self, Leg, Part, Played, flow_arguments};
 use crate::ipc::Error;
 use crate::ipc::error::RunError;
@@ -12,14 +13,14 @@ use crate::lab::Source;
 use crate::lab::cell::Params;
 use crate::lab::pound::{Peer, Transport};
 use crate::lab::site::{Ground, Site};
+use crate::links::Team;
 use crate::machine;
 use serde_json::{Value, json};
-use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::Duration;
 
 /// What every run needs.
 pub(super) struct Tools<'a> {
@@ -30,8 +31,7 @@ pub(super) struct Tools<'a> {
     zenoh: Option<Zenoh>,
     /// What is left out.
     pub(super) notes: Vec<String>,
-    /// Hosts that have keys.
-    keys: RefCell<BTreeSet<String>>,
+    team: Team,
     /// Where all that a run left is written, and how many were.
     keep: Option<PathBuf>,
     kept: Cell<u32>,
@@ -83,7 +83,7 @@ impl<'a> Tools<'a> {
             sandbox: Sandbox::new()?,
             ros,
             zenoh,
-            keys: RefCell::default(),
+            team: Team::default(),
             notes,
             keep: options.keep.clone(),
             kept: Cell::new(0),
@@ -115,21 +115,7 @@ impl<'a> Tools<'a> {
 
     /// The folder with a host's keys, made when first needed.
     pub(super) fn keys(&self, host: &str) -> Result<PathBuf, RunError> {
-        let team = self.file("team");
-        let shown = team.to_string_lossy().into_owned();
-        let keys = |words: &[&str]| {
-            let mut command = Command::new(&self.ground.executable);
-            command.arg("keys").args(words);
-            self.ground.hear(&mut command, Duration::from_secs(20))
-        };
-        let mut made = self.keys.borrow_mut();
-        if made.is_empty() {
-            keys(&["team", "bench", "--folder", &shown])?;
-        }
-        if made.insert(host.to_owned()) {
-            keys(&["host", host, "--team", &shown])?;
-        }
-        Ok(team.join("hosts").join(host))
+        self.team.keys(&self.ground, host)
     }
 
     /// Sends `legs` through a lab that is up.
@@ -251,18 +237,6 @@ impl<'a> Tools<'a> {
     pub(super) fn ros(&self) -> Result<&Peer, RunError> {
         let ros = self.ros.as_ref();
         ros.ok_or_else(|| RunError::Failed("roscpp was not prepared".into()))
-    }
-}
-
-/// A system, or none with a note if it is missing and was not asked for by name.
-fn found<T>(peer: Result<T, Error>, named: bool, notes: &mut Vec<String>) -> Result<Option<T>, Error> {
-    match peer {
-        Ok(peer) => Ok(Some(peer)),
-        Err(Error::Nothing(why)) if !named => {
-            notes.push(format!("left out: {why}"));
-            Ok(None)
-        }
-        Err(error) => Err(error),
     }
 }
 

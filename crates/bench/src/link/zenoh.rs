@@ -65,7 +65,7 @@ pub(super) struct Zenoh {
 impl Zenoh {
     /// Finds it, and builds it if it is not there.
     pub(super) fn prepare(folder: Option<&Path>, ground: &Ground<'_>) -> Result<Zenoh, Error> {
-        let (program, version) = ground.peer("zenoh-flow", folder)?;
+        let (program, version) = ground.peer("zenoh-flow", "udpros", folder)?;
         Ok(Zenoh { program, version })
     }
 

@@ -4,7 +4,7 @@ use crate::failure::{Failure, OrFail, Outcome};
 use crate::signals::Signals;
 use bench::brake;
 use bench::ipc::{self, peer};
-use bench::{lab, link};
+use bench::{lab, link, remote};
 use clap::{Args, Subcommand};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -22,6 +22,7 @@ enum What {
     Brake(brake::Options),
     Lab(lab::Options),
     Link(link::Options),
+    Remote(remote::Options),
     /// One process of `bench ipc`.
     #[command(hide = true)]
     IpcPeer {
@@ -40,6 +41,12 @@ enum What {
         #[command(subcommand)]
         role: link::part::Role,
     },
+    /// One process of `bench remote`.
+    #[command(hide = true)]
+    RemotePart {
+        #[command(subcommand)]
+        role: Box<remote::part::Role>,
+    },
     /// One end of a probe of `bench lab`.
     #[command(hide = true)]
     LabProbe {
@@ -48,18 +55,34 @@ enum What {
     },
 }
 
+/// Of the outcomes of several experiments.
+macro_rules! shown {
+    ($outcome:expr, $json:expr) => {
+        Shown {
+            csv: $outcome.csv(),
+            figure: $outcome.figure(),
+            text: if $json { $outcome.json() } else { $outcome.text() },
+            verdict: $outcome.verdict(),
+        }
+    };
+}
+
 /// Runs one of the experiments.
 pub(crate) fn run(options: &Options) -> Outcome {
     match &options.what {
         What::Ipc(options) => run_ipc(options),
         What::Brake(options) => run_brake(options),
-        What::Lab(options) => run_in_lab([&options.csv, &options.figure], options.json, |stopped| {
-            lab::run(options, stopped)
+        What::Lab(options) => run_in_lab([&options.csv, &options.figure], |stopped| {
+            lab::run(options, stopped).map(|outcome| shown!(outcome, options.json))
         }),
-        What::Link(options) => run_in_lab([&options.csv, &options.figure], options.json, |stopped| {
-            link::run(options, stopped)
+        What::Link(options) => run_in_lab([&options.csv, &options.figure], |stopped| {
+            link::run(options, stopped).map(|outcome| shown!(outcome, options.json))
+        }),
+        What::Remote(options) => run_in_lab([&options.csv, &options.figure], |stopped| {
+            remote::run(options, stopped).map(|outcome| shown!(outcome, options.json))
         }),
         What::LinkPart { role } => link::part::run(role).or_job("bench link-part"),
+        What::RemotePart { role } => remote::part::run(role).or_job("bench remote-part"),
         What::LabProbe { role } => lab::probe::run(role).or_job("bench lab-probe"),
         What::IpcPeer { role } => peer::run(role).or_job("bench ipc-peer"),
         What::BrakePart { role } => brake::part::run(role).or_job("bench brake-part"),
@@ -104,28 +127,35 @@ fn run_brake(options: &brake::Options) -> Outcome {
     outcome.verdict().map_err(Failure::job)
 }
 
+/// What an experiment in the lab came to, as it is shown and kept.
+struct Shown {
+    csv: String,
+    figure: String,
+    text: String,
+    verdict: Result<(), ipc::Error>,
+}
+
 /// An experiment in the lab: writes the files, prints, and tells how it went.
 fn run_in_lab(
     [csv, figure]: [&Option<PathBuf>; 2],
-    json: bool,
-    run: impl Fn(&dyn Fn() -> bool) -> Result<lab::Outcome, ipc::Error>,
+    run: impl Fn(&dyn Fn() -> bool) -> Result<Shown, ipc::Error>,
 ) -> Outcome {
     for file in [csv, figure].into_iter().flatten() {
         write(file, "")?;
     }
     let signals = Signals::watch().or_job("watching signals")?;
-    let outcome = run(&|| signals.stopped()).map_err(|e| match e {
+    let shown = run(&|| signals.stopped()).map_err(|e| match e {
         ipc::Error::Input(_) => Failure::input(e),
         _ => Failure::job(e),
     })?;
     if let Some(file) = csv {
-        write(file, &outcome.csv())?;
+        write(file, &shown.csv)?;
     }
     if let Some(file) = figure {
-        write(file, &outcome.figure())?;
+        write(file, &shown.figure)?;
     }
-    print(&if json { outcome.json() } else { outcome.text() })?;
-    outcome.verdict().map_err(Failure::job)
+    print(&shown.text)?;
+    shown.verdict.map_err(Failure::job)
 }
 
 fn print(text: &str) -> Outcome {

@@ -4,6 +4,7 @@ mod bad_input;
 mod bench;
 mod bench_lab;
 mod bench_link;
+mod bench_remote;
 mod demo;
 mod lab;
 mod lab_kills;

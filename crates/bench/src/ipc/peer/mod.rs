@@ -222,9 +222,14 @@ pub fn run(role: &Role) -> Result<(), PeerError> {
 
 /// Prints one line of the contract.
 pub(crate) fn say(line: &impl std::fmt::Display) -> Result<(), PeerError> {
+    Ok(print(line)?)
+}
+
+/// Prints one line at once.
+pub(crate) fn print(line: &impl std::fmt::Display) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}")?;
-    Ok(out.flush()?)
+    out.flush()
 }
 
 fn node() -> Result<(Node, Schema), PeerError> {

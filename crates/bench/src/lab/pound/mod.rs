@@ -115,7 +115,12 @@ pub(crate) struct Peer {
 impl Peer {
     /// Finds it, and builds it if it is not there.
     pub(crate) fn prepare(folder: Option<&Path>, ground: &Ground<'_>) -> Result<Peer, Error> {
-        let (program, version) = ground.peer("flow", folder)?;
+        Peer::called("flow", folder, ground)
+    }
+
+    /// The same for another program of ROS 1.
+    pub(crate) fn called(target: &str, folder: Option<&Path>, ground: &Ground<'_>) -> Result<Peer, Error> {
+        let (program, version) = ground.peer(target, Transport::Tcpros.name(), folder)?;
         Ok(Peer {
             program,
             version,

@@ -10,7 +10,7 @@ mod line;
 pub(super) mod plant;
 mod publish;
 mod subscribe;
-mod tcp;
+pub(crate) mod tcp;
 
 use crate::ipc::peer::{Gate, PeerError, say};
 use clap::{Args, Subcommand};

@@ -50,16 +50,8 @@ pub(super) fn send(flow: &Flow, address: SocketAddr) -> Result<(), PeerError> {
 /// Logs when messages of `flow` have come from `address`.
 pub(super) fn receive(flow: &Flow, address: SocketAddr) -> Result<(), PeerError> {
     let gate = Gate::watch()?;
-    let mut stream = loop {
-        match TcpStream::connect(address) {
-            Ok(stream) => break stream,
-            // It is not there yet.
-            Err(e) if e.kind() == ErrorKind::ConnectionRefused => std::thread::sleep(LOOK),
-            Err(e) => return Err(e.into()),
-        }
-        if gate.stopped() {
-            return Ok(());
-        }
+    let Some(mut stream) = connect(&gate, address)? else {
+        return Ok(());
     };
     stream.set_read_timeout(Some(LOOK))?;
     say(&"ready")?;
@@ -85,4 +77,16 @@ pub(super) fn receive(flow: &Flow, address: SocketAddr) -> Result<(), PeerError>
     }
     gate.wait_for_stop();
     say(&json!({ "received": [log.json(&flow.topic)] }))
+}
+
+/// Connects to who may not be there yet; none if the run is over before.
+pub(crate) fn connect(gate: &Gate, address: SocketAddr) -> std::io::Result<Option<TcpStream>> {
+    while !gate.stopped() {
+        match TcpStream::connect(address) {
+            Ok(stream) => return Ok(Some(stream)),
+            Err(e) if e.kind() == ErrorKind::ConnectionRefused => std::thread::sleep(LOOK),
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(None)
 }

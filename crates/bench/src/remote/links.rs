@@ -1,0 +1,106 @@
+//! The links' configurations: what `docs/guide/remote-link.md` tells users to write.
+
+use super::place::Place;
+use std::fmt::Write;
+use std::path::Path;
+
+/// One of two hosts.
+pub(super) struct Host<'a> {
+    pub(super) name: &'a str,
+    pub(super) address: String,
+    pub(super) port: u16,
+}
+
+/// The configuration of `own`, whose peer is `peer`. Both hosts have a robot for the other: `robots` are their names, `own`'s first.
+pub(super) fn configuration(
+    place: &Place,
+    [own, peer]: [&Host<'_>; 2],
+    robots: [&str; 2],
+    keys: &Path,
+) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = write!(
+        text,
+        "host: {}\nkeys: '{}'\nradio: {{bind: '{}:{}', {}, queue_bytes: 64MiB}}\npeers:\n  \
+         - {{name: {}, address: '{}:{}'}}\nservices:\n",
+        own.name,
+        keys.display(),
+        own.address,
+        own.port,
+        place.radio,
+        peer.name,
+        peer.address,
+        peer.port
+    );
+    for (robot, role) in robots
+        .into_iter()
+        .zip(["serve".into(), format!("call, from: {}", peer.name)])
+    {
+        for (class, more) in [
+            ("command", "priority: 110, depth: 128"),
+            ("request", "priority: 60, depth: 32"),
+            ("file", "priority: 5"),
+        ] {
+            let _ = writeln!(
+                text,
+                "  - {{name: /{robot}/remote/{class}, role: {role}, {more}}}"
+            );
+        }
+    }
+    text.push_str("topics:\n");
+    for (robot, is_own) in robots.into_iter().zip([true, false]) {
+        let all = format!("/{robot}/remote/telemetry");
+        if !is_own {
+            let _ = writeln!(text, "  - {{name: '{all}/*', direction: in}}");
+            continue;
+        }
+        let _ = writeln!(
+            text,
+            "  - {{name: '{all}/*', direction: out, latched: true, publisher_priority: true}}"
+        );
+        // What is large and must arrive goes as a fountain; a cable between processes of one host loses nothing.
+        if !place.is_loopback() {
+            let _ = writeln!(
+                text,
+                "  - {{name: '{all}/bench/Block/*', direction: out, reliability: bulk, priority: 5, depth: 2}}"
+            );
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::place::{DEFAULT, LOOPBACK};
+    use super::*;
+
+    #[test]
+    fn each_host_serves_its_robot_and_calls_the_other() {
+        let host = |name, port| Host {
+            name,
+            address: "127.0.0.1".into(),
+            port,
+        };
+        let (desk, robot) = (host("controller", 7400), host("robot", 7401));
+        for place in [&DEFAULT, &LOOPBACK] {
+            let text = configuration(place, [&robot, &desk], ["robot", "desk"], Path::new("/nowhere"));
+            link::Config::parse(&text).expect(&text);
+            assert!(
+                text.contains("name: /robot/remote/file, role: serve, priority: 5"),
+                "{text}"
+            );
+            assert!(
+                text.contains("name: /desk/remote/command, role: call, from: controller, priority: 110"),
+                "{text}"
+            );
+            let text = configuration(place, [&desk, &robot], ["desk", "robot"], Path::new("/nowhere"));
+            link::Config::parse(&text).expect(&text);
+            assert_eq!(text.contains("reliability: bulk"), !place.is_loopback());
+            assert!(
+                text.contains("'/robot/remote/telemetry/*', direction: in"),
+                "{text}"
+            );
+        }
+    }
+}

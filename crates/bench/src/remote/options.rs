@@ -1,0 +1,238 @@
+//! What a user can ask for.
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Which system commands the robot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum System {
+    /// Plain TCP sockets, on loopback: the floor.
+    BareSockets,
+    /// Our `Robot` and `Controller` over links.
+    RopewalkLink,
+    /// The same over ZeroMQ.
+    RopewalkZmq,
+    /// roscpp: services and topics.
+    Ros1,
+}
+
+impl System {
+    /// As in results and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            System::BareSockets => "bare-sockets",
+            System::RopewalkLink => "ropewalk-link",
+            System::RopewalkZmq => "ropewalk-zmq",
+            System::Ros1 => "ros1",
+        }
+    }
+}
+
+/// What is between robot and controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum Network {
+    /// This host's loopback, without a lab.
+    Loopback,
+    /// A local network as the paper's Table 2 has it.
+    Default,
+    /// One packet in five is lost each way, at round trips of 20 ms and 2 s.
+    #[value(name = "loss-20")]
+    Loss20,
+    /// 2000 ms from the controller to the robot.
+    #[value(name = "delay-2000")]
+    Delay2000,
+    /// A radio of 6 Mbit/s, for `file`.
+    #[value(name = "wifi-6")]
+    Wifi6,
+}
+
+impl Network {
+    /// As in results and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Network::Loopback => "loopback",
+            Network::Default => "default",
+            Network::Loss20 => "loss-20",
+            Network::Delay2000 => "delay-2000",
+            Network::Wifi6 => "wifi-6",
+        }
+    }
+}
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize)]
+pub enum What {
+    /// A twist, from its sending until it is known that it was executed (the paper's Fig. 1).
+    #[serde(rename = "twist")]
+    Twist,
+    /// 1 MB of telemetry there and the same back (Fig. 2 and 3).
+    #[value(name = "telemetry-1mb")]
+    #[serde(rename = "telemetry-1mb")]
+    Telemetry1Mb,
+    /// 10 MB of telemetry there and the same back.
+    #[value(name = "telemetry-10mb")]
+    #[serde(rename = "telemetry-10mb")]
+    Telemetry10Mb,
+    /// 10 MB of telemetry from the robot to the controller.
+    #[value(name = "telemetry-10mb-oneway")]
+    #[serde(rename = "telemetry-10mb-oneway")]
+    Telemetry10MbOneway,
+    /// Twists beside another controller that fetches a file of 200 MB.
+    #[serde(rename = "file")]
+    File,
+}
+
+impl What {
+    /// As in results and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            What::Twist => "twist",
+            What::Telemetry1Mb => "telemetry-1mb",
+            What::Telemetry10Mb => "telemetry-10mb",
+            What::Telemetry10MbOneway => "telemetry-10mb-oneway",
+            What::File => "file",
+        }
+    }
+
+    /// Bytes of telemetry.
+    pub(super) fn bytes(self) -> u64 {
+        match self {
+            What::Twist | What::File => 0,
+            What::Telemetry1Mb => 1_000_000,
+            What::Telemetry10Mb | What::Telemetry10MbOneway => 10_000_000,
+        }
+    }
+}
+
+/// Measures commanding a robot: the Robot Remote Control paper's Figures 1 to 3, for our links, ZeroMQ and ROS 1.
+///
+/// A twist until it is known that it was executed, and 1 and 10 MB of telemetry there and back: on this host's loopback, and in the
+/// lab on the paper's networks, whose properties are measured first (its Table 2). Beside each number stand what the paper and
+/// upstream have, the least that is possible (delay + size / rate), and on loopback bare sockets. `twist` also says how many commands
+/// were decided, and executed; `file` is what a file transfer of another controller does to twists.
+///
+/// Rows that miss their targets give exit code 1. All but `loopback` needs what `ropewalk lab up` needs, ping and iperf3; `ros1`
+/// needs ROS 1 (peers/remote, built when first needed). Keep the machine quiet: on loopback, times are wake-ups of threads.
+///
+///   ropewalk bench remote --quick                                   # under 5 minutes
+///   ropewalk bench remote --networks loopback --json                # no lab, no root
+///   ropewalk bench remote --what twist --networks loss-20 --systems ropewalk-link
+///   ropewalk bench remote --figure remote.svg --csv remote.csv      # 200 runs of everything: a day
+#[derive(Args, Clone, Debug)]
+#[command(verbatim_doc_comment)]
+pub struct Options {
+    /// What to measure (default: all).
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "A,B")]
+    pub what: Vec<What>,
+    /// Only these networks.
+    #[arg(
+        long,
+        alias = "network",
+        value_enum,
+        value_delimiter = ',',
+        value_name = "A,B"
+    )]
+    pub networks: Vec<Network>,
+    /// Only these systems; bare sockets are measured wherever they are a floor.
+    #[arg(long, alias = "system", value_enum, value_delimiter = ',', value_name = "A,B")]
+    pub systems: Vec<System>,
+    /// Fewer runs where one takes long, and some rows of others left out.
+    #[arg(long)]
+    pub quick: bool,
+    /// Runs of each row, instead of 200 or what --quick makes of them.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub runs: Option<u64>,
+    /// Print the result as JSON instead of tables.
+    #[arg(long)]
+    pub json: bool,
+    /// Write a line for each cell and metric into this file.
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Draw the paper's Figures 1 to 3 into this file (SVG).
+    #[arg(long, value_name = "FILE")]
+    pub figure: Option<PathBuf>,
+    /// Write what each run left into files of this folder: every single time, the lab's numbers, and what the links last said of
+    /// themselves.
+    #[arg(long, value_name = "FOLDER")]
+    pub keep: Option<PathBuf>,
+    /// The folder of the peers (default: `peers` here or further up).
+    #[arg(long, value_name = "FOLDER")]
+    pub peers: Option<PathBuf>,
+}
+
+impl Options {
+    /// Whether a row is wanted.
+    pub(super) fn wants(&self, network: Network, what: What, system: System) -> bool {
+        let floor = system == System::BareSockets;
+        (self.networks.is_empty() || self.networks.contains(&network))
+            && (self.what.is_empty() || self.what.contains(&what))
+            && (self.systems.is_empty() || floor || self.systems.contains(&system))
+    }
+
+    /// Whether a system was asked for by name.
+    pub(super) fn names(&self, system: System) -> bool {
+        self.systems.contains(&system)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        options: Options,
+    }
+
+    #[test]
+    fn names_are_those_of_the_results() {
+        for system in System::value_variants() {
+            let shown = system.to_possible_value().expect("shown");
+            assert_eq!(shown.get_name(), system.name());
+        }
+        for network in Network::value_variants() {
+            let shown = network.to_possible_value().expect("shown");
+            assert_eq!(shown.get_name(), network.name());
+        }
+        for what in What::value_variants() {
+            let shown = what.to_possible_value().expect("shown");
+            assert_eq!(shown.get_name(), what.name());
+            assert_eq!(
+                serde_json::to_string(what).expect("JSON"),
+                format!("{:?}", what.name())
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_asked_for_is_wanted() {
+        let parse = |words: &[&str]| Line::try_parse_from([&["bench"], words].concat()).map(|l| l.options);
+        let all = parse(&[]).expect("nothing is needed");
+        assert!(all.wants(Network::Loopback, What::File, System::Ros1));
+        let some = parse(&[
+            "--networks",
+            "loss-20,delay-2000",
+            "--what",
+            "twist",
+            "--systems",
+            "ros1",
+        ]);
+        let some = some.expect("is right");
+        assert!(some.wants(Network::Delay2000, What::Twist, System::Ros1));
+        assert!(some.wants(Network::Loss20, What::Twist, System::BareSockets));
+        assert!(!some.wants(Network::Loopback, What::Twist, System::Ros1));
+        assert!(!some.wants(Network::Loss20, What::File, System::Ros1));
+        assert!(!some.wants(Network::Loss20, What::Twist, System::RopewalkZmq));
+        for bad in [
+            &["--networks", "moon"][..],
+            &["--systems", "rrc"],
+            &["--what", "dance"],
+            &["--runs", "0"],
+        ] {
+            assert!(parse(bad).is_err(), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Another controller, which fetches the robot's file.
+
+use super::over::Over;
+use super::robot::FILE;
+use super::{PartError, tell};
+use crate::ipc::peer::{Gate, LOOK};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Fetches the file until it is there or it is told to stop. Prints when it began and ended, in seconds of CLOCK_MONOTONIC, and how
+/// many bytes were there.
+pub(super) fn fetch(gate: &Gate, over: &Over, into: &Path) -> Result<(), PartError> {
+    let ends = over.open()?;
+    let Some(controller) = ends.ready(gate, |_| {})? else {
+        return Ok(());
+    };
+    let done = Arc::new(AtomicU64::new(0));
+    let (seen, into) = (done.clone(), into.to_owned());
+    let begin = clock::monotonic();
+    let fetching = std::thread::spawn(move || {
+        controller.download(FILE, "", &into, |progress| {
+            seen.store(progress.done, Ordering::Relaxed);
+        })
+    });
+    while !fetching.is_finished() && !gate.stopped() {
+        std::thread::sleep(LOOK / 10);
+    }
+    let seconds = |time: stats::Time| time.as_nanos() as f64 / 1e9;
+    let end = clock::monotonic();
+    if fetching.is_finished() {
+        let fetched = fetching
+            .join()
+            .map_err(|_| PartError::Wrong("the download panicked".into()))?;
+        fetched?;
+    }
+    tell(
+        gate,
+        &[seconds(begin), seconds(end), done.load(Ordering::Relaxed) as f64],
+    )
+}

@@ -1,0 +1,173 @@
+//! What carries commands and telemetry between the processes of one run.
+
+use super::{PartError, say};
+use crate::ipc::peer::{Gate, LOOK};
+use bus::BusConfig;
+use clap::{Args, ValueEnum};
+use link::Config;
+use remote::Controller;
+use remote::transport::link::{DirectController, DirectRobot, LinkController, LinkRobot};
+use remote::transport::zmq::{ZmqController, ZmqRobot};
+use remote::transport::{ControllerEnd, RobotEnd, TransportError};
+use ropewalk::Node;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What carries them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Way {
+    /// This host's bus, and the links that join it to others.
+    Bus,
+    /// A link of the program's own.
+    Direct,
+    /// ZeroMQ, as Robot Remote Control's version 6.
+    ZmqV6,
+    /// ZeroMQ, as our own ends speak.
+    ZmqOwn,
+}
+
+/// How a process reaches others.
+#[derive(Args, Clone, Debug)]
+pub struct Over {
+    /// What carries commands and telemetry.
+    #[arg(long, value_enum)]
+    over: Way,
+    /// The bus's folder, if not this host's usual one.
+    #[arg(long)]
+    bus: Option<PathBuf>,
+    /// The configuration of the program's own link.
+    #[arg(long)]
+    config: Option<PathBuf>,
+    /// Where the robot is over ZeroMQ: address for requests, and for telemetry.
+    #[arg(long, value_delimiter = ',')]
+    robot_at: Vec<String>,
+    /// Where the desk is, which tells telemetry as a robot does.
+    #[arg(long, value_delimiter = ',')]
+    desk_at: Vec<String>,
+}
+
+/// Both processes tell telemetry, so both are robots to the other (section 3.1 of the paper).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Name {
+    Robot,
+    Desk,
+}
+
+impl Name {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Name::Robot => "robot",
+            Name::Desk => "desk",
+        }
+    }
+}
+
+/// The ends of one process.
+pub(super) struct Ends<'a> {
+    over: &'a Over,
+    node: Option<Node>,
+}
+
+impl Over {
+    pub(super) fn open(&self) -> Result<Ends<'_>, PartError> {
+        let node = match (self.over, &self.bus) {
+            (Way::Bus, Some(folder)) => Some(Node::with_config("bench", BusConfig::new(folder))?),
+            (Way::Bus, None) => Some(Node::new("bench")?),
+            _ => None,
+        };
+        Ok(Ends { over: self, node })
+    }
+
+    fn at(&self, name: Name) -> Result<(&str, &str), PartError> {
+        let (at, option) = match name {
+            Name::Robot => (&self.robot_at, "--robot-at"),
+            Name::Desk => (&self.desk_at, "--desk-at"),
+        };
+        match &at[..] {
+            [requests, telemetry] => Ok((requests, telemetry)),
+            _ => Err(PartError::Wrong(format!(
+                "{option}: give two addresses, such as tcp://127.0.0.1:7001,tcp://127.0.0.1:7002"
+            ))),
+        }
+    }
+
+    fn config(&self) -> Result<Config, PartError> {
+        let none = || PartError::Wrong("--config: name the link's configuration".into());
+        Ok(Config::load(self.config.as_ref().ok_or_else(none)?)?)
+    }
+}
+
+impl Ends<'_> {
+    fn node(&self) -> Result<&Node, PartError> {
+        let none = || PartError::Wrong("there is no bus".into());
+        self.node.as_ref().ok_or_else(none)
+    }
+
+    /// The end of the robot of this name.
+    pub(super) fn robot(&self, name: Name) -> Result<Arc<dyn RobotEnd>, PartError> {
+        let over = self.over;
+        Ok(match over.over {
+            Way::Bus => Arc::new(LinkRobot::new(self.node()?, name.name())),
+            Way::Direct => Arc::new(DirectRobot::new(over.config()?, name.name())),
+            Way::ZmqV6 => {
+                let (requests, telemetry) = over.at(name)?;
+                Arc::new(
+                    ZmqRobot::plain_v6()
+                        .bind_v6(requests, telemetry)
+                        .insecure()
+                        .open()?,
+                )
+            }
+            Way::ZmqOwn => Arc::new(ZmqRobot::own(over.at(name)?.0).insecure().open()?),
+        })
+    }
+
+    /// The end of a controller of the robot of this name.
+    pub(super) fn controller(&self, name: Name) -> Result<Arc<dyn ControllerEnd>, PartError> {
+        let over = self.over;
+        Ok(match over.over {
+            Way::Bus => Arc::new(LinkController::new(self.node()?, name.name())),
+            Way::Direct => Arc::new(DirectController::new(over.config()?, name.name())),
+            Way::ZmqV6 => {
+                let (requests, telemetry) = over.at(name)?;
+                Arc::new(ZmqController::plain_v6(requests, telemetry).open()?)
+            }
+            Way::ZmqOwn => Arc::new(ZmqController::own(over.at(name)?.0).insecure().open()?),
+        })
+    }
+
+    /// A controller that has found its robot; none if the run is over before.
+    pub(super) fn found(
+        &self,
+        gate: &Gate,
+        me: &str,
+        robot: Name,
+        prepare: impl FnOnce(&Controller),
+    ) -> Result<Option<Controller>, PartError> {
+        let controller = controller(me, self.controller(robot)?)?;
+        prepare(&controller);
+        while !controller.wait_until_found(LOOK) {
+            if gate.stopped() {
+                return Ok(None);
+            }
+        }
+        Ok(Some(controller))
+    }
+
+    /// The robot's controller, when it was told to go; none if the run is over before.
+    pub(super) fn ready(
+        &self,
+        gate: &Gate,
+        prepare: impl FnOnce(&Controller),
+    ) -> Result<Option<Controller>, PartError> {
+        let found = self.found(gate, "desk", Name::Robot, prepare)?;
+        if found.is_some() {
+            say(&"ready")?;
+        }
+        Ok(found.filter(|_| gate.wait_for_go()))
+    }
+}
+
+fn controller(name: &str, end: Arc<dyn ControllerEnd>) -> Result<Controller, TransportError> {
+    Controller::builder(name).end(end).start()
+}

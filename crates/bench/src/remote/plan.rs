@@ -1,0 +1,448 @@
+//! The rows: which system does what on which network, how often, and what is asked of it.
+
+use super::options::{Network, Options, System, What};
+use super::place::{DEFAULT, DELAY_2000, LOOPBACK, LOSS_20, LOSS_20_2S, Place, WIFI_6};
+use crate::lab::cell::{Params, Target};
+use serde_json::json;
+use std::time::Duration;
+
+/// How often, as in the paper.
+const RUNS: u64 = 200;
+/// The longest that a row goes on; what is not begun by then is not made.
+const LONGEST: Duration = Duration::from_secs(4 * 3600);
+/// Bytes of the file, and how long it goes on over a radio.
+pub(super) const FILE_BYTES: u64 = 200_000_000;
+
+/// How a system carries it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Means {
+    /// Plain TCP sockets.
+    Sockets,
+    /// The bus of each host and a link daemon there.
+    Daemons,
+    /// A link in each program.
+    Direct,
+    /// ZeroMQ, version 6.
+    V6,
+    /// ZeroMQ, the own wire.
+    Own,
+    /// A service call of roscpp, each with a connection of its own.
+    Service,
+    /// Topics of roscpp, one there and one back.
+    Topic,
+}
+
+impl Means {
+    pub(super) fn system(self) -> System {
+        match self {
+            Means::Sockets => System::BareSockets,
+            Means::Daemons | Means::Direct => System::RopewalkLink,
+            Means::V6 | Means::Own => System::RopewalkZmq,
+            Means::Service | Means::Topic => System::Ros1,
+        }
+    }
+
+    /// What tells it from other ways of its system: by name.
+    fn param(self) -> (&'static str, &'static str) {
+        match self {
+            Means::Sockets => ("path", "tcp"),
+            Means::Daemons => ("path", "daemons"),
+            Means::Direct => ("path", "direct"),
+            Means::V6 => ("wire", "v6"),
+            Means::Own => ("wire", "own"),
+            Means::Service => ("via", "service"),
+            Means::Topic => ("via", "topic"),
+        }
+    }
+
+    fn shown(self) -> &'static str {
+        match self {
+            Means::Sockets => "TCP",
+            Means::Daemons => "both hosts' daemons",
+            Means::Direct => "links in the programs",
+            Means::V6 => "version 6",
+            Means::Own => "own wire",
+            Means::Service => "service call",
+            Means::Topic => "topics",
+        }
+    }
+
+    fn is_ours(self) -> bool {
+        matches!(self, Means::Daemons | Means::Direct)
+    }
+}
+
+/// One line of the plan, which gives a cell.
+#[derive(Clone, Debug)]
+pub(super) struct Row {
+    pub(super) place: &'static Place,
+    pub(super) what: What,
+    pub(super) means: Means,
+    /// How many count, and how many come before those.
+    pub(super) count: u64,
+    pub(super) warm_up: u64,
+    /// None begins after so long; a file transfer goes on no longer.
+    pub(super) budget: Duration,
+    /// Commands are sent so often, whether those before are decided or not; zero: one after another.
+    pub(super) period: Duration,
+    /// How long commands stay good; zero: as a controller decides itself.
+    pub(super) expiry: Duration,
+    /// How long one telemetry message is waited for.
+    pub(super) patience: Duration,
+    pub(super) targets: Vec<Target>,
+}
+
+/// All rows that are asked for, by network.
+pub(super) fn rows(options: &Options) -> Vec<Row> {
+    let all = [
+        loopback(options),
+        default(options),
+        loss(options),
+        delay(options),
+        radio(options),
+    ];
+    let wanted = |row: &Row| options.wants(row.place.network, row.what, row.means.system());
+    let mut rows: Vec<Row> = all.into_iter().flatten().filter(wanted).collect();
+    // A floor of nothing is none.
+    let measured: Vec<_> = rows
+        .iter()
+        .filter(|r| r.means != Means::Sockets)
+        .map(|r| r.place.network)
+        .collect();
+    let named = options.names(System::BareSockets);
+    rows.retain(|r| r.means != Means::Sockets || named || measured.contains(&r.place.network));
+    rows
+}
+
+/// Telemetry may be waited for so long before a run counts as lost: longer than TCP takes for 10 MB at 2 s.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+fn row(options: &Options, place: &'static Place, what: What, means: Means, quick: (u64, u64)) -> Row {
+    let (quickly, seconds) = quick;
+    let budget = if options.quick {
+        Duration::from_secs(seconds)
+    } else {
+        LONGEST
+    };
+    let count = if options.quick { quickly } else { RUNS };
+    Row {
+        place,
+        what,
+        means,
+        count: options.runs.unwrap_or(count),
+        // The first is left out, as in the paper, where it does not cost half of the time.
+        warm_up: u64::from(!options.quick || what == What::Twist && place.round_trip_ms() < 100.0),
+        budget,
+        period: Duration::ZERO,
+        expiry: Duration::ZERO,
+        patience: PATIENCE,
+        targets: Vec::new(),
+    }
+}
+
+fn most(metric: &'static str, value: f64) -> Target {
+    Target::within(metric, 0.0, value)
+}
+
+fn loopback(options: &Options) -> Vec<Row> {
+    use Means::{Daemons, Direct, Own, Service, Sockets, Topic, V6};
+    let mut rows = Vec::new();
+    for (means, p50_ms) in [
+        (Sockets, None),
+        (Direct, Some(0.15)),
+        (Daemons, Some(0.4)),
+        (V6, Some(0.2)),
+        (Own, Some(0.2)),
+        (Service, None),
+        (Topic, None),
+    ] {
+        let mut row = row(options, &LOOPBACK, What::Twist, means, (RUNS, 20));
+        row.warm_up = 100;
+        row.targets.extend(p50_ms.map(|ms| most("latency_ms.p50", ms)));
+        rows.push(row);
+    }
+    for (what, runs) in [(What::Telemetry1Mb, 20), (What::Telemetry10Mb, 5)] {
+        for means in [Sockets, Daemons, V6, Topic] {
+            let mut row = row(options, &LOOPBACK, what, means, (runs, 20));
+            row.warm_up = 1;
+            rows.push(row);
+        }
+    }
+    for means in [Daemons, Own] {
+        let mut row = row(options, &LOOPBACK, What::File, means, (1, 30));
+        row.budget = Duration::from_secs(30);
+        row.targets.push(most("added_p99_ms", 10.0));
+        rows.push(row);
+    }
+    rows
+}
+
+fn default(options: &Options) -> Vec<Row> {
+    use Means::{Daemons, Service, Topic, V6};
+    let twist = [Daemons, V6, Service, Topic].map(|means| (What::Twist, means, (RUNS, 8)));
+    let large = [
+        (What::Telemetry1Mb, Daemons, (3, 6)),
+        (What::Telemetry1Mb, V6, (3, 6)),
+        (What::Telemetry1Mb, Topic, (3, 6)),
+        (What::Telemetry10Mb, Daemons, (1, 20)),
+        (What::Telemetry10Mb, V6, (1, 20)),
+        (What::Telemetry10Mb, Topic, (1, 20)),
+    ];
+    let all = twist.into_iter().chain(large);
+    all.map(|(what, means, quick)| row(options, &DEFAULT, what, means, quick))
+        .collect()
+}
+
+fn loss(options: &Options) -> Vec<Row> {
+    use Means::{Daemons, Service, V6};
+    let decided = |p99_ms| {
+        vec![
+            Target::exactly("decided", 1.0),
+            Target::exactly("delivery", 1.0),
+            most("latency_ms.p99", p99_ms),
+        ]
+    };
+    let mut rows = Vec::new();
+    for means in [Daemons, V6, Service] {
+        let mut row = row(options, &LOSS_20, What::Twist, means, (RUNS, 8));
+        row.expiry = Duration::from_secs(1);
+        if means.is_ours() {
+            row.budget = LONGEST;
+            row.targets = decided(110.0);
+        }
+        rows.push(row);
+    }
+    for means in [Daemons, V6, Service] {
+        // TCP takes 7 s for one; with --quick there is no time for that.
+        if options.quick && !means.is_ours() && !options.names(means.system()) {
+            continue;
+        }
+        let mut row = row(options, &LOSS_20_2S, What::Twist, means, (100, 30));
+        row.expiry = Duration::from_secs(20);
+        if means.is_ours() {
+            row.period = Duration::from_millis(100);
+            row.targets = decided(4_500.0);
+        }
+        rows.push(row);
+    }
+    let mut one_way = row(options, &LOSS_20_2S, What::Telemetry10MbOneway, Daemons, (1, 20));
+    one_way.warm_up = 0;
+    one_way.targets = vec![Target::exactly("delivery", 1.0), most("latency_ms.p50", 13_000.0)];
+    rows.push(one_way);
+    rows
+}
+
+fn delay(options: &Options) -> Vec<Row> {
+    use Means::{Daemons, Service, Topic, V6};
+    let mut rows = Vec::new();
+    for means in [Daemons, V6, Service] {
+        let mut row = row(options, &DELAY_2000, What::Twist, means, (60, 6));
+        if means.is_ours() {
+            row.period = Duration::from_millis(100);
+            row.expiry = Duration::from_secs(20);
+        }
+        rows.push(row);
+    }
+    let large = [
+        (What::Telemetry1Mb, Daemons, (2, 10), Some(4_300.0)),
+        (What::Telemetry1Mb, V6, (1, 10), None),
+        (What::Telemetry1Mb, Topic, (1, 10), None),
+        (What::Telemetry10Mb, Daemons, (1, 10), Some(20_000.0)),
+        (What::Telemetry10Mb, V6, (1, 10), None),
+        (What::Telemetry10Mb, Topic, (1, 10), None),
+    ];
+    for (what, means, quick, p50_ms) in large {
+        // 10 MB over TCP take a minute.
+        let long = what == What::Telemetry10Mb && !means.is_ours();
+        if options.quick && long && !options.names(means.system()) {
+            continue;
+        }
+        let mut row = row(options, &DELAY_2000, what, means, quick);
+        row.targets.extend(p50_ms.map(|ms| most("latency_ms.p50", ms)));
+        rows.push(row);
+    }
+    rows
+}
+
+fn radio(options: &Options) -> Vec<Row> {
+    let mut row = row(options, &WIFI_6, What::File, Means::Daemons, (1, 12));
+    if !options.quick {
+        row.budget = Duration::from_secs(60);
+    }
+    row.targets.push(most("added_p99_ms", 5.0));
+    vec![row]
+}
+
+impl Row {
+    /// For people.
+    pub(super) fn shown(&self) -> String {
+        let (what, system) = (self.what.name(), self.means.system().name());
+        format!("{}: {what}, {system} ({})", self.place.shown(), self.setting())
+    }
+
+    /// What tells it from other rows of its system.
+    pub(super) fn setting(&self) -> String {
+        let how = self.means.shown();
+        match self.period.as_millis() {
+            0 => how.into(),
+            ms => format!("{how}, one every {ms} ms"),
+        }
+    }
+
+    /// For programs; `made`: how many runs.
+    pub(super) fn params(&self, made: u64) -> Params {
+        let (name, value) = self.means.param();
+        let mut params = Params::from([
+            ("network".into(), json!(self.place.network.name())),
+            ("what".into(), json!(self.what.name())),
+            ("scenario".into(), json!(self.place.shown())),
+            ("check".into(), json!(self.what.name())),
+            ("setting".into(), json!(self.setting())),
+            (name.into(), json!(value)),
+            ("runs".into(), json!(made)),
+        ]);
+        if !self.place.is_loopback() {
+            params.insert("round_trip_ms".into(), json!(self.place.round_trip_ms()));
+        }
+        match self.what {
+            What::Twist => {
+                params.insert("period_ms".into(), json!(self.period.as_millis() as u64));
+                if !self.expiry.is_zero() {
+                    params.insert("expiry_ms".into(), json!(self.expiry.as_millis() as u64));
+                }
+            }
+            What::File => {
+                params.insert("file_bytes".into(), json!(FILE_BYTES));
+            }
+            _ => {
+                params.insert("message_bytes".into(), json!(self.what.bytes()));
+            }
+        }
+        params
+    }
+
+    /// About how long it takes once everything is set up.
+    pub(super) fn expected(&self) -> Duration {
+        let one = self.place.closed_form_ms(self.what).unwrap_or(match self.what {
+            What::Twist => 1.0,
+            _ => self.what.bytes() as f64 * 4e-5,
+        });
+        // Over TCP a loss costs a timeout, and a long path many round trips.
+        let hard = self.place.loss > 0.0 || self.place.round_trip_ms() > 1_000.0;
+        let factor = match hard && !self.means.is_ours() {
+            true => 4.0,
+            false => 1.2,
+        };
+        let one = Duration::from_secs_f64(one / 1e3 * factor);
+        let all = match self.what {
+            What::File => self.budget.min(Duration::from_secs(15)),
+            _ if !self.period.is_zero() => self.period * self.count as u32 + one,
+            // One that has begun is finished.
+            _ => (one * (self.count + self.warm_up) as u32).min(self.budget + one),
+        };
+        all + self.settle()
+    }
+
+    /// How long a path is there before it is used: so a link learns what it loses.
+    pub(super) fn settle(&self) -> Duration {
+        match self.what {
+            What::Telemetry10MbOneway => Duration::from_secs(12),
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// Whether its floor is what bare sockets do.
+    pub(super) fn has_floor(&self) -> bool {
+        self.place.network == Network::Loopback && self.means != Means::Sockets
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub(crate) fn options() -> Options {
+        Options {
+            what: Vec::new(),
+            networks: Vec::new(),
+            systems: Vec::new(),
+            quick: false,
+            runs: None,
+            json: false,
+            csv: None,
+            figure: None,
+            keep: None,
+            peers: None,
+        }
+    }
+
+    #[test]
+    fn every_row_can_be_told_apart() {
+        for quick in [false, true] {
+            let rows = rows(&Options { quick, ..options() });
+            let mut names: Vec<String> = rows.iter().map(Row::shown).collect();
+            names.sort();
+            names.dedup();
+            assert_eq!(names.len(), rows.len());
+        }
+    }
+
+    #[test]
+    fn all_systems_do_what_the_paper_compares() {
+        let rows = rows(&options());
+        for network in [
+            Network::Loopback,
+            Network::Default,
+            Network::Loss20,
+            Network::Delay2000,
+        ] {
+            for system in [System::RopewalkLink, System::RopewalkZmq, System::Ros1] {
+                let here = |what| {
+                    let one =
+                        |r: &&Row| (r.place.network, r.means.system(), r.what) == (network, system, what);
+                    rows.iter().filter(one).count()
+                };
+                assert!(here(What::Twist) > 0, "{network:?} {system:?}");
+                if network != Network::Loss20 {
+                    assert_eq!(
+                        (here(What::Telemetry1Mb), here(What::Telemetry10Mb)),
+                        (1, 1),
+                        "{network:?} {system:?}"
+                    );
+                }
+            }
+        }
+        assert!(rows.iter().all(|r| r.what == What::File || r.count == RUNS));
+    }
+
+    #[test]
+    fn quickly_means_under_five_minutes() {
+        let rows = rows(&Options {
+            quick: true,
+            ..options()
+        });
+        let all: Duration = rows.iter().map(Row::expected).sum();
+        assert!(
+            all < Duration::from_secs(200),
+            "{all:?}, and processes have to start, too"
+        );
+    }
+
+    #[test]
+    fn a_floor_stands_only_beside_something() {
+        let only = |system| {
+            rows(&Options {
+                systems: vec![system],
+                ..options()
+            })
+        };
+        let sockets = |rows: &[Row]| rows.iter().filter(|r| r.means == Means::Sockets).count();
+        assert_eq!(sockets(&only(System::Ros1)), 3);
+        assert_eq!(sockets(&only(System::BareSockets)), 3);
+        let elsewhere = rows(&Options {
+            networks: vec![Network::Default],
+            ..options()
+        });
+        assert_eq!(sockets(&elsewhere), 0);
+    }
+}

@@ -1,0 +1,143 @@
+//! Where a run takes place: this host's loopback, or a lab.
+
+use super::place::{Place, ROBOT};
+use super::tools::Tools;
+use crate::ipc::error::RunError;
+use crate::lab::site::Site;
+use std::fs::DirBuilder;
+use std::net::{Ipv4Addr, TcpListener, UdpSocket};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
+use std::process::Command;
+use tempfile::TempDir;
+
+/// Where links listen in a lab.
+const LINK: u16 = 7400;
+
+/// Two hosts, or two buses of this one.
+pub(super) struct Stage<'a> {
+    pub(super) desk: &'static str,
+    /// What both write, removed with it.
+    folder: TempDir,
+    site: Option<Site<'a>>,
+    tools: &'a Tools<'a>,
+}
+
+impl<'a> Stage<'a> {
+    pub(super) fn up(tools: &'a Tools<'a>, place: &Place) -> Result<Stage<'a>, RunError> {
+        let site = match place.scenario {
+            Some(scenario) => Some(Site::up(&tools.ground, scenario, None)?),
+            None => None,
+        };
+        // Short: paths of unix sockets end at 108 bytes.
+        let folder = tempfile::Builder::new()
+            .prefix("r")
+            .tempdir_in(tools.ground.folder.path());
+        let folder = folder.map_err(|e| format!("a folder for the run: {e}"))?;
+        let stage = Stage {
+            desk: place.desk,
+            folder,
+            site,
+            tools,
+        };
+        if stage.site.is_none() {
+            for host in stage.hosts() {
+                let bus = stage.file(host);
+                let made = DirBuilder::new().mode(0o700).create(&bus);
+                made.map_err(|e| format!("{}: {e}", bus.display()))?;
+            }
+        }
+        Ok(stage)
+    }
+
+    /// The controller's host and the robot's.
+    pub(super) fn hosts(&self) -> [&'static str; 2] {
+        [self.desk, ROBOT]
+    }
+
+    /// The lab, if there is one.
+    pub(super) fn site(&self) -> Option<&Site<'a>> {
+        self.site.as_ref()
+    }
+
+    /// A file of this run.
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(super) fn address(&self, host: &str) -> Result<String, RunError> {
+        match &self.site {
+            Some(site) => site.address(host),
+            None => Ok(Ipv4Addr::LOCALHOST.to_string()),
+        }
+    }
+
+    /// The folder of a host's bus, where the host is not one that has its own.
+    pub(super) fn bus(&self, host: &str) -> Option<PathBuf> {
+        self.site.is_none().then(|| self.file(host))
+    }
+
+    /// A program on a host; in a lab at SCHED_FIFO where that is permitted and `fifo` says so.
+    pub(super) fn command(&self, host: &str, fifo: bool, program: &[&str]) -> Command {
+        if let Some(site) = &self.site {
+            return site.command(host, fifo, program);
+        }
+        let mut command = Command::new(program[0]);
+        command.args(&program[1..]);
+        command
+    }
+
+    /// A process of `ropewalk bench remote` on a host.
+    pub(super) fn part(&self, host: &str, words: &[String]) -> Command {
+        let ours = self.tools.ground.executable.to_string_lossy();
+        let words = words.iter().map(String::as_str);
+        let all: Vec<&str> = [&*ours, "bench", "remote-part"]
+            .into_iter()
+            .chain(words)
+            .collect();
+        self.command(host, true, &all)
+    }
+
+    /// The link daemon of a host, with a configuration.
+    pub(super) fn daemon(&self, host: &str, configuration: &str) -> Command {
+        let ours = self.tools.ground.executable.to_string_lossy();
+        let mut command = self.command(host, false, &[&ours, "link", configuration, "--json"]);
+        self.tools.sandbox.prepare(&mut command);
+        if let Some(bus) = self.bus(host) {
+            command.env("ROPEWALK_RUNTIME_DIR", bus);
+        }
+        command
+    }
+
+    /// UDP ports of links: those of the lab's hosts, or free ones of this host.
+    pub(super) fn udp_ports(&self) -> Result<[u16; 2], RunError> {
+        if self.site.is_some() {
+            return Ok([LINK; 2]);
+        }
+        // Held until both are known, so that they differ.
+        let bind = || UdpSocket::bind((Ipv4Addr::LOCALHOST, 0));
+        let ports = || {
+            let sockets = [bind()?, bind()?];
+            Ok([sockets[0].local_addr()?.port(), sockets[1].local_addr()?.port()])
+        };
+        ports().map_err(|e: std::io::Error| format!("a free port: {e}").into())
+    }
+
+    /// TCP ports: fixed ones in a lab, free ones of this host.
+    pub(super) fn tcp_ports(&self) -> Result<[u16; 4], RunError> {
+        if self.site.is_some() {
+            return Ok([7001, 7002, 7003, 7004]);
+        }
+        let ports = || {
+            let mut sockets = Vec::new();
+            let mut ports = [0; 4];
+            for port in &mut ports {
+                let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+                *port = socket.local_addr()?.port();
+                sockets.push(socket);
+            }
+            Ok(ports)
+        };
+        ports().map_err(|e: std::io::Error| format!("a free port: {e}").into())
+    }
+}

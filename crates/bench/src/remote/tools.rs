@@ -1,0 +1,90 @@
+//! What every run needs.
+
+use super::options::{Options, System};
+use super::plan::Row;
+use crate::findings::found;
+use crate::ipc::Error;
+use crate::ipc::error::RunError;
+use crate::ipc::sandbox::Sandbox;
+use crate::lab::pound::Peer;
+use crate::lab::site::Ground;
+use crate::links::Team;
+use crate::machine;
+use serde_json::Value;
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+pub(super) struct Tools<'a> {
+    pub(super) ground: Ground<'a>,
+    pub(super) sandbox: Sandbox,
+    pub(super) team: Team,
+    /// roscpp, where a row needs it.
+    ros: Option<Peer>,
+    /// What is left out.
+    pub(super) notes: Vec<String>,
+    /// Where all that a run left is written, and how many were.
+    keep: Option<PathBuf>,
+    kept: Cell<u32>,
+}
+
+impl<'a> Tools<'a> {
+    /// What `rows` need, built where it is missing. Blocks while it builds.
+    pub(super) fn prepare(
+        options: &Options,
+        rows: &[Row],
+        stopped: &'a dyn Fn() -> bool,
+    ) -> Result<Tools<'a>, Error> {
+        let ground = Ground::new("rwb-remote-", stopped)?;
+        let mut notes = Vec::new();
+        let ros = match rows.iter().any(|r| r.means.system() == System::Ros1) {
+            true => found(
+                Peer::called("remote", options.peers.as_deref(), &ground),
+                options.names(System::Ros1),
+                &mut notes,
+            )?,
+            false => None,
+        };
+        Ok(Tools {
+            ground,
+            sandbox: Sandbox::new()?,
+            team: Team::default(),
+            ros,
+            notes,
+            keep: options.keep.clone(),
+            kept: Cell::new(0),
+        })
+    }
+
+    /// Whether a system can be measured here.
+    pub(super) fn has(&self, system: System) -> bool {
+        system != System::Ros1 || self.ros.is_some()
+    }
+
+    pub(super) fn ros(&self) -> Result<&Peer, RunError> {
+        let ros = self.ros.as_ref();
+        ros.ok_or_else(|| RunError::Failed("roscpp was not prepared".into()))
+    }
+
+    /// Of what is measured.
+    pub(super) fn versions(&self) -> BTreeMap<String, String> {
+        let mut versions = machine::versions();
+        if let Some(ros) = &self.ros {
+            versions.insert("roscpp".into(), ros.version.clone());
+        }
+        versions
+    }
+
+    /// Writes what a run left into the folder that was asked for, if any was.
+    pub(super) fn keep(&self, left: &Value) -> Result<(), RunError> {
+        let Some(folder) = &self.keep else {
+            return Ok(());
+        };
+        let number = self.kept.get();
+        self.kept.set(number + 1);
+        let file = folder.join(format!("{number:03}.json"));
+        let written = fs::create_dir_all(folder).and_then(|()| fs::write(&file, left.to_string()));
+        written.map_err(|e| RunError::Failed(format!("{}: {e}", file.display())))
+    }
+}
