@@ -61,10 +61,12 @@ pub(super) fn configuration(
         );
         // What is large and must arrive goes as a fountain; a cable between processes of one host loses nothing.
         if !place.is_loopback() {
-            let _ = writeln!(
-                text,
-                "  - {{name: '{all}/bench/Block/*', direction: out, reliability: bulk, priority: 5, depth: 2}}"
-            );
+            for large in ["large", "bench/Block"] {
+                let _ = writeln!(
+                    text,
+                    "  - {{name: '{all}/{large}/*', direction: out, reliability: bulk, priority: 5, depth: 2}}"
+                );
+            }
         }
     }
     text

@@ -190,7 +190,7 @@ fn roles(row: &Row) -> [(&'static str, Vec<String>); 2] {
     let patience = words(["--patience-ms", &number(row.patience.as_millis())]);
     let expiry = words(["--expiry-ms", &number(row.expiry.as_millis())]);
     let period = words(["--period-ms", &number(row.period.as_millis())]);
-    let settle = words(["--settle-ms", &number(row.settle().as_millis())]);
+    let settle = words(["--settle-ms", &number(row.settle.as_millis())]);
     let unordered = match row.period.is_zero() {
         true => Vec::new(),
         false => words(["--unordered"]),
