@@ -9,6 +9,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
+/// What a daemon is run with: its state is told at its end, however soon that comes, and an hour of others in between is never in the way.
+pub(crate) const TELLING: [&str; 3] = ["--json", "--every", "3600"];
 /// How long a daemon may take to end when it is told to.
 const END: Duration = Duration::from_secs(10);
 

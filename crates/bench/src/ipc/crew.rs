@@ -183,17 +183,22 @@ impl<'a, S: Says> Crew<'a, S> {
         Ok(())
     }
 
+    /// Tells one to stop: it may tell what it still has, and end.
+    pub(crate) fn dismiss(&mut self, who: usize) {
+        self.tell(who, "stop");
+        // The end of its input says the same.
+        if let Some(peer) = self.peers.get_mut(who) {
+            peer.input = None;
+        }
+    }
+
     /// Tells all to stop, and hears them out until `enough`.
     pub(crate) fn stop(
         &mut self,
         patience: Duration,
         enough: impl FnMut(&[Peer<S>]) -> bool,
     ) -> Result<bool, RunError> {
-        for who in 0..self.peers.len() {
-            self.tell(who, "stop");
-            // The end of its input says the same.
-            self.peers[who].input = None;
-        }
+        (0..self.peers.len()).for_each(|who| self.dismiss(who));
         self.listen(clock::monotonic() + patience, enough)
     }
 
@@ -273,5 +278,33 @@ pub(crate) fn keep_last_lines(stream: impl Read, keep: &Mutex<VecDeque<String>>)
             keep.pop_front();
         }
         keep.push_back(shorten(text.trim()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flows::said::{Rule, Said};
+
+    #[test]
+    fn who_is_dismissed_tells_the_rest_and_may_end() {
+        let sandbox = Sandbox::new().expect("a sandbox");
+        let mut crew = Crew::<Said>::new(Rule { flows: 1, most: 1 }, &sandbox, &|| false);
+        let sh = |script: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            command
+        };
+        let told = |all: &[Peer<Said>]| all[0].said.values.is_some();
+        let deadline = || clock::monotonic() + Duration::from_secs(60);
+        let script = "echo ready; read word; echo '{\"values\": [1.0]}'";
+        crew.start("one".into(), &mut sh(script)).expect("starts");
+        crew.dismiss(0);
+        assert!(crew.listen(deadline(), told).expect("no complaint"));
+        crew.join().expect("ended well");
+        // One that ends by itself is complained of.
+        crew.start("two".into(), &mut sh("echo ready")).expect("starts");
+        let early = crew.listen(deadline(), |all| all[1].said.values.is_some());
+        assert!(matches!(early, Err(RunError::Failed(why)) if why.contains("before it was told to")));
     }
 }

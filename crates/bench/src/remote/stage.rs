@@ -4,6 +4,7 @@ use super::place::{Place, ROBOT};
 use super::tools::Tools;
 use crate::ipc::error::RunError;
 use crate::lab::site::Site;
+use crate::links::TELLING;
 use std::fs::DirBuilder;
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::os::unix::fs::DirBuilderExt;
@@ -101,7 +102,8 @@ impl<'a> Stage<'a> {
     /// The link daemon of a host, with a configuration.
     pub(super) fn daemon(&self, host: &str, configuration: &str) -> Command {
         let ours = self.tools.ground.executable.to_string_lossy();
-        let mut command = self.command(host, false, &[&ours, "link", configuration, "--json"]);
+        let words = [&[&*ours, "link", configuration][..], &TELLING].concat();
+        let mut command = self.command(host, false, &words);
         self.tools.sandbox.prepare(&mut command);
         if let Some(bus) = self.bus(host) {
             command.env("ROPEWALK_RUNTIME_DIR", bus);

@@ -276,12 +276,12 @@ fn file(row: &Row, crew: &mut Crew<'_, Said>) -> Result<Vec<Vec<f64>>, RunError>
     crew.listen(clock::monotonic() + ALONE, |_| false)?;
     crew.tell(2, "go");
     if !crew.listen(clock::monotonic() + row.budget, fetched)? {
-        crew.tell(2, "stop");
+        crew.dismiss(2);
         if !crew.listen(clock::monotonic() + RESULT, fetched)? {
             return Err(crew.peers()[2].complain("it did not tell how far it came"));
         }
     }
-    crew.tell(0, "stop");
+    crew.dismiss(0);
     let told = |all: &[Peer<Said>]| all[0].said.values.is_some();
     if !crew.listen(clock::monotonic() + RESULT, told)? {
         return Err(crew.peers()[0].complain("it did not tell how long its twists took"));

@@ -1,6 +1,6 @@
 //! Two link daemons between two buses.
 
-use crate::support::{Host, address};
+use crate::support::{Host, address, eventually};
 
 fn config(host: &Host, own: (&str, &str), peer: (&str, &str), direction: &str) {
     let text = format!(
@@ -56,6 +56,22 @@ fn a_topic_crosses_and_a_restarted_daemon_is_found_again() {
     // The killed daemon's socket goes when somebody looks.
     base.run(&["topic", "list"]);
     assert!(base.left_behind().is_empty(), "{:?}", base.left_behind());
+}
+
+#[test]
+fn the_state_is_told_at_the_end_too() {
+    let host = Host::new();
+    let (a, b) = (address(), address());
+    config(&host, ("robot", &a), ("base", &b), "out");
+    let link = host.start(&["link", "link.yaml", "--json", "--every", "3600"]);
+    eventually("the link is up", || {
+        (host.run(&["link", "status"]).code == 0).then_some(())
+    });
+    link.interrupt();
+    let done = link.wait();
+    assert_eq!(done.stdout.lines().count(), 1, "{}", done.stdout);
+    let status: serde_json::Value = serde_json::from_str(&done.stdout).expect("JSON");
+    assert_eq!(status["host"], "robot");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::signals::Signals;
 use bus::{Bus, BusConfig};
 use clap::Args;
 use link::keys::{Bundle, KeysError};
-use link::{CarrierError, Config, Daemon, LinkError};
+use link::{CarrierError, Config, Daemon, Handle, LinkError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -41,7 +41,7 @@ pub(crate) struct Options {
     /// The configuration (YAML).
     #[arg(value_name = "FILE", required = true)]
     config: Option<PathBuf>,
-    /// Print the state as a line of JSON every so often.
+    /// Print the state as a line of JSON every so often, and when it ends.
     #[arg(long)]
     json: bool,
     /// Seconds between two lines of --json.
@@ -108,8 +108,7 @@ fn daemon(options: &Options, file: &Path) -> Outcome {
         std::thread::sleep(Duration::from_millis(50));
         if options.json && start.elapsed() >= next {
             next += Duration::from_secs_f64(options.every);
-            let line = serde_json::to_string(&handle.status()).or_job("writing JSON")?;
-            if writeln!(std::io::stdout(), "{line}").is_err() {
+            if !print(&handle)? {
                 break;
             }
         }
@@ -118,5 +117,16 @@ fn daemon(options: &Options, file: &Path) -> Outcome {
     radio
         .join()
         .unwrap_or_else(|_| panic!("the radio's thread panicked"))
-        .or_job("the link")
+        .or_job("the link")?;
+    // The books as they were closed, also of a link that did not last until its first line.
+    if options.json {
+        print(&handle)?;
+    }
+    Ok(())
+}
+
+/// Prints the state; false if nobody reads it.
+fn print(handle: &Handle) -> Result<bool, Failure> {
+    let line = serde_json::to_string(&handle.status()).or_job("writing JSON")?;
+    Ok(writeln!(std::io::stdout(), "{line}").is_ok())
 }
