@@ -556,35 +556,60 @@ fn air(
         .collect()
 }
 
-#[test]
-fn calls_arrive_once_over_bad_air() {
+/// A robot that serves this, a base that calls it, and air between them that loses some datagrams and brings some thrice.
+fn over_bad_air(service: &str, test: impl FnOnce(&Host, &Host)) {
     let [x, y] = ports();
     let socket = || UdpSocket::bind("127.0.0.1:0").expect("binds");
     let (near_robot, near_base) = (socket(), socket());
     let port = |s: &UdpSocket| s.local_addr().expect("an address").port();
-    let robot = robot(x, port(&near_robot), "", "{name: /grasp, role: serve}");
+    let robot = robot(x, port(&near_robot), "", service);
     let base = base(y, port(&near_base), "{name: /grasp, role: call}");
     let stop = Arc::new(AtomicBool::new(false));
-    // Some are lost and some come thrice.
     let air = air([(near_robot, x), (near_base, y)], &stop, |x| match x % 10 {
         0 | 1 => 0,
         2 => 3,
         _ => 1,
     });
-    let echo = Serving::echo(&robot, "/grasp");
-    let client = connected(&base, "/grasp");
-    let payload = vec![7; 20_000];
+    test(&robot, &base);
+    drop((robot, base));
+    stop.store(true, Ordering::Release);
+    air.into_iter().for_each(|t| t.join().expect("no panic"));
+}
+
+/// Calls, some of them with this payload, each answered once with what was asked.
+fn each_once(robot: &Host, base: &Host, payload: &[u8]) {
+    let echo = Serving::echo(robot, "/grasp");
+    let client = connected(base, "/grasp");
     for n in 0..30u32 {
-        let part = if n % 3 == 0 { &payload[..] } else { b"small" };
+        let part = if n % 3 == 0 { payload } else { b"small" };
         let reply = call(&client, &n.to_le_bytes(), &[part], LONG).unwrap_or_else(|e| panic!("{n}: {e}"));
         assert_eq!(reply.control(), n.to_le_bytes());
         assert!(parts(reply.message()) == [part]);
     }
     assert_eq!(echo.calls(), 30, "each once");
-    settled(&base, ServiceRole::Call, 30, 30, &[]);
-    drop((robot, base));
-    stop.store(true, Ordering::Release);
-    air.into_iter().for_each(|t| t.join().expect("no panic"));
+    settled(base, ServiceRole::Call, 30, 30, &[]);
+}
+
+#[test]
+fn calls_arrive_once_over_bad_air() {
+    over_bad_air("{name: /grasp, role: serve}", |robot, base| {
+        each_once(robot, base, &[7; 20_000]);
+    });
+}
+
+#[test]
+fn large_replies_go_as_a_fountain_where_told_to() {
+    let service = "{name: /grasp, role: serve, reliability: bulk}";
+    over_bad_air(service, |robot, base| {
+        each_once(robot, base, &[7; 200_000]);
+        let replies = robot.status().sent.into_iter().map(|t| t.stats);
+        let replies = replies.into_iter().find(|t| t.name == "/grasp?reply");
+        let replies = replies.expect("a line for replies");
+        assert!(
+            replies.parity_bytes > 0 && replies.drops.total() == 0,
+            "{replies:?}"
+        );
+    });
 }
 
 #[test]

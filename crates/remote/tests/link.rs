@@ -220,8 +220,10 @@ fn telemetry(places: &Places) {
         !heard_some.has(&large) && !heard_some.has(b"small"),
         "it was not asked for"
     );
+    // Small and large have topics of their own.
     some.listen(Listen::To(&[image]));
     heard_some.wait_frame(b"small");
+    heard_some.wait_frame(&large);
     drop((all, some));
     let most = robot.publish(pose(), &vec![0; 64 << 20]);
     assert!(matches!(most, Err(TransportError::TooLong { .. })), "{most:?}");

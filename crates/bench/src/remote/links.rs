@@ -33,6 +33,8 @@ pub(super) fn configuration(
         peer.address,
         peer.port
     );
+    // What is large and must arrive goes as a fountain; a cable between processes of one host loses nothing.
+    let bulk = !place.is_loopback();
     for (robot, role) in robots
         .into_iter()
         .zip(["serve".into(), format!("call, from: {}", peer.name)])
@@ -40,11 +42,15 @@ pub(super) fn configuration(
         for (class, more) in [
             ("command", "priority: 110, depth: 128"),
             ("request", "priority: 60, depth: 32"),
-            ("file", "priority: 5"),
+            ("file", "priority: 5, depth: 64"),
         ] {
+            let fountain = match bulk && role == "serve" && class == "request" {
+                true => ", reliability: bulk",
+                false => "",
+            };
             let _ = writeln!(
                 text,
-                "  - {{name: /{robot}/remote/{class}, role: {role}, {more}}}"
+                "  - {{name: /{robot}/remote/{class}, role: {role}, {more}{fountain}}}"
             );
         }
     }
@@ -59,14 +65,11 @@ pub(super) fn configuration(
             text,
             "  - {{name: '{all}/*', direction: out, latched: true, publisher_priority: true}}"
         );
-        // What is large and must arrive goes as a fountain; a cable between processes of one host loses nothing.
-        if !place.is_loopback() {
-            for large in ["large", "bench/Block"] {
-                let _ = writeln!(
-                    text,
-                    "  - {{name: '{all}/{large}/*', direction: out, reliability: bulk, priority: 5, depth: 2}}"
-                );
-            }
+        if bulk {
+            let _ = writeln!(
+                text,
+                "  - {{name: '{all}/large/*', direction: out, reliability: bulk, priority: 5, depth: 2}}"
+            );
         }
     }
     text
@@ -89,7 +92,7 @@ mod tests {
             let text = configuration(place, [&robot, &desk], ["robot", "desk"], Path::new("/nowhere"));
             link::Config::parse(&text).expect(&text);
             assert!(
-                text.contains("name: /robot/remote/file, role: serve, priority: 5"),
+                text.contains("name: /robot/remote/file, role: serve, priority: 5, depth: 64"),
                 "{text}"
             );
             assert!(
@@ -98,7 +101,8 @@ mod tests {
             );
             let text = configuration(place, [&desk, &robot], ["desk", "robot"], Path::new("/nowhere"));
             link::Config::parse(&text).expect(&text);
-            assert_eq!(text.contains("reliability: bulk"), !place.is_loopback());
+            let bulk = text.matches("reliability: bulk").count();
+            assert_eq!(bulk, if place.is_loopback() { 0 } else { 2 }, "{text}");
             assert!(
                 text.contains("'/robot/remote/telemetry/*', direction: in"),
                 "{text}"

@@ -452,8 +452,9 @@ impl Config {
 
     /// Most bytes of messages that wait for the radio.
     pub fn queue_bytes(&self) -> u64 {
-        let bulk = |t: &TopicConfig| t.direction.sends() && t.reliability == Reliability::Bulk;
-        let default = if self.topics.iter().any(bulk) {
+        let topic = |t: &TopicConfig| t.direction.sends() && t.reliability == Reliability::Bulk;
+        let service = |s: &ServiceConfig| s.is_for_serving() && s.reliability == Reliability::Bulk;
+        let default = if self.topics.iter().any(topic) || self.services.iter().any(service) {
             BULK_QUEUE_BYTES
         } else {
             QUEUE_BYTES

@@ -2,7 +2,7 @@
 
 use super::parse::{calls, maybe_duration, middle, priority};
 use super::place::Problem;
-use super::{Config, PeerConfig};
+use super::{Config, PeerConfig, Reliability};
 use crate::names;
 use crate::rules::{Right, may};
 use crate::status::ServiceRole;
@@ -37,6 +37,10 @@ pub struct ServiceConfig {
     /// Calls that may be open at a time, for each peer; more are refused at once. Default 16.
     #[serde(default = "depth", deserialize_with = "calls")]
     pub depth: u16,
+    /// How replies of this host's server go: `reliable` (default), or `bulk`, where they are large and the path is long or loses much.
+    /// What is small goes alike.
+    #[serde(default = "reliable")]
+    pub reliability: Reliability,
 }
 
 /// Where a service is served.
@@ -53,6 +57,10 @@ pub enum Role {
 
 fn depth() -> u16 {
     16
+}
+
+fn reliable() -> Reliability {
+    Reliability::Reliable
 }
 
 impl ServiceConfig {
@@ -112,6 +120,18 @@ impl ServiceConfig {
                      replies) and `subscribe` (for requests)"
                 ),
             ));
+        }
+        if !matches!(self.reliability, Reliability::Reliable | Reliability::Bulk) {
+            let text = format!(
+                "service {name}: a reply must arrive: `reliability` is `reliable` (the default), or `bulk` where replies are large"
+            );
+            return Err(Problem::at("reliability", text));
+        }
+        if self.reliability == Reliability::Bulk && !self.is_for_serving() {
+            let text = format!(
+                "service {name}: `reliability` is of the replies that a server gives: say it on its host, with `role: serve`"
+            );
+            return Err(Problem::at("reliability", text));
         }
         let timeout = self.timeout();
         if timeout < Duration::from_millis(1) || timeout > MAX_TIMEOUT {
@@ -237,6 +257,8 @@ mod tests {
             (ONE, "{name: /a, role: call, timeout: 0s}", "1ms"),
             (ONE, "{name: /a, role: call, timeout: 2h}", ""),
             (ONE, "{name: /a, role: call, priority: 128}", "0 to 127"),
+            (ONE, "{name: /a, role: serve, reliability: redundant}", "`bulk`"),
+            (ONE, "{name: /a, role: call, reliability: bulk}", "`role: serve`"),
             (
                 ONE,
                 "{name: /a, role: call}, {name: /a, role: serve}",

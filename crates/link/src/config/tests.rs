@@ -92,6 +92,11 @@ fn bulk_has_defaults_that_hold_large_messages() {
     assert_eq!(Config::parse(&few).expect("is good").queue_bytes(), 20_000_000);
     let received = GOOD.replace("direction: both", "direction: in, reliability: bulk");
     assert_eq!(Config::parse(&received).expect("is good").queue_bytes(), 8 << 20);
+    let served = GOOD.replace(
+        "topics:",
+        "services: [{name: /map, role: serve, reliability: bulk}]\ntopics:",
+    );
+    assert_eq!(Config::parse(&served).expect("is good").queue_bytes(), 64 << 20);
     let ordered = bulk.replace(
         "reliability: bulk",
         "reliability: bulk, ordered: true, expiry: 1h, depth: 2",

@@ -248,6 +248,37 @@ impl Engine {
         self.last_stamp
     }
 
+    /// Makes a topic known to the peers that it is for.
+    pub(super) fn announce(&mut self, now: Time, kind: &TopicType) -> Result<(), LinkError> {
+        if self.topics.contains_key(&kind.topic) {
+            return Ok(());
+        }
+        let mut lines = Vec::new();
+        for (peer, _, mut topic) in names::sent_as(&self.config, &kind.topic) {
+            let to = &self.config.peers[peer];
+            if to.address.is_none() || !may(to.allow.as_ref(), Right::Subscribe, &topic.name) {
+                continue;
+            }
+            if let Some(priority) = asked_priority(&kind.definition).filter(|_| topic.publisher_priority) {
+                topic.priority = priority;
+            }
+            let announced = proto::TopicConfig {
+                type_hash: kind.type_hash,
+                definition: kind.definition.to_string(),
+                ..topic.announced(kind.type_name.clone())
+            };
+            lines.push(self.radio.add_topic(now, PeerId(peer as u32), announced)?);
+        }
+        if lines.is_empty() {
+            tracing::warn!(
+                topic = kind.topic,
+                "sent to nobody: the link's configuration names no peer for it"
+            );
+        }
+        self.topics.insert(kind.topic.clone(), lines);
+        Ok(())
+    }
+
     pub(super) fn publish(
         &mut self,
         now: Time,
@@ -255,32 +286,7 @@ impl Engine {
         control: &[u8],
         parts: &[&[u8]],
     ) -> Result<(), LinkError> {
-        if !self.topics.contains_key(&kind.topic) {
-            let mut lines = Vec::new();
-            for (peer, _, mut topic) in names::sent_as(&self.config, &kind.topic) {
-                let to = &self.config.peers[peer];
-                if to.address.is_none() || !may(to.allow.as_ref(), Right::Subscribe, &topic.name) {
-                    continue;
-                }
-                if let Some(priority) = asked_priority(&kind.definition).filter(|_| topic.publisher_priority)
-                {
-                    topic.priority = priority;
-                }
-                let announced = proto::TopicConfig {
-                    type_hash: kind.type_hash,
-                    definition: kind.definition.to_string(),
-                    ..topic.announced(kind.type_name.clone())
-                };
-                lines.push(self.radio.add_topic(now, PeerId(peer as u32), announced)?);
-            }
-            if lines.is_empty() {
-                tracing::warn!(
-                    topic = kind.topic,
-                    "sent to nobody: the link's configuration names no peer for it"
-                );
-            }
-            self.topics.insert(kind.topic.clone(), lines);
-        }
+        self.announce(now, kind)?;
         let Some(body) = body(&[], (control, parts)) else {
             return Err(LinkError::Filter(format!(
                 "{}: the message is too long",

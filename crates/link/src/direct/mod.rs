@@ -133,6 +133,14 @@ impl Direct {
             .act(|engine, now| engine.call(now, service, (control, parts), timeout, done));
     }
 
+    /// Tells peers of a topic before its first message, which then does not wait for their word. Never blocks.
+    ///
+    /// # Errors
+    /// As [`Direct::publish`].
+    pub fn announce(&self, kind: &TopicType) -> Result<(), LinkError> {
+        self.shared.act(|engine, now| engine.announce(now, kind))
+    }
+
     /// Sends a message to the peers that the configuration names for its topic. Never blocks. What is lost on the way is counted by the link.
     ///
     /// # Errors

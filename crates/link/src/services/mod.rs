@@ -12,7 +12,7 @@ mod line;
 pub(crate) mod seen;
 mod serving;
 
-use crate::config::{Config, PeerConfig, Role, ServiceConfig};
+use crate::config::{Config, PeerConfig, Reliability, Role, ServiceConfig};
 use crate::daemon::LinkError;
 use crate::inbound::Inbound;
 use crate::names;
@@ -167,7 +167,11 @@ pub(crate) fn line_config(
         priority: setting.priority,
         depth,
         expiry: Some(setting.timeout()),
-        reliability: proto::Reliability::Reliable,
+        // Only replies: a request has to be let go as soon as its call is over, and a computation may still read it.
+        reliability: match setting.reliability {
+            Reliability::Bulk if part == REPLY => proto::Reliability::Bulk,
+            _ => proto::Reliability::Reliable,
+        },
         // No call waits for another.
         ordering: proto::Ordering::Any,
         type_hash: kind.type_hash,

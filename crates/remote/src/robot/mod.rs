@@ -144,12 +144,13 @@ impl Robot {
         self.core.set::<K>(channel, body)
     }
 
-    /// Makes a telemetry kind known before its first value.
+    /// Makes a telemetry kind known before its first value, on all transports: over a long path the first value then does not wait for
+    /// the word that it is wanted.
     ///
     /// # Errors
-    /// [`TransportError::Setup`]: there are too many kinds.
+    /// [`TransportError::Setup`]: there are too many kinds, for the robot or for a transport; it has ended.
     pub fn tells<K: TelemetryKind>(&self) -> Result<(), TransportError> {
-        self.core.streams.told::<K>().map(drop)
+        self.core.tells::<K>()
     }
 
     /// The number of a named channel of a telemetry kind, from 1; the same name has the same number.

@@ -38,6 +38,14 @@ struct Latest {
 }
 
 impl Told {
+    fn stream(&self, channel: u8) -> Stream<'static> {
+        Stream {
+            kind: self.name,
+            channel,
+            priority: self.priority,
+        }
+    }
+
     pub(crate) fn latest(&self, channel: u8) -> Option<Bytes> {
         lock(&self.channels).get(&channel)?.body.clone()
     }
@@ -96,6 +104,16 @@ impl Streams {
 }
 
 impl Core {
+    /// Makes a kind known, to controllers that ask and to transports.
+    pub(crate) fn tells<K: TelemetryKind>(&self) -> Result<(), TransportError> {
+        let told = self.streams.told::<K>()?;
+        let ends = self.ends.iter().filter(|end| end.carries.telemetry());
+        for end in ends.filter(|_| !told.on_request) {
+            end.end.announce(told.stream(0))?;
+        }
+        Ok(())
+    }
+
     pub(crate) fn set<K: TelemetryKind>(&self, channel: u8, body: &K::Body) -> Result<(), TransportError> {
         let told = self.streams.told::<K>()?;
         let body = Bytes::from(body.encode_to_vec());
@@ -123,12 +141,7 @@ impl Core {
                     &*v6.get_or_insert_with(|| [&[number, channel], &body[..]].concat())
                 }
             };
-            let stream = Stream {
-                kind: told.name,
-                channel,
-                priority: told.priority,
-            };
-            if let Err(e) = end.end.publish(stream, frame) {
+            if let Err(e) = end.end.publish(told.stream(channel), frame) {
                 self.counters.dropped("not_published", 1);
                 result = Err(e);
             }

@@ -57,6 +57,10 @@ impl RobotEnd for Packed<Arc<dyn RobotEnd>> {
         self.0.start(Arc::new(Packed(sink)))
     }
 
+    fn announce(&self, stream: Stream<'_>) -> Result<(), TransportError> {
+        self.0.announce(stream)
+    }
+
     fn publish(&self, stream: Stream<'_>, frame: &[u8]) -> Result<(), TransportError> {
         self.0.publish(stream, &pack(frame)?)
     }

@@ -57,6 +57,16 @@ pub trait RobotEnd: Send + Sync {
     /// [`TransportError`] if nothing can be received: an address in use, no permission.
     fn start(&self, sink: Arc<dyn RobotSink>) -> Result<(), TransportError>;
 
+    /// Frames of this stream will come: transports that have to tell listeners so first do it now, so that the first frame
+    /// does not wait for that. By itself it does nothing. Never blocks.
+    ///
+    /// # Errors
+    /// [`TransportError`]: there are too many streams, or it has ended.
+    fn announce(&self, stream: Stream<'_>) -> Result<(), TransportError> {
+        let _ = stream;
+        Ok(())
+    }
+
     /// Sends a frame to everyone who listens. Never blocks, whoever listens however slowly: what there is no room for is lost, and its
     /// listener learns of it ([`ControllerSink::lost`], or by the sequence within the frame).
     ///

@@ -40,15 +40,15 @@ impl DirectRobot {
         }
     }
 
-    fn stream(&self, stream: Stream<'_>) -> Result<Arc<TopicType>, TransportError> {
-        let topic = names::topic(&self.name, stream.kind, stream.channel);
+    fn stream(&self, stream: Stream<'_>, large: bool) -> Result<Arc<TopicType>, TransportError> {
+        let topic = names::topic(&self.name, stream.kind, stream.channel, large);
         let mut streams = lock(&self.streams);
         if let Some(kind) = streams.get(&topic) {
             return Ok(kind.clone());
         }
         if streams.len() >= MOST_STREAMS {
             return Err(TransportError::Setup(format!(
-                "{topic}: the robot has {MOST_STREAMS} kinds and channels of telemetry already, the most that go over a link"
+                "{topic}: the robot has {MOST_STREAMS} topics of telemetry already, the most that go over a link"
             )));
         }
         let kind = Arc::new(types::topic_type(topic.clone(), stream.priority).map_err(setup)?);
@@ -107,6 +107,19 @@ impl RobotEnd for DirectRobot {
         Ok(())
     }
 
+    fn announce(&self, stream: Stream<'_>) -> Result<(), TransportError> {
+        if self.gate.is_closed() {
+            return Err(TransportError::Ended);
+        }
+        for large in [false, true] {
+            let kind = self.stream(stream, large)?;
+            if let Some(link) = self.link.get() {
+                link.announce(&kind).map_err(setup)?;
+            }
+        }
+        Ok(())
+    }
+
     fn publish(&self, stream: Stream<'_>, frame: &[u8]) -> Result<(), TransportError> {
         if self.gate.is_closed() {
             return Err(TransportError::Ended);
@@ -115,7 +128,7 @@ impl RobotEnd for DirectRobot {
         let Some(link) = self.link.get() else {
             return Ok(());
         };
-        let kind = self.stream(stream)?;
+        let kind = self.stream(stream, names::is_large(frame.len()))?;
         let (control, part) = frame::parts(frame);
         link.publish(&kind, &control, part.as_slice()).map_err(setup)
     }
@@ -248,7 +261,7 @@ impl ControllerEnd for DirectController {
             Listen::To(streams) => {
                 let topics = streams
                     .iter()
-                    .map(|s| names::topic(&self.robot, s.kind, s.channel));
+                    .flat_map(|s| names::topics(&self.robot, s.kind, s.channel));
                 Some(topics.collect())
             }
         };

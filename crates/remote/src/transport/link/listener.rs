@@ -70,7 +70,7 @@ impl Listener {
                 wanted.all = false;
                 let topics = streams
                     .iter()
-                    .map(|s| names::topic(&self.robot, s.kind, s.channel));
+                    .flat_map(|s| names::topics(&self.robot, s.kind, s.channel));
                 wanted.topics = topics.take(MOST_TOPICS).collect();
             }
         }

@@ -2,7 +2,7 @@
 //!
 //! Requests are calls of services, one for each class, so that each has its own priority on the air:
 //! `/ROBOT/remote/command`, `/ROBOT/remote/request` and `/ROBOT/remote/file`, all of the type `ropewalk_remote/Call`.
-//! Telemetry goes on a topic for each kind and channel, `/ROBOT/remote/telemetry/PACKAGE/KIND/cCHANNEL`, of the type
+//! Telemetry goes on a topic for each kind and channel, `/ROBOT/remote/telemetry/PACKAGE/KIND/cCHANNEL`, and from 64 KiB on below `telemetry/large/`, of the type
 //! `ropewalk_remote/Telemetry`. Robot and controller may be on one bus, or on two that links join; `docs/guide/remote-link.md` has the
 //! configuration. They see no difference but time.
 //!

@@ -52,15 +52,15 @@ impl LinkRobot {
         }
     }
 
-    fn publisher(&self, stream: Stream<'_>) -> Result<Arc<Publisher>, TransportError> {
-        let topic = names::topic(&self.name, stream.kind, stream.channel);
+    fn publisher(&self, stream: Stream<'_>, large: bool) -> Result<Arc<Publisher>, TransportError> {
+        let topic = names::topic(&self.name, stream.kind, stream.channel, large);
         let mut streams = lock(&self.streams);
         if let Some(publisher) = streams.get(&topic) {
             return Ok(publisher.clone());
         }
         if streams.len() >= MOST_STREAMS {
             return Err(TransportError::Setup(format!(
-                "{topic}: the robot has {MOST_STREAMS} kinds and channels of telemetry already, the most that go over a bus"
+                "{topic}: the robot has {MOST_STREAMS} topics of telemetry already, the most that go over a bus"
             )));
         }
         // The newest value also for who comes later; a link, too, needs a moment to find a new topic.
@@ -108,12 +108,22 @@ impl RobotEnd for LinkRobot {
         Ok(())
     }
 
+    fn announce(&self, stream: Stream<'_>) -> Result<(), TransportError> {
+        if self.gate.is_closed() {
+            return Err(TransportError::Ended);
+        }
+        for large in [false, true] {
+            self.publisher(stream, large)?;
+        }
+        Ok(())
+    }
+
     fn publish(&self, stream: Stream<'_>, frame: &[u8]) -> Result<(), TransportError> {
         if self.gate.is_closed() {
             return Err(TransportError::Ended);
         }
         check_len(frame)?;
-        let publisher = self.publisher(stream)?;
+        let publisher = self.publisher(stream, names::is_large(frame.len()))?;
         match frame::write(frame, |control, parts| publisher.loan(control, parts)) {
             Ok(loan) => {
                 let published = publisher.publish(loan);
