@@ -79,6 +79,11 @@ impl AirtimeModel {
         }
     }
 
+    /// Whether it is a medium of [`AirtimeModel::bytes`] with a rate, on which nobody contends.
+    pub(crate) fn is_wire(&self) -> bool {
+        self.rate_bits > 0 && self.per_frame.is_zero() && self.symbol.is_zero()
+    }
+
     /// No pacing at all.
     pub fn unlimited() -> Self {
         Self::bytes(0, 0)

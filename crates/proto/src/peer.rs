@@ -94,7 +94,9 @@ impl Peer {
             receiver: Receiver::new(id, radio.receive),
             info: None,
             stats: PeerStats::default(),
-            flight: Flight::new(radio.in_flight).asking_every(radio.asks_every()),
+            flight: Flight::new(radio.in_flight)
+                .asking_every(radio.asks_every())
+                .over_wire(radio.airtime.is_wire()),
             way: Way::default(),
             airtime: radio.airtime,
             // Over a relay, datagrams that were sent together need not arrive one service time apart.

@@ -35,8 +35,10 @@ const LONGEST_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Asks that are remembered.
 const MOST_ASKS: usize = 64;
-/// From so many service times on a path is long.
+/// From so many service times on a path of a radio is long.
 const LONG: u32 = 10;
+/// By so many mean deviations the round trips of a wire vary without anything waiting (RFC 6298).
+const VARIES: u32 = 4;
 /// Datagrams handed over within so long of each other are in the device queue together.
 const TOGETHER: Duration = Duration::from_micros(100);
 /// The path's own delay is the least seen in this span or the one before.
@@ -101,6 +103,8 @@ pub(crate) struct Flight {
     least: usize,
     /// While receipts clock the sending, one in so many datagrams asks for one.
     asks_every: usize,
+    /// The medium is a wire of a known rate, where nobody contends: what its bytes do not explain is its delay.
+    wired: bool,
     entries: VecDeque<Entry>,
     /// Of all entries.
     pieces: usize,
@@ -133,6 +137,7 @@ impl Flight {
         Flight {
             least: least.max(1) as usize,
             asks_every: least.max(1) as usize,
+            wired: false,
             entries: VecDeque::new(),
             pieces: 0,
             weight: 0,
@@ -156,6 +161,11 @@ impl Flight {
     /// until the receipt of the last of the bound has come.
     pub(crate) fn asking_every(self, asks_every: usize) -> Self {
         Flight { asks_every, ..self }
+    }
+
+    /// The same, over a wire of a known rate or not.
+    pub(crate) fn over_wire(self, wired: bool) -> Self {
+        Flight { wired, ..self }
     }
 
     /// The path loses this share of the datagrams, each way, in bursts of so many.
@@ -206,14 +216,14 @@ impl Flight {
         self.entries.iter().any(|e| e.importance >= importance)
     }
 
-    /// The delay of the path itself, where a full datagram takes `service`. What is short may as well be
-    /// contention, or a radio slower than its belief.
+    /// The delay of the path itself, where a full datagram takes `service`. Of a radio what is short may as well be
+    /// contention, or that it is slower than its belief; of a wire it is the delay, and what that varies by.
     pub(crate) fn path_delay(&self, service: Duration) -> Duration {
         let least = self.path.iter().flatten().min().copied().unwrap_or_default();
-        if least < service * LONG {
-            Duration::ZERO
-        } else {
-            least
+        match (least < service * LONG, self.smoothed) {
+            (false, _) => least,
+            (true, Some((_, varies))) if self.wired => least + varies * VARIES,
+            _ => Duration::ZERO,
         }
     }
 
@@ -476,7 +486,9 @@ impl Flight {
     pub(crate) fn clear(&mut self) {
         *self = Flight {
             tolerated: self.tolerated,
-            ..Flight::new(self.least as u32).asking_every(self.asks_every)
+            ..Flight::new(self.least as u32)
+                .asking_every(self.asks_every)
+                .over_wire(self.wired)
         };
     }
 }
@@ -568,6 +580,25 @@ mod tests {
             f.sent(entry(n, timeout, false), Time::MAX, AIR);
         }
         assert!(f.len() <= MOST);
+    }
+
+    #[test]
+    fn on_a_wire_what_its_bytes_do_not_explain_is_its_delay() {
+        let delay = AIR * 5;
+        let in_doubt = |wired| {
+            let mut f = Flight::new(2).over_wire(wired);
+            let mut t = Time::from_millis(10);
+            for n in 0..100 {
+                f.sent(entry(n, t, true), t + AIR * 3, AIR);
+                t += AIR + delay;
+                f.expire(t);
+                f.receipt(t, &receipt(n, 0), |_| AIR, AIR);
+            }
+            (f.doubts(), f.path_delay(AIR))
+        };
+        assert_eq!(in_doubt(false), (true, Duration::ZERO));
+        let (doubts, path) = in_doubt(true);
+        assert!(!doubts && (delay - AIR..delay * 2).contains(&path), "{path:?}");
     }
 
     #[test]

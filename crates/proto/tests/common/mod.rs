@@ -209,6 +209,8 @@ pub struct Setup {
     pub predict: bool,
     /// Bytes that the carrier puts around each datagram, beside UDP and IP.
     pub around: usize,
+    /// The ends take the path for a wire of so many bit/s; zero: for the radio that it is.
+    pub wire_bits: u64,
 }
 
 /// What QUIC puts around, and how long a datagram may be then (`link`'s carrier).
@@ -227,6 +229,16 @@ impl Setup {
             auto: false,
             predict: true,
             around: 0,
+            wire_bits: 0,
+        }
+    }
+    /// A wire of so many bit/s, which the ends know: the medium beneath is quicker.
+    pub fn wire(rate_bits: u64, delay: impl Into<medium::Delay>) -> Self {
+        let mut setup = Setup::path(Duration::ZERO, Loss::NONE);
+        setup.medium.path = medium::Path::delay(delay);
+        Setup {
+            wire_bits: rate_bits,
+            ..setup
         }
     }
     /// One hop at 54 Mbit/s, whose path beyond the air takes so long each way and loses packets.
@@ -263,10 +275,10 @@ impl Setup {
 
     pub fn radio(&self, session: u32) -> (Radio<Blob>, PeerConfig) {
         let hops = self.medium.hosts as u32 - 1;
-        let airtime = if self.paced {
-            AirtimeModel::wifi(self.medium.rate_bits)
-        } else {
-            AirtimeModel::unlimited()
+        let airtime = match self.wire_bits {
+            _ if !self.paced => AirtimeModel::unlimited(),
+            0 => AirtimeModel::wifi(self.medium.rate_bits),
+            rate => AirtimeModel::bytes(rate, IP as u32),
         };
         let airtime = AirtimeModel {
             extra_bytes: airtime.extra_bytes + self.around as u32,
