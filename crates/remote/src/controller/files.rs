@@ -1,15 +1,18 @@
 //! Fetching a robot's files: piece by piece, from where it was interrupted, checked by their SHA-256, below one folder only.
 
+use super::ahead::Ahead;
 use super::call::What;
 use super::core::Core;
 use super::pending::Pending;
 use super::requests::RequestError;
 use crate::beneath;
+use crate::clock::now;
 use crate::own::{FileChunk, FileRequest, request, response};
 use crate::transport::Class;
 use crate::v6::{self, FilesError};
 use rustix::fs::{AtFlags, FlockOperation};
 use sha2::{Digest, Sha256};
+use stats::Time;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -18,10 +21,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Bytes of a piece, and how many pieces are asked for ahead: 4 MiB, more than 10 Mbit/s carry in a round trip of 2 s.
+/// Bytes of a piece.
 const PIECE: u32 = 256 << 10;
-const AHEAD: usize = 16;
-/// A piece is waited for so long: 4 MiB over 300 kbit/s.
+/// A piece is waited for so long: with those that are ahead of it, over 100 kbit/s.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// How often in a row a piece is asked for again.
 const TRIES: u32 = 6;
@@ -159,17 +161,18 @@ impl Core {
                 length: PIECE,
             })
         };
-        let mut under_way: VecDeque<Pending<Result<FileChunk, RequestError>>> = VecDeque::new();
+        let mut under_way: VecDeque<(Time, Pending<Result<FileChunk, RequestError>>)> = VecDeque::new();
+        let mut ahead = Ahead::default();
         let (mut asked, mut size, mut failures) = (part.done, None, 0);
         loop {
             // The first answer says how much there is to ask for.
-            while under_way.len() < if size.is_some() { AHEAD } else { 1 }
+            while under_way.len() < if size.is_some() { ahead.pieces() } else { 1 }
                 && (under_way.is_empty() || size.is_some_and(|size| asked < size))
             {
-                under_way.push_back(ask(asked));
+                under_way.push_back((now(), ask(asked)));
                 asked += u64::from(PIECE);
             }
-            let Some(next) = under_way.pop_front() else {
+            let Some((begun, next)) = under_way.pop_front() else {
                 continue;
             };
             let chunk = match next.wait() {
@@ -183,6 +186,7 @@ impl Core {
                 }
                 Err(_) => {
                     under_way.clear();
+                    ahead.failed();
                     asked = part.done;
                     std::thread::sleep(FIRST_WAIT * (1 << failures));
                     failures += 1;
@@ -200,6 +204,7 @@ impl Core {
                 // Another file stands there now, a shorter one perhaps.
                 return Ok(Vec::new());
             }
+            ahead.came(now().since(begun));
             part.write(&chunk.data).map_err(failed)?;
             (size, failures) = (Some(chunk.size), 0);
             progress(Progress {

@@ -1,5 +1,6 @@
 //! The controller's end: sends commands, hears telemetry.
 
+mod ahead;
 mod builder;
 mod call;
 mod core;

@@ -14,8 +14,9 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, RwLock};
 
-/// Requests that may wait for the thread.
-const WAITING: usize = 64;
+/// Requests that may wait for the thread: of four controllers that ask for as many pieces ahead as they may.
+const WAITING: usize = 256;
+
 #[derive(Default)]
 pub(crate) struct Files {
     shared: RwLock<BTreeMap<String, PathBuf>>,
