@@ -5,6 +5,8 @@ mod link_common;
 use link_common::*;
 use remote::transport::link::{DirectController, DirectRobot, LinkController, LinkRobot};
 use remote::transport::{Class, ControllerEnd, Listen, RobotEnd, Stream, TransportError};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
@@ -262,19 +264,20 @@ fn a_slow_listener_learns_what_it_lost_and_holds_nobody_up() {
     let (robot, _sink) = echo(&places);
     let (controller, heard) = controller(&places);
     controller.listen(Listen::To(&[pose()]));
+    // All on the topic for large ones.
+    let [begin, frame, end] = [0, 1, 2].map(|n| vec![n; 1 << 20]);
     until("it listens", || {
-        robot.publish(pose(), b"begin").expect("publishes");
-        heard.has(b"begin")
+        robot.publish(pose(), &begin).expect("publishes");
+        heard.has(&begin)
     });
     let hold = heard.hold();
     // More than its queue and what it may keep: 40 MB a second for nobody.
-    let frame = vec![1; 1 << 20];
     for _ in 0..400 {
         robot.publish(pose(), &frame).expect("never blocks");
     }
     drop(hold);
-    robot.publish(pose(), b"end").expect("publishes");
-    heard.wait_frame(b"end");
+    robot.publish(pose(), &end).expect("publishes");
+    heard.wait_frame(&end);
     let (came, lost) = (heard.count(&frame), heard.lost());
     assert!(lost >= 300, "{lost}");
     assert!(came + lost as usize >= 400, "{came} + {lost}");
@@ -352,6 +355,88 @@ fn understand(robot: &dyn RobotEnd, controller: &dyn ControllerEnd) {
     assert_eq!(
         ask(controller, Class::Command, b"x", LONG),
         Err(TransportError::Ended)
+    );
+}
+
+/// Who waits for an answer has it in its own thread, also after others brought it; and is told of what another brings.
+fn receives_itself(robot: &dyn RobotEnd, controller: &(dyn ControllerEnd + 'static)) {
+    let kept = Mutex::new(Vec::new());
+    let kept = std::sync::Arc::new(kept);
+    let keep = kept.clone();
+    let sink = RobotSide::new(move |frame, reply| match frame {
+        b"keep" => keep.lock().expect("no panic").push(reply),
+        _ => drop(reply.send(frame)),
+    });
+    robot.start(sink).expect("starts");
+    let heard = Heard::new();
+    controller.start(heard.clone()).expect("starts");
+    heard.wait_connected(true);
+    reached(controller, Class::Command);
+    let own = std::thread::current().id();
+    // Another may have it first where the thread was not in time; that is told by waking.
+    let mut by_itself = 0;
+    for _ in 0..50 {
+        let (done, answer) = channel();
+        let over = std::sync::Arc::new(AtomicBool::new(false));
+        let is_over = over.clone();
+        let tell = move |result: Result<&[u8], TransportError>| {
+            is_over.store(true, Ordering::Release);
+            let who = (std::thread::current().id(), result.map(<[u8]>::to_vec));
+            done.send(who).expect("the test listens");
+        };
+        controller.request(Class::Command, b"x", LONG, Box::new(tell));
+        controller.receive(Class::Command, LONG, &|| over.load(Ordering::Acquire));
+        let (thread, result) = answer.recv_timeout(LONG).expect("an end");
+        assert_eq!(result, Ok(b"x".to_vec()));
+        by_itself += usize::from(thread == own);
+        // And the end's own thread goes on where nobody waits.
+        assert_eq!(ask(controller, Class::Command, b"y", LONG), Ok(b"y".to_vec()));
+    }
+    assert!(by_itself > 0, "never");
+    // One is under way, and what is waited for comes otherwise.
+    let answer = ask_later(controller, Class::Command, b"keep", LONG);
+    until("it is kept", || !kept.lock().expect("no panic").is_empty());
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(100));
+            over.store(true, Ordering::Release);
+            controller.wake(Class::Command);
+        });
+        controller.receive(Class::Command, 4 * LONG, &|| over.load(Ordering::Acquire));
+        assert!(over.load(Ordering::Acquire), "it was under way all the time");
+    });
+    // Its time ends; and it ends with the end.
+    controller.receive(Class::Command, Duration::from_millis(20), &|| false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(100));
+            controller.stop();
+        });
+        controller.receive(Class::Command, 4 * LONG, &|| false);
+    });
+    assert_eq!(
+        answer.recv_timeout(LONG).expect("an end"),
+        Err(TransportError::Ended)
+    );
+    robot.stop();
+}
+
+#[test]
+fn who_waits_receives_itself_over_links_and_on_one_bus() {
+    for places in [Places::one(), Places::two()] {
+        receives_itself(
+            &LinkRobot::new(&places.robots_node(), "r1"),
+            &LinkController::new(&places.controllers_node(), "r1"),
+        );
+    }
+    let mut places = Places::two();
+    let [robots, controllers] = places.configs();
+    places.stop_robots_link();
+    places.stop_controllers_link();
+    receives_itself(
+        &DirectRobot::new(robots, "r1"),
+        &DirectController::new(controllers, "r1"),
     );
 }
 

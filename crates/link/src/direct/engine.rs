@@ -52,9 +52,11 @@ pub(super) struct Engine {
     events: Vec<Event>,
     datagram: Vec<u8>,
     buffer: Vec<u8>,
-    /// When the thread has to look again, and when it will.
+    /// When whoever receives has to look again, and when it will.
     due: Option<Time>,
     asleep_until: Option<Time>,
+    /// Who waits for something receives instead of the thread.
+    borrowed: bool,
 }
 
 /// A service that a peer offers.
@@ -105,11 +107,28 @@ impl Engine {
             events: Vec::new(),
             due: None,
             asleep_until: None,
+            borrowed: false,
         })
     }
 
     pub(super) fn readable(&self) -> Option<BorrowedFd<'_>> {
         self.carrier.as_ref().map(|c| c.readable())
+    }
+
+    /// Whether the thread rests.
+    pub(super) fn is_borrowed(&self) -> bool {
+        self.borrowed && self.carrier.is_some()
+    }
+
+    /// Lets another thread receive; false if one does, or it is over.
+    pub(super) fn borrow(&mut self) -> bool {
+        let may = !self.borrowed && self.carrier.is_some();
+        self.borrowed |= may;
+        may
+    }
+
+    pub(super) fn give_back(&mut self) {
+        self.borrowed = false;
     }
 
     /// Whether it waits for the carrier to take more.

@@ -4,8 +4,8 @@
 //! has of it: services, called and served; topics, sent and received, by name or pattern; rules and namespaces of peers. What a
 //! daemon has beyond: relays, packing, filters, and operators' services.
 //!
-//! Whoever sends does that in its own thread, and what comes is handed up by the one thread of the link: there is one
-//! change of threads less at each end than anything in between would cost.
+//! Whoever sends does that in its own thread, and what comes is handed up by the one thread of the link, or by one that waits for
+//! an answer ([`Direct::receive`]): there is one change of threads less at each end than anything in between would cost.
 
 mod engine;
 mod inbox;
@@ -22,7 +22,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use stats::Time;
 use std::fmt;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -77,6 +77,10 @@ pub struct Direct {
 
 struct Shared {
     engine: Mutex<Engine>,
+    /// Rings when the thread has to receive itself again.
+    freed: Condvar,
+    /// What the carrier receives by; none if it has nothing of the kind.
+    socket: Option<OwnedFd>,
     wake: OwnedFd,
     local: Arc<dyn Local>,
 }
@@ -107,12 +111,14 @@ impl Direct {
         let socket = socket.map_err(system("copy a carrier's descriptor"))?;
         let shared = Arc::new(Shared {
             engine: Mutex::new(engine),
+            freed: Condvar::new(),
+            socket,
             wake,
             local,
         });
         let running = shared.clone();
         let thread = std::thread::Builder::new().name("link-direct".into());
-        let thread = thread.spawn(move || socket.iter().for_each(|socket| running.run(socket)));
+        let thread = thread.spawn(move || running.run());
         Ok(Direct {
             shared,
             thread: Mutex::new(Some(thread.map_err(system("start a thread"))?)),
@@ -150,6 +156,17 @@ impl Direct {
             .act(|engine, now| engine.publish(now, kind, control, parts))
     }
 
+    /// Receives in this thread, in place of the link's own, until `over`, which is asked after each thing that came, or for `timeout`: who
+    /// waits for what comes then needs nobody to wake it. Returns sooner if another thread does so already, or the link ends.
+    pub fn receive(&self, timeout: Duration, over: &dyn Fn() -> bool) {
+        self.shared.receive(timeout, over);
+    }
+
+    /// Lets a [`Direct::receive`] ask `over` at once.
+    pub fn wake(&self) {
+        notify(&self.shared.wake);
+    }
+
     /// Whether a peer offers a service now.
     pub fn is_offered(&self, service: &str) -> bool {
         self.shared.lock().is_offered(service)
@@ -159,6 +176,7 @@ impl Direct {
     pub fn stop(&self) {
         self.shared.act(|engine, _| engine.stop());
         notify(&self.shared.wake);
+        self.shared.freed.notify_all();
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         let own = std::thread::current().id();
         if let Some(thread) = thread.filter(|t| t.thread().id() != own) {
@@ -241,36 +259,101 @@ impl Shared {
     }
 
     /// Receives until it is stopped.
-    fn run(self: &Arc<Self>, socket: &OwnedFd) {
+    fn run(self: &Arc<Self>) {
+        let mut rang = false;
         loop {
             let mut engine = self.lock();
-            engine.turn();
-            let events = engine.events();
-            let Some((due, writable)) = engine.sleep(!events.is_empty()) else {
-                drop(engine);
-                return self.hand_up(events);
-            };
-            drop(engine);
-            let found = !events.is_empty();
-            self.hand_up(events);
-            if found {
-                continue;
+            while engine.is_borrowed() {
+                // What rang is for who receives.
+                rang = false;
+                engine = self.freed.wait(engine).unwrap_or_else(PoisonError::into_inner);
             }
-            let flags = match writable {
-                true => PollFlags::IN | PollFlags::OUT,
-                false => PollFlags::IN,
-            };
-            let mut fds = [
-                PollFd::from_borrowed_fd(socket.as_fd(), flags),
-                PollFd::from_borrowed_fd(self.wake.as_fd(), PollFlags::IN),
-            ];
-            if clock::wait(&mut fds, due, clock::SPIN).is_err() {
-                std::thread::sleep(Duration::from_millis(10));
+            if std::mem::take(&mut rang) {
+                self.clear();
             }
-            if !fds[1].revents().is_empty() {
-                let _ = rustix::io::read(&self.wake, &mut [0u8; 8]);
+            match self.turn(engine) {
+                Turned::Over => return,
+                Turned::Busy => {}
+                Turned::Idle(due, writable) => rang = self.sleep(due, writable),
             }
         }
+    }
+
+    /// Does what [`Shared::run`] does, until `over`, while that rests.
+    fn receive(self: &Arc<Self>, timeout: Duration, over: &dyn Fn() -> bool) {
+        let until = clock::monotonic() + timeout;
+        if !self.lock().borrow() {
+            return;
+        }
+        // Given back also if a callback panics.
+        let _borrowed = Borrowed(self);
+        let mut rang = false;
+        while !over() && clock::monotonic() < until {
+            if std::mem::take(&mut rang) {
+                self.clear();
+            }
+            match self.turn(self.lock()) {
+                Turned::Over => return,
+                Turned::Busy => {}
+                Turned::Idle(due, writable) => {
+                    let due = due.map_or(until, |due| due.min(until));
+                    rang = self.sleep(Some(due), writable);
+                }
+            }
+        }
+    }
+
+    /// Takes what came and hands it up.
+    fn turn(self: &Arc<Self>, mut engine: MutexGuard<'_, Engine>) -> Turned {
+        engine.turn();
+        let events = engine.events();
+        let next = engine.sleep(!events.is_empty());
+        drop(engine);
+        let found = !events.is_empty();
+        self.hand_up(events);
+        match next {
+            None => Turned::Over,
+            Some(_) if found => Turned::Busy,
+            Some((due, writable)) => Turned::Idle(due, writable),
+        }
+    }
+
+    /// Sleeps until something happens; whether somebody rang, which [`Shared::clear`] forgets.
+    fn sleep(&self, due: Option<Time>, writable: bool) -> bool {
+        let flags = match writable {
+            true => PollFlags::IN | PollFlags::OUT,
+            false => PollFlags::IN,
+        };
+        let wake = PollFd::from_borrowed_fd(self.wake.as_fd(), PollFlags::IN);
+        let socket = self.socket.iter();
+        let socket = socket.map(|s| PollFd::from_borrowed_fd(s.as_fd(), flags));
+        let mut fds: Vec<PollFd<'_>> = std::iter::once(wake).chain(socket).collect();
+        if clock::wait(&mut fds, due, clock::SPIN).is_err() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        !fds[0].revents().is_empty()
+    }
+
+    fn clear(&self) {
+        let _ = rustix::io::read(&self.wake, &mut [0u8; 8]);
+    }
+}
+
+/// What came of a turn.
+enum Turned {
+    Over,
+    Busy,
+    /// Nothing happened: until when nothing is due, and whether the carrier is to take more.
+    Idle(Option<Time>, bool),
+}
+
+/// Receiving, lent to who waits; dropping it gives it back to the thread.
+struct Borrowed<'a>(&'a Shared);
+
+impl Drop for Borrowed<'_> {
+    fn drop(&mut self) {
+        self.0.lock().give_back();
+        self.0.freed.notify_all();
     }
 }
 

@@ -1,15 +1,21 @@
 //! What is not known yet.
 
 use crate::sync::lock;
+use crate::transport::{Class, ControllerEnd};
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
+use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 /// What becomes of a request that is under way. Wait for it with or without a limit, await it as a future, or drop it: the request
 /// goes on all the same.
-pub struct Pending<T>(Arc<Promise<T>>);
+pub struct Pending<T> {
+    promise: Arc<Promise<T>>,
+    /// What brings the answer, where this thread may receive it itself.
+    way: Option<(Weak<dyn ControllerEnd>, Class)>,
+}
 
 pub(crate) struct Promise<T> {
     state: Mutex<State<T>>,
@@ -17,28 +23,76 @@ pub(crate) struct Promise<T> {
 }
 
 enum State<T> {
-    Waits(Option<Waker>),
+    Waits(Option<Waker>, Option<Receiving>),
     Ready(T),
     Taken,
+}
+
+/// Who waits on the transport, and is to be told of what it did not bring itself.
+struct Receiving {
+    thread: ThreadId,
+    end: Arc<dyn ControllerEnd>,
+    class: Class,
 }
 
 impl<T> Pending<T> {
     pub(crate) fn new() -> (Self, Arc<Promise<T>>) {
         let promise = Arc::new(Promise {
-            state: Mutex::new(State::Waits(None)),
+            state: Mutex::new(State::Waits(None, None)),
             ready: Condvar::new(),
         });
-        (Pending(promise.clone()), promise)
+        let pending = Pending {
+            promise: promise.clone(),
+            way: None,
+        };
+        (pending, promise)
+    }
+
+    /// The answer comes over this transport, as those of requests of this class.
+    pub(crate) fn over(self, end: &Arc<dyn ControllerEnd>, class: Class) -> Self {
+        Pending {
+            way: Some((Arc::downgrade(end), class)),
+            ..self
+        }
     }
 
     /// Blocks until it is known. Do not wait on a transport's thread, in a handler or a callback: it may be the one that brings the answer.
+    /// This thread may receive meanwhile, so that it has the answer as soon as it comes: then it also calls callbacks for what else does.
     pub fn wait(self) -> T {
-        let mut state = lock(&self.0.state);
+        self.receive(Duration::MAX);
+        let mut state = lock(&self.promise.state);
         loop {
             if let Some(value) = state.take() {
                 return value;
             }
-            state = self.0.ready.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self
+                .promise
+                .ready
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn receive(&self, timeout: Duration) {
+        let Some((end, class)) = self.way.as_ref().and_then(|(e, c)| Some((e.upgrade()?, *c))) else {
+            return;
+        };
+        if timeout.is_zero() || !self.receives(Some(end.clone()), class) {
+            return;
+        }
+        end.receive(class, timeout, &|| self.is_ready());
+        self.receives(None, class);
+    }
+
+    /// Says whether this thread waits on the transport; false if there is nothing to wait for.
+    fn receives(&self, end: Option<Arc<dyn ControllerEnd>>, class: Class) -> bool {
+        match &mut *lock(&self.promise.state) {
+            State::Waits(_, receiving) => {
+                let thread = std::thread::current().id();
+                *receiving = end.map(|end| Receiving { thread, end, class });
+                true
+            }
+            _ => false,
         }
     }
 
@@ -48,7 +102,8 @@ impl<T> Pending<T> {
     /// Itself, if it is not known by then.
     pub fn wait_for(self, timeout: Duration) -> Result<T, Self> {
         let until = Instant::now().checked_add(timeout);
-        let mut state = lock(&self.0.state);
+        self.receive(timeout);
+        let mut state = lock(&self.promise.state);
         loop {
             if let Some(value) = state.take() {
                 return Ok(value);
@@ -59,7 +114,7 @@ impl<T> Pending<T> {
                 return Err(self);
             }
             state = self
-                .0
+                .promise
                 .ready
                 .wait_timeout(state, left)
                 .unwrap_or_else(PoisonError::into_inner)
@@ -69,7 +124,7 @@ impl<T> Pending<T> {
 
     /// Whether it is known, so that waiting returns at once.
     pub fn is_ready(&self) -> bool {
-        matches!(*lock(&self.0.state), State::Ready(_))
+        matches!(*lock(&self.promise.state), State::Ready(_))
     }
 }
 
@@ -89,11 +144,14 @@ impl<T> Promise<T> {
     /// Makes it known; what comes after the first is nothing.
     pub(crate) fn keep(&self, value: T) {
         let mut state = lock(&self.state);
-        if let State::Waits(waker) = &mut *state {
-            let waker = waker.take();
+        if let State::Waits(waker, receiving) = &mut *state {
+            let (waker, receiving) = (waker.take(), receiving.take());
             *state = State::Ready(value);
             drop(state);
             self.ready.notify_all();
+            if let Some(r) = receiving.filter(|r| r.thread != std::thread::current().id()) {
+                r.end.wake(r.class);
+            }
             if let Some(waker) = waker {
                 waker.wake();
             }
@@ -107,12 +165,12 @@ impl<T> Future for Pending<T> {
     /// # Panics
     /// If it is polled again after it was ready, as futures may.
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
-        let mut state = lock(&self.0.state);
+        let mut state = lock(&self.promise.state);
         if let Some(value) = state.take() {
             return Poll::Ready(value);
         }
         match &mut *state {
-            State::Waits(waker) => *waker = Some(context.waker().clone()),
+            State::Waits(waker, _) => *waker = Some(context.waker().clone()),
             _ => panic!("polled after it was ready"),
         }
         Poll::Pending

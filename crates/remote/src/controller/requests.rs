@@ -57,7 +57,7 @@ impl Core {
             None,
             finish,
         ));
-        pending
+        pending.over(&self.requests, Class::Command)
     }
 
     /// Asks, and gives `read` the answer where the robot granted it.
@@ -78,7 +78,7 @@ impl Core {
             Some(timeout),
             finish,
         ));
-        pending
+        pending.over(&self.requests, class)
     }
 
     pub(crate) fn fetch<K: TelemetryKind>(

@@ -114,6 +114,14 @@ impl ControllerEnd for Packed<Arc<dyn ControllerEnd>> {
         self.0.request(class, &packed, timeout, Box::new(unpack));
     }
 
+    fn receive(&self, class: Class, timeout: Duration, over: &dyn Fn() -> bool) {
+        self.0.receive(class, timeout, over);
+    }
+
+    fn wake(&self, class: Class) {
+        self.0.wake(class);
+    }
+
     fn listen(&self, streams: Listen<'_>) {
         self.0.listen(streams);
     }

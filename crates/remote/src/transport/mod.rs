@@ -129,6 +129,18 @@ pub trait ControllerEnd: Send + Sync {
     /// may be under way. A transport sends a request at most once to its robot.
     fn request(&self, class: Class, frame: &[u8], timeout: Duration, done: Done);
 
+    /// Receives in this thread, in place of the transport's own, what comes for requests of a class, so that who waits for an answer needs nobody to wake it:
+    /// until `over`, which is asked after each thing that came, at most for `timeout`. It may return sooner, as soon as it likes, and does where
+    /// the transport has nothing of the kind, another thread does it, or nothing is under way: who called waits on by other means.
+    fn receive(&self, class: Class, timeout: Duration, over: &dyn Fn() -> bool) {
+        let _ = (class, timeout, over);
+    }
+
+    /// Lets a [`ControllerEnd::receive`] for this class ask `over` at once.
+    fn wake(&self, class: Class) {
+        let _ = class;
+    }
+
     /// Says which telemetry is wanted; before the first call all of it. A transport without topics may go on delivering all.
     fn listen(&self, streams: Listen<'_>);
 

@@ -1,4 +1,4 @@
-//! Requests of one class that are under way, and the thread that waits for their answers.
+//! Requests of one class that are under way, and who waits for their answers: a thread of the end's own, or one that waits for one of them.
 
 use super::gate::Gate;
 use super::robot::setup;
@@ -9,7 +9,7 @@ use clock::{PollFd, PollFlags};
 use ropewalk::{CallError, Client, Pending, Reply, Time};
 use rustix::event::{EventfdFlags, eventfd};
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// So many requests of one class may be without an answer.
@@ -19,7 +19,9 @@ pub(super) const MOST: u32 = 256;
 pub(super) struct Caller {
     client: Client,
     under_way: Mutex<UnderWay>,
-    /// Wakes the thread.
+    /// Rings when the thread has to receive itself again.
+    freed: Condvar,
+    /// Wakes who receives.
     wake: OwnedFd,
 }
 
@@ -27,8 +29,10 @@ pub(super) struct Caller {
 struct UnderWay {
     closed: bool,
     calls: Vec<Call>,
-    /// Until when the thread sleeps if nothing comes.
+    /// Until when whoever receives sleeps if nothing comes.
     asleep_until: Option<Time>,
+    /// Somebody who waits for an answer receives instead of the thread, which then touches neither client nor descriptors.
+    borrowed: bool,
 }
 
 struct Call {
@@ -44,6 +48,7 @@ impl Caller {
         Ok(Caller {
             client,
             under_way: Mutex::default(),
+            freed: Condvar::new(),
             wake: wake.map_err(|e| setup(format_args!("cannot make an eventfd: {e}")))?,
         })
     }
@@ -69,7 +74,7 @@ impl Caller {
         if under_way.closed {
             return Err((TransportError::Ended, done));
         }
-        // Under the lock, so that the thread knows of the call before its answer can come.
+        // Under the lock, so that who receives knows of the call before its answer can come.
         let pending = match self.client.send(loan, timeout) {
             Ok(pending) => pending,
             Err(CallError::Call(error)) => return Err((errors::send(error), done)),
@@ -82,7 +87,7 @@ impl Caller {
             deadline,
             done,
         });
-        // An answer wakes the thread by itself; only an earlier end of somebody's time has to be told.
+        // An answer wakes by itself; only an earlier end of somebody's time has to be told.
         if under_way.asleep_until.is_none_or(|until| until > deadline) {
             under_way.asleep_until = Some(deadline);
             drop(under_way);
@@ -91,7 +96,8 @@ impl Caller {
         Ok(())
     }
 
-    fn wake(&self) {
+    /// Lets whoever receives look at once.
+    pub(super) fn wake(&self) {
         // A full counter is as good a wake-up as any.
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }
@@ -105,6 +111,7 @@ impl Caller {
         for call in calls {
             (call.done)(Err(TransportError::Ended));
         }
+        self.freed.notify_all();
         self.wake();
     }
 
@@ -112,54 +119,121 @@ impl Caller {
     pub(super) fn run(&self, gate: &Gate, mut connected: impl FnMut(bool)) {
         let mut buffer = Vec::new();
         let mut served = false;
+        let mut rang = false;
         loop {
-            let (over, until) = {
-                let mut under_way = lock(&self.under_way);
-                if under_way.closed {
-                    return;
-                }
-                let over = under_way.take_over();
-                let until = under_way.calls.iter().map(|c| c.deadline).min();
-                // A call that is over leaves its time: the next, which is likely to wait as long, then needs to wake nobody.
-                under_way.asleep_until = until.or(under_way.asleep_until.filter(|t| *t > clock::monotonic()));
-                (over, under_way.asleep_until)
-            };
+            let mut under_way = lock(&self.under_way);
+            while under_way.borrowed && !under_way.closed {
+                // What rang is for who receives.
+                rang = false;
+                under_way = self.freed.wait(under_way).unwrap_or_else(PoisonError::into_inner);
+            }
+            if under_way.closed {
+                return;
+            }
+            if std::mem::take(&mut rang) {
+                self.clear();
+            }
             let serves = self.client.bus().has_server();
             if serves != served
                 && let Some(_pass) = gate.enter()
             {
+                drop(under_way);
                 served = serves;
                 connected(serves);
+                continue;
             }
-            let found = !over.is_empty();
-            for (call, result) in over {
-                hand(call, result, &mut buffer);
-            }
-            match self.client.bus().rearm() {
-                Ok(more) if more || found => continue,
+            match self.look(under_way) {
+                Looked::Over(over) => over.into_iter().for_each(|(c, r)| hand(c, r, &mut buffer)),
                 // The descriptor does not tell any more of what happened before; a closed gate is told nothing.
-                Ok(_) if self.client.bus().has_server() != served && !gate.is_closed() => continue,
-                Ok(_) => {}
-                Err(error) => {
-                    tracing::error!(%error, service = self.client.service(), "cannot wait for answers")
-                }
+                Looked::Nothing(_) if self.client.bus().has_server() != served && !gate.is_closed() => {}
+                Looked::Nothing(until) => rang = self.sleep(until),
             }
-            self.sleep(until);
         }
     }
 
-    fn sleep(&self, until: Option<Time>) {
-        let wake = self.wake.as_fd();
+    /// Hands answers up in this thread, until `over` says so: see [`ControllerEnd::receive`](crate::transport::ControllerEnd::receive).
+    pub(super) fn receive(&self, timeout: Duration, over: &dyn Fn() -> bool) {
+        let until = clock::monotonic() + timeout;
+        {
+            let mut under_way = lock(&self.under_way);
+            if under_way.borrowed {
+                return;
+            }
+            under_way.borrowed = true;
+        }
+        // Given back also if a callback panics.
+        let _borrowed = Borrowed(self);
+        let mut buffer = Vec::new();
+        let mut rang = false;
+        while !over() && clock::monotonic() < until {
+            if std::mem::take(&mut rang) {
+                self.clear();
+            }
+            let under_way = lock(&self.under_way);
+            // That a server is gone, the thread tells.
+            if under_way.closed || under_way.calls.is_empty() || !self.client.bus().has_server() {
+                return;
+            }
+            match self.look(under_way) {
+                Looked::Over(ended) => ended.into_iter().for_each(|(c, r)| hand(c, r, &mut buffer)),
+                Looked::Nothing(due) => rang = self.sleep(Some(due.map_or(until, |due| due.min(until)))),
+            }
+        }
+    }
+
+    /// Takes the calls of which the end is known; if there are none, lets the descriptors tell of the next.
+    fn look(&self, mut under_way: MutexGuard<'_, UnderWay>) -> Looked {
+        loop {
+            let over = under_way.take_over();
+            if !over.is_empty() {
+                return Looked::Over(over);
+            }
+            match self.client.bus().rearm() {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => {
+                    tracing::error!(%error, service = self.client.service(), "cannot wait for answers");
+                    break;
+                }
+            }
+        }
+        let until = under_way.calls.iter().map(|c| c.deadline).min();
+        // A call that is over leaves its time: the next, which is likely to wait as long, then needs to wake nobody.
+        under_way.asleep_until = until.or(under_way.asleep_until.filter(|t| *t > clock::monotonic()));
+        Looked::Nothing(under_way.asleep_until)
+    }
+
+    /// Sleeps until something happens; whether somebody rang, which [`Caller::clear`] forgets.
+    fn sleep(&self, until: Option<Time>) -> bool {
         let mut fds = [
             PollFd::from_borrowed_fd(self.client.as_fd(), PollFlags::IN),
-            PollFd::from_borrowed_fd(wake, PollFlags::IN),
+            PollFd::from_borrowed_fd(self.wake.as_fd(), PollFlags::IN),
         ];
         if clock::wait(&mut fds, until, Duration::ZERO).is_err() {
             std::thread::sleep(Duration::from_millis(10));
         }
-        if !fds[1].revents().is_empty() {
-            let _ = rustix::io::read(wake, &mut [0u8; 8]);
-        }
+        !fds[1].revents().is_empty()
+    }
+
+    fn clear(&self) {
+        let _ = rustix::io::read(&self.wake, &mut [0u8; 8]);
+    }
+}
+
+/// What a look at the calls found.
+enum Looked {
+    Over(Vec<(Call, Result<Reply, CallError>)>),
+    /// And until when nothing is due.
+    Nothing(Option<Time>),
+}
+
+/// Receiving, lent to who waits; dropping it gives it back to the thread.
+struct Borrowed<'a>(&'a Caller);
+
+impl Drop for Borrowed<'_> {
+    fn drop(&mut self) {
+        lock(&self.0.under_way).borrowed = false;
+        self.0.freed.notify_all();
     }
 }
 

@@ -29,6 +29,16 @@ struct Running {
     listener: Arc<Listener>,
 }
 
+impl Running {
+    fn caller(&self, class: Class) -> &Caller {
+        match class {
+            Class::Command => &self.command,
+            Class::Request => &self.request,
+            Class::File => &self.file,
+        }
+    }
+}
+
 impl LinkController {
     /// The end for the robot `name`, as this host's bus knows it: with the namespace, if any, that the link's configuration gives the
     /// robot's host.
@@ -89,15 +99,20 @@ impl ControllerEnd for LinkController {
 
     fn request(&self, class: Class, frame: &[u8], timeout: Duration, done: Done) {
         match self.running() {
-            Ok(running) => {
-                let caller = match class {
-                    Class::Command => &running.command,
-                    Class::Request => &running.request,
-                    Class::File => &running.file,
-                };
-                caller.request(frame, timeout, done);
-            }
+            Ok(running) => running.caller(class).request(frame, timeout, done),
             Err(error) => done(Err(error)),
+        }
+    }
+
+    fn receive(&self, class: Class, timeout: Duration, over: &dyn Fn() -> bool) {
+        if let Some(running) = self.running.get() {
+            running.caller(class).receive(timeout, over);
+        }
+    }
+
+    fn wake(&self, class: Class) {
+        if let Some(running) = self.running.get() {
+            running.caller(class).wake();
         }
     }
 

@@ -255,6 +255,18 @@ impl ControllerEnd for DirectController {
         link.call(&service, &control, part.as_slice(), timeout, Box::new(answered));
     }
 
+    fn receive(&self, _: Class, timeout: Duration, over: &dyn Fn() -> bool) {
+        if let Some(link) = self.link.get() {
+            link.receive(timeout, over);
+        }
+    }
+
+    fn wake(&self, _: Class) {
+        if let Some(link) = self.link.get() {
+            link.wake();
+        }
+    }
+
     fn listen(&self, streams: Listen<'_>) {
         *write(&self.wanted) = match streams {
             Listen::All => None,
