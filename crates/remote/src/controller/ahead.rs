@@ -5,27 +5,32 @@ use std::time::Duration;
 /// As few as keep a short path busy, and as many as are asked for at most: 16 MiB, more than 60 Mbit/s carry in a round trip of 2 s.
 const LEAST: usize = 2;
 const MOST: usize = 64;
-/// Of how many pieces the quickest counts, in this span and the one before.
-const SPAN: u32 = 32;
+/// So many slow ones in a row, with no more than the least under way, show that the path is another than it was.
+const MANY: u32 = 8;
 
 /// So many that the path is full and nothing waits long in it.
 ///
 /// A piece takes as long as the path is, until as many are under way as it holds; from then on it takes longer the more there are.
-/// So their number grows with each piece that took less than twice what the quickest did, and shrinks with one that took more
-/// than three times that: behind it commands of others would wait, too.
+/// So their number grows with each piece that took less than twice what the quickest did, and shrinks by a quarter with one that took
+/// more than three times that, and again only by what was asked for since: behind them commands of others would wait, too. The quickest is forgotten only where next to nothing is
+/// under way: what waits behind itself is no measure.
 #[derive(Debug)]
 pub(super) struct Ahead {
     pieces: usize,
-    quickest: [Option<Duration>; 2],
-    seen: u32,
+    quickest: Option<Duration>,
+    /// The quickest of the last slow ones, and how many those are.
+    slow: (Duration, u32),
+    /// So many that come were asked for before the number shrank.
+    old: usize,
 }
 
 impl Default for Ahead {
     fn default() -> Self {
         Ahead {
             pieces: LEAST,
-            quickest: [None; 2],
-            seen: 0,
+            quickest: None,
+            slow: (Duration::MAX, 0),
+            old: 0,
         }
     }
 }
@@ -38,17 +43,26 @@ impl Ahead {
 
     /// A piece came, so long after it was asked for.
     pub(super) fn came(&mut self, took: Duration) {
-        if self.seen >= SPAN {
-            self.quickest = [None, self.quickest[0]];
-            self.seen = 0;
+        let quickest = self.quickest.map_or(took, |q| q.min(took));
+        self.quickest = Some(quickest);
+        if self.old > 0 {
+            self.old -= 1;
+            return;
         }
-        self.seen += 1;
-        self.quickest[0] = Some(self.quickest[0].map_or(took, |q| q.min(took)));
-        let quickest = self.quickest.iter().flatten().min().copied().unwrap_or(took);
-        if took < quickest * 2 {
-            self.pieces = (self.pieces + 1).min(MOST);
-        } else if took > quickest * 3 {
-            self.pieces = (self.pieces - 1).max(LEAST);
+        if took <= quickest * 3 {
+            self.slow = (Duration::MAX, 0);
+            if took < quickest * 2 {
+                self.pieces = (self.pieces + 1).min(MOST);
+            }
+        } else if self.pieces > LEAST {
+            self.old = self.pieces;
+            self.pieces = (self.pieces * 3 / 4).max(LEAST);
+        } else {
+            self.slow = (self.slow.0.min(took), self.slow.1 + 1);
+            if self.slow.1 == MANY {
+                self.quickest = Some(self.slow.0);
+                self.slow = (Duration::MAX, 0);
+            }
         }
     }
 
@@ -87,7 +101,7 @@ mod tests {
         for (round_trip, least, most) in [(ms(2_000), 11, 35), (ms(600), 4, 14), (ms(10), 2, 4)] {
             let (took, under_way) = fetch(&mut Ahead::default(), 200, round_trip, ms(210));
             let full = ms(210) * 200 + round_trip;
-            assert!(took < full + round_trip * 4, "{round_trip:?}: {took:?}, {full:?}");
+            assert!(took < full + round_trip * 5, "{round_trip:?}: {took:?}, {full:?}");
             assert!((least..=most).contains(&under_way), "{round_trip:?}: {under_way}");
         }
         let (_, under_way) = fetch(&mut Ahead::default(), 500, ms(2_000), ms(10));
