@@ -7,6 +7,7 @@ mod files;
 mod help;
 mod joystick;
 mod kinds;
+mod line;
 mod moving;
 mod output;
 mod reading;

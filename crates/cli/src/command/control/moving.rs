@@ -1,7 +1,7 @@
 //! Commands, and the right to move.
 
 use super::session::{Done, Problem, Session, usage};
-use super::{body, kinds, reading, shorthand};
+use super::{kinds, line, reading};
 use remote::controller::{RequestError, Right};
 use remote::{Expiry, Outcome};
 use serde_json::{Value, json};
@@ -9,21 +9,8 @@ use std::time::Instant;
 
 /// Sends a command of any kind: by JSON or in few words.
 pub(super) fn set(session: &Session, line: &str, tail: &str) -> Done {
-    let (name, rest) = tail.split_once(char::is_whitespace).unwrap_or((tail, ""));
-    if name.is_empty() {
-        return usage("set KIND JSON, or in few words: `help set` shows them");
-    }
-    let kind = kinds::command_named(name).map_err(Problem::Usage)?;
-    let rest = rest.trim();
-    let bytes = if rest.starts_with('{') {
-        body::from_json(&(kind.message)(), rest)
-    } else {
-        let words: Vec<_> = rest.split_whitespace().collect();
-        let form = shorthand::form(kind.name).map_or("JSON", |(_, form, _)| form);
-        shorthand::body(kind.name, &words)
-            .map_err(|e| format!("{e}: set {} {form}, or JSON", kinds::short(kind.name)))
-    };
-    send(session, line, kind, &bytes.map_err(Problem::Usage)?)
+    let (kind, bytes) = line::set(tail).map_err(Problem::Usage)?;
+    send(session, line, kind, &bytes)
 }
 
 /// Sends it, waits until it is known what became of it, and prints that.

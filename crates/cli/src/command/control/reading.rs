@@ -1,5 +1,6 @@
 //! What the robot tells.
 
+use super::line::{self, Watch};
 use super::session::{Done, PATIENCE, Problem, Session, TICK, kind_and_channel, usage};
 use super::{body, kinds};
 use bench::table::{Align, Table};
@@ -101,29 +102,8 @@ impl Drop for Watching<'_> {
 
 /// Shows values as they come.
 pub(super) fn watch(session: &Session, line: &str, words: &[&str]) -> Done {
-    const FORM: &str = "watch KIND [CHANNEL] [-n N] [--timeout SECONDS] [--full]";
     let (kind, channel, rest) = kind_and_channel(session, words)?;
-    let (mut most, mut patience, mut full) = (u64::MAX, Duration::from_secs(30), false);
-    let mut rest = rest.into_iter();
-    while let Some(word) = rest.next() {
-        match (word, rest.next()) {
-            ("--full", next) => {
-                full = true;
-                if next.is_some() {
-                    return usage(format!("--full goes last: {FORM}"));
-                }
-            }
-            ("-n", Some(n)) => match n.parse() {
-                Ok(n) if n > 0 => most = n,
-                _ => return usage(format!("-n takes a number from 1: {FORM}")),
-            },
-            ("--timeout", Some(s)) => match s.parse().ok().filter(|s: &f64| (0.0..=86_400.0).contains(s)) {
-                Some(seconds) => patience = Duration::from_secs_f64(seconds),
-                None => return usage(format!("--timeout takes seconds, at most a day: {FORM}")),
-            },
-            _ => return usage(FORM),
-        }
-    }
+    let Watch { most, patience, full } = line::watch(&rest).map_err(Problem::Usage)?;
     let listened = session.controller.watched().unwrap_or_default();
     let before = listened
         .iter()

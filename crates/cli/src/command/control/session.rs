@@ -1,7 +1,7 @@
 //! One line after the other.
 
 use super::output::Output;
-use super::{actions, files, help, joystick, kinds, moving, reading};
+use super::{actions, files, help, joystick, kinds, line, moving, reading};
 use crate::signals::Signals;
 use remote::controller::Connection;
 use remote::{Controller, Expiry, telemetry};
@@ -116,12 +116,11 @@ impl Session {
 
     /// Carries a line out, and prints what came of it; what failed is for the caller to print.
     pub(super) fn execute(&mut self, line: &str) -> Result<Next, Problem> {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let [command, rest @ ..] = words.as_slice() else {
+        let Some((command, words, tail)) = line::cut(line) else {
             return Ok(Next::Line);
         };
-        let tail = line.trim_start().get(command.len()..).unwrap_or_default().trim();
-        match *command {
+        let rest = words.as_slice();
+        match command {
             "help" | "?" => help::help(self, line, rest)?,
             "status" => self.status(line)?,
             "get" => reading::get(self, line, rest)?,
@@ -201,20 +200,8 @@ impl Session {
     }
 
     fn set_expiry(&mut self, line: &str, words: &[&str]) -> Done {
-        self.expiry = match words {
-            [] => self.expiry,
-            ["default"] => Expiry::Default,
-            ["never"] => Expiry::Never,
-            [ms] => match ms.parse::<f64>().ok().filter(|ms| (0.0..=1e9).contains(ms)) {
-                Some(ms) => Expiry::After(Duration::from_secs_f64(ms / 1e3)),
-                None => {
-                    return usage(format!(
-                        "{ms:?} is no time: expiry MILLISECONDS, `default` or `never`"
-                    ));
-                }
-            },
-            _ => return usage("expiry [MILLISECONDS | default | never]"),
-        };
+        let set = line::expiry(words).map_err(Problem::Usage)?;
+        self.expiry = set.unwrap_or(self.expiry);
         let text = self.expiry_text();
         self.output.result(
             line,
@@ -242,17 +229,14 @@ impl Session {
     }
 
     fn sleep(&self, line: &str, words: &[&str]) -> Done {
-        let seconds = match words {
-            [seconds] => seconds
-                .parse()
-                .ok()
-                .filter(|s: &f64| (0.0..=86_400.0).contains(s)),
+        let time = match words {
+            [seconds] => line::seconds(seconds),
             _ => None,
         };
-        let Some(seconds) = seconds else {
+        let Some(time) = time else {
             return usage("sleep SECONDS, at most a day");
         };
-        let until = std::time::Instant::now() + Duration::from_secs_f64(seconds);
+        let until = std::time::Instant::now() + time;
         while !self.signals.stopped() {
             let left = until.saturating_duration_since(std::time::Instant::now());
             if left.is_zero() {

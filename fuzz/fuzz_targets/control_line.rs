@@ -1,0 +1,13 @@
+#![no_main]
+#![allow(dead_code, reason = "the tool is a program: what it reads lines with is compiled in, beside what it does by them")]
+
+#[path = "../../crates/cli/src/command/control/body.rs"]
+mod body;
+#[path = "../../crates/cli/src/command/control/kinds.rs"]
+mod kinds;
+#[path = "../../crates/cli/src/command/control/line.rs"]
+mod line;
+#[path = "../../crates/cli/src/command/control/shorthand.rs"]
+mod shorthand;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| line::fuzz(data));
