@@ -26,10 +26,10 @@ fn there_and_back(delay: Delay, reliability: Reliability) -> Vec<f64> {
         expiry: Some(Duration::from_secs(60)),
         ..topic(name, 10, 2)
     };
-    let times = (Duration::from_secs(3), Duration::from_secs(40), 3);
+    let times = (Duration::from_secs(3), Duration::from_secs(12), 3);
     w.later(0, large("/there"), times, geometry);
     w.answer(1, large("/back"), "/there", geometry);
-    w.run(Duration::from_secs(130));
+    w.run(Duration::from_secs(45));
     w.check_books();
     let came = |node: usize, name: &str| -> Vec<_> {
         let arrived = w.nodes[node].sink.arrived.get(name);
