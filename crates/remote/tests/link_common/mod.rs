@@ -65,10 +65,11 @@ radio: {{bind: '{robot}', rate: 600Mbit/s, queue_bytes: 64MiB}}
 peers: [{{name: base, address: '{base}'}}]
 services:
   - {{name: /r1/remote/command, role: serve, priority: 110, depth: 128}}
-  - {{name: /r1/remote/request, role: serve, priority: 60}}
+  - {{name: /r1/remote/request, role: serve, priority: 60, reliability: bulk}}
   - {{name: /r1/remote/file, role: serve, priority: 5}}
 topics:
   - {{name: '/r1/remote/telemetry/*', direction: out, publisher_priority: true, latched: true}}
+  - {{name: '/r1/remote/telemetry/large/*', direction: out, latched: true, reliability: bulk, priority: 5, depth: 2}}
 "
         );
         let controllers = format!(
