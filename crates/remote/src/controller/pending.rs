@@ -190,6 +190,7 @@ impl<T> std::fmt::Debug for Pending<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::transport::{ControllerSink, Done, Listen, TransportError, Wire};
     use std::sync::atomic::{AtomicU32, Ordering};
 
     struct Woken(AtomicU32);
@@ -198,6 +199,53 @@ mod tests {
         fn wake(self: Arc<Self>) {
             self.0.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// A transport of which nothing comes: who receives there waits until it is woken.
+    #[derive(Default)]
+    struct Silent(Mutex<bool>, Condvar);
+
+    impl ControllerEnd for Silent {
+        fn wire(&self) -> Wire {
+            Wire::Own
+        }
+        fn start(&self, _: Arc<dyn ControllerSink>) -> Result<(), TransportError> {
+            Ok(())
+        }
+        fn request(&self, _: Class, _: &[u8], _: Duration, _: Done) {}
+        fn receive(&self, _: Class, _: Duration, over: &dyn Fn() -> bool) {
+            let woken = self.1.wait_while(lock(&self.0), |woken| !*woken);
+            assert!(*woken.expect("no panic") && over());
+        }
+        fn wake(&self, _: Class) {
+            *lock(&self.0) = true;
+            self.1.notify_all();
+        }
+        fn listen(&self, _: Listen<'_>) {}
+        fn stop(&self) {}
+        fn describe(&self) -> String {
+            "silent".into()
+        }
+    }
+
+    #[test]
+    fn who_receives_is_woken_when_another_makes_it_known() {
+        let end: Arc<dyn ControllerEnd> = Arc::new(Silent::default());
+        let (pending, promise) = Pending::new();
+        let pending = pending.over(&end, Class::Command);
+        let keeper = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(50));
+            promise.keep(7);
+        });
+        assert_eq!(pending.wait(), 7);
+        keeper.join().expect("no panic");
+        // What is known already is not waited for, and no time is none.
+        let silent: Arc<dyn ControllerEnd> = Arc::new(Silent::default());
+        let (pending, promise) = Pending::new();
+        let pending = pending.over(&silent, Class::Command);
+        let pending = pending.wait_for(Duration::ZERO).expect_err("not yet");
+        promise.keep(8);
+        assert_eq!(pending.wait(), 8);
     }
 
     #[test]
