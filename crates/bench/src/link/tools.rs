@@ -9,6 +9,7 @@ use crate::flows::play::{self, Leg, Part, Played, flow_arguments};
 use crate::ipc::Error;
 use crate::ipc::error::RunError;
 use crate::ipc::sandbox::Sandbox;
+use crate::keep::Keep;
 use crate::lab::Source;
 use crate::lab::cell::Params;
 use crate::lab::pound::{Peer, Transport};
@@ -16,9 +17,7 @@ use crate::lab::site::{Ground, Site};
 use crate::links::Team;
 use crate::machine;
 use serde_json::{Value, json};
-use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -32,9 +31,7 @@ pub(super) struct Tools<'a> {
     /// What is left out.
     pub(super) notes: Vec<String>,
     team: Team,
-    /// Where all that a run left is written, and how many were.
-    keep: Option<PathBuf>,
-    kept: Cell<u32>,
+    keep: Keep,
 }
 
 /// How messages get from host to host.
@@ -85,8 +82,7 @@ impl<'a> Tools<'a> {
             zenoh,
             team: Team::default(),
             notes,
-            keep: options.keep.clone(),
-            kept: Cell::new(0),
+            keep: Keep::new(options.keep.clone()),
         })
     }
 
@@ -139,18 +135,12 @@ impl<'a> Tools<'a> {
         played: &Played,
         links: &BTreeMap<String, Value>,
     ) -> Result<(), RunError> {
-        let Some(folder) = &self.keep else {
-            return Ok(());
-        };
-        let number = self.kept.get();
-        self.kept.set(number + 1);
-        let file = folder.join(format!("{number:03}.json"));
-        let all = json!({
-            "what": what, "means": means, "lab": played.lab, "links": links, "received": played.received,
-            "values": played.values,
-        });
-        let written = fs::create_dir_all(folder).and_then(|()| fs::write(&file, all.to_string()));
-        written.map_err(|e| RunError::Failed(format!("{}: {e}", file.display())))
+        self.keep.put(|| {
+            json!({
+                "what": what, "means": means, "lab": played.lab, "links": links, "received": played.received,
+                "values": played.values,
+            })
+        })
     }
 
     /// What came, and what each link last said of itself.

@@ -6,15 +6,12 @@ use crate::findings::found;
 use crate::ipc::Error;
 use crate::ipc::error::RunError;
 use crate::ipc::sandbox::Sandbox;
+use crate::keep::Keep;
 use crate::lab::pound::Peer;
 use crate::lab::site::Ground;
 use crate::links::Team;
 use crate::machine;
-use serde_json::Value;
-use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::PathBuf;
 
 pub(super) struct Tools<'a> {
     pub(super) ground: Ground<'a>,
@@ -24,9 +21,7 @@ pub(super) struct Tools<'a> {
     ros: Option<Peer>,
     /// What is left out.
     pub(super) notes: Vec<String>,
-    /// Where all that a run left is written, and how many were.
-    keep: Option<PathBuf>,
-    kept: Cell<u32>,
+    pub(super) keep: Keep,
 }
 
 impl<'a> Tools<'a> {
@@ -52,8 +47,7 @@ impl<'a> Tools<'a> {
             team: Team::default(),
             ros,
             notes,
-            keep: options.keep.clone(),
-            kept: Cell::new(0),
+            keep: Keep::new(options.keep.clone()),
         })
     }
 
@@ -74,17 +68,5 @@ impl<'a> Tools<'a> {
             versions.insert("roscpp".into(), ros.version.clone());
         }
         versions
-    }
-
-    /// Writes what a run left into the folder that was asked for, if any was.
-    pub(super) fn keep(&self, left: &Value) -> Result<(), RunError> {
-        let Some(folder) = &self.keep else {
-            return Ok(());
-        };
-        let number = self.kept.get();
-        self.kept.set(number + 1);
-        let file = folder.join(format!("{number:03}.json"));
-        let written = fs::create_dir_all(folder).and_then(|()| fs::write(&file, left.to_string()));
-        written.map_err(|e| RunError::Failed(format!("{}: {e}", file.display())))
     }
 }

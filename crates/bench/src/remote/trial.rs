@@ -14,6 +14,7 @@ use crate::ipc::roscore::Roscore;
 use crate::lab::cell::{Timing, Values};
 use crate::lab::site::Job;
 use crate::links::Daemons;
+use crate::noise::Noise;
 use serde_json::json;
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -55,7 +56,9 @@ pub(super) fn run(row: &Row, tools: &Tools<'_>) -> Result<(Trial, Option<Timing>
         What::File => values::of_file(&told)?,
         _ => values::of_times(told.first().map_or(&[], Vec::as_slice))?,
     };
-    tools.keep(&json!({ "row": row.shown(), "told": told, "lab": lab, "links": links }))?;
+    tools
+        .keep
+        .put(|| json!({ "row": row.shown(), "told": told, "lab": lab, "links": links }))?;
     Ok((Trial { values, made }, lab.as_ref().map(Timing::of)))
 }
 
@@ -293,16 +296,11 @@ fn file(row: &Row, crew: &mut Crew<'_, Said>) -> Result<Vec<Vec<f64>>, RunError>
 /// A file that nothing can pack.
 fn fill(path: &Path, bytes: u64) -> io::Result<()> {
     let mut file = File::create(path)?;
-    let mut state = 0x9E37_79B9_7F4A_7C15u64;
+    let mut noise = Noise::new(1);
     let mut block = [0; 1 << 16];
     let mut left = bytes;
     while left > 0 {
-        for word in block.chunks_exact_mut(8) {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            word.copy_from_slice(&state.to_le_bytes());
-        }
+        noise.fill(&mut block);
         let n = left.min(block.len() as u64);
         file.write_all(&block[..n as usize])?;
         left -= n;

@@ -470,7 +470,7 @@ impl<B: Body> Radio<B> {
             return Transmit::Idle;
         };
         p.header(self.config.session, out);
-        let asks = self.should_ask(now, peer, u8::MAX, true);
+        let asks = self.should_ask(now, peer, MAX_PRIORITY, true);
         let Some(p) = self.peers.get_mut(&peer) else {
             return Transmit::Idle;
         };
@@ -588,9 +588,11 @@ impl<B: Body> Radio<B> {
             return false;
         };
         let clocked = p.is_clocked(&self.config);
+        if !(calm || clocked || p.flight.doubts()) {
+            return false;
+        }
         let defers = self.share.defers(now, priority);
-        let window = p.window(&self.config);
-        (calm || clocked || p.flight.doubts()) && p.flight.should_ask(now, clocked, defers, window)
+        p.flight.should_ask(now, clocked, defers, p.window(&self.config))
     }
 
     /// Charges a datagram and counts it. `in_flight`: it counts against the bound, and whether it asks for a

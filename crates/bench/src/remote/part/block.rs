@@ -3,6 +3,7 @@
 use super::over::{Name, Over};
 use super::{Blocks, PartError, code, pause, say, tell};
 use crate::ipc::peer::Gate;
+use crate::noise::Noise;
 use prost::bytes::Bytes;
 use remote::{CommandKind, Controller, Expiry, Outcome, Robot, TelemetryKind};
 use stats::Time;
@@ -34,18 +35,8 @@ impl Block {
 
 /// Bytes that nothing can pack, the same for one number.
 fn random(number: u64, bytes: usize) -> Bytes {
-    let mut state = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-    let mut word = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state.to_le_bytes()
-    };
-    let mut data: Vec<u8> = Vec::with_capacity(bytes + 8);
-    while data.len() < bytes {
-        data.extend(word());
-    }
-    data.truncate(bytes);
+    let mut data = vec![0; bytes];
+    Noise::new(number).fill(&mut data);
     data.into()
 }
 

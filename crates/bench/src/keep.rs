@@ -1,0 +1,34 @@
+//! What the runs of an experiment left, for who looks closer.
+
+use crate::ipc::error::RunError;
+use serde_json::Value;
+use std::cell::Cell;
+use std::fs;
+use std::path::PathBuf;
+
+/// Writes what each run left into a file of its own, `000.json` and on, if a folder was asked for.
+pub(crate) struct Keep {
+    folder: Option<PathBuf>,
+    written: Cell<u32>,
+}
+
+impl Keep {
+    pub(crate) fn new(folder: Option<PathBuf>) -> Keep {
+        Keep {
+            folder,
+            written: Cell::new(0),
+        }
+    }
+
+    /// Writes what a run left; `left` is made only if it is kept.
+    pub(crate) fn put(&self, left: impl FnOnce() -> Value) -> Result<(), RunError> {
+        let Some(folder) = &self.folder else {
+            return Ok(());
+        };
+        let number = self.written.get();
+        self.written.set(number + 1);
+        let file = folder.join(format!("{number:03}.json"));
+        let written = fs::create_dir_all(folder).and_then(|()| fs::write(&file, left().to_string()));
+        written.map_err(|e| RunError::Failed(format!("{}: {e}", file.display())))
+    }
+}
