@@ -20,7 +20,7 @@ test: packages lint unit unit-posix loom schema-crosscheck recording-crosscheck 
 	@echo "all tests passed"
 
 packages: libzmq
-	scripts/apt-install $$(grep -v '^#' tests/lab/apt.txt)
+	scripts/apt-install $$(grep -hv '^#' tests/lab/apt.txt tests/ros1/apt.txt)
 
 # What the crate `remote` links (its feature `zmq`), from Debian unless it is there already.
 libzmq:

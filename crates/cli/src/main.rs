@@ -36,6 +36,7 @@ enum Command {
     Demo(demo::Options),
     Bench(command::bench::Options),
     Link(command::link::Options),
+    Ros1(command::ros1::Options),
     Top(command::top::Options),
     Keys(command::keys::Options),
     Lab(command::lab::Options),
@@ -64,7 +65,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let level = if matches!(cli.command, Command::Link(_)) {
+    let level = if matches!(cli.command, Command::Link(_) | Command::Ros1(_)) {
         "info"
     } else {
         "warn"
@@ -79,6 +80,7 @@ fn main() -> ExitCode {
         Command::Demo(options) => demo::run(&options),
         Command::Bench(options) => command::bench::run(&options),
         Command::Link(options) => command::link::run(&options),
+        Command::Ros1(options) => command::ros1::run(&options),
         Command::Top(options) => command::top::run(&options),
         Command::Keys(options) => command::keys::run(&options),
         Command::Lab(options) => return command::lab::run(&options),

@@ -60,7 +60,7 @@ mod schema;
 mod types;
 mod value;
 
-pub use codec::{Join, PartSizes, Parts, Split};
+pub use codec::{Bulk, Join, PartSizes, Parts, Split};
 pub use definition::{Arity, Constant, Flavour, Primitive};
 pub use error::{CodecError, DefinitionError, ValueError};
 pub use limits::{DEFAULT_THRESHOLD, MAX_PARTS};

@@ -12,10 +12,10 @@ use crate::{CodecError, Schema};
 /// the bytes that come out do, and nothing else.
 pub struct Join<'a> {
     plan: &'a Plan,
-    control: &'a [u8],
+    pub(super) control: &'a [u8],
     parts: &'a [&'a [u8]],
     ros1_len: usize,
-    lifted: Vec<Found<'a>>,
+    pub(super) lifted: Vec<Found<'a>>,
 }
 
 impl Schema {

@@ -8,10 +8,12 @@ pub(crate) mod fault;
 mod join;
 pub(crate) mod packed;
 mod split;
+mod stream;
 mod write;
 
 pub use join::Join;
 pub use split::{PartSizes, Parts, Split};
+pub use stream::Bulk;
 
 use crate::plan::Lift;
 

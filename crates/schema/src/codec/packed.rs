@@ -3,7 +3,7 @@
 use super::fault::{Fault, Kind, Walk};
 use super::{Elements, LIFTED, MAX_COUNT, Sink, Text};
 use crate::limits::{MAX_EMPTY_ELEMENTS, MAX_PARTS};
-use crate::plan::Step;
+use crate::plan::{Lift, Step};
 
 pub(crate) struct Packed<'a> {
     bytes: &'a [u8],
@@ -60,6 +60,30 @@ pub(crate) fn read<'a>(
         ));
     }
     Ok(())
+}
+
+/// How many bytes `steps` take at the front of `bytes`.
+pub(crate) fn length<'a>(steps: &'a [Step], bytes: &'a [u8]) -> Walk<usize> {
+    let mut reader = Packed {
+        bytes,
+        at: 0,
+        empties: 0,
+        parts: None,
+        next_part: 0,
+    };
+    reader.walk(steps, &mut Nothing)?;
+    Ok(reader.at)
+}
+
+/// Only walks.
+struct Nothing;
+
+impl<'a> Sink<'a> for Nothing {
+    fn run(&mut self, _: u8, _: &'a [u8], _: bool) {}
+    fn dummy(&mut self, _: u32) {}
+    fn text(&mut self, _: Text<'a>) {}
+    fn count(&mut self, _: u32) {}
+    fn array(&mut self, _: &'a Lift, _: u32, _: usize, _: Elements<'a>) {}
 }
 
 impl<'a> Packed<'a> {

@@ -52,7 +52,7 @@ pub(crate) struct Options {
     check: bool,
 }
 
-fn interval(text: &str) -> Result<f64, String> {
+pub(crate) fn interval(text: &str) -> Result<f64, String> {
     let good = text.parse().ok().filter(|s: &f64| (0.1..=3600.0).contains(s));
     good.ok_or_else(|| "give 0.1 to 3600 seconds".into())
 }

@@ -1,0 +1,163 @@
+//! The bytes of messages between sockets and blocks: written once where they shall lie, and sent from there.
+
+use bus::{Loan, LoanError};
+use schema::{CodecError, Schema};
+use std::borrow::Cow;
+use std::io::{self, IoSlice, Read, Write};
+
+/// What is read before it is decided where the rest goes.
+const HEAD: usize = 4096;
+/// Shorter messages are sent as one piece.
+const SMALL: usize = 64 << 10;
+
+/// Why a message that came was not taken. The stream stands behind it.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Untaken {
+    #[error("it sends what is no {type_name}: {source}")]
+    Content { type_name: String, source: CodecError },
+    #[error(transparent)]
+    Loan(#[from] LoanError),
+}
+
+impl Untaken {
+    fn content(schema: &Schema, source: CodecError) -> Untaken {
+        Untaken::Content {
+            type_name: schema.name().to_owned(),
+            source,
+        }
+    }
+}
+
+/// Reads a message of `len` bytes into a block. `buffer` is kept from message to message.
+///
+/// An `Err` is the stream's; the message's own trouble is inside.
+pub(crate) fn read(
+    stream: &mut impl Read,
+    len: usize,
+    schema: &Schema,
+    buffer: &mut Vec<u8>,
+    loan: impl FnOnce(usize, &[usize]) -> Result<Loan, LoanError>,
+) -> io::Result<Result<Loan, Untaken>> {
+    buffer.clear();
+    gather(stream, len.min(HEAD), buffer)?;
+    let Some(bulk) = schema.bulk_ros1(buffer, len) else {
+        gather(stream, len, buffer)?;
+        return Ok(split(schema, buffer, loan));
+    };
+    let mut loan = match loan(bulk.control_len(), &[bulk.part_len()]) {
+        Ok(loan) => loan,
+        Err(error) => {
+            skip(stream, len - buffer.len())?;
+            return Ok(Err(error.into()));
+        }
+    };
+    let (control, mut parts) = loan.split_mut();
+    let Some(part) = parts.next() else {
+        return Err(io::Error::other("a loan without its part"));
+    };
+    bulk.write_head(buffer, control);
+    // What came with the head, and then the socket's own bytes.
+    let end = bulk.at() + bulk.part_len();
+    let here = buffer.get(bulk.at()..end.min(buffer.len())).unwrap_or(&[]);
+    part[..here.len()].copy_from_slice(here);
+    stream.read_exact(&mut part[here.len()..])?;
+    let behind = buffer.get(end..).unwrap_or(&[]);
+    let tail = &mut control[bulk.at()..];
+    tail[..behind.len()].copy_from_slice(behind);
+    stream.read_exact(&mut tail[behind.len()..])?;
+    let whole = schema.join(control, &[part]).map(drop);
+    Ok(whole.map_err(|e| Untaken::content(schema, e)).map(|()| loan))
+}
+
+/// Reads until `buffer` has `len` bytes. It grows with what has come, not with what is promised.
+pub(crate) fn gather(stream: &mut impl Read, len: usize, buffer: &mut Vec<u8>) -> io::Result<()> {
+    let missing = len.saturating_sub(buffer.len()) as u64;
+    stream.take(missing).read_to_end(buffer)?;
+    if buffer.len() < len {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(())
+}
+
+/// Reads bytes that nobody wants.
+pub(crate) fn skip(stream: &mut impl Read, len: usize) -> io::Result<()> {
+    let skipped = io::copy(&mut stream.take(len as u64), &mut io::sink())?;
+    if skipped < len as u64 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(())
+}
+
+/// Splits a whole message into a block.
+pub(crate) fn split(
+    schema: &Schema,
+    bytes: &[u8],
+    loan: impl FnOnce(usize, &[usize]) -> Result<Loan, LoanError>,
+) -> Result<Loan, Untaken> {
+    let content = |source| Untaken::content(schema, source);
+    let split = schema.split_ros1(bytes).map_err(content)?;
+    let sizes = split.sizes();
+    let mut loan = loan(sizes.control_len, &sizes.part_lens)?;
+    let (control, parts) = loan.split_mut();
+    split.write_control(control).map_err(content)?;
+    for (i, part) in parts.enumerate() {
+        split.write_part(i, part).map_err(content)?;
+    }
+    Ok(loan)
+}
+
+/// A message on its way into ROS.
+#[derive(Debug)]
+pub(crate) enum Outgoing {
+    /// Where its publisher wrote it.
+    Block(bus::Message),
+    /// Written anew, since a part of it is left out.
+    Bytes(Vec<u8>),
+}
+
+impl Outgoing {
+    /// Sends it with its length in front; gives the bytes of the message.
+    pub(crate) fn send(&self, schema: &Schema, stream: &mut impl Write) -> io::Result<usize> {
+        match self {
+            Outgoing::Bytes(bytes) => send(&[Cow::Borrowed(bytes.as_slice())], stream),
+            Outgoing::Block(message) => {
+                let parts: Vec<&[u8]> = (0..message.part_count())
+                    .map(|i| message.part(i).bytes())
+                    .collect();
+                let join = schema.join(message.control(), &parts);
+                let join = join.map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;
+                send(&join.ros1_pieces(), stream)
+            }
+        }
+    }
+}
+
+fn send(pieces: &[Cow<'_, [u8]>], stream: &mut impl Write) -> io::Result<usize> {
+    let len: usize = pieces.iter().map(|p| p.len()).sum();
+    let word = u32::try_from(len)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "longer than ROS can send"))?;
+    let word = word.to_le_bytes();
+    if len <= SMALL {
+        let mut whole = Vec::with_capacity(len + 4);
+        whole.extend(word);
+        pieces.iter().for_each(|p| whole.extend_from_slice(p));
+        stream.write_all(&whole)?;
+        return Ok(len);
+    }
+    let mut slices = vec![IoSlice::new(&word)];
+    slices.extend(pieces.iter().map(|p| IoSlice::new(p)));
+    let mut left = &mut slices[..];
+    IoSlice::advance_slices(&mut left, 0);
+    while !left.is_empty() {
+        match stream.write_vectored(left) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(n) => IoSlice::advance_slices(&mut left, n),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(len)
+}
+
+#[cfg(test)]
+mod tests;

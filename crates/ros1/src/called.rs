@@ -1,0 +1,232 @@
+//! A service of ROS's, offered on the bus.
+
+use crate::body;
+use crate::config::{Config, ServiceRule};
+use crate::header::{BRIDGE, Header, HeaderError};
+use crate::hub::Hub;
+use crate::master::{ApiError, TIMEOUT};
+use crate::net::{Place, Timed};
+use crate::status::Counts;
+use crate::subscription::prepare;
+use crate::types::{self, TypeError};
+use ropewalk::{NodeError, Request, Server, Service};
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Calls of one service that are under way at a time; others wait.
+const WORKERS: usize = 4;
+
+/// A service of ROS's, offered on the bus.
+#[derive(Debug)]
+pub(crate) struct Called {
+    /// Its name in ROS.
+    pub(crate) name: String,
+    pub(crate) bus_name: String,
+    pub(crate) service: Service,
+    /// Where it was when it was offered.
+    pub(crate) place: Place,
+    timeout: Duration,
+    server: Server,
+    closed: AtomicBool,
+    pub(crate) counts: Counts,
+}
+
+/// Why a service of ROS's cannot be offered or called.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CalledError {
+    #[error(transparent)]
+    Api(#[from] ApiError),
+    #[error(
+        "its server cannot be reached at {place}: {source}; is ROS_IP or ROS_HOSTNAME right where it runs?"
+    )]
+    Connect { place: Place, source: io::Error },
+    #[error("its server: {0}")]
+    Header(#[from] HeaderError),
+    #[error("its server refuses: {0}")]
+    Refused(String),
+    #[error("its server {caller} {source}")]
+    Type { caller: String, source: TypeError },
+    #[error(transparent)]
+    Bus(#[from] NodeError),
+    #[error("no thread: {0}")]
+    Thread(io::Error),
+    #[error("its server sends {0}")]
+    TooLong(#[from] crate::config::TooLong),
+    #[error("its server ended while it was called: {0}")]
+    Stream(io::Error),
+    /// It comes from a bridge.
+    #[error("it is a bridge's")]
+    Bridge,
+}
+
+impl Called {
+    /// Asks a service of ROS's for its type and offers it.
+    pub(crate) fn start(
+        hub: &Arc<Hub>,
+        name: &str,
+        bus_name: String,
+        rule: &ServiceRule,
+    ) -> Result<Arc<Called>, CalledError> {
+        let place = hub.master.lookup_service(name)?;
+        let (_, header) = greet(hub.name(), &place, name, "*", true)?;
+        if header.is(BRIDGE) {
+            return Err(CalledError::Bridge);
+        }
+        let wrong = |source| CalledError::Type {
+            caller: header.caller().to_owned(),
+            source,
+        };
+        let service = types::of_server(hub, &header, rule).map_err(wrong)?;
+        let called = Arc::new(Called {
+            name: name.to_owned(),
+            server: hub.node.server(&bus_name, &service)?,
+            bus_name,
+            service,
+            place,
+            timeout: rule.timeout(),
+            closed: AtomicBool::new(false),
+            counts: Counts::default(),
+        });
+        for _ in 0..WORKERS {
+            let (this, hub) = (called.clone(), hub.clone());
+            let thread = std::thread::Builder::new().name("ros-caller".into());
+            let started = thread.spawn(move || this.work(&hub));
+            if let Err(error) = started {
+                called.stop();
+                return Err(CalledError::Thread(error));
+            }
+        }
+        Ok(called)
+    }
+
+    pub(crate) fn id(&self) -> &str {
+        &self.bus_name
+    }
+
+    pub(crate) fn stop(&self) {
+        self.closed.store(true, Ordering::Release);
+        for _ in 0..WORKERS {
+            self.server.bus().interrupt().wake();
+        }
+    }
+
+    fn work(&self, hub: &Hub) {
+        while !self.closed.load(Ordering::Acquire) {
+            match self.server.take_timeout(Duration::from_secs(1)) {
+                Ok(Some(request)) => self.handle(hub, request),
+                Ok(None) => {}
+                Err(error) => {
+                    hub.problem(
+                        &self.name,
+                        format_args!("no more calls come from the bus: {error}"),
+                    );
+                    return;
+                }
+            }
+        }
+    }
+
+    fn handle(&self, hub: &Hub, request: Request) {
+        let timeout = self.timeout.min(request.time_left());
+        let bytes = request.ros1().map_err(|e| e.to_string());
+        let answer = bytes.and_then(|bytes| self.call(hub, &bytes, timeout).map_err(|e| e.to_string()));
+        let answered = match answer {
+            Ok(Ok(answer)) => {
+                self.counts.passed(answer.len());
+                self.server
+                    .respond_ros1(request, &answer)
+                    .map_err(|e| e.to_string())
+            }
+            // What its server says went wrong.
+            Ok(Err(text)) => {
+                self.counts.failed();
+                self.server.reject(request, &text).map_err(|e| e.to_string())
+            }
+            Err(text) => {
+                self.counts.failed();
+                self.server.reject(request, &text).map_err(|e| e.to_string())
+            }
+        };
+        if let Err(error) = answered {
+            tracing::debug!(error, service = self.name, "a caller got no answer");
+        }
+    }
+
+    /// One call. The inner `Err` is the server's own. A request that was begun is never sent again.
+    fn call(
+        &self,
+        hub: &Hub,
+        request: &[u8],
+        timeout: Duration,
+    ) -> Result<Result<Vec<u8>, String>, CalledError> {
+        let sum = self.service.md5_hex();
+        let (stream, _) = match greet(hub.name(), &self.place, &self.name, &sum, false) {
+            // It may have moved.
+            Err(CalledError::Connect { .. }) => {
+                let place = hub.master.lookup_service(&self.name)?;
+                greet(hub.name(), &place, &self.name, &sum, false)?
+            }
+            other => other?,
+        };
+        exchange(&hub.config, &stream, request, timeout)
+    }
+}
+
+/// Sends a request and reads its answer.
+fn exchange(
+    config: &Config,
+    stream: &TcpStream,
+    request: &[u8],
+    timeout: Duration,
+) -> Result<Result<Vec<u8>, String>, CalledError> {
+    let mut timed = Timed::new(stream, timeout);
+    let len = u32::try_from(request.len()).map_err(|e| CalledError::Stream(io::Error::other(e)))?;
+    let mut whole = len.to_le_bytes().to_vec();
+    whole.extend_from_slice(request);
+    timed.write_all(&whole).map_err(CalledError::Stream)?;
+    let mut head = [0; 5];
+    timed.read_exact(&mut head).map_err(CalledError::Stream)?;
+    let [good, len @ ..] = head;
+    let len = config.max_message().check(u32::from_le_bytes(len))?;
+    let mut answer = Vec::new();
+    body::gather(&mut timed, len, &mut answer).map_err(CalledError::Stream)?;
+    if good == 1 {
+        return Ok(Ok(answer));
+    }
+    Ok(Err(String::from_utf8_lossy(&answer).into_owned()))
+}
+
+/// Connects to a service's server and hears what it is.
+fn greet(
+    caller: &str,
+    place: &Place,
+    name: &str,
+    sum: &str,
+    probe: bool,
+) -> Result<(TcpStream, Header), CalledError> {
+    let unreached = |source| CalledError::Connect {
+        place: place.clone(),
+        source,
+    };
+    let stream = place.connect(TIMEOUT).map_err(unreached)?;
+    prepare(&stream).map_err(unreached)?;
+    let mut fields = vec![
+        ("callerid", caller),
+        ("service", name),
+        ("md5sum", sum),
+        (BRIDGE, "1"),
+    ];
+    if probe {
+        fields.push(("probe", "1"));
+    }
+    let mut timed = Timed::new(&stream, TIMEOUT);
+    Header::new(&fields).write(&mut timed).map_err(HeaderError::Io)?;
+    let header = Header::read(&mut timed)?;
+    match header.get("error") {
+        Some(error) => Err(CalledError::Refused(error.to_owned())),
+        None => Ok((stream, header)),
+    }
+}

@@ -1,0 +1,272 @@
+//! What is bridged, as written in YAML.
+//!
+//! ```yaml
+//! master: http://localhost:11311        # default: ROS_MASTER_URI
+//! node: /ropewalk
+//! topics:
+//!   - {name: /scan, direction: to_bus, priority: 100}
+//!   - {name: /cmd_vel, direction: to_ros}
+//!   - {name: '/camera/*', direction: to_bus, bus: '/front/*', rate_limit: 5Hz}
+//!   - {name: /map, direction: both, latched: true}
+//!   - {name: /tf, direction: to_bus, tf: {frames: [odom, base_link], rate: 10Hz}}
+//!   - {name: /rosout, direction: to_bus, level: warn}
+//! services:
+//!   - {name: /arm/grasp, direction: to_bus, type: my_msgs/Grasp}
+//! definitions: [src/my_msgs]            # where .msg and .srv files are, beside ROS_PACKAGE_PATH and /usr/share
+//! ```
+
+mod read;
+mod rule;
+
+pub use rule::{Direction, ServiceRule, TfRule, TopicRule};
+
+use crate::net::Place;
+use serde::Deserialize;
+use serde_saphyr::{Location, Spanned};
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+/// The longest configuration file that is read.
+const MAX_FILE: u64 = 1 << 20;
+/// Where a master is if nobody says.
+const MASTER: &str = "http://localhost:11311";
+/// The longest message, unless told otherwise.
+const MAX_MESSAGE: u64 = 64 << 20;
+
+/// What a bridge does: one ROS master, and the topics and services that cross.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// The master. Default: the environment's `ROS_MASTER_URI`, else `http://localhost:11311`.
+    #[serde(default)]
+    pub master: Option<String>,
+    /// The bridge's name among ROS's nodes; unique on its master. Default `/ropewalk`.
+    #[serde(default)]
+    pub node: Option<String>,
+    /// The address at which nodes reach the bridge, `0.0.0.0` for all of this host. Default: that of `ROS_HOSTNAME` or
+    /// `ROS_IP`, else loopback, where other hosts do not reach it.
+    #[serde(default)]
+    pub listen: Option<IpAddr>,
+    /// The longest message in bytes that is taken from a ROS node. Default 64 MiB.
+    #[serde(default, deserialize_with = "read::maybe_size")]
+    pub max_message: Option<u64>,
+    /// Folders with packages, or packages' own folders; relative ones count from the configuration's folder.
+    #[serde(default)]
+    pub definitions: Vec<PathBuf>,
+    /// The topics that cross; no other does.
+    #[serde(default)]
+    pub topics: Vec<Spanned<TopicRule>>,
+    /// The services that cross; no other does.
+    #[serde(default)]
+    pub services: Vec<Spanned<ServiceRule>>,
+}
+
+/// Why a configuration cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("cannot read {}: {reason}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// What is written cannot be used.
+    #[error("{place}: {problem}")]
+    Problem {
+        /// File, line and column.
+        place: String,
+        /// What is wrong, and what to write.
+        problem: String,
+    },
+}
+
+impl Default for Config {
+    /// One that bridges nothing.
+    fn default() -> Self {
+        Config {
+            master: None,
+            node: None,
+            listen: None,
+            max_message: None,
+            definitions: Vec::new(),
+            topics: Vec::new(),
+            services: Vec::new(),
+        }
+    }
+}
+
+impl Config {
+    /// Reads and checks a file.
+    ///
+    /// # Errors
+    /// [`ConfigError`], with line and column.
+    pub fn load(path: &Path) -> Result<Config, ConfigError> {
+        let fail = |reason: String| ConfigError::File {
+            path: path.to_owned(),
+            reason,
+        };
+        let len = std::fs::metadata(path).map_err(|e| fail(e.to_string()))?.len();
+        if len > MAX_FILE {
+            return Err(fail(format!(
+                "{len} bytes: a configuration has at most {MAX_FILE}"
+            )));
+        }
+        let text = std::fs::read_to_string(path).map_err(|e| fail(e.to_string()))?;
+        let mut config = Config::parse(&text, &path.display().to_string())?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        for definitions in &mut config.definitions {
+            *definitions = folder.join(&*definitions);
+        }
+        Ok(config)
+    }
+
+    /// Reads and checks a text; `place` is its name in errors.
+    ///
+    /// # Errors
+    /// As [`Config::load`].
+    pub fn parse(text: &str, place: &str) -> Result<Config, ConfigError> {
+        let config: Config = serde_saphyr::from_str(text).map_err(|e| read::syntax(&e, place))?;
+        config.check_at(place)?;
+        Ok(config)
+    }
+
+    /// Checks what was put together by hand.
+    ///
+    /// # Errors
+    /// [`ConfigError`], without line and column.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        self.check_at("the configuration")
+    }
+
+    fn check_at(&self, place: &str) -> Result<(), ConfigError> {
+        let at = |location: Option<Location>, problem: String| {
+            let place = match location.filter(|l| l.line() > 0) {
+                Some(l) => format!("{place}:{}:{}", l.line(), l.column()),
+                None => place.to_owned(),
+            };
+            Err(ConfigError::Problem { place, problem })
+        };
+        if let Err(problem) = self.master_place() {
+            return at(None, problem);
+        }
+        if let Err(problem) = rule::check_name(self.node_name().as_str(), false) {
+            return at(None, format!("node: {problem}"));
+        }
+        if self.max_message().0 < 1024 || self.max_message().0 > 1 << 30 {
+            return at(None, "max_message: it must be 1KiB to 1GiB".into());
+        }
+        for (i, rule) in self.topics.iter().enumerate() {
+            let twice = self.topics[..i].iter().any(|r| r.value.name == rule.value.name);
+            let twice = twice.then(|| format!("{} stands here twice: keep one", rule.value.name));
+            if let Some(problem) = rule.value.check().err().or(twice) {
+                return at(Some(rule.referenced), problem);
+            }
+        }
+        for (i, rule) in self.services.iter().enumerate() {
+            let twice = self.services[..i].iter().any(|r| r.value.name == rule.value.name);
+            let twice = twice.then(|| format!("{} stands here twice: keep one", rule.value.name));
+            if let Some(problem) = rule.value.check().err().or(twice) {
+                return at(Some(rule.referenced), problem);
+            }
+        }
+        if self.topics.is_empty() && self.services.is_empty() {
+            return at(
+                None,
+                "nothing is bridged: list `topics` or `services`; `ropewalk ros1 --help` shows an example"
+                    .into(),
+            );
+        }
+        Ok(())
+    }
+
+    /// Adds a rule for a topic.
+    #[must_use]
+    pub fn with_topic(mut self, rule: TopicRule) -> Self {
+        self.topics
+            .push(Spanned::new(rule, Location::UNKNOWN, Location::UNKNOWN));
+        self
+    }
+
+    /// Adds a rule for a service.
+    #[must_use]
+    pub fn with_service(mut self, rule: ServiceRule) -> Self {
+        self.services
+            .push(Spanned::new(rule, Location::UNKNOWN, Location::UNKNOWN));
+        self
+    }
+
+    /// The rule for a topic of ROS in a direction, and its name on the bus.
+    pub(crate) fn to_bus(&self, ros: &str) -> Option<(&TopicRule, String)> {
+        let rules = self.topics.iter().map(|r| &r.value);
+        let rule = rule::best(rules, |r| (&r.name, r.direction.is_to_bus()), ros)?;
+        Some((rule, rule::renamed(&rule.name, rule.bus_name(), ros)))
+    }
+
+    /// The rule for a topic of the bus, and its name in ROS.
+    pub(crate) fn to_ros(&self, bus: &str) -> Option<(&TopicRule, String)> {
+        let rules = self.topics.iter().map(|r| &r.value);
+        let rule = rule::best(rules, |r| (r.bus_name(), r.direction.is_to_ros()), bus)?;
+        Some((rule, rule::renamed(rule.bus_name(), &rule.name, bus)))
+    }
+
+    /// As [`Config::to_bus`], of a service.
+    pub(crate) fn service_to_bus(&self, ros: &str) -> Option<(&ServiceRule, String)> {
+        let rules = self.services.iter().map(|r| &r.value);
+        let rule = rule::best(rules, |r| (&r.name, r.direction.is_to_bus()), ros)?;
+        Some((rule, rule::renamed(&rule.name, rule.bus_name(), ros)))
+    }
+
+    /// As [`Config::to_ros`], of a service.
+    pub(crate) fn service_to_ros(&self, bus: &str) -> Option<(&ServiceRule, String)> {
+        let rules = self.services.iter().map(|r| &r.value);
+        let rule = rule::best(rules, |r| (r.bus_name(), r.direction.is_to_ros()), bus)?;
+        Some((rule, rule::renamed(rule.bus_name(), &rule.name, bus)))
+    }
+
+    /// Where the master is.
+    pub(crate) fn master_place(&self) -> Result<Place, String> {
+        let environment = std::env::var("ROS_MASTER_URI").ok().filter(|uri| !uri.is_empty());
+        let uri = self.master.clone().or(environment);
+        let uri = uri.as_deref().unwrap_or(MASTER);
+        Place::parse(uri, "http")
+            .ok_or_else(|| format!("master: '{uri}' is no master's address: write for example {MASTER}"))
+    }
+
+    /// The node's full name.
+    pub(crate) fn node_name(&self) -> String {
+        let name = self.node.as_deref().unwrap_or("ropewalk");
+        format!("/{}", name.trim_start_matches('/'))
+    }
+
+    /// The longest message.
+    pub(crate) fn max_message(&self) -> MaxMessage {
+        MaxMessage(self.max_message.unwrap_or(MAX_MESSAGE))
+    }
+}
+
+/// The longest message in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MaxMessage(pub(crate) u64);
+
+impl MaxMessage {
+    /// The length that a peer announced, if it is acceptable.
+    pub(crate) fn check(self, len: u32) -> Result<usize, TooLong> {
+        let fits = u64::from(len) <= self.0;
+        let too_long = TooLong { len, most: self.0 };
+        usize::try_from(len).ok().filter(|_| fits).ok_or(too_long)
+    }
+}
+
+/// A message that is longer than allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a message of {len} bytes; at most {most} are taken: raise `max_message` if it is meant so")]
+pub(crate) struct TooLong {
+    len: u32,
+    most: u64,
+}
+
+#[cfg(test)]
+mod tests;

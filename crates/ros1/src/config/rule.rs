@@ -1,0 +1,262 @@
+//! The rules by which topics and services cross.
+
+use super::read::{frequencies, maybe_duration, maybe_frequency, maybe_level};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How long a call waits, if nothing is said.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Messages that wait for one slow listener, if nothing is said.
+const DEPTH: u32 = 16;
+/// The highest priority of a link.
+const MAX_PRIORITY: u8 = 127;
+
+/// Which way something crosses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// What ROS nodes publish or serve comes onto the bus.
+    ToBus,
+    /// What is published or served on the bus comes into ROS.
+    ToRos,
+    /// Both; topics only.
+    Both,
+}
+
+impl Direction {
+    /// Whether it leads onto the bus.
+    pub fn is_to_bus(self) -> bool {
+        self != Direction::ToRos
+    }
+
+    /// Whether it leads into ROS.
+    pub fn is_to_ros(self) -> bool {
+        self != Direction::ToBus
+    }
+}
+
+/// How a topic crosses, or all topics below a name.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TopicRule {
+    /// The topic's full name in ROS. A name that ends with `/*` stands for all topics below it, but for `/rosout` and
+    /// `/rosout_agg`; of several that do the longest counts, and before it a topic's own name.
+    pub name: String,
+    /// Which way.
+    pub direction: Direction,
+    /// Its name on the bus; with `/*` at the end where `name` has it. Default: the same.
+    #[serde(default)]
+    pub bus: Option<String>,
+    /// The type that it must have. Default: whatever its publishers say.
+    #[serde(default, rename = "type")]
+    pub kind: Option<String>,
+    /// The priority that its messages ask links for (`publisher_priority`), 0 to 127. Only onto the bus.
+    #[serde(default)]
+    pub priority: Option<u8>,
+    /// At most so many messages a second cross; the others are dropped. Default: all.
+    #[serde(default, deserialize_with = "maybe_frequency")]
+    pub rate_limit: Option<f64>,
+    /// How many messages wait for one slow listener; a newer one replaces the oldest. Default 16.
+    #[serde(default)]
+    pub depth: Option<u32>,
+    /// Whether the last message of each publisher is kept for listeners that come later. Default: onto the bus as the
+    /// publisher says, into ROS not.
+    #[serde(default)]
+    pub latched: Option<bool>,
+    /// Which transforms cross; for `tf2_msgs/TFMessage` and `tf/tfMessage`.
+    #[serde(default)]
+    pub tf: Option<TfRule>,
+    /// The least level that crosses; for `rosgraph_msgs/Log`.
+    #[serde(default, deserialize_with = "maybe_level")]
+    pub level: Option<i128>,
+}
+
+/// Which transforms cross.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TfRule {
+    /// The frames (`child_frame_id`) that cross; a name that ends with `*` stands for all that begin so. Default: all.
+    pub frames: Option<Vec<String>>,
+    /// At most so many transforms a second of each frame. Default: all.
+    #[serde(deserialize_with = "maybe_frequency")]
+    pub rate: Option<f64>,
+    /// The same for single frames, or for those that begin so.
+    #[serde(deserialize_with = "frequencies")]
+    pub rates: BTreeMap<String, f64>,
+}
+
+/// How a service crosses, or all services below a name.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServiceRule {
+    /// The service's full name in ROS, or a name that ends with `/*`.
+    pub name: String,
+    /// Where it is served: `to_bus` a service of ROS's is offered on the bus, `to_ros` one of the bus in ROS.
+    pub direction: Direction,
+    /// Its name on the bus. Default: the same.
+    #[serde(default)]
+    pub bus: Option<String>,
+    /// The type that it must have. Default: whatever its server says.
+    #[serde(default, rename = "type")]
+    pub kind: Option<String>,
+    /// How long a call waits for its answer. Default 30 s; a caller on the bus may wait less.
+    #[serde(default, deserialize_with = "maybe_duration")]
+    pub timeout: Option<Duration>,
+}
+
+impl TopicRule {
+    /// A rule with defaults for all but name and direction.
+    pub fn new(name: impl Into<String>, direction: Direction) -> Self {
+        TopicRule {
+            name: name.into(),
+            direction,
+            bus: None,
+            kind: None,
+            priority: None,
+            rate_limit: None,
+            depth: None,
+            latched: None,
+            tf: None,
+            level: None,
+        }
+    }
+
+    /// The name or pattern on the bus.
+    pub(crate) fn bus_name(&self) -> &str {
+        self.bus.as_deref().unwrap_or(&self.name)
+    }
+
+    pub(crate) fn depth(&self) -> u32 {
+        self.depth.unwrap_or(DEPTH)
+    }
+
+    pub(super) fn check(&self) -> Result<(), String> {
+        check_pair(&self.name, self.bus_name())?;
+        if let Some(priority) = self.priority.filter(|p| *p > MAX_PRIORITY) {
+            return Err(format!(
+                "priority {priority}: it must be 0 to {MAX_PRIORITY}, higher goes first"
+            ));
+        }
+        if self.priority.is_some() && !self.direction.is_to_bus() {
+            return Err("priority: ROS has none, it counts only onto the bus: leave it out".into());
+        }
+        if self.rate_limit.is_some_and(|hz| hz <= 0.0) {
+            return Err("rate_limit: it must be more than 0Hz".into());
+        }
+        if !(1..=1024).contains(&self.depth()) {
+            return Err(format!("depth is {}; it must be 1 to 1024", self.depth()));
+        }
+        if self.tf.is_some() && self.level.is_some() {
+            return Err("`tf` is for transforms and `level` for the log: keep one".into());
+        }
+        let rates = self.tf.iter().flat_map(|tf| tf.rates.values().chain(&tf.rate));
+        if rates.into_iter().any(|hz| *hz <= 0.0) {
+            return Err(
+                "tf: rates must be more than 0Hz; frames that shall not cross are left out of `frames`"
+                    .into(),
+            );
+        }
+        Ok(())
+    }
+}
+
+impl ServiceRule {
+    /// A rule with defaults for all but name and direction.
+    pub fn new(name: impl Into<String>, direction: Direction) -> Self {
+        ServiceRule {
+            name: name.into(),
+            direction,
+            bus: None,
+            kind: None,
+            timeout: None,
+        }
+    }
+
+    pub(crate) fn bus_name(&self) -> &str {
+        self.bus.as_deref().unwrap_or(&self.name)
+    }
+
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout.unwrap_or(PATIENCE)
+    }
+
+    pub(super) fn check(&self) -> Result<(), String> {
+        check_pair(&self.name, self.bus_name())?;
+        if self.direction == Direction::Both {
+            return Err(format!(
+                "{}: a service is served on one side: write to_bus or to_ros",
+                self.name
+            ));
+        }
+        if self.timeout().is_zero() || self.timeout() > Duration::from_secs(3600) {
+            return Err("timeout: it must be more than 0 s and at most an hour".into());
+        }
+        Ok(())
+    }
+}
+
+fn check_pair(ros: &str, bus: &str) -> Result<(), String> {
+    check_name(ros, true)?;
+    check_name(bus, true)?;
+    if ros.ends_with("/*") != bus.ends_with("/*") {
+        return Err(format!("{ros} and {bus}: both or none must end with /*"));
+    }
+    Ok(())
+}
+
+/// Checks a full name by ROS's rules, and a pattern where one may stand.
+pub(super) fn check_name(name: &str, pattern: bool) -> Result<(), String> {
+    let stem = match name.strip_suffix("/*").filter(|_| pattern) {
+        Some("") => return Ok(()),
+        Some(stem) => stem,
+        None => name,
+    };
+    let word = |w: &str| {
+        w.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && w.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    let good = stem.strip_prefix('/').is_some_and(|s| s.split('/').all(word));
+    if good && name.len() <= bus::MAX_NAME {
+        return Ok(());
+    }
+    let star = if pattern {
+        ", and /* at the end for all names below"
+    } else {
+        ""
+    };
+    Err(format!(
+        "'{name}' is no full name: write words of letters, digits and _, each after a /{star}"
+    ))
+}
+
+/// Of the rules that lead the right way and cover a name, the one whose own name is it, else the longest.
+pub(super) fn best<'a, R>(
+    rules: impl Iterator<Item = &'a R>,
+    of: impl Fn(&'a R) -> (&'a str, bool),
+    name: &str,
+) -> Option<&'a R> {
+    let covers = |rule: &&'a R| {
+        let (pattern, right) = of(rule);
+        let below = |stem: &str| {
+            !matches!(name, "/rosout" | "/rosout_agg")
+                && name
+                    .strip_prefix(stem)
+                    .is_some_and(|rest| rest.starts_with('/') && rest.len() > 1)
+        };
+        right && (pattern == name || pattern.strip_suffix("/*").is_some_and(below))
+    };
+    let rules = rules.filter(covers);
+    rules.max_by_key(|rule| {
+        let (pattern, _) = of(rule);
+        (pattern == name, pattern.len())
+    })
+}
+
+/// A name that `from` covers, as `to` says.
+pub(super) fn renamed(from: &str, to: &str, name: &str) -> String {
+    match (from.strip_suffix("/*"), to.strip_suffix("/*")) {
+        (Some(from), Some(to)) => format!("{to}{}", name.strip_prefix(from).unwrap_or(name)),
+        _ => to.to_owned(),
+    }
+}

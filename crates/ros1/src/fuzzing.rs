@@ -1,0 +1,139 @@
+//! What the fuzz targets call. Not part of the interface.
+
+use crate::body;
+use crate::config::Config;
+use crate::header::Header;
+use crate::http::Parsed;
+use crate::master::State;
+use crate::xmlrpc::{self, Response};
+use schema::{Flavour, Registry, Schema};
+use std::sync::LazyLock;
+
+/// A connection header: what is read comes back when it is written.
+pub fn header(data: &[u8]) {
+    match Header::decode(data) {
+        Ok(header) => {
+            let mut again = &header.encode()[..];
+            assert_eq!(Header::read(&mut again).ok(), Some(header));
+        }
+        Err(error) => assert_eq!(error.to_string().lines().count(), 1),
+    }
+    let _ = Header::read(&mut &data[..]);
+}
+
+/// A call and an answer, as HTTP and as XML; what is read comes back when it is written.
+pub fn xml(data: &[u8]) {
+    let _ = Parsed::request(data);
+    let _ = Parsed::response(data);
+    if let Ok(call) = xmlrpc::call(data) {
+        let again = xmlrpc::write_call(&call.method, &call.params);
+        let params = xmlrpc::call(again.as_bytes()).map(|c| c.params.len());
+        assert_eq!(params.ok(), Some(call.params.len()));
+    }
+    if let Ok(Response::Value(value)) = xmlrpc::response(data) {
+        let _ = State::read(&value);
+        assert!(xmlrpc::response(xmlrpc::write_response(&value).as_bytes()).is_ok());
+    }
+}
+
+static SCHEMAS: LazyLock<Vec<Schema>> = LazyLock::new(|| {
+    let registry = Registry::new(Flavour::Ros1);
+    let names = [
+        "sensor_msgs/Image",
+        "sensor_msgs/PointCloud2",
+        "sensor_msgs/LaserScan",
+        "tf2_msgs/TFMessage",
+    ];
+    names
+        .iter()
+        .filter_map(|name| registry.schema(name).ok())
+        .collect()
+});
+
+/// A message as a socket gives it. The first byte chooses the type, the next four are the length.
+pub fn message(data: &[u8]) {
+    let Some((first, rest)) = data.split_first() else {
+        return;
+    };
+    let Some(schema) = SCHEMAS.get(usize::from(*first) % SCHEMAS.len().max(1)) else {
+        return;
+    };
+    let schema = schema.clone().with_threshold(usize::from(first >> 4));
+    let Some((len, mut stream)) = rest.split_first_chunk::<4>() else {
+        return;
+    };
+    let Ok(len) = Config::default().max_message().check(u32::from_le_bytes(*len)) else {
+        return;
+    };
+    let whole = stream
+        .get(..len)
+        .map(|bytes| (bytes, schema.split_ros1(bytes).is_ok()));
+    // Where it would lie: bounded by what there is, since memory is not what is tested.
+    let mut asked = None;
+    let read = body::read(&mut stream, len, &schema, &mut Vec::new(), |control, parts| {
+        asked = Some((control, parts.to_vec()));
+        Err(bus::LoanError::Forked)
+    });
+    match (whole, asked) {
+        (Some((bytes, true)), Some((control, parts))) => {
+            assert!(read.is_ok());
+            let sizes = schema.measure_ros1(bytes).expect("it was split");
+            assert_eq!((control, parts), (sizes.control_len, sizes.part_lens));
+        }
+        (Some((_, true)), None) => panic!("a good message was refused"),
+        (None, _) => assert!(read.is_err()),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::RngCore;
+    use proptest::test_runner::{RngAlgorithm, TestRng};
+    use std::path::Path;
+
+    /// Each seed as it is, cut everywhere, and with bytes and words changed at random.
+    fn replay(target: &str, check: fn(&[u8])) {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../../fuzz/corpus")
+            .join(target);
+        let mut seeds = 0;
+        let mut random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+        for entry in std::fs::read_dir(folder).expect("the corpus is there") {
+            let seed = std::fs::read(entry.expect("a seed").path()).expect("a seed");
+            seeds += 1;
+            check(&seed);
+            (0..seed.len()).for_each(|n| check(&seed[..n]));
+            for _ in 0..2000 {
+                let mut mutant = seed.clone();
+                for _ in 0..=random.next_u32() % 3 {
+                    let at = random.next_u32() as usize % mutant.len();
+                    match random.next_u32() % 4 {
+                        0 => mutant[at] = random.next_u32() as u8,
+                        1 => mutant.iter_mut().skip(at).take(4).for_each(|b| *b = 0xff),
+                        2 => drop(mutant.splice(at..at, seed.iter().copied().skip(at / 2).take(9))),
+                        _ => drop(mutant.splice(at..(at + 5).min(mutant.len()), [b'<'])),
+                    }
+                }
+                check(&mutant);
+            }
+        }
+        assert!(seeds > 2, "{target} has no corpus");
+    }
+
+    #[test]
+    fn headers_and_their_mutants_are_read_or_refused() {
+        replay("ros1_header", header);
+    }
+
+    #[test]
+    fn calls_answers_and_their_mutants_are_read_or_refused() {
+        replay("ros1_xml", xml);
+    }
+
+    #[test]
+    fn messages_and_their_mutants_are_read_or_refused() {
+        replay("ros1_message", message);
+    }
+}

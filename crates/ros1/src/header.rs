@@ -1,0 +1,148 @@
+//! Connection headers (wiki.ros.org/ROS/Connection Header): what both ends of a TCPROS connection say first.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+
+/// Longest header in bytes. The definition of the message stands in it.
+pub(crate) const MAX_HEADER: usize = 1 << 20;
+/// Most fields.
+const MAX_FIELDS: usize = 64;
+/// The field by which bridges know each other. What one publishes in ROS no other takes: nothing goes round in circles.
+pub(crate) const BRIDGE: &str = "ropewalk_bridge";
+
+/// A connection header.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Header(BTreeMap<String, String>);
+
+/// Why there is no header.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum HeaderError {
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    #[error("a connection header of {len} bytes: at most {MAX_HEADER}, so this is no TCPROS")]
+    TooLong { len: u32 },
+    #[error("more than {MAX_FIELDS} fields in the connection header")]
+    TooMany,
+    #[error("a connection header that is cut at byte {at}")]
+    Cut { at: usize },
+    #[error("a field without `=` at byte {at} of the connection header")]
+    NoEquals { at: usize },
+}
+
+impl Header {
+    pub(crate) fn new(fields: &[(&str, &str)]) -> Header {
+        Header(
+            fields
+                .iter()
+                .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+                .collect(),
+        )
+    }
+
+    pub(crate) fn get(&self, key: &str) -> Option<&str> {
+        self.0.get(key).map(String::as_str)
+    }
+
+    /// Whether a flag is set.
+    pub(crate) fn is(&self, key: &str) -> bool {
+        self.get(key) == Some("1")
+    }
+
+    /// Who is at the other end, for people.
+    pub(crate) fn caller(&self) -> &str {
+        self.get("callerid").unwrap_or("a node without a name")
+    }
+
+    /// With its length in front.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = vec![0; 4];
+        for (key, value) in &self.0 {
+            out.extend(((key.len() + value.len() + 1) as u32).to_le_bytes());
+            out.extend(key.bytes());
+            out.push(b'=');
+            out.extend(value.bytes());
+        }
+        let len = (out.len() - 4) as u32;
+        out[..4].copy_from_slice(&len.to_le_bytes());
+        out
+    }
+
+    /// Reads the fields, without the length in front. Later fields of one name count.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Header, HeaderError> {
+        let mut fields = BTreeMap::new();
+        let mut at = 0;
+        while at < bytes.len() {
+            let cut = HeaderError::Cut { at };
+            let Some(len) = bytes.get(at..at + 4).and_then(|b| b.try_into().ok()) else {
+                return Err(cut);
+            };
+            let start = at + 4;
+            let end = start.checked_add(u32::from_le_bytes(len) as usize);
+            let Some(field) = end.and_then(|end| bytes.get(start..end)) else {
+                return Err(cut);
+            };
+            let Some(equals) = field.iter().position(|b| *b == b'=') else {
+                return Err(HeaderError::NoEquals { at });
+            };
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            fields.insert(text(&field[..equals]), text(&field[equals + 1..]));
+            if fields.len() > MAX_FIELDS {
+                return Err(HeaderError::TooMany);
+            }
+            at = start + field.len();
+        }
+        Ok(Header(fields))
+    }
+
+    /// Reads a header from a stream. Memory grows with what has come.
+    pub(crate) fn read(stream: &mut impl Read) -> Result<Header, HeaderError> {
+        let mut len = [0; 4];
+        stream.read_exact(&mut len)?;
+        let len = u32::from_le_bytes(len);
+        if len as usize > MAX_HEADER {
+            return Err(HeaderError::TooLong { len });
+        }
+        let mut bytes = Vec::new();
+        stream.take(len.into()).read_to_end(&mut bytes)?;
+        if bytes.len() < len as usize {
+            return Err(HeaderError::Cut { at: bytes.len() });
+        }
+        Header::decode(&bytes)
+    }
+
+    /// Writes it to a stream.
+    pub(crate) fn write(&self, stream: &mut impl Write) -> io::Result<()> {
+        stream.write_all(&self.encode())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_comes_back() {
+        let header = Header::new(&[
+            ("topic", "/chatter"),
+            ("md5sum", "*"),
+            ("message_definition", "a=b\nc"),
+        ]);
+        let mut bytes = &header.encode()[..];
+        assert_eq!(Header::read(&mut bytes).unwrap(), header);
+        assert!(bytes.is_empty());
+        assert_eq!(header.get("message_definition"), Some("a=b\nc"));
+    }
+
+    #[test]
+    fn hostile_lengths_are_refused() {
+        let text = |bytes: &[u8]| Header::read(&mut &bytes[..]).unwrap_err().to_string();
+        assert!(text(&[0xff; 8]).contains("4294967295 bytes"));
+        assert!(text(b"GET / HT").contains("no TCPROS"));
+        assert!(text(&[8, 0, 0, 0, 200, 0, 0, 0, 1, 2, 3, 4]).contains("cut at byte 0"));
+        assert!(text(&[8, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4]).contains("cut"));
+        assert!(text(&[8, 0, 0, 0, 4, 0, 0, 0, 1, 2, 3, 4]).contains("without `=`"));
+        assert!(text(&[8, 0, 0, 0, 4]).contains("cut at byte 1"));
+        let many = (0..100).map(|i| (format!("k{i}"), "v".to_owned())).collect();
+        assert!(text(&Header(many).encode()).contains("more than 64"));
+    }
+}

@@ -1,0 +1,134 @@
+//! What all parts of a bridge share.
+
+use crate::config::Config;
+use crate::master::Master;
+use crate::net::Place;
+use crate::offered::Offered;
+use crate::publication::Publication;
+use crate::subscription::Subscription;
+use ropewalk::Node;
+use schema::Registry;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What all parts of a bridge share.
+#[derive(Debug)]
+pub(crate) struct Hub {
+    pub(crate) config: Config,
+    pub(crate) master: Master,
+    /// Where its TCPROS connections are taken.
+    pub(crate) tcpros: Place,
+    pub(crate) node: Node,
+    /// Definitions of messages and services.
+    pub(crate) registry: Registry,
+    /// Tells this ROS graph from others, in the origins of messages; 0 while the master was never reached.
+    graph: AtomicU32,
+    pub(crate) stop: AtomicBool,
+    /// By their names in ROS.
+    pub(crate) subscriptions: Mutex<BTreeMap<String, Arc<Subscription>>>,
+    pub(crate) publications: Mutex<BTreeMap<String, Arc<Publication>>>,
+    pub(crate) offered: Mutex<BTreeMap<String, Arc<Offered>>>,
+    /// The identities of the bus's publishers that are this bridge's.
+    own: Mutex<Vec<u64>>,
+    /// What is wrong at present, by what it concerns; each is told once.
+    problems: Mutex<BTreeMap<String, String>>,
+    /// Why the master wants it to end.
+    pub(crate) dismissed: Mutex<Option<String>>,
+}
+
+impl Hub {
+    pub(crate) fn new(config: Config, master: Master, tcpros: Place, node: Node, registry: Registry) -> Hub {
+        Hub {
+            config,
+            master,
+            tcpros,
+            node,
+            registry,
+            graph: AtomicU32::new(0),
+            stop: AtomicBool::new(false),
+            subscriptions: Mutex::default(),
+            publications: Mutex::default(),
+            offered: Mutex::default(),
+            own: Mutex::default(),
+            problems: Mutex::default(),
+            dismissed: Mutex::default(),
+        }
+    }
+
+    /// The node's name.
+    pub(crate) fn name(&self) -> &str {
+        &self.master.caller
+    }
+
+    pub(crate) fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Acquire)
+    }
+
+    /// The graph is the one of the master with this identity.
+    pub(crate) fn set_graph(&self, identity: &str) {
+        // FNV-1a (draft-eastlake-fnv): it need only tell a few graphs apart.
+        let hash = identity.bytes().fold(0x811c_9dc5_u32, |h, b| {
+            (h ^ u32::from(b)).wrapping_mul(0x0100_0193)
+        });
+        self.graph.store(hash.max(1), Ordering::Release);
+    }
+
+    pub(crate) fn graph(&self) -> u32 {
+        self.graph.load(Ordering::Acquire)
+    }
+
+    /// The origin of what a publisher of the bus brings from this graph.
+    pub(crate) fn origin(&self, publisher: u64) -> u64 {
+        u64::from(self.graph()) << 32 | (publisher & 0xffff_ffff)
+    }
+
+    /// Whether a message of the bus came from this graph, through this bridge or another.
+    pub(crate) fn is_from_here(&self, origin: u64) -> bool {
+        (origin >> 32) as u32 == self.graph()
+    }
+
+    pub(crate) fn add_own(&self, publisher: u64) {
+        lock(&self.own).push(publisher);
+    }
+
+    pub(crate) fn remove_own(&self, publisher: u64) {
+        lock(&self.own).retain(|p| *p != publisher);
+    }
+
+    pub(crate) fn is_own(&self, publisher: u64) -> bool {
+        lock(&self.own).contains(&publisher)
+    }
+
+    /// Something is wrong with `what`: told in the log unless it was the last thing told of it.
+    pub(crate) fn problem(&self, what: &str, problem: impl std::fmt::Display) {
+        let problem = problem.to_string();
+        let mut problems = lock(&self.problems);
+        if problems.get(what) == Some(&problem) {
+            return;
+        }
+        tracing::warn!("{what}: {problem}");
+        problems.insert(what.to_owned(), problem);
+    }
+
+    /// Nothing is wrong with `what` any more.
+    pub(crate) fn solved(&self, what: &str) {
+        if lock(&self.problems).remove(what).is_some() {
+            tracing::info!("{what}: good again");
+        }
+    }
+
+    /// `what` is no more.
+    pub(crate) fn forget(&self, what: &str) {
+        lock(&self.problems).remove(what);
+    }
+
+    pub(crate) fn problems(&self) -> BTreeMap<String, String> {
+        lock(&self.problems).clone()
+    }
+}
+
+/// A lock whose holder panicked is taken nevertheless: what it guards is changed in single steps.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,242 @@
+//! The ROS master, as a node sees it (wiki.ros.org/ROS/Master_API).
+
+use crate::http::{self, HttpError};
+use crate::net::Place;
+use crate::xmlrpc::{self, Response, Value, XmlError};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How long a call of the master or another node may take.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Why a call gave nothing.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ApiError {
+    #[error("{place} does not answer {method}: {source}")]
+    Http {
+        place: Place,
+        method: &'static str,
+        source: HttpError,
+    },
+    #[error("{place} answers {method} with {source}")]
+    Xml {
+        place: Place,
+        method: &'static str,
+        source: XmlError,
+    },
+    #[error("{place} refuses {method}: {reason}")]
+    Refused {
+        place: Place,
+        method: &'static str,
+        reason: String,
+    },
+    #[error("{place} answers {method} with something else than ROS does")]
+    Shape { place: Place, method: &'static str },
+}
+
+impl ApiError {
+    /// Whether the other end answered at all.
+    pub(crate) fn is_refusal(&self) -> bool {
+        matches!(self, ApiError::Refused { .. })
+    }
+}
+
+/// Calls a method of the master or of a node. ROS's methods give a code, a text and a value; the value is given.
+pub(crate) fn call(place: &Place, method: &'static str, params: &[Value]) -> Result<Value, ApiError> {
+    let body = xmlrpc::write_call(method, params);
+    let place = || place.clone();
+    let answer = http::post(&place(), "/RPC2", &body, TIMEOUT);
+    let answer = answer.map_err(|source| ApiError::Http {
+        place: place(),
+        method,
+        source,
+    })?;
+    let answer = xmlrpc::response(&answer).map_err(|source| ApiError::Xml {
+        place: place(),
+        method,
+        source,
+    })?;
+    let refused = |reason| ApiError::Refused {
+        place: place(),
+        method,
+        reason,
+    };
+    let Response::Value(Value::Array(mut triple)) = answer else {
+        return Err(match answer {
+            Response::Fault(reason) => refused(reason),
+            Response::Value(_) => ApiError::Shape {
+                place: place(),
+                method,
+            },
+        });
+    };
+    let (value, text, code) = (triple.pop(), triple.pop(), triple.pop());
+    match (code.as_ref().and_then(Value::as_int), text, value) {
+        (Some(1), _, Some(value)) => Ok(value),
+        (Some(_), Some(text), Some(_)) => Err(refused(text.as_str().unwrap_or_default().to_owned())),
+        _ => Err(ApiError::Shape {
+            place: place(),
+            method,
+        }),
+    }
+}
+
+/// The master, called by one node.
+#[derive(Clone, Debug)]
+pub(crate) struct Master {
+    pub(crate) place: Place,
+    /// The node's name.
+    pub(crate) caller: String,
+    /// Where the node's own methods are called.
+    pub(crate) api: String,
+}
+
+/// Who publishes, subscribes and serves, by the names of nodes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct State {
+    pub(crate) publishers: BTreeMap<String, Vec<String>>,
+    pub(crate) subscribers: BTreeMap<String, Vec<String>>,
+    pub(crate) services: BTreeMap<String, Vec<String>>,
+}
+
+impl State {
+    /// Reads what `getSystemState` gives.
+    pub(crate) fn read(value: &Value) -> Option<State> {
+        let [publishers, subscribers, services] = value.as_array()? else {
+            return None;
+        };
+        Some(State {
+            publishers: names(publishers)?,
+            subscribers: names(subscribers)?,
+            services: names(services)?,
+        })
+    }
+}
+
+/// `[[topic, [node, …]], …]`
+fn names(value: &Value) -> Option<BTreeMap<String, Vec<String>>> {
+    let entry = |entry: &Value| {
+        let [name, nodes] = entry.as_array()? else {
+            return None;
+        };
+        Some((name.as_str()?.to_owned(), strings(nodes)?))
+    };
+    value.as_array()?.iter().map(entry).collect()
+}
+
+/// A list of strings.
+pub(crate) fn strings(value: &Value) -> Option<Vec<String>> {
+    let one = |v: &Value| v.as_str().map(str::to_owned);
+    value.as_array()?.iter().map(one).collect()
+}
+
+impl Master {
+    fn call(&self, method: &'static str, more: &[&str]) -> Result<Value, ApiError> {
+        let mut params = vec![Value::from(self.caller.as_str())];
+        params.extend(more.iter().map(|p| Value::from(*p)));
+        call(&self.place, method, &params)
+    }
+
+    fn shaped<T>(&self, method: &'static str, read: Option<T>) -> Result<T, ApiError> {
+        read.ok_or_else(|| ApiError::Shape {
+            place: self.place.clone(),
+            method,
+        })
+    }
+
+    pub(crate) fn state(&self) -> Result<State, ApiError> {
+        let method = "getSystemState";
+        self.shaped(method, State::read(&self.call(method, &[])?))
+    }
+
+    /// The type of each topic that was ever published.
+    pub(crate) fn types(&self) -> Result<BTreeMap<String, String>, ApiError> {
+        let method = "getTopicTypes";
+        let pair = |pair: &Value| match pair.as_array()? {
+            [topic, kind] => Some((topic.as_str()?.to_owned(), kind.as_str()?.to_owned())),
+            _ => None,
+        };
+        let answer = self.call(method, &[])?;
+        self.shaped(
+            method,
+            answer.as_array().and_then(|a| a.iter().map(pair).collect()),
+        )
+    }
+
+    /// What tells this master, as long as it lives, from every other.
+    pub(crate) fn identity(&self) -> Result<String, ApiError> {
+        // roscore sets it; a bare rosmaster does not, and is known by its process.
+        match self.call("getParam", &["/run_id"]) {
+            Ok(Value::String(id)) => return Ok(id),
+            Ok(_) => {}
+            Err(error) if error.is_refusal() => {}
+            Err(error) => return Err(error),
+        }
+        let pid = self.call("getPid", &[])?.as_int().unwrap_or_default();
+        let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let whose = if self.place.is_loopback() { boot.trim() } else { "" };
+        Ok(format!("{} {pid} {whose}", self.place))
+    }
+
+    pub(crate) fn register_publisher(&self, topic: &str, kind: &str) -> Result<(), ApiError> {
+        self.call("registerPublisher", &[topic, kind, &self.api])
+            .map(drop)
+    }
+
+    pub(crate) fn unregister_publisher(&self, topic: &str) -> Result<(), ApiError> {
+        self.call("unregisterPublisher", &[topic, &self.api]).map(drop)
+    }
+
+    /// Gives who publishes: where their methods are called.
+    pub(crate) fn register_subscriber(&self, topic: &str, kind: &str) -> Result<Vec<String>, ApiError> {
+        let method = "registerSubscriber";
+        let answer = self.call(method, &[topic, kind, &self.api])?;
+        self.shaped(method, strings(&answer))
+    }
+
+    pub(crate) fn unregister_subscriber(&self, topic: &str) -> Result<(), ApiError> {
+        self.call("unregisterSubscriber", &[topic, &self.api]).map(drop)
+    }
+
+    pub(crate) fn register_service(&self, service: &str, at: &str) -> Result<(), ApiError> {
+        self.call("registerService", &[service, at, &self.api]).map(drop)
+    }
+
+    pub(crate) fn unregister_service(&self, service: &str, at: &str) -> Result<(), ApiError> {
+        self.call("unregisterService", &[service, at]).map(drop)
+    }
+
+    /// Where a service is served.
+    pub(crate) fn lookup_service(&self, service: &str) -> Result<Place, ApiError> {
+        let method = "lookupService";
+        let answer = self.call(method, &[service])?;
+        let place = answer.as_str().and_then(|uri| Place::parse(uri, "rosrpc"));
+        self.shaped(method, place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_is_read_or_refused() {
+        let topic: Value = ["/a".into(), ["/n".into(), "/m".into()].into()].into();
+        let whole: Value = [[topic.clone()].into(), Value::Array(vec![]), Value::Array(vec![])].into();
+        let state = State::read(&whole).unwrap();
+        assert_eq!(state.publishers["/a"], ["/n", "/m"]);
+        for bad in [
+            Value::from(1),
+            [topic.clone()].into(),
+            [
+                [Value::from(1)].into(),
+                Value::Array(vec![]),
+                Value::Array(vec![]),
+            ]
+            .into(),
+            [topic, Value::Array(vec![]), Value::Array(vec![])].into(),
+        ] {
+            assert_eq!(State::read(&bad), None, "{bad:?}");
+        }
+    }
+}

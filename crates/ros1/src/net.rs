@@ -1,0 +1,152 @@
+//! Addresses, and sockets whose every step ends at a deadline.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{IpAddr, TcpStream, ToSocketAddrs};
+use std::time::{Duration, Instant};
+
+/// Longest host name, by the DNS.
+const MAX_HOST: usize = 253;
+
+/// Where something listens.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub(crate) host: String,
+    pub(crate) port: u16,
+}
+
+impl Place {
+    /// Reads `scheme://host:port` with an optional path.
+    pub(crate) fn parse(uri: &str, scheme: &str) -> Option<Place> {
+        let rest = uri.trim().strip_prefix(scheme)?.strip_prefix("://")?;
+        let rest = rest.split('/').next()?;
+        let (host, port) = rest.rsplit_once(':')?;
+        let host = host
+            .strip_prefix('[')
+            .and_then(|h| h.strip_suffix(']'))
+            .unwrap_or(host);
+        let named = !host.is_empty()
+            && host.len() <= MAX_HOST
+            && host
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || "-_.:%".contains(c));
+        let port = port.parse().ok().filter(|p| *p != 0)?;
+        named.then(|| Place {
+            host: host.to_owned(),
+            port,
+        })
+    }
+
+    /// Connects, trying each address that the host's name has. Looking the name up may take as long as the system's resolver
+    /// likes.
+    pub(crate) fn connect(&self, timeout: Duration) -> io::Result<TcpStream> {
+        let deadline = Instant::now() + timeout;
+        let mut problem = io::Error::new(ErrorKind::NotFound, "the host's name has no address");
+        for address in (self.host.as_str(), self.port).to_socket_addrs()? {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match TcpStream::connect_timeout(&address, left.max(Duration::from_millis(1))) {
+                Ok(stream) => return Ok(stream),
+                Err(error) => problem = error,
+            }
+        }
+        Err(problem)
+    }
+
+    /// Whether it is this host's loopback, as far as the name tells.
+    pub(crate) fn is_loopback(&self) -> bool {
+        self.host == "localhost" || self.host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+    }
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.host.contains(':') {
+            write!(f, "[{}]:{}", self.host, self.port)
+        } else {
+            write!(f, "{}:{}", self.host, self.port)
+        }
+    }
+}
+
+/// A stream whose reads and writes all end at one deadline, however little comes at a time.
+pub(crate) struct Timed<'a> {
+    stream: &'a TcpStream,
+    deadline: Instant,
+}
+
+impl<'a> Timed<'a> {
+    pub(crate) fn new(stream: &'a TcpStream, timeout: Duration) -> Self {
+        Timed {
+            stream,
+            deadline: Instant::now() + timeout,
+        }
+    }
+
+    fn left(&self) -> io::Result<Duration> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        let over = || io::Error::new(ErrorKind::TimedOut, "it stayed silent for too long");
+        Some(left).filter(|l| !l.is_zero()).ok_or_else(over)
+    }
+}
+
+impl Read for Timed<'_> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(Some(self.left()?))?;
+        (&mut &*self.stream).read(to).map_err(timed_out)
+    }
+}
+
+impl Write for Timed<'_> {
+    fn write(&mut self, from: &[u8]) -> io::Result<usize> {
+        self.stream.set_write_timeout(Some(self.left()?))?;
+        (&mut &*self.stream).write(from).map_err(timed_out)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What sockets call a timeout says nothing to a user.
+fn timed_out(error: io::Error) -> io::Error {
+    match error.kind() {
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+            io::Error::new(ErrorKind::TimedOut, "it stayed silent for too long")
+        }
+        _ => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_read() {
+        let place = |host: &str, port| {
+            Some(Place {
+                host: host.into(),
+                port,
+            })
+        };
+        assert_eq!(Place::parse("http://robot:11311/", "http"), place("robot", 11311));
+        assert_eq!(Place::parse("http://127.0.0.1:1", "http"), place("127.0.0.1", 1));
+        assert_eq!(Place::parse("http://[::1]:80/x", "http"), place("::1", 80));
+        assert_eq!(
+            Place::parse("rosrpc://a_b.local:5", "rosrpc"),
+            place("a_b.local", 5)
+        );
+        for bad in [
+            "",
+            "http://",
+            "http://x",
+            "http://x:0",
+            "http://:1",
+            "http://x:99999",
+            "http://a b:1",
+            "x:1",
+            "rosrpc://x:1",
+        ] {
+            assert_eq!(Place::parse(bad, "http"), None, "{bad}");
+        }
+    }
+}

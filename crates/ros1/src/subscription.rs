@@ -1,0 +1,430 @@
+//! One topic of ROS on its way onto the bus: a connection to each of its publishers, each with a thread of its own.
+
+use crate::body;
+use crate::config::TopicRule;
+use crate::filter::Filter;
+use crate::header::{BRIDGE, Header, HeaderError};
+use crate::hub::{Hub, lock};
+use crate::master::{self, ApiError, TIMEOUT};
+use crate::net::{Place, Timed};
+use crate::status::Counts;
+use crate::types::{self, TypeError};
+use bus::{PublisherOptions, Stamp};
+use schema::Schema;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, BufRead, BufReader, ErrorKind};
+use std::net::{Shutdown, TcpStream};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+/// Most publishers of one topic.
+const MAX_PUBLISHERS: usize = 256;
+/// Between two tries to reach a publisher, at first and at last.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LAST_PAUSE: Duration = Duration::from_secs(5);
+/// A publisher that stops in the middle of a message for so long is left.
+const STALL: Duration = Duration::from_secs(30);
+
+/// One topic of ROS on its way onto the bus.
+#[derive(Debug)]
+pub(crate) struct Subscription {
+    pub(crate) topic: String,
+    pub(crate) bus_topic: String,
+    /// As the master knows it.
+    pub(crate) kind: String,
+    rule: TopicRule,
+    pub(crate) counts: Counts,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    stop: bool,
+    /// The publishers that the master named last.
+    listed: BTreeSet<Place>,
+    /// Those that have a thread, and its socket while there is one.
+    connections: BTreeMap<Place, Option<TcpStream>>,
+    /// What crosses; made with the first publisher's type.
+    filter: Option<Filter>,
+    /// The one publisher on the bus for all of ROS's, where they are gathered.
+    gathered: Option<Arc<Bound>>,
+}
+
+/// A publisher of the bus.
+#[derive(Debug)]
+struct Bound {
+    publisher: ropewalk::Publisher,
+    hub: Arc<Hub>,
+}
+
+impl Bound {
+    fn id(&self) -> u64 {
+        self.publisher.bus().id()
+    }
+}
+
+impl Drop for Bound {
+    fn drop(&mut self) {
+        self.hub.remove_own(self.id());
+    }
+}
+
+/// Why a connection to a publisher ended.
+#[derive(Debug, thiserror::Error)]
+enum End {
+    #[error(transparent)]
+    Api(#[from] ApiError),
+    #[error("its answer to requestTopic is none: it does not speak TCPROS, or no longer publishes this")]
+    NoTcpros,
+    #[error("cannot be reached at {place}: {source}; is ROS_IP or ROS_HOSTNAME right where it runs?")]
+    Connect { place: Place, source: io::Error },
+    #[error("{0}")]
+    Header(#[from] HeaderError),
+    #[error("it refuses: {0}")]
+    Refused(String),
+    #[error("{caller} {source}")]
+    Type { caller: String, source: TypeError },
+    #[error("{caller}: {source}")]
+    Filter {
+        caller: String,
+        source: crate::filter::Unfit,
+    },
+    #[error("{0}")]
+    Bus(#[from] ropewalk::NodeError),
+    #[error("{caller} sends {source}")]
+    TooLong {
+        caller: String,
+        source: crate::config::TooLong,
+    },
+    #[error("{caller}: {source}")]
+    Stream { caller: String, source: io::Error },
+    /// It is a bridge, too.
+    #[error("it is a bridge")]
+    Bridge,
+    /// It closed the connection between two messages.
+    #[error("it ended")]
+    Closed,
+}
+
+impl Subscription {
+    pub(crate) fn new(topic: String, bus_topic: String, kind: String, rule: TopicRule) -> Arc<Self> {
+        Arc::new(Subscription {
+            topic,
+            bus_topic,
+            kind,
+            rule,
+            counts: Counts::default(),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        })
+    }
+
+    /// The master names the publishers that there are. Connections to others go on until those close them: a master
+    /// that was restarted does not know them.
+    pub(crate) fn update(self: &Arc<Self>, hub: &Arc<Hub>, uris: &[String]) {
+        let mut state = lock(&self.state);
+        if state.stop {
+            return;
+        }
+        let own = Place::parse(&hub.master.api, "http");
+        let places = uris.iter().filter_map(|uri| Place::parse(uri, "http"));
+        state.listed = places
+            .filter(|p| Some(p) != own.as_ref())
+            .take(MAX_PUBLISHERS)
+            .collect();
+        let new: Vec<Place> = state
+            .listed
+            .iter()
+            .filter(|p| !state.connections.contains_key(p))
+            .cloned()
+            .collect();
+        for place in new {
+            if state.connections.len() >= MAX_PUBLISHERS {
+                hub.problem(
+                    &self.topic,
+                    format_args!("more than {MAX_PUBLISHERS} publishers; the others are left out"),
+                );
+                break;
+            }
+            let (this, with, at) = (self.clone(), hub.clone(), place.clone());
+            let thread = std::thread::Builder::new().name("ros-subscriber".into());
+            match thread.spawn(move || this.follow(&with, &at)) {
+                Ok(_) => drop(state.connections.insert(place, None)),
+                Err(error) => hub.problem(&self.topic, format_args!("no thread for {place}: {error}")),
+            }
+        }
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// Whether anyone publishes it, as far as is known.
+    pub(crate) fn is_alive(&self) -> bool {
+        let state = lock(&self.state);
+        !state.listed.is_empty() || state.connections.values().any(Option::is_some)
+    }
+
+    /// How many publishers it hears.
+    pub(crate) fn connected(&self) -> usize {
+        lock(&self.state).connections.values().flatten().count()
+    }
+
+    /// Whom it hears.
+    pub(crate) fn publishers(&self) -> Vec<Place> {
+        let state = lock(&self.state);
+        let heard = state.connections.iter().filter(|(_, stream)| stream.is_some());
+        heard.map(|(place, _)| place.clone()).collect()
+    }
+
+    pub(crate) fn stop(&self) {
+        let mut state = lock(&self.state);
+        state.stop = true;
+        for stream in state.connections.values().flatten() {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+        state.gathered = None;
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// Hears one publisher as long as the master names it.
+    fn follow(&self, hub: &Arc<Hub>, place: &Place) {
+        let what = format!("{} from {place}", self.topic);
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let before = self.counts.messages();
+            let end = self.hear(hub, place, &what);
+            if self.counts.messages() > before {
+                pause = FIRST_PAUSE;
+            }
+            let mut state = lock(&self.state);
+            state.connections.insert(place.clone(), None);
+            let bridge = matches!(end, Err(End::Bridge));
+            match end {
+                Ok(()) | Err(End::Bridge | End::Closed) => {}
+                Err(_) if state.stop || !state.listed.contains(place) => {}
+                Err(error) => hub.problem(&what, error),
+            }
+            let deadline = Instant::now() + pause;
+            pause = (pause * 2).min(LAST_PAUSE);
+            loop {
+                if state.stop || hub.stopped() || !state.listed.contains(place) {
+                    state.connections.remove(place);
+                    hub.forget(&what);
+                    return;
+                }
+                let left = deadline.saturating_duration_since(Instant::now());
+                // A bridge stays one until it is gone.
+                let left = if bridge { LAST_PAUSE } else { left };
+                if left.is_zero() {
+                    break;
+                }
+                let waited = self.changed.wait_timeout(state, left);
+                state = waited.unwrap_or_else(std::sync::PoisonError::into_inner).0;
+            }
+        }
+    }
+
+    /// One connection, from asking for it to its end.
+    fn hear(&self, hub: &Arc<Hub>, place: &Place, what: &str) -> Result<(), End> {
+        let ask = [
+            hub.name().into(),
+            self.topic.as_str().into(),
+            [["TCPROS".into()].into()].into(),
+        ];
+        let answer = master::call(place, "requestTopic", &ask)?;
+        let tcpros = match answer.as_array() {
+            Some([protocol, host, port]) if protocol.as_str() == Some("TCPROS") => {
+                let port = port.as_int().and_then(|p| u16::try_from(p).ok());
+                let uri = host.as_str().zip(port).map(|(h, p)| format!("rosrpc://{h}:{p}"));
+                uri.and_then(|uri| Place::parse(&uri, "rosrpc"))
+            }
+            _ => None,
+        };
+        let tcpros = tcpros.ok_or(End::NoTcpros)?;
+        let unreached = |source| End::Connect {
+            place: tcpros.clone(),
+            source,
+        };
+        let stream = tcpros.connect(TIMEOUT).map_err(unreached)?;
+        let copy = stream.try_clone().map_err(unreached)?;
+        {
+            let mut state = lock(&self.state);
+            if state.stop {
+                return Ok(());
+            }
+            state.connections.insert(place.clone(), Some(copy));
+        }
+        prepare(&stream).map_err(unreached)?;
+        // Any type is asked for, so that what differs is known and can be told here.
+        let header = Header::new(&[
+            ("callerid", hub.name()),
+            ("topic", &self.topic),
+            ("type", "*"),
+            ("md5sum", "*"),
+            ("tcp_nodelay", "1"),
+            (BRIDGE, "1"),
+        ]);
+        let mut timed = Timed::new(&stream, TIMEOUT);
+        header.write(&mut timed).map_err(HeaderError::Io)?;
+        let header = Header::read(&mut timed)?;
+        if let Some(error) = header.get("error") {
+            return Err(End::Refused(error.to_owned()));
+        }
+        if header.is(BRIDGE) {
+            return Err(End::Bridge);
+        }
+        let bound = self.bind(hub, &header)?;
+        hub.solved(what);
+        let caller = header.caller();
+        stream.set_read_timeout(Some(STALL)).map_err(unreached)?;
+        stream.set_write_timeout(None).map_err(unreached)?;
+        self.pump(hub, &bound, stream, caller, what)
+    }
+
+    /// The bus's publisher for a publisher of ROS's.
+    fn bind(&self, hub: &Arc<Hub>, header: &Header) -> Result<Arc<Bound>, End> {
+        let caller = || header.caller().to_owned();
+        let wrong = |source| End::Type {
+            caller: caller(),
+            source,
+        };
+        let schema = types::of_publisher(hub, header, &self.rule).map_err(wrong)?;
+        let mut state = lock(&self.state);
+        if state.filter.is_none() {
+            let filter = Filter::new(&self.rule, &schema);
+            let unfit = |source| End::Filter {
+                caller: caller(),
+                source,
+            };
+            state.filter = Some(filter.map_err(unfit)?);
+        }
+        // The log of all nodes is one topic of one publisher, as `rosout` makes it.
+        let gathers = self.topic == "/rosout";
+        if let Some(bound) = state.gathered.as_ref().filter(|_| gathers) {
+            types::same(bound.publisher.schema(), &schema).map_err(wrong)?;
+            return Ok(bound.clone());
+        }
+        let latched = self.rule.latched.unwrap_or(header.is("latching"));
+        let options = PublisherOptions::default().with_history(latched.into());
+        let publisher = hub.node.publisher_with(&self.bus_topic, &schema, options)?;
+        hub.add_own(publisher.bus().id());
+        let bound = Arc::new(Bound {
+            publisher,
+            hub: hub.clone(),
+        });
+        if gathers {
+            state.gathered = Some(bound.clone());
+        }
+        Ok(bound)
+    }
+
+    fn pump(&self, hub: &Hub, bound: &Bound, stream: TcpStream, caller: &str, what: &str) -> Result<(), End> {
+        let broken = |source: io::Error| End::Stream {
+            caller: caller.to_owned(),
+            source: match source.kind() {
+                ErrorKind::WouldBlock | ErrorKind::TimedOut => io::Error::other(format!(
+                    "silent for {} s in the middle of a message",
+                    STALL.as_secs()
+                )),
+                _ => source,
+            },
+        };
+        let mut stream = BufReader::new(stream);
+        let mut buffer = Vec::new();
+        let publisher = bound.publisher.bus();
+        let schema = bound.publisher.schema();
+        let stamp = Stamp {
+            time: None,
+            origin: Some(hub.origin(bound.id())),
+        };
+        while let Some(len) = next(&mut stream).map_err(broken)? {
+            let len = hub.config.max_message().check(len);
+            let len = len.map_err(|source| End::TooLong {
+                caller: caller.to_owned(),
+                source,
+            })?;
+            let reads = {
+                let mut state = lock(&self.state);
+                let filter = state.filter.as_mut();
+                let reads = filter.as_ref().is_some_and(|f| f.reads());
+                if !reads && !filter.is_none_or(|f| f.due(Instant::now())) {
+                    drop(state);
+                    self.counts.filtered();
+                    body::skip(&mut stream, len).map_err(broken)?;
+                    continue;
+                }
+                reads
+            };
+            let loan = |control, parts: &[usize]| publisher.loan(control, parts);
+            let loan = if reads {
+                buffer.clear();
+                body::gather(&mut stream, len, &mut buffer).map_err(broken)?;
+                match self.filtered(schema, &buffer) {
+                    Some(bytes) => body::split(schema, &bytes, loan),
+                    None => {
+                        self.counts.filtered();
+                        continue;
+                    }
+                }
+            } else {
+                body::read(&mut stream, len, schema, &mut buffer, loan).map_err(broken)?
+            };
+            let published = loan.map_err(|e| e.to_string());
+            let published = published.and_then(|l| publisher.publish(l, stamp).map_err(|e| e.to_string()));
+            match published {
+                Ok(_) => self.counts.passed(len),
+                Err(error) => {
+                    self.counts.failed();
+                    hub.problem(what, format_args!("{caller}: {error}"));
+                }
+            }
+            if buffer.capacity() > 4 << 20 && len < 1 << 20 {
+                buffer = Vec::new();
+            }
+        }
+        Err(End::Closed)
+    }
+
+    /// What of a message crosses. One that is not of its type is for [`body::split`] to refuse.
+    fn filtered(&self, schema: &Schema, bytes: &[u8]) -> Option<Vec<u8>> {
+        let Ok(value) = schema.decode_ros1(bytes) else {
+            return Some(bytes.to_vec());
+        };
+        let mut state = lock(&self.state);
+        let value = state.filter.as_mut()?.apply(Instant::now(), value)?;
+        schema.encode_ros1(&value).ok()
+    }
+}
+
+/// Settings that every TCPROS connection has: nothing waits to be sent, and the dead are noticed.
+pub(crate) fn prepare(stream: &TcpStream) -> io::Result<()> {
+    use rustix::net::sockopt;
+    stream.set_nodelay(true)?;
+    sockopt::set_socket_keepalive(stream, true)?;
+    sockopt::set_tcp_keepidle(stream, Duration::from_secs(60))?;
+    sockopt::set_tcp_keepintvl(stream, Duration::from_secs(10))?;
+    sockopt::set_tcp_keepcnt(stream, 9)?;
+    Ok(())
+}
+
+/// Waits for the next message's length, as long as it takes; `None` if the stream ends here.
+fn next(stream: &mut BufReader<TcpStream>) -> io::Result<Option<u32>> {
+    loop {
+        match stream.fill_buf() {
+            Ok([]) => return Ok(None),
+            Ok(_) => break,
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                // With keepalive a dead peer's socket says ETIMEDOUT once; a silent one's says EAGAIN again and again.
+                if e.raw_os_error() == Some(rustix::io::Errno::TIMEDOUT.raw_os_error()) {
+                    return Err(io::Error::other("its host is gone"));
+                }
+            }
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    let mut len = [0; 4];
+    io::Read::read_exact(stream, &mut len)?;
+    Ok(Some(u32::from_le_bytes(len)))
+}
