@@ -36,9 +36,9 @@ int main(int argc, char** argv)
             rate.sleep();
         }
     } else if (what == "listen") {
-        auto subscriber = node.subscribe<std_msgs::String>(
-            name, 10, [](const std_msgs::String::ConstPtr& m) { say("heard " + m->data); },
-            ros::VoidConstPtr(), ros::TransportHints().tcpNoDelay());
+        boost::function<void(const std_msgs::String::ConstPtr&)> hear
+            = [](const std_msgs::String::ConstPtr& m) { say("heard " + m->data); };
+        auto subscriber = node.subscribe<std_msgs::String>(name, 10, hear, ros::VoidConstPtr(), ros::TransportHints().tcpNoDelay());
         ros::spin();
     } else if (what == "listen_wrong") {
         // A definition of another time.
@@ -48,12 +48,13 @@ int main(int argc, char** argv)
         auto subscriber = node.subscribe(options);
         ros::spin();
     } else if (what == "listen_images") {
-        auto subscriber = node.subscribe<sensor_msgs::Image>(name, 2, [](const sensor_msgs::Image::ConstPtr& m) {
+        boost::function<void(const sensor_msgs::Image::ConstPtr&)> hear = [](const sensor_msgs::Image::ConstPtr& m) {
             size_t sum = 0;
             for (auto byte : m->data)
                 sum = sum * 31 + byte;
             say("heard " + std::to_string(m->width) + " " + std::to_string(m->data.size()) + " " + std::to_string(sum));
-        });
+        };
+        auto subscriber = node.subscribe<sensor_msgs::Image>(name, 2, hear);
         ros::spin();
     } else if (what == "serve") {
         auto server = node.advertiseService(name, answer);

@@ -6,11 +6,15 @@ use crate::net::Place;
 use crate::offered::Offered;
 use crate::publication::Publication;
 use crate::subscription::Subscription;
-use ropewalk::Node;
-use schema::Registry;
+use ropewalk::{Node, NodeError, Publisher, PublisherOptions};
+use schema::{Registry, Schema};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long a publisher that ended may still be named by the bus.
+const REMEMBERED: Duration = Duration::from_secs(10);
 
 /// What all parts of a bridge share.
 #[derive(Debug)]
@@ -29,8 +33,8 @@ pub(crate) struct Hub {
     pub(crate) subscriptions: Mutex<BTreeMap<String, Arc<Subscription>>>,
     pub(crate) publications: Mutex<BTreeMap<String, Arc<Publication>>>,
     pub(crate) offered: Mutex<BTreeMap<String, Arc<Offered>>>,
-    /// The identities of the bus's publishers that are this bridge's.
-    own: Mutex<Vec<u64>>,
+    /// The identities of the bus's publishers that are this bridge's, and when they ended.
+    own: Mutex<BTreeMap<u64, Option<Instant>>>,
     /// What is wrong at present, by what it concerns; each is told once.
     problems: Mutex<BTreeMap<String, String>>,
     /// Why the master wants it to end.
@@ -88,16 +92,29 @@ impl Hub {
         (origin >> 32) as u32 == self.graph()
     }
 
-    pub(crate) fn add_own(&self, publisher: u64) {
-        lock(&self.own).push(publisher);
+    /// Makes a publisher of the bus. Whoever finds it there, finds it among the bridge's own.
+    pub(crate) fn publish(
+        &self,
+        topic: &str,
+        schema: &Schema,
+        options: PublisherOptions,
+    ) -> Result<Publisher, NodeError> {
+        let mut own = lock(&self.own);
+        let publisher = self.node.publisher_with(topic, schema, options)?;
+        own.insert(publisher.bus().id(), None);
+        Ok(publisher)
     }
 
-    pub(crate) fn remove_own(&self, publisher: u64) {
-        lock(&self.own).retain(|p| *p != publisher);
+    /// One of the bridge's publishers ends. Answers of the bus may still name it for a while.
+    pub(crate) fn ends(&self, publisher: u64) {
+        let now = Instant::now();
+        let mut own = lock(&self.own);
+        own.retain(|_, ended| ended.is_none_or(|at| now.duration_since(at) < REMEMBERED));
+        own.insert(publisher, Some(now));
     }
 
     pub(crate) fn is_own(&self, publisher: u64) -> bool {
-        lock(&self.own).contains(&publisher)
+        lock(&self.own).contains_key(&publisher)
     }
 
     /// Something is wrong with `what`: told in the log unless it was the last thing told of it.

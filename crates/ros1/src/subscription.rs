@@ -66,7 +66,7 @@ impl Bound {
 
 impl Drop for Bound {
     fn drop(&mut self) {
-        self.hub.remove_own(self.id());
+        self.hub.ends(self.id());
     }
 }
 
@@ -307,8 +307,7 @@ impl Subscription {
         }
         let latched = self.rule.latched.unwrap_or(header.is("latching"));
         let options = PublisherOptions::default().with_history(latched.into());
-        let publisher = hub.node.publisher_with(&self.bus_topic, &schema, options)?;
-        hub.add_own(publisher.bus().id());
+        let publisher = hub.publish(&self.bus_topic, &schema, options)?;
         let bound = Arc::new(Bound {
             publisher,
             hub: hub.clone(),

@@ -328,9 +328,9 @@ fn a_latched_topic_reaches_listeners_that_come_later() {
         })
         .collect();
     for text in [&b"\x01\0\0\0a"[..], b"\x01\0\0\0b"] {
-        publishers
-            .iter()
-            .for_each(|p| drop(p.publish_ros1(text).unwrap()));
+        for publisher in &publishers {
+            publisher.publish_ros1(text).unwrap();
+        }
     }
     let stream = listen(&robot, "/map");
     // The last of each publisher, and no more.

@@ -302,6 +302,12 @@ fn the_log_of_all_nodes_is_one_topic_from_its_level_on() {
         "topics: [{name: /rosout, direction: to_bus, level: warn, priority: 3}]",
     );
     let _nodes = [core.py(&["log", "/x"]), core.py(&["log", "/x"])];
+    // Asked before others, who know the type without the priority, are there.
+    until("the log is on the bus", || {
+        let topics = robot.node.topics().unwrap();
+        let log = topics.iter().find(|t| t.topic.topic == "/rosout");
+        log.is_some_and(|t| t.topic.definition.starts_with("# priority: 3\n"))
+    });
     let subscriber = robot
         .node
         .subscriber("/rosout", &schema("rosgraph_msgs/Log"))
@@ -314,8 +320,5 @@ fn the_log_of_all_nodes_is_one_topic_from_its_level_on() {
         names.insert(value.get("name").unwrap().as_str().unwrap().to_owned());
     }
     assert_eq!(subscriber.bus().publisher_count(), 1);
-    let topics = robot.node.topics().unwrap();
-    let log = topics.iter().find(|t| t.topic.topic == "/rosout").unwrap();
-    assert!(log.topic.definition.starts_with("# priority: 3\n"));
     assert!(robot.handle.status().to_bus["/rosout"].filtered > 0);
 }
