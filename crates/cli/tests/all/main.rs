@@ -11,6 +11,7 @@ mod lab_kills;
 mod link;
 mod operate;
 mod remote;
+mod ros1;
 mod services;
 mod smaller;
 mod support;

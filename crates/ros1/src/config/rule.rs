@@ -185,7 +185,7 @@ impl ServiceRule {
         check_pair(&self.name, self.bus_name())?;
         if self.direction == Direction::Both {
             return Err(format!(
-                "{}: a service is served on one side: write to_bus or to_ros",
+                "{}: a service is served on one side: write to_bus or to_ros for its direction",
                 self.name
             ));
         }
