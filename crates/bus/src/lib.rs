@@ -69,7 +69,7 @@ mod waitset;
 pub use bus::{Bus, OpenError};
 pub use config::{BusConfig, ConfigError};
 pub use detail::{EndpointDetail, PublisherInfo, SubscriberInfo};
-pub use loan::{Loan, LoanError, MAX_CONTROL, MAX_PARTS, PartsMut};
+pub use loan::{Kept, Loan, LoanError, MAX_CONTROL, MAX_PARTS, PartsMut};
 pub use losses::Losses;
 pub use message::{Message, PartView};
 pub use publisher::{

@@ -82,6 +82,49 @@ impl Loan {
         )
     }
 
+    /// Keeps the block mapped and from reuse, also after it was published or given back, until the result is dropped:
+    /// for views of it that outlive the loan, as other languages make them.
+    pub fn keep(&self) -> Kept {
+        self.core.keep(self.block);
+        Kept {
+            core: self.core.clone(),
+            block: self.block,
+        }
+    }
+
+    /// The length of data part `i`; 0 if there is no such part.
+    pub fn part_len(&self, i: usize) -> usize {
+        if i < self.part_count() {
+            self.part(i).len as usize
+        } else {
+            0
+        }
+    }
+
+    /// The address of the control part, for callers outside Rust: nothing else may use the block meanwhile.
+    pub fn control_ptr(&self) -> *mut u8 {
+        self.start.as_ptr().wrapping_add(self.control().offset as usize)
+    }
+
+    /// The length of the control part.
+    pub fn control_len(&self) -> usize {
+        self.control().len as usize
+    }
+
+    /// Makes the control part shorter: its first `len` bytes remain. False, and nothing changes, if it is shorter
+    /// already. For messages whose strings are known only after the block was reserved.
+    pub fn shrink_control(&mut self, len: usize) -> bool {
+        let shorter = len <= self.control_len();
+        if shorter {
+            let place = Range {
+                offset: (block::CONTROL_WORD as u64 + 1) * 8,
+                len: 8,
+            };
+            self.range_mut(place).copy_from_slice(&(len as u64).to_ne_bytes());
+        }
+        shorter
+    }
+
     /// The control part and every data part at once.
     pub fn split_mut(&mut self) -> (&mut [u8], PartsMut<'_>) {
         // SAFETY: as in `range_mut`; the iterator gives only data parts, each once, and neither they nor the
@@ -183,6 +226,24 @@ impl fmt::Debug for Loan {
                     .collect::<Vec<_>>(),
             )
             .finish_non_exhaustive()
+    }
+}
+
+/// Keeps a block mapped and from reuse ([`Loan::keep`]).
+pub struct Kept {
+    core: Arc<PubCore>,
+    block: BlockId,
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.core.give_back(self.block);
+    }
+}
+
+impl fmt::Debug for Kept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kept").finish_non_exhaustive()
     }
 }
 

@@ -74,6 +74,53 @@ fn a_message_arrives_as_it_was_sent() {
 }
 
 #[test]
+fn a_shrunk_control_part_arrives_short() {
+    let dir = folder();
+    let bus = bus(&dir);
+    let publisher = bus.publisher(topic("/a"), PublisherOptions::default()).unwrap();
+    let subscriber = bus.subscriber(topic("/a"), SubscriberOptions::default()).unwrap();
+    assert!(publisher.wait_for_subscribers(1, LONG));
+    for len in [0, 5, 600] {
+        let mut loan = publisher.loan(600, &[10]).unwrap();
+        loan.control_mut().fill(3);
+        loan.part_mut(0).fill(4);
+        assert!(loan.shrink_control(len) && !loan.shrink_control(len + 1));
+        assert_eq!(
+            (loan.control_len(), loan.part_len(0), loan.part_len(1)),
+            (len, 10, 0)
+        );
+        publisher.publish(loan, Stamp::default()).unwrap();
+        let message = subscriber.take_timeout(LONG).unwrap().unwrap();
+        assert_eq!(
+            (message.control(), message.part(0).bytes()),
+            (&vec![3; len][..], &[4; 10][..])
+        );
+    }
+}
+
+#[test]
+fn a_kept_block_is_not_used_again_until_it_is_let_go() {
+    let dir = folder();
+    let bus = bus(&dir);
+    let options = PublisherOptions::default().with_memory_limit(1 << 20);
+    let publisher = bus.publisher(topic("/a"), options).unwrap();
+    let mut loan = publisher.loan(0, &[600_000]).unwrap();
+    loan.part_mut(0).fill(7);
+    let (place, kept, again) = (loan.part_ptr(0).unwrap(), loan.keep(), loan.keep());
+    publisher.publish(loan, Stamp::default()).unwrap();
+    drop(again);
+    let short = publisher.loan(0, &[600_000]).unwrap_err();
+    assert!(matches!(short, LoanError::MemoryShort { .. }), "{short}");
+    drop(kept);
+    assert_eq!(publisher.loan(0, &[600_000]).unwrap().part_ptr(0).unwrap(), place);
+
+    // It also outlives its publisher.
+    let kept = publisher.loan(0, &[10]).unwrap().keep();
+    drop((publisher, bus));
+    drop(kept);
+}
+
+#[test]
 fn views_outlive_subscriber_bus_and_publisher() {
     let dir = folder();
     let bus = bus(&dir);

@@ -47,6 +47,7 @@ enum Command {
     Play(command::play::Options),
     Record(command::record::Options),
     Msg(command::msg::Options),
+    Gen(command::generate::Options),
     Doctor(command::doctor::Options),
     /// One process of a lab.
     #[command(hide = true)]
@@ -91,6 +92,7 @@ fn main() -> ExitCode {
         Command::Play(options) => command::play::run(&options),
         Command::Record(options) => command::record::run(&options),
         Command::Msg(options) => command::msg::run(&options),
+        Command::Gen(options) => command::generate::run(&options),
         Command::Doctor(options) => command::doctor::run(&options),
         Command::LabPart { arguments } => return command::lab::part(&arguments),
         Command::DemoPart { spec, parts } => demo::run_parts(&spec, &parts),

@@ -92,6 +92,11 @@ impl Message {
         self.bus.part(i)
     }
 
+    /// The bus's message, for what this type does not wrap.
+    pub fn bus(&self) -> &bus::Message {
+        &self.bus
+    }
+
     /// Its type.
     pub fn schema(&self) -> &Schema {
         &self.schema

@@ -95,6 +95,13 @@ impl MessageType {
     pub fn fixed_size(&self) -> Option<usize> {
         self.measure.fixed.as_ref().map(|f| f.packed as usize)
     }
+
+    /// Size and alignment in bytes as a C structure, which elements of data parts are, if all messages have the same
+    /// size. Size 0 if it has no content.
+    pub fn c_layout(&self) -> Option<(usize, usize)> {
+        let fixed = self.measure.fixed.as_ref()?;
+        Some((fixed.natural as usize, usize::from(fixed.align)))
+    }
 }
 
 impl Field {

@@ -76,10 +76,17 @@ impl PubCore {
         }
     }
 
-    /// An unpublished loan's block.
+    /// An unpublished loan's block, or one that was kept.
     pub(crate) fn give_back(&self, block: BlockId) {
         if !self.birth.is_foreign() {
             self.lock().pool.unshare(block);
+        }
+    }
+
+    /// One more user of a loan's block.
+    pub(crate) fn keep(&self, block: BlockId) {
+        if !self.birth.is_foreign() {
+            self.lock().pool.share(block);
         }
     }
 

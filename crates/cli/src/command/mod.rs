@@ -4,6 +4,7 @@ pub(crate) mod bench;
 pub(crate) mod control;
 pub(crate) mod doctor;
 mod endpoints;
+pub(crate) mod generate;
 pub(crate) mod keys;
 pub(crate) mod lab;
 pub(crate) mod link;

@@ -1,0 +1,27 @@
+# find_package(ropewalk) gives the targets ropewalk::ropewalk (shared) and ropewalk::static, and the function
+# ropewalk_generate_messages.
+
+get_filename_component(ROPEWALK_PREFIX "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
+set(ROPEWALK_INCLUDE_DIR "${ROPEWALK_PREFIX}/include")
+set(ROPEWALK_EXECUTABLE "${ROPEWALK_PREFIX}/bin/ropewalk")
+
+find_package(Threads REQUIRED)
+
+if(NOT TARGET ropewalk::ropewalk)
+  add_library(ropewalk::ropewalk SHARED IMPORTED)
+  set_target_properties(ropewalk::ropewalk PROPERTIES
+    IMPORTED_LOCATION "${ROPEWALK_PREFIX}/lib/libropewalk.so.0"
+    IMPORTED_SONAME "libropewalk.so.0"
+    INTERFACE_INCLUDE_DIRECTORIES "${ROPEWALK_INCLUDE_DIR}"
+    INTERFACE_COMPILE_FEATURES cxx_std_17
+    INTERFACE_LINK_LIBRARIES Threads::Threads)
+
+  add_library(ropewalk::static STATIC IMPORTED)
+  set_target_properties(ropewalk::static PROPERTIES
+    IMPORTED_LOCATION "${ROPEWALK_PREFIX}/lib/libropewalk.a"
+    INTERFACE_INCLUDE_DIRECTORIES "${ROPEWALK_INCLUDE_DIR}"
+    INTERFACE_COMPILE_FEATURES cxx_std_17
+    INTERFACE_LINK_LIBRARIES "Threads::Threads;${CMAKE_DL_LIBS};m")
+endif()
+
+include("${CMAKE_CURRENT_LIST_DIR}/ropewalkMessages.cmake")

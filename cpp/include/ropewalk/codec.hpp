@@ -1,0 +1,341 @@
+// Control and data parts of generated types: docs/wire/control-part.md in C++.
+//
+// A generated type has `static void ropewalk_fields(Self&, Visitor&)`, which names each field to the visitor in order, and a
+// `Type<T>` that tells its name, sum and definition. The visitors here measure, bind, write and read.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "bulk.hpp"
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "Ropewalk's blocks are little-endian"
+#endif
+
+namespace ropewalk {
+
+/// Name, sum and definition of a generated type; specialized by the generated code.
+template <class T>
+struct Type;
+
+namespace detail {
+
+constexpr std::uint32_t UNBOUNDED = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint32_t LIFTED = std::uint32_t{1} << 31;
+constexpr std::uint32_t MAX_COUNT = LIFTED - 1;
+constexpr std::size_t MAX_PARTS = 32;
+/// Elements without content, which no length bounds.
+constexpr std::uint32_t MAX_EMPTY = 4096;
+
+template <class T>
+constexpr bool is_word = std::is_arithmetic_v<T>;
+template <>
+inline constexpr bool is_word<Time> = true;
+template <>
+inline constexpr bool is_word<Duration> = true;
+
+/// Walks a message and hands words, texts, counts and bulk fields to `Derived`.
+template <class Derived>
+struct Walk {
+    template <class T>
+    void operator()(const char* name, T& field, std::uint32_t bound = UNBOUNDED) {
+        auto& self = static_cast<Derived&>(*this);
+        if (self.failed()) return;
+        self.enter(name);
+        if constexpr (is_word<std::remove_cv_t<T>>) {
+            self.word(field);
+        } else {
+            visit(field, bound);
+        }
+    }
+
+private:
+    template <class T>
+    void visit(T& message, std::uint32_t) {
+        std::remove_cv_t<T>::ropewalk_fields(message, static_cast<Derived&>(*this));
+    }
+    template <class Unit>
+    void visit(const std::basic_string<Unit>& text, std::uint32_t bound) {
+        static_cast<Derived&>(*this).text(text, bound);
+    }
+    template <class Unit>
+    void visit(std::basic_string<Unit>& text, std::uint32_t bound) {
+        static_cast<Derived&>(*this).text(text, bound);
+    }
+    template <class T>
+    void visit(Bulk<T>& bulk, std::uint32_t bound) {
+        static_cast<Derived&>(*this).bulk(bulk, bound);
+    }
+    template <class T>
+    void visit(const Bulk<T>& bulk, std::uint32_t bound) {
+        static_cast<Derived&>(*this).bulk(bulk, bound);
+    }
+    template <class T>
+    void visit(std::vector<T>& list, std::uint32_t bound) {
+        static_cast<Derived&>(*this).list(list, bound);
+    }
+    template <class T>
+    void visit(const std::vector<T>& list, std::uint32_t bound) {
+        static_cast<Derived&>(*this).list(list, bound);
+    }
+    template <class T, std::size_t N>
+    void visit(std::array<T, N>& array, std::uint32_t bound) {
+        for (auto& element : array) each(element, bound);
+    }
+    template <class T, std::size_t N>
+    void visit(const std::array<T, N>& array, std::uint32_t bound) {
+        for (auto& element : array) each(element, bound);
+    }
+
+protected:
+    /// One element of an array.
+    template <class T>
+    void each(T& element, std::uint32_t bound = UNBOUNDED) {
+        auto& self = static_cast<Derived&>(*this);
+        if (self.failed()) return;
+        if constexpr (is_word<std::remove_cv_t<T>>) {
+            self.word(element);
+        } else {
+            visit(element, bound);
+        }
+    }
+};
+
+/// Notes the first error, with the field that it was met in.
+struct Faults {
+    void enter(const char* name) { field_ = name; }
+    bool failed() const { return !error_.empty(); }
+    void fault(const std::string& what) {
+        if (error_.empty()) error_ = std::string(field_) + ": " + what;
+    }
+    const std::string& error() const { return error_; }
+
+private:
+    const char* field_ = "message";
+    std::string error_;
+};
+
+/// Counts bytes as `Out` and checks what a writer may be given.
+template <class Derived>
+struct Puts : Walk<Derived>, Faults {
+    std::size_t threshold = THRESHOLD;
+
+    template <class Unit>
+    void text(const std::basic_string<Unit>& text, std::uint32_t bound) {
+        if (!count(text.size(), bound)) return;
+        self().put(text.data(), text.size() * sizeof(Unit));
+    }
+    template <class T>
+    void list(const std::vector<T>& list, std::uint32_t bound) {
+        if (!count(list.size(), bound)) return;
+        for (const auto& element : list) this->each(element);
+    }
+    template <class T>
+    void word(const T& word) {
+        self().put(&word, sizeof(T));
+    }
+
+protected:
+    Derived& self() { return static_cast<Derived&>(*this); }
+
+    bool count(std::size_t n, std::uint32_t bound, std::uint32_t flag = 0) {
+        if (n > MAX_COUNT || n > bound) {
+            fault(std::to_string(n) + " elements, at most " + std::to_string(bound < MAX_COUNT ? bound : MAX_COUNT));
+            return false;
+        }
+        word(static_cast<std::uint32_t>(n) | flag);
+        return true;
+    }
+    /// Whether a bulk field becomes a data part.
+    template <class T>
+    bool lifts(const Bulk<T>& bulk, std::size_t parts) const {
+        return !bulk.empty() && bulk.size_bytes() >= threshold && parts < MAX_PARTS;
+    }
+};
+
+/// The lengths of a message's parts.
+struct Measure : Puts<Measure> {
+    std::size_t control_len = 0;
+    std::vector<std::size_t> part_lens;
+
+    void put(const void*, std::size_t len) { control_len += len; }
+    template <class T>
+    void bulk(const Bulk<T>& bulk, std::uint32_t bound) {
+        if (!count(bulk.size(), bound)) return;
+        if (lifts(bulk, part_lens.size())) {
+            part_lens.push_back(bulk.size_bytes());
+            return;
+        }
+        // In ROS 1 form elements have no padding: none is longer than in a data part.
+        control_len += bulk.size_bytes();
+    }
+};
+
+/// Gives each bulk field its place in a block.
+struct Bind : Walk<Bind>, Faults {
+    std::size_t threshold = THRESHOLD;
+    std::vector<void*> parts;
+    std::size_t next = 0;
+
+    template <class T>
+    void word(T&) {}
+    template <class Unit>
+    void text(std::basic_string<Unit>&, std::uint32_t) {}
+    template <class T>
+    void list(std::vector<T>& list, std::uint32_t) {
+        for (auto& element : list) each(element);
+    }
+    template <class T>
+    void bulk(Bulk<T>& bulk, std::uint32_t) {
+        if (!bulk.empty() && bulk.size_bytes() >= threshold && next < parts.size()) {
+            BulkAccess::bind(bulk, parts[next++]);
+        } else if (bulk.data() == nullptr) {
+            BulkAccess::own(bulk, bulk.size());
+        }
+    }
+};
+
+/// Lets go of a block that was published.
+struct Release : Walk<Release>, Faults {
+    template <class T>
+    void word(T&) {}
+    template <class Unit>
+    void text(std::basic_string<Unit>&, std::uint32_t) {}
+    template <class T>
+    void list(std::vector<T>& list, std::uint32_t) {
+        for (auto& element : list) each(element);
+    }
+    template <class T>
+    void bulk(Bulk<T>& bulk, std::uint32_t) {
+        BulkAccess::release(bulk);
+    }
+};
+
+/// Writes a control part, and copies into the data parts what does not lie there already.
+struct Write : Puts<Write> {
+    std::uint8_t* control = nullptr;
+    std::size_t capacity = 0;
+    std::size_t at = 0;
+    std::vector<span<std::uint8_t>> parts;
+    std::size_t next = 0;
+
+    void put(const void* bytes, std::size_t len) {
+        if (len > capacity - at) {
+            fault("the message has grown since its block was allocated: set texts and sizes before");
+            return;
+        }
+        if (len > 0) std::memcpy(control + at, bytes, len);
+        at += len;
+    }
+    template <class T>
+    void bulk(const Bulk<T>& bulk, std::uint32_t bound) {
+        if (!bulk.empty() && bulk.data() == nullptr) {
+            fault("it was sized but not allocated: call allocate and fill it");
+            return;
+        }
+        if (!lifts(bulk, next)) {
+            if (!count(bulk.size(), bound)) return;
+            for (const T& element : static_cast<span<const T>>(bulk)) this->each(element);
+            return;
+        }
+        if (next >= parts.size() || parts[next].size() != bulk.size_bytes()) {
+            fault("its size has changed since its block was allocated: allocate again");
+            return;
+        }
+        auto* part = parts[next++].data();
+        if (!count(bulk.size(), bound, LIFTED)) return;
+        if (!BulkAccess::is_lifted(bulk)) {
+            std::memcpy(part, bulk.data(), bulk.size_bytes());
+        } else if (static_cast<const void*>(bulk.data()) != part) {
+            fault("it lies in another message's block");
+        }
+    }
+    /// After everything was written.
+    void finish() {
+        if (next != parts.size()) fault("a bulk field became shorter since its block was allocated: allocate again");
+    }
+};
+
+/// Reads a control part; bulk fields become views of the data parts.
+struct Read : Walk<Read>, Faults {
+    const std::uint8_t* control = nullptr;
+    std::size_t len = 0;
+    std::size_t at = 0;
+    std::vector<span<const std::uint8_t>> parts;
+    std::size_t next = 0;
+    std::uint32_t empties = 0;
+
+    template <class T>
+    void word(T& word) {
+        take(&word, sizeof(T));
+    }
+    template <class Unit>
+    void text(std::basic_string<Unit>& text, std::uint32_t bound) {
+        std::uint32_t n = 0;
+        if (!count(n, bound)) return;
+        if (n > (len - at) / sizeof(Unit)) return truncated();
+        text.resize(n);
+        take(text.data(), n * sizeof(Unit));
+    }
+    template <class T>
+    void list(std::vector<T>& list, std::uint32_t bound) {
+        std::uint32_t n = 0;
+        if (!count(n, bound)) return;
+        list.clear();
+        for (std::uint32_t i = 0; i < n && !failed(); i++) {
+            auto before = at;
+            list.emplace_back();
+            this->each(list.back());
+            if (at == before && ++empties > MAX_EMPTY) fault("too many elements without content");
+        }
+    }
+    template <class T>
+    void bulk(Bulk<T>& bulk, std::uint32_t bound) {
+        std::uint32_t n = 0;
+        word(n);
+        bool lifted = (n & LIFTED) != 0;
+        n &= MAX_COUNT;
+        if (failed() || !bounded(n, bound)) return;
+        if (lifted) {
+            if (next >= parts.size() || parts[next].size() != n * sizeof(T)) {
+                return fault("its data part has another length than its count says");
+            }
+            return BulkAccess::view(bulk, parts[next++].data(), n);
+        }
+        // No element is shorter than a byte: what is allocated is in proportion to what came.
+        if (n > len - at) return truncated();
+        T* element = BulkAccess::own(bulk, n);
+        for (std::uint32_t i = 0; i < n; i++) this->each(element[i]);
+    }
+    void finish() {
+        if (!failed() && at != len) fault(std::to_string(len - at) + " bytes follow the last field");
+        if (!failed() && next != parts.size()) fault("there are more data parts than its fields have");
+    }
+
+private:
+    void take(void* to, std::size_t n) {
+        if (n > len - at) return truncated();
+        if (n > 0) std::memcpy(to, control + at, n);
+        at += n;
+    }
+    bool bounded(std::uint32_t n, std::uint32_t bound) {
+        if (n > bound) fault(std::to_string(n) + " elements, at most " + std::to_string(bound));
+        return n <= bound;
+    }
+    bool count(std::uint32_t& n, std::uint32_t bound) {
+        word(n);
+        if (failed()) return false;
+        if (n > MAX_COUNT) fault("a count that is flagged or too large");
+        return n <= MAX_COUNT && bounded(n, bound);
+    }
+    void truncated() { fault("the message ends at byte " + std::to_string(len)); }
+};
+
+}  // namespace detail
+}  // namespace ropewalk

@@ -1,0 +1,5 @@
+// Zero-copy topics and services of one host, in C++17: docs/guide/cpp.md.
+#pragma once
+
+#include "node.hpp"
+#include "service.hpp"

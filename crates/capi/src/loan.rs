@@ -1,0 +1,97 @@
+//! Blocks that are being written.
+
+use crate::pointer::{array, consume, give, handle, invalid, output, set};
+use crate::status::{Failure, Status, free, guard};
+
+/// A block that is being written: the control part and the data parts of a message to come.
+pub struct Loan(pub(crate) bus::Loan);
+
+/// Where the control part is written. Its content is undefined at first.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ropewalk_loan_control(
+    loan: *const Loan,
+    data: *mut *mut u8,
+    len: *mut usize,
+) -> Status {
+    guard(|| {
+        output(data, "data")?;
+        // SAFETY: the crate's contract.
+        let loan = unsafe { handle(loan, "loan") }?;
+        // SAFETY: the crate's contract.
+        unsafe {
+            set(data, loan.0.control_ptr());
+            set(len, loan.0.control_len());
+        }
+        Ok(Status::Ok)
+    })
+}
+
+/// Where data part `i` is written, aligned to 64 bytes. Its content is undefined at first.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ropewalk_loan_part(
+    loan: *const Loan,
+    i: usize,
+    data: *mut *mut u8,
+    len: *mut usize,
+) -> Status {
+    guard(|| {
+        output(data, "data")?;
+        // SAFETY: the crate's contract.
+        let loan = unsafe { handle(loan, "loan") }?;
+        let Some(start) = loan.0.part_ptr(i) else {
+            let count = loan.0.part_count();
+            return Err(invalid(&format!(
+                "data part {i}: the loan has {count}, counted from 0"
+            )));
+        };
+        // SAFETY: the crate's contract.
+        unsafe {
+            set(data, start.cast_mut());
+            set(len, loan.0.part_len(i));
+        }
+        Ok(Status::Ok)
+    })
+}
+
+/// Makes the control part shorter: its first `len` bytes remain.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ropewalk_loan_shrink_control(loan: *mut Loan, len: usize) -> Status {
+    guard(|| {
+        // SAFETY: the crate's contract: a loan is filled by one thread at a time.
+        let loan = unsafe { loan.as_mut() }.ok_or_else(|| invalid("the loan is NULL"))?;
+        if loan.0.shrink_control(len) {
+            return Ok(Status::Ok);
+        }
+        let have = loan.0.control_len();
+        Err(invalid(&format!(
+            "a control part of {have} bytes cannot shrink to {len}"
+        )))
+    })
+}
+
+/// Gives a loan back unpublished.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ropewalk_loan_free(loan: *mut Loan) {
+    // SAFETY: the crate's contract.
+    free(|| drop(unsafe { consume(loan, "loan") }));
+}
+
+/// Loans a block of whoever `reserve` asks.
+///
+/// # Safety
+/// As of the crate.
+pub(crate) unsafe fn lend(
+    control_len: usize,
+    part_lens: *const usize,
+    part_count: usize,
+    out: *mut *mut Loan,
+    reserve: impl FnOnce(usize, &[usize]) -> Result<bus::Loan, bus::LoanError>,
+) -> Result<Status, Failure> {
+    output(out, "out")?;
+    // SAFETY: by this function's contract.
+    let lens = unsafe { array(part_lens, part_count, "array of part lengths") }?;
+    let loan = reserve(control_len, lens)?;
+    // SAFETY: by this function's contract; `out` was checked.
+    unsafe { give(Loan(loan), out) };
+    Ok(Status::Ok)
+}

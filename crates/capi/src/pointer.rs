@@ -1,0 +1,133 @@
+//! What C gives: pointers, checked for NULL and turned into references.
+
+use crate::status::{Failure, Status};
+use std::ffi::{CStr, c_char};
+use std::time::Duration;
+
+/// Refuses an argument.
+pub(crate) fn invalid(what: &str) -> Failure {
+    Failure::new(Status::InvalidArgument, what)
+}
+
+/// The object of a handle.
+///
+/// # Safety
+/// `handle` is NULL or a handle of a `T`, and stays one for 'a (the crate's contract).
+pub(crate) unsafe fn handle<'a, T>(handle: *const T, name: &str) -> Result<&'a T, Failure> {
+    // SAFETY: by this function's contract.
+    unsafe { handle.as_ref() }.ok_or_else(|| invalid(&format!("the {name} is NULL")))
+}
+
+/// Takes an object back from its handle.
+///
+/// # Safety
+/// `handle` is NULL or a handle of a `T`, which nobody uses from now on (the crate's contract).
+pub(crate) unsafe fn consume<T>(handle: *mut T, name: &str) -> Result<Box<T>, Failure> {
+    if handle.is_null() {
+        return Err(invalid(&format!("the {name} is NULL")));
+    }
+    // SAFETY: handles are made by `give` alone, from a box; by this function's contract this is its last use.
+    Ok(unsafe { Box::from_raw(handle) })
+}
+
+/// Writes a new handle to where the caller wants it.
+///
+/// # Safety
+/// `out` was checked by [`output`].
+pub(crate) unsafe fn give<T>(object: T, out: *mut *mut T) {
+    // SAFETY: by this function's contract.
+    unsafe { set(out, Box::into_raw(Box::new(object))) };
+}
+
+/// Refuses an output that is NULL, before anything is done.
+pub(crate) fn output<T>(out: *mut T, name: &str) -> Result<(), Failure> {
+    if out.is_null() {
+        return Err(invalid(&format!(
+            "{name} is NULL: there is no place for the result"
+        )));
+    }
+    Ok(())
+}
+
+/// Writes an output, unless it is NULL.
+///
+/// # Safety
+/// `out` is NULL or may be written (the crate's contract).
+pub(crate) unsafe fn set<T>(out: *mut T, value: T) {
+    if !out.is_null() {
+        // SAFETY: by this function's contract.
+        unsafe { out.write(value) };
+    }
+}
+
+/// A text.
+///
+/// # Safety
+/// `text` is NULL or ends with a zero byte, and stays for 'a (the crate's contract).
+pub(crate) unsafe fn text<'a>(text: *const c_char, name: &str) -> Result<&'a str, Failure> {
+    if text.is_null() {
+        return Err(invalid(&format!("the {name} is NULL")));
+    }
+    // SAFETY: by this function's contract.
+    let text = unsafe { CStr::from_ptr(text) };
+    text.to_str()
+        .map_err(|e| invalid(&format!("the {name} is no UTF-8: {e}")))
+}
+
+/// An array; NULL is allowed if it has no elements.
+///
+/// # Safety
+/// `start` is NULL or has `len` elements, which stay for 'a (the crate's contract).
+pub(crate) unsafe fn array<'a, T>(start: *const T, len: usize, name: &str) -> Result<&'a [T], Failure> {
+    if len == 0 {
+        return Ok(&[]);
+    }
+    if start.is_null() || !start.is_aligned() || len > isize::MAX as usize / size_of::<T>() {
+        return Err(invalid(&format!("the {name} is NULL, misaligned or too long")));
+    }
+    // SAFETY: by this function's contract; not NULL, aligned, and no longer than memory can be.
+    Ok(unsafe { std::slice::from_raw_parts(start, len) })
+}
+
+/// A timeout in nanoseconds; negative is for ever.
+pub(crate) fn timeout(ns: i64) -> Duration {
+    u64::try_from(ns).map_or(Duration::MAX, Duration::from_nanos)
+}
+
+/// Copies `bytes` to a buffer of the caller's; `len` gets how long they are in any case.
+///
+/// # Safety
+/// `buffer` is NULL or may be written for `capacity` bytes, and `len` is NULL or may be written (the crate's contract).
+pub(crate) unsafe fn copy_out(
+    bytes: &[u8],
+    buffer: *mut u8,
+    capacity: usize,
+    len: *mut usize,
+) -> Result<Status, Failure> {
+    // SAFETY: by this function's contract.
+    unsafe { set(len, bytes.len()) };
+    if buffer.is_null() || capacity < bytes.len() {
+        let text = format!("{} bytes do not fit a buffer of {capacity}", bytes.len());
+        return Err(Failure::new(Status::BufferTooSmall, text));
+    }
+    // SAFETY: by this function's contract, the length was just compared, and what a caller may write does not
+    // overlap what this process keeps.
+    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), buffer, bytes.len()) };
+    Ok(Status::Ok)
+}
+
+/// As [`copy_out`], of a text with its zero byte.
+///
+/// # Safety
+/// As [`copy_out`].
+pub(crate) unsafe fn text_out(
+    text: &str,
+    buffer: *mut c_char,
+    capacity: usize,
+    len: *mut usize,
+) -> Result<Status, Failure> {
+    let mut bytes: Vec<u8> = text.bytes().filter(|b| *b != 0).collect();
+    bytes.push(0);
+    // SAFETY: by this function's contract.
+    unsafe { copy_out(&bytes, buffer.cast(), capacity, len) }
+}

@@ -1,0 +1,146 @@
+//! Subscribing.
+
+use crate::message::Message;
+use crate::pointer::{consume, give, handle, output, set, text_out, timeout};
+use crate::publisher::lines;
+use crate::status::{Status, free, guard};
+use crate::wait::{self, Interrupt};
+use std::ffi::c_char;
+use std::os::fd::{AsFd, AsRawFd};
+
+/// The receiving end of a topic.
+pub struct Subscriber(pub(crate) ropewalk::Subscriber);
+
+/// What a subscriber has received and lost.
+#[repr(C)]
+pub struct SubscriberStats {
+    /// Messages taken.
+    pub received: u64,
+    /// Messages taken and not freed.
+    pub held: u64,
+    /// Messages lost, for whatever reason.
+    pub lost: u64,
+    /// Publishers that are connected.
+    pub publishers: usize,
+}
+
+/// Takes the oldest waiting message; blocks until there is one, at most `timeout_ns`. `ROPEWALK_EMPTY` if there was
+/// none, or a wait was interrupted. Signals do not end it. A subscriber in a wait set waits on the whole set's
+/// doorbell.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ropewalk_subscriber_take(
+    subscriber: *const Subscriber,
+    timeout_ns: i64,
+    out: *mut *mut Message,
+) -> Status {
+    guard(|| {
+        output(out, "out")?;
+        // SAFETY: the crate's contract.
+        let subscriber = unsafe { handle(subscriber, "subscriber") }?;
+        let taken = match timeout_ns {
+            0 => subscriber.0.take()?,
+            ns => subscriber.0.take_timeout(timeout(ns))?,
+        };
+        let Some(message) = taken else {
+            return Ok(Status::Empty);
+        };
+        // SAFETY: the crate's contract; `out` was checked.
+        unsafe { give(Message::Topic(message), out) };
+        Ok(Status::Ok)
+    })
+}
+
+/// Waits until a message can be taken, also while as many are held as may be; `ROPEWALK_EMPTY` after `timeout_ns` or
+/// an interrupt: after `ROPEWALK_HOLD_LIMIT` in a loop.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ropewalk_subscriber_wait_takeable(
+    subscriber: *const Subscriber,
+    timeout_ns: i64,
+) -> Status {
+    guard(|| {
+        // SAFETY: the crate's contract.
+        let subscriber = unsafe { handle(subscriber, "subscriber") }?;
+        let ready = subscriber.0.bus().wait_takeable(timeout(timeout_ns))?;
+        Ok(if ready { Status::Ok } else { Status::Empty })
+    })
+}
+
+/// The descriptor that is readable while a message can be taken, for select, poll or epoll. It is the subscriber's:
+/// do not read or close it. Of a subscriber in a wait set it is the set's (`ropewalk_wait_set_rearm`).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ropewalk_subscriber_fd(subscriber: *const Subscriber, fd: *mut i32) -> Status {
+    guard(|| {
+        output(fd, "fd")?;
+        // SAFETY: the crate's contract; `fd` was checked.
+        unsafe { set(fd, handle(subscriber, "subscriber")?.0.as_fd().as_raw_fd()) };
+        Ok(Status::Ok)
+    })
+}
+
+/// What ends a wait of the subscriber. NULL if `subscriber` is NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ropewalk_subscriber_interrupt(subscriber: *const Subscriber) -> *mut Interrupt {
+    // SAFETY: the crate's contract.
+    wait::interrupt(unsafe { subscriber.as_ref() }.map(|s| s.0.interrupt()))
+}
+
+/// Blocks until at least `n` publishers are connected; `ROPEWALK_EMPTY` after `timeout_ns`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ropewalk_subscriber_wait_for_publishers(
+    subscriber: *const Subscriber,
+    n: usize,
+    timeout_ns: i64,
+) -> Status {
+    guard(|| {
+        // SAFETY: the crate's contract.
+        let subscriber = unsafe { handle(subscriber, "subscriber") }?;
+        let there = subscriber.0.wait_for_publishers(n, timeout(timeout_ns));
+        Ok(if there { Status::Ok } else { Status::Empty })
+    })
+}
+
+/// What the subscriber has received and lost.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ropewalk_subscriber_get_stats(
+    subscriber: *const Subscriber,
+    stats: *mut SubscriberStats,
+) -> Status {
+    guard(|| {
+        output(stats, "stats")?;
+        // SAFETY: the crate's contract.
+        let s = unsafe { handle(subscriber, "subscriber") }?.0.stats();
+        let out = SubscriberStats {
+            received: s.received,
+            held: s.held as u64,
+            lost: s.drops.total(),
+            publishers: s.publishers.len(),
+        };
+        // SAFETY: the crate's contract; `stats` was checked.
+        unsafe { set(stats, out) };
+        Ok(Status::Ok)
+    })
+}
+
+/// Writes why the last publishers did not connect, a line each, the newest last. `len` (may be NULL) gets the length
+/// with the zero byte in any case.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ropewalk_subscriber_refusals(
+    subscriber: *const Subscriber,
+    buffer: *mut c_char,
+    capacity: usize,
+    len: *mut usize,
+) -> Status {
+    guard(|| {
+        // SAFETY: the crate's contract.
+        let refusals = unsafe { handle(subscriber, "subscriber") }?.0.bus().refusals();
+        // SAFETY: the crate's contract.
+        unsafe { text_out(&lines(refusals), buffer, capacity, len) }
+    })
+}
+
+/// Frees a subscriber. Messages that were taken stay valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ropewalk_subscriber_free(subscriber: *mut Subscriber) {
+    // SAFETY: the crate's contract.
+    free(|| drop(unsafe { consume(subscriber, "subscriber") }));
+}

@@ -1,0 +1,82 @@
+//! Waiting: sets of subscribers and servers that wake one thread, and what ends a wait.
+
+use crate::pointer::{consume, handle, output, set, timeout};
+use crate::status::{Status, free, guard};
+use std::os::fd::{AsFd, AsRawFd};
+
+/// One doorbell for many subscribers (`ropewalk_subscriber_options.wait_set`) and servers.
+pub struct WaitSet(pub(crate) bus::WaitSet);
+
+/// Ends waits, from any thread.
+pub struct Interrupt(pub(crate) bus::Interrupt);
+
+/// Blocks until a message can be taken from one of the set's members: then take from each until it is empty.
+/// `ROPEWALK_EMPTY` after `timeout_ns` or an interrupt. Signals do not end it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ropewalk_wait_set_wait(set: *const WaitSet, timeout_ns: i64) -> Status {
+    guard(|| {
+        // SAFETY: the crate's contract.
+        let set = unsafe { handle(set, "wait set") }?;
+        let ready = set.0.wait(timeout(timeout_ns))?;
+        Ok(if ready { Status::Ok } else { Status::Empty })
+    })
+}
+
+/// For a poll loop of one's own over `ropewalk_wait_set_fd`: `ROPEWALK_OK` if something can be taken now, else
+/// `ROPEWALK_EMPTY`, and the descriptor waits for the next message. To be called when every member is empty.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ropewalk_wait_set_rearm(set: *const WaitSet) -> Status {
+    guard(|| {
+        // SAFETY: the crate's contract.
+        let ready = unsafe { handle(set, "wait set") }?.0.rearm()?;
+        Ok(if ready { Status::Ok } else { Status::Empty })
+    })
+}
+
+/// The descriptor that is readable when something can be taken, for select, poll or epoll. It is the set's: do not
+/// read or close it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ropewalk_wait_set_fd(wait_set: *const WaitSet, fd: *mut i32) -> Status {
+    guard(|| {
+        output(fd, "fd")?;
+        // SAFETY: the crate's contract; `fd` was checked.
+        unsafe { set(fd, handle(wait_set, "wait set")?.0.as_fd().as_raw_fd()) };
+        Ok(Status::Ok)
+    })
+}
+
+/// What ends a wait at the set. NULL if `set` is NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ropewalk_wait_set_interrupt(set: *const WaitSet) -> *mut Interrupt {
+    // SAFETY: the crate's contract.
+    interrupt(unsafe { set.as_ref() }.map(|set| set.0.interrupt()))
+}
+
+/// Frees a set. Its members stay, and may still be waited for one by one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ropewalk_wait_set_free(set: *mut WaitSet) {
+    // SAFETY: the crate's contract.
+    free(|| drop(unsafe { consume(set, "wait set") }));
+}
+
+/// Ends one wait of the subscriber, server or set that it was made of: the one in progress, or else the next that
+/// finds nothing. Several calls before that end one wait.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ropewalk_interrupt_wake(interrupt: *const Interrupt) -> Status {
+    guard(|| {
+        // SAFETY: the crate's contract.
+        unsafe { handle(interrupt, "interrupt") }?.0.wake();
+        Ok(Status::Ok)
+    })
+}
+
+/// Frees an interrupt.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ropewalk_interrupt_free(interrupt: *mut Interrupt) {
+    // SAFETY: the crate's contract.
+    free(|| drop(unsafe { consume(interrupt, "interrupt") }));
+}
+
+pub(crate) fn interrupt(of: Option<bus::Interrupt>) -> *mut Interrupt {
+    of.map_or(std::ptr::null_mut(), |of| Box::into_raw(Box::new(Interrupt(of))))
+}

@@ -1,0 +1,119 @@
+#![forbid(unsafe_code)]
+//! Source code for message and service types, so that programs fill fields by name and bulk fields in place.
+//!
+//! It turns schemas into texts; where definitions are found is `schema`'s work. The generated code rests on the
+//! headers of its language (`cpp/include/ropewalk`), which know how a message lies in a block
+//! (`docs/wire/control-part.md`).
+//!
+//! ```
+//! use generate::{Language, Unit};
+//! use schema::{Flavour, Registry};
+//!
+//! let files = generate::files(Language::Cpp, &Registry::new(Flavour::Ros1), &["sensor_msgs/Image".into()])?;
+//! let names: Vec<_> = files.iter().map(|f| f.path.display().to_string()).collect();
+//! assert_eq!(names, ["ropewalk/msg/sensor_msgs/Image.hpp", "ropewalk/msg/std_msgs/Header.hpp"]);
+//! assert!(files[0].text.contains("::ropewalk::Bulk<std::uint8_t> data;"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod cpp;
+mod find;
+
+pub use find::{FindError, Found, find};
+
+use schema::{DefinitionError, FieldType, Registry, Schema, Service};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// What source code is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Language {
+    /// C++17 headers.
+    Cpp,
+}
+
+/// One type to make code for.
+#[derive(Clone, Debug)]
+pub enum Unit {
+    /// Of messages.
+    Message(Schema),
+    /// Of services.
+    Service(Service),
+}
+
+/// A file of source code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    /// Below the folder of all generated code.
+    pub path: PathBuf,
+    /// Its text.
+    pub text: String,
+}
+
+/// The files for the types called `names`, messages or services, and for all types in them, by path.
+///
+/// # Errors
+/// When a definition is missing, or wrong.
+pub fn files(
+    language: Language,
+    registry: &Registry,
+    names: &[String],
+) -> Result<Vec<File>, DefinitionError> {
+    let mut units = BTreeMap::new();
+    for name in names {
+        let unit = unit(registry, name)?;
+        for schema in unit.schemas() {
+            add_fields(registry, schema, &mut units)?;
+        }
+        units.insert(name.clone(), unit);
+    }
+    let mut files: Vec<File> = (units.values())
+        .map(|unit| match language {
+            Language::Cpp => cpp::header(unit),
+        })
+        .collect();
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    files.dedup_by(|a, b| a.path == b.path);
+    Ok(files)
+}
+
+/// A message, or else a service, by its name.
+fn unit(registry: &Registry, name: &str) -> Result<Unit, DefinitionError> {
+    match registry.schema(name) {
+        Ok(schema) => Ok(Unit::Message(schema)),
+        // Of the two errors the message's is told, unless a service of the name has a fault of its own.
+        Err(e @ DefinitionError::Unknown { .. }) => match registry.service(name) {
+            Ok(service) => Ok(Unit::Service(service)),
+            Err(DefinitionError::Unknown { needed_by: None, .. }) => Err(e),
+            Err(other) => Err(other),
+        },
+        Err(e) => Err(e),
+    }
+}
+
+fn add_fields(
+    registry: &Registry,
+    schema: &Schema,
+    units: &mut BTreeMap<String, Unit>,
+) -> Result<(), DefinitionError> {
+    for field in schema.message_type().fields() {
+        if let FieldType::Message(m) = field.ty()
+            && !units.contains_key(&m.name().to_string())
+        {
+            let inner = registry.schema(&m.name().to_string())?;
+            units.insert(m.name().to_string(), Unit::Message(inner.clone()));
+            add_fields(registry, &inner, units)?;
+        }
+    }
+    Ok(())
+}
+
+impl Unit {
+    fn schemas(&self) -> Vec<&Schema> {
+        match self {
+            Unit::Message(schema) => vec![schema],
+            Unit::Service(service) => vec![service.request(), service.response()],
+        }
+    }
+}
