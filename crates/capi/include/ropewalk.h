@@ -1,0 +1,568 @@
+// The C interface of Ropewalk: zero-copy topics and services of one host.
+//
+// Every function may be called from any thread, and several threads may use one handle at a time, except that
+// freeing or consuming a handle must be the last use of it, and that a loan is filled by one thread at a time.
+// Handles are independent: freeing a node leaves its publishers, subscribers and messages valid.
+//
+// A function that returns ropewalk_status sets its outputs only when that is ROPEWALK_OK (unless it says
+// otherwise), and never lets a panic out. On failure ropewalk_error_message() tells what is wrong and what mends
+// it, for the thread that called. Texts are UTF-8 and end with a zero byte. Timeouts are in nanoseconds: negative
+// waits for ever, 0 never waits. Freeing NULL does nothing. After fork the child's handles fail with
+// ROPEWALK_FORKED; its messages stay readable.
+
+
+#ifndef ROPEWALK_H
+#define ROPEWALK_H
+
+/* Made by cbindgen from crates/capi/src; do not edit. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// What became of a call.
+typedef enum {
+    // Done.
+    ROPEWALK_STATUS_OK = 0,
+    // There was nothing in time, or the wait was interrupted. No error: the error message stays as it was.
+    ROPEWALK_STATUS_EMPTY = 1,
+    // An argument is NULL, a bad name, out of range, or belongs to something else.
+    ROPEWALK_STATUS_INVALID_ARGUMENT = 2,
+    // A type is unknown, its definition is wrong, or it is another than was expected.
+    ROPEWALK_STATUS_TYPE = 3,
+    // The content of a message is not of its type.
+    ROPEWALK_STATUS_CONTENT = 4,
+    // Memory is short: the publisher's limit, or the system's.
+    ROPEWALK_STATUS_MEMORY = 5,
+    // As many messages are held as may be.
+    ROPEWALK_STATUS_HOLD_LIMIT = 6,
+    // Nobody publishes the topic or serves the service.
+    ROPEWALK_STATUS_NO_PEER = 7,
+    // A call was not answered in time.
+    ROPEWALK_STATUS_TIMEOUT = 8,
+    // The server ended before it answered, or the client is gone.
+    ROPEWALK_STATUS_PEER_DIED = 9,
+    // The server answered with an error of its own.
+    ROPEWALK_STATUS_REJECTED = 10,
+    // A queue has no room.
+    ROPEWALK_STATUS_NO_ROOM = 11,
+    // The buffer is too small; its needed length was written.
+    ROPEWALK_STATUS_BUFFER_TOO_SMALL = 12,
+    // The handle belongs to the parent process.
+    ROPEWALK_STATUS_FORKED = 13,
+    // The operating system refuses.
+    ROPEWALK_STATUS_SYSTEM = 14,
+    // A bug in Ropewalk; the handles that were used may be freed, and nothing else.
+    ROPEWALK_STATUS_PANIC = 15,
+} ropewalk_status;
+
+// The generation of ROS that a definition is of.
+enum ropewalk_flavour
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    // `time` and `duration` are built in, `Header` has `seq`.
+    ROPEWALK_FLAVOUR_ROS1 = 0,
+    // Bounded arrays and strings, defaults.
+    ROPEWALK_FLAVOUR_ROS2 = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum ropewalk_flavour ropewalk_flavour;
+#else
+typedef uint32_t ropewalk_flavour;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// What a publisher does when a loan finds no memory: TZC's publication policies.
+enum ropewalk_memory_policy
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    // Queued messages of the largest consumer are dropped, the oldest first.
+    ROPEWALK_MEMORY_POLICY_BEST_EFFORT = 0,
+    // The loan is refused; nothing is taken away.
+    ROPEWALK_MEMORY_POLICY_WORST_EFFORT = 1,
+    // At most `medium_drops` messages are dropped for one loan.
+    ROPEWALK_MEMORY_POLICY_MEDIUM = 2,
+    // The loan waits at most `block_timeout_ns`.
+    ROPEWALK_MEMORY_POLICY_BLOCK = 3,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum ropewalk_memory_policy ropewalk_memory_policy;
+#else
+typedef uint32_t ropewalk_memory_policy;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// What a full queue loses.
+enum ropewalk_queue_policy
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    // Its oldest messages.
+    ROPEWALK_QUEUE_POLICY_DROP_OLDEST = 0,
+    // The new message.
+    ROPEWALK_QUEUE_POLICY_DROP_NEWEST = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum ropewalk_queue_policy ropewalk_queue_policy;
+#else
+typedef uint32_t ropewalk_queue_policy;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// The calling end of a service.
+typedef struct ropewalk_client ropewalk_client;
+
+// Ends waits, from any thread.
+typedef struct ropewalk_interrupt ropewalk_interrupt;
+
+// A block that is being written: the control part and the data parts of a message to come.
+typedef struct ropewalk_loan ropewalk_loan;
+
+// A message, request or reply that was taken. Its publisher does not reuse the block before it is freed.
+typedef struct ropewalk_message ropewalk_message;
+
+// A type of messages.
+typedef struct ropewalk_type ropewalk_type;
+
+// A named member of this host's bus.
+typedef struct ropewalk_node ropewalk_node;
+
+// A request that was sent and has no answer yet.
+typedef struct ropewalk_pending ropewalk_pending;
+
+// The sending end of a topic.
+typedef struct ropewalk_publisher ropewalk_publisher;
+
+// The answering end of a service.
+typedef struct ropewalk_server ropewalk_server;
+
+// A type of services.
+typedef struct ropewalk_service_type ropewalk_service_type;
+
+// The receiving end of a topic.
+typedef struct ropewalk_subscriber ropewalk_subscriber;
+
+// One doorbell for many subscribers (`ropewalk_subscriber_options.wait_set`) and servers.
+typedef struct ropewalk_wait_set ropewalk_wait_set;
+
+// What a publisher may use.
+typedef struct {
+    // Most bytes of shared memory, reserved only as needed. 256 MiB by default.
+    uint64_t memory_limit;
+    // Most bytes that one subscriber may keep from reuse; 0 (the default) for half of `memory_limit`, or all of it
+    // where the policy takes nothing away.
+    uint64_t subscriber_quota;
+    // Most subscribers at a time. 256 by default.
+    uint32_t max_subscribers;
+    // A `ropewalk_memory_policy`.
+    uint32_t memory_policy;
+    // How many messages one loan may drop under `ROPEWALK_MEMORY_POLICY_MEDIUM`.
+    uint32_t medium_drops;
+    // How many of the last messages are kept for subscribers that join later; 1 is latching. 0 by default.
+    uint32_t history;
+    // How long a loan may wait under `ROPEWALK_MEMORY_POLICY_BLOCK`, at most an hour.
+    int64_t block_timeout_ns;
+} ropewalk_publisher_options;
+
+// How a subscriber queues and waits.
+typedef struct {
+    // Messages that each publisher may queue, 1 to 4096. 16 by default.
+    uint32_t depth;
+    // A `ropewalk_queue_policy`.
+    uint32_t queue_policy;
+    // How many kept messages are wanted on joining. All by default.
+    uint32_t history;
+    // Messages of each publisher that may be held at a time, 1 to 4096. 16 by default.
+    uint32_t max_held;
+    // Bytes of each publisher's memory that may be queued and held. By default what the publisher allows.
+    uint64_t max_held_bytes;
+    // How long waits spin before they sleep. 0 by default, at most an hour.
+    uint64_t spin_ns;
+    // Wake through this set instead of a doorbell of its own; NULL by default.
+    const ropewalk_wait_set *wait_set;
+} ropewalk_subscriber_options;
+
+// Where the bus is.
+typedef struct {
+    // The runtime folder; NULL for the one that the environment names.
+    const char *runtime_dir;
+    // The domain, if `runtime_dir` is not NULL.
+    uint32_t domain;
+} ropewalk_node_options;
+
+// What is known of a message beside its content.
+typedef struct {
+    // When its source published it: nanoseconds since the Unix epoch, of the source host's clock.
+    uint64_t stamp_ns;
+    // Its publisher's count, from 1 up.
+    uint64_t sequence;
+    // Where it came from first.
+    uint64_t origin;
+    // Messages that were lost between the one taken before and this one.
+    uint64_t lost;
+    // How long the client of a request still waits, in nanoseconds; 0 for other messages.
+    uint64_t time_left_ns;
+    // How many data parts there are.
+    size_t part_count;
+    // Whether it was published before the subscriber joined, and kept for it.
+    bool is_history;
+} ropewalk_message_info;
+
+// What became of a published message.
+typedef struct {
+    // The publisher's count, from 1 up.
+    uint64_t sequence;
+    // Subscribers whose queue has it.
+    size_t queued_to;
+} ropewalk_published;
+
+// What a subscriber has received and lost.
+typedef struct {
+    // Messages taken.
+    uint64_t received;
+    // Messages taken and not freed.
+    uint64_t held;
+    // Messages lost, for whatever reason.
+    uint64_t lost;
+    // Publishers that are connected.
+    size_t publishers;
+} ropewalk_subscriber_stats;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+// The text of the last call of this thread that failed; empty if none has. Valid until the next call of this
+// thread that fails. Never NULL.
+const char *ropewalk_error_message(void);
+
+// The name of a status, such as `hold limit`. Never NULL; valid for ever.
+const char *ropewalk_status_name(uint32_t status);
+
+// The version of the library, such as `0.1.0`. Never NULL; valid for ever.
+const char *ropewalk_version(void);
+
+// The defaults.
+ropewalk_publisher_options ropewalk_publisher_options_default(void);
+
+// The defaults.
+ropewalk_subscriber_options ropewalk_subscriber_options_default(void);
+
+// Finds a type, such as `sensor_msgs/Image`, among the standard packages, which are built in, and where an
+// installed ROS keeps its definitions (`ROS_PACKAGE_PATH` and `/usr/share`; of ROS 2: `AMENT_PREFIX_PATH`).
+// `generation` is a `ropewalk_flavour`. Reads files.
+ropewalk_status ropewalk_type_find(const char *name, uint32_t generation, ropewalk_type **out);
+
+// Makes a type of its definition with those of all types in it, as `gendeps --cat` writes it and bags carry it;
+// the standard packages' need not be there. If `md5` is not NULL, it must be the sum of the definition, as 32
+// hexadecimal digits.
+ropewalk_status ropewalk_type_from_definition(const char *name,
+                                              const char *definition,
+                                              uint32_t generation,
+                                              const char *md5,
+                                              ropewalk_type **out);
+
+// Writes the type's name into `buffer`. `len` (may be NULL) gets its length with the zero byte in any case.
+ropewalk_status ropewalk_type_name(const ropewalk_type *kind, char *buffer, size_t capacity, size_t *len);
+
+// Writes the type's MD5 sum, as ROS 1 computes it, as 32 hexadecimal digits and a zero byte. `len` (may be NULL)
+// gets 33 in any case.
+ropewalk_status ropewalk_type_md5(const ropewalk_type *kind,
+                                  char *buffer,
+                                  size_t capacity,
+                                  size_t *len);
+
+// Frees a type. Publishers and subscribers of it stay.
+void ropewalk_type_free(ropewalk_type *kind);
+
+// As `ropewalk_type_find`, of a service such as `std_srvs/SetBool`.
+ropewalk_status ropewalk_service_type_find(const char *name,
+                                           uint32_t generation,
+                                           ropewalk_service_type **out);
+
+// As `ropewalk_type_from_definition`, of a service: its own text comes first.
+ropewalk_status ropewalk_service_type_from_definition(const char *name,
+                                                      const char *definition,
+                                                      uint32_t generation,
+                                                      const char *md5,
+                                                      ropewalk_service_type **out);
+
+// Frees a type of services. Clients and servers of it stay.
+void ropewalk_service_type_free(ropewalk_service_type *kind);
+
+// Makes a node. `options` may be NULL: the bus is then the one that `ROPEWALK_RUNTIME_DIR` and `ROPEWALK_DOMAIN`
+// name.
+ropewalk_status ropewalk_node_new(const char *name,
+                                  const ropewalk_node_options *options,
+                                  ropewalk_node **out);
+
+// Frees a node. What it made stays.
+void ropewalk_node_free(ropewalk_node *node);
+
+// Finds out the type of a topic from whoever publishes it, waiting for a publisher at most `timeout_ns`.
+ropewalk_status ropewalk_node_discover(const ropewalk_node *node,
+                                       const char *topic,
+                                       int64_t timeout_ns,
+                                       ropewalk_type **out);
+
+// Offers messages of a type on a topic. Returns at once; subscribers connect in the background. `options` may be
+// NULL.
+ropewalk_status ropewalk_node_publisher(const ropewalk_node *node,
+                                        const char *topic,
+                                        const ropewalk_type *kind,
+                                        const ropewalk_publisher_options *options,
+                                        ropewalk_publisher **out);
+
+// Subscribes to a topic. Publishers of another type are refused, and both sides are told
+// (`ropewalk_subscriber_refusals`). Returns at once. `options` may be NULL.
+ropewalk_status ropewalk_node_subscriber(const ropewalk_node *node,
+                                         const char *topic,
+                                         const ropewalk_type *kind,
+                                         const ropewalk_subscriber_options *options,
+                                         ropewalk_subscriber **out);
+
+// Calls a service. Returns at once; servers connect in the background (`ropewalk_client_wait_for_server`).
+ropewalk_status ropewalk_node_client(const ropewalk_node *node,
+                                     const char *service,
+                                     const ropewalk_service_type *kind,
+                                     ropewalk_client **out);
+
+// Serves a service. Returns at once; clients connect in the background. `wait_set` may be NULL.
+ropewalk_status ropewalk_node_server(const ropewalk_node *node,
+                                     const char *service,
+                                     const ropewalk_service_type *kind,
+                                     const ropewalk_wait_set *wait_set,
+                                     ropewalk_server **out);
+
+// A doorbell that several subscribers and servers share.
+ropewalk_status ropewalk_node_wait_set(const ropewalk_node *node, ropewalk_wait_set **out);
+
+// Where the control part is written. Its content is undefined at first.
+ropewalk_status ropewalk_loan_control(const ropewalk_loan *loan, uint8_t **data, size_t *len);
+
+// Where data part `i` is written, aligned to 64 bytes. Its content is undefined at first.
+ropewalk_status ropewalk_loan_part(const ropewalk_loan *loan, size_t i, uint8_t **data, size_t *len);
+
+// Makes the control part shorter: its first `len` bytes remain.
+ropewalk_status ropewalk_loan_shrink_control(ropewalk_loan *loan, size_t len);
+
+// Gives a loan back unpublished.
+void ropewalk_loan_free(ropewalk_loan *loan);
+
+// The control part: a private copy, valid until the message is freed.
+ropewalk_status ropewalk_message_control(const ropewalk_message *message, const uint8_t **data, size_t *len);
+
+// Data part `i` where its publisher wrote it, read-only, aligned to 64 bytes, valid until the message is freed;
+// of length 0 if there is no such part. A publisher that breaks the protocol may change it meanwhile.
+ropewalk_status ropewalk_message_part(const ropewalk_message *message,
+                                      size_t i,
+                                      const uint8_t **data,
+                                      size_t *len);
+
+// What is known of a message beside its content.
+ropewalk_status ropewalk_message_get_info(const ropewalk_message *message, ropewalk_message_info *info);
+
+// Writes the message in ROS 1's serialization into `buffer`. `len` (may be NULL) gets its length in any case.
+ropewalk_status ropewalk_message_ros1(const ropewalk_message *message,
+                                      uint8_t *buffer,
+                                      size_t capacity,
+                                      size_t *len);
+
+// Frees a message: its publisher may reuse the block. Freeing a request tells its client that there is no answer.
+void ropewalk_message_free(ropewalk_message *message);
+
+// Reserves a block with a control part of `control_len` bytes and `part_count` data parts (at most 32) of the
+// given lengths in bytes, to be filled in place. What happens when memory is short the memory policy says; only
+// under `ROPEWALK_MEMORY_POLICY_BLOCK` it blocks. Writing the block cannot fail.
+ropewalk_status ropewalk_publisher_loan(const ropewalk_publisher *publisher,
+                                        size_t control_len,
+                                        const size_t *part_lens,
+                                        size_t part_count,
+                                        ropewalk_loan **out);
+
+// Publishes a filled loan of this publisher, which is consumed in any case. Its control part must be one of the
+// type (docs/wire/control-part.md): what is not is seen by the subscribers. Never blocks. `published` may be NULL.
+ropewalk_status ropewalk_publisher_publish(const ropewalk_publisher *publisher,
+                                           ropewalk_loan *loan,
+                                           ropewalk_published *published);
+
+// Publishes a message given in ROS 1's serialization. Each data part is copied once, into shared memory.
+// `published` may be NULL.
+ropewalk_status ropewalk_publisher_publish_ros1(const ropewalk_publisher *publisher,
+                                                const uint8_t *bytes,
+                                                size_t len,
+                                                ropewalk_published *published);
+
+// Blocks until at least `n` subscribers are connected; `ROPEWALK_EMPTY` after `timeout_ns`.
+ropewalk_status ropewalk_publisher_wait_for_subscribers(const ropewalk_publisher *publisher,
+                                                        size_t n,
+                                                        int64_t timeout_ns);
+
+// How many subscribers are connected.
+ropewalk_status ropewalk_publisher_subscriber_count(const ropewalk_publisher *publisher, size_t *count);
+
+// Writes why the last subscribers did not connect, a line each, the newest last. `len` (may be NULL) gets the
+// length with the zero byte in any case.
+ropewalk_status ropewalk_publisher_refusals(const ropewalk_publisher *publisher,
+                                            char *buffer,
+                                            size_t capacity,
+                                            size_t *len);
+
+// Frees a publisher. Messages that subscribers hold stay readable; loans of it can no longer be published.
+void ropewalk_publisher_free(ropewalk_publisher *publisher);
+
+// Takes the oldest waiting message; blocks until there is one, at most `timeout_ns`. `ROPEWALK_EMPTY` if there was
+// none, or a wait was interrupted. Signals do not end it. A subscriber in a wait set waits on the whole set's
+// doorbell.
+ropewalk_status ropewalk_subscriber_take(const ropewalk_subscriber *subscriber,
+                                         int64_t timeout_ns,
+                                         ropewalk_message **out);
+
+// Waits until a message can be taken, also while as many are held as may be; `ROPEWALK_EMPTY` after `timeout_ns` or
+// an interrupt: after `ROPEWALK_HOLD_LIMIT` in a loop.
+ropewalk_status ropewalk_subscriber_wait_takeable(const ropewalk_subscriber *subscriber,
+                                                  int64_t timeout_ns);
+
+// The descriptor that is readable while a message can be taken, for select, poll or epoll. It is the subscriber's:
+// do not read or close it. Of a subscriber in a wait set it is the set's (`ropewalk_wait_set_rearm`).
+ropewalk_status ropewalk_subscriber_fd(const ropewalk_subscriber *subscriber,
+                                       int32_t *fd);
+
+// What ends a wait of the subscriber. NULL if `subscriber` is NULL.
+ropewalk_interrupt *ropewalk_subscriber_interrupt(const ropewalk_subscriber *subscriber);
+
+// Blocks until at least `n` publishers are connected; `ROPEWALK_EMPTY` after `timeout_ns`.
+ropewalk_status ropewalk_subscriber_wait_for_publishers(const ropewalk_subscriber *subscriber,
+                                                        size_t n,
+                                                        int64_t timeout_ns);
+
+// What the subscriber has received and lost.
+ropewalk_status ropewalk_subscriber_get_stats(const ropewalk_subscriber *subscriber,
+                                              ropewalk_subscriber_stats *stats);
+
+// Writes why the last publishers did not connect, a line each, the newest last. `len` (may be NULL) gets the length
+// with the zero byte in any case.
+ropewalk_status ropewalk_subscriber_refusals(const ropewalk_subscriber *subscriber,
+                                             char *buffer,
+                                             size_t capacity,
+                                             size_t *len);
+
+// Frees a subscriber. Messages that were taken stay valid.
+void ropewalk_subscriber_free(ropewalk_subscriber *subscriber);
+
+// Blocks until a message can be taken from one of the set's members: then take from each until it is empty.
+// `ROPEWALK_EMPTY` after `timeout_ns` or an interrupt. Signals do not end it.
+ropewalk_status ropewalk_wait_set_wait(const ropewalk_wait_set *set, int64_t timeout_ns);
+
+// For a poll loop of one's own over `ropewalk_wait_set_fd`: `ROPEWALK_OK` if something can be taken now, else
+// `ROPEWALK_EMPTY`, and the descriptor waits for the next message. To be called when every member is empty.
+ropewalk_status ropewalk_wait_set_rearm(const ropewalk_wait_set *set);
+
+// The descriptor that is readable when something can be taken, for select, poll or epoll. It is the set's: do not
+// read or close it.
+ropewalk_status ropewalk_wait_set_fd(const ropewalk_wait_set *wait_set,
+                                     int32_t *fd);
+
+// What ends a wait at the set. NULL if `set` is NULL.
+ropewalk_interrupt *ropewalk_wait_set_interrupt(const ropewalk_wait_set *set);
+
+// Frees a set. Its members stay, and may still be waited for one by one.
+void ropewalk_wait_set_free(ropewalk_wait_set *set);
+
+// Ends one wait of the subscriber, server or set that it was made of: the one in progress, or else the next that
+// finds nothing. Several calls before that end one wait.
+ropewalk_status ropewalk_interrupt_wake(const ropewalk_interrupt *interrupt);
+
+// Frees an interrupt.
+void ropewalk_interrupt_free(ropewalk_interrupt *interrupt);
+
+// Blocks until a server is connected; `ROPEWALK_EMPTY` after `timeout_ns`.
+ropewalk_status ropewalk_client_wait_for_server(const ropewalk_client *client, int64_t timeout_ns);
+
+// Reserves a block for a request: as `ropewalk_publisher_loan`, but nothing is dropped when memory is short.
+ropewalk_status ropewalk_client_loan(const ropewalk_client *client,
+                                     size_t control_len,
+                                     const size_t *part_lens,
+                                     size_t part_count,
+                                     ropewalk_loan **out);
+
+// Sends a filled loan of this client, which is consumed in any case. The answer is awaited at most `timeout_ns` from
+// now, by `ropewalk_pending_wait`. Never blocks.
+ropewalk_status ropewalk_client_send(const ropewalk_client *client,
+                                     ropewalk_loan *request,
+                                     int64_t timeout_ns,
+                                     ropewalk_pending **out);
+
+// As `ropewalk_client_send`, of a request in ROS 1's serialization.
+ropewalk_status ropewalk_client_send_ros1(const ropewalk_client *client,
+                                          const uint8_t *request,
+                                          size_t len,
+                                          int64_t timeout_ns,
+                                          ropewalk_pending **out);
+
+// Blocks until the answer is there, the time of the call is over, or the server is gone. Gives an answer once.
+ropewalk_status ropewalk_pending_wait(const ropewalk_pending *pending,
+                                      ropewalk_message **out);
+
+// The answer, or why there is none, if that is known; else `ROPEWALK_EMPTY`. Never blocks. Gives an answer once.
+ropewalk_status ropewalk_pending_poll(const ropewalk_pending *pending,
+                                      ropewalk_message **out);
+
+// Frees a pending call. The server may still carry it out.
+void ropewalk_pending_free(ropewalk_pending *pending);
+
+// Frees a client.
+void ropewalk_client_free(ropewalk_client *client);
+
+// Takes the oldest waiting request; blocks until there is one, at most `timeout_ns`. `ROPEWALK_EMPTY` if there was
+// none, or a wait was interrupted.
+ropewalk_status ropewalk_server_take(const ropewalk_server *server,
+                                     int64_t timeout_ns,
+                                     ropewalk_message **out);
+
+// Reserves a block for an answer: as `ropewalk_client_loan`.
+ropewalk_status ropewalk_server_loan(const ropewalk_server *server,
+                                     size_t control_len,
+                                     const size_t *part_lens,
+                                     size_t part_count,
+                                     ropewalk_loan **out);
+
+// Answers a request with a filled loan of this server. Both are consumed in any case. Blocks only, and at most for a
+// second, for a client whose handshake is not over.
+ropewalk_status ropewalk_server_respond(const ropewalk_server *server,
+                                        ropewalk_message *request,
+                                        ropewalk_loan *answer);
+
+// As `ropewalk_server_respond`, with an answer in ROS 1's serialization.
+ropewalk_status ropewalk_server_respond_ros1(const ropewalk_server *server,
+                                             ropewalk_message *request,
+                                             const uint8_t *answer,
+                                             size_t len);
+
+// Answers a request, which is consumed in any case, with an error, of whose text the client gets up to 1024 bytes.
+ropewalk_status ropewalk_server_reject(const ropewalk_server *server,
+                                       ropewalk_message *request,
+                                       const char *text);
+
+// What ends a wait of the server. NULL if `server` is NULL.
+ropewalk_interrupt *ropewalk_server_interrupt(const ropewalk_server *server);
+
+// The descriptor that is readable while a request can be taken: as `ropewalk_subscriber_fd`.
+ropewalk_status ropewalk_server_fd(const ropewalk_server *server, int32_t *fd);
+
+// Frees a server: its clients are told at once.
+void ropewalk_server_free(ropewalk_server *server);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* ROPEWALK_H */
