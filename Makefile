@@ -4,9 +4,10 @@
 CARGO  ?= cargo
 VENV   := .venv
 PYTHON := $(VENV)/bin/python
+PREFIX ?= /usr/local
 BIN    := $(or $(CARGO_TARGET_DIR),target)/release
 
-.PHONY: demo test build setup packages libzmq lint unit unit-posix loom miri schema-crosscheck recording-crosscheck kill soak \
+.PHONY: demo test build install setup packages libzmq lint unit unit-posix cpp python loom miri schema-crosscheck recording-crosscheck kill soak \
     day fuzz-build fuzz-short fuzz-packets fuzz-coverage fuzz clean
 
 # Why priorities matter, in a minute: no ROS, no root.
@@ -16,7 +17,7 @@ demo: build
 build: libzmq
 	$(CARGO) build --release --locked -p ropewalk-cli
 
-test: packages lint unit unit-posix loom schema-crosscheck recording-crosscheck kill fuzz-build
+test: packages lint unit unit-posix cpp python loom schema-crosscheck recording-crosscheck kill fuzz-build
 	@echo "all tests passed"
 
 packages: libzmq
@@ -33,6 +34,25 @@ lint:
 
 unit: libzmq setup
 	$(CARGO) test --workspace --locked
+
+# The command, headers, libraries and the CMake package, below $(DESTDIR)$(PREFIX).
+install: build
+	$(CARGO) build --release --locked -p capi
+	DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) scripts/install $(BIN)
+
+# The C++ interface against an installed prefix: its tests, and the examples among themselves and with Rust's. With
+# SANITIZE=address or undefined the tests are built with it.
+cpp: build
+	$(CARGO) build --release --locked -p capi
+	$(CARGO) build --locked -p examples
+	SANITIZE=$(SANITIZE) tests/cpp/run $(BIN) $(or $(CARGO_TARGET_DIR),target)/debug
+
+# The Python package, built and installed as `pip install ./python` does, and its tests.
+python: setup
+	$(CARGO) fmt --manifest-path python/Cargo.toml --check
+	$(CARGO) clippy --manifest-path python/Cargo.toml --locked --target-dir $(or $(CARGO_TARGET_DIR),target)/python -- -D warnings
+	$(PYTHON) -m pip install -q ./python
+	cd python/tests && ../../$(PYTHON) -X dev -m pytest -q -p no:cacheprovider .
 
 # The bus's suite over shm_open and passed pipes instead of memfds (docs/decisions/037-posix-variant.md).
 unit-posix:
@@ -99,7 +119,7 @@ fuzz:
 
 setup: $(VENV)/.done
 
-REQUIREMENTS := tests/schema/requirements.txt tests/recording/requirements.txt tests/remote/requirements.txt
+REQUIREMENTS := tests/schema/requirements.txt tests/recording/requirements.txt tests/remote/requirements.txt tests/python/requirements.txt
 
 $(VENV)/.done: tests/schema/apt.txt $(REQUIREMENTS) scripts/apt-install
 	scripts/apt-install $$(grep -v '^#' tests/schema/apt.txt) python3-venv

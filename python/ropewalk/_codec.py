@@ -346,7 +346,7 @@ class Codec:
             reader.check(n, bound)
             if not lifted:
                 at = reader.take(n * packed.itemsize)
-                return np.frombuffer(reader.control, packed, n, at)
+                return np.frombuffer(reader.control, packed, n, at) if n else np.zeros(0, natural)
             if reader.next >= len(reader.parts):
                 raise ContentError(f"{name}: its data part is missing")
             part = np.asarray(reader.parts[reader.next])

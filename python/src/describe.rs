@@ -5,7 +5,6 @@ use pyo3::prelude::*;
 use ropewalk::{Arity, FieldType, Flavour, MessageType, Registry, Schema, Service};
 use serde_json::{Value as Json, json};
 
-
 /// A type of messages.
 #[pyclass(frozen, module = "ropewalk._native")]
 pub(crate) struct Type(pub(crate) Schema);

@@ -85,7 +85,13 @@ impl Message {
     /// (stamp in nanoseconds since 1970, sequence, origin, messages lost before, whether it is history)
     fn info(&self) -> (u64, u64, u64, u64, bool) {
         let m = self.0.bus();
-        (m.stamp().as_nanos(), m.sequence(), m.origin(), m.lost().total(), m.is_history())
+        (
+            m.stamp().as_nanos(),
+            m.sequence(),
+            m.origin(),
+            m.lost().total(),
+            m.is_history(),
+        )
     }
 }
 
@@ -134,5 +140,8 @@ impl Loan {
 }
 
 fn used() -> PyErr {
-    raise("ContentError", "the block was published already: allocate another")
+    raise(
+        "ContentError",
+        "the block was published already: allocate another",
+    )
 }

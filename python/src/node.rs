@@ -42,11 +42,15 @@ impl Node {
         block_timeout: f64,
     ) -> PyResult<Publisher> {
         let policy = policy(memory_policy, medium_drops, block_timeout)?;
-        let mut options = ropewalk::PublisherOptions::default().with_history(history).with_memory_policy(policy);
+        let mut options = ropewalk::PublisherOptions::default()
+            .with_history(history)
+            .with_memory_policy(policy);
         if let Some(bytes) = memory_limit {
             options = options.with_memory_limit(bytes);
         }
-        Ok(Publisher(self.0.publisher_with(topic, &kind.0, options).or_raise()?))
+        Ok(Publisher(
+            self.0.publisher_with(topic, &kind.0, options).or_raise()?,
+        ))
     }
 
     #[pyo3(signature = (topic, kind, *, depth=16, max_held=16, queue_policy="drop_oldest", history=None))]
@@ -74,7 +78,9 @@ impl Node {
         if let Some(messages) = history {
             options = options.with_history(messages);
         }
-        Ok(Subscriber(self.0.subscriber_with(topic, &kind.0, options).or_raise()?))
+        Ok(Subscriber(
+            self.0.subscriber_with(topic, &kind.0, options).or_raise()?,
+        ))
     }
 
     fn client(&self, service: &str, kind: &ServiceType) -> PyResult<Client> {
@@ -92,18 +98,30 @@ impl Node {
             Err(NodeError::NoPublisher { .. }) => Ok(None),
             other => other.or_raise().map(Some),
         })?;
-        let none = || raise("NoPeer", format!("nobody published {topic} in time; `ropewalk topic list` shows what there is"));
+        let none = || {
+            raise(
+                "NoPeer",
+                format!("nobody published {topic} in time; `ropewalk topic list` shows what there is"),
+            )
+        };
         found.map(Type).ok_or_else(none)
     }
 
     /// The type of a service, from whoever serves it.
     #[pyo3(signature = (service, timeout=None))]
     fn discover_service(&self, py: Python<'_>, service: &str, timeout: Option<f64>) -> PyResult<ServiceType> {
-        let found = wait(py, timeout, |patience| match self.0.discover_service(service, patience) {
-            Err(NodeError::NoServer { .. }) => Ok(None),
-            other => other.or_raise().map(Some),
+        let found = wait(py, timeout, |patience| {
+            match self.0.discover_service(service, patience) {
+                Err(NodeError::NoServer { .. }) => Ok(None),
+                other => other.or_raise().map(Some),
+            }
         })?;
-        let none = || raise("NoPeer", format!("nobody served {service} in time; `ropewalk service list` shows what there is"));
+        let none = || {
+            raise(
+                "NoPeer",
+                format!("nobody served {service} in time; `ropewalk service list` shows what there is"),
+            )
+        };
         found.map(ServiceType).ok_or_else(none)
     }
 }

@@ -56,7 +56,10 @@ impl Pending {
     fn poll(&self) -> PyResult<Option<Message>> {
         let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(pending) = guard.as_mut() else {
-            return Err(raise("ContentError", "this call has ended: its answer was given already"));
+            return Err(raise(
+                "ContentError",
+                "this call has ended: its answer was given already",
+            ));
         };
         let Some(outcome) = pending.poll() else {
             return Ok(None);

@@ -19,7 +19,9 @@ pub(crate) struct Subscriber(pub(crate) ropewalk::Subscriber);
 impl Publisher {
     /// Reserves a block; under the policy `block` other threads run meanwhile.
     fn loan(&self, py: Python<'_>, control_len: usize, part_lens: Vec<usize>) -> PyResult<Loan> {
-        py.detach(|| self.0.loan(control_len, &part_lens)).or_raise().map(Loan::new)
+        py.detach(|| self.0.loan(control_len, &part_lens))
+            .or_raise()
+            .map(Loan::new)
     }
 
     /// Publishes a loan with this control part; gives (sequence, subscribers whose queue has it).

@@ -8,7 +8,7 @@ use std::ffi::c_char;
 use std::ptr::null;
 
 /// The generation of ROS that a definition is of.
-#[repr(u32)]
+#[repr(C)]
 pub enum Flavour {
     /// `time` and `duration` are built in, `Header` has `seq`.
     Ros1 = 0,
@@ -17,7 +17,7 @@ pub enum Flavour {
 }
 
 /// What a publisher does when a loan finds no memory: TZC's publication policies.
-#[repr(u32)]
+#[repr(C)]
 pub enum MemoryPolicy {
     /// Queued messages of the largest consumer are dropped, the oldest first.
     BestEffort = 0,
@@ -30,7 +30,7 @@ pub enum MemoryPolicy {
 }
 
 /// What a full queue loses.
-#[repr(u32)]
+#[repr(C)]
 pub enum QueuePolicy {
     /// Its oldest messages.
     DropOldest = 0,

@@ -77,7 +77,7 @@ pub unsafe extern "C" fn ropewalk_publisher_publish_ros1(
     })
 }
 
-/// Blocks until at least `n` subscribers are connected; `ROPEWALK_EMPTY` after `timeout_ns`.
+/// Blocks until at least `n` subscribers are connected; `ROPEWALK_STATUS_EMPTY` after `timeout_ns`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_publisher_wait_for_subscribers(
     publisher: *const Publisher,

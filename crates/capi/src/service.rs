@@ -18,7 +18,7 @@ pub struct Pending(Mutex<Option<ropewalk::Pending>>);
 /// The answering end of a service.
 pub struct Server(pub(crate) ropewalk::Server);
 
-/// Blocks until a server is connected; `ROPEWALK_EMPTY` after `timeout_ns`.
+/// Blocks until a server is connected; `ROPEWALK_STATUS_EMPTY` after `timeout_ns`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_client_wait_for_server(client: *const Client, timeout_ns: i64) -> Status {
     guard(|| {
@@ -105,7 +105,7 @@ pub unsafe extern "C" fn ropewalk_pending_wait(pending: *const Pending, out: *mu
     })
 }
 
-/// The answer, or why there is none, if that is known; else `ROPEWALK_EMPTY`. Never blocks. Gives an answer once.
+/// The answer, or why there is none, if that is known; else `ROPEWALK_STATUS_EMPTY`. Never blocks. Gives an answer once.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_pending_poll(pending: *const Pending, out: *mut *mut Message) -> Status {
     guard(|| {
@@ -137,7 +137,7 @@ pub unsafe extern "C" fn ropewalk_client_free(client: *mut Client) {
     free(|| drop(unsafe { consume(client, "client") }));
 }
 
-/// Takes the oldest waiting request; blocks until there is one, at most `timeout_ns`. `ROPEWALK_EMPTY` if there was
+/// Takes the oldest waiting request; blocks until there is one, at most `timeout_ns`. `ROPEWALK_STATUS_EMPTY` if there was
 /// none, or a wait was interrupted.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_server_take(

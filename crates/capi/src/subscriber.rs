@@ -24,7 +24,7 @@ pub struct SubscriberStats {
     pub publishers: usize,
 }
 
-/// Takes the oldest waiting message; blocks until there is one, at most `timeout_ns`. `ROPEWALK_EMPTY` if there was
+/// Takes the oldest waiting message; blocks until there is one, at most `timeout_ns`. `ROPEWALK_STATUS_EMPTY` if there was
 /// none, or a wait was interrupted. Signals do not end it. A subscriber in a wait set waits on the whole set's
 /// doorbell.
 #[unsafe(no_mangle)]
@@ -50,8 +50,8 @@ pub unsafe extern "C" fn ropewalk_subscriber_take(
     })
 }
 
-/// Waits until a message can be taken, also while as many are held as may be; `ROPEWALK_EMPTY` after `timeout_ns` or
-/// an interrupt: after `ROPEWALK_HOLD_LIMIT` in a loop.
+/// Waits until a message can be taken, also while as many are held as may be; `ROPEWALK_STATUS_EMPTY` after `timeout_ns` or
+/// an interrupt: after `ROPEWALK_STATUS_HOLD_LIMIT` in a loop.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_subscriber_wait_takeable(
     subscriber: *const Subscriber,
@@ -84,7 +84,7 @@ pub unsafe extern "C" fn ropewalk_subscriber_interrupt(subscriber: *const Subscr
     wait::interrupt(unsafe { subscriber.as_ref() }.map(|s| s.0.interrupt()))
 }
 
-/// Blocks until at least `n` publishers are connected; `ROPEWALK_EMPTY` after `timeout_ns`.
+/// Blocks until at least `n` publishers are connected; `ROPEWALK_STATUS_EMPTY` after `timeout_ns`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_subscriber_wait_for_publishers(
     subscriber: *const Subscriber,

@@ -11,7 +11,7 @@ pub struct WaitSet(pub(crate) bus::WaitSet);
 pub struct Interrupt(pub(crate) bus::Interrupt);
 
 /// Blocks until a message can be taken from one of the set's members: then take from each until it is empty.
-/// `ROPEWALK_EMPTY` after `timeout_ns` or an interrupt. Signals do not end it.
+/// `ROPEWALK_STATUS_EMPTY` after `timeout_ns` or an interrupt. Signals do not end it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_wait_set_wait(set: *const WaitSet, timeout_ns: i64) -> Status {
     guard(|| {
@@ -22,8 +22,8 @@ pub unsafe extern "C" fn ropewalk_wait_set_wait(set: *const WaitSet, timeout_ns:
     })
 }
 
-/// For a poll loop of one's own over `ropewalk_wait_set_fd`: `ROPEWALK_OK` if something can be taken now, else
-/// `ROPEWALK_EMPTY`, and the descriptor waits for the next message. To be called when every member is empty.
+/// For a poll loop of one's own over `ropewalk_wait_set_fd`: `ROPEWALK_STATUS_OK` if something can be taken now, else
+/// `ROPEWALK_STATUS_EMPTY`, and the descriptor waits for the next message. To be called when every member is empty.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_wait_set_rearm(set: *const WaitSet) -> Status {
     guard(|| {

@@ -45,7 +45,9 @@ pub use message::Message;
 pub use name::NameError;
 pub use node::{Node, NodeError};
 pub use publisher::{PublishError, Publisher};
-pub use schema::{Arity, CodecError, DefinitionError, FieldType, Flavour, MessageType, Registry, Schema, Service, Value};
+pub use schema::{
+    Arity, CodecError, DefinitionError, FieldType, Flavour, MessageType, Registry, Schema, Service, Value,
+};
 pub use server::{Request, RespondError, Server};
 pub use stats::Time;
 pub use subscriber::Subscriber;

@@ -1,0 +1,440 @@
+"""Zero-copy topics and services of one host, with numpy views: docs/guide/python.md.
+
+    node = ropewalk.Node("camera")
+    publisher = node.publisher("/image", "sensor_msgs/Image")
+    image = publisher.message(width=1920, height=1080, encoding="mono8", step=1920)
+    publisher.allocate(image, data=1920 * 1080)      # image.data is an array in shared memory now
+    image.data[:] = 7
+    publisher.publish(image)
+
+    for image in node.subscriber("/image"):          # the type comes from whoever publishes
+        print(image.data.mean())                     # in place: nothing was copied
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import select
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from typing import Any, Generic, TypeVar, Union
+
+import numpy as np
+
+from . import _native
+from ._codec import Codec, Duration, Message, Sized, Time, codec
+from ._errors import (
+    BadName,
+    CallTimeout,
+    ContentError,
+    Error,
+    Forked,
+    HoldLimit,
+    MemoryShort,
+    NoPeer,
+    NoRoom,
+    PeerDied,
+    Rejected,
+    SystemFault,
+    TypeUnknown,
+)
+from ._native import ServiceType, Type
+
+__all__ = [
+    "BadName", "CallTimeout", "Client", "ContentError", "Duration", "Error", "Forked", "HoldLimit", "MemoryShort",
+    "Message", "NoPeer", "NoRoom", "Node", "PeerDied", "Pending", "Publisher", "Rejected", "Request", "Server",
+    "ServiceType", "Sized", "Subscriber", "SystemFault", "Time", "Type", "TypeUnknown", "message_class", "wait",
+]  # fmt: skip
+
+#: Texts may grow by so many bytes after their block was allocated.
+_SLACK = 256
+#: How long a call's answer is awaited before it is looked for again, in seconds: other threads may wait with the same
+#: descriptor, and take what it tells of.
+_SLICE = 0.05
+
+TypeLike = Union[str, Type]
+
+
+def _type(kind: TypeLike) -> Type:
+    return kind if isinstance(kind, Type) else Type(kind)
+
+
+def _codec(kind: Type) -> Codec:
+    return codec(json.loads(kind.describe()))
+
+
+def message_class(kind: TypeLike) -> type[Message]:
+    """The class of a type's messages, such as of "sensor_msgs/Image": fields as keywords and attributes."""
+    return _codec(_type(kind)).Message
+
+
+class _Sender:
+    """What publishers, clients and servers do with messages that they send."""
+
+    def __init__(self, native: Any, kind: Codec) -> None:
+        self._native = native
+        self._codec = kind
+
+    def allocate(self, message: Message, **sizes: int) -> None:
+        """Reserves a block for the message. `sizes` are numbers of elements of its own fields; of nested ones set
+        `Sized(n)` before. Afterwards arrays of 256 bytes and more lie in the block, to be filled in place.
+
+        Raises MemoryShort where the memory policy gives none."""
+        for name, n in sizes.items():
+            setattr(message, name, Sized(n))
+        _drop(message)
+        writer = self._codec.encode(message)
+        loan = self._native.loan(len(writer.control) + _SLACK, [x.count * x.dtype.itemsize for x in writer.lifts])
+        views = []
+        for i, lift in enumerate(writer.lifts):
+            view = np.asarray(loan.part(i)).view(lift.dtype)
+            if lift.source is not None:
+                view[:] = lift.source
+            setattr(lift.owner, lift.field, view)
+            views.append((lift.owner, lift.field, view))
+        message._loan = (self._native, loan, views)
+
+    def _ready(self, message: Message) -> tuple[Any, bytes, list[Any]]:
+        """A loan and the control part for it: of an allocated message its own, else a new one."""
+        if message._loan is None:
+            writer = self._codec.encode(message)
+            for lift in writer.lifts:
+                if lift.source is None:
+                    raise ContentError(f"{lift.field} was sized but not allocated: call allocate and fill it")
+            loan = self._native.loan(len(writer.control), [x.source.nbytes for x in writer.lifts])
+            for i, lift in enumerate(writer.lifts):
+                np.asarray(loan.part(i)).view(lift.dtype)[:] = lift.source
+            return loan, bytes(writer.control), []
+        owner, loan, views = message._loan
+        if owner is not self._native:
+            raise ContentError("the message was allocated by another publisher")
+        writer = self._codec.encode(message)
+        there = [_place(view) for _, _, view in views]
+        if [_place(lift.source) for lift in writer.lifts] != there:
+            raise ContentError("an array was replaced since its block was allocated: fill it in place, or allocate again")
+        return loan, bytes(writer.control), views
+
+
+def _place(array: Any) -> Any:
+    return None if array is None else (array.__array_interface__["data"][0], array.nbytes)
+
+
+def _drop(message: Message) -> None:
+    """Gives up a block; arrays in it become sizes again, and those that were kept of it read-only."""
+    if message._loan is None:
+        return
+    for owner, field, view in message._loan[2]:
+        view.flags.writeable = False
+        if getattr(owner, field) is view:
+            setattr(owner, field, Sized(len(view)))
+    message._loan = None
+
+
+class Publisher(_Sender):
+    """The sending end of a topic. Any thread may use it."""
+
+    def message(self, **fields: Any) -> Message:
+        """A message of the topic's type."""
+        return self._codec.Message(**fields)
+
+    def publish(self, message: Message) -> int:
+        """Publishes a message, and gives the number of subscribers whose queue has it. Never blocks, but under the
+        memory policy `block`. One that was not allocated is copied into a block.
+
+        Afterwards arrays in the block are read-only and belong to the subscribers: do not write through slices of
+        them that were made before. The message keeps its other fields, and may be allocated again."""
+        loan, control, _ = self._ready(message)
+        _, queued = self._native.publish(loan, control)
+        _drop(message)
+        return int(queued)
+
+    def wait_for_subscribers(self, n: int = 1, timeout: float | None = None) -> bool:
+        """Blocks until `n` subscribers are connected; False if `timeout` seconds passed first."""
+        return bool(self._native.wait_for_subscribers(n, timeout))
+
+    @property
+    def topic(self) -> str:
+        return str(self._native.topic)
+
+    @property
+    def subscriber_count(self) -> int:
+        """How many subscribers are connected."""
+        return int(self._native.subscriber_count)
+
+    @property
+    def memory_used(self) -> int:
+        """Bytes of shared memory in blocks that are allocated, queued, held or viewed."""
+        return int(self._native.memory_used)
+
+    @property
+    def refusals(self) -> list[str]:
+        """Why the last subscribers did not connect."""
+        return list(self._native.refusals)
+
+
+T = TypeVar("T")
+
+
+class _Receiver(Generic[T]):
+    """Waiting with a descriptor: it lets other threads run, and signals end it by what their handlers raise."""
+
+    _native: Any
+
+    def _make(self, native: Any) -> T:
+        raise NotImplementedError
+
+    def take(self, timeout: float | None = None) -> T | None:
+        """Takes the oldest waiting one; blocks until there is one, at most `timeout` seconds; None if none came.
+
+        Raises HoldLimit where as many are held as may be."""
+        native = self._native.take()
+        if native is None and timeout != 0:
+            deadline = None if timeout is None else time.monotonic() + timeout
+            poll = select.poll()
+            poll.register(self._native.fileno(), select.POLLIN)
+            while native is None:
+                left = None if deadline is None else deadline - time.monotonic()
+                if left is not None and left <= 0:
+                    break
+                poll.poll(None if left is None else max(1, left * 1000))
+                native = self._native.take()
+        return None if native is None else self._make(native)
+
+    async def receive(self) -> T:
+        """Awaits the next one, in asyncio."""
+        while True:
+            native = self._native.take()
+            if native is not None:
+                return self._make(native)
+            loop, ready = asyncio.get_running_loop(), asyncio.Event()
+            # One descriptor of one's own for each that waits: a loop has one reader for each.
+            loop.add_reader(self._native.fileno(), ready.set)
+            try:
+                await ready.wait()
+            finally:
+                loop.remove_reader(self._native.fileno())
+
+    def __iter__(self) -> Iterator[T]:
+        while True:
+            taken = self.take()
+            if taken is not None:
+                yield taken
+
+    async def __aiter__(self) -> AsyncIterator[T]:
+        while True:
+            yield await self.receive()
+
+    def fileno(self) -> int:
+        """Readable while something can be taken: for select, selectors and event loops."""
+        return int(self._native.fileno())
+
+
+class Subscriber(_Receiver[Message]):
+    """The receiving end of a topic. Any thread may use it.
+
+    Arrays of a message lie where its publisher wrote them; as long as one is referenced, its message is held."""
+
+    def __init__(self, native: Any, kind: Codec) -> None:
+        self._native = native
+        self._codec = kind
+
+    def _make(self, native: Any) -> Message:
+        parts = [native.part(i) for i in range(native.part_count)]
+        return self._codec.decode(native.control, parts, native)
+
+    def wait_for_publishers(self, n: int = 1, timeout: float | None = None) -> bool:
+        """Blocks until `n` publishers are connected; False if `timeout` seconds passed first."""
+        return bool(self._native.wait_for_publishers(n, timeout))
+
+    @property
+    def topic(self) -> str:
+        return str(self._native.topic)
+
+    @property
+    def held(self) -> int:
+        """How many messages are held: themselves, or by arrays of them."""
+        return int(self._native.stats()[1])
+
+    @property
+    def lost(self) -> int:
+        """How many messages were lost, for whatever reason."""
+        return int(self._native.stats()[2])
+
+    @property
+    def refusals(self) -> list[str]:
+        """Why the last publishers did not connect."""
+        return list(self._native.refusals)
+
+
+def wait(receivers: Iterable[_Receiver[Any]], timeout: float | None = None) -> list[Any]:
+    """Blocks until something can be taken from one of the subscribers and servers, at most `timeout` seconds; gives
+    those. Take from each until `take(0)` gives None."""
+    receivers = list(receivers)
+    poll = select.poll()
+    for receiver in receivers:
+        poll.register(receiver.fileno(), select.POLLIN)
+    ready = {fd for fd, _ in poll.poll(None if timeout is None else max(0, timeout * 1000))}
+    return [r for r in receivers if r.fileno() in ready]
+
+
+class Pending:
+    """A request that was sent. Dropping it cancels the wait; the server may still carry it out."""
+
+    def __init__(self, native: Any, client: Any, kind: Codec) -> None:
+        self._native, self._client, self._codec = native, client, kind
+
+    def poll(self) -> Message | None:
+        """The answer if it is there; raises why there is none. Gives an answer once."""
+        native = self._native.poll()
+        if native is None:
+            return None
+        parts = [native.part(i) for i in range(native.part_count)]
+        return self._codec.decode(native.control, parts, native)
+
+    def wait(self) -> Message:
+        """Blocks until the answer is there; raises CallTimeout, PeerDied, Rejected or NoRoom."""
+        poll = select.poll()
+        poll.register(self._client.fileno(), select.POLLIN)
+        while (answer := self.poll()) is None:
+            poll.poll(_SLICE * 1000)
+        return answer
+
+    async def answer(self) -> Message:
+        """As `wait`, in asyncio."""
+        while (answer := self.poll()) is None:
+            loop, ready = asyncio.get_running_loop(), asyncio.Event()
+            loop.add_reader(self._client.fileno(), ready.set)
+            try:
+                await asyncio.wait_for(ready.wait(), _SLICE)
+            except asyncio.TimeoutError:
+                pass
+            finally:
+                loop.remove_reader(self._client.fileno())
+        return answer
+
+
+class Client(_Sender):
+    """The calling end of a service. Any thread may use it."""
+
+    def __init__(self, native: Any, kind: ServiceType) -> None:
+        super().__init__(native, _codec(kind.request))
+        self._response = _codec(kind.response)
+
+    def request(self, **fields: Any) -> Message:
+        """A request of the service's type."""
+        return self._codec.Message(**fields)
+
+    def send(self, request: Message, timeout: float | None = None) -> Pending:
+        """Sends a request, whose answer is awaited at most `timeout` seconds from now. Never blocks."""
+        loan, control, _ = self._ready(request)
+        pending = self._native.send(loan, control, timeout)
+        _drop(request)
+        return Pending(pending, self._native, self._response)
+
+    def call(self, request: Message | None = None, timeout: float | None = None, **fields: Any) -> Message:
+        """Calls, and blocks until the answer is there, at most `timeout` seconds. The request is given, or made of its
+        fields."""
+        return self.send(self.request(**fields) if request is None else request, timeout).wait()
+
+    def wait_for_server(self, timeout: float | None = None) -> bool:
+        """Blocks until a server is connected; False if `timeout` seconds passed first."""
+        return bool(self._native.wait_for_server(timeout))
+
+
+class Request:
+    """A request that was taken: its fields are attributes of `message`. Dropping it tells the client that there is no
+    answer."""
+
+    def __init__(self, native: Any, kind: Codec) -> None:
+        self._native = native
+        parts = [np.frombuffer(native.part(i), np.uint8) for i in range(native.part_count)]
+        self.message = kind.decode(native.control, parts)
+
+
+class Server(_Receiver[Request], _Sender):
+    """The answering end of a service. Any thread may use it."""
+
+    def __init__(self, native: Any, kind: ServiceType) -> None:
+        _Sender.__init__(self, native, _codec(kind.response))
+        self._request = _codec(kind.request)
+
+    def _make(self, native: Any) -> Request:
+        return Request(native, self._request)
+
+    def response(self, **fields: Any) -> Message:
+        """An answer of the service's type."""
+        return self._codec.Message(**fields)
+
+    def respond(self, request: Request, response: Message | None = None, **fields: Any) -> None:
+        """Answers a request with a message, which is given or made of its fields."""
+        answer = self.response(**fields) if response is None else response
+        loan, control, _ = self._ready(answer)
+        self._native.respond(request._native, loan, control)
+        _drop(answer)
+
+    def reject(self, request: Request, text: str) -> None:
+        """Answers a request with an error, whose text the client gets."""
+        self._native.reject(request._native, text)
+
+    def serve(self, f: Callable[[Message], Any]) -> None:
+        """Answers each request with what `f` gives, a message or a mapping of fields; what it raises is the client's.
+        Ends only by an exception that is none of these, such as KeyboardInterrupt."""
+        for request in self:
+            try:
+                answer = f(request.message)
+                if isinstance(answer, Message):
+                    self.respond(request, answer)
+                else:
+                    self.respond(request, **answer)
+            except (PeerDied, CallTimeout):
+                continue
+            except Exception as e:
+                try:
+                    self.reject(request, f"{type(e).__name__}: {e}")
+                except Error:
+                    continue
+
+
+class Node:
+    """A named member of this host's bus, which `ROPEWALK_RUNTIME_DIR` and `ROPEWALK_DOMAIN` name unless it is given."""
+
+    def __init__(self, name: str, runtime_dir: str | None = None, domain: int = 0) -> None:
+        self._native = _native.Node(name, runtime_dir, domain)
+
+    @property
+    def name(self) -> str:
+        return str(self._native.name)
+
+    def publisher(self, topic: str, kind: TypeLike, **options: Any) -> Publisher:
+        """Offers messages of a type, such as "sensor_msgs/Image", on a topic. Options: `memory_limit` in bytes (256 MiB),
+        `history` (0), `memory_policy` ("best_effort", "worst_effort", "medium", "block") with `medium_drops` and
+        `block_timeout` in seconds."""
+        kind = _type(kind)
+        return Publisher(self._native.publisher(topic, kind, **options), _codec(kind))
+
+    def subscriber(
+        self, topic: str, kind: TypeLike | None = None, *, timeout: float | None = None, **options: Any
+    ) -> Subscriber:
+        """Subscribes to a topic. Without a type that of whoever publishes it is taken, waiting for one at most `timeout`
+        seconds. Options: `depth` (16), `max_held` (16, at most 4096), `queue_policy` ("drop_oldest", "drop_newest"),
+        `history` (all)."""
+        kind = self.discover(topic, timeout) if kind is None else _type(kind)
+        return Subscriber(self._native.subscriber(topic, kind, **options), _codec(kind))
+
+    def client(self, service: str, kind: str | ServiceType | None = None, *, timeout: float | None = None) -> Client:
+        """Calls a service. Without a type that of whoever serves it is taken."""
+        if kind is None:
+            kind = self._native.discover_service(service, timeout)
+        elif isinstance(kind, str):
+            kind = ServiceType(kind)
+        return Client(self._native.client(service, kind), kind)
+
+    def server(self, service: str, kind: str | ServiceType) -> Server:
+        """Serves a service."""
+        kind = ServiceType(kind) if isinstance(kind, str) else kind
+        return Server(self._native.server(service, kind), kind)
+
+    def discover(self, topic: str, timeout: float | None = None) -> Type:
+        """The type of a topic, from whoever publishes it; raises NoPeer after `timeout` seconds."""
+        return self._native.discover(topic, timeout)

@@ -1,0 +1,94 @@
+"""Services."""
+
+import asyncio
+import threading
+
+import pytest
+
+import ropewalk
+from conftest import LONG
+
+ADD = ("rospy_tutorials/AddTwoInts", "int64 a\nint64 b\n---\nint64 sum\n")
+
+
+def add():
+    return ropewalk.ServiceType(*ADD)
+
+
+@pytest.fixture
+def adder(node):
+    """A server in a thread, until it is asked for 0 + 0."""
+    server = node.server("/add", add())
+
+    def serve():
+        for request in server:
+            a, b = request.message.a, request.message.b
+            if a == b == 0:
+                server.reject(request, "enough")
+                return
+            try:
+                server.respond(request, sum=a + b)
+            except ropewalk.ContentError as e:
+                server.reject(request, str(e))
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    client = node.client("/add", add())
+    assert client.wait_for_server(LONG)
+    yield client
+    with pytest.raises(ropewalk.Rejected, match="enough"):
+        client.call(timeout=LONG)
+    thread.join()
+
+
+def test_calls_are_answered_or_rejected(adder):
+    assert adder.call(a=40, b=2, timeout=LONG).sum == 42
+    with pytest.raises(ropewalk.Rejected):
+        adder.call(a=2**63 - 1, b=1, timeout=LONG)
+    pending = [adder.send(adder.request(a=i), LONG) for i in range(1, 20)]
+    assert [p.wait().sum for p in pending] == list(range(1, 20))
+    with pytest.raises(ropewalk.ContentError, match="ended"):
+        pending[0].poll()
+
+
+def test_many_calls_in_asyncio(adder):
+    async def main():
+        pending = [adder.send(adder.request(a=i), LONG) for i in range(1, 20)]
+        return [a.sum for a in await asyncio.gather(*[p.answer() for p in pending])]
+
+    assert asyncio.run(main()) == list(range(1, 20))
+
+
+def test_servers_that_fail_or_are_none(node, program):
+    client = node.client("/switch", "std_srvs/SetBool")
+    with pytest.raises(ropewalk.NoPeer):
+        client.call(data=True, timeout=LONG)
+    child = program(
+        """
+        import ropewalk
+        def switch(request):
+            if request.data:
+                raise ValueError("stuck")
+            return {"success": True, "message": "off"}
+        ropewalk.Node("switch").server("/switch", "std_srvs/SetBool").serve(switch)
+        """
+    )
+    assert client.wait_for_server(LONG)
+    assert client.call(data=False, timeout=LONG).message == "off"
+    with pytest.raises(ropewalk.Rejected, match="ValueError: stuck"):
+        client.call(data=True, timeout=LONG)
+    child.kill()
+    child.wait()
+    with pytest.raises(ConnectionError):
+        client.call(data=False, timeout=LONG)
+
+    silent = node.server("/silent", "std_srvs/SetBool")
+    asker = node.client("/silent", timeout=LONG)
+    assert asker.wait_for_server(LONG)
+    with pytest.raises(TimeoutError, match="/silent"):
+        asker.call(data=True, timeout=0.01)
+    pending = asker.send(asker.request(data=True), LONG)
+    request = silent.take(LONG)
+    del request
+    with pytest.raises(ropewalk.Error):
+        pending.wait()
