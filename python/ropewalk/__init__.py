@@ -53,15 +53,20 @@ _SLACK = 256
 #: descriptor, and take what it tells of.
 _SLICE = 0.05
 
-TypeLike = Union[str, Type]
+#: A type by its name, as it is, or the class of its messages.
+TypeLike = Union[str, Type, type[Message]]
 
 
 def _type(kind: TypeLike) -> Type:
-    return kind if isinstance(kind, Type) else Type(kind)
+    if isinstance(kind, type) and issubclass(kind, Message):
+        return kind._codec.type
+    return Type(kind) if isinstance(kind, str) else kind
 
 
 def _codec(kind: Type) -> Codec:
-    return codec(json.loads(kind.describe()))
+    made = codec(json.loads(kind.describe()))
+    made.type = kind
+    return made
 
 
 def message_class(kind: TypeLike) -> type[Message]:

@@ -171,6 +171,8 @@ class Codec:
         self.ros2: bool = description["ros2"]
         self.layout = description["layout"]
         self.description = description
+        #: The type itself, of codecs that were asked for.
+        self.type: Any = None
         self.defaults: list[tuple[str, Callable[[], Any]]] = []
         self.readers: list[tuple[str, _Read]] = []
         self.writers: list[tuple[str, _Write]] = []

@@ -177,20 +177,25 @@ struct Measure : Puts<Measure> {
     }
 };
 
-/// Gives each bulk field its place in a block.
-struct Bind : Walk<Bind>, Faults {
-    std::size_t threshold = THRESHOLD;
-    std::vector<void*> parts;
-    std::size_t next = 0;
-
+/// Looks at bulk fields alone.
+template <class Derived>
+struct Bulks : Walk<Derived>, Faults {
     template <class T>
     void word(T&) {}
     template <class Unit>
     void text(std::basic_string<Unit>&, std::uint32_t) {}
     template <class T>
     void list(std::vector<T>& list, std::uint32_t) {
-        for (auto& element : list) each(element);
+        for (auto& element : list) this->each(element);
     }
+};
+
+/// Gives each bulk field its place in a block.
+struct Bind : Bulks<Bind> {
+    std::size_t threshold = THRESHOLD;
+    std::vector<void*> parts;
+    std::size_t next = 0;
+
     template <class T>
     void bulk(Bulk<T>& bulk, std::uint32_t) {
         if (!bulk.empty() && bulk.size_bytes() >= threshold && next < parts.size()) {
@@ -202,15 +207,7 @@ struct Bind : Walk<Bind>, Faults {
 };
 
 /// Lets go of a block that was published.
-struct Release : Walk<Release>, Faults {
-    template <class T>
-    void word(T&) {}
-    template <class Unit>
-    void text(std::basic_string<Unit>&, std::uint32_t) {}
-    template <class T>
-    void list(std::vector<T>& list, std::uint32_t) {
-        for (auto& element : list) each(element);
-    }
+struct Release : Bulks<Release> {
     template <class T>
     void bulk(Bulk<T>& bulk, std::uint32_t) {
         BulkAccess::release(bulk);

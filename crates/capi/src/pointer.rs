@@ -39,6 +39,19 @@ pub(crate) unsafe fn give<T>(object: T, out: *mut *mut T) {
     unsafe { set(out, Box::into_raw(Box::new(object))) };
 }
 
+/// As [`give`], if there is something to give.
+///
+/// # Safety
+/// As [`give`].
+pub(crate) unsafe fn give_if<T>(object: Option<T>, out: *mut *mut T) -> Status {
+    let came = object.is_some();
+    if let Some(object) = object {
+        // SAFETY: by this function's contract.
+        unsafe { give(object, out) };
+    }
+    Status::of(came)
+}
+
 /// Refuses an output that is NULL, before anything is done.
 pub(crate) fn output<T>(out: *mut T, name: &str) -> Result<(), Failure> {
     if out.is_null() {

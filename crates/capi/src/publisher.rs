@@ -88,7 +88,7 @@ pub unsafe extern "C" fn ropewalk_publisher_wait_for_subscribers(
         // SAFETY: the crate's contract.
         let publisher = unsafe { handle(publisher, "publisher") }?;
         let there = publisher.0.wait_for_subscribers(n, timeout(timeout_ns));
-        Ok(if there { Status::Ok } else { Status::Empty })
+        Ok(Status::of(there))
     })
 }
 

@@ -2,7 +2,7 @@
 
 use crate::loan::{Loan, lend};
 use crate::message::Message;
-use crate::pointer::{self, array, consume, give, handle, invalid, output, set, timeout};
+use crate::pointer::{self, array, consume, give, give_if, handle, invalid, output, set, timeout};
 use crate::status::{Failure, Status, free, guard};
 use crate::wait::{self, Interrupt};
 use std::ffi::c_char;
@@ -26,7 +26,7 @@ pub unsafe extern "C" fn ropewalk_client_wait_for_server(client: *const Client, 
         let there = unsafe { handle(client, "client") }?
             .0
             .wait_for_server(timeout(timeout_ns))?;
-        Ok(if there { Status::Ok } else { Status::Empty })
+        Ok(Status::of(there))
     })
 }
 
@@ -153,12 +153,8 @@ pub unsafe extern "C" fn ropewalk_server_take(
             0 => server.0.take()?,
             ns => server.0.take_timeout(timeout(ns))?,
         };
-        let Some(request) = taken else {
-            return Ok(Status::Empty);
-        };
         // SAFETY: the crate's contract; `out` was checked.
-        unsafe { give(Message::Request(request), out) };
-        Ok(Status::Ok)
+        Ok(unsafe { give_if(taken.map(Message::Request), out) })
     })
 }
 

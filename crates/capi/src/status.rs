@@ -44,6 +44,13 @@ pub enum Status {
     Panic = 15,
 }
 
+impl Status {
+    /// Whether something came in time.
+    pub(crate) fn of(came: bool) -> Self {
+        if came { Status::Ok } else { Status::Empty }
+    }
+}
+
 /// The text of the last call of this thread that failed; empty if none has. Valid until the next call of this
 /// thread that fails. Never NULL.
 #[unsafe(no_mangle)]

@@ -1,7 +1,7 @@
 //! Subscribing.
 
 use crate::message::Message;
-use crate::pointer::{consume, give, handle, output, set, text_out, timeout};
+use crate::pointer::{consume, give_if, handle, output, set, text_out, timeout};
 use crate::publisher::lines;
 use crate::status::{Status, free, guard};
 use crate::wait::{self, Interrupt};
@@ -41,12 +41,8 @@ pub unsafe extern "C" fn ropewalk_subscriber_take(
             0 => subscriber.0.take()?,
             ns => subscriber.0.take_timeout(timeout(ns))?,
         };
-        let Some(message) = taken else {
-            return Ok(Status::Empty);
-        };
         // SAFETY: the crate's contract; `out` was checked.
-        unsafe { give(Message::Topic(message), out) };
-        Ok(Status::Ok)
+        Ok(unsafe { give_if(taken.map(Message::Topic), out) })
     })
 }
 
@@ -61,7 +57,7 @@ pub unsafe extern "C" fn ropewalk_subscriber_wait_takeable(
         // SAFETY: the crate's contract.
         let subscriber = unsafe { handle(subscriber, "subscriber") }?;
         let ready = subscriber.0.bus().wait_takeable(timeout(timeout_ns))?;
-        Ok(if ready { Status::Ok } else { Status::Empty })
+        Ok(Status::of(ready))
     })
 }
 
@@ -95,7 +91,7 @@ pub unsafe extern "C" fn ropewalk_subscriber_wait_for_publishers(
         // SAFETY: the crate's contract.
         let subscriber = unsafe { handle(subscriber, "subscriber") }?;
         let there = subscriber.0.wait_for_publishers(n, timeout(timeout_ns));
-        Ok(if there { Status::Ok } else { Status::Empty })
+        Ok(Status::of(there))
     })
 }
 

@@ -18,7 +18,7 @@ pub unsafe extern "C" fn ropewalk_wait_set_wait(set: *const WaitSet, timeout_ns:
         // SAFETY: the crate's contract.
         let set = unsafe { handle(set, "wait set") }?;
         let ready = set.0.wait(timeout(timeout_ns))?;
-        Ok(if ready { Status::Ok } else { Status::Empty })
+        Ok(Status::of(ready))
     })
 }
 
@@ -29,7 +29,7 @@ pub unsafe extern "C" fn ropewalk_wait_set_rearm(set: *const WaitSet) -> Status 
     guard(|| {
         // SAFETY: the crate's contract.
         let ready = unsafe { handle(set, "wait set") }?.0.rearm()?;
-        Ok(if ready { Status::Ok } else { Status::Empty })
+        Ok(Status::of(ready))
     })
 }
 

@@ -18,6 +18,7 @@
 
 mod cpp;
 mod find;
+mod python;
 
 pub use find::{FindError, Found, find};
 
@@ -31,6 +32,8 @@ use std::path::PathBuf;
 pub enum Language {
     /// C++17 headers.
     Cpp,
+    /// Python modules with stubs, for the package `ropewalk`.
+    Python,
 }
 
 /// One type to make code for.
@@ -68,13 +71,13 @@ pub fn files(
         }
         units.insert(name.clone(), unit);
     }
-    let mut files: Vec<File> = (units.values())
-        .map(|unit| match language {
-            Language::Cpp => cpp::header(unit),
-        })
-        .collect();
+    // By their full names: one may have been asked for as `package/msg/Type`.
+    let units: BTreeMap<String, Unit> = units.into_values().map(|u| (u.name(), u)).collect();
+    let mut files: Vec<File> = match language {
+        Language::Cpp => units.values().map(cpp::header).collect(),
+        Language::Python => python::modules(units.values()),
+    };
     files.sort_by(|a, b| a.path.cmp(&b.path));
-    files.dedup_by(|a, b| a.path == b.path);
     Ok(files)
 }
 
@@ -110,6 +113,22 @@ fn add_fields(
 }
 
 impl Unit {
+    /// `package/Type`.
+    fn name(&self) -> String {
+        match self {
+            Unit::Message(schema) => schema.name().to_owned(),
+            Unit::Service(service) => service.name(),
+        }
+    }
+
+    /// The definition with those of all types in it, and its MD5 sum.
+    fn text(&self) -> (String, String) {
+        match self {
+            Unit::Message(schema) => (schema.definition(), schema.md5_hex()),
+            Unit::Service(service) => (service.definition(), service.md5_hex()),
+        }
+    }
+
     fn schemas(&self) -> Vec<&Schema> {
         match self {
             Unit::Message(schema) => vec![schema],

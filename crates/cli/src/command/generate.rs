@@ -29,6 +29,8 @@ pub(crate) struct Options {
 enum Language {
     /// C++17 headers: #include "ropewalk/msg/sensor_msgs/Image.hpp" (docs/guide/cpp.md).
     Cpp,
+    /// Python modules with stubs: from ropewalk_msgs.sensor_msgs import Image (docs/guide/python.md).
+    Python,
 }
 
 /// Runs the command.
@@ -51,6 +53,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
     }
     let language = match options.language {
         Language::Cpp => generate::Language::Cpp,
+        Language::Python => generate::Language::Python,
     };
     for file in generate::files(language, &registry, &names).or_input()? {
         let path = options.output.join(&file.path);
