@@ -48,11 +48,11 @@ cpp: build
 	SANITIZE=$(SANITIZE) tests/cpp/run $(BIN) $(or $(CARGO_TARGET_DIR),target)/debug
 
 # The Python package, built and installed as `pip install ./python` does, and its tests.
-python: setup
+python: setup build
 	$(CARGO) fmt --manifest-path python/Cargo.toml --check
 	$(CARGO) clippy --manifest-path python/Cargo.toml --locked --target-dir $(or $(CARGO_TARGET_DIR),target)/python -- -D warnings
 	$(PYTHON) -m pip install -q ./python
-	cd python/tests && ../../$(PYTHON) -X dev -m pytest -q -p no:cacheprovider .
+	cd python/tests && ROPEWALK=$(abspath $(BIN))/ropewalk ../../$(PYTHON) -X dev -m pytest -q -p no:cacheprovider .
 
 # The bus's suite over shm_open and passed pipes instead of memfds (docs/decisions/037-posix-variant.md).
 unit-posix:

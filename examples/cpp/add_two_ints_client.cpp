@@ -17,7 +17,8 @@ int main() {
     auto node = ropewalk::Node::create("asker").value();
     auto client = node.client<AddTwoInts>("/add_two_ints").value();
     client.wait_for_server(30s).value();
-    for (auto [a, b] : {std::pair<std::int64_t, std::int64_t>{1, 2}, {40, 2}, {INT64_MAX, 1}}) {
+    const std::pair<std::int64_t, std::int64_t> sums[] = {{1, 2}, {40, 2}, {INT64_MAX, 1}};
+    for (auto [a, b] : sums) {
         AddTwoInts::Request request;
         request.a = a;
         request.b = b;

@@ -17,6 +17,7 @@ import asyncio
 import json
 import select
 import time
+import weakref
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar, Union
 
@@ -59,6 +60,8 @@ TypeLike = Union[str, Type, type[Message]]
 
 def _type(kind: TypeLike) -> Type:
     if isinstance(kind, type) and issubclass(kind, Message):
+        if kind._codec.type is None:
+            raise TypeUnknown(f"{kind._codec.name} is known as a field only: name it by message_class or its name")
         return kind._codec.type
     return Type(kind) if isinstance(kind, str) else kind
 
@@ -178,6 +181,28 @@ class Publisher(_Sender):
         return list(self._native.refusals)
 
 
+class _Bell:
+    """Wakes every coroutine that waits for a descriptor: a loop has one reader for each."""
+
+    def __init__(self) -> None:
+        self._waiting: weakref.WeakKeyDictionary[Any, set[asyncio.Event]] = weakref.WeakKeyDictionary()
+
+    async def wait(self, fd: int, timeout: float | None = None) -> None:
+        loop, event = asyncio.get_running_loop(), asyncio.Event()
+        events = self._waiting.setdefault(loop, set())
+        if not events:
+            loop.add_reader(fd, lambda: [e.set() for e in events])
+        events.add(event)
+        try:
+            await asyncio.wait_for(event.wait(), timeout)
+        except asyncio.TimeoutError:
+            pass
+        finally:
+            events.discard(event)
+            if not events:
+                loop.remove_reader(fd)
+
+
 T = TypeVar("T")
 
 
@@ -185,6 +210,7 @@ class _Receiver(Generic[T]):
     """Waiting with a descriptor: it lets other threads run, and signals end it by what their handlers raise."""
 
     _native: Any
+    _bell: _Bell
 
     def _make(self, native: Any) -> T:
         raise NotImplementedError
@@ -212,13 +238,7 @@ class _Receiver(Generic[T]):
             native = self._native.take()
             if native is not None:
                 return self._make(native)
-            loop, ready = asyncio.get_running_loop(), asyncio.Event()
-            # One descriptor of one's own for each that waits: a loop has one reader for each.
-            loop.add_reader(self._native.fileno(), ready.set)
-            try:
-                await ready.wait()
-            finally:
-                loop.remove_reader(self._native.fileno())
+            await self._bell.wait(self._native.fileno())
 
     def __iter__(self) -> Iterator[T]:
         while True:
@@ -243,6 +263,7 @@ class Subscriber(_Receiver[Message]):
     def __init__(self, native: Any, kind: Codec) -> None:
         self._native = native
         self._codec = kind
+        self._bell = _Bell()
 
     def _make(self, native: Any) -> Message:
         parts = [native.part(i) for i in range(native.part_count)]
@@ -286,8 +307,8 @@ def wait(receivers: Iterable[_Receiver[Any]], timeout: float | None = None) -> l
 class Pending:
     """A request that was sent. Dropping it cancels the wait; the server may still carry it out."""
 
-    def __init__(self, native: Any, client: Any, kind: Codec) -> None:
-        self._native, self._client, self._codec = native, client, kind
+    def __init__(self, native: Any, client: "Client") -> None:
+        self._native, self._client = native, client
 
     def poll(self) -> Message | None:
         """The answer if it is there; raises why there is none. Gives an answer once."""
@@ -295,12 +316,12 @@ class Pending:
         if native is None:
             return None
         parts = [native.part(i) for i in range(native.part_count)]
-        return self._codec.decode(native.control, parts, native)
+        return self._client._response.decode(native.control, parts, native)
 
     def wait(self) -> Message:
         """Blocks until the answer is there; raises CallTimeout, PeerDied, Rejected or NoRoom."""
         poll = select.poll()
-        poll.register(self._client.fileno(), select.POLLIN)
+        poll.register(self._client._native.fileno(), select.POLLIN)
         while (answer := self.poll()) is None:
             poll.poll(_SLICE * 1000)
         return answer
@@ -308,14 +329,7 @@ class Pending:
     async def answer(self) -> Message:
         """As `wait`, in asyncio."""
         while (answer := self.poll()) is None:
-            loop, ready = asyncio.get_running_loop(), asyncio.Event()
-            loop.add_reader(self._client.fileno(), ready.set)
-            try:
-                await asyncio.wait_for(ready.wait(), _SLICE)
-            except asyncio.TimeoutError:
-                pass
-            finally:
-                loop.remove_reader(self._client.fileno())
+            await self._client._bell.wait(self._client._native.fileno(), _SLICE)
         return answer
 
 
@@ -325,6 +339,7 @@ class Client(_Sender):
     def __init__(self, native: Any, kind: ServiceType) -> None:
         super().__init__(native, _codec(kind.request))
         self._response = _codec(kind.response)
+        self._bell = _Bell()
 
     def request(self, **fields: Any) -> Message:
         """A request of the service's type."""
@@ -335,7 +350,7 @@ class Client(_Sender):
         loan, control, _ = self._ready(request)
         pending = self._native.send(loan, control, timeout)
         _drop(request)
-        return Pending(pending, self._native, self._response)
+        return Pending(pending, self)
 
     def call(self, request: Message | None = None, timeout: float | None = None, **fields: Any) -> Message:
         """Calls, and blocks until the answer is there, at most `timeout` seconds. The request is given, or made of its
@@ -362,6 +377,7 @@ class Server(_Receiver[Request], _Sender):
 
     def __init__(self, native: Any, kind: ServiceType) -> None:
         _Sender.__init__(self, native, _codec(kind.response))
+        self._bell = _Bell()
         self._request = _codec(kind.request)
 
     def _make(self, native: Any) -> Request:

@@ -7,6 +7,7 @@ structured types where the elements are messages; long ones are data parts, and 
 from __future__ import annotations
 
 import json
+import keyword
 import struct
 from typing import Any, Callable, NamedTuple
 
@@ -252,7 +253,9 @@ class Codec:
         for name, write in self.writers:
             try:
                 write(writer, getattr(message, name) if type(name) is str else message, message)
-            except (struct.error, TypeError, OverflowError, AttributeError) as e:
+            except ContentError:
+                raise
+            except (struct.error, TypeError, ValueError, OverflowError, AttributeError) as e:
                 raise ContentError(f"{self.name}, {name}: {e}") from e
 
     # Fields
@@ -469,8 +472,8 @@ def _is_nothing(f: dict[str, Any]) -> bool:
 
 
 def _attribute(name: str) -> str:
-    """A field that is called as something of the class gets an underscore."""
-    return name + "_" if name in _TAKEN else name
+    """A field that is called as something of the class, or as a word of Python, gets an underscore."""
+    return name + "_" if name in _TAKEN or keyword.iskeyword(name) else name
 
 
 def _constant(kind: str, text: str, ros2: bool) -> Any:

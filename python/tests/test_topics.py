@@ -5,6 +5,7 @@ import gc
 import os
 import random
 import signal
+import subprocess
 import threading
 import time
 
@@ -97,6 +98,7 @@ def test_a_thousand_views_dropped_in_any_order(ends):
             picture(publisher, 255, size)
         for value, view in rng.sample(views, min(20, len(views))):
             assert (view == value).all()
+    del value, view
     while subscriber.take(0) is not None:
         pass
     gc.collect()
@@ -143,7 +145,7 @@ def test_a_killed_consumer_leaks_nothing(node, program):
     child = program(
         """
         import ropewalk
-        subscriber = ropewalk.Node("holder").subscriber("/ends", "sensor_msgs/Image", max_held=1000)
+        subscriber = ropewalk.Node("holder").subscriber("/ends", "sensor_msgs/Image", max_held=1000, depth=1000)
         held = [subscriber.take().data[5:] for _ in range(100)]
         print("held", flush=True)
         subscriber.take()
@@ -248,6 +250,37 @@ def test_asyncio(ends):
         return heard
 
     assert asyncio.run(main()) == ["one", "two", "three"]
+
+
+def test_several_coroutines_share_a_subscriber(ends):
+    publisher, subscriber = ends("std_msgs/String")
+
+    async def main():
+        tasks = [asyncio.create_task(subscriber.receive()) for _ in range(3)]
+        await asyncio.sleep(0.01)
+        for word in ("a", "b", "c"):
+            publisher.publish(publisher.message(data=word))
+        return sorted(m.data for m in await asyncio.gather(*tasks))
+
+    assert asyncio.run(main()) == ["a", "b", "c"]
+
+
+def test_generated_modules_name_types(node, tmp_path, monkeypatch):
+    command = os.environ.get("ROPEWALK")
+    if command is None:
+        pytest.skip("ROPEWALK names no command; `make python` does")
+    subprocess.run([command, "gen", "python", "--output", tmp_path, IMAGE, "std_srvs/SetBool"], check=True)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    from ropewalk_msgs.sensor_msgs import Image
+    from ropewalk_msgs.std_msgs import Header
+    from ropewalk_msgs.std_srvs import SetBool
+
+    publisher, subscriber = node.publisher("/ends", Image), node.subscriber("/ends", IMAGE)
+    assert publisher.wait_for_subscribers(1, LONG)
+    publisher.publish(Image(width=3, header=Header(frame_id="x")))
+    seen = subscriber.take(LONG)
+    assert isinstance(seen, Image) and seen.width == 3 and seen.header == Header(frame_id="x")
+    assert node.server("/switch", SetBool).response(success=True).success
 
 
 def test_bad_use_is_an_exception_with_its_mend(node, ends):
