@@ -21,6 +21,7 @@ use proto::{End, Geometry, Message, PeerId, Radio, TopicId};
 use stats::{DropReason, Time};
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::BorrowedFd;
+use std::thread::ThreadId;
 use std::time::Duration;
 
 /// Of a service's message, in front of the control part.
@@ -55,8 +56,8 @@ pub(super) struct Engine {
     /// When whoever receives has to look again, and when it will.
     due: Option<Time>,
     asleep_until: Option<Time>,
-    /// Who waits for something receives instead of the thread.
-    borrowed: bool,
+    /// This one, which waits for something, receives instead of the link's thread.
+    borrowed: Option<ThreadId>,
 }
 
 /// A service that a peer offers.
@@ -107,7 +108,7 @@ impl Engine {
             events: Vec::new(),
             due: None,
             asleep_until: None,
-            borrowed: false,
+            borrowed: None,
         })
     }
 
@@ -117,18 +118,25 @@ impl Engine {
 
     /// Whether the thread rests.
     pub(super) fn is_borrowed(&self) -> bool {
-        self.borrowed && self.carrier.is_some()
+        self.borrowed.is_some() && self.carrier.is_some()
+    }
+
+    /// Whether another thread than this one receives instead of the link's.
+    pub(super) fn is_lent(&self) -> bool {
+        self.borrowed.is_some_and(|by| by != std::thread::current().id())
     }
 
     /// Lets another thread receive; false if one does, or it is over.
     pub(super) fn borrow(&mut self) -> bool {
-        let may = !self.borrowed && self.carrier.is_some();
-        self.borrowed |= may;
+        let may = self.borrowed.is_none() && self.carrier.is_some();
+        if may {
+            self.borrowed = Some(std::thread::current().id());
+        }
         may
     }
 
     pub(super) fn give_back(&mut self) {
-        self.borrowed = false;
+        self.borrowed = None;
     }
 
     /// Whether it waits for the carrier to take more.

@@ -69,6 +69,9 @@ impl<'a> Content<'a> {
 /// Who is told what became of a call: exactly once.
 pub type Answered = Box<dyn FnOnce(Result<Content<'_>, CallError>) + Send>;
 
+/// How long its end waits for a thread that receives instead of its own.
+const LAST: Duration = Duration::from_millis(100);
+
 /// The link. Dropping it ends it.
 pub struct Direct {
     shared: Arc<Shared>,
@@ -79,8 +82,8 @@ struct Shared {
     engine: Mutex<Engine>,
     /// Rings when the thread has to receive itself again.
     freed: Condvar,
-    /// What the carrier receives by; none if it has nothing of the kind.
-    socket: Option<OwnedFd>,
+    /// What the carrier receives by, until it ends: its address is free then.
+    socket: Mutex<Option<Arc<OwnedFd>>>,
     wake: OwnedFd,
     local: Arc<dyn Local>,
 }
@@ -112,7 +115,7 @@ impl Direct {
         let shared = Arc::new(Shared {
             engine: Mutex::new(engine),
             freed: Condvar::new(),
-            socket,
+            socket: Mutex::new(socket.map(Arc::new)),
             wake,
             local,
         });
@@ -177,6 +180,8 @@ impl Direct {
         self.shared.act(|engine, _| engine.stop());
         notify(&self.shared.wake);
         self.shared.freed.notify_all();
+        self.shared.socket().take();
+        self.shared.wait_for_borrower();
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         let own = std::thread::current().id();
         if let Some(thread) = thread.filter(|t| t.thread().id() != own) {
@@ -272,7 +277,10 @@ impl Shared {
                 self.clear();
             }
             match self.turn(engine) {
-                Turned::Over => return,
+                Turned::Over => {
+                    self.socket().take();
+                    return;
+                }
                 Turned::Busy => {}
                 Turned::Idle(due, writable) => rang = self.sleep(due, writable),
             }
@@ -325,13 +333,25 @@ impl Shared {
             false => PollFlags::IN,
         };
         let wake = PollFd::from_borrowed_fd(self.wake.as_fd(), PollFlags::IN);
-        let socket = self.socket.iter();
+        let socket = self.socket().clone();
+        let socket = socket.iter();
         let socket = socket.map(|s| PollFd::from_borrowed_fd(s.as_fd(), flags));
         let mut fds: Vec<PollFd<'_>> = std::iter::once(wake).chain(socket).collect();
         if clock::wait(&mut fds, due, clock::SPIN).is_err() {
             std::thread::sleep(Duration::from_millis(10));
         }
         !fds[0].revents().is_empty()
+    }
+
+    fn socket(&self) -> MutexGuard<'_, Option<Arc<OwnedFd>>> {
+        self.socket.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until another thread that receives has noticed the end; one that is in a callback is not waited for.
+    fn wait_for_borrower(&self) {
+        let waits = |e: &mut Engine| e.is_lent();
+        let waited = self.freed.wait_timeout_while(self.lock(), LAST, waits);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
 
     fn clear(&self) {
