@@ -210,12 +210,13 @@ mod tests {
                 *left.entry(id).or_insert(0) += 1;
             }
         }
+        // The first comes at once, and half a period early is not too soon.
         assert_eq!(
             left.into_iter().collect::<Vec<_>>(),
             [
-                ("/odom".to_owned(), 20),
-                ("arm_1".into(), 20),
-                ("arm_tip".into(), 2)
+                ("/odom".to_owned(), 21),
+                ("arm_1".into(), 21),
+                ("arm_tip".into(), 3)
             ]
         );
     }

@@ -7,6 +7,8 @@ use std::io::{self, Read, Write};
 pub(crate) const MAX_HEADER: usize = 1 << 20;
 /// Most fields.
 const MAX_FIELDS: usize = 64;
+/// The longest name of a node that is shown, in characters.
+const MAX_CALLER: usize = 256;
 /// The field by which bridges know each other. What one publishes in ROS no other takes: nothing goes round in circles.
 pub(crate) const BRIDGE: &str = "ropewalk_bridge";
 
@@ -50,7 +52,11 @@ impl Header {
 
     /// Who is at the other end, for people.
     pub(crate) fn caller(&self) -> &str {
-        self.get("callerid").unwrap_or("a node without a name")
+        let name = self.get("callerid").unwrap_or("a node without a name");
+        match name.char_indices().nth(MAX_CALLER) {
+            Some((end, _)) => &name[..end],
+            None => name,
+        }
     }
 
     /// With its length in front.

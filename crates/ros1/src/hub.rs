@@ -15,6 +15,9 @@ use std::time::{Duration, Instant};
 
 /// How long a publisher that ended may still be named by the bus.
 const REMEMBERED: Duration = Duration::from_secs(10);
+/// Most problems that are remembered, and the longest text of one in characters: whoever connects makes some.
+const MAX_PROBLEMS: usize = 1024;
+const MAX_TEXT: usize = 1024;
 
 /// What all parts of a bridge share.
 #[derive(Debug)]
@@ -119,30 +122,39 @@ impl Hub {
 
     /// Something is wrong with `what`: told in the log unless it was the last thing told of it.
     pub(crate) fn problem(&self, what: &str, problem: impl std::fmt::Display) {
-        let problem = problem.to_string();
+        let (what, problem) = (plain(what), plain(&problem.to_string()));
         let mut problems = lock(&self.problems);
-        if problems.get(what) == Some(&problem) {
+        if problems.get(&what) == Some(&problem) {
             return;
         }
         tracing::warn!("{what}: {problem}");
-        problems.insert(what.to_owned(), problem);
+        if problems.len() >= MAX_PROBLEMS && !problems.contains_key(&what) {
+            problems.pop_first();
+        }
+        problems.insert(what, problem);
     }
 
     /// Nothing is wrong with `what` any more.
     pub(crate) fn solved(&self, what: &str) {
-        if lock(&self.problems).remove(what).is_some() {
+        if lock(&self.problems).remove(&plain(what)).is_some() {
             tracing::info!("{what}: good again");
         }
     }
 
     /// `what` is no more.
     pub(crate) fn forget(&self, what: &str) {
-        lock(&self.problems).remove(what);
+        lock(&self.problems).remove(&plain(what));
     }
 
     pub(crate) fn problems(&self) -> BTreeMap<String, String> {
         lock(&self.problems).clone()
     }
+}
+
+/// What others chose stands in it: on one line, and not longer than a person reads.
+fn plain(text: &str) -> String {
+    let line = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+    line.take(MAX_TEXT).collect()
 }
 
 /// A lock whose holder panicked is taken nevertheless: what it guards is changed in single steps.

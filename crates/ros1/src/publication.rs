@@ -240,6 +240,7 @@ impl Publication {
             let _ = Header::new(&[("error", &error)]).write(&mut timed);
             return;
         }
+        hub.forget(&format!("{} to {}", self.topic, header.caller()));
         let answer = Header::new(&[
             ("callerid", hub.name()),
             ("topic", &self.topic),
@@ -254,7 +255,6 @@ impl Publication {
             return;
         }
         accepted.settle();
-        hub.forget(&format!("{} to {}", self.topic, header.caller()));
         let Some((id, listener)) = self.enrol(stream, header.caller()) else {
             return;
         };

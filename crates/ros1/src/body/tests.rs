@@ -78,7 +78,11 @@ fn the_stream_stays_in_step_whatever_is_wrong_with_a_message() {
     let desk = desk(1 << 20);
     let schema = Registry::new(Flavour::Ros1).schema("sensor_msgs/Image").unwrap();
     let loan = |c, p: &[usize]| desk.publisher.loan(c, p);
-    let mut large = message(&schema, 3 << 20);
+    let mut large = message(&schema, 0);
+    // Its array is its end.
+    large.truncate(large.len() - 4);
+    large.extend((3u32 << 20).to_le_bytes());
+    large.resize(large.len() + (3 << 20), 7);
     let len = large.len();
     large.extend(b"next");
     let mut stream = &large[..];

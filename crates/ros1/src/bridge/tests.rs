@@ -270,7 +270,7 @@ fn listeners_of_another_type_are_told_what_differs() {
     let (_, header) = ask(
         &robot,
         &[
-            ("callerid", "/ear"),
+            ("callerid", "/deaf"),
             ("topic", "/chatter"),
             ("type", "std_msgs/String"),
             ("md5sum", sum),
@@ -279,7 +279,7 @@ fn listeners_of_another_type_are_told_what_differs() {
     let error = header.get("error").unwrap();
     assert!(
         [
-            "/ear",
+            "/deaf",
             sum,
             "992ce8a1687cec8c8bd883ec73ca41d1",
             "std_msgs/String.msg"
@@ -294,7 +294,7 @@ fn listeners_of_another_type_are_told_what_differs() {
     let (_, header) = ask(
         &robot,
         &[
-            ("callerid", "/ear"),
+            ("callerid", "/deaf"),
             ("topic", "/chatter"),
             ("type", "std_msgs/Int32"),
             ("md5sum", "*"),
@@ -304,7 +304,7 @@ fn listeners_of_another_type_are_told_what_differs() {
     let (_, header) = ask(
         &robot,
         &[
-            ("callerid", "/ear"),
+            ("callerid", "/deaf"),
             ("topic", "/other"),
             ("type", "*"),
             ("md5sum", "*"),
