@@ -3,6 +3,7 @@
 
 import hashlib
 import sys
+from io import BytesIO
 
 import rospy
 from sensor_msgs.msg import Image
@@ -46,8 +47,6 @@ def publish_images(name):
     while not rospy.is_shutdown():
         message = image(index)
         if publisher.get_num_connections():
-            from io import BytesIO
-
             buffer = BytesIO()
             message.serialize(buffer)
             publisher.publish(message)
@@ -105,4 +104,7 @@ def main():
         sys.exit(f"{what}: no such thing")
 
 
-main()
+try:
+    main()
+except KeyboardInterrupt:
+    pass
