@@ -48,7 +48,7 @@ pub(crate) enum CalledError {
     #[error("its server refuses: {0}")]
     Refused(String),
     #[error("its server {caller} {source}")]
-    Type { caller: String, source: TypeError },
+    Type { caller: String, source: Box<TypeError> },
     #[error(transparent)]
     Bus(#[from] NodeError),
     #[error("no thread: {0}")]
@@ -75,9 +75,9 @@ impl Called {
         if header.is(BRIDGE) {
             return Err(CalledError::Bridge);
         }
-        let wrong = |source| CalledError::Type {
+        let wrong = |source: TypeError| CalledError::Type {
             caller: header.caller().to_owned(),
-            source,
+            source: Box::new(source),
         };
         let service = types::of_server(hub, &header, rule).map_err(wrong)?;
         let called = Arc::new(Called {

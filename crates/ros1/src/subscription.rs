@@ -84,7 +84,7 @@ enum End {
     #[error("it refuses: {0}")]
     Refused(String),
     #[error("{caller} {source}")]
-    Type { caller: String, source: TypeError },
+    Type { caller: String, source: Box<TypeError> },
     #[error("{caller}: {source}")]
     Filter {
         caller: String,
@@ -285,9 +285,9 @@ impl Subscription {
     /// The bus's publisher for a publisher of ROS's.
     fn bind(&self, hub: &Arc<Hub>, header: &Header) -> Result<Arc<Bound>, End> {
         let caller = || header.caller().to_owned();
-        let wrong = |source| End::Type {
+        let wrong = |source: TypeError| End::Type {
             caller: caller(),
-            source,
+            source: Box::new(source),
         };
         let schema = types::of_publisher(hub, header, &self.rule).map_err(wrong)?;
         let mut state = lock(&self.state);

@@ -11,7 +11,7 @@ const LOCAL: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// For every topic or service, nodes with their addresses.
-type Table = BTreeMap<String, Vec<(String, String)>>;
+pub(super) type Table = BTreeMap<String, Vec<(String, String)>>;
 
 #[derive(Default)]
 pub(super) struct Graph {

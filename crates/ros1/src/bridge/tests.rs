@@ -1,4 +1,4 @@
-use super::fake::{FakeMaster, FakeNode};
+use super::fake::{FakeMaster, FakeNode, Graph, Table};
 use super::*;
 use crate::config::{ServiceRule, TopicRule};
 use crate::header::Header;
@@ -358,7 +358,7 @@ fn a_master_that_was_restarted_is_told_everything_again() {
     master.add_publisher("/chatter", "std_msgs/String", &talker);
     let subscriber = robot.node.subscriber("/chatter", &string()).unwrap();
     assert!(subscriber.take_timeout(LONG).unwrap().is_some());
-    let known = |table: fn(&super::fake::Graph) -> &BTreeMap<String, Vec<(String, String)>>, topic: &str| {
+    let known = |table: fn(&Graph) -> &Table, topic: &str| {
         let graph = lock(&master.graph);
         table(&graph)
             .get(topic)
