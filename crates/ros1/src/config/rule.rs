@@ -60,8 +60,8 @@ pub struct TopicRule {
     /// How many messages wait for one slow listener; a newer one replaces the oldest. Default 16.
     #[serde(default)]
     pub depth: Option<u32>,
-    /// Whether the last message of each publisher is kept for listeners that come later. Default: onto the bus as the
-    /// publisher says, into ROS not.
+    /// Whether the last message of each publisher is kept for listeners that come later. Default: as the
+    /// publishers do.
     #[serde(default)]
     pub latched: Option<bool>,
     /// Which transforms cross; for `tf2_msgs/TFMessage` and `tf/tfMessage`.
