@@ -40,8 +40,8 @@ function(ropewalk_generate_messages target)
 
   set(stamp "${folder}/made")
   add_custom_command(OUTPUT "${stamp}"
-    COMMAND "${CMAKE_COMMAND}" -E make_directory "${folder}"
-    COMMAND ${command} > "${stamp}"
+    COMMAND ${command}
+    COMMAND "${CMAKE_COMMAND}" -E touch "${stamp}"
     DEPENDS ${inputs}
     COMMENT "Making messages of ${target}"
     VERBATIM)

@@ -4,11 +4,11 @@
 // freeing or consuming a handle must be the last use of it, and that a loan is filled by one thread at a time.
 // Handles are independent: freeing a node leaves its publishers, subscribers and messages valid.
 //
-// A function that returns ropewalk_status sets its outputs only when that is ROPEWALK_OK (unless it says
+// A function that returns ropewalk_status sets its outputs only when that is ROPEWALK_STATUS_OK (unless it says
 // otherwise), and never lets a panic out. On failure ropewalk_error_message() tells what is wrong and what mends
 // it, for the thread that called. Texts are UTF-8 and end with a zero byte. Timeouts are in nanoseconds: negative
 // waits for ever, 0 never waits. Freeing NULL does nothing. After fork the child's handles fail with
-// ROPEWALK_FORKED; its messages stay readable.
+// ROPEWALK_STATUS_FORKED; its messages stay readable.
 
 
 #ifndef ROPEWALK_H
@@ -57,30 +57,15 @@ typedef enum {
 } ropewalk_status;
 
 // The generation of ROS that a definition is of.
-enum ropewalk_flavour
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : uint32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
+typedef enum {
     // `time` and `duration` are built in, `Header` has `seq`.
     ROPEWALK_FLAVOUR_ROS1 = 0,
     // Bounded arrays and strings, defaults.
     ROPEWALK_FLAVOUR_ROS2 = 1,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum ropewalk_flavour ropewalk_flavour;
-#else
-typedef uint32_t ropewalk_flavour;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
+} ropewalk_flavour;
 
 // What a publisher does when a loan finds no memory: TZC's publication policies.
-enum ropewalk_memory_policy
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : uint32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
+typedef enum {
     // Queued messages of the largest consumer are dropped, the oldest first.
     ROPEWALK_MEMORY_POLICY_BEST_EFFORT = 0,
     // The loan is refused; nothing is taken away.
@@ -89,33 +74,15 @@ enum ropewalk_memory_policy
     ROPEWALK_MEMORY_POLICY_MEDIUM = 2,
     // The loan waits at most `block_timeout_ns`.
     ROPEWALK_MEMORY_POLICY_BLOCK = 3,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum ropewalk_memory_policy ropewalk_memory_policy;
-#else
-typedef uint32_t ropewalk_memory_policy;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
+} ropewalk_memory_policy;
 
 // What a full queue loses.
-enum ropewalk_queue_policy
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : uint32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
+typedef enum {
     // Its oldest messages.
     ROPEWALK_QUEUE_POLICY_DROP_OLDEST = 0,
     // The new message.
     ROPEWALK_QUEUE_POLICY_DROP_NEWEST = 1,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum ropewalk_queue_policy ropewalk_queue_policy;
-#else
-typedef uint32_t ropewalk_queue_policy;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
+} ropewalk_queue_policy;
 
 // The calling end of a service.
 typedef struct ropewalk_client ropewalk_client;
@@ -401,7 +368,7 @@ ropewalk_status ropewalk_publisher_publish_ros1(const ropewalk_publisher *publis
                                                 size_t len,
                                                 ropewalk_published *published);
 
-// Blocks until at least `n` subscribers are connected; `ROPEWALK_EMPTY` after `timeout_ns`.
+// Blocks until at least `n` subscribers are connected; `ROPEWALK_STATUS_EMPTY` after `timeout_ns`.
 ropewalk_status ropewalk_publisher_wait_for_subscribers(const ropewalk_publisher *publisher,
                                                         size_t n,
                                                         int64_t timeout_ns);
@@ -419,15 +386,15 @@ ropewalk_status ropewalk_publisher_refusals(const ropewalk_publisher *publisher,
 // Frees a publisher. Messages that subscribers hold stay readable; loans of it can no longer be published.
 void ropewalk_publisher_free(ropewalk_publisher *publisher);
 
-// Takes the oldest waiting message; blocks until there is one, at most `timeout_ns`. `ROPEWALK_EMPTY` if there was
+// Takes the oldest waiting message; blocks until there is one, at most `timeout_ns`. `ROPEWALK_STATUS_EMPTY` if there was
 // none, or a wait was interrupted. Signals do not end it. A subscriber in a wait set waits on the whole set's
 // doorbell.
 ropewalk_status ropewalk_subscriber_take(const ropewalk_subscriber *subscriber,
                                          int64_t timeout_ns,
                                          ropewalk_message **out);
 
-// Waits until a message can be taken, also while as many are held as may be; `ROPEWALK_EMPTY` after `timeout_ns` or
-// an interrupt: after `ROPEWALK_HOLD_LIMIT` in a loop.
+// Waits until a message can be taken, also while as many are held as may be; `ROPEWALK_STATUS_EMPTY` after `timeout_ns` or
+// an interrupt: after `ROPEWALK_STATUS_HOLD_LIMIT` in a loop.
 ropewalk_status ropewalk_subscriber_wait_takeable(const ropewalk_subscriber *subscriber,
                                                   int64_t timeout_ns);
 
@@ -439,7 +406,7 @@ ropewalk_status ropewalk_subscriber_fd(const ropewalk_subscriber *subscriber,
 // What ends a wait of the subscriber. NULL if `subscriber` is NULL.
 ropewalk_interrupt *ropewalk_subscriber_interrupt(const ropewalk_subscriber *subscriber);
 
-// Blocks until at least `n` publishers are connected; `ROPEWALK_EMPTY` after `timeout_ns`.
+// Blocks until at least `n` publishers are connected; `ROPEWALK_STATUS_EMPTY` after `timeout_ns`.
 ropewalk_status ropewalk_subscriber_wait_for_publishers(const ropewalk_subscriber *subscriber,
                                                         size_t n,
                                                         int64_t timeout_ns);
@@ -459,11 +426,11 @@ ropewalk_status ropewalk_subscriber_refusals(const ropewalk_subscriber *subscrib
 void ropewalk_subscriber_free(ropewalk_subscriber *subscriber);
 
 // Blocks until a message can be taken from one of the set's members: then take from each until it is empty.
-// `ROPEWALK_EMPTY` after `timeout_ns` or an interrupt. Signals do not end it.
+// `ROPEWALK_STATUS_EMPTY` after `timeout_ns` or an interrupt. Signals do not end it.
 ropewalk_status ropewalk_wait_set_wait(const ropewalk_wait_set *set, int64_t timeout_ns);
 
-// For a poll loop of one's own over `ropewalk_wait_set_fd`: `ROPEWALK_OK` if something can be taken now, else
-// `ROPEWALK_EMPTY`, and the descriptor waits for the next message. To be called when every member is empty.
+// For a poll loop of one's own over `ropewalk_wait_set_fd`: `ROPEWALK_STATUS_OK` if something can be taken now, else
+// `ROPEWALK_STATUS_EMPTY`, and the descriptor waits for the next message. To be called when every member is empty.
 ropewalk_status ropewalk_wait_set_rearm(const ropewalk_wait_set *set);
 
 // The descriptor that is readable when something can be taken, for select, poll or epoll. It is the set's: do not
@@ -484,7 +451,7 @@ ropewalk_status ropewalk_interrupt_wake(const ropewalk_interrupt *interrupt);
 // Frees an interrupt.
 void ropewalk_interrupt_free(ropewalk_interrupt *interrupt);
 
-// Blocks until a server is connected; `ROPEWALK_EMPTY` after `timeout_ns`.
+// Blocks until a server is connected; `ROPEWALK_STATUS_EMPTY` after `timeout_ns`.
 ropewalk_status ropewalk_client_wait_for_server(const ropewalk_client *client, int64_t timeout_ns);
 
 // Reserves a block for a request: as `ropewalk_publisher_loan`, but nothing is dropped when memory is short.
@@ -512,7 +479,7 @@ ropewalk_status ropewalk_client_send_ros1(const ropewalk_client *client,
 ropewalk_status ropewalk_pending_wait(const ropewalk_pending *pending,
                                       ropewalk_message **out);
 
-// The answer, or why there is none, if that is known; else `ROPEWALK_EMPTY`. Never blocks. Gives an answer once.
+// The answer, or why there is none, if that is known; else `ROPEWALK_STATUS_EMPTY`. Never blocks. Gives an answer once.
 ropewalk_status ropewalk_pending_poll(const ropewalk_pending *pending,
                                       ropewalk_message **out);
 
@@ -522,7 +489,7 @@ void ropewalk_pending_free(ropewalk_pending *pending);
 // Frees a client.
 void ropewalk_client_free(ropewalk_client *client);
 
-// Takes the oldest waiting request; blocks until there is one, at most `timeout_ns`. `ROPEWALK_EMPTY` if there was
+// Takes the oldest waiting request; blocks until there is one, at most `timeout_ns`. `ROPEWALK_STATUS_EMPTY` if there was
 // none, or a wait was interrupted.
 ropewalk_status ropewalk_server_take(const ropewalk_server *server,
                                      int64_t timeout_ns,
