@@ -134,7 +134,7 @@ impl Published {
     fn of(done: &bus::Published) -> Self {
         Published {
             sequence: done.sequence,
-            queued_to: done.queued_to as usize,
+            queued_to: done.queued_to,
         }
     }
 }

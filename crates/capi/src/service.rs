@@ -192,7 +192,7 @@ pub unsafe extern "C" fn ropewalk_server_respond(
         let (request, answer) = unsafe { (consume(request, "request"), consume(answer, "answer")) };
         // SAFETY: the crate's contract.
         let server = unsafe { handle(server, "server") }?;
-        server.0.respond(as_request(request?)?, answer?.0)?;
+        server.0.respond(as_request(*request?)?, answer?.0)?;
         Ok(Status::Ok)
     })
 }
@@ -210,7 +210,7 @@ pub unsafe extern "C" fn ropewalk_server_respond_ros1(
         let request = unsafe { consume(request, "request") }?;
         // SAFETY: the crate's contract.
         let (server, bytes) = unsafe { (handle(server, "server")?, array(answer, len, "answer")?) };
-        server.0.respond_ros1(as_request(request)?, bytes)?;
+        server.0.respond_ros1(as_request(*request)?, bytes)?;
         Ok(Status::Ok)
     })
 }
@@ -227,7 +227,7 @@ pub unsafe extern "C" fn ropewalk_server_reject(
         let request = unsafe { consume(request, "request") }?;
         // SAFETY: the crate's contract.
         let (server, text) = unsafe { (handle(server, "server")?, pointer::text(text, "text")?) };
-        server.0.reject(as_request(request)?, text)?;
+        server.0.reject(as_request(*request)?, text)?;
         Ok(Status::Ok)
     })
 }
@@ -272,8 +272,8 @@ impl Pending {
     }
 }
 
-fn as_request(message: Box<Message>) -> Result<ropewalk::Request, Failure> {
-    match *message {
+fn as_request(message: Message) -> Result<ropewalk::Request, Failure> {
+    match message {
         Message::Request(request) => Ok(request),
         _ => Err(invalid("only what ropewalk_server_take gave can be answered")),
     }
