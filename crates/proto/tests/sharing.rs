@@ -124,6 +124,39 @@ fn a_joystick_is_on_time_against_video_the_other_way() {
     }
 }
 
+/// Twists that nobody can foresee, 64 B about every 7 ms, and their answers 1 ms later, beside a file the other way.
+fn twists(seed: u64, change: impl Fn(&mut RadioConfig)) -> Team {
+    let mut t = Team::new(2, wifi(seed), &[(0, 1)], &CLOCKS, change);
+    let reliable = |name, priority| TopicConfig {
+        reliability: proto::Reliability::Reliable,
+        ..topic(name, priority, 64)
+    };
+    let twist = t.stream((0, 1), reliable("/twist", 110), 64, ms(7), ms(5), RUN);
+    let answer = t.stream((1, 0), reliable("/answer", 110), 64, ms(7), EXACT, RUN);
+    let asked = t.streams[twist].events.clone();
+    t.streams[answer].events = asked.into_iter().map(|(t, g)| (t + ms(1), g)).collect();
+    t.stream((1, 0), reliable("/file", 5), 64_000, ms(100), EXACT, RUN);
+    t.stream((0, 1), reliable("/ask", 5), 40, ms(100), EXACT, RUN);
+    t.run_until(end());
+    t
+}
+
+#[test]
+fn twists_that_nobody_foresees_are_on_time_beside_a_file() {
+    for seed in 1..=4 {
+        let off = twists(seed, |c| c.yields = false);
+        off.print("twists beside a file that does not yield");
+        let on = twists(seed, |_| ());
+        on.print("twists beside a file that yields");
+        for stream in [0, 1] {
+            let (on, off) = (on.metrics(stream).delay_ms, off.metrics(stream).delay_ms);
+            assert!(on.p99 <= 0.6 * off.p99, "{on:?} against {off:?}");
+            assert!(on.mean <= 0.7 * off.mean, "{on:?} against {off:?}");
+        }
+        assert!(on.metrics(2).mbit_s > 0.95 * off.metrics(2).mbit_s);
+    }
+}
+
 /// Jain's index of fairness (Jain, Chiu and Hawe 1984).
 fn jain(values: &[f64]) -> f64 {
     let sum: f64 = values.iter().sum();

@@ -62,6 +62,7 @@ impl<B: Body> Radio<B> {
             return Ok(());
         }
         self.route_heard(now, peer, arrival);
+        self.air_taken(now, peer, datagram.len(), frames);
         for frame in frames {
             self.frame(now, peer, frame, datagram.len(), sink);
         }
@@ -152,7 +153,12 @@ impl<B: Body> Radio<B> {
                 }
                 Ok(())
             }
-            Frame::Source { topic, id, bytes } => p.receiver.source(now, (topic, id), bytes, sink),
+            Frame::Source { topic, id, bytes } => {
+                if let Some(priority) = p.receiver.priority(topic) {
+                    self.share.heard(now, priority);
+                }
+                p.receiver.source(now, (topic, id), bytes, sink)
+            }
             Frame::Parity {
                 topic,
                 first,
@@ -173,6 +179,9 @@ impl<B: Body> Radio<B> {
             }
             Frame::Announce(piece) => p.receiver.announce(&piece, sink),
             Frame::Data(head, bytes) => {
+                if let Some(priority) = p.receiver.priority(head.topic) {
+                    self.share.heard(now, priority);
+                }
                 let outcome = p.timed_data(now, &head, bytes, sink);
                 p.receiver.route = None;
                 outcome

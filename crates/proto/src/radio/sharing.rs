@@ -6,7 +6,7 @@ use crate::config::PeerId;
 use crate::peer::{Peer, RECEIPT, put};
 use crate::send::{Foreseen, OutTopic};
 use crate::share::Exchange;
-use crate::wire::{Beat, Claim, DataHead, Frame, MOST_ENTRIES, Sharing};
+use crate::wire::{Beat, Claim, DataHead, Frame, Frames, MOST_ENTRIES, Sharing};
 use core::time::Duration;
 use stats::{DropReason, Time};
 
@@ -26,6 +26,9 @@ const EARLIER: Duration = Duration::from_micros(300);
 /// the mean back-off before the next one that is the longest that another's first back-off takes at 6 Mbit/s; so
 /// whoever waits goes first, and the device queue empties.
 const COURTESY: u32 = 22;
+/// The same where nobody knows when: no fragment is cut for it, and what is handed over while it is in the air waits behind
+/// it in the device queue, in the way of what answers it.
+const COURTESY_UNFORESEEN: u32 = 10;
 /// Most that a frame of a message's age takes.
 pub(super) const TIMING: usize = 1 + 4 + 8 + 8 + 8;
 
@@ -236,11 +239,32 @@ impl<B: Body> Radio<B> {
 
     /// The air that is left free after a datagram of this priority, for others who have something more important.
     pub(super) fn courtesy(&self, now: Time, p: &Peer, priority: u8) -> Duration {
-        if self.share.defers(now, priority) {
-            p.airtime.airtime(p.config.max_datagram, p.config.hops) / COURTESY
-        } else {
-            Duration::ZERO
-        }
+        let part = match self.share.is_due_elsewhere(now, priority) {
+            true => COURTESY,
+            false if self.share.expects(now, priority) => COURTESY_UNFORESEEN,
+            false => return Duration::ZERO,
+        };
+        p.airtime.airtime(p.config.max_datagram, p.config.hops) / part
+    }
+
+    /// A datagram came: it took the air that this host reckoned with for itself, but for a receipt that it asked for. Where others
+    /// may say something important at any time, no receipt shows in time what that made wait in the device queue.
+    pub(super) fn air_taken(&mut self, now: Time, peer: PeerId, bytes: usize, mut frames: Frames<'_>) {
+        let Some(p) = self.peers.get(&peer).filter(|_| self.expects(now)) else {
+            return;
+        };
+        let air = |bytes| p.airtime.airtime(bytes, p.config.hops);
+        let reckoned = match frames.any(|f| matches!(f, Frame::Receipt(_))) {
+            true => air(RECEIPT),
+            false => Duration::ZERO,
+        };
+        self.pacer.taken(now, air(bytes).saturating_sub(reckoned));
+    }
+
+    /// Whether anything that waits here is less important than what others may say at any time.
+    fn expects(&self, now: Time) -> bool {
+        let expects = |t: &OutTopic<B>| t.is_backlogged() && self.share.expects(now, t.config.priority);
+        self.topics.iter().any(expects)
     }
 
     /// Whether anything that waits here is less important than what others have to say.

@@ -581,6 +581,11 @@ impl Receiver {
         }
     }
 
+    /// How important the messages of a topic are.
+    pub(crate) fn priority(&self, topic: u32) -> Option<u8> {
+        self.topics.get(&topic).map(|t| t.priority)
+    }
+
     /// The topics with their counts.
     pub(crate) fn topics(&self) -> impl Iterator<Item = (RemoteTopic, RemoteTopicStats)> + '_ {
         self.topics

@@ -71,6 +71,13 @@ impl Pacer {
         self.next += by;
     }
 
+    /// Another host had the air for so long, until now.
+    pub(crate) fn taken(&mut self, now: Time, air: Duration) {
+        if !self.is_free(now) {
+            self.next += air;
+        }
+    }
+
     /// Charges a datagram that was handed over.
     pub(crate) fn charge(&mut self, now: Time, importance: u8, hops: u32, airtime: Duration) {
         let due = if self.awaited { now - LATENESS } else { now };

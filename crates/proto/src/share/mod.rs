@@ -18,6 +18,8 @@ use std::collections::BTreeMap;
 
 /// How late a caller may be without losing its share, as with the pacer's slots.
 const LATENESS: Duration = Duration::from_millis(1);
+/// So long after a message of others more like it may come.
+const MORE_COMES: Duration = Duration::from_millis(200);
 /// Topics whose delays are counted, for each peer.
 const MOST_TOPICS: usize = crate::config::MAX_TOPICS;
 
@@ -36,6 +38,8 @@ pub(crate) struct Share {
     held: Option<Time>,
     /// The same of what the protocol itself has to say.
     control_held: Option<Time>,
+    /// The priority of the most important message that came lately, and when.
+    heard: Option<(u8, Time)>,
 }
 
 impl Share {
@@ -48,6 +52,7 @@ impl Share {
             gate: Time::ZERO,
             held: None,
             control_held: None,
+            heard: None,
         }
     }
 
@@ -111,9 +116,31 @@ impl Share {
         self.control_held = since.map(|now| self.control_held.unwrap_or(now));
     }
 
-    /// Whether another host has something more important than this to say, now or soon.
-    pub(crate) fn defers(&self, now: Time, priority: u8) -> bool {
+    /// A part of a message of this priority came.
+    pub(crate) fn heard(&mut self, now: Time, priority: u8) {
+        if self.heard_lately(now).is_none_or(|most| priority >= most) {
+            self.heard = Some((priority, now));
+        }
+    }
+
+    fn heard_lately(&self, now: Time) -> Option<u8> {
+        let (priority, at) = self.heard?;
+        (now < at + MORE_COMES).then_some(priority)
+    }
+
+    /// Whether another host may say something more important than this at any time.
+    pub(crate) fn expects(&self, now: Time, priority: u8) -> bool {
+        self.yields && self.heard_lately(now).is_some_and(|most| most > priority)
+    }
+
+    /// Whether another host has something more important than this to say, now or when that is foreseen.
+    pub(crate) fn is_due_elsewhere(&self, now: Time, priority: u8) -> bool {
         self.is_outranked(now, priority) || self.yields && self.table.foreseen(now, priority).is_some()
+    }
+
+    /// Whether another host has something more important than this to say, now, soon or perhaps.
+    pub(crate) fn defers(&self, now: Time, priority: u8) -> bool {
+        self.is_due_elsewhere(now, priority) || self.expects(now, priority)
     }
 
     /// Something waits, perhaps for another host.

@@ -92,7 +92,7 @@ pub struct Stream {
     pub to: usize,
     pub topic: TopicId,
     pub name: String,
-    events: VecDeque<(Time, Geometry)>,
+    pub events: VecDeque<(Time, Geometry)>,
     pub offered: u64,
 }
 

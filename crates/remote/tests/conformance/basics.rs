@@ -161,9 +161,14 @@ pub fn next_run(place: &dyn Fn() -> Place) {
         Ok(())
     });
     second.on::<Drive>(|_, _| Err("not this one".into()));
-    let sent = controller.send_within::<Lamp>(&speed(2.0), Expiry::After(WATCHDOG / 2));
-    let outcome = sent.wait();
-    assert!(outcome.is_executed(), "{outcome}");
+    // What was on its way when the first ended may have been executed, for all that anybody knows; what comes after it is.
+    eventually("a command is executed by the second", || {
+        let sent = controller.send_within::<Lamp>(&speed(2.0), Expiry::After(WATCHDOG / 2));
+        let outcome = sent.wait();
+        let unknown = matches!(&outcome, Outcome::Unreachable { maybe_executed, .. } if *maybe_executed);
+        assert!(outcome.is_executed() || unknown, "{outcome}");
+        outcome.is_executed()
+    });
     assert_eq!(*seen.lock().expect("no panic"), [2.0]);
     assert_eq!(second.controllers().len(), 1);
     let latest = controller.queue::<Odometer>(0, Queue::Newest);
