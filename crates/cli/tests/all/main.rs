@@ -16,5 +16,6 @@ mod services;
 mod smaller;
 mod support;
 mod team;
+mod terminal;
 mod tools;
 mod topics;
