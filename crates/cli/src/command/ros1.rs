@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 #[command(verbatim_doc_comment)]
 pub(crate) struct Options {
     /// The configuration (YAML).
-    #[arg(value_name = "CONFIG", required_unless_present_any = ["topics", "services"])]
+    #[arg(value_name = "CONFIG")]
     config: Option<PathBuf>,
     /// A topic, or a pattern such as /camera/*, with =to_bus, =to_ros or =both, the default (may be repeated).
     #[arg(long = "topic", value_name = "NAME[=DIRECTION]", value_parser = rule)]
@@ -101,6 +101,11 @@ pub(crate) fn run(options: &Options) -> Outcome {
 }
 
 fn config(options: &Options) -> Result<Config, Failure> {
+    if options.config.is_none() && options.topics.is_empty() && options.services.is_empty() {
+        return Err(Failure::input(
+            "nothing to bridge: say what with --topic NAME, --service NAME=to_bus or a configuration",
+        ));
+    }
     let mut config = match &options.config {
         Some(file) => Config::load(file).or_input()?,
         None => Config::default(),
