@@ -320,5 +320,8 @@ fn the_log_of_all_nodes_is_one_topic_from_its_level_on() {
         names.insert(value.get("name").unwrap().as_str().unwrap().to_owned());
     }
     assert_eq!(subscriber.bus().publisher_count(), 1);
-    assert!(robot.handle.status().to_bus["/rosout"].filtered > 0);
+    // The bridge may have come between a node's trifle and its warning.
+    until("trifles are left out", || {
+        robot.handle.status().to_bus["/rosout"].filtered > 0
+    });
 }
