@@ -150,10 +150,10 @@ fn twists_that_nobody_foresees_are_on_time_beside_a_file() {
         on.print("twists beside a file that yields");
         for stream in [0, 1] {
             let (on, off) = (on.metrics(stream).delay_ms, off.metrics(stream).delay_ms);
-            assert!(on.p99 <= 0.6 * off.p99, "{on:?} against {off:?}");
+            assert!(on.p99 <= 0.5 * off.p99, "{on:?} against {off:?}");
             assert!(on.mean <= 0.7 * off.mean, "{on:?} against {off:?}");
         }
-        assert!(on.metrics(2).mbit_s > 0.95 * off.metrics(2).mbit_s);
+        assert!(on.metrics(2).mbit_s > 0.9 * off.metrics(2).mbit_s);
     }
 }
 

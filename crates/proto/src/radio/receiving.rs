@@ -154,8 +154,8 @@ impl<B: Body> Radio<B> {
                 Ok(())
             }
             Frame::Source { topic, id, bytes } => {
-                if let Some(priority) = p.receiver.priority(topic) {
-                    self.share.heard(now, priority);
+                if let (Some(priority), Some(info)) = (p.receiver.priority(topic), &p.info) {
+                    self.share.heard(now, info.host, priority);
                 }
                 p.receiver.source(now, (topic, id), bytes, sink)
             }
@@ -179,8 +179,8 @@ impl<B: Body> Radio<B> {
             }
             Frame::Announce(piece) => p.receiver.announce(&piece, sink),
             Frame::Data(head, bytes) => {
-                if let Some(priority) = p.receiver.priority(head.topic) {
-                    self.share.heard(now, priority);
+                if let (Some(priority), Some(info)) = (p.receiver.priority(head.topic), &p.info) {
+                    self.share.heard(now, info.host, priority);
                 }
                 let outcome = p.timed_data(now, &head, bytes, sink);
                 p.receiver.route = None;

@@ -298,6 +298,7 @@ impl<B: Body> Radio<B> {
         if !free || !by_priority || !self.config.predict || p.is_clocked(&self.config) {
             return Plan::Fragment(i, max);
         }
+        let max = self.considerate(now, t, max);
         // A belief that is in doubt is no ground to cut for what is our own, which waits for one frame at the most. Others'
         // messages wait for all that stands in our device queue.
         let here = self
@@ -305,19 +306,19 @@ impl<B: Body> Radio<B> {
             .filter(|_| !p.flight.doubts());
         let elsewhere = self.foreseen_elsewhere(now, p, t.config.priority);
         match here.into_iter().chain(elsewhere).min_by_key(|f| f.from) {
-            Some(f) => self.cut(now, i, p, f),
+            Some(f) => self.cut(now, i, p, max, f),
             None => Plan::Fragment(i, max),
         }
     }
 
     /// Makes room for a message that is foreseen: a fragment that would still be in the air ends before,
-    /// or waits until it has come if little would go.
-    fn cut(&self, now: Time, i: usize, p: &Peer, foreseen: Foreseen) -> Plan {
+    /// or waits until it has come if little would go. It has at most `max` bytes in any case.
+    fn cut(&self, now: Time, i: usize, p: &Peer, max: usize, foreseen: Foreseen) -> Plan {
         // Relays of ours make room themselves.
-        let (max, hops) = (p.config.max_datagram, p.config.hops);
+        let hops = p.config.hops;
         let budget = (foreseen.from - EARLY).since(now);
         let whole = max.min(HEAD + self.topics[i].rest_with_head());
-        let full = p.airtime.airtime(max, hops);
+        let full = p.airtime.airtime(p.config.max_datagram, hops);
         // A source so quick would leave hardly any air between its messages.
         if p.airtime.airtime(whole, hops) <= budget || foreseen.period < full * 4 {
             return Plan::Fragment(i, max);
@@ -503,11 +504,12 @@ impl<B: Body> Radio<B> {
             return Transmit::Idle;
         };
         let hops = self.topics[i].hops(p.config.hops);
-        let (p_max, airtime) = (p.config.max_datagram, p.airtime);
+        let airtime = p.airtime;
         p.header(self.config.session, out);
         let receipt = p.put_receipt(now, out);
         // Beyond it the fragment would be one of nothing, which its receiver refuses with all that goes along.
         let room = max.saturating_sub(self.topics[i].head_room() + LEAST_CUT);
+        let p_max = p.config.max_datagram;
         p.put_acknowledgements(now, room, out, true);
         let mut when = When {
             now,
@@ -516,7 +518,8 @@ impl<B: Body> Radio<B> {
             origin: None,
         };
         // What is cut short has no room for more.
-        if receipt || max >= p_max {
+        let uncut = max >= self.considerate(now, &self.topics[i], p_max);
+        if receipt || uncut {
             self.put_sharing(now, peer, receipt, room, out);
         }
         let air = |bytes: usize| airtime.airtime(bytes, hops);
@@ -529,7 +532,7 @@ impl<B: Body> Radio<B> {
             };
             self.receipt_meets(now, p, priority, air(max) + air(RECEIPT) + settling)
         });
-        let asks = self.should_ask(now, peer, priority, max >= p_max && !meets);
+        let asks = self.should_ask(now, peer, priority, uncut && !meets);
         if asks {
             Frame::Ask.encode(out);
         }
@@ -617,7 +620,7 @@ impl<B: Body> Radio<B> {
         let Some(p) = self.peers.get(&peer) else {
             return;
         };
-        let pause = self.courtesy(now, p, importance);
+        let pause = self.courtesy(now, p, importance, over.equals);
         let Some(p) = self.peers.get_mut(&peer) else {
             return;
         };

@@ -237,11 +237,12 @@ impl<B: Body> Radio<B> {
         (meets && f.until.since(f.from) < full * 2).then_some(f.until)
     }
 
-    /// The air that is left free after a datagram of this priority, for others who have something more important.
-    pub(super) fn courtesy(&self, now: Time, p: &Peer, priority: u8) -> Duration {
-        let part = match self.share.is_due_elsewhere(now, priority) {
+    /// The air that is left free after a datagram of this priority, for others who have something more important. `own`: what
+    /// is in it is this host's, not forwarded.
+    pub(super) fn courtesy(&self, now: Time, p: &Peer, priority: u8, own: bool) -> Duration {
+        let part = match self.share.defers(now, priority) {
             true => COURTESY,
-            false if self.share.expects(now, priority) => COURTESY_UNFORESEEN,
+            false if own && self.share.expects(now, priority) => COURTESY_UNFORESEEN,
             false => return Duration::ZERO,
         };
         p.airtime.airtime(p.config.max_datagram, p.config.hops) / part
@@ -263,8 +264,22 @@ impl<B: Body> Radio<B> {
 
     /// Whether anything that waits here is less important than what others may say at any time.
     fn expects(&self, now: Time) -> bool {
-        let expects = |t: &OutTopic<B>| t.is_backlogged() && self.share.expects(now, t.config.priority);
+        let expects = |t: &OutTopic<B>| t.is_backlogged() && self.expects_beside(now, t);
         self.topics.iter().any(expects)
+    }
+
+    /// Whether others may say something more important than this topic's messages at any time. What is forwarded
+    /// was left air for at its source.
+    fn expects_beside(&self, now: Time, t: &OutTopic<B>) -> bool {
+        !self.is_forwarded(t) && self.share.expects(now, t.config.priority)
+    }
+
+    /// How long a fragment of this topic may be where one may be `max`.
+    pub(super) fn considerate(&self, now: Time, t: &OutTopic<B>, max: usize) -> usize {
+        match self.expects_beside(now, t) {
+            true => max / 4 * 3,
+            false => max,
+        }
     }
 
     /// Whether anything that waits here is less important than what others have to say.

@@ -38,7 +38,7 @@ pub(crate) struct Share {
     held: Option<Time>,
     /// The same of what the protocol itself has to say.
     control_held: Option<Time>,
-    /// The priority of the most important message that came lately, and when.
+    /// The priority of the most important message that came lately and was not foreseen, and when.
     heard: Option<(u8, Time)>,
 }
 
@@ -116,9 +116,10 @@ impl Share {
         self.control_held = since.map(|now| self.control_held.unwrap_or(now));
     }
 
-    /// A part of a message of this priority came.
-    pub(crate) fn heard(&mut self, now: Time, priority: u8) {
-        if self.heard_lately(now).is_none_or(|most| priority >= most) {
+    /// A part of a message of this priority came from a host.
+    pub(crate) fn heard(&mut self, now: Time, host: u64, priority: u8) {
+        let more = self.heard_lately(now).is_none_or(|most| priority >= most);
+        if more && !self.table.foresees(now, short(host), priority) {
             self.heard = Some((priority, now));
         }
     }
@@ -134,13 +135,8 @@ impl Share {
     }
 
     /// Whether another host has something more important than this to say, now or when that is foreseen.
-    pub(crate) fn is_due_elsewhere(&self, now: Time, priority: u8) -> bool {
-        self.is_outranked(now, priority) || self.yields && self.table.foreseen(now, priority).is_some()
-    }
-
-    /// Whether another host has something more important than this to say, now, soon or perhaps.
     pub(crate) fn defers(&self, now: Time, priority: u8) -> bool {
-        self.is_due_elsewhere(now, priority) || self.expects(now, priority)
+        self.is_outranked(now, priority) || self.yields && self.table.foreseen(now, priority).is_some()
     }
 
     /// Something waits, perhaps for another host.

@@ -138,6 +138,12 @@ impl Table {
         more.filter_map(|(_, r)| r.next(now)).min_by_key(|f| f.from)
     }
 
+    /// Whether it is known when the messages of this priority come from a host.
+    pub(crate) fn foresees(&self, now: Time, host: u32, priority: u8) -> bool {
+        let rhythm = self.rhythms.get(&(host, priority));
+        rhythm.is_some_and(|r| now < r.at + RHYTHM_EXPIRY)
+    }
+
     /// The next message of a host that is neither we nor `peer`.
     pub(crate) fn foreseen_of_others(&self, now: Time, peer: u32) -> Option<Foreseen> {
         let others = self
