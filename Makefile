@@ -52,7 +52,7 @@ python: setup build
 	$(CARGO) fmt --manifest-path python/Cargo.toml --check
 	$(CARGO) clippy --manifest-path python/Cargo.toml --locked --target-dir $(or $(CARGO_TARGET_DIR),target)/python -- -D warnings
 	$(PYTHON) -m pip install -q ./python
-	cd python/tests && ROPEWALK=$(abspath $(BIN))/ropewalk ../../$(PYTHON) -X dev -m pytest -q -p no:cacheprovider .
+	cd python/tests && ROPEWALK=$(abspath $(BIN))/ropewalk timeout 900 ../../$(PYTHON) -X dev -m pytest -q -p no:cacheprovider .
 
 # The bus's suite over shm_open and passed pipes instead of memfds (docs/decisions/037-posix-variant.md).
 unit-posix:

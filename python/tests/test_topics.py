@@ -191,7 +191,9 @@ def test_a_killed_publisher_leaves_what_is_held(node, program):
 def test_keyboard_interrupt_ends_waits(program, wait):
     child = program(
         f"""
-        import ropewalk
+        import ropewalk, signal
+        # Whoever started the tests may have told their children to ignore it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         node = ropewalk.Node("waits")
         subscriber = node.subscriber("/ends", "std_msgs/String")
         publisher = node.publisher("/other", "std_msgs/String")
