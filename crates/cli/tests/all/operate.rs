@@ -109,12 +109,11 @@ fn a_running_link_is_looked_at_and_changed() {
             .code,
         0
     );
-    let slower = eventually("the topic is decimated", || {
+    eventually("the topic is decimated", || {
         let state = json(&base.run(&["link", "status", "--json"]));
         let hz = state["received"][0]["recent"]["hz"].as_f64()?;
-        (hz < 15.0).then_some(hz)
+        (5.0..15.0).contains(&hz).then_some(())
     });
-    assert!(slower > 5.0, "{slower}");
     let after = sent(&json(&robot.run(&["link", "status", "--json"])));
     assert!(after["drops"]["rate_limit"].as_u64() > Some(0), "{after}");
 
