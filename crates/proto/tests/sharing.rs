@@ -141,6 +141,69 @@ fn twists(seed: u64, change: impl Fn(&mut RadioConfig)) -> Team {
     t
 }
 
+/// The same, but each twist comes 5 ms after the answer to the one before: what delays one delays all that follow.
+fn twists_in_a_row(seed: u64, file: bool, change: impl Fn(&mut RadioConfig)) -> Team {
+    let mut t = Team::new(2, wifi(seed), &[(0, 1)], &CLOCKS, change);
+    let reliable = |name, priority| TopicConfig {
+        reliability: proto::Reliability::Reliable,
+        ..topic(name, priority, 64)
+    };
+    let twist = t.stream((0, 1), reliable("/twist", 110), 64, RUN, EXACT, RUN);
+    let answer = t.stream((1, 0), reliable("/answer", 110), 64, RUN, EXACT, RUN);
+    if file {
+        t.stream((1, 0), reliable("/file", 5), 256_000, ms(300), EXACT, RUN);
+        t.stream((0, 1), reliable("/ask", 5), 40, ms(500), EXACT, RUN);
+    }
+    let (_, body) = t.streams[twist].events.pop_front().expect("one");
+    t.streams[answer].events.clear();
+    t.streams[twist]
+        .events
+        .push_back((Time::from_millis(1_500), body));
+    let came = |t: &Team, host: usize, name: &str| {
+        let h = &t.hosts[host];
+        let topics = h.radio.remote_topics(h.peers[0].0);
+        topics
+            .filter(|(_, t)| t.name == name)
+            .map(|(_, t)| t.delivered)
+            .sum::<u64>()
+    };
+    let mut seen = [0, 0];
+    while t.now < end() {
+        let next = t.now + Duration::from_micros(50);
+        t.run_until(next);
+        for (i, (host, name, then, rest)) in [(1, "/twist", answer, 200), (0, "/answer", twist, 5_400)]
+            .into_iter()
+            .enumerate()
+        {
+            let n = came(&t, host, name);
+            if n > seen[i] {
+                seen[i] = n;
+                let at = t.now + Duration::from_micros(rest);
+                t.streams[then].events.push_back((at, body));
+            }
+        }
+    }
+    t
+}
+
+#[test]
+fn twists_one_after_another_are_foreseen_beside_a_file() {
+    for seed in 1..=3 {
+        let alone = twists_in_a_row(seed, false, |_| ());
+        let off = twists_in_a_row(seed, true, |c| c.yields = false);
+        off.print("twists in a row beside a file that does not yield");
+        let on = twists_in_a_row(seed, true, |_| ());
+        on.print("twists in a row beside a file");
+        for stream in [0, 1] {
+            let p99 = |t: &Team| t.metrics(stream).delay_ms.p99;
+            // A frame's airtime is 2.3 ms.
+            assert!(p99(&on) <= p99(&alone) + 2.6, "{} {}", p99(&on), p99(&alone));
+            assert!(p99(&on) <= 0.5 * p99(&off), "{} {}", p99(&on), p99(&off));
+        }
+        assert!(on.metrics(2).mbit_s > 0.8 * off.metrics(2).mbit_s);
+    }
+}
+
 #[test]
 fn twists_that_nobody_foresees_are_on_time_beside_a_file() {
     for seed in 1..=4 {
@@ -154,6 +217,36 @@ fn twists_that_nobody_foresees_are_on_time_beside_a_file() {
             assert!(on.mean <= 0.7 * off.mean, "{on:?} against {off:?}");
         }
         assert!(on.metrics(2).mbit_s > 0.9 * off.metrics(2).mbit_s);
+    }
+}
+
+#[test]
+fn quick_sources_are_waited_for() {
+    for (rate_mbit_s, period_us) in [(6, 5_200), (6, 7_000), (2, 10_000), (2, 20_000)] {
+        for way in [(0, 1), (1, 0)] {
+            let medium = MediumConfig {
+                rate_bits: rate_mbit_s * 1_000_000,
+                ..wifi(1)
+            };
+            let mut t = Team::new(2, medium, &[(0, 1)], &CLOCKS, |_| ());
+            let strays = Duration::from_micros(60);
+            t.stream(
+                way,
+                topic("/joy", 120, 2),
+                64,
+                Duration::from_micros(period_us),
+                strays,
+                RUN,
+            );
+            t.stream((1, 0), topic("/video", 10, 2), 64_000, ms(100), EXACT, RUN);
+            t.run_until(end());
+            t.print(&format!("every {period_us} µs at {rate_mbit_s} Mbit/s"));
+            let (joy, video) = (t.metrics(0), t.metrics(1));
+            // Less than a frame's airtime: 2.3 and 6.6 ms.
+            let frame = if rate_mbit_s == 6 { 2.3 } else { 6.6 };
+            assert!(joy.delay_ms.p99 <= frame / 2.0, "{joy:?}");
+            assert!(video.mbit_s > 0.66 * rate_mbit_s as f64, "{video:?}");
+        }
     }
 }
 

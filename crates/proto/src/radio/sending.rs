@@ -320,7 +320,11 @@ impl<B: Body> Radio<B> {
         let whole = max.min(HEAD + self.topics[i].rest_with_head());
         let full = p.airtime.airtime(p.config.max_datagram, hops);
         // A source so quick would leave hardly any air between its messages.
-        if p.airtime.airtime(whole, hops) <= budget || foreseen.period < full * 4 {
+        let quick = match hops {
+            1 => full.max(WORTH_CUTTING * 4),
+            _ => full * 4,
+        };
+        if p.airtime.airtime(whole, hops) <= budget || foreseen.period < quick {
             return Plan::Fragment(i, max);
         }
         let least = HEAD + self.topics[i].head_room() + LEAST_CUT;
