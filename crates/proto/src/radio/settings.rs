@@ -48,9 +48,11 @@ impl<B: Body> Radio<B> {
         valid_gain(&config.airtime)?;
         valid_part("min_share", config.min_share, 0.0, 0.9)?;
         valid_part("least_share", config.least_share, 0.01, 1.0)?;
+        // Over a wire nobody contends.
+        let yields = config.yields && !config.airtime.is_wire();
         Ok(Radio {
             scheduler: Scheduler::new(config.order, config.min_share),
-            share: Share::new(config.host, config.session, config.yields, config.least_share),
+            share: Share::new(config.host, config.session, yields, config.least_share),
             router: config.route.map(|r| Router::new(r, config.host, config.session)),
             unwanted: Vec::new(),
             config,

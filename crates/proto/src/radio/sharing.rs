@@ -274,11 +274,11 @@ impl<B: Body> Radio<B> {
         !self.is_forwarded(t) && self.share.expects(now, t.config.priority)
     }
 
-    /// How long a fragment of this topic may be where one may be `max`.
+    /// How long a fragment of this topic may be where one may be `max`. Symbols are all of one length.
     pub(super) fn considerate(&self, now: Time, t: &OutTopic<B>, max: usize) -> usize {
-        match self.expects_beside(now, t) {
-            true => max / 4 * 3,
-            false => max,
+        match t.symbol_room() {
+            None if self.expects_beside(now, t) => max / 4 * 3,
+            _ => max,
         }
     }
 
