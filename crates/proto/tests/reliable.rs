@@ -116,6 +116,25 @@ fn commands_arrive_soon_though_a_fifth_of_all_packets_is_lost() {
 }
 
 #[test]
+fn short_messages_are_repeated_while_a_long_one_of_their_topic_is_under_way() {
+    for seed in 1..4 {
+        let mut w = Setup::path(ms(10), LOSS_20).seed(seed).build();
+        let of = |bytes| Geometry::new(20, &[bytes]).expect("a geometry");
+        let at = |i: u64| Time::from_millis(1_000 + 20 * i);
+        let events = (0..200)
+            .map(|i| (at(i), of(if i % 8 == 7 { 20_000 } else { 1 })))
+            .collect();
+        w.source_of(0, reliable("/mixed", 50, 256), events);
+        // What goes along with others is measured, too.
+        w.later(0, reliable("/others", 60, 256), (ms(1_000), ms(7), 500), of(30));
+        w.run(Duration::from_secs(120));
+        w.check_books();
+        assert_eq!(delivered_in_order(&w, 1, "/mixed"), 200);
+        assert_eq!(delivered_in_order(&w, 1, "/others"), 500);
+    }
+}
+
+#[test]
 fn commands_are_answered_soon_from_the_start() {
     let mut all = Vec::new();
     for seed in 1..11 {

@@ -185,10 +185,15 @@ impl<B: Body> OutTopic<B> {
             return coder.frame_length();
         }
         let around = if self.coder.is_some() { AROUND } else { 0 };
-        let again = self.keeper.as_ref().and_then(|k| k.due()?.due.front());
+        // What is sent again goes before the rest of what has begun.
+        let again = self.keeper.as_ref().and_then(|k| k.due());
         let at = self.sending.as_ref().map_or(0, |s| s.at);
         self.head().map_or(0, |p| {
-            let rest = again.map_or(p.geometry.total_len() - at, |(from, to)| to - from);
+            let rest = match again.map(|kept| kept.due.front()) {
+                Some(Some((from, to))) => to - from,
+                Some(None) => p.geometry.total_len(),
+                None => p.geometry.total_len() - at,
+            };
             DataHead::room(&p.geometry) + Self::route_room(p) + rest as usize + around
         })
     }
