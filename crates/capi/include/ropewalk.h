@@ -1,4 +1,4 @@
-// The C interface of Ropewalk: zero-copy topics and services of one host.
+// The C interface of Ropewalk: zero-copy topics and services of one host, robots and their controllers.
 //
 // Every function may be called from any thread, and several threads may use one handle at a time, except that
 // freeing or consuming a handle must be the last use of it, and that a loan is filled by one thread at a time.
@@ -42,7 +42,7 @@ typedef enum {
     ROPEWALK_STATUS_TIMEOUT = 8,
     // The server ended before it answered, or the client is gone.
     ROPEWALK_STATUS_PEER_DIED = 9,
-    // The server answered with an error of its own.
+    // The server answered with an error of its own, or the robot does not grant what was asked for.
     ROPEWALK_STATUS_REJECTED = 10,
     // A queue has no room.
     ROPEWALK_STATUS_NO_ROOM = 11,
@@ -55,6 +55,20 @@ typedef enum {
     // A bug in Ropewalk; the handles that were used may be freed, and nothing else.
     ROPEWALK_STATUS_PANIC = 15,
 } ropewalk_status;
+
+// What became of a command.
+typedef enum {
+    // Its handler carried it out.
+    ROPEWALK_OUTCOME_EXECUTED = 0,
+    // Not carried out: nobody handles it, it is malformed, its handler refused, or the right to move is another's.
+    ROPEWALK_OUTCOME_REJECTED = 1,
+    // Not carried out and never will be: it was too old when it came, or a newer one of its kind came before it.
+    ROPEWALK_OUTCOME_EXPIRED = 2,
+    // The robot's word on it did not come in time, and nothing reached it.
+    ROPEWALK_OUTCOME_UNREACHABLE = 3,
+    // The robot's word on it did not come in time, but it may have been carried out.
+    ROPEWALK_OUTCOME_MAYBE_EXECUTED = 4,
+} ropewalk_outcome;
 
 // The generation of ROS that a definition is of.
 typedef enum {
@@ -84,8 +98,25 @@ typedef enum {
     ROPEWALK_QUEUE_POLICY_DROP_NEWEST = 1,
 } ropewalk_queue_policy;
 
+// What a controller wants of the right to move.
+typedef enum {
+    // To know who has it.
+    ROPEWALK_WISH_ASK = 0,
+    // To have it, if nobody else has.
+    ROPEWALK_WISH_REQUEST = 1,
+    // To give it back.
+    ROPEWALK_WISH_RELEASE = 2,
+    // To give it to another controller.
+    ROPEWALK_WISH_HAND_OVER = 3,
+    // To have it, also from another, if the robot permits.
+    ROPEWALK_WISH_TAKE_OVER = 4,
+} ropewalk_wish;
+
 // The calling end of a service.
 typedef struct ropewalk_client ropewalk_client;
+
+// Commands one robot and hears its telemetry.
+typedef struct ropewalk_controller ropewalk_controller;
 
 // Ends waits, from any thread.
 typedef struct ropewalk_interrupt ropewalk_interrupt;
@@ -108,6 +139,12 @@ typedef struct ropewalk_pending ropewalk_pending;
 // The sending end of a topic.
 typedef struct ropewalk_publisher ropewalk_publisher;
 
+// A robot on this host's bus, which controllers here and, over links, on other hosts command.
+typedef struct ropewalk_robot ropewalk_robot;
+
+// A command that was sent.
+typedef struct ropewalk_sent ropewalk_sent;
+
 // The answering end of a service.
 typedef struct ropewalk_server ropewalk_server;
 
@@ -116,6 +153,9 @@ typedef struct ropewalk_service_type ropewalk_service_type;
 
 // The receiving end of a topic.
 typedef struct ropewalk_subscriber ropewalk_subscriber;
+
+// A value of telemetry.
+typedef struct ropewalk_value ropewalk_value;
 
 // One doorbell for many subscribers (`ropewalk_subscriber_options.wait_set`) and servers.
 typedef struct ropewalk_wait_set ropewalk_wait_set;
@@ -202,6 +242,97 @@ typedef struct {
     // Publishers that are connected.
     size_t publishers;
 } ropewalk_subscriber_stats;
+
+// How a robot treats its controllers.
+typedef struct {
+    // Whether the right to move has to be requested. By default a free right goes to whoever moves first.
+    bool require_request;
+    // A controller is lost after so long without a word from it, plus twice its round trip. 1 s by default.
+    int64_t lost_after_ns;
+} ropewalk_robot_options;
+
+// A command, valid until its handler returns.
+typedef struct {
+    // The name of its kind.
+    const char *kind;
+    // The body, encoded as protocol buffers encode it.
+    const uint8_t *body;
+    // Bytes of the body.
+    size_t len;
+    // Who sends it: what a controller calls itself; the robot's own name where it stops by itself what lost its
+    // controller.
+    const char *controller;
+    // The number of the controller's run; 0 for the robot itself.
+    uint64_t controller_id;
+    // Rises with each request of its controller.
+    uint64_t sequence;
+    // It was sent at most so long ago when it came; -1: nobody can know.
+    int64_t age_ns;
+} ropewalk_command;
+
+// Carries a command out and returns true; or returns false and writes why not, for people, as a text with its zero byte into
+// `reason`, which has room for `capacity` bytes and is empty at first. Runs on a thread of the library's, which waits for it; one at a time
+// for what moves one subsystem, and for each kind. No C++ exception must leave it.
+typedef bool (*ropewalk_command_handler)(void *user,
+                                         const ropewalk_command *command,
+                                         char *reason,
+                                         size_t capacity);
+
+// Frees what a function was given as `user`, once nothing can call that function any more. May be NULL.
+typedef void (*ropewalk_free_user)(void *user);
+
+// The controller `controller` held the right to move `subsystem` and is lost. Returns whether to do, too, what is done without such a
+// function: the handler of twists gets a zero one, that of joints their latest state to hold.
+typedef bool (*ropewalk_link_lost_handler)(void *user, const char *subsystem, const char *controller);
+
+// A controller came, or is lost. Texts are valid until it returns.
+typedef void (*ropewalk_controller_handler)(void *user, uint64_t id, const char *name, bool found);
+
+// Returns whether the controller `by` may take the right to move `subsystem` (empty: the whole robot) from `holder`.
+typedef bool (*ropewalk_take_over_handler)(void *user,
+                                           const char *subsystem,
+                                           const char *by,
+                                           const char *holder);
+
+// How a controller behaves.
+typedef struct {
+    // How often the robot hears that it is there, in nanoseconds: 300 ms by default. The robot is lost after three of them without a word from
+    // it, but not before 1 s and two round trips.
+    int64_t heartbeat_ns;
+} ropewalk_controller_options;
+
+// The robot was found, or is lost.
+typedef void (*ropewalk_connection_handler)(void *user, bool found);
+
+// A value of telemetry, valid until the function that gets it returns.
+typedef struct {
+    // The name of its kind.
+    const char *kind;
+    // The body, encoded as protocol buffers encode it.
+    const uint8_t *body;
+    // Bytes of the body.
+    size_t len;
+    // Of this kind and channel, by the robot, from 1.
+    uint64_t sequence;
+    // How many of this kind and channel are missing since the first that came.
+    uint64_t lost;
+    // 0 where there is only one.
+    uint8_t channel;
+} ropewalk_telemetry;
+
+// Gets values of telemetry, on a thread of the library's, which waits for it. It must not wait for an answer of the same robot. No C++ exception
+// must leave it.
+typedef void (*ropewalk_telemetry_handler)(void *user, const ropewalk_telemetry *telemetry);
+
+// Who has the right to move.
+typedef struct {
+    // The number of a controller's run (`ropewalk_controller_id`); 0: nobody.
+    uint64_t holder;
+    // Whether that is the controller that asks.
+    bool mine;
+    // What the holder calls itself, cut to what fits; empty: nobody.
+    char holder_name[64];
+} ropewalk_right;
 
 #ifdef __cplusplus
 extern "C" {
@@ -527,6 +658,156 @@ ropewalk_status ropewalk_server_fd(const ropewalk_server *server, int32_t *fd);
 
 // Frees a server: its clients are told at once.
 void ropewalk_server_free(ropewalk_server *server);
+
+// The defaults.
+ropewalk_robot_options ropewalk_robot_options_default(void);
+
+// Starts a robot, which is known by `name` on the bus (words of letters, digits and `_`, with `/` between them) and to people. `options`
+// may be NULL.
+ropewalk_status ropewalk_robot_new(const ropewalk_node *node,
+                                   const char *name,
+                                   const ropewalk_robot_options *options,
+                                   ropewalk_robot **out);
+
+// `handler` carries out commands of a kind from now on, instead of who did before: one of the library's, such as
+// `robot_remote_control.Twist`, whose bodies are looked at before they come here, or one of your own, such as `acme.Spray`, of any body.
+// What is expired, repeated, out of order or not allowed does not come either. `moves` is the subsystem that the kind moves, `base` or `arm`
+// for example; NULL: none, or what the library's kind says; it is for the first handler of a kind to say. What moves is only for the
+// controller that has the right to. In any case, also of failure, `free_user` is called with `user` in the end.
+ropewalk_status ropewalk_robot_on_command(const ropewalk_robot *robot,
+                                          const char *kind,
+                                          const char *moves,
+                                          ropewalk_command_handler handler,
+                                          void *user,
+                                          ropewalk_free_user free_user);
+
+// Sets the latest value of a telemetry kind and channel (0 where there is only one), and tells all who listen. The body is as of
+// commands; `ROPEWALK_STATUS_CONTENT`: it is none of the library's kind. Never blocks.
+ropewalk_status ropewalk_robot_set(const ropewalk_robot *robot,
+                                   const char *kind,
+                                   uint8_t channel,
+                                   const uint8_t *body,
+                                   size_t len);
+
+// `callback` is called for each subsystem whose controller is lost, instead of stopping it. NULL: what it is without. In any case `free_user`
+// is called with `user` in the end.
+ropewalk_status ropewalk_robot_on_link_lost(const ropewalk_robot *robot,
+                                            ropewalk_link_lost_handler callback,
+                                            void *user,
+                                            ropewalk_free_user free_user);
+
+// `callback` is called when controllers come and go. In any case `free_user` is called with `user` in the end.
+ropewalk_status ropewalk_robot_on_controller(const ropewalk_robot *robot,
+                                             ropewalk_controller_handler callback,
+                                             void *user,
+                                             ropewalk_free_user free_user);
+
+// `callback` decides whether one controller may take the right to move from another; without one: never. In any case `free_user`
+// is called with `user` in the end.
+ropewalk_status ropewalk_robot_on_take_over(const ropewalk_robot *robot,
+                                            ropewalk_take_over_handler callback,
+                                            void *user,
+                                            ropewalk_free_user free_user);
+
+// The number of the controller that holds the right to move a subsystem; `ROPEWALK_STATUS_EMPTY`: nobody.
+ropewalk_status ropewalk_robot_holder(const ropewalk_robot *robot, const char *subsystem, uint64_t *id);
+
+// Stops a robot and frees it: controllers lose it. Waits for the functions that it calls, but for the one that calls this.
+void ropewalk_robot_free(ropewalk_robot *robot);
+
+// The defaults.
+ropewalk_controller_options ropewalk_controller_options_default(void);
+
+// Starts a controller of the robot that is called `robot` on this bus, and greets that in the background. `name` is for people. `options` may be
+// NULL.
+ropewalk_status ropewalk_controller_new(const ropewalk_node *node,
+                                        const char *name,
+                                        const char *robot,
+                                        const ropewalk_controller_options *options,
+                                        ropewalk_controller **out);
+
+// Blocks until the robot was heard and has said what it can do; `ROPEWALK_STATUS_EMPTY` after `timeout_ns`.
+ropewalk_status ropewalk_controller_wait_until_found(const ropewalk_controller *controller,
+                                                     int64_t timeout_ns);
+
+// `callback` is called when the robot is found or lost. In any case `free_user` is called with `user` in the end.
+ropewalk_status ropewalk_controller_on_connection(const ropewalk_controller *controller,
+                                                  ropewalk_connection_handler callback,
+                                                  void *user,
+                                                  ropewalk_free_user free_user);
+
+// From a heartbeat to its answer, smoothed; `ROPEWALK_STATUS_EMPTY` before the first.
+ropewalk_status ropewalk_controller_round_trip(const ropewalk_controller *controller, int64_t *round_trip_ns);
+
+// The number of the controller's run: who it is to the robot and to other controllers. 0 if `controller` is NULL.
+uint64_t ropewalk_controller_id(const ropewalk_controller *controller);
+
+// Sends a command with its body, encoded as protocol buffers encode it. It stays good for `expiry_ns`: 0 is twice the round trip and at
+// least 200 ms; negative is for ever, and not for what moves. Never blocks. `out` may be NULL, if nobody wants to know what becomes of it.
+ropewalk_status ropewalk_controller_send(const ropewalk_controller *controller,
+                                         const char *kind,
+                                         const uint8_t *body,
+                                         size_t len,
+                                         int64_t expiry_ns,
+                                         ropewalk_sent **out);
+
+// Blocks until it is known what became of a command, at most `timeout_ns`, and tells that as often as it is asked; `ROPEWALK_STATUS_EMPTY` if it is not known by
+// then. Not from a function that the library calls.
+ropewalk_status ropewalk_sent_wait(const ropewalk_sent *sent,
+                                   int64_t timeout_ns,
+                                   ropewalk_outcome *outcome);
+
+// Why a command was not carried out, for people; empty if it was. To be asked when `ropewalk_sent_wait` told what became of it. `len` (may be NULL)
+// gets the length with the zero byte in any case.
+ropewalk_status ropewalk_sent_reason(const ropewalk_sent *sent,
+                                     char *buffer,
+                                     size_t capacity,
+                                     size_t *len);
+
+// Frees a sent command, which goes on all the same.
+void ropewalk_sent_free(ropewalk_sent *sent);
+
+// `callback` gets each value of a telemetry kind and channel (0 where there is only one) from now on. Bodies of the library's kinds that are none do not come
+// here. In any case `free_user` is called with `user` in the end.
+ropewalk_status ropewalk_controller_on_telemetry(const ropewalk_controller *controller,
+                                                 const char *kind,
+                                                 uint8_t channel,
+                                                 ropewalk_telemetry_handler callback,
+                                                 void *user,
+                                                 ropewalk_free_user free_user);
+
+// The latest value of a telemetry kind and channel that came by itself; `ROPEWALK_STATUS_EMPTY` before the first.
+ropewalk_status ropewalk_controller_latest(const ropewalk_controller *controller,
+                                           const char *kind,
+                                           uint8_t channel,
+                                           ropewalk_value **out);
+
+// Asks the robot for the latest value of a telemetry kind and channel, and blocks for it at most `timeout_ns`. `ROPEWALK_STATUS_EMPTY`: none was set yet;
+// `ROPEWALK_STATUS_REJECTED`: it has no such telemetry; `ROPEWALK_STATUS_TIMEOUT`: it did not answer. Not from a function that the library calls.
+ropewalk_status ropewalk_controller_fetch(const ropewalk_controller *controller,
+                                          const char *kind,
+                                          uint8_t channel,
+                                          int64_t timeout_ns,
+                                          ropewalk_value **out);
+
+// The bytes of a value, encoded as protocol buffers encode it, valid until it is freed.
+ropewalk_status ropewalk_value_data(const ropewalk_value *value, const uint8_t **data, size_t *len);
+
+// Frees a value.
+void ropewalk_value_free(ropewalk_value *value);
+
+// Asks for, requests, releases, hands over or takes over the right to move a subsystem (empty: the whole robot). `wish` is a `ropewalk_wish`; `to` is the number of the controller
+// that gets it of `ROPEWALK_WISH_HAND_OVER`. Blocks for the answer, at most 30 s: not from a function that the library calls. `ROPEWALK_STATUS_REJECTED`: the robot does not grant it, and the message says why;
+// `ROPEWALK_STATUS_TIMEOUT`: it did not answer. `right` may be NULL.
+ropewalk_status ropewalk_controller_right(const ropewalk_controller *controller,
+                                          const char *subsystem,
+                                          uint32_t wish,
+                                          uint64_t to,
+                                          ropewalk_right *right);
+
+// Stops a controller and frees it: what it moves stops. Commands under way end as unreachable. Waits for the functions that it calls, but for the
+// one that calls this.
+void ropewalk_controller_free(ropewalk_controller *controller);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -13,6 +13,12 @@ use std::ffi::c_char;
 /// A named member of this host's bus.
 pub struct Node(ropewalk::Node);
 
+impl Node {
+    pub(crate) fn inner(&self) -> &ropewalk::Node {
+        &self.0
+    }
+}
+
 /// Makes a node. `options` may be NULL: the bus is then the one that `ROPEWALK_RUNTIME_DIR` and `ROPEWALK_DOMAIN`
 /// name.
 #[unsafe(no_mangle)]

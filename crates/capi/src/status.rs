@@ -1,5 +1,7 @@
 //! What every function returns, and the text behind it.
 
+use remote::controller::RequestError;
+use remote::transport::TransportError;
 use ropewalk::{CallError, NameError, NodeError, PublishError, RespondError};
 use std::any::Any;
 use std::cell::RefCell;
@@ -30,7 +32,7 @@ pub enum Status {
     Timeout = 8,
     /// The server ended before it answered, or the client is gone.
     PeerDied = 9,
-    /// The server answered with an error of its own.
+    /// The server answered with an error of its own, or the robot does not grant what was asked for.
     Rejected = 10,
     /// A queue has no room.
     NoRoom = 11,
@@ -193,6 +195,16 @@ failures! {
         _ => Status::System,
     };
     bus::RespondError => |e| respond(&e);
+    remote::transport::TransportError => |e| match &e {
+        TransportError::Malformed { .. } => Status::Content,
+        TransportError::Setup(_) | TransportError::TooLong { .. } => Status::InvalidArgument,
+        _ => Status::System,
+    };
+    RequestError => |e| match &e {
+        RequestError::Rejected(_) => Status::Rejected,
+        RequestError::Unreachable(_) => Status::Timeout,
+        _ => Status::Content,
+    };
 }
 
 fn loan(error: &bus::LoanError) -> Status {

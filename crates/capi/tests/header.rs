@@ -19,6 +19,8 @@ fn the_header_is_up_to_date() {
         "subscriber",
         "wait",
         "service",
+        "robot",
+        "controller",
     ] {
         builder = builder.with_src(root.join(format!("src/{module}.rs")));
     }

@@ -29,6 +29,8 @@ use crate::outcome::Outcome;
 use crate::own::Wish;
 use crate::statistics::Statistics;
 use crate::sync::lock;
+use crate::{command::Entry as CommandEntry, telemetry::Entry as TelemetryEntry};
+use prost::bytes::Bytes;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -117,6 +119,42 @@ impl Controller {
         timeout: Duration,
     ) -> Pending<Result<Option<K::Body>, RequestError>> {
         self.core.fetch::<K>(channel, timeout)
+    }
+
+    /// As [`Controller::send_within`], of a kind that is known by its name, with its body's encoding.
+    pub fn send_kind(&self, kind: &CommandEntry, body: Vec<u8>, expiry: Expiry) -> Pending<Outcome> {
+        self.core.send_kind(kind, body.into(), expiry)
+    }
+
+    /// As [`Controller::on`], of a kind that is known by its name; `callback` gets the body's encoding, which is one where the kind is the
+    /// library's.
+    pub fn on_kind(
+        &self,
+        kind: &TelemetryEntry,
+        channel: u8,
+        mut callback: impl FnMut(&[u8], &Info) + Send + 'static,
+    ) {
+        let check = kind.check;
+        let checked = move |body: &[u8], info: &Info| check(body).map(|()| callback(body, info));
+        self.core.on_kind(kind, channel, checked);
+    }
+
+    /// As [`Controller::latest`], of a kind that is known by its name.
+    pub fn latest_kind(&self, kind: &TelemetryEntry, channel: u8) -> Option<Vec<u8>> {
+        let body = self.core.latest_kind(kind, channel)?;
+        (kind.check)(&body).is_ok().then(|| body.to_vec())
+    }
+
+    /// As [`Controller::fetch_within`], of a kind that is known by its name.
+    pub fn fetch_kind(
+        &self,
+        kind: &TelemetryEntry,
+        channel: u8,
+        timeout: Duration,
+    ) -> Pending<Result<Option<Vec<u8>>, RequestError>> {
+        let check = kind.check;
+        let decode = move |body: Bytes| check(&body).is_ok().then(|| body.to_vec());
+        self.core.fetch_kind(kind, channel, timeout, decode)
     }
 
     /// Puts a telemetry kind and channel on the watch list: from the first one on nothing else is asked of the transport but what stands there. What

@@ -7,6 +7,7 @@ use crate::kind::{CommandKind, TelemetryKind};
 use crate::outcome::Outcome;
 use crate::own::{self, request, response};
 use crate::transport::Class;
+use crate::{command, telemetry};
 use prost::Message;
 use prost::bytes::Bytes;
 use std::sync::Arc;
@@ -40,12 +41,20 @@ pub struct Right {
 
 impl Core {
     pub(crate) fn send<K: CommandKind>(self: &Arc<Self>, body: &K::Body, expiry: Expiry) -> Pending<Outcome> {
+        self.send_kind(&command::Entry::of::<K>(), body.encode_to_vec().into(), expiry)
+    }
+
+    pub(crate) fn send_kind(
+        self: &Arc<Self>,
+        kind: &command::Entry,
+        body: Bytes,
+        expiry: Expiry,
+    ) -> Pending<Outcome> {
         let (pending, promise) = Pending::new();
-        let body = Bytes::from(body.encode_to_vec());
-        self.counters.sent(K::NAME, body.len(), crate::clock::now());
+        self.counters.sent(kind.name, body.len(), crate::clock::now());
         let what = What::Command {
-            kind: K::NAME,
-            v6: K::V6,
+            kind: kind.name,
+            v6: kind.v6,
             body,
         };
         let finish = move |end| promise.keep(outcome(end));
@@ -86,14 +95,25 @@ impl Core {
         channel: u8,
         timeout: Duration,
     ) -> Pending<Result<Option<K::Body>, RequestError>> {
+        let decode = |body| K::Body::decode(body).ok();
+        self.fetch_kind(&telemetry::Entry::of::<K>(), channel, timeout, decode)
+    }
+
+    pub(crate) fn fetch_kind<T: Send + 'static>(
+        self: &Arc<Self>,
+        kind: &telemetry::Entry,
+        channel: u8,
+        timeout: Duration,
+        decode: impl FnOnce(Bytes) -> Option<T> + Send + 'static,
+    ) -> Pending<Result<Option<T>, RequestError>> {
         let what = What::Fetch {
-            kind: K::NAME,
-            v6: K::V6,
+            kind: kind.name,
+            v6: kind.v6,
             channel,
         };
         self.request(Class::Request, what, timeout, |what| match what {
             Some(response::What::Fetched(own::Fetched { set: false, .. })) => Some(None),
-            Some(response::What::Fetched(own::Fetched { body, .. })) => K::Body::decode(body).ok().map(Some),
+            Some(response::What::Fetched(own::Fetched { body, .. })) => decode(body).map(Some),
             _ => None,
         })
     }

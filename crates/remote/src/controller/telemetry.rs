@@ -6,9 +6,10 @@ use crate::inbox::{Inbox, Queue};
 use crate::kind::TelemetryKind;
 use crate::own;
 use crate::sync::{lock, read, write};
+use crate::telemetry;
 use crate::transport::{ControllerSink, Listen, Stream, Wire};
-use prost::Message;
 use prost::bytes::Bytes;
+use prost::{DecodeError, Message};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, RwLock, Weak};
 use std::time::Duration;
@@ -191,10 +192,13 @@ impl Core {
     }
 
     pub(crate) fn latest<K: TelemetryKind>(&self, channel: u8) -> Option<K::Body> {
-        self.names.learn::<K>();
-        let heard = self.streams.get(K::NAME, channel);
-        let body = lock(&heard.latest).body.clone()?;
-        K::Body::decode(body).ok()
+        K::Body::decode(self.latest_kind(&telemetry::Entry::of::<K>(), channel)?).ok()
+    }
+
+    pub(crate) fn latest_kind(&self, kind: &telemetry::Entry, channel: u8) -> Option<Bytes> {
+        self.names.learn(kind);
+        let heard = self.streams.get(kind.name, channel);
+        lock(&heard.latest).body.clone()
     }
 
     pub(crate) fn on<K: TelemetryKind>(
@@ -202,20 +206,29 @@ impl Core {
         channel: u8,
         mut callback: impl FnMut(K::Body, &Info) + Send + 'static,
     ) {
+        let parse = move |body: &[u8], info: &Info| K::Body::decode(body).map(|body| callback(body, info));
+        self.on_kind(&telemetry::Entry::of::<K>(), channel, parse);
+    }
+
+    pub(crate) fn on_kind(
+        self: &Arc<Self>,
+        kind: &telemetry::Entry,
+        channel: u8,
+        mut callback: impl FnMut(&[u8], &Info) -> Result<(), DecodeError> + Send + 'static,
+    ) {
         let core: Weak<Core> = Arc::downgrade(self);
-        let parse = move |body: &[u8], info: Info| match K::Body::decode(body) {
-            Ok(body) => callback(body, &info),
-            Err(_) => {
-                if let Some(core) = core.upgrade() {
-                    core.counters.dropped("malformed", 1);
-                }
+        let told = move |body: &[u8], info: Info| {
+            if callback(body, &info).is_err()
+                && let Some(core) = core.upgrade()
+            {
+                core.counters.dropped("malformed", 1);
             }
         };
-        self.names.learn::<K>();
-        write(&self.streams.get(K::NAME, channel).callbacks).push(Arc::new(Mutex::new(parse)));
+        self.names.learn(kind);
+        write(&self.streams.get(kind.name, channel).callbacks).push(Arc::new(Mutex::new(told)));
         let listed = lock(&self.streams.watched).is_some();
         if listed {
-            self.watch::<K>(channel);
+            self.watch_kind(kind, channel);
         }
     }
 
@@ -233,10 +246,14 @@ impl Core {
     }
 
     pub(crate) fn watch<K: TelemetryKind>(&self, channel: u8) {
-        let key = (K::NAME.to_owned(), channel);
+        self.watch_kind(&telemetry::Entry::of::<K>(), channel);
+    }
+
+    fn watch_kind(&self, kind: &telemetry::Entry, channel: u8) {
+        let key = (kind.name.to_owned(), channel);
         lock(&self.streams.watched)
             .get_or_insert_default()
-            .insert(key, K::PRIORITY);
+            .insert(key, kind.priority);
         self.listen();
     }
 

@@ -3,7 +3,6 @@
 use super::call::{Call, End, What};
 use super::core::{Core, Known};
 use crate::clock::now;
-use crate::kind::TelemetryKind;
 use crate::own::{self, Outcome, request, response};
 use crate::sync::lock;
 use crate::transport::{Class, TransportError, Wire};
@@ -28,10 +27,10 @@ pub(super) struct Names(Mutex<BTreeMap<u8, &'static str>>);
 
 impl Names {
     /// The program uses this kind.
-    pub(super) fn learn<K: TelemetryKind>(&self) {
+    pub(super) fn learn(&self, kind: &telemetry::Entry) {
         let mut names = lock(&self.0);
-        if let Some(number) = K::V6.filter(|_| names.len() < MOST_KINDS) {
-            names.insert(number, K::NAME);
+        if let Some(number) = kind.v6.filter(|_| names.len() < MOST_KINDS) {
+            names.insert(number, kind.name);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Commands. What each carries stands in [`types`](crate::types).
 
-use super::check;
+use super::{any, check, interned};
 use crate::kind::{ARM, BASE, CommandKind};
 use crate::types;
 
@@ -27,6 +27,24 @@ impl Entry {
             check: check::<K::Body>,
         }
     }
+
+    /// Of a kind of which this program has no type: one of the library's by its name, or a user's own, of any body; it moves `moves`, or
+    /// what the library's kind does. `None`: so many names were made up in this process that it seems to be a mistake.
+    pub fn named(name: &str, moves: Option<&str>) -> Option<Self> {
+        let mut kind = match by_name(name) {
+            Some(known) => *known,
+            None => Self {
+                name: interned(name)?,
+                v6: None,
+                moves: None,
+                check: any,
+            },
+        };
+        if let Some(subsystem) = moves {
+            kind.moves = Some(interned(subsystem)?);
+        }
+        Some(kind)
+    }
 }
 
 macro_rules! commands {
@@ -46,6 +64,9 @@ macro_rules! commands {
 
         /// All of them, by number.
         pub const ALL: &[Entry] = &[$(Entry::of::<$kind>()),+];
+
+        /// What each of them carries: the name of its message, in the same order.
+        pub const BODIES: &[&str] = &[$(concat!("robot_remote_control.", stringify!($body))),+];
     };
 }
 

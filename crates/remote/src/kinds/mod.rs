@@ -3,9 +3,36 @@
 pub mod command;
 pub mod telemetry;
 
+use crate::sync::lock;
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
 /// Whether the bytes are a message of this type.
 fn check<M: prost::Message + Default>(body: &[u8]) -> Result<(), prost::DecodeError> {
     M::decode(body).map(drop)
+}
+
+/// Whatever the bytes are.
+fn any(_: &[u8]) -> Result<(), prost::DecodeError> {
+    Ok(())
+}
+
+/// Names that a process may make up, which stay for ever: beyond what one robot and many controllers may register.
+const MOST_NAMES: usize = 8192;
+
+/// The name, for as long as the process lives: the same for the same text.
+fn interned(name: &str) -> Option<&'static str> {
+    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut names = lock(&NAMES);
+    if let Some(known) = names.get(name) {
+        return Some(known);
+    }
+    if names.len() >= MOST_NAMES {
+        return None;
+    }
+    let name: &'static str = Box::leak(name.into());
+    names.insert(name);
+    Some(name)
 }
 
 #[cfg(test)]
@@ -64,6 +91,25 @@ mod tests {
         let name = telemetry::by_name("robot_remote_control.RobotName").expect("known");
         assert!((name.check)(b"\x0a\x09TestRobot").is_ok());
         assert!((name.check)(b"\x0a\x02\xff\xff").is_err(), "text is UTF-8");
+    }
+
+    #[test]
+    fn kinds_are_named_at_run_time_and_each_name_is_kept_once() {
+        let twist = command::Entry::named("robot_remote_control.Twist", None).expect("known");
+        assert_eq!((twist.v6, twist.moves), (Some(11), Some("base")));
+        let arm = command::Entry::named("robot_remote_control.Twist", Some("arm")).expect("known");
+        assert_eq!((arm.v6, arm.moves), (Some(11), Some("arm")));
+        let own = |moves| command::Entry::named("acme.Spray", moves).expect("room");
+        assert!(std::ptr::eq(own(None).name, own(Some("nozzle")).name));
+        assert_eq!(
+            (own(None).moves, own(Some("nozzle")).moves),
+            (None, Some("nozzle"))
+        );
+        assert!((own(None).check)(&[0xff, 0xff]).is_ok());
+        let tank = telemetry::Entry::named("acme.Tank").expect("room");
+        assert_eq!((tank.name, tank.v6, tank.priority), ("acme.Tank", None, 50));
+        assert_eq!(command::ALL.len(), command::BODIES.len());
+        assert_eq!(telemetry::ALL.len(), telemetry::BODIES.len());
     }
 
     #[test]

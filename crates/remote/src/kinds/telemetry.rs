@@ -1,6 +1,6 @@
 //! Telemetry. What each kind carries stands in [`types`](crate::types).
 
-use super::check;
+use super::{any, check, interned};
 use crate::kind::TelemetryKind;
 use crate::types;
 
@@ -30,6 +30,21 @@ impl Entry {
             check: check::<K::Body>,
         }
     }
+
+    /// Of a kind of which this program has no type: one of the library's by its name, or a user's own, of any body. `None`: so many
+    /// names were made up in this process that it seems to be a mistake.
+    pub fn named(name: &str) -> Option<Self> {
+        if let Some(known) = by_name(name) {
+            return Some(*known);
+        }
+        Some(Self {
+            name: interned(name)?,
+            v6: None,
+            priority: 50,
+            on_request: false,
+            check: any,
+        })
+    }
 }
 
 macro_rules! telemetry {
@@ -50,6 +65,9 @@ macro_rules! telemetry {
 
         /// All of them, by number.
         pub const ALL: &[Entry] = &[$(Entry::of::<$kind>()),+];
+
+        /// What each of them carries: the name of its message, in the same order.
+        pub const BODIES: &[&str] = &[$(concat!("robot_remote_control.", stringify!($body))),+];
     };
     (@on_request) => { true };
 }

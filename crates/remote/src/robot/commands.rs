@@ -2,6 +2,7 @@
 
 use super::Context;
 use super::core::Core;
+use crate::command;
 use crate::kind::CommandKind;
 use crate::outcome::Rejection;
 use crate::sync::{lock, read, write};
@@ -12,7 +13,7 @@ use std::sync::{Arc, Mutex, RwLock};
 const MOST: usize = 512;
 
 /// Gets the body as it came, which it parses.
-type Handler = Box<dyn FnMut(&[u8], &Context) -> Result<(), Rejection> + Send>;
+pub(crate) type Handler = Box<dyn FnMut(&[u8], &Context) -> Result<(), Rejection> + Send>;
 
 /// By number, in the order of registration: the first has number 1.
 #[derive(Default)]
@@ -75,28 +76,34 @@ impl Core {
             let body = K::Body::decode(body).map_err(|e| Rejection::from(format!("malformed: {e}")))?;
             handle(body, context)
         });
+        let stop = K::stop().map(|body| body.encode_to_vec());
+        self.handle_kind(&command::Entry::of::<K>(), stop, handler);
+    }
+
+    /// As [`Core::handle`]; `stop` is the body that stops what the kind moves.
+    pub(crate) fn handle_kind(&self, kind: &command::Entry, stop: Option<Vec<u8>>, handler: Handler) {
         let handler = Some(Arc::new(Mutex::new(handler)));
-        if let Some(known) = self.commands.all().iter().find(|e| e.name == K::NAME) {
+        if let Some(known) = self.commands.all().iter().find(|e| e.name == kind.name) {
             *write(&known.handler) = handler;
             return;
         }
-        let subsystem = match self.options.moves.get(K::NAME) {
+        let subsystem = match self.options.moves.get(kind.name) {
             Some(set) => set.as_deref(),
-            None => K::MOVES,
+            None => kind.moves,
         };
         let subsystem = subsystem.map(|name| self.subsystem(name));
         let mut entries = write(&self.commands.0);
         if entries.len() >= MOST {
-            tracing::error!("{}: {MOST} kinds of commands are registered already", K::NAME);
+            tracing::error!("{}: {MOST} kinds of commands are registered already", kind.name);
             return;
         }
         let number = entries.len() as u32 + 1;
         entries.push(Arc::new(Entry {
-            name: K::NAME,
+            name: kind.name,
             number,
-            v6: K::V6,
+            v6: kind.v6,
             subsystem,
-            stop: K::stop().map(|body| body.encode_to_vec()),
+            stop,
             handler: RwLock::new(handler),
         }));
     }

@@ -34,6 +34,7 @@ use crate::statistics::Statistics;
 use crate::sync::lock;
 use crate::transport::TransportError;
 use crate::types::LogLevel;
+use crate::{command::Entry as CommandEntry, telemetry::Entry as TelemetryEntry};
 use stats::Time;
 use std::path::Path;
 use std::sync::Arc;
@@ -142,6 +143,34 @@ impl Robot {
     /// [`TransportError`] if an end could not send it: the frame is too long for it, or it has ended. The latest value is set all the same.
     pub fn set<K: TelemetryKind>(&self, channel: u8, body: &K::Body) -> Result<(), TransportError> {
         self.core.set::<K>(channel, body)
+    }
+
+    /// As [`Robot::on`], of a kind that is known by its name; `handle` gets the body's encoding, which is one where the kind is the
+    /// library's.
+    pub fn on_kind(
+        &self,
+        kind: &CommandEntry,
+        mut handle: impl FnMut(&[u8], &Context) -> Result<(), Rejection> + Send + 'static,
+    ) {
+        let check = kind.check;
+        let checked = move |body: &[u8], context: &Context| {
+            check(body).map_err(|e| Rejection::from(format!("malformed: {e}")))?;
+            handle(body, context)
+        };
+        self.core.handle_kind(kind, None, Box::new(checked));
+    }
+
+    /// As [`Robot::set`], of a kind that is known by its name, with its body's encoding.
+    ///
+    /// # Errors
+    /// As [`Robot::set`]; [`TransportError::Malformed`], and nothing is set, where the bytes are no body of the kind.
+    pub fn set_kind(&self, kind: &TelemetryEntry, channel: u8, body: Vec<u8>) -> Result<(), TransportError> {
+        let malformed = |e: prost::DecodeError| TransportError::Malformed {
+            kind: kind.name,
+            error: e.to_string(),
+        };
+        (kind.check)(&body).map_err(malformed)?;
+        self.core.set_kind(kind, channel, body.into())
     }
 
     /// Makes a telemetry kind known before its first value, on all transports: over a long path the first value then does not wait for

@@ -78,11 +78,15 @@ impl Streams {
 
     /// Registers a kind, if it is not yet.
     pub(crate) fn told<K: TelemetryKind>(&self) -> Result<Arc<Told>, TransportError> {
-        if let Some(told) = read(&self.0).iter().find(|t| t.name == K::NAME) {
+        self.told_kind(&telemetry::Entry::of::<K>())
+    }
+
+    fn told_kind(&self, kind: &telemetry::Entry) -> Result<Arc<Told>, TransportError> {
+        if let Some(told) = read(&self.0).iter().find(|t| t.name == kind.name) {
             return Ok(told.clone());
         }
         let mut all = write(&self.0);
-        if let Some(told) = all.iter().find(|t| t.name == K::NAME) {
+        if let Some(told) = all.iter().find(|t| t.name == kind.name) {
             return Ok(told.clone());
         }
         if all.len() >= MOST {
@@ -91,11 +95,11 @@ impl Streams {
             )));
         }
         let told = Arc::new(Told {
-            name: K::NAME,
+            name: kind.name,
             number: all.len() as u32 + 1,
-            v6: K::V6,
-            priority: K::PRIORITY,
-            on_request: K::ON_REQUEST,
+            v6: kind.v6,
+            priority: kind.priority,
+            on_request: kind.on_request,
             channels: Mutex::default(),
         });
         all.push(told.clone());
@@ -115,8 +119,16 @@ impl Core {
     }
 
     pub(crate) fn set<K: TelemetryKind>(&self, channel: u8, body: &K::Body) -> Result<(), TransportError> {
-        let told = self.streams.told::<K>()?;
-        let body = Bytes::from(body.encode_to_vec());
+        self.set_kind(&telemetry::Entry::of::<K>(), channel, body.encode_to_vec().into())
+    }
+
+    pub(crate) fn set_kind(
+        &self,
+        kind: &telemetry::Entry,
+        channel: u8,
+        body: Bytes,
+    ) -> Result<(), TransportError> {
+        let told = self.streams.told_kind(kind)?;
         let sequence = {
             let mut channels = lock(&told.channels);
             let latest = channels.entry(channel).or_default();

@@ -202,6 +202,14 @@ pub enum TransportError {
     /// The transport was stopped.
     #[error("the transport has ended")]
     Ended,
+    /// The bytes are no body of the kind: with what is wrong with them.
+    #[error("this is no body of {kind}: {error}")]
+    Malformed {
+        /// The kind's name.
+        kind: &'static str,
+        /// What their parser says.
+        error: String,
+    },
     /// It cannot be set up: what, and the mend.
     #[error("{0}")]
     Setup(String),

@@ -1,0 +1,487 @@
+// Robots, which take commands and tell their state, and controllers, which send the one and hear the other, on one host
+// or, over links, on several: docs/guide/remote.md.
+#pragma once
+
+#include <tuple>
+
+#include "node.hpp"
+#include "remote_types.hpp"
+
+namespace ropewalk {
+namespace remote {
+
+/// The body of a command or telemetry as protocol buffers encode it, where it is no structure.
+using Bytes = std::string;
+
+/// A kind of command: its name, and what its body is: `Bytes`, a structure of `remote_types.hpp`, or a class of a
+/// protocol buffer library (anything with `SerializeAsString` and `ParseFromArray`).
+template <class Body = Bytes>
+struct CommandKind {
+    const char* name;
+    /// The subsystem that a kind of your own moves, such as "base"; null: none, or what the library's kind moves.
+    const char* moves = nullptr;
+    /// The same kind with another class for its body.
+    template <class Other>
+    constexpr CommandKind<Other> as() const {
+        return {name, moves};
+    }
+};
+
+/// A kind of telemetry, as `CommandKind`.
+template <class Body = Bytes>
+struct TelemetryKind {
+    const char* name;
+    template <class Other>
+    constexpr TelemetryKind<Other> as() const {
+        return {name};
+    }
+};
+
+namespace command {
+inline constexpr CommandKind<> Permission{"robot_remote_control.Permission"};
+inline constexpr CommandKind<remote::Pose> TargetPose{"robot_remote_control.TargetPose"};
+inline constexpr CommandKind<remote::Twist> Twist{"robot_remote_control.Twist"};
+inline constexpr CommandKind<JointCommand> Joints{"robot_remote_control.Joints"};
+inline constexpr CommandKind<> SimpleAction{"robot_remote_control.SimpleAction"};
+inline constexpr CommandKind<> ComplexAction{"robot_remote_control.ComplexAction"};
+inline constexpr CommandKind<remote::GoTo> GoTo{"robot_remote_control.GoTo"};
+inline constexpr CommandKind<> RobotTrajectory{"robot_remote_control.RobotTrajectory"};
+}  // namespace command
+
+namespace telemetry {
+inline constexpr TelemetryKind<Pose> CurrentPose{"robot_remote_control.CurrentPose"};
+inline constexpr TelemetryKind<remote::JointState> JointState{"robot_remote_control.JointState"};
+inline constexpr TelemetryKind<remote::JointState> ControllableJoints{"robot_remote_control.ControllableJoints"};
+inline constexpr TelemetryKind<> SimpleActions{"robot_remote_control.SimpleActions"};
+inline constexpr TelemetryKind<> ComplexActions{"robot_remote_control.ComplexActions"};
+inline constexpr TelemetryKind<remote::RobotName> RobotName{"robot_remote_control.RobotName"};
+inline constexpr TelemetryKind<remote::RobotState> RobotState{"robot_remote_control.RobotState"};
+inline constexpr TelemetryKind<remote::LogMessage> LogMessage{"robot_remote_control.LogMessage"};
+inline constexpr TelemetryKind<> VideoStreams{"robot_remote_control.VideoStreams"};
+inline constexpr TelemetryKind<> SimpleSensor{"robot_remote_control.SimpleSensor"};
+inline constexpr TelemetryKind<> WrenchState{"robot_remote_control.WrenchState"};
+inline constexpr TelemetryKind<> Map{"robot_remote_control.Map"};
+inline constexpr TelemetryKind<> Poses{"robot_remote_control.Poses"};
+inline constexpr TelemetryKind<> Transforms{"robot_remote_control.Transforms"};
+inline constexpr TelemetryKind<> PermissionRequest{"robot_remote_control.PermissionRequest"};
+inline constexpr TelemetryKind<> PointCloud{"robot_remote_control.PointCloud"};
+inline constexpr TelemetryKind<> ImuValues{"robot_remote_control.ImuValues"};
+inline constexpr TelemetryKind<> ContactPoints{"robot_remote_control.ContactPoints"};
+inline constexpr TelemetryKind<Twist> CurrentTwist{"robot_remote_control.CurrentTwist"};
+inline constexpr TelemetryKind<> CurrentAcceleration{"robot_remote_control.CurrentAcceleration"};
+inline constexpr TelemetryKind<> CameraInformation{"robot_remote_control.CameraInformation"};
+inline constexpr TelemetryKind<> Image{"robot_remote_control.Image"};
+inline constexpr TelemetryKind<> ImageLayers{"robot_remote_control.ImageLayers"};
+inline constexpr TelemetryKind<> Odometry{"robot_remote_control.Odometry"};
+inline constexpr TelemetryKind<> ControllableFrames{"robot_remote_control.ControllableFrames"};
+inline constexpr TelemetryKind<> FileDefinition{"robot_remote_control.FileDefinition"};
+inline constexpr TelemetryKind<> RobotModelInformation{"robot_remote_control.RobotModelInformation"};
+inline constexpr TelemetryKind<> InterfaceOptions{"robot_remote_control.InterfaceOptions"};
+inline constexpr TelemetryKind<> ChannelsDefinition{"robot_remote_control.ChannelsDefinition"};
+inline constexpr TelemetryKind<> LaserScan{"robot_remote_control.LaserScan"};
+}  // namespace telemetry
+
+/// Where a command comes from and how old it is.
+struct CommandInfo {
+    /// What the controller calls itself; the robot's own name where it stops what lost its controller.
+    std::string controller;
+    /// Of the controller's run; 0: the robot itself.
+    std::uint64_t controller_id = 0;
+    /// Rises with each request of its controller.
+    std::uint64_t sequence = 0;
+    /// It was sent at most so long ago when it came; none where nobody can know.
+    std::optional<std::chrono::nanoseconds> age;
+};
+
+/// What comes with a value of telemetry.
+struct TelemetryInfo {
+    std::uint8_t channel = 0;
+    /// Of this kind and channel, by the robot, from 1.
+    std::uint64_t sequence = 0;
+    /// How many of this kind and channel are missing since the first that came.
+    std::uint64_t lost = 0;
+};
+
+/// What became of a command.
+struct Outcome {
+    ropewalk_outcome what = ROPEWALK_OUTCOME_UNREACHABLE;
+    /// Why it was not carried out, for people.
+    std::string reason;
+
+    bool executed() const noexcept { return what == ROPEWALK_OUTCOME_EXECUTED; }
+    /// For people: `rejected: the battery is low`.
+    std::string text() const {
+        const char* names[] = {"executed", "rejected", "expired", "unreachable", "unreachable, maybe executed"};
+        std::string text = names[what <= ROPEWALK_OUTCOME_MAYBE_EXECUTED ? what : ROPEWALK_OUTCOME_UNREACHABLE];
+        return reason.empty() ? text : text + ": " + reason;
+    }
+};
+
+/// Who has the right to move.
+struct Right {
+    /// The number of a controller's run (`Controller::id`); 0: nobody.
+    std::uint64_t holder = 0;
+    std::string holder_name;
+    /// Whether that is the controller that asks.
+    bool mine = false;
+};
+
+/// What a handler returns that does not carry a command out. The controller gets the text.
+inline Error reject(std::string reason) { return Error(ROPEWALK_STATUS_REJECTED, std::move(reason)); }
+
+namespace detail {
+
+using ropewalk::detail::done;
+using ropewalk::detail::Handle;
+using ropewalk::detail::nanoseconds;
+
+inline const std::string& encode(const Bytes& body) { return body; }
+template <class Body>
+auto encode(const Body& body) -> decltype(Body::ropewalk_proto(body, std::declval<ProtoWriter&>()), std::string()) {
+    ProtoWriter writer;
+    Body::ropewalk_proto(body, writer);
+    return std::move(writer.out);
+}
+template <class Body>
+auto encode(const Body& body) -> decltype(body.SerializeAsString()) {
+    return body.SerializeAsString();
+}
+
+inline bool decode(const std::uint8_t* data, std::size_t len, Bytes& body) {
+    body.assign(reinterpret_cast<const char*>(data), len);
+    return true;
+}
+template <class Body>
+auto decode(const std::uint8_t* data, std::size_t len, Body& body)
+    -> decltype(Body::ropewalk_proto(body, std::declval<ProtoReader&>()), bool()) {
+    return ProtoReader(data, len).read(body);
+}
+template <class Body>
+auto decode(const std::uint8_t* data, std::size_t len, Body& body) -> decltype(body.ParseFromArray(data, 0)) {
+    return len <= 0x7fffffff && body.ParseFromArray(data, static_cast<int>(len));
+}
+
+/// Calls `f` and says what it threw; empty if nothing.
+template <class F>
+std::string thrown(F&& f) {
+#if defined(__cpp_exceptions)
+    try {
+#endif
+        f();
+        return {};
+#if defined(__cpp_exceptions)
+    } catch (const std::exception& e) {
+        return std::string("it threw: ") + e.what();
+    } catch (...) {
+        return "it threw something that is no std::exception";
+    }
+#endif
+}
+
+inline void complain(const char* what, const std::string& why) {
+    if (!why.empty()) std::fprintf(stderr, "ropewalk: %s: %s\n", what, why.c_str());
+}
+
+/// A function that the library calls from its threads and frees. The count orders what threads do with it also for tools
+/// that do not see the library's own order.
+template <class F>
+class Called {
+public:
+    static void* make(F f) {
+        auto* made = new Called{std::move(f)};
+        made->calls_.store(1, std::memory_order_release);
+        return made;
+    }
+    static void free(void* user) {
+        auto* self = static_cast<Called*>(user);
+        (void)self->calls_.load(std::memory_order_acquire);
+        delete self;
+    }
+    template <class Use>
+    static void call(void* user, Use&& use) {
+        auto* self = static_cast<Called*>(user);
+        self->calls_.fetch_add(1, std::memory_order_acq_rel);
+        use(self->f_);
+        self->calls_.fetch_add(1, std::memory_order_acq_rel);
+    }
+
+private:
+    explicit Called(F f) : f_(std::move(f)) {}
+    F f_;
+    std::atomic<unsigned> calls_{0};
+};
+
+inline CommandInfo info(const ropewalk_command& command) {
+    CommandInfo info{command.controller, command.controller_id, command.sequence, {}};
+    if (command.age_ns >= 0) info.age = std::chrono::nanoseconds(command.age_ns);
+    return info;
+}
+
+/// As C calls a handler of commands.
+template <class Body, class F>
+bool handle(void* user, const ropewalk_command* command, char* reason, std::size_t capacity) {
+    Result<void> done;
+    Called<F>::call(user, [&](F& f) {
+        auto why = thrown([&] {
+            Body body;
+            if (!decode(command->body, command->len, body)) {
+                done = reject("malformed: the body is no encoding of what its handler takes");
+            } else if constexpr (std::is_void_v<std::invoke_result_t<F&, const Body&, const CommandInfo&>>) {
+                f(body, info(*command));
+            } else {
+                done = f(body, info(*command));
+            }
+        });
+        if (!why.empty()) done = reject("the handler failed: " + why);
+    });
+    if (done) return true;
+    std::snprintf(reason, capacity, "%s", done.error().text().c_str());
+    return false;
+}
+
+}  // namespace detail
+
+/// Robots' settings: `ropewalk_robot_options_default()` has the defaults.
+using RobotOptions = ropewalk_robot_options;
+using ControllerOptions = ropewalk_controller_options;
+
+/// A robot on this host's bus. Any thread may use it. What it is given to call runs on threads of the library, which
+/// wait for it; destroying the robot stops it and waits for what runs.
+class Robot {
+public:
+    /// Starts a robot that is called `name`, on the bus and by people.
+    static Result<Robot> create(const Node& node, const std::string& name,
+                                RobotOptions options = ropewalk_robot_options_default()) {
+        ropewalk_robot* out = nullptr;
+        auto status = ropewalk_robot_new(node.handle(), name.c_str(), &options, &out);
+        if (status != ROPEWALK_STATUS_OK) return Error::last(status);
+        return Robot(out);
+    }
+
+    /// `f(const Body&, const CommandInfo&)` carries out commands of a kind from now on. It returns nothing or a
+    /// `Result<void>`: the controller is told that the command was executed, or rejected with the error's text or what
+    /// `f` throws. What is expired, repeated, out of order or not allowed does not come.
+    template <class Body, class F>
+    Result<void> on(CommandKind<Body> kind, F f) {
+        using Called = detail::Called<F>;
+        return detail::done(ropewalk_robot_on_command(handle(), kind.name, kind.moves, detail::handle<Body, F>,
+                                                      Called::make(std::move(f)), Called::free));
+    }
+
+    /// Sets the latest value of a telemetry kind and channel, and tells all who listen. Never blocks.
+    template <class Body>
+    Result<void> set(TelemetryKind<Body> kind, const Body& body, std::uint8_t channel = 0) {
+        const auto& bytes = detail::encode(body);
+        auto* data = reinterpret_cast<const std::uint8_t*>(bytes.data());
+        return detail::done(ropewalk_robot_set(handle(), kind.name, channel, data, bytes.size()));
+    }
+
+    /// `f(subsystem, controller)` is called when the controller that moved a subsystem is lost; it returns whether to do,
+    /// too, what is done without it: twists of zero, joints that hold. That is also done if it throws.
+    Result<void> on_link_lost(std::function<bool(const std::string&, const std::string&)> f) {
+        using Called = detail::Called<decltype(f)>;
+        auto call = [](void* user, const char* subsystem, const char* controller) {
+            bool stop = true;
+            Called::call(user, [&](auto& f) {
+                detail::complain("on_link_lost", detail::thrown([&] { stop = f(subsystem, controller); }));
+            });
+            return stop;
+        };
+        return detail::done(ropewalk_robot_on_link_lost(handle(), call, Called::make(std::move(f)), Called::free));
+    }
+
+    /// `f(id, name, found)` is called when controllers come and go.
+    Result<void> on_controller(std::function<void(std::uint64_t, const std::string&, bool)> f) {
+        using Called = detail::Called<decltype(f)>;
+        auto call = [](void* user, std::uint64_t id, const char* name, bool found) {
+            Called::call(user, [&](auto& f) {
+                detail::complain("on_controller", detail::thrown([&] { f(id, name, found); }));
+            });
+        };
+        return detail::done(ropewalk_robot_on_controller(handle(), call, Called::make(std::move(f)), Called::free));
+    }
+
+    /// `f(subsystem, by, holder)` decides whether one controller may take the right to move from another. Without it, and
+    /// if it throws: no.
+    Result<void> on_take_over(std::function<bool(const std::string&, const std::string&, const std::string&)> f) {
+        using Called = detail::Called<decltype(f)>;
+        auto call = [](void* user, const char* subsystem, const char* by, const char* holder) {
+            bool may = false;
+            Called::call(user, [&](auto& f) {
+                detail::complain("on_take_over", detail::thrown([&] { may = f(subsystem, by, holder); }));
+            });
+            return may;
+        };
+        return detail::done(ropewalk_robot_on_take_over(handle(), call, Called::make(std::move(f)), Called::free));
+    }
+
+    /// The number of the controller that may move a subsystem; none: nobody.
+    std::optional<std::uint64_t> holder(const std::string& subsystem) const {
+        std::uint64_t id = 0;
+        if (ropewalk_robot_holder(handle(), subsystem.c_str(), &id) != ROPEWALK_STATUS_OK) return {};
+        return id;
+    }
+
+    const ropewalk_robot* handle() const noexcept { return handle_.get(); }
+
+private:
+    explicit Robot(ropewalk_robot* handle) : handle_(handle) {}
+    detail::Handle<ropewalk_robot, ropewalk_robot_free> handle_;
+};
+
+/// A command that was sent. Destroying it forgets it; the command goes on.
+class Sent {
+public:
+    explicit Sent(ropewalk_sent* handle) : handle_(handle) {}
+
+    /// Blocks until it is known what became of the command; an error that is `empty()` after `timeout`. Not from a
+    /// function that the library calls.
+    Result<Outcome> wait(Timeout timeout = forever) const {
+        Outcome outcome;
+        auto status = ropewalk_sent_wait(handle_.get(), detail::nanoseconds(timeout), &outcome.what);
+        if (status != ROPEWALK_STATUS_OK) return Error::last(status);
+        outcome.reason = ropewalk::detail::text(
+            [this](auto* b, auto c, auto* l) { return ropewalk_sent_reason(handle_.get(), b, c, l); });
+        return outcome;
+    }
+    /// As `wait`, without waiting.
+    Result<Outcome> poll() const { return wait(Timeout::zero()); }
+
+private:
+    detail::Handle<ropewalk_sent, ropewalk_sent_free> handle_;
+};
+
+/// Commands one robot and hears its telemetry. Any thread may use it. What it is given to call runs on threads of the
+/// library, which wait for it, and must not wait for an answer of the same robot; destroying the controller stops it and
+/// waits for what runs.
+class Controller {
+public:
+    /// Starts a controller of the robot that is called `robot` on this bus. `name` is for people.
+    static Result<Controller> create(const Node& node, const std::string& name, const std::string& robot,
+                                     ControllerOptions options = ropewalk_controller_options_default()) {
+        ropewalk_controller* out = nullptr;
+        auto status = ropewalk_controller_new(node.handle(), name.c_str(), robot.c_str(), &options, &out);
+        if (status != ROPEWALK_STATUS_OK) return Error::last(status);
+        return Controller(out);
+    }
+
+    /// Blocks until the robot was heard and has said what it can do; an error that is `empty()` after `timeout`.
+    Result<void> wait_until_found(Timeout timeout = forever) const {
+        return detail::done(ropewalk_controller_wait_until_found(handle(), detail::nanoseconds(timeout)));
+    }
+    /// `f(found)` is called when the robot is found or lost.
+    Result<void> on_connection(std::function<void(bool)> f) {
+        using Called = detail::Called<decltype(f)>;
+        auto call = [](void* user, bool found) {
+            Called::call(user, [&](auto& f) {
+                detail::complain("on_connection", detail::thrown([&] { f(found); }));
+            });
+        };
+        return detail::done(ropewalk_controller_on_connection(handle(), call, Called::make(std::move(f)), Called::free));
+    }
+    /// From a heartbeat to its answer, smoothed; none before the first.
+    std::optional<std::chrono::nanoseconds> round_trip() const {
+        std::int64_t ns = 0;
+        if (ropewalk_controller_round_trip(handle(), &ns) != ROPEWALK_STATUS_OK) return {};
+        return std::chrono::nanoseconds(ns);
+    }
+    /// The number of its run: who it is to the robot and to other controllers.
+    std::uint64_t id() const { return ropewalk_controller_id(handle()); }
+
+    /// Sends a command, and blocks until it is known what became of it: at most for its expiry and the way of the answer.
+    template <class Body>
+    Result<Outcome> command(CommandKind<Body> kind, const Body& body, Timeout expiry = Timeout::zero()) {
+        auto sent = send(kind, body, expiry);
+        if (!sent) return sent.error();
+        return sent->wait();
+    }
+    /// Sends a command, which stays good for `expiry`: zero is twice the round trip and at least 200 ms; `forever` is not
+    /// for what moves. Never blocks.
+    template <class Body>
+    Result<Sent> send(CommandKind<Body> kind, const Body& body, Timeout expiry = Timeout::zero()) {
+        const auto& bytes = detail::encode(body);
+        auto* data = reinterpret_cast<const std::uint8_t*>(bytes.data());
+        ropewalk_sent* out = nullptr;
+        auto status = ropewalk_controller_send(handle(), kind.name, data, bytes.size(), detail::nanoseconds(expiry), &out);
+        if (status != ROPEWALK_STATUS_OK) return Error::last(status);
+        return Sent(out);
+    }
+
+    /// `f(const Body&, const TelemetryInfo&)` gets each value of a telemetry kind and channel from now on. What it throws
+    /// is written to the standard error.
+    template <class Body, class F>
+    Result<void> on(TelemetryKind<Body> kind, F f, std::uint8_t channel = 0) {
+        using Called = detail::Called<F>;
+        auto call = [](void* user, const ropewalk_telemetry* telemetry) {
+            Called::call(user, [&](F& f) {
+                detail::complain(telemetry->kind, detail::thrown([&] {
+                    Body body;
+                    if (detail::decode(telemetry->body, telemetry->len, body)) {
+                        f(body, TelemetryInfo{telemetry->channel, telemetry->sequence, telemetry->lost});
+                    } else {
+                        detail::complain(telemetry->kind, "a value is no encoding of what its callback takes");
+                    }
+                }));
+            });
+        };
+        return detail::done(ropewalk_controller_on_telemetry(handle(), kind.name, channel, call,
+                                                             Called::make(std::move(f)), Called::free));
+    }
+    /// The latest value that came by itself; an error that is `empty()` before the first.
+    template <class Body>
+    Result<Body> latest(TelemetryKind<Body> kind, std::uint8_t channel = 0) const {
+        ropewalk_value* value = nullptr;
+        return read<Body>(kind.name, ropewalk_controller_latest(handle(), kind.name, channel, &value), value);
+    }
+    /// Asks the robot for its latest value, and blocks for it at most `timeout`; an error that is `empty()` where none was
+    /// set yet.
+    template <class Body>
+    Result<Body> fetch(TelemetryKind<Body> kind, Timeout timeout, std::uint8_t channel = 0) const {
+        ropewalk_value* value = nullptr;
+        auto ns = detail::nanoseconds(timeout);
+        return read<Body>(kind.name, ropewalk_controller_fetch(handle(), kind.name, channel, ns, &value), value);
+    }
+
+    /// Who may move a subsystem (empty: the whole robot). Blocks for the answer, at most 30 s, as do the others here.
+    Result<Right> right(const std::string& subsystem) const { return wish(subsystem, ROPEWALK_WISH_ASK); }
+    /// Asks for the right to move a subsystem; granted if nobody else has it.
+    Result<Right> request_right(const std::string& subsystem) { return wish(subsystem, ROPEWALK_WISH_REQUEST); }
+    Result<Right> release_right(const std::string& subsystem) { return wish(subsystem, ROPEWALK_WISH_RELEASE); }
+    /// Hands the right over to the controller of this number.
+    Result<Right> hand_right_over(const std::string& subsystem, std::uint64_t to) {
+        return wish(subsystem, ROPEWALK_WISH_HAND_OVER, to);
+    }
+    /// Takes the right, also from another, if the robot permits it.
+    Result<Right> take_right_over(const std::string& subsystem) { return wish(subsystem, ROPEWALK_WISH_TAKE_OVER); }
+
+    const ropewalk_controller* handle() const noexcept { return handle_.get(); }
+
+private:
+    explicit Controller(ropewalk_controller* handle) : handle_(handle) {}
+
+    template <class Body>
+    static Result<Body> read(const char* kind, ropewalk_status status, ropewalk_value*& out) {
+        if (status != ROPEWALK_STATUS_OK) return Error::last(status);
+        detail::Handle<ropewalk_value, ropewalk_value_free> value(out);
+        const std::uint8_t* data = nullptr;
+        std::size_t len = 0;
+        Body body;
+        ropewalk_value_data(value.get(), &data, &len);
+        if (!detail::decode(data, len, body)) {
+            return Error(ROPEWALK_STATUS_CONTENT, std::string(kind) + ": the value is no encoding of the asked class");
+        }
+        return body;
+    }
+
+    Result<Right> wish(const std::string& subsystem, ropewalk_wish wish, std::uint64_t to = 0) const {
+        ropewalk_right right{};
+        auto status = ropewalk_controller_right(handle(), subsystem.c_str(), wish, to, &right);
+        if (status != ROPEWALK_STATUS_OK) return Error::last(status);
+        return Right{right.holder, right.holder_name, right.mine};
+    }
+
+    detail::Handle<ropewalk_controller, ropewalk_controller_free> handle_;
+};
+
+}  // namespace remote
+}  // namespace ropewalk

@@ -1,0 +1,411 @@
+//! Robots: the end of remote control that takes commands and tells its state.
+
+use crate::callback::{Calls, User};
+use crate::node::Node;
+use crate::pointer::{self, array, consume, give, handle, invalid, output, set, timeout};
+use crate::status::{Failure, Status, free, guard};
+use remote::robot::{ControllerEvent, Origin};
+use remote::transport::link::LinkRobot;
+use remote::{Context, Rejection, command, telemetry};
+use std::ffi::{CString, c_char, c_void};
+use std::mem::ManuallyDrop;
+use std::sync::Arc;
+
+/// A robot on this host's bus, which controllers here and, over links, on other hosts command.
+pub struct Robot(ManuallyDrop<Ends>);
+
+struct Ends {
+    robot: remote::Robot,
+    calls: Arc<Calls>,
+    process: u32,
+}
+
+/// How a robot treats its controllers.
+#[repr(C)]
+pub struct RobotOptions {
+    /// Whether the right to move has to be requested. By default a free right goes to whoever moves first.
+    pub require_request: bool,
+    /// A controller is lost after so long without a word from it, plus twice its round trip. 1 s by default.
+    pub lost_after_ns: i64,
+}
+
+/// A command, valid until its handler returns.
+#[repr(C)]
+pub struct Command {
+    /// The name of its kind.
+    pub kind: *const c_char,
+    /// The body, encoded as protocol buffers encode it.
+    pub body: *const u8,
+    /// Bytes of the body.
+    pub len: usize,
+    /// Who sends it: what a controller calls itself; the robot's own name where it stops by itself what lost its
+    /// controller.
+    pub controller: *const c_char,
+    /// The number of the controller's run; 0 for the robot itself.
+    pub controller_id: u64,
+    /// Rises with each request of its controller.
+    pub sequence: u64,
+    /// It was sent at most so long ago when it came; -1: nobody can know.
+    pub age_ns: i64,
+}
+
+/// Carries a command out and returns true; or returns false and writes why not, for people, as a text with its zero byte into
+/// `reason`, which has room for `capacity` bytes and is empty at first. Runs on a thread of the library's, which waits for it; one at a time
+/// for what moves one subsystem, and for each kind. No C++ exception must leave it.
+pub type CommandHandler = Option<
+    unsafe extern "C" fn(
+        user: *mut c_void,
+        command: *const Command,
+        reason: *mut c_char,
+        capacity: usize,
+    ) -> bool,
+>;
+
+/// The controller `controller` held the right to move `subsystem` and is lost. Returns whether to do, too, what is done without such a
+/// function: the handler of twists gets a zero one, that of joints their latest state to hold.
+pub type LinkLostHandler = Option<
+    unsafe extern "C" fn(user: *mut c_void, subsystem: *const c_char, controller: *const c_char) -> bool,
+>;
+
+/// A controller came, or is lost. Texts are valid until it returns.
+pub type ControllerHandler =
+    Option<unsafe extern "C" fn(user: *mut c_void, id: u64, name: *const c_char, found: bool)>;
+
+/// Returns whether the controller `by` may take the right to move `subsystem` (empty: the whole robot) from `holder`.
+pub type TakeOverHandler = Option<
+    unsafe extern "C" fn(
+        user: *mut c_void,
+        subsystem: *const c_char,
+        by: *const c_char,
+        holder: *const c_char,
+    ) -> bool,
+>;
+
+/// Frees what a function was given as `user`, once nothing can call that function any more. May be NULL.
+pub type FreeUser = Option<unsafe extern "C" fn(user: *mut c_void)>;
+
+/// Room for a handler's reason.
+const REASON: usize = 512;
+
+/// The defaults.
+#[unsafe(no_mangle)]
+pub extern "C" fn ropewalk_robot_options_default() -> RobotOptions {
+    RobotOptions {
+        require_request: false,
+        lost_after_ns: 1_000_000_000,
+    }
+}
+
+/// Starts a robot, which is known by `name` on the bus (words of letters, digits and `_`, with `/` between them) and to people. `options`
+/// may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ropewalk_robot_new(
+    node: *const Node,
+    name: *const c_char,
+    options: *const RobotOptions,
+    out: *mut *mut Robot,
+) -> Status {
+    guard(|| {
+        output(out, "out")?;
+        // SAFETY: the crate's contract.
+        let (node, name) = unsafe { (handle(node, "node")?, pointer::text(name, "robot's name")?) };
+        // SAFETY: the crate's contract.
+        let options = unsafe { options.as_ref() };
+        let end = Arc::new(LinkRobot::new(node.inner(), name));
+        let mut builder = remote::Robot::builder(name).end(end);
+        if let Some(options) = options {
+            builder = builder
+                .require_request(options.require_request)
+                .lost_after(timeout(options.lost_after_ns));
+        }
+        let ends = Ends {
+            robot: builder.start()?,
+            calls: Arc::default(),
+            process: std::process::id(),
+        };
+        // SAFETY: the crate's contract; `out` was checked.
+        unsafe { give(Robot(ManuallyDrop::new(ends)), out) };
+        Ok(Status::Ok)
+    })
+}
+
+/// `handler` carries out commands of a kind from now on, instead of who did before: one of the library's, such as
+/// `robot_remote_control.Twist`, whose bodies are looked at before they come here, or one of your own, such as `acme.Spray`, of any body.
+/// What is expired, repeated, out of order or not allowed does not come either. `moves` is the subsystem that the kind moves, `base` or `arm`
+/// for example; NULL: none, or what the library's kind says; it is for the first handler of a kind to say. What moves is only for the
+/// controller that has the right to. In any case, also of failure, `free_user` is called with `user` in the end.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ropewalk_robot_on_command(
+    robot: *const Robot,
+    kind: *const c_char,
+    moves: *const c_char,
+    handler: CommandHandler,
+    user: *mut c_void,
+    free_user: FreeUser,
+) -> Status {
+    let user = User::new(user, free_user);
+    guard(|| {
+        // SAFETY: the crate's contract.
+        let ends = unsafe { handle(robot, "robot") }?.ends()?;
+        let handler = handler.ok_or_else(|| invalid("the handler is NULL"))?;
+        // SAFETY: the crate's contract.
+        let entry = unsafe { command_kind(kind, moves) }?;
+        let (name, me) = (text(entry.name), text(ends.robot.name()));
+        let calls = ends.calls.clone();
+        ends.robot.on_kind(&entry, move |body, context| {
+            calls.run(|| call(handler, &user, &name, &me, body, context))
+        });
+        Ok(Status::Ok)
+    })
+}
+
+/// Sets the latest value of a telemetry kind and channel (0 where there is only one), and tells all who listen. The body is as of
+/// commands; `ROPEWALK_STATUS_CONTENT`: it is none of the library's kind. Never blocks.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ropewalk_robot_set(
+    robot: *const Robot,
+    kind: *const c_char,
+    channel: u8,
+    body: *const u8,
+    len: usize,
+) -> Status {
+    guard(|| {
+        // SAFETY: the crate's contract.
+        let ends = unsafe { handle(robot, "robot") }?.ends()?;
+        // SAFETY: the crate's contract.
+        let (entry, body) = unsafe { (telemetry_kind(kind)?, array(body, len, "body")?) };
+        ends.robot.set_kind(&entry, channel, body.to_vec())?;
+        Ok(Status::Ok)
+    })
+}
+
+/// `callback` is called for each subsystem whose controller is lost, instead of stopping it. NULL: what it is without. In any case `free_user`
+/// is called with `user` in the end.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ropewalk_robot_on_link_lost(
+    robot: *const Robot,
+    callback: LinkLostHandler,
+    user: *mut c_void,
+    free_user: FreeUser,
+) -> Status {
+    let user = User::new(user, free_user);
+    guard(|| {
+        // SAFETY: the crate's contract.
+        let ends = unsafe { handle(robot, "robot") }?.ends()?;
+        let Some(callback) = callback else {
+            ends.robot.on_link_lost(|lost| lost.stop());
+            return Ok(Status::Ok);
+        };
+        let calls = ends.calls.clone();
+        ends.robot.on_link_lost(move |lost| {
+            let (subsystem, controller) = (text(lost.subsystem()), text(lost.controller()));
+            // SAFETY: the crate's contract; the texts live until it returns.
+            let stop =
+                calls.run(|| unsafe { callback(user.pointer(), subsystem.as_ptr(), controller.as_ptr()) });
+            if stop {
+                lost.stop();
+            }
+        });
+        Ok(Status::Ok)
+    })
+}
+
+/// `callback` is called when controllers come and go. In any case `free_user` is called with `user` in the end.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ropewalk_robot_on_controller(
+    robot: *const Robot,
+    callback: ControllerHandler,
+    user: *mut c_void,
+    free_user: FreeUser,
+) -> Status {
+    let user = User::new(user, free_user);
+    guard(|| {
+        // SAFETY: the crate's contract.
+        let ends = unsafe { handle(robot, "robot") }?.ends()?;
+        let callback = callback.ok_or_else(|| invalid("the callback is NULL"))?;
+        let calls = ends.calls.clone();
+        ends.robot.on_controller(move |event| {
+            let (id, name, found) = match event {
+                ControllerEvent::Found { id, name } => (id, name, true),
+                ControllerEvent::Lost { id, name } => (id, name, false),
+            };
+            let name = text(&name);
+            // SAFETY: the crate's contract; the text lives until it returns.
+            calls.run(|| unsafe { callback(user.pointer(), id, name.as_ptr(), found) });
+        });
+        Ok(Status::Ok)
+    })
+}
+
+/// `callback` decides whether one controller may take the right to move from another; without one: never. In any case `free_user`
+/// is called with `user` in the end.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ropewalk_robot_on_take_over(
+    robot: *const Robot,
+    callback: TakeOverHandler,
+    user: *mut c_void,
+    free_user: FreeUser,
+) -> Status {
+    let user = User::new(user, free_user);
+    guard(|| {
+        // SAFETY: the crate's contract.
+        let ends = unsafe { handle(robot, "robot") }?.ends()?;
+        let callback = callback.ok_or_else(|| invalid("the callback is NULL"))?;
+        let calls = ends.calls.clone();
+        ends.robot.on_take_over(move |wish| {
+            let (subsystem, by, from) = (text(&wish.subsystem), text(&wish.by.0), text(&wish.from.0));
+            let texts = (subsystem.as_ptr(), by.as_ptr(), from.as_ptr());
+            // SAFETY: the crate's contract; the texts live until it returns.
+            calls.run(|| unsafe { callback(user.pointer(), texts.0, texts.1, texts.2) })
+        });
+        Ok(Status::Ok)
+    })
+}
+
+/// The number of the controller that holds the right to move a subsystem; `ROPEWALK_STATUS_EMPTY`: nobody.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ropewalk_robot_holder(
+    robot: *const Robot,
+    subsystem: *const c_char,
+    id: *mut u64,
+) -> Status {
+    guard(|| {
+        output(id, "id")?;
+        // SAFETY: the crate's contract.
+        let ends = unsafe { handle(robot, "robot") }?.ends()?;
+        // SAFETY: the crate's contract.
+        let holder = ends
+            .robot
+            .holder(unsafe { pointer::text(subsystem, "subsystem") }?);
+        if let Some(holder) = holder {
+            // SAFETY: the crate's contract; `id` was checked.
+            unsafe { set(id, holder) };
+        }
+        Ok(Status::of(holder.is_some()))
+    })
+}
+
+/// Stops a robot and frees it: controllers lose it. Waits for the functions that it calls, but for the one that calls this.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ropewalk_robot_free(robot: *mut Robot) {
+    // SAFETY: the crate's contract.
+    free(|| drop(unsafe { consume(robot, "robot") }));
+}
+
+impl Robot {
+    fn ends(&self) -> Result<&Ends, Failure> {
+        in_process(self.0.process)?;
+        Ok(&self.0)
+    }
+}
+
+impl Drop for Robot {
+    fn drop(&mut self) {
+        // A forked child has none of the threads that stopping would wait for.
+        if in_process(self.0.process).is_ok() {
+            self.0.robot.stop();
+            self.0.calls.wait();
+            // SAFETY: dropped once, here, and not used after.
+            unsafe { ManuallyDrop::drop(&mut self.0) };
+        }
+    }
+}
+
+/// Refuses the handles of the parent process.
+pub(crate) fn in_process(process: u32) -> Result<(), Failure> {
+    if process == std::process::id() {
+        return Ok(());
+    }
+    let text = "the robot or controller belongs to the parent process: make one after fork";
+    Err(Failure::new(Status::Forked, text))
+}
+
+/// The kind of a command, by its name.
+///
+/// # Safety
+/// As of the crate; `moves` may be NULL.
+pub(crate) unsafe fn command_kind(
+    kind: *const c_char,
+    moves: *const c_char,
+) -> Result<command::Entry, Failure> {
+    // SAFETY: by this function's contract.
+    let name = unsafe { kind_name(kind) }?;
+    let moves = match moves.is_null() {
+        true => None,
+        // SAFETY: by this function's contract.
+        false => Some(unsafe { pointer::text(moves, "subsystem") }?),
+    };
+    command::Entry::named(name, moves).ok_or_else(too_many)
+}
+
+/// The kind of telemetry, by its name.
+///
+/// # Safety
+/// As of the crate.
+pub(crate) unsafe fn telemetry_kind(kind: *const c_char) -> Result<telemetry::Entry, Failure> {
+    // SAFETY: by this function's contract.
+    telemetry::Entry::named(unsafe { kind_name(kind) }?).ok_or_else(too_many)
+}
+
+/// # Safety
+/// As of the crate.
+unsafe fn kind_name<'a>(kind: *const c_char) -> Result<&'a str, Failure> {
+    // SAFETY: by this function's contract.
+    let name = unsafe { pointer::text(kind, "name of the kind") }?;
+    if name.is_empty() || name.len() > 128 {
+        let len = name.len();
+        return Err(invalid(&format!(
+            "the name of a kind has {len} bytes: 1 to 128 are allowed"
+        )));
+    }
+    Ok(name)
+}
+
+fn too_many() -> Failure {
+    invalid("this process has made up too many names of kinds: name kinds, not values")
+}
+
+/// A text for C, without its zero bytes.
+pub(crate) fn text(text: &str) -> CString {
+    let bytes: Vec<u8> = text.bytes().filter(|b| *b != 0).collect();
+    CString::new(bytes).unwrap_or_default()
+}
+
+fn call(
+    handler: unsafe extern "C" fn(*mut c_void, *const Command, *mut c_char, usize) -> bool,
+    user: &User,
+    kind: &CString,
+    me: &CString,
+    body: &[u8],
+    context: &Context,
+) -> Result<(), Rejection> {
+    let (controller, controller_id) = match &context.origin {
+        Origin::Controller { id, name } => (text(name), *id),
+        Origin::Robot => (me.clone(), 0),
+        Origin::V6 { .. } => (CString::default(), 0),
+    };
+    let age = context
+        .age
+        .map(|age| i64::try_from(age.as_nanos()).unwrap_or(i64::MAX));
+    let command = Command {
+        kind: kind.as_ptr(),
+        body: body.as_ptr(),
+        len: body.len(),
+        controller: controller.as_ptr(),
+        controller_id,
+        sequence: context.sequence,
+        age_ns: age.unwrap_or(-1),
+    };
+    let mut reason = [0u8; REASON];
+    // SAFETY: the crate's contract; everything that the command points at lives until it returns, and the reason has
+    // room for what is said.
+    let done = unsafe { handler(user.pointer(), &command, reason.as_mut_ptr().cast(), REASON) };
+    if done {
+        return Ok(());
+    }
+    let len = reason.iter().position(|b| *b == 0).unwrap_or(REASON);
+    match String::from_utf8_lossy(&reason[..len]) {
+        why if why.is_empty() => Err("the robot's program gives no reason".into()),
+        why => Err(why.into_owned().into()),
+    }
+}
