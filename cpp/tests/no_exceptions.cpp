@@ -4,6 +4,7 @@
 
 #include "ropewalk/msg/sensor_msgs/Image.hpp"
 #include "ropewalk/msg/std_srvs/SetBool.hpp"
+#include "ropewalk/remote.hpp"
 #include "ropewalk/ropewalk.hpp"
 
 using ropewalk::msg::sensor_msgs::Image;
@@ -27,7 +28,15 @@ int main() {
     auto client = node.client<SetBool>("/switch").value();
     client.wait_for_server().value();
     auto answer = client.call(SetBool::Request(), std::chrono::seconds(60));
-    bool good = message->data.size() == 1000 && message->data[999] == 7 &&
+    auto robot = ropewalk::remote::Robot::create(node, "rover").value();
+    auto stuck = [](const ropewalk::remote::Twist&, const ropewalk::remote::CommandInfo&) -> ropewalk::Result<void> {
+        return ropewalk::remote::reject("stuck");
+    };
+    robot.on(ropewalk::remote::command::Twist, stuck).value();
+    auto desk = ropewalk::remote::Controller::create(node, "desk", "rover").value();
+    desk.wait_until_found().value();
+    auto outcome = desk.command(ropewalk::remote::command::Twist, {}).value();
+    bool good = outcome.text() == "rejected: stuck" && message->data.size() == 1000 && message->data[999] == 7 &&
                 answer.status() == ROPEWALK_STATUS_REJECTED;
     std::printf("without exceptions: %s\n", good ? "done" : "failed");
     return good ? 0 : 1;

@@ -2,6 +2,8 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyType;
+use remote::controller::RequestError;
+use remote::transport::TransportError;
 use ropewalk::{CallError, NodeError, PublishError, RespondError};
 use std::fmt::Display;
 
@@ -59,6 +61,16 @@ classes! {
         _ => "ContentError",
     };
     bus::RespondError => |e| respond(&e);
+    TransportError => |e| match &e {
+        TransportError::Malformed { .. } | TransportError::TooLong { .. } => "ContentError",
+        TransportError::Setup(_) => "BadName",
+        _ => "SystemFault",
+    };
+    RequestError => |e| match &e {
+        RequestError::Rejected(_) => "Rejected",
+        RequestError::Unreachable(_) => "CallTimeout",
+        _ => "ContentError",
+    };
 }
 
 fn loan(error: &bus::LoanError) -> &'static str {

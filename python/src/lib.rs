@@ -10,6 +10,7 @@ mod describe;
 mod fault;
 mod message;
 mod node;
+mod remote;
 mod service;
 mod topic;
 
@@ -23,6 +24,8 @@ mod _native {
     use super::message::{Loan, Message, Part};
     #[pymodule_export]
     use super::node::Node;
+    #[pymodule_export]
+    use super::remote::{Controller, Robot, Sent, command_kinds, descriptors, telemetry_kinds};
     #[pymodule_export]
     use super::service::{Client, Pending, Request, Server};
     #[pymodule_export]

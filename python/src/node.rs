@@ -10,7 +10,7 @@ use ropewalk::{BusConfig, NodeError, QueuePolicy};
 
 /// A named member of this host's bus.
 #[pyclass(frozen, module = "ropewalk._native")]
-pub(crate) struct Node(ropewalk::Node);
+pub(crate) struct Node(pub(crate) ropewalk::Node);
 
 #[pymethods]
 impl Node {

@@ -221,15 +221,15 @@ inline CommandInfo info(const ropewalk_command& command) {
 template <class Body, class F>
 bool handle(void* user, const ropewalk_command* command, char* reason, std::size_t capacity) {
     Result<void> done;
-    Called<F>::call(user, [&](F& f) {
+    Called<F>::call(user, [&](F& call_it) {
         auto why = thrown([&] {
             Body body;
             if (!decode(command->body, command->len, body)) {
                 done = reject("malformed: the body is no encoding of what its handler takes");
             } else if constexpr (std::is_void_v<std::invoke_result_t<F&, const Body&, const CommandInfo&>>) {
-                f(body, info(*command));
+                call_it(body, info(*command));
             } else {
-                done = f(body, info(*command));
+                done = call_it(body, info(*command));
             }
         });
         if (!why.empty()) done = reject("the handler failed: " + why);
@@ -282,8 +282,8 @@ public:
         using Called = detail::Called<decltype(f)>;
         auto call = [](void* user, const char* subsystem, const char* controller) {
             bool stop = true;
-            Called::call(user, [&](auto& f) {
-                detail::complain("on_link_lost", detail::thrown([&] { stop = f(subsystem, controller); }));
+            Called::call(user, [&](auto& call_it) {
+                detail::complain("on_link_lost", detail::thrown([&] { stop = call_it(subsystem, controller); }));
             });
             return stop;
         };
@@ -294,8 +294,8 @@ public:
     Result<void> on_controller(std::function<void(std::uint64_t, const std::string&, bool)> f) {
         using Called = detail::Called<decltype(f)>;
         auto call = [](void* user, std::uint64_t id, const char* name, bool found) {
-            Called::call(user, [&](auto& f) {
-                detail::complain("on_controller", detail::thrown([&] { f(id, name, found); }));
+            Called::call(user, [&](auto& call_it) {
+                detail::complain("on_controller", detail::thrown([&] { call_it(id, name, found); }));
             });
         };
         return detail::done(ropewalk_robot_on_controller(handle(), call, Called::make(std::move(f)), Called::free));
@@ -307,8 +307,8 @@ public:
         using Called = detail::Called<decltype(f)>;
         auto call = [](void* user, const char* subsystem, const char* by, const char* holder) {
             bool may = false;
-            Called::call(user, [&](auto& f) {
-                detail::complain("on_take_over", detail::thrown([&] { may = f(subsystem, by, holder); }));
+            Called::call(user, [&](auto& call_it) {
+                detail::complain("on_take_over", detail::thrown([&] { may = call_it(subsystem, by, holder); }));
             });
             return may;
         };
@@ -373,8 +373,8 @@ public:
     Result<void> on_connection(std::function<void(bool)> f) {
         using Called = detail::Called<decltype(f)>;
         auto call = [](void* user, bool found) {
-            Called::call(user, [&](auto& f) {
-                detail::complain("on_connection", detail::thrown([&] { f(found); }));
+            Called::call(user, [&](auto& call_it) {
+                detail::complain("on_connection", detail::thrown([&] { call_it(found); }));
             });
         };
         return detail::done(ropewalk_controller_on_connection(handle(), call, Called::make(std::move(f)), Called::free));
@@ -413,11 +413,11 @@ public:
     Result<void> on(TelemetryKind<Body> kind, F f, std::uint8_t channel = 0) {
         using Called = detail::Called<F>;
         auto call = [](void* user, const ropewalk_telemetry* telemetry) {
-            Called::call(user, [&](F& f) {
+            Called::call(user, [&](F& call_it) {
                 detail::complain(telemetry->kind, detail::thrown([&] {
                     Body body;
                     if (detail::decode(telemetry->body, telemetry->len, body)) {
-                        f(body, TelemetryInfo{telemetry->channel, telemetry->sequence, telemetry->lost});
+                        call_it(body, TelemetryInfo{telemetry->channel, telemetry->sequence, telemetry->lost});
                     } else {
                         detail::complain(telemetry->kind, "a value is no encoding of what its callback takes");
                     }

@@ -1,0 +1,333 @@
+"""Robots, which take commands and tell their state, and controllers, which send the one and hear the other, on one host
+or, over links, on several: docs/guide/remote.md.
+
+    robot = remote.Robot(node, "rover")
+
+    @robot.on(command.Twist)
+    def drive(twist, context):
+        if twist.linear.x > 1:
+            raise remote.Refused("faster than the wheels turn")
+        base.drive(twist.linear.x, twist.angular.z)
+
+    desk = remote.Controller(node, "desk", "rover")
+    desk.wait_until_found(10)
+    print(desk.command(command.Twist, types.Twist(linear={"x": 0.5})))      # executed
+    print(await desk.send(command.Twist, types.Twist(linear={"x": 2})))     # rejected: faster than the wheels turn
+
+Messages are classes of Google's protobuf (`pip install 'ropewalk[remote]'`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import weakref
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from .. import Node, _native
+from .._errors import Error
+
+try:
+    from . import types
+except ImportError as e:
+    raise ImportError("ropewalk.remote needs Google's protobuf: pip install 'ropewalk[remote]'") from e
+
+from . import command, telemetry
+from ._kinds import CommandKind, TelemetryKind, decode, encode
+
+__all__ = [
+    "CommandKind", "Context", "Controller", "Info", "Outcome", "Refused", "Right", "Robot", "Sent", "TelemetryKind",
+    "command", "telemetry", "types",
+]  # fmt: skip
+
+B = TypeVar("B")
+
+#: Robots and controllers that are to be stopped before the interpreter ends: their threads call into it.
+_running: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+@atexit.register
+def _stop_all() -> None:
+    for end in list(_running):
+        end.stop()
+
+
+class Refused(Error):
+    """What a handler raises that does not carry a command out: the controller gets just this text. Of other exceptions it
+    gets also their name."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """Where a command comes from and how old it is."""
+
+    #: What the controller calls itself; the robot's own name where it stops by itself what lost its controller.
+    controller: str
+    #: Of the controller's run; 0: the robot itself.
+    controller_id: int
+    #: Rises with each request of its controller.
+    sequence: int
+    #: It was sent at most so many seconds ago when it came; None: nobody can know.
+    age: float | None
+
+
+@dataclass(frozen=True)
+class Info:
+    """What comes with a value of telemetry."""
+
+    #: 0 where there is only one.
+    channel: int
+    #: Of this kind and channel, by the robot, from 1.
+    sequence: int
+    #: How many of this kind and channel are missing since the first that came.
+    lost: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a command."""
+
+    #: "executed"; "rejected" by the robot; "expired": too old when it came, or overtaken; "unreachable": the robot's word
+    #: on it did not come in time.
+    what: str
+    #: Why it was not executed, for people.
+    reason: str = ""
+    #: Whether it may have been: also where the robot was unreachable.
+    maybe_executed: bool = False
+
+    @property
+    def executed(self) -> bool:
+        """Whether it was for sure."""
+        return self.what == "executed"
+
+    def __str__(self) -> str:
+        maybe = ", maybe executed" if self.maybe_executed and not self.executed else ""
+        return f"{self.what}{maybe}: {self.reason}" if self.reason else f"{self.what}{maybe}"
+
+
+@dataclass(frozen=True)
+class Right:
+    """Who has the right to move."""
+
+    #: The number of a controller's run (`Controller.id`); None: nobody.
+    holder: int | None
+    holder_name: str
+    #: Whether that is the controller that asks.
+    mine: bool
+
+
+class _End:
+    """What robots and controllers have in common. `with` stops them."""
+
+    _native: Any
+
+    def stop(self) -> None:
+        """Ends it: no function that it was given is called after this. It cannot be used again."""
+        self._native.stop()
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+class Robot(_End):
+    """A robot on this host's bus, called `name` there and by people. Any thread may use it. What it is given to call runs on
+    threads of the library, which wait for it: it returns soon. With `require_request` the right to move has to be
+    requested; otherwise a free right goes to whoever moves first. A controller is lost after `lost_after` seconds of
+    silence and two round trips."""
+
+    def __init__(self, node: Node, name: str, *, require_request: bool = False, lost_after: float = 1.0) -> None:
+        self._native = _native.Robot(node._native, name, require_request=require_request, lost_after=lost_after)
+        _running.add(self)
+
+    def on(
+        self,
+        kind: CommandKind[B],
+        handler: Callable[[B, Context], object] | None = None,
+        *,
+        moves: str | None = None,
+    ) -> Any:
+        """`handler(body, context)` carries out commands of a kind from now on; also a decorator. The controller is told that
+        a command was executed, or rejected with what the handler raises. What is expired, repeated, out of order or not allowed
+        does not come. `moves` is the subsystem that they move, instead of what the kind says."""
+        if handler is None:
+            return lambda f: self.on(kind, f, moves=moves) or f
+
+        def carry_out(body: bytes, controller: str, id: int, sequence: int, age: float | None) -> str | None:
+            try:
+                handler(decode(kind, body), Context(controller, id, sequence, age))
+            except Refused as e:
+                return str(e) or "the robot's program gives no reason"
+            except Exception as e:
+                return f"{type(e).__name__}: {e}"
+            return None
+
+        self._native.on_command(kind.name, moves or kind.moves, carry_out)
+        return None
+
+    def set(self, kind: TelemetryKind[B], body: B | bytes, channel: int = 0) -> None:
+        """Sets the latest value of a telemetry kind and channel, and tells all who listen. Never blocks. Raises ContentError
+        where the body is none of the kind, or too long."""
+        self._native.set(kind.name, channel, encode(kind, body))
+
+    def on_link_lost(self, f: Callable[[str, str], object]) -> Callable[[str, str], object]:
+        """`f(subsystem, controller)` is called when the controller that moved a subsystem is lost. If it returns True, or
+        raises, then also that is done which is done without it: twists of zero, joints that hold."""
+        self._native.on_link_lost(lambda subsystem, controller: bool(f(subsystem, controller)))
+        return f
+
+    def on_controller(self, f: Callable[[int, str, bool], object]) -> Callable[[int, str, bool], object]:
+        """`f(id, name, found)` is called when controllers come and go."""
+        self._native.on_controller(f)
+        return f
+
+    def on_take_over(self, f: Callable[[str, str, str], object]) -> Callable[[str, str, str], object]:
+        """`f(subsystem, by, holder)` decides whether one controller may take the right to move from another. Without it, and
+        if it raises: no."""
+        self._native.on_take_over(lambda subsystem, by, holder: bool(f(subsystem, by, holder)))
+        return f
+
+    def holder(self, subsystem: str) -> int | None:
+        """The number of the controller that may move a subsystem."""
+        id: int | None = self._native.holder(subsystem)
+        return id
+
+
+class Sent:
+    """A command that was sent: wait for what becomes of it, await it, look now and then, or drop it: it goes on all the
+    same."""
+
+    def __init__(self, native: Any) -> None:
+        self._native = native
+
+    def wait(self, timeout: float | None = None) -> Outcome | None:
+        """Blocks until it is known what became of the command; None if that took more than `timeout` seconds. Not in a
+        function that the library calls."""
+        told = self._native.wait(timeout)
+        return None if told is None else Outcome(*told)
+
+    def poll(self) -> Outcome | None:
+        """What became of the command, if it is known."""
+        return self.wait(0)
+
+    def __await__(self) -> Generator[Any, None, Outcome]:
+        return self._outcome().__await__()
+
+    async def _outcome(self) -> Outcome:
+        loop = asyncio.get_running_loop()
+        while (outcome := self.poll()) is None:
+            event = asyncio.Event()
+
+            def known(event: asyncio.Event = event) -> None:
+                try:
+                    loop.call_soon_threadsafe(event.set)
+                except RuntimeError:
+                    pass  # The loop has ended: nobody waits any more.
+
+            self._native.listen(known)
+            await event.wait()
+        return outcome
+
+
+class Controller(_End):
+    """Commands the robot that is called `robot` on this bus, and hears its telemetry. `name` is for people. Any thread may use
+    it. What it is given to call runs on threads of the library, which wait for it: it returns soon, and does not wait for an
+    answer of the same robot. The robot hears every `heartbeat` seconds that it is there."""
+
+    def __init__(self, node: Node, name: str, robot: str, *, heartbeat: float = 0.3) -> None:
+        self._native = _native.Controller(node._native, name, robot, heartbeat=heartbeat)
+        _running.add(self)
+
+    def wait_until_found(self, timeout: float | None = None) -> bool:
+        """Blocks until the robot was heard and has said what it can do; False if `timeout` seconds passed first."""
+        return bool(self._native.wait_until_found(timeout))
+
+    def on_connection(self, f: Callable[[bool], object]) -> Callable[[bool], object]:
+        """`f(found)` is called when the robot is found or lost."""
+        self._native.on_connection(f)
+        return f
+
+    @property
+    def round_trip(self) -> float | None:
+        """Seconds from a heartbeat to its answer, smoothed; None before the first."""
+        time: float | None = self._native.round_trip
+        return time
+
+    @property
+    def id(self) -> int:
+        """The number of its run: who it is to the robot and to other controllers."""
+        return int(self._native.id)
+
+    @property
+    def robot_commands(self) -> list[str]:
+        """Names of the commands that the robot takes."""
+        return list(self._native.robot()[0])
+
+    @property
+    def robot_telemetry(self) -> list[str]:
+        """Names of the telemetry that the robot has."""
+        return list(self._native.robot()[1])
+
+    @property
+    def subsystems(self) -> list[str]:
+        """Names of the robot's subsystems."""
+        return list(self._native.robot()[2])
+
+    def command(self, kind: CommandKind[B], body: B | bytes, expiry: float | None = None) -> Outcome:
+        """Sends a command, and blocks until it is known what became of it: at most for its expiry and the way of the
+        answer."""
+        outcome = self.send(kind, body, expiry).wait()
+        assert outcome is not None
+        return outcome
+
+    def send(self, kind: CommandKind[B], body: B | bytes, expiry: float | None = None) -> Sent:
+        """Sends a command, which stays good for `expiry` seconds: None is twice the round trip and at least 0.2 s;
+        `math.inf` is not for what moves. Never blocks."""
+        return Sent(self._native.send(kind.name, encode(kind, body), expiry))
+
+    def on(self, kind: TelemetryKind[B], f: Callable[[B, Info], object] | None = None, channel: int = 0) -> Any:
+        """`f(body, info)` gets each value of a telemetry kind and channel from now on; also a decorator."""
+        if f is None:
+            return lambda g: self.on(kind, g, channel) or g
+
+        def told(body: bytes, channel: int, sequence: int, lost: int) -> None:
+            f(decode(kind, body), Info(channel, sequence, lost))
+
+        self._native.on_telemetry(kind.name, channel, told)
+        return None
+
+    def latest(self, kind: TelemetryKind[B], channel: int = 0) -> B | None:
+        """The latest value that came by itself; None before the first."""
+        body = self._native.latest(kind.name, channel)
+        return None if body is None else decode(kind, body)
+
+    def fetch(self, kind: TelemetryKind[B], channel: int = 0, timeout: float = 30.0) -> B | None:
+        """Asks the robot for its latest value, and blocks for it at most `timeout` seconds; None: none was set yet. Raises
+        Rejected where the robot has no such telemetry, CallTimeout where it does not answer."""
+        body = self._native.fetch(kind.name, channel, timeout)
+        return None if body is None else decode(kind, body)
+
+    def right(self, subsystem: str = "") -> Right:
+        """Who may move a subsystem, or the whole robot. Blocks for the answer, at most 30 s, as do the others here. They raise
+        Rejected where the robot does not grant it, CallTimeout where it does not answer."""
+        return Right(*self._native.right(subsystem, "ask"))
+
+    def request_right(self, subsystem: str = "") -> Right:
+        """Asks for the right to move; granted if nobody else has it."""
+        return Right(*self._native.right(subsystem, "request"))
+
+    def release_right(self, subsystem: str = "") -> Right:
+        """Gives the right to move back."""
+        return Right(*self._native.right(subsystem, "release"))
+
+    def hand_right_over(self, to: int, subsystem: str = "") -> Right:
+        """Hands the right to move over to the controller of this number."""
+        return Right(*self._native.right(subsystem, "hand_over", to))
+
+    def take_right_over(self, subsystem: str = "") -> Right:
+        """Takes the right to move, also from another, if the robot permits it."""
+        return Right(*self._native.right(subsystem, "take_over"))

@@ -1,0 +1,12 @@
+"""The kinds of commands that the library knows, by their names: `command.Twist`."""
+
+from .. import _native
+from . import types
+from ._kinds import CommandKind
+
+_kinds = {
+    name.rpartition(".")[2]: CommandKind(name, getattr(types, message.rpartition(".")[2]), moves)
+    for name, message, moves in _native.command_kinds()
+}
+globals().update(_kinds)
+__all__ = sorted(_kinds)

@@ -1,0 +1,457 @@
+//! Robots and controllers: bodies are bytes here, and messages in `ropewalk/remote`.
+
+use crate::fault::{OrRaise, raise};
+use crate::node::Node;
+use crate::wait;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use remote::robot::{ControllerEvent, Origin};
+use remote::transport::link::{LinkController, LinkRobot};
+use remote::{Connection, Expiry, Pending, Rejection, command, telemetry};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+/// What was sent and told, with what becomes of it, by its names in Python.
+type Told = (&'static str, String, bool);
+
+/// A robot, or a controller, of the process that made it.
+struct Own<T>(Mutex<Option<T>>, u32);
+
+impl<T: Clone + Send> Own<T> {
+    fn new(end: T) -> Self {
+        Own(Mutex::new(Some(end)), std::process::id())
+    }
+
+    fn get(&self) -> PyResult<T> {
+        if self.1 != std::process::id() {
+            let text = "it belongs to the parent process: make a robot or controller after fork";
+            return Err(raise("Forked", text));
+        }
+        let stopped = || raise("NoPeer", "it was stopped: make another");
+        lock(&self.0).clone().ok_or_else(stopped)
+    }
+
+    /// Ends it, while other threads run: those whose functions it waits for.
+    fn end(&self, stop: impl FnOnce(T) + Send) {
+        let end = lock(&self.0).take();
+        if self.1 != std::process::id() {
+            // A forked child has none of the threads that this would wait for.
+            std::mem::forget(end);
+        } else if let Some(end) = end {
+            Python::attach(|py| py.detach(|| stop(end)));
+        }
+    }
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Calls into Python and reads what that gives. What it raises is written to the standard error, and is none; so is
+/// an interpreter that ends.
+fn call<T>(f: impl for<'py> FnOnce(Python<'py>) -> PyResult<T>) -> Option<T> {
+    Python::try_attach(|py| match f(py) {
+        Ok(value) => Some(value),
+        Err(error) => {
+            error.write_unraisable(py, None);
+            None
+        }
+    })
+    .flatten()
+}
+
+fn too_many() -> PyErr {
+    let text =
+        "the name of a kind has 1 to 128 bytes, and a process makes up some thousand: name kinds, not values";
+    raise("BadName", text)
+}
+
+fn is_name(name: &str) -> bool {
+    (1..=128).contains(&name.len())
+}
+
+fn command_kind(name: &str, moves: Option<&str>) -> PyResult<command::Entry> {
+    let kind = is_name(name).then(|| command::Entry::named(name, moves));
+    kind.flatten().ok_or_else(too_many)
+}
+
+fn telemetry_kind(name: &str) -> PyResult<telemetry::Entry> {
+    let kind = is_name(name).then(|| telemetry::Entry::named(name));
+    kind.flatten().ok_or_else(too_many)
+}
+
+/// A time in seconds, as settings are.
+fn seconds(value: f64, what: &str) -> PyResult<Duration> {
+    let wrong = |e| raise("BadName", format!("{what}: {value} s: {e}"));
+    Duration::try_from_secs_f64(value).map_err(wrong)
+}
+
+/// Takes commands and tells its state.
+#[pyclass(frozen, module = "ropewalk._native")]
+pub(crate) struct Robot(Own<remote::Robot>);
+
+#[pymethods]
+impl Robot {
+    #[new]
+    #[pyo3(signature = (node, name, *, require_request=false, lost_after=1.0))]
+    fn new(
+        py: Python<'_>,
+        node: &Node,
+        name: &str,
+        require_request: bool,
+        lost_after: f64,
+    ) -> PyResult<Self> {
+        let end = Arc::new(LinkRobot::new(&node.0, name));
+        let builder = remote::Robot::builder(name)
+            .end(end)
+            .require_request(require_request)
+            .lost_after(seconds(lost_after, "lost_after")?);
+        Ok(Robot(Own::new(py.detach(|| builder.start()).or_raise()?)))
+    }
+
+    /// `handler(body, controller, id, sequence, age)` gives None, or why it does not carry the command out.
+    fn on_command(&self, kind: &str, moves: Option<&str>, handler: Py<PyAny>) -> PyResult<()> {
+        let entry = command_kind(kind, moves)?;
+        let robot = self.0.get()?;
+        let me = robot.name().to_owned();
+        robot.on_kind(&entry, move |body, context| {
+            let (controller, id) = match &context.origin {
+                Origin::Controller { id, name } => (&**name, *id),
+                Origin::V6 { .. } => ("", 0),
+                Origin::Robot => (&*me, 0),
+            };
+            let age = context.age.map(|age| age.as_secs_f64());
+            let said = call(|py| -> PyResult<Option<String>> {
+                let arguments = (PyBytes::new(py, body), controller, id, context.sequence, age);
+                handler.call1(py, arguments)?.extract(py)
+            });
+            match said {
+                Some(None) => Ok(()),
+                Some(Some(reason)) => Err(reason.into()),
+                None => Err(Rejection::from("the robot's program was interrupted")),
+            }
+        });
+        Ok(())
+    }
+
+    fn set(&self, py: Python<'_>, kind: &str, channel: u8, body: &[u8]) -> PyResult<()> {
+        let (entry, robot) = (telemetry_kind(kind)?, self.0.get()?);
+        let body = body.to_vec();
+        py.detach(|| robot.set_kind(&entry, channel, body)).or_raise()
+    }
+
+    /// `callback(subsystem, controller)` gives whether to stop as without it.
+    fn on_link_lost(&self, callback: Py<PyAny>) -> PyResult<()> {
+        self.0.get()?.on_link_lost(move |lost| {
+            let names = (lost.subsystem(), lost.controller());
+            let stop = call(|py| callback.call1(py, names)?.extract(py));
+            // What fails does not keep a robot moving.
+            if stop.unwrap_or(true) {
+                lost.stop();
+            }
+        });
+        Ok(())
+    }
+
+    /// `callback(id, name, found)`
+    fn on_controller(&self, callback: Py<PyAny>) -> PyResult<()> {
+        self.0.get()?.on_controller(move |event| {
+            let (id, name, found) = match event {
+                ControllerEvent::Found { id, name } => (id, name, true),
+                ControllerEvent::Lost { id, name } => (id, name, false),
+            };
+            call(|py| callback.call1(py, (id, &*name, found)));
+        });
+        Ok(())
+    }
+
+    /// `callback(subsystem, by, holder)` gives whether it may.
+    fn on_take_over(&self, callback: Py<PyAny>) -> PyResult<()> {
+        self.0.get()?.on_take_over(move |wish| {
+            let names = (&*wish.subsystem, &*wish.by.0, &*wish.from.0);
+            call(|py| callback.call1(py, names)?.extract(py)).unwrap_or(false)
+        });
+        Ok(())
+    }
+
+    /// The number of the controller that may move a subsystem.
+    fn holder(&self, subsystem: &str) -> PyResult<Option<u64>> {
+        Ok(self.0.get()?.holder(subsystem))
+    }
+
+    fn stop(&self) {
+        self.0.end(|robot| robot.stop());
+    }
+}
+
+impl Drop for Robot {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Commands one robot and hears its telemetry.
+#[pyclass(frozen, module = "ropewalk._native")]
+pub(crate) struct Controller(Own<remote::Controller>);
+
+#[pymethods]
+impl Controller {
+    #[new]
+    #[pyo3(signature = (node, name, robot, *, heartbeat=0.3))]
+    fn new(py: Python<'_>, node: &Node, name: &str, robot: &str, heartbeat: f64) -> PyResult<Self> {
+        let end = Arc::new(LinkController::new(&node.0, robot));
+        let builder = remote::Controller::builder(name)
+            .end(end)
+            .heartbeat(seconds(heartbeat, "heartbeat")?);
+        Ok(Controller(Own::new(py.detach(|| builder.start()).or_raise()?)))
+    }
+
+    #[pyo3(signature = (timeout=None))]
+    fn wait_until_found(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
+        let controller = self.0.get()?;
+        let step = |patience| Ok(controller.wait_until_found(patience).then_some(()));
+        Ok(wait(py, timeout, step)?.is_some())
+    }
+
+    /// `callback(found)`
+    fn on_connection(&self, callback: Py<PyAny>) -> PyResult<()> {
+        self.0.get()?.on_connection(move |connection| {
+            call(|py| callback.call1(py, (connection == Connection::Found,)));
+        });
+        Ok(())
+    }
+
+    #[getter]
+    fn round_trip(&self) -> PyResult<Option<f64>> {
+        Ok(self.0.get()?.round_trip().map(|time| time.as_secs_f64()))
+    }
+
+    #[getter]
+    fn id(&self) -> PyResult<u64> {
+        Ok(self.0.get()?.id())
+    }
+
+    /// Names of the commands that the robot takes, of its telemetry, and of its subsystems.
+    fn robot(&self) -> PyResult<(Vec<String>, Vec<String>, Vec<String>)> {
+        let controller = self.0.get()?;
+        Ok((
+            controller.robot_commands(),
+            controller.robot_telemetry(),
+            controller.subsystems(),
+        ))
+    }
+
+    /// `expiry` in seconds; None is twice the round trip; infinite is for ever.
+    fn send(&self, py: Python<'_>, kind: &str, body: &[u8], expiry: Option<f64>) -> PyResult<Sent> {
+        let (entry, controller) = (command_kind(kind, None)?, self.0.get()?);
+        (entry.check)(body)
+            .map_err(|e| raise("ContentError", format!("this is no body of {}: {e}", entry.name)))?;
+        let expiry = match expiry {
+            None => Expiry::Default,
+            Some(seconds) if seconds == f64::INFINITY => Expiry::Never,
+            Some(value) => Expiry::After(seconds(value, "expiry")?),
+        };
+        let body = body.to_vec();
+        let pending = py.detach(|| controller.send_kind(&entry, body, expiry));
+        Ok(Sent {
+            state: Mutex::new(State::Waits(pending)),
+            listeners: Arc::default(),
+        })
+    }
+
+    /// `callback(body, channel, sequence, lost)`
+    fn on_telemetry(&self, kind: &str, channel: u8, callback: Py<PyAny>) -> PyResult<()> {
+        let entry = telemetry_kind(kind)?;
+        self.0.get()?.on_kind(&entry, channel, move |body, info| {
+            call(|py| {
+                let arguments = (PyBytes::new(py, body), info.channel, info.sequence, info.lost);
+                callback.call1(py, arguments)
+            });
+        });
+        Ok(())
+    }
+
+    fn latest<'py>(&self, py: Python<'py>, kind: &str, channel: u8) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let latest = self.0.get()?.latest_kind(&telemetry_kind(kind)?, channel);
+        Ok(latest.map(|body| PyBytes::new(py, &body)))
+    }
+
+    fn fetch<'py>(
+        &self,
+        py: Python<'py>,
+        kind: &str,
+        channel: u8,
+        timeout: f64,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let (entry, controller) = (telemetry_kind(kind)?, self.0.get()?);
+        let pending = controller.fetch_kind(&entry, channel, seconds(timeout, "timeout")?);
+        let slot = Mutex::new(Some(pending));
+        // It knows its own time.
+        let answer = wait(py, None, |patience| {
+            let Some(pending) = lock(&slot).take() else {
+                return Ok(None);
+            };
+            Ok(match pending.wait_for(patience) {
+                Ok(answer) => Some(answer),
+                Err(pending) => {
+                    *lock(&slot) = Some(pending);
+                    None
+                }
+            })
+        })?;
+        let body = answer.transpose().or_raise()?.flatten();
+        Ok(body.map(|body| PyBytes::new(py, &body)))
+    }
+
+    /// Gives (number of who holds it, or None; its name; whether that is this controller).
+    #[pyo3(signature = (subsystem, wish, to=0))]
+    fn right(
+        &self,
+        py: Python<'_>,
+        subsystem: &str,
+        wish: &str,
+        to: u64,
+    ) -> PyResult<(Option<u64>, String, bool)> {
+        let controller = self.0.get()?;
+        let right = py.detach(|| match wish {
+            "ask" => Some(controller.right(subsystem)),
+            "request" => Some(controller.request_right(subsystem)),
+            "release" => Some(controller.release_right(subsystem)),
+            "hand_over" => Some(controller.hand_right_over(subsystem, to)),
+            "take_over" => Some(controller.take_right_over(subsystem)),
+            _ => None,
+        });
+        let right = right
+            .ok_or_else(|| raise("BadName", format!("{wish:?} is no wish")))?
+            .or_raise()?;
+        let (id, name) = right
+            .holder
+            .map_or((None, String::new()), |(id, name)| (Some(id), name));
+        Ok((id, name, right.mine))
+    }
+
+    fn stop(&self) {
+        self.0.end(|controller| controller.stop());
+    }
+}
+
+impl Drop for Controller {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// A command that was sent.
+#[pyclass(frozen, module = "ropewalk._native")]
+pub(crate) struct Sent {
+    state: Mutex<State>,
+    listeners: Arc<Listeners>,
+}
+
+enum State {
+    Waits(Pending<remote::Outcome>),
+    Known(remote::Outcome),
+    /// For the moment of waiting.
+    Nothing,
+}
+
+/// What is called once it is known what became of a command.
+#[derive(Default)]
+struct Listeners(Mutex<Vec<Py<PyAny>>>);
+
+impl Wake for Listeners {
+    fn wake(self: Arc<Self>) {
+        let listeners = std::mem::take(&mut *lock(&self.0));
+        for listener in listeners {
+            call(|py| listener.call0(py));
+        }
+    }
+}
+
+impl Sent {
+    /// What became of it, if that is known within `patience`. Another thread that waits is none of the caller's.
+    fn look(&self, patience: Duration) -> Option<Told> {
+        let mut state = match self.state.try_lock() {
+            Ok(state) => state,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => {
+                std::thread::sleep(patience.min(Duration::from_millis(5)));
+                return None;
+            }
+        };
+        if let State::Waits(pending) = std::mem::replace(&mut *state, State::Nothing) {
+            *state = match pending.wait_for(patience) {
+                Ok(outcome) => State::Known(outcome),
+                Err(pending) => State::Waits(pending),
+            };
+        }
+        match &*state {
+            State::Known(outcome) => Some(told(outcome)),
+            _ => None,
+        }
+    }
+}
+
+#[pymethods]
+impl Sent {
+    #[pyo3(signature = (timeout=None))]
+    fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Option<Told>> {
+        wait(py, timeout, |patience| Ok(self.look(patience)))
+    }
+
+    /// Calls `listener` once, from any thread, when it is known what became of it; at once if it is.
+    fn listen(&self, py: Python<'_>, listener: Py<PyAny>) {
+        lock(&self.listeners.0).push(listener);
+        let known = py.detach(|| {
+            let mut state = lock(&self.state);
+            let waker = Waker::from(self.listeners.clone());
+            if let State::Waits(pending) = &mut *state {
+                match Pin::new(pending).poll(&mut Context::from_waker(&waker)) {
+                    Poll::Ready(outcome) => *state = State::Known(outcome),
+                    Poll::Pending => return false,
+                }
+            }
+            true
+        });
+        if known {
+            self.listeners.clone().wake();
+        }
+    }
+}
+
+fn told(outcome: &remote::Outcome) -> Told {
+    match outcome {
+        remote::Outcome::Executed => ("executed", String::new(), true),
+        remote::Outcome::Rejected(reason) => ("rejected", reason.clone(), false),
+        remote::Outcome::Expired(reason) => ("expired", reason.clone(), false),
+        remote::Outcome::Unreachable {
+            maybe_executed,
+            reason,
+        } => ("unreachable", reason.clone(), *maybe_executed),
+    }
+}
+
+/// The library's kinds of commands: name, message, and subsystem.
+#[pyfunction]
+pub(crate) fn command_kinds() -> Vec<(&'static str, &'static str, Option<&'static str>)> {
+    let bodies = command::ALL.iter().zip(command::BODIES);
+    bodies
+        .map(|(kind, body)| (kind.name, *body, kind.moves))
+        .collect()
+}
+
+/// The library's kinds of telemetry: name and message.
+#[pyfunction]
+pub(crate) fn telemetry_kinds() -> Vec<(&'static str, &'static str)> {
+    let bodies = telemetry::ALL.iter().zip(telemetry::BODIES);
+    bodies.map(|(kind, body)| (kind.name, *body)).collect()
+}
+
+/// All messages as an encoded `google.protobuf.FileDescriptorSet`.
+#[pyfunction]
+pub(crate) fn descriptors(py: Python<'_>) -> Bound<'_, PyBytes> {
+    PyBytes::new(py, remote::DESCRIPTORS)
+}
