@@ -4,7 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from conftest import LONG
 
 EXAMPLES = Path(__file__).parents[2] / "examples/python"
 
@@ -15,7 +18,8 @@ def pair(bus):
 
     def run(*names):
         started = [
-            subprocess.Popen([sys.executable, EXAMPLES / f"{n}.py"], stdout=subprocess.PIPE, text=True) for n in names
+            subprocess.Popen([sys.executable, "-u", EXAMPLES / f"{n}.py"], stdout=subprocess.PIPE, text=True)
+            for n in names
         ]
         told = [child.communicate()[0] for child in started]
         assert [child.returncode for child in started] == [0] * len(started)
@@ -35,3 +39,35 @@ def test_sums_are_answered(pair):
     assert asked.startswith("1 + 2 = 3\n40 + 2 = 42\n")
     assert asked.endswith("the sum does not fit into 64 bits\n")
     assert answered == "answered 3\nanswered 42\n"
+
+
+def test_a_robot_is_commanded(pair):
+    robot, desk = pair("robot", "controller")
+    assert robot.startswith("desk says 0.5 m/s\ndesk says 0.25 m/s\n") and robot.endswith("rover says 0 m/s\n")
+    lines = [line for line in desk.splitlines() if "moves" not in line]
+    assert lines == [
+        "0.5 m/s: executed", "2 m/s: rejected: faster than 1 m/s", "it is moved by desk", "0.25 m/s: executed",
+    ]  # fmt: skip
+
+
+def test_a_red_light_stops(pair):
+    brake, robot = pair("red_light_brake", "red_light_robot")
+    assert brake.startswith("red in picture 3")
+    assert robot.startswith("stopped ") and robot.endswith(" ms after the light turned red\n")
+
+
+def test_scans_are_filtered(bus, node):
+    scans = node.publisher("/scan", "sensor_msgs/LaserScan")
+    near = node.subscriber("/scan/near", "sensor_msgs/LaserScan")
+    example = subprocess.Popen(
+        [sys.executable, "-u", EXAMPLES / "lidar_filter.py", "2"], stdout=subprocess.PIPE, text=True
+    )
+    assert scans.wait_for_subscribers(1, LONG) and near.wait_for_publishers(1, LONG)
+    scan = scans.message(angle_max=1.0, ranges=np.arange(1, 101, dtype=np.float32))
+    scan.header.frame_id = "laser"
+    scans.publish(scan)
+    kept = near.take(LONG)
+    assert kept.header.frame_id == "laser" and kept.range_max == 2
+    assert list(kept.ranges[:2]) == [1, 2] and np.isinf(kept.ranges[2:]).all()
+    assert example.communicate()[0] == "2 of 100 are near\n"
+    assert example.returncode == 0

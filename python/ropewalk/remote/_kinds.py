@@ -37,7 +37,7 @@ def encode(kind: CommandKind[Any] | TelemetryKind[Any], body: Any) -> bytes:
     descriptor = getattr(body, "DESCRIPTOR", None)
     if descriptor is None:
         raise ContentError(f"{kind.name} carries {_carries(kind)}, not a {type(body).__name__}")
-    if kind.message is not None and descriptor.full_name != kind.message.DESCRIPTOR.full_name:  # type: ignore[attr-defined]
+    if kind.message is not None and descriptor.full_name != kind.message.DESCRIPTOR.full_name:
         raise ContentError(f"{kind.name} carries {_carries(kind)}, not {descriptor.full_name}")
     return bytes(body.SerializeToString())
 
@@ -47,10 +47,10 @@ def decode(kind: CommandKind[Any] | TelemetryKind[Any], body: bytes) -> Any:
     if kind.message is None:
         return body
     try:
-        return kind.message.FromString(body)  # type: ignore[attr-defined]
+        return kind.message.FromString(body)
     except Exception as e:
         raise ContentError(f"this is no body of {kind.name}: {e}") from e
 
 
 def _carries(kind: CommandKind[Any] | TelemetryKind[Any]) -> str:
-    return "bytes" if kind.message is None else str(kind.message.DESCRIPTOR.full_name)  # type: ignore[attr-defined]
+    return "bytes" if kind.message is None else str(kind.message.DESCRIPTOR.full_name)

@@ -5,7 +5,7 @@ from . import types
 from ._kinds import CommandKind
 
 _kinds = {
-    name.rpartition(".")[2]: CommandKind(name, getattr(types, message.rpartition(".")[2]), moves)
+    name.rpartition(".")[2]: CommandKind(name, getattr(types, message), moves)
     for name, message, moves in _native.command_kinds()
 }
 globals().update(_kinds)

@@ -5,7 +5,7 @@ from . import types
 from ._kinds import TelemetryKind
 
 _kinds = {
-    name.rpartition(".")[2]: TelemetryKind(name, getattr(types, message.rpartition(".")[2]))
+    name.rpartition(".")[2]: TelemetryKind(name, getattr(types, message))
     for name, message in _native.telemetry_kinds()
 }
 globals().update(_kinds)

@@ -16,7 +16,7 @@ def _load() -> dict[str, Any]:
     # Of its own: another pool of the program may have another version of these files.
     pool = descriptor_pool.DescriptorPool()
     for file in files.file:
-        pool.Add(file) if hasattr(pool, "Add") else pool.AddSerializedFile(file.SerializeToString())
+        pool.AddSerializedFile(file.SerializeToString())
     classes = {}
     for file in files.file:
         if file.package != _PACKAGE:

@@ -110,6 +110,8 @@ mod tests {
         assert_eq!((tank.name, tank.v6, tank.priority), ("acme.Tank", None, 50));
         assert_eq!(command::ALL.len(), command::BODIES.len());
         assert_eq!(telemetry::ALL.len(), telemetry::BODIES.len());
+        let imu = telemetry::ALL.iter().position(|k| k.name.ends_with(".ImuValues"));
+        assert_eq!(telemetry::BODIES[imu.expect("known")], "IMU");
     }
 
     #[test]

@@ -66,8 +66,8 @@ macro_rules! telemetry {
         /// All of them, by number.
         pub const ALL: &[Entry] = &[$(Entry::of::<$kind>()),+];
 
-        /// What each of them carries: the name of its message, in the same order.
-        pub const BODIES: &[&str] = &[$(concat!("robot_remote_control.", stringify!($body))),+];
+        /// What each of them carries: the name of its message in [`DESCRIPTORS`](crate::DESCRIPTORS), in the same order.
+        pub const BODIES: &[&str] = &[$(<types::$body as prost::Name>::NAME),+];
     };
     (@on_request) => { true };
 }
