@@ -41,7 +41,7 @@ install: build
 	DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) scripts/install $(BIN)
 
 # The C++ interface against an installed prefix: its tests, and the examples among themselves and with Rust's. With
-# SANITIZE=address or undefined the tests are built with it.
+# SANITIZE=address, undefined or thread the tests are built with it (the library itself is not).
 cpp: build
 	$(CARGO) build --release --locked -p capi
 	$(CARGO) build --locked -p examples
