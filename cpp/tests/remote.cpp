@@ -50,7 +50,10 @@ struct Pair {
 
 static Pair pair(const char* name) {
     auto n = node();
-    return {remote::Robot::create(n, name).value(), remote::Controller::create(n, "desk", name).value()};
+    // Nobody is lost because the machine is busy.
+    auto options = ropewalk_robot_options_default();
+    options.lost_after_ns = std::chrono::nanoseconds(5s).count();
+    return {remote::Robot::create(n, name, options).value(), remote::Controller::create(n, "desk", name).value()};
 }
 
 // What a protocol buffer library makes looks like this.
@@ -129,24 +132,24 @@ static void outcomes() {
     controller.wait_until_found(LONG).value();
     EXPECT(controller.round_trip() && controller.id() != 0);
 
-    EXPECT(controller.command(Spray, Litres{2}).value().executed() && sprayed == 2);
-    EXPECT(controller.command(Spray, Litres{9}).value().text() == "rejected: so much is not in the tank");
-    EXPECT(controller.command(command::Twist, twist(0.5F)).value().executed());
-    auto thrown = controller.command(command::Twist, twist(2)).value();
+    EXPECT(controller.command(Spray, Litres{2}, LONG).value().executed() && sprayed == 2);
+    EXPECT(controller.command(Spray, Litres{9}, LONG).value().text() == "rejected: so much is not in the tank");
+    EXPECT(controller.command(command::Twist, twist(0.5F), LONG).value().executed());
+    auto thrown = controller.command(command::Twist, twist(2), LONG).value();
     EXPECT(thrown.what == ROPEWALK_OUTCOME_REJECTED && has(thrown.reason, "it threw: faster than the wheels turn"));
-    EXPECT(has(controller.command(command::Twist, twist(-2)).value().reason, "no std::exception"));
+    EXPECT(has(controller.command(command::Twist, twist(-2), LONG).value().reason, "no std::exception"));
     // The handler works on.
-    EXPECT(controller.command(command::Twist, twist(0.1F)).value().executed());
-    auto unknown = controller.command(command::SimpleAction, remote::Bytes()).value();
+    EXPECT(controller.command(command::Twist, twist(0.1F), LONG).value().executed());
+    auto unknown = controller.command(command::SimpleAction, remote::Bytes(), LONG).value();
     EXPECT(unknown.what == ROPEWALK_OUTCOME_REJECTED && has(unknown.reason, "SimpleAction"));
 
     // Polled, and told again as often as it is asked.
-    auto sent = controller.send(Spray, Litres{1}).value();
+    auto sent = controller.send(Spray, Litres{1}, LONG).value();
     Result<remote::Outcome> outcome = sent.poll();
     eventually([&] { return (outcome = sent.poll()).ok(); });
     EXPECT(outcome->executed() && sent.wait().value().executed());
     // Another program's bytes that are no litres are rejected, and so are twists that are none.
-    EXPECT(has(controller.command(Spray.as<remote::Bytes>(), std::string("abc")).value().reason, "malformed"));
+    EXPECT(has(controller.command(Spray.as<remote::Bytes>(), std::string("abc"), LONG).value().reason, "malformed"));
     auto none = controller.command(command::Twist.as<remote::Bytes>(), std::string("\xff"));
     EXPECT(none.status() == ROPEWALK_STATUS_CONTENT && has(none.error().text(), "no body of"));
 }
@@ -205,9 +208,9 @@ static void rights() {
     rival.wait_until_found(LONG).value();
 
     EXPECT(!robot.holder("base"));
-    EXPECT(controller.command(command::Twist, twist(1)).value().executed());
+    EXPECT(controller.command(command::Twist, twist(1), LONG).value().executed());
     EXPECT(robot.holder("base") == controller.id() && comings >= 1);
-    EXPECT(has(rival.command(command::Twist, twist(1)).value().reason, "the right to move base is desk's"));
+    EXPECT(has(rival.command(command::Twist, twist(1), LONG).value().reason, "the right to move base is desk's"));
     auto asked = rival.right("base").value();
     EXPECT(asked.holder == controller.id() && asked.holder_name == "desk" && !asked.mine);
     EXPECT(rival.request_right("base").status() == ROPEWALK_STATUS_REJECTED);
@@ -234,7 +237,7 @@ static void ends() {
             ended = true;
         }).value();
         controller.wait_until_found(LONG).value();
-        (void)controller.send(Spray, Litres{1}).value();
+        (void)controller.send(Spray, Litres{1}, LONG).value();
         eventually([&] { return begun.load(); });
     }
     // Nothing that it calls outlives the robot.

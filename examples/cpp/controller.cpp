@@ -22,10 +22,11 @@ int main() {
         return 1;
     }
 
+    // Good for a second: what comes later is not carried out.
     remote::Twist twist;
     for (float speed : {0.5F, 2.0F}) {
         twist.linear.x = speed;
-        auto outcome = desk.command(remote::command::Twist, twist).value();
+        auto outcome = desk.command(remote::command::Twist, twist, 1s).value();
         std::cout << speed << " m/s: " << outcome.text() << std::endl;
     }
     // Whoever moves it first has the right to, until it is released or lost.
@@ -33,7 +34,7 @@ int main() {
 
     // Without waiting: a command is sent, and looked after now and then.
     twist.linear.x = 0.25F;
-    auto sent = desk.send(remote::command::Twist, twist).value();
+    auto sent = desk.send(remote::command::Twist, twist, 1s).value();
     auto outcome = sent.poll();
     for (; !outcome; outcome = sent.poll()) std::this_thread::sleep_for(1ms);
     std::cout << "0.25 m/s: " << outcome->text() << std::endl;

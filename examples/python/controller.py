@@ -22,15 +22,16 @@ def moves(twist, info):
 
 if not desk.wait_until_found(30):
     raise SystemExit("there is no robot")
+# Good for a second: what comes later is not carried out.
 for speed in (0.5, 2.0):
-    outcome = desk.command(command.Twist, types.Twist(linear={"x": speed}))
+    outcome = desk.command(command.Twist, types.Twist(linear={"x": speed}), expiry=1)
     print(f"{speed:g} m/s: {outcome}")
 # Whoever moves it first has the right to, until it is released or lost.
 print(f"it is moved by {desk.right('base').holder_name}")
 
 
 async def slower():
-    outcome = await desk.send(command.Twist, types.Twist(linear={"x": 0.25}))
+    outcome = await desk.send(command.Twist, types.Twist(linear={"x": 0.25}), expiry=1)
     print(f"0.25 m/s: {outcome}")
 
 

@@ -24,7 +24,8 @@ TANK = remote.TelemetryKind("acme.Tank")
 @pytest.fixture
 def pair(node):
     """A robot and a controller that has found it."""
-    with remote.Robot(node, "rover") as robot, remote.Controller(node, "desk", "rover") as controller:
+    # Nobody is lost because the machine is busy.
+    with remote.Robot(node, "rover", lost_after=5) as robot, remote.Controller(node, "desk", "rover") as controller:
         assert controller.wait_until_found(LONG)
         yield robot, controller
 
@@ -52,13 +53,13 @@ def test_commands_end_with_what_became_of_them(pair):
         if body.linear.x < 0:
             raise KeyError("backwards")
 
-    assert controller.command(command.Twist, twist(0.5)) == remote.Outcome("executed", "", True)
+    assert controller.command(command.Twist, twist(0.5), LONG) == remote.Outcome("executed", "", True)
     assert seen == [(0.5, "desk", controller.id, True)]
-    assert str(controller.command(command.Twist, twist(2))) == "rejected: faster than the wheels turn"
+    assert str(controller.command(command.Twist, twist(2), LONG)) == "rejected: faster than the wheels turn"
     # What a handler throws is told, and it works on.
-    assert controller.command(command.Twist, twist(-1)).reason == "KeyError: 'backwards'"
-    assert controller.command(command.Twist, twist(0)).executed
-    nobody = controller.command(command.GoTo, types.GoTo())
+    assert controller.command(command.Twist, twist(-1), LONG).reason == "KeyError: 'backwards'"
+    assert controller.command(command.Twist, twist(0), LONG).executed
+    nobody = controller.command(command.GoTo, types.GoTo(), LONG)
     assert nobody.what == "rejected" and "GoTo" in nobody.reason and not nobody.maybe_executed
     assert "robot_remote_control.Twist" in controller.robot_commands and controller.subsystems == ["base"]
     assert 0 < controller.round_trip < LONG
@@ -68,14 +69,14 @@ def test_commands_of_ones_own_are_bytes_or_messages(pair):
     robot, controller = pair
     bodies = []
     robot.on(SPRAY, lambda body, _: bodies.append(body))
-    assert controller.command(SPRAY, b"\x01\x02").executed
+    assert controller.command(SPRAY, b"\x01\x02", LONG).executed
     # A kind of one's own that carries a message: of any class with the same name.
     as_pose = remote.CommandKind(SPRAY.name, types.Pose)
-    assert controller.command(as_pose, types.Pose(orientation2d=1)).executed
+    assert controller.command(as_pose, types.Pose(orientation2d=1), LONG).executed
     assert bodies == [b"\x01\x02", types.Pose(orientation2d=1).SerializeToString()]
     robot.on(as_pose, lambda body, _: bodies.append(body.orientation2d))
-    assert controller.command(as_pose, types.Pose(orientation2d=2)).executed and bodies[-1] == 2
-    assert controller.command(SPRAY, b"\xff").reason.startswith("ContentError: this is no body of acme.Spray")
+    assert controller.command(as_pose, types.Pose(orientation2d=2), LONG).executed and bodies[-1] == 2
+    assert controller.command(SPRAY, b"\xff", LONG).reason.startswith("ContentError: this is no body of acme.Spray")
 
 
 def test_commands_are_waited_for_polled_and_awaited(pair):
@@ -162,7 +163,7 @@ def test_one_controller_moves_and_its_loss_stops(pair, node):
         assert robot.holder("base") is None and not rival.right("base").mine
         assert desk.request_right("base").mine and robot.holder("base") == desk.id
         assert rival.right("base") == remote.Right(desk.id, "desk", False)
-        assert "desk" in rival.command(command.Twist, twist(1)).reason
+        assert "desk" in rival.command(command.Twist, twist(1), LONG).reason
         with pytest.raises(ropewalk.Rejected, match="desk"):
             rival.request_right("base")
         with pytest.raises(ropewalk.Rejected):
@@ -170,7 +171,7 @@ def test_one_controller_moves_and_its_loss_stops(pair, node):
         assert asked == [("base", "rival", "desk")]
         assert desk.hand_right_over(rival.id, "base").holder == rival.id
         assert rival.release_right("base").holder is None
-    assert desk.command(command.Twist, twist(1)).executed
+    assert desk.command(command.Twist, twist(1), LONG).executed
     desk.stop()
     eventually(lambda: seen[-1:] == [(0.0, 0)])
     assert asked[-1] == ("base", "desk") and ("rival", True) in events
@@ -181,9 +182,9 @@ def test_the_right_has_to_be_requested_where_the_robot_says_so(node):
         robot.on(command.Twist, lambda *_: None)
         with remote.Controller(node, "desk", "shy") as desk:
             assert desk.wait_until_found(LONG)
-            assert "requested" in desk.command(command.Twist, twist(1)).reason
+            assert "requested" in desk.command(command.Twist, twist(1), LONG).reason
             desk.request_right()
-            assert desk.command(command.Twist, twist(1)).executed
+            assert desk.command(command.Twist, twist(1), LONG).executed
 
 
 def test_what_is_wrong_is_told_with_its_mend(pair, node):
@@ -212,7 +213,7 @@ def test_what_is_wrong_is_told_with_its_mend(pair, node):
     controller.stop()
     controller.stop()
     with pytest.raises(ropewalk.NoPeer, match="stopped"):
-        controller.command(SPRAY, b"")
+        controller.command(SPRAY, b"", LONG)
 
 
 def test_handlers_are_freed_with_their_robot(node):
@@ -265,7 +266,7 @@ def test_a_program_ends_while_it_is_commanded(program, node):
         assert desk.wait_until_found(LONG)
         for _ in range(50):
             desk.send(SPRAY, b"")
-        desk.command(SPRAY, b"end")
+        desk.command(SPRAY, b"end", LONG)
         for _ in range(200):
             desk.send(SPRAY, b"")
     assert robot.wait(LONG) == 0

@@ -52,7 +52,10 @@ fn pair() -> Pair {
     // SAFETY: texts and options live until the calls return.
     unsafe {
         let node = made(|out| ropewalk_node_new(c"capi".as_ptr(), &options, out));
-        let robot = made(|out| ropewalk_robot_new(node, c"rover".as_ptr(), null(), out));
+        // Nobody is lost because the machine is busy.
+        let mut options = ropewalk_robot_options_default();
+        options.lost_after_ns = 5_000_000_000;
+        let robot = made(|out| ropewalk_robot_new(node, c"rover".as_ptr(), &options, out));
         let (name, of) = (c"desk".as_ptr(), c"rover".as_ptr());
         let controller = made(|out| ropewalk_controller_new(node, name, of, null(), out));
         Pair {
@@ -78,7 +81,7 @@ impl Pair {
         unsafe {
             let (controller, kind) = (self.controller, kind.as_ptr());
             let sent =
-                made(|out| ropewalk_controller_send(controller, kind, body.as_ptr(), body.len(), 0, out));
+                made(|out| ropewalk_controller_send(controller, kind, body.as_ptr(), body.len(), LONG, out));
             ok(ropewalk_sent_wait(sent, LONG, &mut outcome));
             let mut again = Outcome::Unreachable;
             ok(ropewalk_sent_wait(sent, 0, &mut again));
