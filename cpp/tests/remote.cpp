@@ -189,7 +189,6 @@ static void values() {
 
 static void rights() {
     auto [robot, controller] = pair("rights");
-    auto rival = remote::Controller::create(node(), "rival", "rights").value();
     std::atomic<int> stopped{0}, comings{0}, found{0};
     robot.on(command::Twist, [&](const remote::Twist& twist, const CommandInfo& info) {
         if (info.controller_id == 0 && twist.linear.x == 0) stopped++;
@@ -204,12 +203,14 @@ static void rights() {
         return false;
     }).value();
     controller.on_connection([&](bool is) { found += is ? 1 : 0; }).value();
+    auto rival = remote::Controller::create(node(), "rival", "rights").value();
     controller.wait_until_found(LONG).value();
     rival.wait_until_found(LONG).value();
+    eventually([&] { return comings >= 1; });
 
     EXPECT(!robot.holder("base"));
     EXPECT(controller.command(command::Twist, twist(1), LONG).value().executed());
-    EXPECT(robot.holder("base") == controller.id() && comings >= 1);
+    EXPECT(robot.holder("base") == controller.id());
     EXPECT(has(rival.command(command::Twist, twist(1), LONG).value().reason, "the right to move base is desk's"));
     auto asked = rival.right("base").value();
     EXPECT(asked.holder == controller.id() && asked.holder_name == "desk" && !asked.mine);

@@ -182,33 +182,34 @@ inline void complain(const char* what, const std::string& why) {
     if (!why.empty()) std::fprintf(stderr, "ropewalk: %s: %s\n", what, why.c_str());
 }
 
-/// A function that the library calls from its threads and frees. The count orders what threads do with it also for tools
-/// that do not see the library's own order.
+/// Orders what threads do with the functions below, also for tools that do not see the library's own order. It orders more
+/// than it must, and nothing waits for it.
+inline std::atomic<unsigned> order{0};
+inline void ordered() { order.fetch_add(1, std::memory_order_acq_rel); }
+
+/// A function that the library calls from its threads and frees.
 template <class F>
 class Called {
 public:
     static void* make(F f) {
         auto* made = new Called{std::move(f)};
-        made->calls_.store(1, std::memory_order_release);
+        ordered();
         return made;
     }
     static void free(void* user) {
-        auto* self = static_cast<Called*>(user);
-        (void)self->calls_.load(std::memory_order_acquire);
-        delete self;
+        ordered();
+        delete static_cast<Called*>(user);
     }
     template <class Use>
     static void call(void* user, Use&& use) {
-        auto* self = static_cast<Called*>(user);
-        self->calls_.fetch_add(1, std::memory_order_acq_rel);
-        use(self->f_);
-        self->calls_.fetch_add(1, std::memory_order_acq_rel);
+        ordered();
+        use(static_cast<Called*>(user)->f_);
+        ordered();
     }
 
 private:
     explicit Called(F f) : f_(std::move(f)) {}
     F f_;
-    std::atomic<unsigned> calls_{0};
 };
 
 inline CommandInfo info(const ropewalk_command& command) {

@@ -139,7 +139,7 @@ impl Folder {
     fn try_bind(&self, name: &Name) -> io::Result<(Listener, SocketFile)> {
         let birth = crate::sys::fork::Birth::here()?;
         let path = self.dir.join(name.to_string());
-        let hidden = SocketFile {
+        let mut hidden = SocketFile {
             path: self.dir.join(format!(".{name}")),
             birth,
         };
@@ -153,6 +153,8 @@ impl Folder {
             std::os::unix::fs::chown(&hidden.path, None, Some(gid))?;
         }
         fs::rename(&hidden.path, &path)?;
+        // There is nothing to remove under that name any more; its text is freed.
+        hidden.path = PathBuf::new();
         std::mem::forget(hidden);
         crate::hooks::step("shown");
         Ok((listener, SocketFile { path, birth }))
