@@ -382,7 +382,9 @@ impl Sent {
                 return None;
             }
         };
-        if let State::Waits(pending) = std::mem::replace(&mut *state, State::Nothing) {
+        if matches!(*state, State::Waits(_))
+            && let State::Waits(pending) = std::mem::replace(&mut *state, State::Nothing)
+        {
             *state = match pending.wait_for(patience) {
                 Ok(outcome) => State::Known(outcome),
                 Err(pending) => State::Waits(pending),
