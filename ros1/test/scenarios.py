@@ -1,0 +1,291 @@
+"""Nodes of roscpp that use this package, among themselves, with plain nodes and with Debian's tools."""
+
+import argparse
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+# A hang is a failure; how long something takes is not.
+WATCHDOG = 120
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Process:
+    """A program whose lines on both streams are kept."""
+
+    def __init__(self, command, env):
+        self.command = command
+        self.lines = []
+        self.changed = threading.Condition()
+        self.process = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True)
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+
+    def read(self):
+        for line in self.process.stdout:
+            with self.changed:
+                self.lines.append(line.rstrip("\n"))
+                self.changed.notify_all()
+
+    def expect(self, pattern, count=1):
+        """The `count`th line that matches, waiting for it."""
+        deadline = time.monotonic() + WATCHDOG
+        with self.changed:
+            while True:
+                found = [m for m in (re.search(pattern, line) for line in self.lines) if m]
+                if len(found) >= count:
+                    return found[count - 1]
+                if time.monotonic() > deadline or not self.reader.is_alive():
+                    raise AssertionError(f"{self.command} has no {count} lines like {pattern!r}:\n" + "\n".join(self.lines[-20:]))
+                self.changed.wait(0.2)
+
+    def count(self, pattern):
+        with self.changed:
+            return sum(1 for line in self.lines if re.search(pattern, line))
+
+    def end(self, how=signal.SIGINT):
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+            try:
+                self.process.wait(20)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self.reader.join()
+
+
+class Scenario(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.running = []
+        self.addCleanup(lambda: [p.end() for p in reversed(self.running)])
+        port = free_port()
+        self.env = {k: v for k, v in os.environ.items() if not k.startswith(("ROS", "ROPEWALK", "XDG_RUNTIME"))}
+        self.env |= {
+            "ROS_MASTER_URI": f"http://127.0.0.1:{port}",
+            "ROS_IP": "127.0.0.1",
+            "ROS_HOME": self.folder.name + "/home",
+            "ROS_PACKAGE_PATH": f"{ARGS.prefix}/share:/usr/share",
+            "ROPEWALK_RUNTIME_DIR": self.bus("bus"),
+            "PYTHONUNBUFFERED": "1",
+        }
+        self.start(["/usr/bin/python3", "/usr/bin/rosmaster", "--core", "-p", str(port), "-w", "3"])
+        deadline = time.monotonic() + WATCHDOG
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                break
+            except OSError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.05)
+
+    def bus(self, name):
+        path = f"{self.folder.name}/{name}"
+        os.makedirs(path, mode=0o700, exist_ok=True)
+        return path
+
+    def start(self, command, **env):
+        process = Process(command, self.env | env)
+        self.running.append(process)
+        return process
+
+    def node(self, *args, **env):
+        return self.start([ARGS.peer, *args], **env)
+
+    def tool(self, *command):
+        done = subprocess.run(command, env=self.env, capture_output=True, text=True, timeout=WATCHDOG)
+        return done.stdout + done.stderr
+
+    # image_transport without a change of code
+
+    def test_transport_is_found_by_pluginlib(self):
+        # As ROS_PACKAGE_PATH finds it; Debian's own tool loads it.
+        text = self.tool("/usr/lib/image_transport/list_transports")
+        self.assertIn("image_transport/ropewalk", text)
+        self.assertNotIn("No longer supported", text)
+        self.assertNotIn("Plugins are built, but could not be loaded", text)
+
+    def test_images_of_unchanged_nodes_come_over_the_bus(self):
+        source = self.node("transport_publish", "/camera/image")
+        copy = self.node("transport_listen", "/camera/image", "_image_transport:=ropewalk")
+        raw = self.node("transport_listen", "/camera/image", "_image_transport:=raw")
+        copy.expect("^transport ropewalk$")
+        copy.expect(r"^heard seq \d+ stamp \d+\.5 camera 640x480 mono8 step 640 307200 bytes sum \d+$", 3)
+        # The same image as by ROS, byte for byte.
+        both = lambda p: {m[1]: m[2] for m in (re.match(r"heard seq \d+ stamp (\d+)\.5 (.*)", line) for line in p.lines) if m}
+        deadline = time.monotonic() + WATCHDOG
+        while not (shared := both(copy).keys() & both(raw).keys()) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        self.assertTrue(shared)
+        for stamp in shared:
+            self.assertEqual(both(copy)[stamp], both(raw)[stamp])
+        # Sequence numbers are consecutive, as the ones of ROS.
+        numbers = [int(m[1]) for m in (re.match(r"heard seq (\d+)", line) for line in copy.lines) if m]
+        self.assertEqual(numbers, list(range(numbers[0], numbers[0] + len(numbers))))
+        # The publisher was told of both, and is told that one leaves.
+        source.expect("^joined", 2)
+        copy.end()
+        source.expect("^left")
+        # Nothing went through ROS for the one on the bus.
+        topics = self.tool("rostopic", "list", "-v")
+        self.assertRegex(topics, r"(?s)Published topics:.*/camera/image/ropewalk/ros_[0-9a-f]{16} \[sensor_msgs/Image\] 1 publisher")
+        subscribed = topics.split("Subscribed topics:")[1]
+        self.assertNotIn("/ros_", subscribed)
+
+    def test_what_is_on_the_bus_is_everybodys(self):
+        self.node("transport_publish", "/camera/image")
+        done = self.tool(f"{ARGS.prefix}/bin/ropewalk", "topic", "echo", "/camera/image", "--count", "1", "--field", "width")
+        self.assertIn("640", done)
+
+    def test_other_hosts_get_ros_messages(self):
+        # Another host has another bus; its nodes meet those of this one at the master alone.
+        source = self.node("transport_publish", "/camera/image")
+        near = self.node("transport_listen", "/camera/image", "_image_transport:=ropewalk")
+        far = self.node("transport_listen", "/camera/image", "_image_transport:=ropewalk", ROPEWALK_RUNTIME_DIR=self.bus("far"))
+        near.expect("^heard", 2)
+        far.expect("^heard .* 307200 bytes", 2)
+        source.expect("^joined", 2)
+        subscribed = self.tool("rostopic", "list", "-v").split("Subscribed topics:")[1]
+        self.assertRegex(subscribed, r"/camera/image/ropewalk/ros_[0-9a-f]{16} \[sensor_msgs/Image\] 1 subscriber")
+        # Publishers on both sides: each image once.
+        self.node("transport_publish", "/camera/image", ROPEWALK_RUNTIME_DIR=self.bus("far"))
+        deadline = time.monotonic() + WATCHDOG
+        while time.monotonic() < deadline:
+            subscribed = self.tool("rostopic", "list", "-v").split("Subscribed topics:")[1]
+            if len(re.findall(r"/ros_[0-9a-f]{16} \[sensor_msgs/Image\] 1 subscriber", subscribed)) == 2:
+                break
+        else:
+            self.fail("the two sides do not listen to each other:\n" + subscribed)
+        before = near.count("^heard"), far.count("^heard")
+        near.expect("^heard", before[0] + 20)
+        far.expect("^heard", before[1] + 20)
+        for listener in near, far:
+            self.assertEqual(len(set(listener.lines)), len(listener.lines), listener.lines)
+
+    def test_domains_are_apart(self):
+        self.node("transport_publish", "/camera/image")
+        far = self.node("transport_listen", "/camera/image", "_image_transport:=ropewalk", ROPEWALK_DOMAIN="7")
+        far.expect("^heard", 2)
+        self.assertIn("/ros_", self.tool("rostopic", "list", "-v").split("Subscribed topics:")[1])
+
+    def test_latched_images_wait_for_later_listeners(self):
+        self.node("transport_publish", "/map", "latch")
+        for where in "bus", "far":
+            late = self.node("transport_listen", "/map", "_image_transport:=ropewalk", ROPEWALK_RUNTIME_DIR=self.bus(where))
+            late.expect("^heard .* stamp 1001.5")
+
+    def test_debians_republish_takes_and_gives_it(self):
+        self.node("transport_publish", "/camera/image")
+        # in: what is published by the plugin; out: raw.
+        self.start(["/usr/lib/image_transport/republish", "ropewalk", "raw", "in:=/camera/image", "out:=/copy"])
+        self.node("plain", "/copy").expect("^heard .* 307200 bytes")
+        # and the reverse
+        self.start(["/usr/lib/image_transport/republish", "raw", "ropewalk", "in:=/camera/image", "out:=/again"])
+        # `republish` advertises the transport's own topics at the name of `out`.
+        self.node("transport_listen", "/again", "_image_transport:=ropewalk").expect("^heard .* 307200 bytes", 2)
+
+    # publishers and subscribers of this package
+
+    def test_views_show_what_was_written_in_place(self):
+        source = self.node("publish", "/camera")
+        source.expect("^on the bus$")
+        view = self.node("listen", "/camera")
+        plain = self.node("plain", "/camera")
+        far = self.node("listen", "/camera", ROPEWALK_RUNTIME_DIR=self.bus("far"))
+        transport = self.node("transport_listen", "/camera", "_image_transport:=ropewalk")
+        source.expect("^joined the bus$", 2)
+        source.expect("^joined through ROS$", 2)
+        heard = lambda p: {m[1]: m[2] for m in (re.match(r"heard (seq \d+ stamp \d+)\.5 (.*)", line) for line in p.lines) if m}
+        deadline = time.monotonic() + WATCHDOG
+        listeners = view, plain, far, transport
+        while time.monotonic() < deadline:
+            shared = set.intersection(*(set(heard(p)) for p in listeners))
+            if shared:
+                break
+            time.sleep(0.1)
+        else:
+            self.fail("no image came to all of them: " + str([p.lines[-2:] for p in listeners]))
+        for stamp in shared:
+            self.assertEqual(len({heard(p)[stamp] for p in listeners}), 1)
+        view.end()
+        source.expect("^left the bus$")
+        plain.end()
+        source.expect("^left ROS$")
+
+    def test_kept_views_do_not_change(self):
+        self.node("publish", "/camera")
+        keeper = self.node("keep", "/camera")
+        keeper.expect("^all as they were$")
+
+    def test_callbacks_end_with_the_subscriber(self):
+        self.node("publish", "/camera")
+        listener = self.node("listen_async", "/camera")
+        listener.expect("^ended$")
+        self.assertEqual(listener.count("^heard"), 3)
+        self.assertEqual(listener.count("after the end"), 0)
+
+    def test_both_ends_in_one_process(self):
+        self.node("pair", "/camera").expect("^heard .* 307200 bytes", 3)
+
+    def test_point_clouds(self):
+        self.node("publish_clouds", "/points")
+        listener = self.node("listen_clouds", "/points")
+        copied = listener.expect(r"^copied cloud 1000 x@0:7x1 intensity@12:7x1 dense 1 sum (\d+)$")
+        listener.expect(r"^viewed cloud 1000 x@0:7x1 intensity@12:7x1 dense 1 sum " + copied[1] + "$")
+
+    def test_other_types_by_their_serialization(self):
+        self.node("publish_scans", "/scan")
+        self.node("listen_scans", "/scan").expect("^copied laser 720 far$", 2)
+        self.node("listen_scans", "/scan", ROPEWALK_RUNTIME_DIR=self.bus("far")).expect("^copied laser 720 far$", 2)
+
+    def test_publishers_come_and_go(self):
+        listener = self.node("listen", "/camera")
+        for _ in range(2):
+            source = self.node("publish", "/camera")
+            before = listener.count("^heard")
+            listener.expect("^heard", before + 2)
+            source.end(signal.SIGKILL)
+
+    # what goes wrong, with the mend
+
+    def test_no_bus_is_told_and_ros_goes_on(self):
+        file = self.folder.name + "/file"
+        open(file, "w").close()
+        source = self.node("publish", "/camera", ROPEWALK_RUNTIME_DIR=file)
+        source.expect(r"ERROR.*ropewalk: .*set ROPEWALK_RUNTIME_DIR.*messages go through ROS")
+        source.expect("^through ROS$")
+        self.node("listen", "/camera").expect("^heard .* 307200 bytes", 2)
+        self.node("listen", "/camera", ROPEWALK_RUNTIME_DIR="relative").expect(r"ERROR.*set ROPEWALK_RUNTIME_DIR to an absolute path")
+
+    def test_another_type_of_the_same_topic_is_told(self):
+        self.node("publish", "/camera").expect("^on the bus$")
+        other = self.node("listen_scans", "/camera")
+        other.expect(r"ERROR.*ropewalk: a publisher of /camera on the bus is refused: .*sensor_msgs/(Image|LaserScan)")
+
+    def test_what_is_no_offer_is_told(self):
+        listener = self.node("listen", "/camera")
+        self.start(["/usr/bin/python3", "/usr/bin/rostopic", "pub", "/camera/ropewalk", "std_msgs/String", "data: ropewalk 2 x"])
+        listener.expect("ERROR.*install the same version of ropewalk_ros everywhere")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--peer", required=True)
+    parser.add_argument("--prefix", required=True)
+    ARGS, rest = parser.parse_known_args()
+    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
