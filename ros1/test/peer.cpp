@@ -4,6 +4,7 @@
 #include <string>
 
 #include <image_transport/image_transport.h>
+#include <ros/callback_queue.h>
 #include <ros/ros.h>
 #include <ropewalk/msg/sensor_msgs/LaserScan.hpp>
 #include <ropewalk_ros/ropewalk_ros.hpp>
@@ -86,7 +87,6 @@ void repeat(F f) {
     }
 }
 
-/// `ways` tells by whom a listener was reached: publishers on the bus are counted by the publisher itself.
 int run(const std::string& what, const std::string& topic, const std::string& argument) {
     ros::NodeHandle nh;
     if (what == "transport_publish") {  // any node that uses image_transport
@@ -96,7 +96,8 @@ int run(const std::string& what, const std::string& topic, const std::string& ar
         };
         auto publisher = transport.advertise(topic, 4, image_transport::SubscriberStatusCallback(status("joined")), image_transport::SubscriberStatusCallback(status("left")),
                                              ros::VoidPtr(), argument == "latch");
-        if (argument == "latch") {
+        if (argument == "latch") {  // one image, as soon as somebody listens: image_transport sends none before
+            while (ros::ok() && publisher.getNumSubscribers() == 0) ros::getGlobalCallbackQueue()->callAvailable(ros::WallDuration(0.05));
             publisher.publish(image_of(1));
             ros::spin();
         }
@@ -104,7 +105,8 @@ int run(const std::string& what, const std::string& topic, const std::string& ar
     } else if (what == "transport_listen") {
         image_transport::ImageTransport transport(nh);
         // The transport comes from the parameter ~image_transport.
-        auto subscriber = transport.subscribe(topic, 4, [](const sensor_msgs::ImageConstPtr& image) { say("heard " + text(*image)); });
+        boost::function<void(const sensor_msgs::ImageConstPtr&)> hear = [](const sensor_msgs::ImageConstPtr& image) { say("heard " + text(*image)); };
+        auto subscriber = transport.subscribe(topic, 4, hear);
         say("transport " + subscriber.getTransport());
         ros::spin();
     } else if (what == "publish") {  // in place
