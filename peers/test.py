@@ -19,7 +19,7 @@ import threading
 import time
 
 BIN = pathlib.Path(__file__).resolve().parent / "bin"
-ROS = {"tcpros", "nodelay", "nodelet", "flow", "remote"}
+ROS = {"tcpros", "nodelay", "nodelet", "rospy", "image-raw", "image-ropewalk", "image-view", "flow", "remote"}
 SUBSCRIBERS, SIZE, WARMUP, MESSAGES, RATE = 2, 65536, 10, 50, 100
 PATIENCE_S = 60  # a watchdog, not a measure
 

@@ -85,24 +85,25 @@ struct Copy<sensor_msgs::Image> {
 
     /// All but the pixels, of which there will be `n`.
     static void in(const sensor_msgs::Image& from, std::size_t n, Image& to) {
-        copy_header(to.header, from.header);
-        to.height = from.height;
-        to.width = from.width;
-        to.encoding = from.encoding;
-        to.is_bigendian = from.is_bigendian;
-        to.step = from.step;
+        all_but_data(from, to);
         to.data.resize(n);
     }
     static const std::vector<std::uint8_t>& bulk(const sensor_msgs::Image& from) { return from.data; }
 
     static void out(const Image& from, sensor_msgs::Image& to) {
+        all_but_data(from, to);
+        to.data.assign(from.data.begin(), from.data.end());
+    }
+
+private:
+    template <class From, class To>
+    static void all_but_data(const From& from, To& to) {
         copy_header(to.header, from.header);
         to.height = from.height;
         to.width = from.width;
         to.encoding = from.encoding;
         to.is_bigendian = from.is_bigendian;
         to.step = from.step;
-        to.data.assign(from.data.begin(), from.data.end());
     }
 };
 

@@ -16,9 +16,9 @@ const BOTTOM: f64 = 50.0;
 const HEIGHT: f64 = 460.0;
 /// Width of one box with the space beside it.
 const BOX: f64 = 13.0;
-const COLORS: [&str; 10] = [
+const COLORS: [&str; 16] = [
     "#1f77a4", "#777777", "#d1495b", "#edae49", "#b8860b", "#66a182", "#2f6b4f", "#8e6bbf", "#c06c84",
-    "#4a4e69",
+    "#4a4e69", "#3fa7d6", "#0b3954", "#9c6644", "#7fb069", "#89c2d9", "#014f86",
 ];
 
 /// The figure of an experiment; one without a figure of its own is drawn as box plots of its latencies.
@@ -338,7 +338,7 @@ mod tests {
         };
         Cell {
             system: system.name().into(),
-            params: setting.params(1),
+            params: setting.params(system, 1),
             metrics,
         }
     }

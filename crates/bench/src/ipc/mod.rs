@@ -33,7 +33,7 @@ pub use options::{Experiment, Options};
 pub use outcome::{Failed, Floor, Outcome};
 pub use programs::Missing;
 pub use setting::{Mode, Params};
-pub use system::System;
+pub use system::{Language, System};
 pub use usage::HostLoad;
 
 use crate::progress::Progress;
@@ -84,20 +84,8 @@ impl<'a> Session<'a> {
     fn open(options: &'a Options, stopped: &'a dyn Fn() -> bool) -> Result<Self, Error> {
         let sandbox = Sandbox::new()?;
         let folder = programs::folder(options.peers.as_deref());
-        let mut wanted = if options.systems.is_empty() {
-            System::ALL.to_vec()
-        } else {
-            options.systems.clone()
-        };
-        let mut seen = Vec::new();
-        wanted.retain(|s| {
-            !seen.contains(s) && {
-                seen.push(*s);
-                true
-            }
-        });
         let (mut systems, mut missing) = (Vec::new(), Vec::new());
-        for system in wanted {
+        for system in options.wanted() {
             match programs::prepare(Door::Ipc, system, folder.as_deref(), &sandbox, stopped)? {
                 Ok(ready) => systems.push(ready),
                 Err(gone) => missing.push(gone),
@@ -221,7 +209,7 @@ impl<'a> Session<'a> {
                     progress.done(&format!("FAILED: {why}"));
                     self.failed.push(Failed {
                         system: system.system,
-                        params: setting.params(0),
+                        params: setting.params(system.system, 0),
                         run: step.run,
                         why,
                     });
@@ -258,7 +246,7 @@ impl<'a> Session<'a> {
             for (system, trials) in self.systems.iter().zip(systems).filter(|(_, t)| !t.is_empty()) {
                 cells.push(Cell {
                     system: system.system.name().to_owned(),
-                    params: setting.params(trials.len() as u32),
+                    params: setting.params(system.system, trials.len() as u32),
                     metrics: metrics::pool(setting, trials),
                 });
             }
@@ -269,7 +257,7 @@ impl<'a> Session<'a> {
             versions,
             cells,
         };
-        let named = !self.options.systems.is_empty();
+        let named = !self.options.systems.is_empty() || !self.options.language.is_empty();
         Outcome::new(
             report,
             self.missing,

@@ -1,6 +1,6 @@
 //! What a user can ask for.
 
-use super::System;
+use super::{Language, System};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -69,6 +69,11 @@ pub struct Options {
     /// Only these systems; then one that is missing is an error.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "A,B")]
     pub systems: Vec<System>,
+    /// Programs of these languages: ours in each, beside roscpp (cpp) or rospy (python), and the floor.
+    ///
+    /// With `--systems` that counts instead. Example: `ropewalk bench ipc --quick --language rust,cpp,python`.
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "A,B")]
+    pub language: Vec<Language>,
     /// Only these sizes, such as 4K or 1M (powers of 1024).
     #[arg(long, value_delimiter = ',', value_name = "A,B", value_parser = size)]
     pub sizes: Vec<u64>,
@@ -110,6 +115,7 @@ impl Options {
             quick: false,
             runs: None,
             systems: Vec::new(),
+            language: Vec::new(),
             sizes: Vec::new(),
             subscribers: Vec::new(),
             messages: None,
@@ -120,6 +126,25 @@ impl Options {
             figure: None,
             peers: None,
         }
+    }
+
+    /// What is to be measured, each once.
+    pub(super) fn wanted(&self) -> Vec<System> {
+        let named = match (&self.systems[..], &self.language[..]) {
+            ([], []) => System::ALL.into_iter().filter(|s| !s.is_special()).collect(),
+            ([], languages) => {
+                let systems = languages.iter().flat_map(|l| l.systems());
+                std::iter::once(&System::Floor).chain(systems).copied().collect()
+            }
+            (systems, _) => systems.to_vec(),
+        };
+        let mut wanted: Vec<System> = Vec::new();
+        for system in named {
+            if !wanted.contains(&system) {
+                wanted.push(system);
+            }
+        }
+        wanted
     }
 
     pub(super) fn runs(&self) -> u32 {
@@ -173,6 +198,23 @@ mod tests {
         ] {
             assert!(size(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn languages_bring_their_systems() {
+        let mut options = Options::new(Experiment::Fig7);
+        assert_eq!(options.wanted().len(), 10);
+        options.language = vec![Language::Cpp, Language::Python, Language::Cpp];
+        let names: Vec<_> = options.wanted().into_iter().map(System::name).collect();
+        assert_eq!(
+            names,
+            ["floor", "ropewalk-cpp", "tcpros", "ropewalk-python", "rospy"]
+        );
+        for system in options.wanted().into_iter().skip(1) {
+            assert!(system.language().is_some_and(|l| options.language.contains(&l)));
+        }
+        options.systems = vec![System::ImageView, System::ImageView];
+        assert_eq!(options.wanted(), [System::ImageView]);
     }
 
     #[test]

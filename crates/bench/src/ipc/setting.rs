@@ -1,7 +1,7 @@
 //! One setting of one experiment: what peers are told, and how it appears in results.
 
-use super::Experiment;
 use super::programs::Ready;
+use super::{Experiment, Language, System};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -75,6 +75,21 @@ pub struct Params {
     /// absent: the system's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<u32>,
+    /// The language of the programs; absent where it is not compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language: Option<Language>,
+}
+
+impl Params {
+    /// Whether other programs of another language, or run another number of times, did the same.
+    pub(super) fn is_like(&self, other: &Params) -> bool {
+        let of = |p: &Params| Params {
+            runs: 0,
+            language: None,
+            ..p.clone()
+        };
+        of(self) == of(other)
+    }
 }
 
 impl Setting {
@@ -96,7 +111,7 @@ impl Setting {
         }
     }
 
-    pub(super) fn params(&self, runs: u32) -> Params {
+    pub(super) fn params(&self, system: System, runs: u32) -> Params {
         Params {
             experiment: self.experiment,
             size: self.size,
@@ -109,6 +124,7 @@ impl Setting {
             slow_us: self.slow_us,
             limit_bytes: self.limit,
             depth: self.depth,
+            language: system.language(),
         }
     }
 

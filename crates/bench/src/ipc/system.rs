@@ -29,11 +29,47 @@ pub enum System {
     Cyclonedds,
     /// ZeroMQ over ipc.
     Zeromq,
+    /// Ours from C++.
+    RopewalkCpp,
+    /// Ours from Python.
+    RopewalkPython,
+    /// ROS 1 over TCP from Python.
+    Rospy,
+    /// ROS 1's image_transport as it comes.
+    ImageRaw,
+    /// The same nodes with our transport.
+    ImageRopewalk,
+    /// Nodes of roscpp with our publisher and views.
+    ImageView,
+}
+
+/// A language whose programs are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Language {
+    /// Ours.
+    Rust,
+    /// Ours and roscpp.
+    Cpp,
+    /// Ours and rospy.
+    Python,
+}
+
+impl Language {
+    /// What is compared in it, beside the floor.
+    pub(crate) fn systems(self) -> &'static [System] {
+        match self {
+            Language::Rust => &[System::Ropewalk],
+            Language::Cpp => &[System::RopewalkCpp, System::Tcpros],
+            Language::Python => &[System::RopewalkPython, System::Rospy],
+        }
+    }
 }
 
 impl System {
     /// Every system, ours first.
-    pub const ALL: [System; 10] = [
+    pub const ALL: [System; 16] = [
         System::Ropewalk,
         System::Floor,
         System::Iceoryx2,
@@ -44,6 +80,12 @@ impl System {
         System::Nodelet,
         System::Cyclonedds,
         System::Zeromq,
+        System::RopewalkCpp,
+        System::RopewalkPython,
+        System::Rospy,
+        System::ImageRaw,
+        System::ImageRopewalk,
+        System::ImageView,
     ];
 
     /// As in results and on the command line.
@@ -59,17 +101,46 @@ impl System {
             System::Nodelet => "nodelet",
             System::Cyclonedds => "cyclonedds",
             System::Zeromq => "zeromq",
+            System::RopewalkCpp => "ropewalk-cpp",
+            System::RopewalkPython => "ropewalk-python",
+            System::Rospy => "rospy",
+            System::ImageRaw => "image-raw",
+            System::ImageRopewalk => "image-ropewalk",
+            System::ImageView => "image-view",
         }
     }
 
     /// Whether it needs a ROS master.
     pub(crate) fn needs_roscore(self) -> bool {
-        matches!(self, System::Tcpros | System::Nodelay | System::Nodelet)
+        use System::{ImageRaw, ImageRopewalk, ImageView, Nodelay, Nodelet, Rospy, Tcpros};
+        matches!(self, Tcpros | Nodelay | Nodelet | Rospy)
+            || matches!(self, ImageRaw | ImageRopewalk | ImageView)
+    }
+
+    /// Whether it is measured only when it, or its language, is named.
+    pub(crate) fn is_special(self) -> bool {
+        self > System::Zeromq
+    }
+
+    /// The language of its programs, where that is compared.
+    pub(crate) fn language(self) -> Option<Language> {
+        Some(match self {
+            System::Ropewalk => Language::Rust,
+            System::RopewalkPython | System::Rospy => Language::Python,
+            System::RopewalkCpp | System::Tcpros | System::Nodelay | System::Nodelet => Language::Cpp,
+            System::ImageRaw | System::ImageRopewalk | System::ImageView => Language::Cpp,
+            _ => return None,
+        })
     }
 
     /// Whether it is another middleware between processes: neither ours, nor the floor, nor inside one process.
     pub(crate) fn is_rival(self) -> bool {
-        !matches!(self, System::Ropewalk | System::Floor | System::Nodelet)
+        use System::{Floor, ImageRopewalk, ImageView, Nodelet, Ropewalk, RopewalkCpp, RopewalkPython};
+        let ours = matches!(
+            self,
+            Ropewalk | RopewalkCpp | RopewalkPython | ImageRopewalk | ImageView
+        );
+        !ours && !matches!(self, Floor | Nodelet)
     }
 
     /// Whether its publisher can know how many subscribers are connected.

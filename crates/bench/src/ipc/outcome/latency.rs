@@ -1,7 +1,7 @@
 //! Tables of latencies, beside the floor and the best other system.
 
 use super::super::progress::bytes;
-use super::super::{Experiment, Params, System, elsewhere};
+use super::super::{Experiment, System, elsewhere};
 use super::Row;
 use super::tables::{or_dash, percent, us};
 use crate::table::{Align, Table};
@@ -60,14 +60,7 @@ pub(super) fn table(experiment: Experiment, rows: &[&Row]) -> Vec<String> {
 
 /// The median of `system` in the cell of `like`.
 fn median_of(rows: &[&Row], like: &Row, fits: impl Fn(&Row) -> bool) -> Option<f64> {
-    let same = |p: &Params| {
-        Params { runs: 0, ..p.clone() }
-            == Params {
-                runs: 0,
-                ..like.params.clone()
-            }
-    };
-    let cells = rows.iter().filter(|c| same(&c.params) && fits(c));
+    let cells = rows.iter().filter(|c| c.params.is_like(&like.params) && fits(c));
     cells
         .filter_map(|c| Some(c.metrics.latency_us?.p50))
         .min_by(f64::total_cmp)

@@ -192,7 +192,7 @@ mod tests {
         };
         Cell {
             system: system.name().into(),
-            params: setting.params(1),
+            params: setting.params(system, 1),
             metrics,
         }
     }
