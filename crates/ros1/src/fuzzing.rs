@@ -4,6 +4,7 @@ use crate::body;
 use crate::config::Config;
 use crate::header::Header;
 use crate::http::Parsed;
+use crate::import::{self, Imported, Nimbro};
 use crate::master::State;
 use crate::xmlrpc::{self, Response};
 use schema::{Flavour, Registry, Schema};
@@ -86,6 +87,43 @@ pub fn message(data: &[u8]) {
     }
 }
 
+/// A configuration of Pound's or nimbro_network's: the first byte chooses. What is made of it can be read.
+pub fn import(data: &[u8]) {
+    let Some((first, rest)) = data.split_first() else {
+        return;
+    };
+    let text = String::from_utf8_lossy(rest);
+    // A file that names another gets itself.
+    let mut load = |_: &str, _: &str| Ok(("again.yaml".to_owned(), text.to_string()));
+    let made = match first % 4 {
+        0 => import::pound(("config.h", &text), None),
+        1 => import::pound(("config.h", POUND), Some(("config.yaml", &text))),
+        2 => import::nimbro(
+            Nimbro {
+                there: ("a.launch", &text),
+                back: None,
+            },
+            &mut load,
+        ),
+        _ => import::nimbro(
+            Nimbro {
+                there: ("a.yaml", &text),
+                back: None,
+            },
+            &mut load,
+        ),
+    };
+    if let Ok(Imported { hosts, .. }) = made {
+        for host in hosts {
+            if let Err(error) = Config::parse(&host.bridge, "bridge.yaml") {
+                panic!("{error}\n{}", host.bridge);
+            }
+        }
+    }
+}
+
+const POUND: &str = "TOPIC(std_msgs::String, \"/a\", 0, \"1\", 1, 1, 1)";
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -140,5 +178,10 @@ mod tests {
     #[test]
     fn messages_and_their_mutants_are_read_or_refused() {
         replay("ros1_message", message);
+    }
+
+    #[test]
+    fn configurations_of_others_and_their_mutants_are_read_or_refused() {
+        replay("ros1_import", import);
     }
 }

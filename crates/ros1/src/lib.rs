@@ -34,6 +34,7 @@ pub mod fuzzing;
 mod header;
 mod http;
 mod hub;
+pub mod import;
 mod listener;
 mod master;
 mod net;
