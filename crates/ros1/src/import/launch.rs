@@ -1,6 +1,6 @@
 //! Launch files of roslaunch, as far as they hold parameters: nodes with what `<param>` and `<rosparam>` give them.
 
-use super::{ImportError, MAX_FILE, Notes, check_length};
+use super::{ImportError, Load, MAX_FILE, Notes, check_length};
 use quick_xml::Reader;
 use quick_xml::escape::{resolve_predefined_entity, unescape};
 use quick_xml::events::{BytesStart, Event};
@@ -14,9 +14,6 @@ const MAX_NODES: usize = 1024;
 const MAX_VALUES: usize = 16_384;
 /// The longest value once `$(arg …)` is replaced.
 const MAX_VALUE: usize = 64 << 10;
-
-/// Gives the text of a file that `from` names. What is named may begin with `$(find PACKAGE)`.
-pub(super) type Load<'a> = dyn FnMut(&str, &str) -> Result<(String, String), String> + 'a;
 
 /// A `<node>`.
 #[derive(Debug, Default)]

@@ -22,6 +22,10 @@ const MAX_HOSTS: usize = 256;
 /// Most notes that are kept.
 const MAX_NOTES: usize = 1000;
 
+/// Gives the name and text of a file that another names, or why it cannot: its arguments are the file that names it, and what it
+/// names, which may begin with `$(find PACKAGE)`.
+pub type Load<'a> = dyn FnMut(&str, &str) -> Result<(String, String), String> + 'a;
+
 /// What was made of a configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Imported {

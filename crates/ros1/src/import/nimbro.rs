@@ -2,7 +2,9 @@
 
 use super::launch::{self, Node};
 use super::plan::{Host, PORT, Plan, Service, Topic};
-use super::{ImportError, Imported, MAX_HOSTS, MAX_ROUTES, Notes, check_length, global_name, type_name};
+use super::{
+    ImportError, Imported, Load, MAX_HOSTS, MAX_ROUTES, Notes, check_length, global_name, type_name,
+};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_saphyr::Spanned;
@@ -24,10 +26,7 @@ pub struct Nimbro<'a> {
 /// # Errors
 /// [`ImportError`]: too long, no XML or no YAML, a named file that cannot be read, or neither topic nor service in it. What else is wrong is
 /// a note.
-pub fn nimbro(
-    files: Nimbro<'_>,
-    load: &mut dyn FnMut(&str, &str) -> Result<(String, String), String>,
-) -> Result<Imported, ImportError> {
+pub fn nimbro(files: Nimbro<'_>, load: &mut Load<'_>) -> Result<Imported, ImportError> {
     let mut notes = Notes::default();
     let mut team = Team {
         notes: &mut notes,
@@ -125,7 +124,7 @@ impl Team<'_> {
         &mut self,
         (file, text): (&str, &str),
         back: bool,
-        load: &mut launch::Load<'_>,
+        load: &mut Load<'_>,
     ) -> Result<(), ImportError> {
         if !file.ends_with(".yaml") && !file.ends_with(".yml") {
             for node in launch::nodes(file, text, self.notes, load)? {

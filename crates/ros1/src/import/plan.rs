@@ -147,12 +147,15 @@ impl Plan {
             let names = self
                 .topics
                 .iter()
-                .filter(|t| t.from == from && t.to.contains(&to));
-            let mut names: Vec<&str> = names.map(|t| t.name.as_str()).collect();
-            names.sort_unstable();
-            names.dedup();
-            names.join(", ")
+                .filter(move |t| t.from == from && t.to.contains(&to));
+            names.map(|t| t.name.as_str())
         };
+        // A host that calls a service lets its server publish by that name: the replies.
+        let called = self
+            .services
+            .iter()
+            .filter(|s| s.server == peer && s.callers.contains(&host));
+        let called = called.map(|s| s.name.as_str());
         let calls = self
             .services
             .iter()
@@ -160,8 +163,8 @@ impl Plan {
         let calls: Vec<&str> = calls.map(|s| s.name.as_str()).collect();
         format!(
             "publish: [{}], subscribe: [{}], call: [{}]",
-            topics(peer, host),
-            topics(host, peer),
+            listed(topics(peer, host).chain(called)),
+            listed(topics(host, peer)),
             calls.join(", ")
         )
     }
@@ -289,4 +292,12 @@ impl Plan {
         }
         out
     }
+}
+
+/// Names in order, each once.
+fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let mut names: Vec<&str> = names.collect();
+    names.sort_unstable();
+    names.dedup();
+    names.join(", ")
 }

@@ -47,6 +47,12 @@ fn pounds_header_becomes_files_for_each_node() {
     ] {
         assert!(zero.bridge.lines().any(|l| l == line), "{line}\n{}", zero.bridge);
     }
+    // Who calls a service lets its server reply.
+    let more = format!("{CONFIG}TOPIC(std_msgs::String, \"/b\", 1, \"2\", 1, 1, 1)");
+    let one = pound(("config.h", &more), None).expect("read");
+    let one = host(&one, "node-1");
+    let line = "  - {name: node-0, address: '192.168.1.1:7400', allow: {publish: [/plan, /scan, /service, /tf], subscribe: [/cmd_vel], call: []}}";
+    assert!(one.link.lines().any(|l| l == line), "{}", one.link);
     let two = host(&imported, "node-2");
     assert!(
         two.link.contains("{name: node-0, address: '10.0.0.1:7400'}"),
