@@ -5,6 +5,7 @@ pub(crate) mod control;
 pub(crate) mod doctor;
 mod endpoints;
 pub(crate) mod generate;
+pub(crate) mod import;
 pub(crate) mod keys;
 pub(crate) mod lab;
 pub(crate) mod link;

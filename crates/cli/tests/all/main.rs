@@ -6,6 +6,7 @@ mod bench_lab;
 mod bench_link;
 mod bench_remote;
 mod demo;
+mod import;
 mod lab;
 mod lab_kills;
 mod link;

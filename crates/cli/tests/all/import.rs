@@ -1,0 +1,107 @@
+//! `ropewalk import`: what is made is what `link` and `ros1` take.
+
+use crate::support::Host;
+
+const POUND: &str = r#"
+TOPIC(sensor_msgs::LaserScan, "scan", 0, "1", 90, 100, 200);
+TOPIC(geometry_msgs::Twist, "cmd_vel", 1, "0", 100, 50, 100)
+QOSTOPIC(nav_msgs::Path, "/plan", 0, "1,2", 50, 200, 500, 10);
+TFTOPIC("/tf", 0, "1", 60, 100, 500)
+SERVICE(std_srvs::SetBool, "/service", 0, 100, 100);
+"#;
+
+const LAUNCH: &str = r#"<launch>
+  <node name="sender" pkg="nimbro_topic_transport" type="udp_sender">
+    <param name="destination_addr" value="192.168.1.2"/>
+    <param name="destination_port" value="17001"/>
+    <param name="fec" value="0.5"/>
+    <rosparam command="load" file="$(find my_robot)/config/topics.yaml"/>
+  </node>
+  <node name="client" pkg="nimbro_service_transport" type="tcp_client">
+    <param name="server" value="192.168.1.2"/>
+    <rosparam>
+      services: [{name: /add, type: rospy_tutorials/AddTwoInts}]
+    </rosparam>
+  </node>
+</launch>"#;
+
+const TOPICS: &str = "topics:\n - {name: /scan, rate: 10.0}\n - {name: /map, compress: true, latch: True}\n";
+
+/// Imports, and has what was made checked by the commands that it is for. Gives what was told.
+fn import(host: &Host, args: &[&str], hosts: &[&str]) -> String {
+    let folder = host.path("team");
+    let output = folder.to_str().expect("text");
+    let args = [&["import"][..], args, &["--output", output]].concat();
+    let done = host.run(&args);
+    assert_eq!(done.code, 0, "{done:?}");
+    for name in hosts {
+        for (file, command) in [("link.yaml", "link"), ("bridge.yaml", "ros1")] {
+            let path = folder.join(name).join(file);
+            let path = path.to_str().expect("text");
+            assert!(done.stdout.lines().any(|l| l == path), "{done:?}");
+            if command == "ros1" {
+                let checked = host.run(&[command, path, "--check"]);
+                assert_eq!(checked.code, 0, "{path}: {checked:?}");
+            }
+        }
+    }
+    // What is there stays.
+    let again = host.run(&args);
+    assert!(
+        again.code == 2 && again.stderr.contains("is there already"),
+        "{again:?}"
+    );
+    done.stderr
+}
+
+#[test]
+fn pounds_header_becomes_configurations() {
+    let host = Host::new();
+    let file = |name: &str, text: &str| {
+        let path = host.path(name);
+        std::fs::write(&path, text).expect("writes");
+        path.to_str().expect("text").to_owned()
+    };
+    let config = file("config.h", POUND);
+    let network = file("config.yaml", "base_ip: 10.1.0.1\nrate_mbps: 6.0\nuse_ip: true\n");
+    let told = import(
+        &host,
+        &["pound", &config, "--network", &network],
+        &["node-0", "node-1", "node-2"],
+    );
+    assert!(told.contains("config.yaml:3: use_ip: "), "{told}");
+    let bad = host.run(&["import", "pound", "missing.h"]);
+    assert!(bad.code == 2 && bad.stderr.contains("missing.h"), "{bad:?}");
+    let empty = file("empty.h", "// nothing");
+    let bad = host.run(&["import", "pound", &empty]);
+    assert!(bad.code == 2 && bad.stderr.contains("TOPIC("), "{bad:?}");
+}
+
+#[test]
+fn nimbros_launch_file_becomes_configurations() {
+    let host = Host::new();
+    let package = host.path("my_robot");
+    for folder in ["launch", "config"] {
+        std::fs::create_dir_all(package.join(folder)).expect("a folder");
+    }
+    std::fs::write(package.join("launch/robot.launch"), LAUNCH).expect("writes");
+    std::fs::write(package.join("config/topics.yaml"), TOPICS).expect("writes");
+    let launch = package.join("launch/robot.launch");
+    let told = import(
+        &host,
+        &["nimbro", launch.to_str().expect("text")],
+        &["robot", "base"],
+    );
+    assert!(told.contains("robot.launch:4: destination_port: "), "{told}");
+    let link = std::fs::read_to_string(host.path("team").join("robot/link.yaml")).expect("made");
+    assert!(
+        link.contains("{name: /scan, direction: out, reliability: redundant, rate_limit: 10Hz}"),
+        "{link}"
+    );
+    std::fs::remove_file(package.join("config/topics.yaml")).expect("removes");
+    let bad = host.run(&["import", "nimbro", launch.to_str().expect("text")]);
+    assert!(
+        bad.code == 2 && bad.stderr.contains("put the file there"),
+        "{bad:?}"
+    );
+}
