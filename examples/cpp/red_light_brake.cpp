@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <iostream>
+#include <thread>
 
 #include "ropewalk/msg/geometry_msgs/Twist.hpp"
 #include "ropewalk/msg/sensor_msgs/Image.hpp"

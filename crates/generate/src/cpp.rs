@@ -4,6 +4,7 @@
 //! structures, `Bulk` for variable arrays of elements of fixed size, and `std::vector` for other variable arrays.
 //! Structures of fixed size have the layout of elements of data parts, which the compiler checks.
 
+use crate::literal::{self, Number, unquoted};
 use crate::{File, Unit};
 use schema::{Arity, Constant, Field, FieldType, Flavour, MessageType, Primitive, Schema, Service};
 use std::collections::BTreeSet;
@@ -228,10 +229,8 @@ fn initial(field: &Field, flavour: Flavour) -> String {
 
 fn constant_line(constant: &Constant, flavour: Flavour) -> String {
     let id = identifier(&constant.name);
-    let number = PRIMITIVES
-        .iter()
-        .find(|p| p.name() == constant.ty)
-        .and_then(|p| Some((primitive(*p, flavour), number(*p, &constant.value)?)));
+    let number = literal::primitive(&constant.ty)
+        .and_then(|p| Some((primitive(p, flavour), number(p, &constant.value)?)));
     match number {
         Some((ty, value)) => format!("static constexpr {ty} {id} = {value};"),
         None => {
@@ -241,69 +240,20 @@ fn constant_line(constant: &Constant, flavour: Flavour) -> String {
     }
 }
 
-const PRIMITIVES: [Primitive; 13] = [
-    Primitive::Bool,
-    Primitive::Byte,
-    Primitive::Char,
-    Primitive::Int8,
-    Primitive::Uint8,
-    Primitive::Int16,
-    Primitive::Uint16,
-    Primitive::Int32,
-    Primitive::Uint32,
-    Primitive::Int64,
-    Primitive::Uint64,
-    Primitive::Float32,
-    Primitive::Float64,
-];
-
 /// A number of a definition as a literal of C++.
 fn number(p: Primitive, text: &str) -> Option<String> {
-    let text = text.trim();
-    match p {
-        Primitive::Bool => match text {
-            "true" | "True" | "1" => Some("1".into()),
-            "false" | "False" | "0" => Some("0".into()),
-            _ => None,
-        },
-        Primitive::Float32 | Primitive::Float64 => {
-            let (value, ty) = (text.parse::<f64>().ok()?, primitive(p, Flavour::Ros1));
-            Some(match value {
-                v if v.is_nan() => format!("std::numeric_limits<{ty}>::quiet_NaN()"),
-                v if v == f64::INFINITY => format!("std::numeric_limits<{ty}>::infinity()"),
-                v if v == f64::NEG_INFINITY => format!("-std::numeric_limits<{ty}>::infinity()"),
-                // The shortest text that gives the same number.
-                v => format!("static_cast<{ty}>({v:?})"),
-            })
-        }
-        _ => {
-            let (minus, digits) = match text.strip_prefix('-') {
-                Some(digits) => (true, digits),
-                None => (false, text.strip_prefix('+').unwrap_or(text)),
-            };
-            let n = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
-                Some(hex) => i128::from_str_radix(hex, 16).ok()?,
-                None => digits.parse::<i128>().ok()?,
-            };
-            Some(match if minus { -n } else { n } {
-                n if n == i128::from(i64::MIN) => "(-9223372036854775807LL - 1)".into(),
-                n if n > i128::from(i64::MAX) => format!("{n}ULL"),
-                n if n.unsigned_abs() > i32::MAX as u128 => format!("{n}LL"),
-                n => n.to_string(),
-            })
-        }
-    }
-}
-
-/// A string of a definition: ROS 2 writes it in quotes.
-fn unquoted(text: &str, flavour: Flavour) -> String {
-    let inner = ['"', '\'']
-        .into_iter()
-        .find_map(|q| text.strip_prefix(q)?.strip_suffix(q));
-    match (flavour, inner) {
-        (Flavour::Ros2, Some(inner)) => inner.replace("\\\"", "\"").replace("\\'", "'"),
-        _ => text.to_owned(),
-    }
+    let ty = primitive(p, Flavour::Ros1);
+    Some(match literal::number(p, text)? {
+        Number::Float(v) if v.is_nan() => format!("std::numeric_limits<{ty}>::quiet_NaN()"),
+        Number::Float(f64::INFINITY) => format!("std::numeric_limits<{ty}>::infinity()"),
+        Number::Float(f64::NEG_INFINITY) => format!("-std::numeric_limits<{ty}>::infinity()"),
+        // The shortest text that gives the same number.
+        Number::Float(v) => format!("static_cast<{ty}>({v:?})"),
+        Number::Integer(n) if n == i128::from(i64::MIN) => "(-9223372036854775807LL - 1)".into(),
+        Number::Integer(n) if n > i128::from(i64::MAX) => format!("{n}ULL"),
+        Number::Integer(n) if n.unsigned_abs() > i32::MAX as u128 => format!("{n}LL"),
+        Number::Integer(n) => n.to_string(),
+    })
 }
 
 fn quoted(text: &str) -> String {

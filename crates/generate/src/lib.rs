@@ -18,7 +18,9 @@
 
 mod cpp;
 mod find;
+mod literal;
 mod python;
+mod rust;
 
 pub use find::{FindError, Found, find};
 
@@ -34,6 +36,8 @@ pub enum Language {
     Cpp,
     /// Python modules with stubs, for the package `ropewalk`.
     Python,
+    /// Rust modules, for the crate `ropewalk`.
+    Rust,
 }
 
 /// One type to make code for.
@@ -76,6 +80,7 @@ pub fn files(
     let mut files: Vec<File> = match language {
         Language::Cpp => units.values().map(cpp::header).collect(),
         Language::Python => python::modules(units.values()),
+        Language::Rust => rust::modules(units.values()),
     };
     files.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(files)

@@ -3,7 +3,7 @@
 //! serve services.
 //!
 //! Messages of any type go through by [`Schema`], without generated types: as ROS 1 bytes, as [`Value`]s,
-//! or part by part, written once and read in place. Sharing memory is `bus`'s work; sending topics to
+//! or part by part, written once and read in place; or as structures that `ropewalk gen rust` makes ([`typed`]). Sharing memory is `bus`'s work; sending topics to
 //! other hosts is the link daemon's, which is a subscriber like any other.
 //!
 //! ```
@@ -33,6 +33,7 @@ mod node;
 mod publisher;
 mod server;
 mod subscriber;
+pub mod typed;
 
 pub use bus::{
     BusConfig, ClientOptions, Interrupt, Loan, MemoryPolicy, Published, PublisherOptions, QueuePolicy,

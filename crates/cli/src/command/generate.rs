@@ -31,6 +31,8 @@ enum Language {
     Cpp,
     /// Python modules with stubs: from ropewalk_msgs.sensor_msgs import Image (docs/guide/python.md).
     Python,
+    /// Rust modules: #[path = "generated/ropewalk_msgs/mod.rs"] mod ropewalk_msgs; (the crate ropewalk, its module typed).
+    Rust,
 }
 
 /// Runs the command.
@@ -54,6 +56,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
     let language = match options.language {
         Language::Cpp => generate::Language::Cpp,
         Language::Python => generate::Language::Python,
+        Language::Rust => generate::Language::Rust,
     };
     for file in generate::files(language, &registry, &names).or_input()? {
         let path = options.output.join(&file.path);

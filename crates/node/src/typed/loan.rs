@@ -1,0 +1,72 @@
+//! Blocks that structures were written into.
+
+use super::element::{Element, Word};
+
+/// A block whose bulk fields are filled in place before it is published or sent.
+#[derive(Debug)]
+pub struct Loan {
+    loan: bus::Loan,
+    /// By data part: the field's name, with those of the messages that it is in.
+    fields: Vec<String>,
+}
+
+/// There is no such bulk field in the block.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{field} is no bulk field of this block, or not of such elements: it has {fields:?}; shorter arrays than 256 bytes are given with their elements"
+)]
+pub struct NoBulk {
+    /// What was asked for.
+    pub field: String,
+    /// Those that it has.
+    pub fields: Vec<String>,
+}
+
+impl Loan {
+    pub(super) fn new(loan: bus::Loan, fields: Vec<String>) -> Self {
+        Loan { loan, fields }
+    }
+
+    /// The elements of a bulk field of numbers, to be written: `"data"`, or `"layout.data"` in a message within. What they are
+    /// at first is undefined. Of several fields of that name (in an array of messages) the first.
+    ///
+    /// # Errors
+    /// [`NoBulk`]
+    pub fn slice_mut<T: Word>(&mut self, field: &str) -> Result<&mut [T], NoBulk> {
+        let none = self.none(field);
+        let bytes = self.bytes(field).ok_or_else(|| none.clone())?;
+        bytemuck::try_cast_slice_mut(bytes).map_err(|_| none)
+    }
+
+    /// Writes an element of a bulk field; false where there is none.
+    ///
+    /// # Errors
+    /// [`NoBulk`]
+    pub fn set<T: Element>(&mut self, field: &str, i: usize, element: &T) -> Result<bool, NoBulk> {
+        let none = self.none(field);
+        let bytes = self.bytes(field).ok_or(none)?;
+        let place = bytes.chunks_exact_mut(T::SIZE).nth(i);
+        let there = place.is_some();
+        if let Some(place) = place {
+            element.store(place);
+        }
+        Ok(there)
+    }
+
+    /// The bus's loan, to be published or sent.
+    pub fn into_inner(self) -> bus::Loan {
+        self.loan
+    }
+
+    fn bytes(&mut self, field: &str) -> Option<&mut [u8]> {
+        let i = self.fields.iter().position(|name| name == field)?;
+        Some(self.loan.part_mut(i))
+    }
+
+    fn none(&self, field: &str) -> NoBulk {
+        NoBulk {
+            field: field.to_owned(),
+            fields: self.fields.clone(),
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Writing control parts (`docs/wire/control-part.md`).
+
+use super::bulk::Bulk;
+use super::element::Element;
+use super::{FieldError, Fields};
+
+/// Shorter arrays stay in the control part.
+const THRESHOLD: usize = 256;
+pub(super) const MOST_PARTS: usize = 32;
+pub(super) const MOST_COUNT: usize = 0x7fff_ffff;
+/// Of a count word: its elements are a data part.
+pub(super) const LIFTED: u32 = 1 << 31;
+
+/// A control part that is being written, with what becomes data parts.
+#[derive(Debug, Default)]
+pub struct Put {
+    control: Vec<u8>,
+    lifts: Vec<Lift>,
+    /// Names of the fields that are being written, from the outermost.
+    path: Vec<&'static str>,
+}
+
+/// What becomes a data part.
+#[derive(Debug)]
+pub(super) struct Lift {
+    pub(super) field: String,
+    pub(super) len: usize,
+    /// `None`: it is written in place.
+    pub(super) bytes: Option<Vec<u8>>,
+}
+
+impl Put {
+    pub(super) fn finish(self) -> (Vec<u8>, Vec<Lift>) {
+        (self.control, self.lifts)
+    }
+
+    /// A number, a time, or another element of which packed and natural layout are the same.
+    pub fn word<T: Element>(&mut self, value: &T) {
+        let at = self.control.len();
+        self.control.resize(at + T::SIZE, 0);
+        value.store(&mut self.control[at..]);
+    }
+
+    /// A text.
+    ///
+    /// # Errors
+    /// [`FieldError::Count`]
+    pub fn text(&mut self, field: &'static str, text: &str, most: Option<usize>) -> Result<(), FieldError> {
+        self.count(field, text.len(), most, 0)?;
+        self.control.extend_from_slice(text.as_bytes());
+        Ok(())
+    }
+
+    /// A text of UTF-16 code units.
+    ///
+    /// # Errors
+    /// [`FieldError::Count`]
+    pub fn wide(&mut self, field: &'static str, text: &[u16], most: Option<usize>) -> Result<(), FieldError> {
+        self.count(field, text.len(), most, 0)?;
+        text.iter().for_each(|unit| self.word(unit));
+        Ok(())
+    }
+
+    /// A message within.
+    ///
+    /// # Errors
+    /// Of its fields.
+    pub fn message<'a, T: Fields<'a>>(&mut self, field: &'static str, message: &T) -> Result<(), FieldError> {
+        self.path.push(field);
+        message.put(self)?;
+        self.path.pop();
+        Ok(())
+    }
+
+    /// How many elements follow, which the caller writes.
+    ///
+    /// # Errors
+    /// [`FieldError::Count`]
+    pub fn list(&mut self, field: &'static str, len: usize, most: Option<usize>) -> Result<(), FieldError> {
+        self.count(field, len, most, 0)
+    }
+
+    /// A bulk field.
+    ///
+    /// # Errors
+    /// [`FieldError`]
+    pub fn bulk<'a, T: Element + Fields<'a>>(
+        &mut self,
+        field: &'static str,
+        bulk: &Bulk<'_, T>,
+        most: Option<usize>,
+    ) -> Result<(), FieldError> {
+        let (count, len) = (bulk.count(), bulk.count().saturating_mul(T::SIZE));
+        let to_be_written = matches!(bulk, Bulk::Sized(_));
+        let lifts = count > 0 && (len >= THRESHOLD || to_be_written) && self.lifts.len() < MOST_PARTS;
+        if !lifts {
+            if to_be_written && count > 0 {
+                return Err(FieldError::Unwritten { field });
+            }
+            self.count(field, count, most, 0)?;
+            return bulk.elements().try_for_each(|element| element.put(self));
+        }
+        self.count(field, count, most, LIFTED)?;
+        let bytes = match bulk {
+            Bulk::Part(bytes) => Some(bytes.to_vec()),
+            Bulk::Owned(elements) => {
+                let mut bytes = vec![0; len];
+                for (element, to) in elements.iter().zip(bytes.chunks_exact_mut(T::SIZE)) {
+                    element.store(to);
+                }
+                Some(bytes)
+            }
+            Bulk::Sized(_) => None,
+        };
+        let mut path = self.path.join(".");
+        if !path.is_empty() {
+            path.push('.');
+        }
+        let field = path + field;
+        self.lifts.push(Lift { field, len, bytes });
+        Ok(())
+    }
+
+    fn count(
+        &mut self,
+        field: &'static str,
+        count: usize,
+        most: Option<usize>,
+        flag: u32,
+    ) -> Result<(), FieldError> {
+        let most = most.unwrap_or(MOST_COUNT).min(MOST_COUNT);
+        match u32::try_from(count) {
+            Ok(n) if count <= most => {
+                self.word(&(n | flag));
+                Ok(())
+            }
+            _ => Err(FieldError::Count { field, count, most }),
+        }
+    }
+}
