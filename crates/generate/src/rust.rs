@@ -24,7 +24,10 @@ pub(crate) fn modules<'a>(units: impl Iterator<Item = &'a Unit>) -> Vec<File> {
         text,
     };
     let mut all = String::from(HEAD);
-    all.push_str("//! Types of messages and services, by package.\n#![allow(dead_code, unused_variables, missing_docs, unreachable_pub, nonstandard_style, clippy::all)]\n\n");
+    all.push_str("//! Types of messages and services, by package.\n");
+    // Two lines, since rustfmt breaks longer ones.
+    all.push_str("#![allow(dead_code, unused_variables, missing_docs)]\n");
+    all.push_str("#![allow(unreachable_pub, nonstandard_style, clippy::all)]\n\n");
     for package in packages.keys() {
         let _ = writeln!(all, "#[rustfmt::skip]\npub mod {};", identifier(package));
     }
