@@ -135,7 +135,7 @@ pub fn schema<T: Typed>() -> Result<Schema, DefinitionError> {
 /// The type of a generated service.
 ///
 /// # Errors
-/// As [`schema`].
+/// As [`schema()`].
 pub fn service<T: Typed>() -> Result<Service, DefinitionError> {
     let mut registry = Registry::new(T::FLAVOUR);
     registry.add_embedded_service(T::NAME, T::DEFINITION)?;
