@@ -56,8 +56,23 @@ ros1: build packages
 python: setup build
 	$(CARGO) fmt --manifest-path python/Cargo.toml --check
 	$(CARGO) clippy --manifest-path python/Cargo.toml --locked --target-dir $(or $(CARGO_TARGET_DIR),target)/python -- -D warnings
-	$(PYTHON) -m pip install -q ./python
+	rm -rf $(or $(CARGO_TARGET_DIR),target)/wheels
+	$(PYTHON) -m pip wheel -q --no-deps -w $(or $(CARGO_TARGET_DIR),target)/wheels ./python
+	$(PYTHON) -m pip install -q --force-reinstall --no-deps $(or $(CARGO_TARGET_DIR),target)/wheels/*.whl
 	cd python/tests && ROPEWALK=$(abspath $(BIN))/ropewalk timeout 900 ../../$(PYTHON) -X dev -m pytest -q -p no:cacheprovider .
+
+# The Debian package, in $(DEB).
+DEB := $(or $(CARGO_TARGET_DIR),target)/packages
+deb: build
+	$(CARGO) build --release --locked -p capi
+	scripts/apt-install dpkg-dev
+	mkdir -p $(DEB)
+	scripts/deb $(BIN) $(DEB)
+
+# Package and wheel in a bare Debian, by debootstrap.
+installed: deb python
+	scripts/apt-install debootstrap
+	tests/packages/run $(DEB)/ropewalk_*.deb $(or $(CARGO_TARGET_DIR),target)/wheels/ropewalk-*.whl
 
 # The bus's suite over shm_open and passed pipes instead of memfds (docs/decisions/037-posix-variant.md).
 unit-posix:
