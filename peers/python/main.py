@@ -122,7 +122,7 @@ class Ropewalk:
 
     def subscribe(self):
         log = Log(self.o)
-        depth = {"depth": self.o.depth} if self.o.depth else {}
+        depth = {"depth": self.o.depth or 32}
         subscriber = self.node.subscriber("/" + self.o.topic, "sensor_msgs/Image", **depth)
         say("ready")
         while not self.orchestrator.stop.is_set():
