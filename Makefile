@@ -7,7 +7,7 @@ PYTHON := $(VENV)/bin/python
 PREFIX ?= /usr/local
 BIN    := $(or $(CARGO_TARGET_DIR),target)/release
 
-.PHONY: demo test build install setup packages libzmq lint unit unit-posix cpp ros1 python loom miri schema-crosscheck recording-crosscheck kill soak \
+.PHONY: demo test build install setup packages libzmq lint unit unit-posix cpp ros1 python deb installed loom miri schema-crosscheck recording-crosscheck kill soak \
     day fuzz-build fuzz-short fuzz-packets fuzz-coverage fuzz clean
 
 # Why priorities matter, in a minute: no ROS, no root.
@@ -17,7 +17,7 @@ demo: build
 build: libzmq
 	$(CARGO) build --release --locked -p ropewalk-cli
 
-test: packages lint unit unit-posix cpp ros1 python loom schema-crosscheck recording-crosscheck kill fuzz-build
+test: packages lint unit unit-posix cpp ros1 python installed loom schema-crosscheck recording-crosscheck kill fuzz-build
 	@echo "all tests passed"
 
 packages: libzmq
