@@ -590,7 +590,7 @@ pub(crate) fn radio(
         auto_rate: config.radio.rate == Some(Rate::Auto),
         wire: config.is_wire(),
         min_share: config.radio.min_share,
-        yields: config.radio.yields && !config.is_wire(),
+        yields: config.radio.yields,
         least_share: config.radio.least_share,
         in_flight: if config.is_wire() {
             WIRE_IN_FLIGHT

@@ -70,7 +70,7 @@ pub struct RadioConfig {
     /// waits gets at least, 0 to 0.9; 0 is strict priority.
     pub min_share: f64,
     /// Whether this host tells its peers what it waits for and when its periodic messages come, and yields to
-    /// what is more important elsewhere.
+    /// what is more important elsewhere; not over a wire, where nobody contends.
     pub yields: bool,
     /// The least share of the air that others' claims leave to this host's less important messages, 0.01 to 1.
     pub least_share: f64,

@@ -3,8 +3,10 @@
 use super::Radio;
 use crate::body::{Body, Down, PeerInfo, Sink};
 use crate::config::{PeerId, TopicId};
+use crate::peer::Peer;
 use crate::send::OutTopic;
 use crate::session::Greeting;
+use crate::share::Share;
 use crate::statistics::{ReceiverReport, SenderReport};
 use crate::wire::{self, AckState, Frame, Hello, PacketError, ReportEntry};
 use core::time::Duration;
@@ -154,9 +156,7 @@ impl<B: Body> Radio<B> {
                 Ok(())
             }
             Frame::Source { topic, id, bytes } => {
-                if let (Some(priority), Some(info)) = (p.receiver.priority(topic), &p.info) {
-                    self.share.heard(now, info.host, priority);
-                }
+                hear_part(&mut self.share, now, p, topic);
                 p.receiver.source(now, (topic, id), bytes, sink)
             }
             Frame::Parity {
@@ -179,9 +179,7 @@ impl<B: Body> Radio<B> {
             }
             Frame::Announce(piece) => p.receiver.announce(&piece, sink),
             Frame::Data(head, bytes) => {
-                if let (Some(priority), Some(info)) = (p.receiver.priority(head.topic), &p.info) {
-                    self.share.heard(now, info.host, priority);
-                }
+                hear_part(&mut self.share, now, p, head.topic);
                 let outcome = p.timed_data(now, &head, bytes, sink);
                 p.receiver.route = None;
                 outcome
@@ -265,5 +263,12 @@ impl<B: Body> Radio<B> {
         if let (Err(reason), Some(p)) = (outcome, self.peers.get_mut(&peer)) {
             p.stats.drops.add(reason, 1);
         }
+    }
+}
+
+/// The table of the air's users hears that a peer sends a part of its `topic`.
+fn hear_part(share: &mut Share, now: Time, p: &Peer, topic: u32) {
+    if let (Some(priority), Some(info)) = (p.receiver.priority(topic), &p.info) {
+        share.heard(now, info.host, priority);
     }
 }

@@ -508,12 +508,11 @@ impl<B: Body> Radio<B> {
             return Transmit::Idle;
         };
         let hops = self.topics[i].hops(p.config.hops);
-        let airtime = p.airtime;
+        let (p_max, airtime) = (p.config.max_datagram, p.airtime);
         p.header(self.config.session, out);
         let receipt = p.put_receipt(now, out);
         // Beyond it the fragment would be one of nothing, which its receiver refuses with all that goes along.
         let room = max.saturating_sub(self.topics[i].head_room() + LEAST_CUT);
-        let p_max = p.config.max_datagram;
         p.put_acknowledgements(now, room, out, true);
         let mut when = When {
             now,

@@ -22,7 +22,7 @@ impl<B: Body> Radio<B> {
     ///
     /// # Errors
     /// [`ConfigError`] names the setting that has no meaning.
-    pub fn new(config: RadioConfig) -> Result<Self, ConfigError> {
+    pub fn new(mut config: RadioConfig) -> Result<Self, ConfigError> {
         if config.session == 0 {
             return Err(ConfigError::Session);
         }
@@ -49,10 +49,10 @@ impl<B: Body> Radio<B> {
         valid_part("min_share", config.min_share, 0.0, 0.9)?;
         valid_part("least_share", config.least_share, 0.01, 1.0)?;
         // Over a wire nobody contends.
-        let yields = config.yields && !config.airtime.is_wire();
+        config.yields &= !(config.wire || config.airtime.is_wire());
         Ok(Radio {
             scheduler: Scheduler::new(config.order, config.min_share),
-            share: Share::new(config.host, config.session, yields, config.least_share),
+            share: Share::new(config.host, config.session, config.yields, config.least_share),
             router: config.route.map(|r| Router::new(r, config.host, config.session)),
             unwanted: Vec::new(),
             config,

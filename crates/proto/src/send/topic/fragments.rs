@@ -186,14 +186,10 @@ impl<B: Body> OutTopic<B> {
         }
         let around = if self.coder.is_some() { AROUND } else { 0 };
         // What is sent again goes before the rest of what has begun.
-        let again = self.keeper.as_ref().and_then(|k| k.due());
+        let again = self.keeper.as_ref().and_then(|k| k.due()?.due.front());
         let at = self.sending.as_ref().map_or(0, |s| s.at);
         self.head().map_or(0, |p| {
-            let rest = match again.map(|kept| kept.due.front()) {
-                Some(Some((from, to))) => to - from,
-                Some(None) => p.geometry.total_len(),
-                None => p.geometry.total_len() - at,
-            };
+            let rest = again.map_or_else(|| p.geometry.total_len() - at, |(from, to)| to - from);
             DataHead::room(&p.geometry) + Self::route_room(p) + rest as usize + around
         })
     }
