@@ -3,6 +3,7 @@
 use crate::support::{Done, Host, eventually, finish};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -15,6 +16,8 @@ struct Dialog {
     child: Child,
     input: Option<ChildStdin>,
     lines: Receiver<Value>,
+    /// What was told beside the last question's answer, before it or after.
+    told: VecDeque<Value>,
 }
 
 impl Dialog {
@@ -32,22 +35,32 @@ impl Dialog {
             }
         });
         let input = child.stdin.take();
-        Dialog { child, input, lines }
+        Dialog {
+            child,
+            input,
+            lines,
+            told: VecDeque::new(),
+        }
     }
 
-    /// The first line of which this is true.
-    fn until(&self, what: &str, good: impl Fn(&Value) -> bool) -> Value {
+    /// The first line since the last question of which this is true: an event may come before an answer.
+    fn until(&mut self, what: &str, good: impl Fn(&Value) -> bool) -> Value {
+        if let Some(at) = self.told.iter().position(&good) {
+            return self.told.remove(at).expect("found");
+        }
         loop {
             let line = self.lines.recv_timeout(WATCHDOG);
-            let line = line.unwrap_or_else(|e| panic!("never: {what}: {e}"));
+            let line = line.unwrap_or_else(|e| panic!("never: {what}: {e}; told: {:?}", self.told));
             if good(&line) {
                 return line;
             }
+            self.told.push_back(line);
         }
     }
 
     /// What becomes of a line.
     fn ask(&mut self, line: &str) -> Value {
+        self.told.clear();
         writeln!(self.input.as_mut().expect("open"), "{line}").expect("writes");
         self.until(line, |answer| answer["line"] == line)
     }
@@ -73,7 +86,7 @@ impl Drop for Dialog {
 
 fn sim(host: &Host, options: &[&str]) -> Dialog {
     let args = [&["robot", "sim", "--json"][..], options].concat();
-    let sim = Dialog::start(host.command(&args));
+    let mut sim = Dialog::start(host.command(&args));
     sim.until("the robot is ready", |line| line["event"] == "ready");
     sim
 }
@@ -115,7 +128,7 @@ fn x(pose: &Value) -> f64 {
 #[test]
 fn a_robot_is_read_moved_and_stopped_over_the_bus() {
     let host = Host::new();
-    let robot = sim(&host, &["--rate", "50"]);
+    let mut robot = sim(&host, &["--rate", "50"]);
     let mut desk = control(&host, "rover", &[]);
     let status = desk.ask("status");
     assert!(status["found"] == true && status["robot"] == "rover", "{status}");
@@ -213,7 +226,7 @@ fn a_robot_is_read_moved_and_stopped_over_the_bus() {
 #[test]
 fn a_robot_that_slept_does_not_drive_what_expired_and_a_dead_one_is_unreachable() {
     let host = Host::new();
-    let robot = sim(&host, &[]);
+    let mut robot = sim(&host, &[]);
     let mut desk = control(&host, "rover", &[]);
     assert_eq!(desk.ask("set twist 0 0.1")["outcome"], "executed");
     assert_eq!(desk.ask("expiry 200")["ok"], true);
