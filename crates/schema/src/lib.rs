@@ -60,10 +60,10 @@ mod schema;
 mod types;
 mod value;
 
-pub use codec::{Bulk, Join, PartSizes, Parts, Split};
+pub use codec::{Bulk, Join, LIFTED, MAX_COUNT, PartSizes, Parts, Split};
 pub use definition::{Arity, Constant, Flavour, Primitive};
 pub use error::{CodecError, DefinitionError, ValueError};
-pub use limits::{DEFAULT_THRESHOLD, MAX_PARTS};
+pub use limits::{DEFAULT_THRESHOLD, MAX_EMPTY_ELEMENTS, MAX_PARTS};
 pub use name::TypeName;
 pub use parts::PartLayout;
 pub use registry::Registry;

@@ -2,11 +2,9 @@
 
 use super::bulk::Bulk;
 use super::element::Element;
-use super::put::{LIFTED, MOST_COUNT};
+use super::put::bound;
 use super::{FieldError, Fields};
-
-/// Elements without content, which no length bounds.
-const MOST_EMPTY: usize = 4096;
+use schema::{LIFTED, MAX_EMPTY_ELEMENTS};
 
 /// A control part that is being read.
 #[derive(Debug)]
@@ -98,7 +96,7 @@ impl<'a> Get<'a> {
             elements.push(element(self)?);
             if self.at == before {
                 self.empties += 1;
-                bounded(field, self.empties, Some(MOST_EMPTY))?;
+                bounded(field, self.empties, Some(MAX_EMPTY_ELEMENTS as usize))?;
             }
         }
         Ok(elements)
@@ -156,7 +154,7 @@ impl<'a> Get<'a> {
 }
 
 fn bounded(field: &'static str, count: usize, most: Option<usize>) -> Result<usize, FieldError> {
-    let most = most.unwrap_or(MOST_COUNT).min(MOST_COUNT);
+    let most = bound(most);
     if count > most {
         return Err(FieldError::Count { field, count, most });
     }

@@ -3,13 +3,7 @@
 use super::bulk::Bulk;
 use super::element::Element;
 use super::{FieldError, Fields};
-
-/// Shorter arrays stay in the control part.
-const THRESHOLD: usize = 256;
-pub(super) const MOST_PARTS: usize = 32;
-pub(super) const MOST_COUNT: usize = 0x7fff_ffff;
-/// Of a count word: its elements are a data part.
-pub(super) const LIFTED: u32 = 1 << 31;
+use schema::{DEFAULT_THRESHOLD, LIFTED, MAX_COUNT, MAX_PARTS};
 
 /// A control part that is being written, with what becomes data parts.
 #[derive(Debug, Default)]
@@ -92,7 +86,7 @@ impl Put {
     ) -> Result<(), FieldError> {
         let (count, len) = (bulk.count(), bulk.count().saturating_mul(T::SIZE));
         let to_be_written = matches!(bulk, Bulk::Sized(_));
-        let lifts = count > 0 && (len >= THRESHOLD || to_be_written) && self.lifts.len() < MOST_PARTS;
+        let lifts = count > 0 && (len >= DEFAULT_THRESHOLD || to_be_written) && self.lifts.len() < MAX_PARTS;
         if !lifts {
             if to_be_written && count > 0 {
                 return Err(FieldError::Unwritten { field });
@@ -128,7 +122,7 @@ impl Put {
         most: Option<usize>,
         flag: u32,
     ) -> Result<(), FieldError> {
-        let most = most.unwrap_or(MOST_COUNT).min(MOST_COUNT);
+        let most = bound(most);
         match u32::try_from(count) {
             Ok(n) if count <= most => {
                 self.word(&(n | flag));
@@ -137,4 +131,9 @@ impl Put {
             _ => Err(FieldError::Count { field, count, most }),
         }
     }
+}
+
+/// Most elements that a definition allows, with the format's own bound.
+pub(super) fn bound(most: Option<usize>) -> usize {
+    most.unwrap_or(usize::MAX).min(MAX_COUNT as usize)
 }

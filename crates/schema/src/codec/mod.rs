@@ -18,9 +18,9 @@ pub use stream::Bulk;
 use crate::plan::Lift;
 
 /// Top bit of an array's count in a control part: the elements are the next data part.
-pub(crate) const LIFTED: u32 = 1 << 31;
+pub const LIFTED: u32 = 1 << 31;
 /// Largest count or length that is accepted, since the bit above it has a meaning of its own.
-pub(crate) const MAX_COUNT: u32 = LIFTED - 1;
+pub const MAX_COUNT: u32 = LIFTED - 1;
 /// Bytes of the encapsulation header in front of CDR.
 pub(crate) const CDR_HEADER: usize = 4;
 
