@@ -1,5 +1,7 @@
 //! The examples run, and print what they should.
 
+use examples::ropewalk_msgs::sensor_msgs::LaserScan;
+use ropewalk::{BusConfig, Flavour, Node, Registry, typed};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -65,4 +67,54 @@ fn an_extension_is_understood() {
         told,
         "spray 2 l: executed\nspray 2.5 l: executed\nspray 1 l: rejected: only 0.5 l are left\nleft: 3 l\nleft: 0.5 l\n"
     );
+}
+
+#[test]
+fn a_red_light_stops_the_robot() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let brake = start(folder.path(), env!("CARGO_BIN_EXE_red_light_brake"));
+    let robot = start(folder.path(), env!("CARGO_BIN_EXE_red_light_robot"));
+    let (stopped, seen) = (end(robot), end(brake));
+    assert!(stopped.contains("after the light turned red"), "{stopped}");
+    assert!(seen.starts_with("red in picture "), "{seen}");
+}
+
+#[test]
+fn scans_are_filtered_in_place() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let filter = start(folder.path(), env!("CARGO_BIN_EXE_lidar_filter"));
+    let node = Node::with_config("laser", BusConfig::new(folder.path())).expect("a node");
+    let scan_type = Registry::new(Flavour::Ros1)
+        .schema("sensor_msgs/LaserScan")
+        .expect("is known");
+    let laser = node.publisher("/scan", &scan_type).expect("a publisher");
+    let near = node.subscriber("/scan/near", &scan_type).expect("a subscriber");
+    assert!(laser.wait_for_subscribers(1, WATCHDOG) && near.wait_for_publishers(1, WATCHDOG));
+    let ranges: Vec<f32> = (1..=100u8).map(f32::from).collect();
+    let scan = scan_type
+        .value_from_json(&serde_json::json!({ "range_max": 100.0, "ranges": ranges }))
+        .expect("a scan");
+    laser.publish_value(&scan).expect("published");
+    let seen = near.take_timeout(WATCHDOG).expect("takes").expect("a scan");
+    let seen: LaserScan<'_> = typed::read(seen.bus()).expect("a scan");
+    assert_eq!(seen.ranges[..5], [1.0, 2.0, 3.0, 4.0, 5.0]);
+    assert!(seen.ranges[5..].iter().all(|range| *range == f32::INFINITY));
+    assert_eq!(end(filter), "5 of 100 are near\n");
+}
+
+#[test]
+fn a_robot_obeys_and_stands_when_its_controller_is_gone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let robot = start(folder.path(), env!("CARGO_BIN_EXE_robot"));
+    let told = end(start(folder.path(), env!("CARGO_BIN_EXE_controller")));
+    for line in [
+        "0.5 m/s: executed",
+        "2 m/s: rejected: faster than 1 m/s",
+        "it is moved by desk",
+        "0.25 m/s: executed",
+    ] {
+        assert!(told.lines().any(|l| l == line), "{line}: {told}");
+    }
+    let robot = end(robot);
+    assert!(robot.ends_with("the robot itself says 0 m/s\n"), "{robot}");
 }

@@ -1,0 +1,49 @@
+//! Looks for a red light in pictures, where the camera drew them, and stops the robot that took them.
+//!
+//!     cargo run -p examples --bin red_light_robot & cargo run -p examples --bin red_light_brake
+
+use examples::ropewalk_msgs::geometry_msgs::Twist;
+use examples::ropewalk_msgs::sensor_msgs::Image;
+use ropewalk::typed;
+use ropewalk::{Node, SubscriberOptions};
+use std::time::Duration;
+
+/// How many of the pixels in the middle are red.
+fn redness(image: &Image<'_>) -> f64 {
+    let (width, height, step) = (image.width as usize, image.height as usize, image.step as usize);
+    let (mut red, mut all) = (0.0, 0.0);
+    for row in image
+        .data
+        .chunks_exact(step.max(1))
+        .take(height * 5 / 8)
+        .skip(height * 3 / 8)
+    {
+        for pixel in row.chunks_exact(3).take(width * 5 / 8).skip(width * 3 / 8) {
+            let is_red = pixel[0] > 200 && pixel[1] < 80 && pixel[2] < 80;
+            red += f64::from(u8::from(is_red));
+            all += 1.0;
+        }
+    }
+    if all > 0.0 { red / all } else { 0.0 }
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let node = Node::new("red_light_brake")?;
+    // An old picture is of no use: only the newest waits.
+    let newest = SubscriberOptions::default().with_depth(1);
+    let pictures = node.subscriber_with("/camera/image", &typed::schema::<Image<'_>>()?, newest)?;
+    let wheels = node.publisher("/cmd_vel", &typed::schema::<Twist>()?)?;
+    while let Some(taken) = pictures.take_timeout(Duration::from_secs(30))? {
+        let image: Image<'_> = typed::read(taken.bus())?;
+        if redness(&image) < 0.05 {
+            continue;
+        }
+        let stop = typed::loan(&Twist::default(), |control, parts| wheels.loan(control, parts))?;
+        wheels.publish(stop.into_inner())?;
+        println!("red in picture {}", image.header.seq);
+        // The robot may have been listening to something else.
+        std::thread::sleep(Duration::from_millis(500));
+        return Ok(());
+    }
+    Err("no picture came".into())
+}
