@@ -1,5 +1,8 @@
 //! The functions as C calls them: a message in place there and back, calls, waits, and whatever callers do wrong.
 
+mod calls;
+
+use calls::{LONG, bus, error, made, ok};
 use ropewalk_c::loan::*;
 use ropewalk_c::message::*;
 use ropewalk_c::node::*;
@@ -10,52 +13,8 @@ use ropewalk_c::status::*;
 use ropewalk_c::subscriber::*;
 use ropewalk_c::types::*;
 use ropewalk_c::wait::*;
-use std::ffi::{CStr, CString, c_char};
+use std::ffi::{CStr, c_char};
 use std::ptr::{null, null_mut};
-
-/// Long enough for any machine; it bounds hanging, not speed.
-const LONG: i64 = 60_000_000_000;
-
-fn error() -> String {
-    // SAFETY: never NULL; copied before anything else is called.
-    unsafe { CStr::from_ptr(ropewalk_error_message()) }
-        .to_string_lossy()
-        .into_owned()
-}
-
-#[track_caller]
-fn ok(status: Status) {
-    assert_eq!(status, Status::Ok, "{}", error());
-}
-
-/// Calls a function whose last argument is where its result goes.
-#[track_caller]
-fn made<T>(call: impl FnOnce(*mut *mut T) -> Status) -> *mut T {
-    let mut out = null_mut();
-    ok(call(&mut out));
-    assert!(!out.is_null());
-    out
-}
-
-struct Bus {
-    node: *mut Node,
-    _folder: tempfile::TempDir,
-}
-
-fn bus() -> Bus {
-    let folder = tempfile::tempdir().expect("a folder");
-    let dir = CString::new(folder.path().to_str().expect("UTF-8")).expect("no zero");
-    let options = NodeOptions {
-        runtime_dir: dir.as_ptr(),
-        domain: 0,
-    };
-    // SAFETY: texts and options live until the call returns.
-    let node = made(|out| unsafe { ropewalk_node_new(c"capi".as_ptr(), &options, out) });
-    Bus {
-        node,
-        _folder: folder,
-    }
-}
 
 fn find(name: &CStr) -> *mut MessageType {
     // SAFETY: the text lives until the call returns.

@@ -1,57 +1,30 @@
 //! Robots and controllers as C calls them, and whatever callers do wrong with them.
 
+mod calls;
+
+use calls::{Bus, LONG, bus, error, made, ok};
 use ropewalk_c::controller::*;
 use ropewalk_c::node::*;
-use ropewalk_c::options::NodeOptions;
 use ropewalk_c::robot::*;
 use ropewalk_c::status::*;
-use std::ffi::{CStr, CString, c_char, c_void};
+use std::ffi::{CStr, c_char, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Long enough for any machine; it bounds hanging, not speed.
-const LONG: i64 = 60_000_000_000;
 const TWIST: &CStr = c"robot_remote_control.Twist";
 const POSE: &CStr = c"robot_remote_control.CurrentPose";
 
-fn error() -> String {
-    // SAFETY: never NULL; copied before anything else is called.
-    unsafe { CStr::from_ptr(ropewalk_error_message()) }
-        .to_string_lossy()
-        .into_owned()
-}
-
-#[track_caller]
-fn ok(status: Status) {
-    assert_eq!(status, Status::Ok, "{}", error());
-}
-
-/// Calls a function whose last argument is where its result goes.
-#[track_caller]
-fn made<T>(call: impl FnOnce(*mut *mut T) -> Status) -> *mut T {
-    let mut out = null_mut();
-    ok(call(&mut out));
-    assert!(!out.is_null());
-    out
-}
-
 struct Pair {
-    node: *mut Node,
+    bus: Bus,
     robot: *mut Robot,
     controller: *mut Controller,
-    _folder: tempfile::TempDir,
 }
 
 fn pair() -> Pair {
-    let folder = tempfile::tempdir().expect("a folder");
-    let dir = CString::new(folder.path().to_str().expect("UTF-8")).expect("no zero");
-    let options = NodeOptions {
-        runtime_dir: dir.as_ptr(),
-        domain: 0,
-    };
+    let bus = bus();
+    let node = bus.node;
     // SAFETY: texts and options live until the calls return.
     unsafe {
-        let node = made(|out| ropewalk_node_new(c"capi".as_ptr(), &options, out));
         // Nobody is lost because the machine is busy.
         let mut options = ropewalk_robot_options_default();
         options.lost_after_ns = 5_000_000_000;
@@ -59,10 +32,9 @@ fn pair() -> Pair {
         let (name, of) = (c"desk".as_ptr(), c"rover".as_ptr());
         let controller = made(|out| ropewalk_controller_new(node, name, of, null(), out));
         Pair {
-            node,
+            bus,
             robot,
             controller,
-            _folder: folder,
         }
     }
 }
@@ -100,7 +72,7 @@ impl Pair {
         unsafe {
             ropewalk_controller_free(self.controller);
             ropewalk_robot_free(self.robot);
-            ropewalk_node_free(self.node);
+            ropewalk_node_free(self.bus.node);
         }
     }
 }
@@ -264,8 +236,9 @@ fn the_right_to_move_is_asked_for_and_a_lost_holder_is_told() {
             user(&gone),
             None,
         ));
-        let second =
-            made(|out| ropewalk_controller_new(pair.node, c"rival".as_ptr(), c"rover".as_ptr(), null(), out));
+        let second = made(|out| {
+            ropewalk_controller_new(pair.bus.node, c"rival".as_ptr(), c"rover".as_ptr(), null(), out)
+        });
         pair.found();
         let mut id = 0;
         assert_eq!(ropewalk_robot_holder(pair.robot, nozzle, &mut id), Status::Empty);
@@ -289,7 +262,7 @@ fn the_right_to_move_is_asked_for_and_a_lost_holder_is_told() {
         ropewalk_controller_free(pair.controller);
         eventually(|| gone.load(Ordering::SeqCst) == 1);
         ropewalk_robot_free(pair.robot);
-        ropewalk_node_free(pair.node);
+        ropewalk_node_free(pair.bus.node);
     }
 }
 
@@ -354,13 +327,13 @@ fn bad_use_is_an_error_with_its_mend() {
         ));
         let mut other = null_mut();
         refused(
-            ropewalk_robot_new(pair.node, c"no name".as_ptr(), null(), &mut other),
+            ropewalk_robot_new(pair.bus.node, c"no name".as_ptr(), null(), &mut other),
             InvalidArgument,
             "no name",
         );
         // A robot that is not there.
         let lonely =
-            made(|out| ropewalk_controller_new(pair.node, c"l".as_ptr(), c"ghost".as_ptr(), null(), out));
+            made(|out| ropewalk_controller_new(pair.bus.node, c"l".as_ptr(), c"ghost".as_ptr(), null(), out));
         assert_eq!(ropewalk_controller_wait_until_found(lonely, 1_000_000), Empty);
         let expiry = 50_000_000;
         let sent = made(|out| ropewalk_controller_send(lonely, TWIST.as_ptr(), null(), 0, expiry, out));
