@@ -2,7 +2,7 @@
 
 use super::bulk::Bulk;
 use super::element::Element;
-use super::put::bound;
+use super::put::bounded;
 use super::{FieldError, Fields};
 use schema::{LIFTED, MAX_EMPTY_ELEMENTS};
 
@@ -75,7 +75,7 @@ impl<'a> Get<'a> {
     /// [`FieldError`]
     pub fn list(&mut self, field: &'static str, most: Option<usize>) -> Result<usize, FieldError> {
         let count = self.word::<u32>(field)? as usize;
-        bounded(field, count, most)
+        Ok(bounded(field, count, most)? as usize)
     }
 
     /// Elements that vary in size.
@@ -127,7 +127,7 @@ impl<'a> Get<'a> {
         most: Option<usize>,
     ) -> Result<Bulk<'a, T>, FieldError> {
         let word = self.word::<u32>(field)?;
-        let count = bounded(field, (word & !LIFTED) as usize, most)?;
+        let count = bounded(field, (word & !LIFTED) as usize, most)? as usize;
         if word & LIFTED != 0 {
             let whole = |part: &&[u8]| count.checked_mul(T::SIZE) == Some(part.len());
             let part = self.parts.next().filter(whole);
@@ -151,12 +151,4 @@ impl<'a> Get<'a> {
         self.at = end;
         Ok(taken)
     }
-}
-
-fn bounded(field: &'static str, count: usize, most: Option<usize>) -> Result<usize, FieldError> {
-    let most = bound(most);
-    if count > most {
-        return Err(FieldError::Count { field, count, most });
-    }
-    Ok(count)
 }

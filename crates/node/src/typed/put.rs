@@ -122,18 +122,16 @@ impl Put {
         most: Option<usize>,
         flag: u32,
     ) -> Result<(), FieldError> {
-        let most = bound(most);
-        match u32::try_from(count) {
-            Ok(n) if count <= most => {
-                self.word(&(n | flag));
-                Ok(())
-            }
-            _ => Err(FieldError::Count { field, count, most }),
-        }
+        self.word(&(bounded(field, count, most)? | flag));
+        Ok(())
     }
 }
 
-/// Most elements that a definition allows, with the format's own bound.
-pub(super) fn bound(most: Option<usize>) -> usize {
-    most.unwrap_or(usize::MAX).min(MAX_COUNT as usize)
+/// A count that the definition and the format allow.
+pub(super) fn bounded(field: &'static str, count: usize, most: Option<usize>) -> Result<u32, FieldError> {
+    let most = most.unwrap_or(usize::MAX).min(MAX_COUNT as usize);
+    match u32::try_from(count) {
+        Ok(n) if count <= most => Ok(n),
+        _ => Err(FieldError::Count { field, count, most }),
+    }
 }
