@@ -84,6 +84,11 @@ impl AirtimeModel {
         self.rate_bits > 0 && self.per_frame.is_zero() && self.symbol.is_zero()
     }
 
+    /// Whether whoever sends waits for its turn among others.
+    pub(crate) fn contends(&self) -> bool {
+        !self.per_frame.is_zero()
+    }
+
     /// No pacing at all.
     pub fn unlimited() -> Self {
         Self::bytes(0, 0)

@@ -21,6 +21,9 @@ const WORTH_CUTTING: Duration = Duration::from_micros(600);
 /// Frames that may go between a receipt and a foreseen message of another host: what the receipt met on the air is noticed
 /// by it, and is made up for until then.
 const SETTLING: u32 = 3;
+/// For a receipt the next fragment waits beyond its slot for one part in so many of a full frame's air, should its peer have
+/// been late to read what asked for it: the two would else meet.
+const LISTENING: u32 = 4;
 /// Fewer bytes of a message are not worth a frame.
 const LEAST_CUT: usize = 32;
 /// With fewer bytes no message begins behind another: its head is sent again with the rest.
@@ -39,8 +42,8 @@ enum Plan {
     Announce(usize),
     /// A fragment of this topic, in a datagram of at most so many bytes.
     Fragment(usize, usize),
-    /// When the pacer's slot has come.
-    Slot,
+    /// When the pacer's slot has come, which is so taken at this time.
+    Slot(Time),
     /// Nothing before this time, unless something is offered or comes.
     Hold(Time),
     Nothing,
@@ -241,7 +244,10 @@ impl<B: Body> Radio<B> {
         match plan {
             Plan::Announce(i) => self.send_announcement(now, i, datagram),
             Plan::Fragment(i, max) => self.send_fragment(now, i, max, datagram),
-            Plan::Slot => Transmit::Wait(self.pacer.await_turn()),
+            Plan::Slot(at) => {
+                self.pacer.await_turn();
+                Transmit::Wait(at)
+            }
             // Nothing waits for the pacer then, so a slot that passes meanwhile is given up.
             Plan::Hold(until) if control.is_none() => Transmit::Wait(until),
             Plan::Hold(_) | Plan::Nothing if control.is_some() => Transmit::Wait(self.pacer.await_turn()),
@@ -282,8 +288,9 @@ impl<B: Body> Radio<B> {
         let t = &self.topics[i];
         let by_priority = self.scheduler.order() == Order::Priority;
         let urgent = by_priority && self.pacer.is_urgent(t.config.priority);
-        if !free && !urgent {
-            return Plan::Slot;
+        let slot = self.slot(t);
+        if now < slot && !urgent {
+            return Plan::Slot(slot);
         }
         if work == Work::Announce {
             return Plan::Announce(i);
@@ -309,6 +316,18 @@ impl<B: Body> Radio<B> {
             Some(f) => self.cut(now, i, p, max, f),
             None => Plan::Fragment(i, max),
         }
+    }
+
+    /// When a fragment of this topic may go at the earliest: in the pacer's slot, or when a receipt that is late may have come.
+    fn slot(&self, t: &OutTopic<B>) -> Time {
+        let slot = self.pacer.next();
+        // Beside relays the air is not this host's and its peer's alone.
+        let plain = |p: &&Peer| p.config.hops == 1 && self.router.is_none() && !p.is_clocked(&self.config);
+        let listens = |p: &&Peer| p.airtime.contends() && p.flight.receipt_comes();
+        let peer = self.peers.get(&t.peer).filter(plain).filter(listens);
+        peer.map_or(slot, |p| {
+            slot + p.airtime.airtime(p.config.max_datagram, 1) / LISTENING
+        })
     }
 
     /// Makes room for a message that is foreseen: a fragment that would still be in the air ends before,

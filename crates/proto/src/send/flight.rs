@@ -197,6 +197,11 @@ impl Flight {
         self.timeouts > 0
     }
 
+    /// Whether the datagram that went last asks for a receipt, which has not come yet and is hardly lost.
+    pub(crate) fn receipt_comes(&self) -> bool {
+        self.since_ask == 0 && self.awaits_receipt() && self.tolerated == 0
+    }
+
     /// Whether a receipt is on its way. If none is, nothing will tell when what is in flight has left.
     pub(crate) fn awaits_receipt(&self) -> bool {
         self.unanswered.is_some()

@@ -3,10 +3,12 @@
 
 pub mod day;
 pub mod mesh;
+pub mod stalls;
 pub mod team;
 
 use medium::{Event, Loss, Medium, MediumConfig, Rng};
 use proto::*;
+use stalls::{Processor, Stalls};
 use stats::{DropReason, Drops, Flow, FlowMetrics, Time};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -158,6 +160,7 @@ pub struct Node {
     wait: Option<Time>,
     /// Powered: a node that is off hears and says nothing.
     pub on: bool,
+    processor: Processor,
 }
 
 /// A source of messages at given times.
@@ -211,6 +214,10 @@ pub struct Setup {
     pub around: usize,
     /// The ends take the path for a wire of so many bit/s; zero: for the radio that it is.
     pub wire_bits: u64,
+    /// Processors are taken from both ends now and then,
+    pub stalls: Option<Stalls>,
+    /// and what has come is read up to so much later.
+    pub reads_late: Duration,
 }
 
 /// What QUIC puts around, and how long a datagram may be then (`link`'s carrier).
@@ -230,6 +237,8 @@ impl Setup {
             predict: true,
             around: 0,
             wire_bits: 0,
+            stalls: None,
+            reads_late: Duration::ZERO,
         }
     }
     /// A wire of so many bit/s, which the ends know: the medium beneath is quicker.
@@ -325,6 +334,7 @@ impl Setup {
                 host,
                 wait: None,
                 on: true,
+                processor: Processor::new(self.stalls, self.seed ^ u64::from(session) << 32),
             }
         };
         World {
@@ -332,7 +342,11 @@ impl Setup {
             medium: Medium::new(self.medium.clone()).expect("a valid medium"),
             nodes: vec![node(1, 0), node(2, far)],
             sources: Vec::new(),
-            faults: Faults::default(),
+            faults: Faults {
+                late: self.reads_late,
+                reorder: f64::from(u8::from(!self.reads_late.is_zero())),
+                ..Faults::default()
+            },
             rng: Rng::new(self.seed ^ 0xABCD),
             held: BTreeMap::new(),
             order: 0,
@@ -423,15 +437,26 @@ impl World {
             for i in 0..self.nodes.len() {
                 self.transmit(i);
             }
+            let now = self.now;
+            let awake: Vec<Time> = self.nodes.iter_mut().map(|n| n.processor.runs(now)).collect();
             let source = self
                 .sources
                 .iter()
-                .filter_map(|s| Some(s.events.front()?.0))
+                .filter_map(|s| Some(s.events.front()?.0.max(awake[s.node])))
                 .min();
-            let held = self.held.first_key_value().map(|((t, _), _)| *t);
-            let on = self.nodes.iter().filter(|n| n.on);
+            let held = self
+                .held
+                .iter()
+                .map(|((t, _), (node, _))| (*t).max(awake[*node]))
+                .min();
+            let on = self.nodes.iter().zip(&awake).filter(|(n, _)| n.on);
             let radio = on
-                .flat_map(|n| n.wait.into_iter().chain(n.radio.next_timeout()))
+                .flat_map(|(n, a)| {
+                    n.wait
+                        .into_iter()
+                        .chain(n.radio.next_timeout())
+                        .map(|t| t.max(*a))
+                })
                 .min();
             let next = [source, held, radio, self.medium.next_event()]
                 .into_iter()
@@ -456,20 +481,22 @@ impl World {
                 Event::Dropped { reason, .. } => self.air_drops.add(reason, 1),
             }
         }
-        while let Some(((t, _), _)) = self.held.first_key_value() {
-            if *t > now {
-                break;
-            }
-            if let Some((_, (node, bytes))) = self.held.pop_first() {
+        let runs = |n: &mut Node| n.processor.runs(now) <= now;
+        let awake: Vec<bool> = self.nodes.iter_mut().map(runs).collect();
+        let ready = |((t, o), (node, _)): (&(Time, u64), &(usize, Vec<u8>))| {
+            (*t <= now && awake[*node]).then_some((*t, *o))
+        };
+        while let Some(key) = self.held.iter().find_map(ready) {
+            if let Some((node, bytes)) = self.held.remove(&key) {
                 self.receive(node, &bytes);
             }
         }
-        for s in &mut self.sources {
+        for s in self.sources.iter_mut().filter(|s| awake[s.node]) {
             while s.events.front().is_some_and(|(t, _)| *t <= now)
-                && let Some((_, geometry)) = s.events.pop_front()
+                && let Some((at, geometry)) = s.events.pop_front()
             {
                 // Two messages of a topic at one instant must differ in what they carry.
-                self.stamp = now.0.max(self.stamp + 1);
+                self.stamp = at.0.max(self.stamp + 1);
                 let (stamp, n) = (Time(self.stamp), &mut self.nodes[s.node]);
                 s.offered += 1;
                 s.last = Some(geometry);
@@ -488,7 +515,12 @@ impl World {
                 }
             }
         }
-        for n in self.nodes.iter_mut().filter(|n| n.on) {
+        for (n, _) in self
+            .nodes
+            .iter_mut()
+            .zip(awake)
+            .filter(|(n, awake)| n.on && *awake)
+        {
             n.sink.now = now;
             while let Some(job) = n.radio.next_job() {
                 n.radio.job_done(now, job.run(), &mut n.sink);
@@ -551,6 +583,11 @@ impl World {
         let n = &mut self.nodes[node];
         n.wait = None;
         let mut buffer = Vec::new();
+        let awake = n.processor.runs(self.now);
+        if awake > self.now {
+            n.wait = Some(awake);
+            return;
+        }
         for _ in 0..10_000 {
             if !n.on {
                 return;
