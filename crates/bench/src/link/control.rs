@@ -122,7 +122,7 @@ fn once(
     flow: &[Leg],
 ) -> Result<(Vec<f64>, Timing), RunError> {
     let played = match means {
-        Means::Link(setting, _) => by_link(tools, site, setting, samples, flow)?,
+        Means::Link(setting, _) | Means::Bridged(setting, _) => by_link(tools, site, setting, samples, flow)?,
         Means::Ros(transport, _) => by_ros(tools, site, *transport, samples, flow)?,
         Means::Zenoh(protocol, topics) => by_zenoh(tools, site, (*protocol, topics), samples, flow)?,
     };

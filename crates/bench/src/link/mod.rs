@@ -4,6 +4,7 @@
 //! that logs. What is measured lies between the publisher's stamp and the subscriber's clock on another host.
 
 mod bandwidth;
+mod bridged;
 mod bulk;
 mod case;
 mod control;
@@ -22,7 +23,7 @@ mod wire;
 mod zenoh;
 
 pub use crate::lab::Outcome;
-pub use options::{Carrier, Experiment, Options, System};
+pub use options::{Carrier, Ends, Experiment, Options, System};
 
 use crate::flows::play::Leg;
 use crate::ipc::Error;
@@ -42,6 +43,11 @@ use tools::Tools;
 /// # Errors
 /// [`Error`]: nothing can be measured. Rows that fail stand in the [`Outcome`].
 pub fn run(options: &Options, stopped: &dyn Fn() -> bool) -> Result<Outcome, Error> {
+    let between_roscores = |e: &Experiment| matches!(e, Experiment::Pound | Experiment::Flows);
+    if options.ends == Ends::Ros && !options.experiment.iter().all(between_roscores) {
+        let why = "--ends ros is for the experiments pound and flows";
+        return Err(Error::Input(why.into()));
+    }
     let mut rows: Vec<Row> = Vec::new();
     for experiment in Experiment::wanted(&options.experiment) {
         rows.extend(match experiment {

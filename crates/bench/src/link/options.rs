@@ -119,6 +119,24 @@ impl Carrier {
     }
 }
 
+/// What publishes and subscribes at the ends of Ropewalk's links.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Ends {
+    /// Processes on the hosts' buses.
+    Bus,
+    /// Nodes of roscpp, with a roscore on each host and `ropewalk ros1` between it and the bus; for `pound` and `flows`.
+    Ros,
+}
+
+impl Ends {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Ends::Bus => "bus",
+            Ends::Ros => "ros",
+        }
+    }
+}
+
 /// Whether links know the radio's rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Rate {
@@ -199,6 +217,9 @@ pub struct Options {
     /// Who releases the messages: an absolute schedule, or roscpp's timers.
     #[arg(long, value_enum, default_value = "periodic")]
     pub source: Source,
+    /// What publishes and subscribes at the ends of Ropewalk's links.
+    #[arg(long, value_enum, default_value = "bus")]
+    pub ends: Ends,
     /// Runs of each row, of different phase; the median is reported. Default 5, with --quick 2.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub runs: Option<u32>,

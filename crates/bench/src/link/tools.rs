@@ -1,7 +1,8 @@
 //! What every run needs, and how one is made.
 
+use super::bridged::Masters;
 use super::network::{Network, Setting, Topic};
-use super::options::Rate;
+use super::options::{Ends, Rate};
 use super::zenoh::{Protocol, Zenoh};
 use super::{Carrier, Options, Row, System};
 use crate::findings::found;
@@ -39,6 +40,8 @@ pub(super) struct Tools<'a> {
 pub(super) enum Means {
     /// Links, and who releases the messages.
     Link(Setting, Source),
+    /// The same between nodes of roscpp, with a master on each host and a bridge beside it.
+    Bridged(Setting, Source),
     /// roscpp.
     Ros(Transport, Source),
     /// Zenoh, with a priority for each leg.
@@ -62,7 +65,7 @@ impl<'a> Tools<'a> {
             |s: System| s.protocol().is_some(),
         );
         // What was asked for by name has to be there; the rest is left out, and told.
-        let ticks = options.source == Source::Roscpp;
+        let ticks = options.source == Source::Roscpp || options.ends == Ends::Ros;
         let ros = match uses(&roscpp) || ticks {
             true => found(
                 Peer::prepare(peers, &ground),
@@ -162,6 +165,17 @@ impl<'a> Tools<'a> {
                     .play(self, what, (*protocol, topics), site, legs, &mut [])?;
                 Ok((played, BTreeMap::new()))
             }
+            Means::Bridged(setting, source) => {
+                let network = Network::up(self, site, legs, setting)?;
+                let masters = Masters::up(self, site, legs)?;
+                let command =
+                    |part: Part, host: &str, legs: &[&Leg]| masters.part(site, (part, host), *source, legs);
+                let played = play::play(what, site, &self.sandbox, legs, &command);
+                let ended = masters.end(played, site.stopped());
+                let ((played, bridges), mut said) = network.end(ended, site.stopped())?;
+                said.extend(bridges);
+                Ok((played, said))
+            }
             Means::Link(setting, source) => {
                 let network = Network::up(self, site, legs, setting)?;
                 let ticks = match source {
@@ -234,10 +248,15 @@ impl Means {
     /// What tells it from other ways of the same system, for people.
     pub(super) fn shown(&self) -> String {
         match self {
-            Means::Link(setting, source) => {
+            Means::Link(setting, source) | Means::Bridged(setting, source) => {
                 let (carrier, rate) = (setting.carrier.name(), Rate::said(setting.rate));
                 let yields = if setting.yields { "" } else { ", yielding off" };
-                format!("{carrier}, rate {rate}{yields}{}", shown(*source))
+                let ends = if matches!(self, Means::Link(..)) {
+                    ""
+                } else {
+                    ", between roscores"
+                };
+                format!("{carrier}, rate {rate}{yields}{}{ends}", shown(*source))
             }
             Means::Zenoh(..) => String::new(),
             Means::Ros(_, source) => shown(*source).trim_start_matches(", ").to_owned(),
@@ -247,7 +266,12 @@ impl Means {
     /// The same by name, for programs.
     pub(super) fn describe(&self, params: &mut Params) {
         let source = match self {
-            Means::Link(setting, source) => {
+            Means::Link(setting, source) | Means::Bridged(setting, source) => {
+                let ends = match self {
+                    Means::Bridged(..) => Ends::Ros,
+                    _ => Ends::Bus,
+                };
+                params.insert("ends".into(), json!(ends.name()));
                 params.insert("carrier".into(), json!(setting.carrier.name()));
                 params.insert("rate".into(), json!(Rate::said(setting.rate)));
                 let yields = if setting.yields { "on" } else { "off" };
@@ -319,7 +343,11 @@ impl System {
         let each = options.carriers_of(carriers);
         let rates: Vec<_> = rates.iter().filter(|r| options.wants_rate(r)).collect();
         let all = each.iter().flat_map(|c| rates.iter().map(|r| (*c, **r)));
-        all.map(|(carrier, rate)| Means::Link(setting(carrier, rate), options.source))
+        let means = match options.ends {
+            Ends::Bus => Means::Link,
+            Ends::Ros => Means::Bridged,
+        };
+        all.map(|(carrier, rate)| means(setting(carrier, rate), options.source))
             .collect()
     }
 }

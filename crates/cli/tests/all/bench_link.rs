@@ -3,6 +3,7 @@
 use crate::bench_lab::complete;
 use crate::lab::Place;
 use crate::support::{Host, finish};
+use serde_json::Value;
 
 /// Links with keys on two hosts of a lab carry laser and image. Bands are wide: machines that run tests are busy.
 #[test]
@@ -81,6 +82,48 @@ fn a_link_carries_pounds_flows_over_one_hop() {
     assert_eq!(left, 0, "a lab is left");
 }
 
+/// Pound's use: a roscore on each host, nodes of roscpp that know nothing of it, bridges and links.
+#[test]
+fn nodes_of_two_roscores_meet_over_a_link() {
+    let Some(place) = Place::with(&["roscore", "g++"]) else {
+        return;
+    };
+    let mut command = place
+        .host
+        .command(&["bench", "link", "--quick", "--runs", "1", "--json"]);
+    command.args(["--systems", "ropewalk", "--carriers", "quic", "--rates", "set"]);
+    command.args(["--scenarios", "wifi-1hop", "--ends", "ros", "--keep", "kept"]);
+    command.args(["--peers", concat!(env!("CARGO_MANIFEST_DIR"), "/../../peers")]);
+    command.env("ROPEWALK_LAB_DIR", place.folder());
+    let json = complete(&finish(command), "link");
+    let cells = json["cells"].as_array().expect("cells");
+    let topics: Vec<_> = cells
+        .iter()
+        .filter_map(|c| c["params"]["topic"].as_str())
+        .collect();
+    assert_eq!(topics, ["/laser", "/image"]);
+    for cell in cells {
+        assert_eq!(cell["params"]["ends"], "ros", "{cell}");
+        assert!(
+            cell["metrics"]["delivery"].as_f64().is_some_and(|d| d > 0.9),
+            "{cell}"
+        );
+    }
+    // Every message went through both bridges, and over the air.
+    let kept = std::fs::read_to_string(place.host.path("kept/000.json")).expect("was kept");
+    let kept: Value = serde_json::from_str(&kept).expect("JSON");
+    let crossed = |host: &str, way: &str| kept["links"][format!("{host}, bridge")][way]["/laser"].clone();
+    for (host, way) in [("robot", "to_bus"), ("base", "to_ros")] {
+        let count = crossed(host, way)["messages"].as_u64();
+        assert!(count.is_some_and(|n| n > 900), "{kept}");
+    }
+    assert!(
+        kept["links"]["base"]["peers"][0]["bytes_received"]
+            .as_u64()
+            .is_some_and(|n| n > 1_000_000)
+    );
+}
+
 #[test]
 fn what_leaves_nothing_to_measure_is_refused() {
     let host = Host::new();
@@ -88,6 +131,7 @@ fn what_leaves_nothing_to_measure_is_refused() {
         &["--hops", "3"][..],
         &["--runs", "0"],
         &["--experiment", "weather"],
+        &["--experiment", "lossy", "--ends", "ros"],
     ] {
         let done = host.run(&[&["bench", "link", "--systems", "ropewalk"], words].concat());
         assert_eq!(done.code, 2, "{done:?}");

@@ -139,12 +139,23 @@ impl Peer {
     ) -> Result<Played, RunError> {
         let (master, _roscore) = self.roscore(site, &legs[0].from)?;
         let command = |part: Part, host: &str, legs: &[&Leg]| {
-            let mut words = vec!["--source".to_owned(), source.name().to_owned()];
-            words.extend(flow_arguments(legs));
-            let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            self.command(site, host, &master, (part.name(), transport), &words)
+            self.part(site, (host, &master), (part, transport, source), legs)
         };
         play::play(what, site, &self.sandbox, legs, &command)
+    }
+
+    /// The program that plays a part for some legs on a host, with the master at this address.
+    pub(crate) fn part(
+        &self,
+        site: &Site<'_>,
+        (host, master): (&str, &str),
+        (part, transport, source): (Part, Transport, Source),
+        legs: &[&Leg],
+    ) -> Command {
+        let mut words = vec!["--source".to_owned(), source.name().to_owned()];
+        words.extend(flow_arguments(legs));
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        self.command(site, host, master, (part.name(), transport), &words)
     }
 
     /// The program on a host, with a command, a transport and these words beside.

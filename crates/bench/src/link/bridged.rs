@@ -1,0 +1,81 @@
+//! Nodes of roscpp at both ends: each host has a roscore of its own, as Pound wants it, and a bridge that joins it to the
+//! host's bus.
+
+use super::Tools;
+use crate::flows::play::{Leg, Part};
+use crate::ipc::error::RunError;
+use crate::lab::Source;
+use crate::lab::pound::{Peer, Transport};
+use crate::lab::site::{Job, Site};
+use crate::links::Daemons;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::process::Command;
+
+/// Masters and bridges of all hosts on which a leg begins or ends. Dropping it ends them.
+pub(super) struct Masters<'a> {
+    ros: &'a Peer,
+    addresses: BTreeMap<&'a str, String>,
+    bridges: Daemons,
+    roscores: Vec<Job>,
+}
+
+impl<'a> Masters<'a> {
+    /// Starts them. What comes from a host's nodes crosses to its bus, and what is for them back.
+    pub(super) fn up(
+        tools: &'a Tools<'_>,
+        site: &Site<'_>,
+        legs: &'a [Leg],
+    ) -> Result<Masters<'a>, RunError> {
+        let mut masters = Masters {
+            ros: tools.ros()?,
+            addresses: BTreeMap::new(),
+            bridges: Daemons::default(),
+            roscores: Vec::new(),
+        };
+        let program = site.executable().to_string_lossy().into_owned();
+        for host in legs.iter().flat_map(|l| [&*l.from, &*l.to]) {
+            if masters.addresses.contains_key(host) {
+                continue;
+            }
+            let (address, roscore) = masters.ros.roscore(site, host)?;
+            masters.roscores.push(roscore);
+            let crosses = legs.iter().filter_map(|l| match (&*l.from, &*l.to) {
+                (from, _) if from == host => Some(format!("{}=to_bus", l.flow.topic)),
+                (_, to) if to == host => Some(format!("{}=to_ros", l.flow.topic)),
+                _ => None,
+            });
+            let topics: Vec<String> = crosses.flat_map(|t| ["--topic".to_owned(), t]).collect();
+            let topics: Vec<&str> = topics.iter().map(String::as_str).collect();
+            let words = [&[&*program, "ros1", "--json"], &topics[..]].concat();
+            let mut command = site.command(host, true, &words);
+            command.env("ROS_MASTER_URI", &address);
+            tools.sandbox.prepare(&mut command);
+            masters.bridges.start(&format!("{host}, bridge"), &mut command)?;
+            masters.addresses.insert(host, address);
+        }
+        Ok(masters)
+    }
+
+    /// The node of roscpp that plays a part on a host.
+    pub(super) fn part(
+        &self,
+        site: &Site<'_>,
+        (part, host): (Part, &str),
+        source: Source,
+        legs: &[&Leg],
+    ) -> Command {
+        let master = self.addresses.get(host).map_or("", String::as_str);
+        let how = (part, Transport::Tcpros, source);
+        self.ros.part(site, (host, master), how, legs)
+    }
+
+    /// Ends them when a run is over; gives what came of it, and what each bridge last said of itself.
+    pub(super) fn end<T>(
+        self,
+        played: Result<T, RunError>,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<(T, BTreeMap<String, Value>), RunError> {
+        self.bridges.end(played, stopped)
+    }
+}
