@@ -28,5 +28,5 @@ pub mod machine;
 mod noise;
 mod progress;
 pub mod remote;
-pub mod svg;
-pub mod table;
+
+pub use analysis::{svg, table};

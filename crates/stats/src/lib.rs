@@ -21,6 +21,7 @@
 mod drops;
 mod flow;
 mod histogram;
+mod interval;
 pub mod quantity;
 mod report;
 mod time;
@@ -29,6 +30,7 @@ mod window;
 pub use drops::{DropReason, Drops};
 pub use flow::{Delay, Flow, FlowMetrics, Jitter, Spread};
 pub use histogram::{Histogram, Moments};
+pub use interval::Interval;
 pub use report::{Cell, Report};
 pub use time::Time;
 pub use window::{Rates, Window};

@@ -2,6 +2,7 @@
 
 use crate::failure::{Failure, OrFail, Outcome};
 use crate::signals::Signals;
+use analysis::{calibrate, raw};
 use bench::brake;
 use bench::ipc::{self, peer};
 use bench::{lab, link, remote};
@@ -23,6 +24,8 @@ enum What {
     Lab(lab::Options),
     Link(link::Options),
     Remote(remote::Options),
+    Analyze(raw::Options),
+    Model(calibrate::Options),
     /// One process of `bench ipc`.
     #[command(hide = true)]
     IpcPeer {
@@ -81,6 +84,8 @@ pub(crate) fn run(options: &Options) -> Outcome {
         What::Remote(options) => run_in_lab([&options.csv, &options.figure], |stopped| {
             remote::run(options, stopped).map(|outcome| shown!(outcome, options.json))
         }),
+        What::Analyze(options) => run_analyze(options),
+        What::Model(options) => run_model(options),
         What::LinkPart { role } => link::part::run(role).or_job("bench link-part"),
         What::RemotePart { role } => remote::part::run(role).or_job("bench remote-part"),
         What::LabProbe { role } => lab::probe::run(role).or_job("bench lab-probe"),
@@ -125,6 +130,37 @@ fn run_brake(options: &brake::Options) -> Outcome {
         outcome.text()
     })?;
     outcome.verdict().map_err(Failure::job)
+}
+
+fn run_analyze(options: &raw::Options) -> Outcome {
+    let signals = Signals::watch().or_job("watching signals")?;
+    let outcome = raw::run(options, &|| signals.stopped()).map_err(|e| {
+        if e.is_input() {
+            Failure::input(e)
+        } else {
+            Failure::job(e)
+        }
+    })?;
+    if let Some(file) = &options.csv {
+        write(file, &outcome.csv())?;
+    }
+    if let Some(file) = &options.figure {
+        write(file, &outcome.figure())?;
+    }
+    print(&if options.json {
+        outcome.json()
+    } else {
+        outcome.text()
+    })
+}
+
+fn run_model(options: &calibrate::Options) -> Outcome {
+    let outcome = calibrate::run(options, bench::machine::describe()).or_input()?;
+    print(&if options.json {
+        outcome.json()
+    } else {
+        outcome.text()
+    })
 }
 
 /// What an experiment in the lab came to, as it is shown and kept.

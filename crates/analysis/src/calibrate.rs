@@ -1,0 +1,185 @@
+//! A machine's calibration from what `ropewalk bench scale` measured (`ropewalk bench model`).
+
+use crate::model::{self, Knee, Model, ReadError, Sample, Validation, knees, validate};
+use crate::raw::value;
+use crate::table::{Align, Table};
+use clap::Args;
+use serde_json::{Value, json};
+use stats::{Cell, Report};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// What a machine costs: a model of what was measured, and how far it can be trusted.
+///
+/// FILE is what `ropewalk bench scale --json` (or `bench analyze --json`) printed. At most 12 of its knees and cells make the
+/// model, all other knees tell how far it is off, beside CSLV = N·f·S. The JSON is what `ropewalk plan --machine` takes.
+#[derive(Args, Clone, Debug)]
+pub struct Options {
+    /// Results of `bench scale` or `bench analyze`, as JSON.
+    #[arg(required = true)]
+    pub files: Vec<PathBuf>,
+    /// Of these systems only.
+    #[arg(long, value_name = "SYSTEM", value_delimiter = ',')]
+    pub of: Vec<String>,
+    /// Print the result as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Why there is no calibration.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file cannot be read.
+    #[error("{path}: {source}")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A file says nothing that can be used.
+    #[error("{path}: {source}")]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong.
+        source: ReadError,
+    },
+    /// No system has enough.
+    #[error("nothing to calibrate with: {0}")]
+    Nothing(String),
+}
+
+/// Models of all systems.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// By system.
+    pub validations: Vec<Validation>,
+    /// Systems without a model, and why.
+    pub notes: Vec<String>,
+    machine: BTreeMap<String, Value>,
+}
+
+/// Reads the files and fits.
+///
+/// # Errors
+/// What cannot be read, or that nothing can be fitted.
+pub fn run(options: &Options, machine: BTreeMap<String, Value>) -> Result<Outcome, Error> {
+    let mut all = model::Read::default();
+    for path in &options.files {
+        let file = |source| Error::File {
+            path: path.clone(),
+            source,
+        };
+        let text = std::fs::read_to_string(path).map_err(file)?;
+        let read = model::read(&text).map_err(|source| Error::Read {
+            path: path.clone(),
+            source,
+        })?;
+        all.samples.extend(read.samples);
+        all.knees.extend(read.knees);
+    }
+    let mut systems: Vec<&String> = all.samples.iter().map(|(s, _)| s).collect();
+    systems.extend(all.knees.iter().map(|(s, _)| s));
+    systems.sort();
+    systems.dedup();
+    let (mut validations, mut notes) = (Vec::new(), Vec::new());
+    for system in systems {
+        if !options.of.is_empty() && !options.of.contains(system) {
+            continue;
+        }
+        let samples: Vec<Sample> = own(&all.samples, system);
+        let measured: Vec<Knee> = own(&all.knees, system);
+        // Bisected knees are better than what lies between two cells.
+        let found = if measured.is_empty() {
+            knees(&samples)
+        } else {
+            measured
+        };
+        match validate(system, &samples, &found) {
+            Ok(v) => validations.push(v),
+            Err(why) => notes.push(format!("no model of {system}: {why}")),
+        }
+    }
+    if validations.is_empty() {
+        let why = notes
+            .first()
+            .cloned()
+            .unwrap_or_else(|| "no cells of the systems asked for".into());
+        return Err(Error::Nothing(why));
+    }
+    Ok(Outcome {
+        validations,
+        notes,
+        machine,
+    })
+}
+
+fn own<T: Clone>(all: &[(String, T)], system: &str) -> Vec<T> {
+    let own = all.iter().filter(|(s, _)| s == system);
+    own.map(|(_, t)| t.clone()).collect()
+}
+
+impl Outcome {
+    /// The result as JSON: cells as of every benchmark, the models for `plan`, and each prediction.
+    pub fn json(&self) -> String {
+        let cells: Vec<Cell<Value, Value>> = self.validations.iter().map(|v| value(&v.cell())).collect();
+        let report = Report {
+            experiment: "model".into(),
+            machine: self.machine.clone(),
+            versions: BTreeMap::from([("ropewalk".into(), env!("CARGO_PKG_VERSION").into())]),
+            cells,
+        };
+        let models: BTreeMap<&str, &Model> = self
+            .validations
+            .iter()
+            .map(|v| (v.of.as_str(), &v.model))
+            .collect();
+        let compared: BTreeMap<&str, _> = self
+            .validations
+            .iter()
+            .map(|v| (v.of.as_str(), &v.compared))
+            .collect();
+        let mut whole = serde_json::to_value(report).unwrap_or_default();
+        whole["models"] = json!(models);
+        whole["compared"] = json!(compared);
+        whole["notes"] = json!(self.notes);
+        serde_json::to_string_pretty(&whole).unwrap_or_default()
+    }
+
+    /// Tables for people.
+    pub fn text(&self) -> String {
+        let mut out = Vec::new();
+        for v in &self.validations {
+            let mut table = Table::new(&[
+                ("system", Align::Left),
+                ("medium", Align::Left),
+                ("nodes", Align::Right),
+                ("bytes", Align::Right),
+                ("measured /s", Align::Right),
+                ("model /s", Align::Right),
+                ("CSLV /s", Align::Right),
+                ("outside", Align::Right),
+            ]);
+            for c in &v.compared {
+                let p = &c.params;
+                table.row([
+                    v.of.clone(),
+                    p.medium.clone(),
+                    p.nodes.to_string(),
+                    p.bytes.to_string(),
+                    format!("{:.0}", c.measured_per_s),
+                    c.predicted_per_s.map_or("no limit".into(), |p| format!("{p:.0}")),
+                    format!("{:.0}", c.cslv_per_s),
+                    c.outside.to_string(),
+                ]);
+            }
+            out.extend(table.lines());
+            out.extend(v.lines());
+            out.push(String::new());
+        }
+        out.extend(self.notes.iter().map(|n| format!("note: {n}")));
+        out.join("\n")
+    }
+}

@@ -1,0 +1,305 @@
+//! Finds the costs from few cells.
+
+use super::costs::{Costs, Model, Point, overload_at_knee};
+use super::least_squares::{Equation, solve};
+use super::network::Share;
+use super::{Knee, Sample};
+
+/// A calibration has no more knees and cells than that.
+pub const MOST_CELLS: usize = 12;
+/// What an unmeasured wire and radio are taken for.
+const WIRE: f64 = 1.02;
+const RADIO: f64 = 1.1;
+/// A coefficient must earn so much of the squared relative error.
+const PRICE: f64 = 4e-4;
+
+/// Why no model can be fitted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FitError {
+    /// Too few sweeps that break.
+    #[error(
+        "{knees} sweeps break where a fit needs at least 3: raise the frequency or the nodes until delivery falls"
+    )]
+    TooFew {
+        /// Those that do.
+        knees: usize,
+    },
+}
+
+/// A knee as one equation: the load of what limits is 1 there.
+struct Row {
+    point: Point,
+    cpu_s: Option<f64>,
+    limit: usize,
+}
+
+impl Model {
+    /// Fits knees, and cells below them for the delay. Of more than [`MOST_CELLS`] together the first count.
+    ///
+    /// # Errors
+    /// [`FitError::TooFew`].
+    pub fn fit(knees: &[Knee], cells: &[Sample]) -> Result<Model, FitError> {
+        let knees = &knees[..knees.len().min(MOST_CELLS)];
+        let cells = &cells[..cells.len().min(MOST_CELLS - knees.len())];
+        let mut model = Model::of_knees(knees, cells)?;
+        // How sure: each knee from the others.
+        if knees.len() >= 4 {
+            let mut errors: Vec<f64> = (0..knees.len())
+                .filter_map(|left_out| {
+                    let mut others = knees.to_vec();
+                    let knee = others.remove(left_out);
+                    let predicted = Model::of_knees(&others, cells)
+                        .ok()?
+                        .knee(&knee.params, knee.varied)?;
+                    Some((predicted / knee.rate() - 1.0).abs())
+                })
+                .collect();
+            model.error = median(&mut errors);
+        }
+        Ok(model)
+    }
+
+    fn of_knees(knees: &[Knee], cells: &[Sample]) -> Result<Model, FitError> {
+        if knees.len() < 2 {
+            return Err(FitError::TooFew { knees: knees.len() });
+        }
+        let rows: Vec<Row> = knees
+            .iter()
+            .map(|k| {
+                let mut point = Point::of(&k.params);
+                point.rate = k.rate() / overload_at_knee(k.rate(), point.trips);
+                Row {
+                    point,
+                    cpu_s: k.cpu_us.map(|us| us / 1e6),
+                    limit: 0,
+                }
+            })
+            .collect();
+        // Which limit holds at which knee is not known: from several guesses the one that explains most.
+        let starts = [0.0, 1.0, 2.0, 4.0, 16.0, f64::INFINITY];
+        let tries = starts.iter().map(|most| settle(&rows, cells, *most));
+        let (mut model, _) = tries
+            .min_by(|a, b| a.1.total_cmp(&b.1))
+            .ok_or(FitError::TooFew { knees: knees.len() })?;
+        delays(&mut model, cells);
+        model.cells = knees.len() + cells.len();
+        Ok(model)
+    }
+}
+
+/// Fits and assigns limits anew until they stay; with what is left unexplained. At first processes are taken for the limit
+/// up to so many senders.
+fn settle(rows: &[Row], cells: &[Sample], senders: f64) -> (Model, f64) {
+    let blank = Model {
+        wire: WIRE,
+        radio: RADIO,
+        ..Model::default()
+    };
+    let mut rows: Vec<Row> = rows
+        .iter()
+        .map(|r| Row {
+            limit: match r.point.rate * blank.occupied(&r.point) {
+                0.8.. => 2,
+                _ if r.point.senders <= senders => 0,
+                _ => 1,
+            },
+            ..*r
+        })
+        .collect();
+    let mut best = (blank, f64::INFINITY);
+    for _ in 0..16 {
+        let model = solve_limits(&rows, cells);
+        let left: f64 = rows
+            .iter()
+            .map(|r| {
+                let load = model.loads(&r.point).iter().fold(1e-9f64, |a, b| a.max(*b));
+                load.ln().powi(2)
+            })
+            .sum();
+        let cost = left + PRICE * rows.len() as f64 * f64::from(coefficients(&model));
+        if cost < best.1 {
+            best = (model.clone(), cost);
+        }
+        let mut moved = false;
+        for row in &mut rows {
+            let loads = model.loads(&row.point);
+            let busiest = (0..3).fold(row.limit, |b, i| if loads[i] > loads[b] { i } else { b });
+            moved |= busiest != row.limit;
+            row.limit = busiest;
+        }
+        if !moved {
+            break;
+        }
+    }
+    best
+}
+
+fn coefficients(m: &Model) -> u32 {
+    let of = |c: &Costs| [c.per_message_s, c.per_byte_s, c.sockets_s, c.sockets_per_byte_s];
+    let rest = [m.per_node_s, m.wake_s, m.idle_node];
+    let all = of(&m.process).into_iter().chain(of(&m.machine)).chain(rest);
+    all.map(|v| u32::from(v > 0.0)).sum()
+}
+
+fn solve_limits(rows: &[Row], cells: &[Sample]) -> Model {
+    let mut model = Model::default();
+    let of = |limit: usize| rows.iter().filter(move |r| r.limit == limit);
+    let process: Vec<Equation> = of(0)
+        .map(|r| {
+            equation(
+                sizes(&r.point).to_vec(),
+                r.point.senders * r.point.share / r.point.rate,
+                1.0,
+            )
+        })
+        .collect();
+    model.process = costs(&solve(&process, 4, PRICE));
+    machine(&mut model, rows, cells);
+    for (share, default) in [(Share::Wire, WIRE), (Share::Radio, RADIO)] {
+        let factors: Vec<f64> = of(2)
+            .filter(|r| r.point.network.share() == Some(share))
+            .map(|r| (1.0 / r.point.rate) / r.point.network.occupied(r.point.bytes))
+            .collect();
+        let measured = factors.iter().sum::<f64>() / factors.len().max(1) as f64;
+        let (to, name) = match share {
+            Share::Wire => (&mut model.wire, "wires"),
+            Share::Radio => (&mut model.radio, "radios"),
+        };
+        if factors.is_empty() {
+            *to = default;
+            model.assumed.push(format!(
+                "{name} are occupied for {default} of the closed form: no knee of the calibration was theirs"
+            ));
+        } else {
+            *to = measured.clamp(0.5, 4.0);
+        }
+    }
+    model
+}
+
+/// Knees that the processors make, and what each cell took of them.
+fn machine(model: &mut Model, rows: &[Row], cells: &[Sample]) {
+    let limited: Vec<&Row> = rows.iter().filter(|r| r.limit == 1).collect();
+    // Processors that a knee keeps busy are all there are.
+    let mut busy: Vec<f64> = limited
+        .iter()
+        .filter_map(|r| Some(r.cpu_s? * r.point.rate / r.point.share / r.point.machines))
+        .collect();
+    let processors = median(&mut busy);
+    let columns = |p: &Point, process: f64| {
+        let [a, b, c, d] = sizes(p);
+        vec![
+            a,
+            b,
+            c,
+            d,
+            p.nodes,
+            p.nodes / p.rate,
+            (1.0 - process).clamp(0.0, 1.0),
+        ]
+    };
+    let busy_process = |p: &Point| p.rate * model.process.of(p.bytes, p.network) / p.senders / p.share;
+    let mut equations: Vec<Equation> = limited
+        .iter()
+        .map(|r| {
+            let trip = r.point.share * r.point.machines / r.point.rate;
+            equation(columns(&r.point, busy_process(&r.point)), trip, 1.0)
+        })
+        .collect();
+    let seen = rows
+        .iter()
+        .filter(|r| r.limit != 1)
+        .filter_map(|r| Some((r.point, r.cpu_s?)))
+        .chain(
+            cells
+                .iter()
+                .filter_map(|c| Some((Point::of(&c.params), c.cpu_us? / 1e6))),
+        )
+        .filter(|(p, s)| p.rate > 0.0 && *s > 0.0);
+    let seen: Vec<(Point, f64)> = seen.collect();
+    // Without a knee of theirs there are at least as many as were ever busy.
+    let most = seen
+        .iter()
+        .map(|(p, s)| s * p.rate / p.share / p.machines)
+        .fold(0.0, f64::max);
+    let known = processors.or_else(|| (most > 0.0 && limited.is_empty()).then_some(most));
+    if let Some(processors) = known {
+        for (point, cpu_s) in &seen {
+            let columns = columns(point, busy_process(point));
+            equations.push(equation(columns, cpu_s / processors, 0.5));
+        }
+        if limited.is_empty() {
+            let note = format!(
+                "{processors:.2} processors: no knee of the calibration was theirs, there may be more"
+            );
+            model.assumed.push(note);
+        }
+    }
+    let x = solve(&equations, 7, PRICE);
+    model.machine = costs(&x);
+    (model.per_node_s, model.idle_node, model.wake_s) = (x[4], x[5], x[6]);
+    model.processors = known;
+}
+
+/// The delay on idle machines, of what is left beside media and queues.
+fn delays(model: &mut Model, cells: &[Sample]) {
+    let equations: Vec<Equation> = cells
+        .iter()
+        .filter(|c| c.sustained)
+        .filter_map(|c| {
+            let (point, mean) = (Point::of(&c.params), c.mean_ms? / 1e3);
+            let rest = mean - 2.0 * model.one_way(&point) - model.waiting(&point);
+            let mut columns = sizes(&point).to_vec();
+            columns.push(point.nodes);
+            Some(Equation {
+                of: columns,
+                value: rest.max(0.02 * mean),
+                weight: 1.0 / mean,
+            })
+        })
+        .collect();
+    if equations.is_empty() {
+        model
+            .assumed
+            .push("no delay beside media and queues: the calibration has no cell that works".into());
+    }
+    let x = solve(&equations, 5, PRICE);
+    model.delay = costs(&x);
+    model.delay_per_node_s = x[4];
+}
+
+/// By what a round trip costs in any case, by its bytes, and by sockets.
+fn sizes(p: &Point) -> [f64; 4] {
+    let sockets = f64::from(u8::from(p.network.is_sockets()));
+    let bytes = p.bytes as f64;
+    [1.0, bytes, sockets, sockets * bytes]
+}
+
+fn costs(x: &[f64]) -> Costs {
+    Costs {
+        per_message_s: x[0],
+        per_byte_s: x[1],
+        sockets_s: x[2],
+        sockets_per_byte_s: x[3],
+    }
+}
+
+/// Errors count by their share of the value.
+fn equation(of: Vec<f64>, value: f64, weight: f64) -> Equation {
+    Equation {
+        of,
+        value,
+        weight: weight / value.max(1e-12),
+    }
+}
+
+pub(super) fn median(values: &mut [f64]) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let n = values.len();
+    match n {
+        0 => None,
+        _ if n % 2 == 1 => Some(values[n / 2]),
+        _ => Some((values[n / 2 - 1] + values[n / 2]) / 2.0),
+    }
+}

@@ -1,0 +1,158 @@
+//! Where sweeps break.
+
+use super::{Params, Sample};
+use serde::Serialize;
+use stats::Cell;
+use std::collections::BTreeMap;
+
+/// What a sweep raises until it breaks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Varied {
+    /// The frequency.
+    #[default]
+    Hz,
+    /// The number of nodes, at one frequency.
+    Nodes,
+}
+
+/// Where a sweep breaks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Knee {
+    /// The setting at the knee.
+    pub params: Params,
+    /// What was raised.
+    pub varied: Varied,
+    /// The highest rate that works, in round trips a second.
+    pub sustained: f64,
+    /// The lowest above it that does not.
+    pub broken: f64,
+    /// Processor time for a round trip there, if measured.
+    pub cpu_us: Option<f64>,
+}
+
+/// As it is written.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct KneeMetrics {
+    /// Between the two, in their geometric middle.
+    pub messages_per_s: f64,
+    /// The same in payload.
+    pub bytes_per_s: f64,
+    /// The highest rate that works.
+    pub sustained_per_s: f64,
+    /// The lowest above it that does not.
+    pub broken_per_s: f64,
+}
+
+impl Knee {
+    /// In round trips a second.
+    pub fn rate(&self) -> f64 {
+        (self.sustained * self.broken).sqrt()
+    }
+
+    pub(crate) fn cell(&self, system: &str) -> Cell<Params, KneeMetrics> {
+        let mut params = self.params.clone();
+        params.what = "knee".into();
+        Cell {
+            system: system.to_owned(),
+            metrics: KneeMetrics {
+                messages_per_s: self.rate(),
+                bytes_per_s: self.rate() * params.bytes as f64,
+                sustained_per_s: self.sustained,
+                broken_per_s: self.broken,
+            },
+            params,
+        }
+    }
+}
+
+/// The knees of all sweeps that have one: over the frequency, and over the number of nodes.
+///
+/// A sweep is sound as long as it works; what works again above the first cell that does not is chance.
+pub fn knees(samples: &[Sample]) -> Vec<Knee> {
+    let by_hz = sweeps(samples, |p| {
+        p.hz = 0.0;
+    });
+    let by_nodes = sweeps(samples, |p| {
+        (p.nodes, p.senders) = (0, 0);
+    });
+    let hz = by_hz.iter().filter_map(|s| knee(s, Varied::Hz));
+    let nodes = by_nodes.iter().filter_map(|s| knee(s, Varied::Nodes));
+    hz.chain(nodes).collect()
+}
+
+fn sweeps<'a>(samples: &'a [Sample], forget: impl Fn(&mut Params)) -> Vec<Vec<&'a Sample>> {
+    let mut sweeps = BTreeMap::<String, Vec<&'a Sample>>::new();
+    for sample in samples {
+        let mut params = sample.params.clone();
+        // What a run has of its own is no other setting.
+        (params.runs, params.messages) = (0, 0);
+        forget(&mut params);
+        let key = serde_json::to_string(&params).unwrap_or_default();
+        sweeps.entry(key).or_default().push(sample);
+    }
+    sweeps.into_values().collect()
+}
+
+fn knee(sweep: &[&Sample], varied: Varied) -> Option<Knee> {
+    let mut sweep = sweep.to_vec();
+    sweep.sort_by(|a, b| a.params.rate().total_cmp(&b.params.rate()));
+    let broken = sweep.iter().position(|s| !s.sustained)?;
+    let (last, first) = (sweep.get(broken.checked_sub(1)?)?, sweep[broken]);
+    let mut params = last.params.clone();
+    let rate = (last.params.rate() * first.params.rate()).sqrt();
+    let grown = rate / last.params.rate();
+    match varied {
+        Varied::Hz => params.hz *= grown,
+        Varied::Nodes => {
+            let more = |n: u32| (f64::from(n) * grown).round() as u32;
+            (params.nodes, params.senders) = (more(params.nodes), more(params.senders).max(1));
+        }
+    }
+    Some(Knee {
+        params,
+        varied,
+        sustained: last.params.rate(),
+        broken: first.params.rate(),
+        cpu_us: last.cpu_us,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sweep_breaks_where_it_first_does() {
+        let sample = |senders: u32, hz: f64, sustained| Sample {
+            params: Params {
+                senders,
+                nodes: 2 * senders,
+                hz,
+                ..Params::default()
+            },
+            delivery: 1.0,
+            mean_ms: Some(1.0),
+            cpu_us: None,
+            switches: None,
+            sustained,
+        };
+        let all = [
+            sample(1, 400.0, false),
+            sample(1, 100.0, true),
+            sample(1, 800.0, true),
+            sample(2, 100.0, true),
+            sample(8, 100.0, false),
+        ];
+        let knees = knees(&all);
+        let short: Vec<_> = knees
+            .iter()
+            .map(|k| (k.varied, k.sustained, k.broken, k.params.senders))
+            .collect();
+        assert_eq!(
+            short,
+            [(Varied::Hz, 100.0, 400.0, 1), (Varied::Nodes, 200.0, 800.0, 4)]
+        );
+        assert_eq!(knees[0].rate(), 200.0);
+    }
+}

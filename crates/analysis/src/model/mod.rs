@@ -1,0 +1,47 @@
+//! What a machine and a medium will carry, fitted from few measured cells.
+//!
+//! The thesis has one number, CSLV = N · f · S (section 4.1), which holds in the middle and is wrong at the ends: 256
+//! processes at 1 Hz, small messages that the processor bounds, large ones that the wire bounds. [`Model`] knows three
+//! limits, of which the first that is met is the knee: one process is busy all the time, the processors are, or the
+//! medium is. See `docs/decisions/250-three-limits.md`.
+
+mod costs;
+mod cslv;
+mod fit;
+mod knee;
+mod least_squares;
+mod network;
+mod read;
+mod setting;
+mod validate;
+
+pub use costs::{Costs, Limit, Model, Prediction};
+pub use cslv::Cslv;
+pub use fit::{FitError, MOST_CELLS};
+pub use knee::{Knee, KneeMetrics, Varied, knees};
+pub use network::{Network, Share};
+pub use read::{Read, ReadError, read};
+pub use setting::{Params, Sample};
+pub use validate::{Compared, Validation, ValidationMetrics, validate};
+
+/// What "it works" means.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Criterion {
+    /// Least share of messages received.
+    pub delivery: f64,
+    /// Largest mean round trip.
+    pub mean_ms: f64,
+}
+
+/// What the benchmarks call sustained.
+pub const SUSTAINED: Criterion = Criterion {
+    delivery: 0.999,
+    mean_ms: 100.0,
+};
+
+impl Criterion {
+    /// Whether a cell with this delivery and mean works.
+    pub fn holds(&self, delivery: f64, mean_ms: Option<f64>) -> bool {
+        delivery >= self.delivery && mean_ms.is_some_and(|m| m <= self.mean_ms)
+    }
+}

@@ -1,0 +1,170 @@
+//! Cells of a benchmark's JSON.
+
+use super::{Knee, Params, Sample, Varied};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// What a file has, with the system of each.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Read {
+    /// Cells.
+    pub samples: Vec<(String, Sample)>,
+    /// Knees.
+    pub knees: Vec<(String, Knee)>,
+}
+
+/// What is no benchmark's JSON.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// No JSON.
+    #[error("this is no JSON: {0}")]
+    Json(String),
+    /// No cells.
+    #[error("this has no `cells`: give what `bench scale --json` or `bench analyze --json` printed")]
+    NoCells,
+    /// A cell without sense.
+    #[error("cell {index}: {problem}")]
+    Cell {
+        /// From 0 on.
+        index: usize,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+#[derive(Deserialize)]
+struct Written {
+    system: String,
+    #[serde(default)]
+    params: Value,
+    #[serde(default)]
+    metrics: Value,
+}
+
+/// Reads the cells of `bench scale --json` and `bench analyze --json`; others are left out.
+///
+/// # Errors
+/// What is wrong, with the number of the cell.
+pub fn read(json: &str) -> Result<Read, ReadError> {
+    let whole: Value = serde_json::from_str(json).map_err(|e| ReadError::Json(e.to_string()))?;
+    let Some(cells) = whole.get("cells").and_then(Value::as_array) else {
+        return Err(ReadError::NoCells);
+    };
+    let mut all = Read::default();
+    for (index, cell) in cells.iter().enumerate() {
+        let bad = |problem: String| ReadError::Cell { index, problem };
+        let cell = Written::deserialize(cell).map_err(|e| bad(e.to_string()))?;
+        let what = cell.params.get("what").and_then(Value::as_str).unwrap_or("cell");
+        if !matches!(what, "cell" | "knee") || cell.system == "model" || cell.params.is_null() {
+            continue;
+        }
+        let params = Params::deserialize(&cell.params).map_err(|e| bad(e.to_string()))?;
+        check(&params).map_err(bad)?;
+        let number = |pointer: &str| {
+            let value = cell.metrics.pointer(pointer).and_then(Value::as_f64);
+            value.filter(|v| v.is_finite() && *v >= 0.0)
+        };
+        if what == "knee" {
+            let Some(rate) = number("/messages_per_s").filter(|r| *r > 0.0) else {
+                continue;
+            };
+            let mut params = params;
+            // The knee is along the frequency, unless it says otherwise.
+            params.hz = rate / f64::from(params.senders) / params.copies();
+            let varied = match cell.metrics.get("varied").and_then(Value::as_str) {
+                Some("nodes") => Varied::Nodes,
+                _ => Varied::Hz,
+            };
+            all.knees.push((
+                cell.system,
+                Knee {
+                    params,
+                    varied,
+                    sustained: number("/sustained_per_s").unwrap_or(rate),
+                    broken: number("/broken_per_s").unwrap_or(rate),
+                    cpu_us: number("/cpu_us_per_message"),
+                },
+            ));
+            continue;
+        }
+        let Some(delivery) = number("/delivery") else {
+            continue;
+        };
+        let mean_ms = number("/rtt_ms/mean");
+        let sustained = cell.metrics.get("sustained").and_then(Value::as_bool);
+        all.samples.push((
+            cell.system,
+            Sample {
+                params,
+                delivery,
+                mean_ms,
+                cpu_us: number("/cpu_us_per_message"),
+                switches: number("/context_switches_per_message"),
+                sustained: sustained.unwrap_or_else(|| super::SUSTAINED.holds(delivery, mean_ms)),
+            },
+        ));
+    }
+    Ok(all)
+}
+
+fn check(p: &Params) -> Result<(), String> {
+    if !(p.hz.is_finite() && (0.0..=1e9).contains(&p.hz)) {
+        return Err(format!("hz {}: give 0 to 1e9", p.hz));
+    }
+    if !(p.cpu_share.is_finite() && p.cpu_share > 0.0) {
+        return Err(format!("cpu_share {}: give more than 0, 1 for all", p.cpu_share));
+    }
+    if p.senders == 0 || p.nodes < p.senders || p.nodes > 1_000_000 {
+        return Err(format!(
+            "{} senders of {} nodes: at least one node sends",
+            p.senders, p.nodes
+        ));
+    }
+    if p.bytes == 0 || p.bytes > 1 << 32 {
+        return Err(format!("{} bytes: give 1 to 4294967296", p.bytes));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_and_knees_are_told_apart() {
+        let json = r#"{"experiment":"scale","machine":{},"versions":{},"cells":[
+            {"system":"roscpp","params":{"experiment":7,"what":"cell","nodes":4,"senders":2,"hz":20,"bytes":4250,"medium":"wifi-6","cpu_share":100},
+             "metrics":{"delivery":1,"rtt_ms":{"mean":3.5,"p50":3,"p99":null},"cpu_us_per_message":80,"sustained":true}},
+            {"system":"roscpp","params":{"what":"knee","nodes":4,"senders":2,"bytes":4250},"metrics":{"messages_per_s":320.0,"cause":"air"}},
+            {"system":"model","params":{"of":"roscpp"},"metrics":{"median_error":0.1}},
+            {"system":"roscpp","params":{"what":"profile"},"metrics":{}}]}"#;
+        let all = read(json).expect("cells");
+        assert_eq!((all.samples.len(), all.knees.len()), (1, 1));
+        let (_, sample) = &all.samples[0];
+        assert_eq!(
+            (sample.cpu_us, sample.mean_ms, sample.params.share()),
+            (Some(80.0), Some(3.5), 1.0)
+        );
+        assert_eq!(all.knees[0].1.params.hz, 160.0);
+    }
+
+    #[test]
+    fn what_is_no_cell_is_told_with_its_number() {
+        assert!(matches!(read("{"), Err(ReadError::Json(_))));
+        assert_eq!(read("[]"), Err(ReadError::NoCells));
+        for bad in [
+            r#"{"cells":[3]}"#,
+            r#"{"cells":[{"system":"a","params":{"senders":-1}}]}"#,
+            r#"{"cells":[{"system":"a","params":{"senders":0}}]}"#,
+            r#"{"cells":[{"system":"a","params":{"senders":3,"nodes":2}}]}"#,
+            r#"{"cells":[{"system":"a","params":{"bytes":0}}]}"#,
+            r#"{"cells":[{"system":"a","params":{"cpu_share":0}}]}"#,
+            r#"{"cells":[{"system":"a","params":{"hz":1e300}}]}"#,
+        ] {
+            let error = read(bad).expect_err(bad).to_string();
+            assert!(error.starts_with("cell 0: "), "{error}");
+        }
+        assert_eq!(read(r#"{"cells":[{"system":"a"}]}"#), Ok(Read::default()));
+    }
+}

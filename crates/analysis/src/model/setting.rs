@@ -1,0 +1,106 @@
+//! The setting of a cell, and what was measured there.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The setting of a cell, as `bench scale` and `bench analyze` write it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Params {
+    /// Which experiment.
+    pub experiment: Value,
+    /// `cell` or `knee`.
+    pub what: String,
+    /// Hosts that take part.
+    pub hosts: u32,
+    /// Machines that these hosts are: namespaces of one machine share its processors.
+    pub machines: u32,
+    /// Nodes, each a process.
+    pub nodes: u32,
+    /// Those that send; the others answer.
+    pub senders: u32,
+    /// Messages a second of each sender.
+    pub hz: f64,
+    /// Size of a message, one way.
+    pub bytes: u64,
+    /// What is between the hosts: `bus`, `loopback`, `veth`, `100mbit`, `wifi-6`, `wifi-6-2hops`, or another name.
+    pub medium: String,
+    /// Share of the processors' time that may be used, 1 for all.
+    pub cpu_share: f64,
+    /// Who talks to whom: `pairs`, `all-to-all` (each sender to all that answer), `full` (each to all others).
+    pub topology: String,
+    /// Runs.
+    pub runs: u32,
+    /// Messages of each sender in a run; 0 if not known.
+    pub messages: u32,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params {
+            experiment: Value::Null,
+            what: "cell".into(),
+            hosts: 1,
+            machines: 1,
+            nodes: 2,
+            senders: 1,
+            hz: 0.0,
+            bytes: 1,
+            medium: String::new(),
+            cpu_share: 1.0,
+            topology: String::new(),
+            runs: 1,
+            messages: 0,
+        }
+    }
+}
+
+impl Params {
+    /// To how many a message goes.
+    pub fn copies(&self) -> f64 {
+        let others = match self.topology.as_str() {
+            "all-to-all" => self.nodes.saturating_sub(self.senders),
+            "full" => self.nodes.saturating_sub(1),
+            _ => 1,
+        };
+        f64::from(others.max(1))
+    }
+
+    /// Round trips a second, all together.
+    pub fn rate(&self) -> f64 {
+        f64::from(self.senders) * self.hz * self.copies()
+    }
+
+    /// The share of the processors as a factor, also where it is written in percent.
+    pub fn share(&self) -> f64 {
+        let share = if self.cpu_share > 1.5 {
+            self.cpu_share / 100.0
+        } else {
+            self.cpu_share
+        };
+        share.clamp(0.01, 1.5)
+    }
+
+    /// Round trips of a run, if known.
+    pub(super) fn trips(&self) -> Option<f64> {
+        let trips = f64::from(self.messages) * f64::from(self.senders) * self.copies();
+        (trips > 0.0).then_some(trips)
+    }
+}
+
+/// One measured cell.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    /// Its setting.
+    pub params: Params,
+    /// Share of messages that were received.
+    pub delivery: f64,
+    /// Mean round trip of these.
+    pub mean_ms: Option<f64>,
+    /// Processor time of all processes for a round trip, if measured.
+    pub cpu_us: Option<f64>,
+    /// Context switches for a round trip, if measured.
+    pub switches: Option<f64>,
+    /// Whether it works ([`super::SUSTAINED`]).
+    pub sustained: bool,
+}

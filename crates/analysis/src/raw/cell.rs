@@ -1,0 +1,171 @@
+//! What one cell's runs come to.
+
+use super::Run;
+use crate::model::SUSTAINED;
+use serde::Serialize;
+use stats::{Histogram, Interval, Moments};
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+/// At most so many points of delay by message number are kept for figures.
+const MOST_POINTS: usize = 400;
+
+/// One cell, measured.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CellMetrics {
+    /// Share of all messages of all runs that was received.
+    pub delivery: f64,
+    /// Round trips.
+    pub rtt_ms: Rtt,
+    /// Whether messages are missing, so that the mean lacks the longest round trips.
+    pub censored: bool,
+    /// The mean if what is missing had come when the log closed: the true one is no less.
+    pub mean_at_least_ms: f64,
+    /// Delivery of 0.999 or more at a mean of 100 ms or less.
+    pub sustained: bool,
+    /// 95 % intervals by Student's t over the runs; absent with fewer than two.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub intervals: Option<Intervals>,
+    /// Place among the cells of one medium and system, from 1 on; equal ones share theirs.
+    pub rank: u32,
+    /// Messages that should have been received.
+    pub expected: u64,
+    /// Those that were.
+    pub received: u64,
+    /// For box plots, of what was received.
+    pub spread_ms: Spread,
+    /// Means over senders and runs, by the message's number: pairs of number and ms, thinned out evenly.
+    pub by_number_ms: Vec<[f64; 2]>,
+}
+
+/// Round trips in ms. Quantiles are of all messages: none where fewer came at all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Rtt {
+    /// Mean of what was received; none if nothing was.
+    pub mean: Option<f64>,
+    /// Half of all messages came within.
+    pub p50: Option<f64>,
+    /// 99 % of all messages came within.
+    pub p99: Option<f64>,
+}
+
+/// 95 % confidence intervals.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Intervals {
+    /// Of the delivery.
+    pub delivery: Interval,
+    /// Of the mean round trip in ms, if all runs have one.
+    pub mean_ms: Option<Interval>,
+    /// Of the median.
+    pub p50_ms: Option<Interval>,
+    /// Of the 99 % quantile.
+    pub p99_ms: Option<Interval>,
+}
+
+/// A distribution in few numbers, in ms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Spread {
+    /// Least.
+    pub min: f64,
+    /// Quartile.
+    pub p25: f64,
+    /// Median.
+    pub p50: f64,
+    /// Quartile.
+    pub p75: f64,
+    /// Largest.
+    pub max: f64,
+    /// Standard deviation.
+    pub std: f64,
+}
+
+impl CellMetrics {
+    pub(super) fn of(runs: &BTreeMap<String, Run>) -> CellMetrics {
+        let mut all = Histogram::new();
+        let (mut expected, mut received, mut least) = (0, 0, 0.0);
+        for run in runs.values() {
+            all.merge(&run.rtt);
+            expected += run.expected();
+            received += run.received;
+            least += run.mean_at_least_ms() * run.expected() as f64;
+        }
+        let delivery = received as f64 / expected.max(1) as f64;
+        let mean = (!all.is_empty()).then(|| all.mean() / 1e6);
+        let quantile = |q: f64| {
+            let share = q / delivery.max(f64::MIN_POSITIVE);
+            (share <= 1.0 && !all.is_empty()).then(|| all.quantile(share) as f64 / 1e6)
+        };
+        let ms = |q: f64| all.quantile(q) as f64 / 1e6;
+        CellMetrics {
+            delivery,
+            rtt_ms: Rtt {
+                mean,
+                p50: quantile(0.5),
+                p99: quantile(0.99),
+            },
+            censored: received < expected,
+            mean_at_least_ms: least / expected.max(1) as f64,
+            sustained: SUSTAINED.holds(delivery, mean),
+            intervals: intervals(runs),
+            rank: 0,
+            expected,
+            received,
+            spread_ms: Spread {
+                min: all.min() as f64 / 1e6,
+                p25: ms(0.25),
+                p50: ms(0.5),
+                p75: ms(0.75),
+                max: all.max() as f64 / 1e6,
+                std: all.std() / 1e6,
+            },
+            by_number_ms: by_number(runs),
+        }
+    }
+
+    /// Better ones first: those that sustain, then by delivery. Means decide only between cells from which no message is
+    /// missing, since a mean without its longest round trips tells nothing.
+    pub(super) fn order(&self, other: &CellMetrics) -> Ordering {
+        let complete = |m: &CellMetrics| !m.censored;
+        let mean = |m: &CellMetrics| m.rtt_ms.mean.unwrap_or(f64::INFINITY);
+        let first = (other.sustained && complete(other)).cmp(&(self.sustained && complete(self)));
+        let by_delivery = other.delivery.total_cmp(&self.delivery);
+        let by_mean = if complete(self) && complete(other) {
+            mean(self).total_cmp(&mean(other))
+        } else {
+            Ordering::Equal
+        };
+        first
+            .then(other.sustained.cmp(&self.sustained))
+            .then(by_delivery)
+            .then(by_mean)
+    }
+}
+
+fn intervals(runs: &BTreeMap<String, Run>) -> Option<Intervals> {
+    let of = |value: &dyn Fn(&Run) -> Option<f64>| {
+        let values: Option<Vec<f64>> = runs.values().map(value).collect();
+        Interval::of_runs(&values?)
+    };
+    Some(Intervals {
+        delivery: of(&|r| Some(r.delivery()))?,
+        mean_ms: of(&Run::mean_ms),
+        p50_ms: of(&|r| r.quantile_ms(0.5)),
+        p99_ms: of(&|r| r.quantile_ms(0.99)),
+    })
+}
+
+fn by_number(runs: &BTreeMap<String, Run>) -> Vec<[f64; 2]> {
+    let messages = runs.values().map(|r| r.by_number.len()).max().unwrap_or(0);
+    let step = messages.div_ceil(MOST_POINTS).max(1);
+    let mut points = Vec::new();
+    for number in (0..messages).step_by(step) {
+        let mut mean = Moments::default();
+        for m in runs.values().filter_map(|r| r.by_number.get(number)) {
+            mean.merge(m);
+        }
+        if mean.count() > 0 {
+            points.push([number as f64, mean.mean()]);
+        }
+    }
+    points
+}
