@@ -21,7 +21,7 @@ test: packages lint unit unit-posix cpp ros1 python installed loom schema-crossc
 	@echo "all tests passed"
 
 packages: libzmq
-	scripts/apt-install $$(grep -hv '^#' tests/lab/apt.txt tests/ros1/apt.txt)
+	scripts/apt-install $$(grep -hv '^#' tests/lab/apt.txt tests/ros1/apt.txt tests/report/apt.txt)
 
 # What the crate `remote` links (its feature `zmq`), from Debian unless it is there already.
 libzmq:

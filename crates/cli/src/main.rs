@@ -35,6 +35,7 @@ struct Cli {
 enum Command {
     Demo(demo::Options),
     Bench(command::bench::Options),
+    Plan(analysis::plan::Options),
     Link(command::link::Options),
     Ros1(command::ros1::Options),
     Import(command::import::Options),
@@ -81,6 +82,7 @@ fn main() -> ExitCode {
     let outcome: Outcome = match cli.command {
         Command::Demo(options) => demo::run(&options),
         Command::Bench(options) => command::bench::run(&options),
+        Command::Plan(options) => command::plan::run(&options),
         Command::Link(options) => command::link::run(&options),
         Command::Ros1(options) => command::ros1::run(&options),
         Command::Import(options) => command::import::run(&options),

@@ -60,7 +60,8 @@ impl Model {
         Ok(model)
     }
 
-    fn of_knees(knees: &[Knee], cells: &[Sample]) -> Result<Model, FitError> {
+    /// The same without telling how sure it is.
+    pub(super) fn of_knees(knees: &[Knee], cells: &[Sample]) -> Result<Model, FitError> {
         if knees.len() < 2 {
             return Err(FitError::TooFew { knees: knees.len() });
         }

@@ -42,6 +42,8 @@ pub struct KneeMetrics {
     pub sustained_per_s: f64,
     /// The lowest above it that does not.
     pub broken_per_s: f64,
+    /// What was raised.
+    pub varied: Varied,
 }
 
 impl Knee {
@@ -60,6 +62,7 @@ impl Knee {
                 bytes_per_s: self.rate() * params.bytes as f64,
                 sustained_per_s: self.sustained,
                 broken_per_s: self.broken,
+                varied: self.varied,
             },
             params,
         }
@@ -99,6 +102,9 @@ fn knee(sweep: &[&Sample], varied: Varied) -> Option<Knee> {
     sweep.sort_by(|a, b| a.params.rate().total_cmp(&b.params.rate()));
     let broken = sweep.iter().position(|s| !s.sustained)?;
     let (last, first) = (sweep.get(broken.checked_sub(1)?)?, sweep[broken]);
+    if last.params.rate() <= 0.0 {
+        return None;
+    }
     let mut params = last.params.clone();
     let rate = (last.params.rate() * first.params.rate()).sqrt();
     let grown = rate / last.params.rate();

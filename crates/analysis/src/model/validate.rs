@@ -108,7 +108,7 @@ pub fn validate(of: &str, samples: &[Sample], knees: &[Knee]) -> Result<Validati
             let mut others = knees.to_vec();
             others.remove(i);
             let cells = quiet(samples, &others);
-            let model = Model::fit(&others, &cells)?;
+            let model = Model::of_knees(&others, &cells)?;
             compared.push(compare(&model, Cslv::of(&others), knee, &others));
         }
         (

@@ -25,18 +25,20 @@ use std::path::PathBuf;
 
 /// Statistics and models of raw data that others measured.
 ///
-/// DIR holds rows `id,sent,received` of round trips, one file a sender; received is empty where no answer came before
-/// the log closed. A YAML file tells what folders and columns mean, for example
+/// DIR holds rows `id,sent,received` of round trips, one file a sender; received is empty where no
+/// answer came before the log closed. A YAML file tells what folders and columns mean, for example
 ///
 ///   files: "{hz}Hz/{nodes}nodes/run{run}/*.csv"
 ///   payload_bytes: 4250
 ///   messages: 1195
 ///   closes_after: 5s
 ///
-/// Given are delivery, mean, median and 99 % quantile of the round trip of each cell, with 95 % confidence intervals by
-/// Student's t over its runs. Where messages are missing the mean is right-censored (what did not come until the log
-/// closed is not in it): it is marked, and such cells are ranked by delivery, never by their mean.
+/// Given are delivery, mean, median and 99 % quantile of the round trip of each cell, with 95 %
+/// confidence intervals by Student's t over its runs. Where messages are missing the mean is right-
+/// censored (what did not come until the log closed is not in it): it is marked, and such cells are
+/// ranked by delivery, never by their mean.
 #[derive(Args, Clone, Debug)]
+#[command(verbatim_doc_comment)]
 pub struct Options {
     /// The folder of the raw data.
     pub dir: PathBuf,

@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, OrFail, Outcome};
 use crate::signals::Signals;
-use analysis::{calibrate, raw};
+use analysis::{calibrate, raw, report};
 use bench::brake;
 use bench::ipc::{self, peer};
 use bench::{lab, link, remote};
@@ -26,6 +26,7 @@ enum What {
     Remote(remote::Options),
     Analyze(raw::Options),
     Model(calibrate::Options),
+    Report(report::Options),
     /// One process of `bench ipc`.
     #[command(hide = true)]
     IpcPeer {
@@ -86,6 +87,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
         }),
         What::Analyze(options) => run_analyze(options),
         What::Model(options) => run_model(options),
+        What::Report(options) => run_report(options),
         What::LinkPart { role } => link::part::run(role).or_job("bench link-part"),
         What::RemotePart { role } => remote::part::run(role).or_job("bench remote-part"),
         What::LabProbe { role } => lab::probe::run(role).or_job("bench lab-probe"),
@@ -161,6 +163,12 @@ fn run_model(options: &calibrate::Options) -> Outcome {
     } else {
         outcome.text()
     })
+}
+
+fn run_report(options: &report::Options) -> Outcome {
+    report::run(options).or_input()?;
+    eprintln!("report: {}", options.output.display());
+    Ok(())
 }
 
 /// What an experiment in the lab came to, as it is shown and kept.

@@ -10,6 +10,7 @@ pub(crate) mod keys;
 pub(crate) mod lab;
 pub(crate) mod link;
 pub(crate) mod msg;
+pub(crate) mod plan;
 pub(crate) mod play;
 pub(crate) mod record;
 pub(crate) mod robot;

@@ -1,5 +1,6 @@
 //! The command as a user meets it: real processes, real sockets, real files.
 
+mod analysis;
 mod bad_input;
 mod bench;
 mod bench_lab;
