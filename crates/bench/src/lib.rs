@@ -28,5 +28,6 @@ pub mod machine;
 mod noise;
 mod progress;
 pub mod remote;
+pub mod scale;
 
 pub use analysis::{svg, table};

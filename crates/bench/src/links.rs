@@ -50,6 +50,11 @@ impl Daemons {
         Ok(())
     }
 
+    /// Their processes.
+    pub(crate) fn pids(&self) -> impl Iterator<Item = u32> + '_ {
+        self.0.iter().map(|(_, job)| job.pid())
+    }
+
     /// Ends the daemons when a run is over; gives what came of it, and what each daemon last said of itself.
     pub(crate) fn end<T>(
         self,

@@ -235,6 +235,10 @@ impl<S: Says> Drop for Crew<'_, S> {
 }
 
 impl<S> Peer<S> {
+    pub(crate) fn pid(&self) -> u32 {
+        self.group.pid().as_raw_nonzero().get().unsigned_abs()
+    }
+
     /// What it has used so far; `None` if it is gone.
     pub(crate) fn usage(&self) -> Option<(Usage, Memory)> {
         Some((Usage::of(self.group.pid())?, Memory::of(self.group.pid())?))

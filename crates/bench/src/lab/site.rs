@@ -300,6 +300,10 @@ impl Job {
         })
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.group.pid().as_raw_nonzero().get().unsigned_abs()
+    }
+
     /// Tells a program that ends with its input to end.
     pub(crate) fn close_input(&mut self) {
         self.input = None;

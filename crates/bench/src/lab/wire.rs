@@ -15,33 +15,68 @@ impl Site<'_> {
     /// # Errors
     /// [`RunError`] if `ip` cannot make it, or was stopped.
     pub(crate) fn wire(&mut self, hosts: [&str; 2]) -> Result<(), RunError> {
+        self.pair(hosts[0], DEVICE, hosts[1])?;
+        for (host, address) in hosts.into_iter().zip(ADDRESSES) {
+            self.address_on_wire(host, address)?;
+        }
+        Ok(())
+    }
+
+    /// Makes a pair of devices, one of that name on a host, one called [`DEVICE`] on another.
+    fn pair(&self, host: &str, device: &str, other: &str) -> Result<(), RunError> {
         // `ip` knows another network namespace by a process in it.
         let place = self
             .ground
             .folder
             .path()
-            .join(format!("{}-wire", self.lab.name()));
+            .join(format!("{}-{other}-wire", self.lab.name()));
         let shown = place.display();
         let stay = format!("echo $$ > '{shown}.new' && mv '{shown}.new' '{shown}' && exec sleep 60");
-        let stay = self.start(hosts[1], &["sh", "-c", &stay])?;
+        let stay = self.start(other, &["sh", "-c", &stay])?;
         let wait = format!("until test -e '{shown}'; do sleep 0.02; done; cat '{shown}'");
-        let pid = self.hear(hosts[0], &["sh", "-c", &wait], PATIENCE)?;
+        let pid = self.hear(host, &["sh", "-c", &wait], PATIENCE)?;
         let pair = ["type", "veth", "peer", "name", DEVICE, "netns", pid.trim()];
         self.hear(
-            hosts[0],
-            &[&["ip", "link", "add", DEVICE][..], &pair].concat(),
+            host,
+            &[&["ip", "link", "add", device][..], &pair].concat(),
             PATIENCE,
         )?;
         drop(stay);
-        for (host, address) in hosts.into_iter().zip(ADDRESSES) {
-            let network = format!("{address}/24");
-            for words in [
-                ["address", "add", &network, "dev", DEVICE],
-                ["link", "set", "dev", DEVICE, "up"],
-            ] {
-                self.hear(host, &[&["ip"], &words[..]].concat(), PATIENCE)?;
-            }
-            self.wired.push((host.to_owned(), address.to_owned()));
+        Ok(())
+    }
+
+    fn address_on_wire(&mut self, host: &str, address: &str) -> Result<(), RunError> {
+        let network = format!("{address}/24");
+        for words in [
+            ["address", "add", &network, "dev", DEVICE],
+            ["link", "set", "dev", DEVICE, "up"],
+        ] {
+            self.hear(host, &[&["ip"], &words[..]].concat(), PATIENCE)?;
+        }
+        self.wired.push((host.to_owned(), address.to_owned()));
+        Ok(())
+    }
+
+    /// Joins hosts by wires without a limit: two directly, more by a bridge on another host, which `hub` names.
+    ///
+    /// # Errors
+    /// As [`Site::wire`].
+    pub(crate) fn wires(&mut self, hosts: &[String], hub: &str) -> Result<(), RunError> {
+        if let [one, other] = hosts {
+            return self.wire([one, other]);
+        }
+        let bridge = "bridge";
+        self.hear(hub, &["ip", "link", "add", bridge, "type", "bridge"], PATIENCE)?;
+        self.hear(hub, &["ip", "link", "set", "dev", bridge, "up"], PATIENCE)?;
+        for (i, host) in hosts.iter().enumerate() {
+            let end = format!("port{i}");
+            self.pair(hub, &end, host)?;
+            self.hear(
+                hub,
+                &["ip", "link", "set", "dev", &end, "master", bridge, "up"],
+                PATIENCE,
+            )?;
+            self.address_on_wire(host, &format!("10.78.0.{}", i + 1))?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use crate::signals::Signals;
 use analysis::{calibrate, raw, report};
 use bench::brake;
 use bench::ipc::{self, peer};
-use bench::{lab, link, remote};
+use bench::{lab, link, remote, scale};
 use clap::{Args, Subcommand};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -27,6 +27,7 @@ enum What {
     Analyze(raw::Options),
     Model(calibrate::Options),
     Report(report::Options),
+    Scale(scale::Options),
     /// One process of `bench ipc`.
     #[command(hide = true)]
     IpcPeer {
@@ -50,6 +51,12 @@ enum What {
     RemotePart {
         #[command(subcommand)]
         role: Box<remote::part::Role>,
+    },
+    /// One node of `bench scale`.
+    #[command(hide = true)]
+    ScalePart {
+        #[command(subcommand)]
+        role: scale::part::Role,
     },
     /// One end of a probe of `bench lab`.
     #[command(hide = true)]
@@ -88,6 +95,10 @@ pub(crate) fn run(options: &Options) -> Outcome {
         What::Analyze(options) => run_analyze(options),
         What::Model(options) => run_model(options),
         What::Report(options) => run_report(options),
+        What::Scale(options) => run_in_lab([&options.csv, &options.figure], |stopped| {
+            scale::run(options, stopped).map(|outcome| shown!(outcome, options.json))
+        }),
+        What::ScalePart { role } => scale::part::run(role).or_job("bench scale-part"),
         What::LinkPart { role } => link::part::run(role).or_job("bench link-part"),
         What::RemotePart { role } => remote::part::run(role).or_job("bench remote-part"),
         What::LabProbe { role } => lab::probe::run(role).or_job("bench lab-probe"),

@@ -6,6 +6,7 @@ mod bench;
 mod bench_lab;
 mod bench_link;
 mod bench_remote;
+mod bench_scale;
 mod demo;
 mod import;
 mod lab;

@@ -1,0 +1,226 @@
+//! A share of this machine's processors, by the quota of a control group (version 1 or 2).
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+/// The period of the quota: short, so that what is throttled waits about as long as a slower processor would take.
+const PERIOD_US: u64 = 1_000;
+/// How long what was killed may take to leave its group.
+const LEAVE: Duration = Duration::from_secs(5);
+
+/// A control group of our own. Dropping it removes it, when its processes have ended.
+#[derive(Debug)]
+pub(super) struct Quota(PathBuf);
+
+impl Quota {
+    /// A group whose processes get `share` of all processors together.
+    ///
+    /// # Errors
+    /// What is in the way, with the mend.
+    pub(super) fn new(share: f64) -> Result<Quota, String> {
+        let processors = std::thread::available_parallelism().map_or(1, |n| n.get()) as f64;
+        let quota_us = ((share * processors * PERIOD_US as f64).round() as u64).max(PERIOD_US);
+        let mounts = read(Path::new("/proc/self/mountinfo"))?;
+        let own = read(Path::new("/proc/self/cgroup"))?;
+        let hierarchy = Hierarchy::of(&mounts, &own)
+            .ok_or("a CPU share needs control groups with the controller cpu, which are not mounted here: mount them, or leave \
+                    out --cpu and the experiments 3 and 5 at less than 100 %")?;
+        hierarchy.make(quota_us)
+    }
+
+    /// The same program inside of the group.
+    pub(super) fn wrap(&self, command: &Command) -> Command {
+        let mut wrapped = Command::new("sh");
+        wrapped
+            .args(["-c", "echo $$ > \"$0\" && exec \"$@\""])
+            .arg(self.0.join("cgroup.procs"))
+            .arg(command.get_program())
+            .args(command.get_args());
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => wrapped.env(name, value),
+                None => wrapped.env_remove(name),
+            };
+        }
+        wrapped
+    }
+}
+
+impl Drop for Quota {
+    fn drop(&mut self) {
+        let until = std::time::Instant::now() + LEAVE;
+        while let Err(error) = fs::remove_dir(&self.0) {
+            if error.kind() == io::ErrorKind::NotFound {
+                return;
+            }
+            if std::time::Instant::now() > until {
+                tracing::warn!("{}: {error}: remove it by rmdir", self.0.display());
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// Where groups with processor quotas are made.
+#[derive(Debug, PartialEq)]
+enum Hierarchy {
+    /// `cpu.cfs_quota_us`.
+    One(PathBuf),
+    /// `cpu.max`.
+    Two(PathBuf),
+}
+
+impl Hierarchy {
+    /// Where this process is, from `/proc/self/mountinfo` and `/proc/self/cgroup`.
+    fn of(mounts: &str, own: &str) -> Option<Hierarchy> {
+        // 36 35 98:0 ROOT MOUNT OPTIONS [optional fields] - TYPE SOURCE SUPER
+        let mount = |kind: &str, controller: Option<&str>| {
+            mounts.lines().find_map(|line| {
+                let (front, back) = line.split_once(" - ")?;
+                let mut words = back.split(' ');
+                let is_kind = words.next()? == kind;
+                let options = words.nth(1).unwrap_or_default();
+                let has = controller.is_none_or(|c| options.split(',').any(|o| o == c));
+                (is_kind && has).then_some(())?;
+                let mut front = front.split(' ').skip(3);
+                Some((front.next()?.to_owned(), PathBuf::from(front.next()?)))
+            })
+        };
+        let group = |which: &dyn Fn(&str) -> bool| {
+            own.lines().find_map(|line| {
+                let mut words = line.splitn(3, ':').skip(1);
+                which(words.next()?).then_some(())?;
+                words.next()
+            })
+        };
+        let inside = |(root, place): (String, PathBuf), group: &str| {
+            // What of the hierarchy is mounted may begin below its root.
+            let below = group.strip_prefix(root.trim_end_matches('/')).unwrap_or(group);
+            place.join(below.trim_start_matches('/'))
+        };
+        let is_cpu = |controllers: &str| controllers.split(',').any(|c| c == "cpu");
+        if let (Some(mount), Some(group)) = (mount("cgroup", Some("cpu")), group(&is_cpu)) {
+            return Some(Hierarchy::One(inside(mount, group)));
+        }
+        let group = group(&str::is_empty)?;
+        Some(Hierarchy::Two(inside(mount("cgroup2", None)?, group)))
+    }
+
+    fn make(&self, quota_us: u64) -> Result<Quota, String> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("ropewalk-bench-{}-{number}", std::process::id());
+        match self {
+            Hierarchy::One(parent) => {
+                let quota = made(parent.join(name))?;
+                write(&quota.0.join("cpu.cfs_period_us"), &PERIOD_US.to_string())?;
+                write(&quota.0.join("cpu.cfs_quota_us"), &quota_us.to_string())?;
+                Ok(quota)
+            }
+            Hierarchy::Two(parent) => {
+                // A group with processes cannot hand the controller down, but its parent may have done so.
+                let _ = write(&parent.join("cgroup.subtree_control"), "+cpu");
+                let places = [Some(parent.as_path()), parent.parent()];
+                let mut error = String::new();
+                for place in places.into_iter().flatten() {
+                    let quota = match made(place.join(&name)) {
+                        Ok(quota) => quota,
+                        Err(why) => {
+                            error = why;
+                            continue;
+                        }
+                    };
+                    match write(&quota.0.join("cpu.max"), &format!("{quota_us} {PERIOD_US}")) {
+                        Ok(()) => return Ok(quota),
+                        Err(why) => error = why,
+                    }
+                }
+                Err(error)
+            }
+        }
+    }
+}
+
+fn made(path: PathBuf) -> Result<Quota, String> {
+    fs::create_dir(&path).map_err(|e| refused(&path, &e))?;
+    Ok(Quota(path))
+}
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    fs::write(path, text).map_err(|e| refused(path, &e))
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))
+}
+
+fn refused(path: &Path, error: &io::Error) -> String {
+    format!(
+        "{}: {error}: a CPU share needs a control group; run as root, or under `systemd-run --user --scope -p Delegate=yes`",
+        path.display()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: &str = "30 24 0:26 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n\
+                       31 30 0:27 / /sys/fs/cgroup/cpu,cpuacct rw,nosuid shared:9 - cgroup cgroup rw,cpu,cpuacct\n\
+                       32 30 0:28 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
+    const TWO: &str = "30 24 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
+
+    #[test]
+    fn both_versions_are_found_where_this_process_is() {
+        let one = Hierarchy::of(ONE, "4:cpu,cpuacct:/user/a\n3:memory:/m\n0::/u\n");
+        assert_eq!(
+            one,
+            Some(Hierarchy::One("/sys/fs/cgroup/cpu,cpuacct/user/a".into()))
+        );
+        let two = Hierarchy::of(TWO, "0::/user.slice/x.scope\n");
+        assert_eq!(
+            two,
+            Some(Hierarchy::Two("/sys/fs/cgroup/user.slice/x.scope".into()))
+        );
+        // A container sees only what is below its own group.
+        let inner = TWO.replace(" / /sys", " /docker/1 /sys");
+        let two = Hierarchy::of(&inner, "0::/docker/1/x\n");
+        assert_eq!(two, Some(Hierarchy::Two("/sys/fs/cgroup/x".into())));
+        for (mounts, own) in [
+            ("", ""),
+            (TWO, ""),
+            ("", "0::/\n"),
+            ("x - y\n", "0::/\n"),
+            (ONE, "garbage\n"),
+        ] {
+            assert_eq!(Hierarchy::of(mounts, own), None, "{mounts} {own}");
+        }
+    }
+
+    #[test]
+    fn a_wrapped_command_keeps_its_words_and_variables() {
+        let quota = Quota("/nowhere/at/all".into());
+        let mut command = Command::new("prog");
+        command.args(["a b", "c"]).env("X", "1").env_remove("Y");
+        let wrapped = quota.wrap(&command);
+        let words: Vec<_> = wrapped.get_args().skip(2).collect();
+        assert_eq!(words, ["/nowhere/at/all/cgroup.procs", "prog", "a b", "c"]);
+        assert_eq!(wrapped.get_envs().count(), 2);
+    }
+
+    #[test]
+    fn a_refusal_names_the_place_and_the_mend() {
+        let error = Hierarchy::One("/proc/self".into())
+            .make(1000)
+            .expect_err("not there");
+        assert!(
+            error.contains("/proc/self/ropewalk-bench") && error.contains("root"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,148 @@
+//! What the processes of a run use, as `/proc` tells.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+/// All threads of some processes and of what these started, at one instant.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Snapshot(BTreeMap<u32, Thread>);
+
+#[derive(Clone, Debug)]
+struct Thread {
+    name: String,
+    cpu_ns: u64,
+    switches: u64,
+}
+
+/// What was used between two instants.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Used {
+    pub(super) cpu_s: f64,
+    pub(super) switches: u64,
+    /// The thread that used most: its name and its processor time.
+    pub(super) busiest: Option<(String, f64)>,
+}
+
+impl Snapshot {
+    /// Of a process and its descendants; what has ended is left out.
+    pub(super) fn of(pid: u32) -> Snapshot {
+        let mut all = Snapshot::default();
+        for pid in tree(pid) {
+            for task in fs::read_dir(format!("/proc/{pid}/task"))
+                .into_iter()
+                .flatten()
+                .flatten()
+            {
+                let read = |name: &str| fs::read_to_string(task.path().join(name)).unwrap_or_default();
+                let Some(tid) = task.file_name().to_str().and_then(|t| t.parse().ok()) else {
+                    continue;
+                };
+                let schedstat = read("schedstat");
+                let status = read("status");
+                let cpu_ns = schedstat.split_whitespace().next().and_then(|n| n.parse().ok());
+                let switches = |name| field(&status, name).unwrap_or(0);
+                all.0.insert(
+                    tid,
+                    Thread {
+                        name: read("comm").trim().to_owned(),
+                        cpu_ns: cpu_ns.unwrap_or(0),
+                        switches: switches("voluntary_ctxt_switches:")
+                            + switches("nonvoluntary_ctxt_switches:"),
+                    },
+                );
+            }
+        }
+        all
+    }
+
+    pub(super) fn add(&mut self, other: Snapshot) {
+        self.0.extend(other.0);
+    }
+
+    pub(super) fn since(&self, earlier: &Snapshot) -> Used {
+        let mut used = Used::default();
+        for (tid, thread) in &self.0 {
+            let before = earlier.0.get(tid);
+            let cpu_s = thread.cpu_ns.saturating_sub(before.map_or(0, |t| t.cpu_ns)) as f64 / 1e9;
+            used.cpu_s += cpu_s;
+            used.switches += thread.switches.saturating_sub(before.map_or(0, |t| t.switches));
+            if used.busiest.as_ref().is_none_or(|b| b.1 < cpu_s) {
+                used.busiest = Some((thread.name.clone(), cpu_s));
+            }
+        }
+        used
+    }
+}
+
+/// Memory of a process and its descendants in KiB: of what is shared its part, so that processes can be added.
+pub(super) fn memory_kib(pid: u32) -> u64 {
+    let one = |pid: u32| {
+        let shares = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok();
+        let pss = shares.and_then(|s| field(&s, "Pss:"));
+        pss.or_else(|| field(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?, "VmRSS:"))
+    };
+    tree(pid).into_iter().filter_map(one).sum()
+}
+
+fn tree(pid: u32) -> Vec<u32> {
+    let (mut all, mut at) = (vec![pid], 0);
+    while at < all.len() {
+        let pid = all[at];
+        at += 1;
+        for task in fs::read_dir(format!("/proc/{pid}/task"))
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
+            let children = fs::read_to_string(task.path().join("children")).unwrap_or_default();
+            let children = children.split_whitespace().filter_map(|c| c.parse::<u32>().ok());
+            all.extend(children.filter(|c| *c != pid));
+        }
+    }
+    all
+}
+
+fn field(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|l| l.strip_prefix(name))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn a_process_is_counted_with_what_it_started() {
+        let script = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo done; cat";
+        let mut child = Command::new("sh")
+            .args(["-c", &format!("sh -c '{script}'; true")])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("starts");
+        let mut line = String::new();
+        let out = child.stdout.take().expect("piped");
+        std::io::BufRead::read_line(&mut std::io::BufReader::new(out), &mut line).expect("reads");
+        let used = Snapshot::of(child.id()).since(&Snapshot::default());
+        let memory = memory_kib(child.id());
+        drop(child.stdin.take());
+        child.wait().expect("ends");
+        assert!(used.cpu_s > 0.0 && memory > 0, "{used:?} {memory}");
+        assert!(tree(child.id()).len() == 1 && Snapshot::of(child.id()).0.is_empty());
+    }
+
+    #[test]
+    fn only_what_lies_between_counts() {
+        let at = |cpu_ns, switches| Thread {
+            name: "t".into(),
+            cpu_ns,
+            switches,
+        };
+        let before = Snapshot([(1, at(5_000_000_000, 7))].into());
+        let after = Snapshot([(1, at(6_000_000_000, 9)), (2, at(3_000_000_000, 1))].into());
+        let used = after.since(&before);
+        assert_eq!((used.cpu_s, used.switches), (4.0, 3));
+        assert_eq!(used.busiest, Some(("t".into(), 3.0)));
+    }
+}

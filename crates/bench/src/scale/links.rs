@@ -1,0 +1,172 @@
+//! Link daemons between the hosts of a run.
+
+use super::Medium;
+use super::point::{Point, Topology};
+use super::stage::Stage;
+use super::tools::Tools;
+use crate::ipc::error::RunError;
+use crate::links::{Daemons, TELLING};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
+
+const PORT: u16 = 7400;
+/// What may wait: as much as the nodes' queues hold.
+const QUEUE_BYTES: &str = "64MiB";
+
+/// Starts a daemon on each host, as a user would.
+pub(super) fn up(tools: &Tools<'_>, stage: &Stage<'_>, point: &Point) -> Result<Daemons, RunError> {
+    let mut daemons = Daemons::default();
+    let hosts = (0..point.hosts).map(|h| Ok((stage.host(h).to_owned(), stage.address(h)?)));
+    let hosts = hosts.collect::<Result<Vec<_>, RunError>>()?;
+    for host in 0..point.hosts {
+        let (name, _) = &hosts[host as usize];
+        let keys = tools.team.keys(&tools.ground, name)?;
+        let text = configuration(point, host, &hosts, &keys.to_string_lossy());
+        let file = tools.ground.folder.path().join(format!("{name}-link.yaml"));
+        fs::write(&file, text).map_err(|e| format!("{}: {e}", file.display()))?;
+        let program = tools.ground.executable.to_string_lossy().into_owned();
+        let mut words = vec![program, "link".to_owned(), file.to_string_lossy().into_owned()];
+        words.extend(TELLING.map(str::to_owned));
+        let mut command = stage.command(host, &words)?;
+        stage.sandbox.prepare(&mut command);
+        daemons.start(name, &mut command)?;
+    }
+    Ok(daemons)
+}
+
+/// A host's configuration (`docs/guide/link.md`).
+fn configuration(point: &Point, host: u32, hosts: &[(String, String)], keys: &str) -> String {
+    let (name, address) = &hosts[host as usize];
+    let rate = match point.medium {
+        Medium::Mbit100 => "100Mbit/s, medium: wire",
+        Medium::Wifi6 => "6Mbit/s",
+        Medium::Wifi24 => "24Mbit/s",
+        Medium::Wifi54 => "54Mbit/s",
+        Medium::Agents => "auto",
+        Medium::Host | Medium::Veth => "unlimited",
+    };
+    let mut text = format!(
+        "host: {name}\nkeys: '{keys}'\nradio: {{bind: '{address}:{PORT}', rate: {rate}, queue_bytes: {QUEUE_BYTES}}}\npeers:\n"
+    );
+    let half = point.hosts / 2;
+    let sends = host < half;
+    let mut topics = Vec::new();
+    for peer in 0..point.hosts {
+        let with = match point.topology {
+            Topology::Pairs => peer == (host + half) % point.hosts,
+            Topology::Full => (peer < half) != sends,
+        };
+        if !with {
+            continue;
+        }
+        let sender = if sends { host } else { peer };
+        let (sent, answered) = (format!("/scale/s{sender}/*"), format!("/scale/r{sender}/*"));
+        let (publish, subscribe) = if sends {
+            (&answered, &sent)
+        } else {
+            (&sent, &answered)
+        };
+        let (peer, address) = &hosts[peer as usize];
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "  - {{name: {peer}, address: '{address}:{PORT}', allow: {{publish: ['{publish}'], subscribe: ['{subscribe}']}}}}"
+        );
+        for (topic, direction) in [
+            (&sent, ["in", "out"][usize::from(sends)]),
+            (&answered, ["out", "in"][usize::from(sends)]),
+        ] {
+            topics.push(format!(
+                "  - {{name: '{topic}', direction: {direction}, depth: {}}}\n",
+                point.queue()
+            ));
+        }
+    }
+    topics.sort();
+    topics.dedup();
+    text.push_str("topics:\n");
+    topics.iter().for_each(|t| text.push_str(t));
+    text
+}
+
+/// All losses that the daemons counted, by reason.
+pub(super) fn drops(last: &BTreeMap<String, Value>) -> BTreeMap<String, u64> {
+    fn walk(value: &Value, inside: bool, sums: &mut BTreeMap<String, u64>) {
+        match value {
+            Value::Object(map) => {
+                for (name, value) in map {
+                    match value.as_u64() {
+                        Some(n) if inside && n > 0 => *sums.entry(format!("link: {name}")).or_insert(0) += n,
+                        _ => walk(value, name == "drops" || name == "bus_drops", sums),
+                    }
+                }
+            }
+            Value::Array(all) => all.iter().for_each(|v| walk(v, false, sums)),
+            _ => {}
+        }
+    }
+    let mut sums = BTreeMap::new();
+    // Of the radio as a whole the topics' are a part.
+    for status in last.values() {
+        for part in ["sent", "received"] {
+            walk(&status[part], false, &mut sums);
+        }
+    }
+    sums
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::point::example;
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn senders_and_echoes_list_the_topics_of_those_they_speak_with() {
+        let hosts: Vec<_> = (0..4).map(|i| (format!("h{i}"), format!("10.0.0.{i}"))).collect();
+        let point = Point {
+            hosts: 4,
+            medium: Medium::Wifi6,
+            ..example()
+        };
+        assert_eq!(
+            configuration(&point, 1, &hosts, "/k"),
+            "host: h1\nkeys: '/k'\nradio: {bind: '10.0.0.1:7400', rate: 6Mbit/s, queue_bytes: 64MiB}\npeers:\n  \
+             - {name: h3, address: '10.0.0.3:7400', allow: {publish: ['/scale/r1/*'], subscribe: ['/scale/s1/*']}}\n\
+             topics:\n  - {name: '/scale/r1/*', direction: in, depth: 100}\n  \
+             - {name: '/scale/s1/*', direction: out, depth: 100}\n"
+        );
+        let full = Point {
+            topology: Topology::Full,
+            ..point
+        };
+        let text = configuration(&full, 3, &hosts, "/k");
+        for line in [
+            "name: h0,",
+            "name: h1,",
+            "'/scale/s0/*', direction: in",
+            "'/scale/r1/*', direction: out",
+        ] {
+            assert!(text.contains(line), "{line}: {text}");
+        }
+        assert!(!text.contains("name: h2"), "{text}");
+    }
+
+    #[test]
+    fn losses_are_summed_over_daemons_and_topics() {
+        let status = json!({
+            "sent": [{"bus_drops": {"queue_full": 2}, "drops": {"overflow": 1}, "sent": 5}],
+            "received": [{"drops": {"incomplete": 3}, "bus_drops": {}}],
+            "radio": {"drops": {"overflow": 1}},
+        });
+        let last = BTreeMap::from([("a".to_owned(), status.clone()), ("b".to_owned(), status)]);
+        let sums = drops(&last);
+        assert_eq!(sums["link: queue_full"], 4);
+        assert_eq!(
+            (sums["link: overflow"], sums["link: incomplete"], sums.len()),
+            (2, 6, 3)
+        );
+    }
+}

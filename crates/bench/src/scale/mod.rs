@@ -1,0 +1,59 @@
+//! What a machine and a network carry: `ropewalk bench scale`.
+//!
+//! The experiments of "Scalability in ROS" (chapters 3 and 4), and the one that it proposed and did not run. Every node is a
+//! process; half of them send, the others send back what comes, and round trips are measured on the sender's clock. Systems
+//! alternate within each point, and a search ends each setting: the highest load that is sustained, with its cause.
+
+mod bisect;
+mod cause;
+mod cgroup;
+mod counters;
+mod figure;
+mod links;
+mod measured;
+mod options;
+mod outcome;
+pub mod part;
+mod peers;
+mod plan;
+mod point;
+mod raw;
+mod said;
+mod session;
+mod stage;
+mod statistics;
+mod store;
+mod system;
+mod targets;
+mod tools;
+mod trial;
+
+pub use measured::{Busiest, CellMetrics, Ci95, KneeMetrics, Metrics, NodesKnee, Params, Rtt, Wire};
+pub use options::Options;
+pub use outcome::{Failed, Outcome};
+pub use point::{Medium, Topology};
+pub use system::System;
+pub use targets::Aim;
+
+use crate::ipc::Error;
+
+/// Measures as `options` say. Blocks for minutes to hours, with its progress on standard error; `stopped` is asked at
+/// least ten times a second and ends it early, with what was measured until then.
+///
+/// The calling process must be `ropewalk`: nodes, labs and links are started by running it again.
+///
+/// # Errors
+/// [`Error`]: nothing can be measured, or a file cannot be written. Points that fail stand in the [`Outcome`].
+pub fn run(options: &Options, stopped: &dyn Fn() -> bool) -> Result<Outcome, Error> {
+    let plan = plan::plan(options);
+    if plan.points.is_empty() && plan.sweeps.is_empty() {
+        return Err(Error::Input("nothing is left to measure".into()));
+    }
+    if options.wants_agents(&plan) {
+        return Err(Error::Input(
+            "experiment 8 measures real machines, which are not reached from here yet: choose another by --media".into(),
+        ));
+    }
+    let tools = tools::Tools::prepare(options, stopped)?;
+    session::Session::open(options, &tools)?.measure(&plan)
+}

@@ -1,0 +1,165 @@
+//! What a user can ask for.
+
+use super::plan::Plan;
+use super::{Medium, System, Topology};
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Measures how many nodes, messages and bytes a system carries, as the experiments of "Scalability in ROS" do.
+///
+/// Half of the nodes send, the others send back what comes; round trips are measured on the sender's clock. Every node is a
+/// process of its own. Experiments: 1 rates of an 11-byte text, 2 fresh and warm hosts, 3 CPU share, 4 Ethernet and Wi-Fi, 5 and
+/// 6 the same with laser scans and images, 7 up to 256 nodes, 8 the same on real machines (`--agents`), 9 up to eight hosts,
+/// all to all. Each ends with the highest load that every system sustains: 99.9 % delivered, 100 ms on average, and the
+/// schedule kept.
+///
+/// Examples:
+///   ropewalk bench scale --experiment 1 --quick
+///   ropewalk bench scale --experiment 7 --quick --systems ropewalk,roscpp,rospy --media host
+///   ropewalk bench scale --experiment 5 --out scale-5     # the same again goes on where it was stopped
+#[derive(Args, Clone, Debug)]
+#[command(verbatim_doc_comment)]
+pub struct Options {
+    /// Which experiments, 1 to 9.
+    #[arg(long, value_delimiter = ',', value_name = "N", required = true, value_parser = clap::value_parser!(u32).range(1..=9))]
+    pub experiment: Vec<u32>,
+    /// Minutes instead of hours: fewer points, seconds at each, two runs.
+    #[arg(long)]
+    pub quick: bool,
+    /// Only these systems; then one that is missing is an error.
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "A,B")]
+    pub systems: Vec<System>,
+    /// Only these media, instead of the experiment's.
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "A,B")]
+    pub media: Vec<Medium>,
+    /// Only these rates of a sender, in Hz.
+    #[arg(long, value_delimiter = ',', value_name = "HZ", value_parser = rate)]
+    pub hz: Vec<f64>,
+    /// Only these numbers of nodes, senders and echoes together.
+    #[arg(long, value_delimiter = ',', value_name = "N", value_parser = nodes)]
+    pub nodes: Vec<u32>,
+    /// Only these numbers of hosts, where there is more than one.
+    #[arg(long, value_delimiter = ',', value_name = "N", value_parser = hosts)]
+    pub hosts: Vec<u32>,
+    /// Only these sizes of a message, in bytes: 11 is a text, 4250 a laser scan, 308000 an image; others are one of the three.
+    #[arg(long, value_delimiter = ',', value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..=1 << 26))]
+    pub bytes: Vec<u64>,
+    /// Only these shares of each host's processors, in percent (by a cgroup's quota, in periods of 1 ms).
+    #[arg(long, value_delimiter = ',', value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub cpu: Vec<u32>,
+    /// Who sends to whom, instead of the experiment's.
+    #[arg(long, value_enum)]
+    pub topology: Option<Topology>,
+    /// Runs of each point (default 2 with --quick, else the experiment's).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub runs: Option<u32>,
+    /// Messages of each sender (default the experiment's).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(10..=10_000_000))]
+    pub messages: Option<u32>,
+    /// Do not look for the highest load.
+    #[arg(long, conflicts_with = "knees_only")]
+    pub no_knees: bool,
+    /// Only look for the highest load.
+    #[arg(long)]
+    pub knees_only: bool,
+    /// Keep raw data and results here (`id,sent_ns,recv_ns` rows, for `ropewalk bench analyze`); what is there already is
+    /// not measured again.
+    #[arg(long, visible_alias = "resume", value_name = "FOLDER")]
+    pub out: Option<PathBuf>,
+    /// Print the result as JSON instead of tables.
+    #[arg(long)]
+    pub json: bool,
+    /// Write the cells to this file, too.
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Draw round trips by rate and number of nodes into this file (SVG).
+    #[arg(long, value_name = "FILE")]
+    pub figure: Option<PathBuf>,
+    /// The folder of the peers (default: `peers` here or further up).
+    #[arg(long, value_name = "FOLDER")]
+    pub peers: Option<PathBuf>,
+}
+
+impl Options {
+    /// An experiment with everything else as by default.
+    pub fn new(experiment: u32) -> Self {
+        Options {
+            experiment: vec![experiment],
+            quick: false,
+            systems: Vec::new(),
+            media: Vec::new(),
+            hz: Vec::new(),
+            nodes: Vec::new(),
+            hosts: Vec::new(),
+            bytes: Vec::new(),
+            cpu: Vec::new(),
+            topology: None,
+            runs: None,
+            messages: None,
+            no_knees: false,
+            knees_only: false,
+            out: None,
+            json: false,
+            csv: None,
+            figure: None,
+            peers: None,
+        }
+    }
+
+    /// The systems that are asked for, or all.
+    pub(super) fn wanted(&self) -> Vec<System> {
+        if self.systems.is_empty() {
+            return System::value_variants().to_vec();
+        }
+        self.systems.clone()
+    }
+
+    pub(super) fn wants_agents(&self, plan: &Plan) -> bool {
+        let sweeps = plan.sweeps.iter().map(|s| &s.base);
+        plan.points
+            .iter()
+            .chain(sweeps)
+            .any(|p| p.medium == Medium::Agents)
+    }
+
+    /// How long after the last message a log closes.
+    pub(super) fn linger(&self) -> Duration {
+        Duration::from_secs(if self.quick { 1 } else { 5 })
+    }
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let good = text.parse().ok().filter(|r: &f64| (0.1..=1e6).contains(r));
+    good.ok_or_else(|| "give a rate from 0.1 to 1000000 Hz".into())
+}
+
+fn nodes(text: &str) -> Result<u32, String> {
+    let good = text
+        .parse()
+        .ok()
+        .filter(|n: &u32| (2..=1024).contains(n) && n.is_multiple_of(2));
+    good.ok_or_else(|| "give an even number from 2 to 1024: half send, half echo".into())
+}
+
+fn hosts(text: &str) -> Result<u32, String> {
+    let good = text
+        .parse()
+        .ok()
+        .filter(|n: &u32| (2..=64).contains(n) && n.is_multiple_of(2));
+    good.ok_or_else(|| "give an even number from 2 to 64: half send, half echo".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_must_be_whole() {
+        assert_eq!((nodes("8"), hosts("2")), (Ok(8), Ok(2)));
+        for bad in ["0", "3", "-2", "x", "4096"] {
+            assert!(nodes(bad).is_err() && hosts(bad).is_err(), "{bad}");
+        }
+        assert!(rate("0").is_err() && rate("inf").is_err() && rate("0.5") == Ok(0.5));
+    }
+}

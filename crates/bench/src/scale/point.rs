@@ -1,0 +1,256 @@
+//! One setting of one experiment.
+
+use super::System;
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::time::Duration;
+
+/// The thesis' payloads: `Hello World`, a laser scan, an image.
+pub(super) const TEXT: u64 = 11;
+pub(super) const SCAN: u64 = 4_250;
+pub(super) const IMAGE: u64 = 308_000;
+
+/// Messages of a sender that wait for one receiver: its rate (the thesis'), within these.
+const QUEUE: [f64; 2] = [16.0, 1_000.0];
+
+/// What joins the nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Medium {
+    /// One host: our bus, and what others use there.
+    Host,
+    /// Hosts on wires without a limit.
+    Veth,
+    /// Hosts on wires of 100 Mbit/s.
+    #[value(name = "100mbit")]
+    #[serde(rename = "100mbit")]
+    Mbit100,
+    /// Hosts on a channel of 802.11a at 6 Mbit/s.
+    #[value(name = "wifi-6")]
+    #[serde(rename = "wifi-6")]
+    Wifi6,
+    /// Hosts on a channel of 802.11g at 24 Mbit/s.
+    #[value(name = "wifi-24")]
+    #[serde(rename = "wifi-24")]
+    Wifi24,
+    /// Hosts on a channel of 802.11g at 54 Mbit/s.
+    #[value(name = "wifi-54")]
+    #[serde(rename = "wifi-54")]
+    Wifi54,
+    /// Real machines, each with `ropewalk bench agent`.
+    Agents,
+}
+
+impl Medium {
+    /// As in results: one host is our bus for us, and the loopback device for others.
+    pub(super) fn name(self, system: System) -> &'static str {
+        match self {
+            Medium::Host if system.is_ours() => "bus",
+            Medium::Host => "loopback",
+            Medium::Veth => "veth",
+            Medium::Mbit100 => "100mbit",
+            Medium::Wifi6 => "wifi-6",
+            Medium::Wifi24 => "wifi-24",
+            Medium::Wifi54 => "wifi-54",
+            Medium::Agents => "agents",
+        }
+    }
+
+    /// Whether it needs the lab.
+    pub(super) fn is_emulated(self) -> bool {
+        !matches!(self, Medium::Host | Medium::Agents)
+    }
+}
+
+/// Who sends to whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Topology {
+    /// Each sender has an echo of its own.
+    Pairs,
+    /// Each sender sends to every echo, and each of them answers.
+    Full,
+}
+
+/// One setting. Half of the nodes send, the others echo.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Point {
+    pub(super) experiment: u32,
+    pub(super) hosts: u32,
+    pub(super) nodes: u32,
+    pub(super) hz: f64,
+    pub(super) bytes: u64,
+    pub(super) medium: Medium,
+    pub(super) cpu_share: f64,
+    pub(super) topology: Topology,
+    /// Of each sender, those before counting included.
+    pub(super) messages: u32,
+    /// After a run that counts nothing, with the same master and folders.
+    pub(super) warm: bool,
+}
+
+impl Point {
+    pub(super) fn senders(&self) -> u32 {
+        (self.nodes / 2).max(1)
+    }
+
+    /// Echoes that answer each message.
+    pub(super) fn answers(&self) -> u32 {
+        match self.topology {
+            Topology::Pairs => 1,
+            Topology::Full => self.senders(),
+        }
+    }
+
+    /// The echoes that answer a sender.
+    pub(super) fn echoes_of(&self, sender: u32) -> std::ops::Range<u32> {
+        match self.topology {
+            Topology::Pairs => sender..sender + 1,
+            Topology::Full => 0..self.senders(),
+        }
+    }
+
+    /// The host of a sender, and of an echo: half of the hosts send, the others echo.
+    pub(super) fn hosts_of(&self, number: u32) -> [u32; 2] {
+        let half = (self.hosts / 2).max(1);
+        let host = number % half;
+        [host, if self.hosts > 1 { half + host } else { host }]
+    }
+
+    pub(super) fn queue(&self) -> u32 {
+        self.hz.clamp(QUEUE[0], QUEUE[1]) as u32
+    }
+
+    /// N·f: messages each way in a second, of all senders.
+    pub(super) fn messages_per_s(&self) -> f64 {
+        f64::from(self.senders()) * f64::from(self.answers()) * self.hz
+    }
+
+    /// What sending takes.
+    pub(super) fn lasts(&self) -> Duration {
+        Duration::from_secs_f64(f64::from(self.messages) / self.hz)
+    }
+
+    /// The data set that its raw data belong to: everything but rate and number of nodes.
+    pub(super) fn data_set(&self, system: System) -> String {
+        let Point {
+            experiment,
+            hosts,
+            bytes,
+            ..
+        } = self;
+        let mut name = format!(
+            "{}-e{experiment}-{}-{hosts}hosts-{bytes}B",
+            system.name(),
+            self.medium.name(system)
+        );
+        if self.cpu_share < 1.0 {
+            name.push_str(&format!("-cpu{:.0}", self.cpu_share * 100.0));
+        }
+        if self.topology == Topology::Full {
+            name.push_str("-full");
+        }
+        if self.warm {
+            name.push_str("-warm");
+        }
+        name
+    }
+
+    /// Its place in the data set.
+    pub(super) fn folder(&self) -> String {
+        format!("{}hz/{}nodes", self.hz, self.nodes)
+    }
+}
+
+impl fmt::Display for Point {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "E{} {} B, {} nodes at {} Hz",
+            self.experiment,
+            self.bytes,
+            self.nodes,
+            shown_hz(self.hz)
+        )?;
+        if self.hosts > 1 {
+            write!(f, " on {} hosts", self.hosts)?;
+        }
+        if self.cpu_share < 1.0 {
+            write!(f, ", {:.0} % of the processors", self.cpu_share * 100.0)?;
+        }
+        if self.topology == Topology::Full {
+            f.write_str(", all to all")?;
+        }
+        if self.warm {
+            f.write_str(", warm")?;
+        }
+        Ok(())
+    }
+}
+
+/// A rate for people.
+pub(super) fn shown_hz(hz: f64) -> String {
+    if hz >= 100.0 || hz.fract() == 0.0 {
+        format!("{hz:.0}")
+    } else {
+        format!("{hz:.2}")
+    }
+}
+
+#[cfg(test)]
+pub(super) fn example() -> Point {
+    Point {
+        experiment: 7,
+        hosts: 1,
+        nodes: 8,
+        hz: 100.0,
+        bytes: SCAN,
+        medium: Medium::Host,
+        cpu_share: 1.0,
+        topology: Topology::Pairs,
+        messages: 200,
+        warm: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_of_the_nodes_and_of_the_hosts_send() {
+        let mut point = example();
+        assert_eq!((point.senders(), point.answers()), (4, 1));
+        assert_eq!((point.hosts_of(3), point.echoes_of(3)), ([0, 0], 3..4));
+        assert_eq!(point.messages_per_s(), 400.0);
+        point.topology = Topology::Full;
+        assert_eq!((point.answers(), point.echoes_of(3)), (4, 0..4));
+        assert_eq!(point.messages_per_s(), 1600.0);
+        point.hosts = 6;
+        assert_eq!(point.hosts_of(4), [1, 4]);
+    }
+
+    #[test]
+    fn data_sets_tell_settings_apart() {
+        let point = example();
+        let name = |p: &Point| p.data_set(System::Ropewalk);
+        assert_eq!(name(&point), "ropewalk-e7-bus-1hosts-4250B");
+        assert_eq!(point.data_set(System::Rospy), "rospy-e7-loopback-1hosts-4250B");
+        assert_eq!(point.folder(), "100hz/8nodes");
+        let other = Point {
+            cpu_share: 0.5,
+            topology: Topology::Full,
+            warm: true,
+            ..point
+        };
+        assert_eq!(name(&other), "ropewalk-e7-bus-1hosts-4250B-cpu50-full-warm");
+    }
+
+    #[test]
+    fn queues_follow_the_rate_within_bounds() {
+        let queue = |hz| Point { hz, ..example() }.queue();
+        assert_eq!([queue(1.0), queue(200.0), queue(1e6)], [16, 200, 1000]);
+    }
+}

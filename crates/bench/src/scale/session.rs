@@ -1,0 +1,399 @@
+//! One call of `bench scale`: point after point, system after system, and then the searches.
+
+use super::bisect::Search;
+use super::measured::{KneeMetrics, Measured, Metrics, NodesKnee, Params, pool};
+use super::outcome::{Failed, Outcome};
+use super::plan::{Plan, Sweep};
+use super::point::{Point, shown_hz};
+use super::stage::Stage;
+use super::store::{Entry, Store, What};
+use super::tools::Tools;
+use super::trial::{self, Run};
+use super::{Options, System, cause, raw};
+use crate::findings::{Findings, Health, watch};
+use crate::ipc::error::RunError;
+use crate::ipc::{Error, HostLoad};
+use crate::machine;
+use crate::progress::Progress;
+use stats::{Cell, Report};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Bounds of a search, in Hz of each sender.
+const LEAST: f64 = 1.0;
+const MOST: f64 = 200_000.0;
+/// How close the highest that is sustained and the lowest that is not are at the end.
+const CLOSE: f64 = 0.05;
+/// Tries of a rate: what others do on the machine can only make it worse.
+const TRIES: u32 = 2;
+/// Tries that a search takes, about.
+const PROBES: u32 = 12;
+/// A system that fails so often in a row is not tried any more.
+const GIVE_UP: u32 = 3;
+/// Bytes of a row of raw data, about.
+const ROW: u64 = 44;
+
+pub(super) struct Session<'a> {
+    options: &'a Options,
+    tools: &'a Tools<'a>,
+    store: Store,
+    systems: Vec<System>,
+    failed: Vec<Failed>,
+    notes: Vec<String>,
+    in_a_row: BTreeMap<System, u32>,
+    stage: Option<Stage<'a>>,
+    number: u64,
+}
+
+/// Why a session ends early.
+enum End {
+    Stopped,
+    Error(Error),
+}
+
+impl From<Error> for End {
+    fn from(error: Error) -> End {
+        match error {
+            Error::Stopped => End::Stopped,
+            error => End::Error(error),
+        }
+    }
+}
+
+/// A step of the progress.
+enum Step<'p> {
+    Run(usize, u32, System),
+    Knee(&'p Sweep, u32, System),
+}
+
+impl<'a> Session<'a> {
+    pub(super) fn open(options: &'a Options, tools: &'a Tools<'a>) -> Result<Session<'a>, Error> {
+        let store = Store::open(options.out.as_deref())?;
+        let mut notes = tools.notes.clone();
+        if store.count() > 0 {
+            let note = format!(
+                "{} results were there already: {}",
+                store.count(),
+                store.folder().display()
+            );
+            eprintln!("{note}");
+            notes.push(note);
+        }
+        let systems = tools.systems();
+        if systems.is_empty() {
+            return Err(Error::Nothing(notes.join("; ")));
+        }
+        Ok(Session {
+            options,
+            tools,
+            store,
+            systems,
+            failed: Vec::new(),
+            notes,
+            in_a_row: BTreeMap::new(),
+            stage: None,
+            number: 0,
+        })
+    }
+
+    pub(super) fn measure(mut self, plan: &Plan) -> Result<Outcome, Error> {
+        let (before, note) = watch();
+        self.notes.extend(note.inspect(|n| eprintln!("{n}")));
+        let steps = self.steps(plan);
+        let complete = match self.walk(plan, &steps) {
+            Ok(()) => true,
+            Err(End::Stopped) => {
+                if let Some(folder) = &self.options.out {
+                    eprintln!(
+                        "the same command with --out {} goes on from here",
+                        folder.display()
+                    );
+                }
+                false
+            }
+            Err(End::Error(error)) => return Err(error),
+        };
+        self.stage = None;
+        Ok(self.close(plan, before, complete))
+    }
+
+    /// Run after run, point after point, and within each the systems in an order that moves on by one each time; then the
+    /// searches.
+    fn steps<'p>(&self, plan: &'p Plan) -> Vec<Step<'p>> {
+        let mut steps = Vec::new();
+        let n = self.systems.len();
+        let rotated = |by: usize| (0..n).map(move |i| (i + by) % n);
+        for run in 0..plan.runs.iter().copied().max().unwrap_or(0) {
+            for (i, _) in plan.runs.iter().enumerate().filter(|(_, runs)| **runs > run) {
+                steps.extend(rotated(i + run as usize).map(|s| Step::Run(i, run, self.systems[s])));
+            }
+        }
+        for (i, sweep) in plan.sweeps.iter().enumerate() {
+            for nodes in &sweep.nodes {
+                steps.extend(rotated(i).map(|s| Step::Knee(sweep, *nodes, self.systems[s])));
+            }
+        }
+        steps
+    }
+
+    fn walk(&mut self, plan: &Plan, steps: &[Step<'_>]) -> Result<(), End> {
+        let linger = self.options.linger();
+        let expected = steps.iter().map(|step| match step {
+            Step::Run(i, ..) => plan.points[*i].lasts() + linger / 4,
+            Step::Knee(sweep, ..) => (sweep.lasts + linger + Duration::from_millis(1500)) * PROBES,
+        });
+        let mut progress = Progress::new(expected);
+        for step in steps {
+            let (point, system) = match step {
+                Step::Run(i, _, system) => (&plan.points[*i], *system),
+                Step::Knee(sweep, _, system) => (&sweep.base, *system),
+            };
+            if self.in_a_row.get(&system).is_some_and(|n| *n >= GIVE_UP) {
+                progress.skip();
+                continue;
+            }
+            let done = match step {
+                Step::Run(_, run, _) => self.store.runs(system, point).iter().any(|r| r.0 == *run),
+                Step::Knee(sweep, nodes, _) => self.store.knee(system, &start(sweep, *nodes)).is_some(),
+            };
+            if done {
+                progress.skip();
+                continue;
+            }
+            let result = match step {
+                Step::Run(_, run, _) => {
+                    progress.begin(format!("{point} {} {}", point.medium.name(system), system.name()));
+                    self.cell(system, point, *run)
+                }
+                Step::Knee(sweep, nodes, _) => {
+                    let point = start(sweep, *nodes);
+                    progress.begin(format!(
+                        "E{} {} B, {nodes} nodes, {} {}: most",
+                        point.experiment,
+                        point.bytes,
+                        point.medium.name(system),
+                        system.name()
+                    ));
+                    self.knee(system, sweep, *nodes)
+                }
+            };
+            match result {
+                Ok(said) => {
+                    self.in_a_row.remove(&system);
+                    progress.done(&said);
+                }
+                Err(RunError::Stopped) => return Err(End::Stopped),
+                Err(RunError::Failed(why)) => {
+                    // Nothing that follows can be written either.
+                    if why.contains("No space left") || why.contains("MB are free") {
+                        return Err(End::Error(Error::Nothing(why)));
+                    }
+                    progress.done(&format!("FAILED: {why}"));
+                    // What is left of a run that failed may be in the way of the next.
+                    self.stage = None;
+                    *self.in_a_row.entry(system).or_insert(0) += 1;
+                    self.failed.push(Failed {
+                        system,
+                        params: Params::new(point, system, "cell", 0),
+                        why,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A run of a cell; gives what is said of it.
+    fn cell(&mut self, system: System, point: &Point, number: u32) -> Result<String, RunError> {
+        let set = self.store.folder().join(point.data_set(system));
+        let folder = set.join(point.folder()).join(format!("run{number}"));
+        write_description(&set, system, point, self.options.linger())?;
+        if point.warm {
+            let trash = self.store.folder().join(".warm");
+            self.trial(system, point, &trash)?;
+            let _ = fs::remove_dir_all(trash);
+        } else if point.experiment == 2 {
+            self.stage = None;
+        }
+        let measured = self.trial(system, point, &folder)?;
+        let said = said(&measured);
+        self.keep(Entry {
+            system,
+            point: point.clone(),
+            what: What::Run { number, measured },
+        })?;
+        Ok(said)
+    }
+
+    /// A search for the highest rate.
+    fn knee(&mut self, system: System, sweep: &Sweep, nodes: u32) -> Result<String, RunError> {
+        let point = start(sweep, nodes);
+        let folder = self.store.folder().join(".search");
+        let mut search = Search::new(LEAST, MOST, point.hz, CLOSE);
+        let (mut good, mut bad) = (None, None);
+        while let Some(hz) = search.next() {
+            let probe = sweep.probe(nodes, hz);
+            let mut sustained = false;
+            for _ in 0..TRIES {
+                let measured = self.trial(system, &probe, &folder)?;
+                let _ = fs::remove_dir_all(&folder);
+                sustained = measured.lasts();
+                eprintln!("    {} Hz: {}", shown_hz(probe.hz), said(&measured));
+                *(if sustained { &mut good } else { &mut bad }) = Some(measured);
+                if sustained {
+                    break;
+                }
+            }
+            search.tell(hz, sustained);
+        }
+        let hz = search.sustained().unwrap_or(0.0);
+        let found = NodesKnee {
+            nodes,
+            hz,
+            messages_per_s: Point {
+                hz,
+                ..sweep.probe(nodes, hz)
+            }
+            .messages_per_s(),
+            cause: bad.as_ref().map_or("the search goes no higher".into(), cause::of),
+        };
+        let said = format!("{:.0} messages/s each way; {}", found.messages_per_s, found.cause);
+        self.keep(Entry {
+            system,
+            point,
+            what: What::Knee { found, at: good },
+        })?;
+        Ok(said)
+    }
+
+    fn keep(&mut self, entry: Entry) -> Result<(), RunError> {
+        self.store.put(entry).map_err(|e| RunError::Failed(e.to_string()))
+    }
+
+    fn trial(&mut self, system: System, point: &Point, folder: &Path) -> Result<Measured, RunError> {
+        let rows = u64::from(point.messages) * u64::from(point.senders()) * u64::from(point.answers());
+        self.store.check_room(rows * ROW).map_err(|e| e.to_string())?;
+        if !self.stage.as_ref().is_some_and(|s| s.fits(point)) {
+            // One lab at a time.
+            self.stage = None;
+        }
+        let stage = match &mut self.stage {
+            Some(stage) => stage,
+            none => none.insert(Stage::up(self.tools, point)?),
+        };
+        self.number += 1;
+        let run = Run {
+            folder,
+            number: self.number,
+            linger: self.options.linger(),
+        };
+        let measured = trial::run(self.tools, stage, system, point, &run);
+        stage.sandbox.sweep();
+        if measured.is_err() {
+            // Half a run is none.
+            let _ = fs::remove_dir_all(folder);
+        }
+        measured
+    }
+
+    fn close(self, plan: &Plan, before: HostLoad, complete: bool) -> Outcome {
+        let mut cells = Vec::new();
+        for point in &plan.points {
+            for system in &self.systems {
+                let runs = self.store.runs(*system, point);
+                let runs: Vec<&Measured> = runs.into_iter().map(|r| r.1).collect();
+                if let Some(metrics) = pool(&runs) {
+                    cells.push(Cell {
+                        system: system.name().to_owned(),
+                        params: Params::new(point, *system, "cell", runs.len()),
+                        metrics: Metrics::Cell(Box::new(metrics)),
+                    });
+                }
+            }
+        }
+        let mut seen = BTreeSet::new();
+        for sweep in &plan.sweeps {
+            for system in &self.systems {
+                // Experiment 9 has one for each number of hosts; other numbers of nodes are one search's.
+                if seen.insert((*system, sweep.base.data_set(*system))) {
+                    cells.extend(self.best(sweep, *system));
+                }
+            }
+        }
+        let report = Report {
+            experiment: "scale".to_owned(),
+            machine: machine::describe(),
+            versions: self.tools.versions(),
+            cells,
+        };
+        let found = Findings {
+            report,
+            missing: Vec::new(),
+            failed: self.failed,
+            notes: self.notes,
+            health: Health::now(before),
+            complete,
+            named: false,
+        };
+        Outcome::new(found)
+    }
+
+    /// The highest load of a system, over all numbers of nodes.
+    fn best(&self, sweep: &Sweep, system: System) -> Option<Cell<Params, Metrics>> {
+        let knees = sweep
+            .nodes
+            .iter()
+            .filter_map(|n| self.store.knee(system, &start(sweep, *n)));
+        let knees: Vec<_> = knees.collect();
+        let (best, at) = knees
+            .iter()
+            .max_by(|a, b| a.0.messages_per_s.total_cmp(&b.0.messages_per_s))?;
+        let point = Point {
+            hz: best.hz,
+            ..sweep.probe(best.nodes, best.hz)
+        };
+        Some(Cell {
+            system: system.name().to_owned(),
+            params: Params::new(&point, system, "knee", 1),
+            metrics: Metrics::Knee(Box::new(KneeMetrics {
+                bytes_per_s: best.messages_per_s * point.bytes as f64,
+                messages_per_s: best.messages_per_s,
+                cause: best.cause.clone(),
+                by_nodes: knees.iter().map(|k| k.0.clone()).collect(),
+                at: at.and_then(|m| pool(&[m])),
+            })),
+        })
+    }
+}
+
+/// Where a search begins, which names it.
+fn start(sweep: &Sweep, nodes: u32) -> Point {
+    let hz = (sweep.base.hz * 2.0 / f64::from(nodes)).max(LEAST);
+    sweep.probe(nodes, hz)
+}
+
+fn write_description(set: &PathBuf, system: System, point: &Point, linger: Duration) -> Result<(), RunError> {
+    let file = set.join("data.yaml");
+    let text = raw::describe(point, system, trial::WARM_UP, linger.as_secs_f64());
+    let written = fs::create_dir_all(set).and_then(|()| fs::write(&file, text));
+    written.map_err(|e| format!("{}: {e}", file.display()).into())
+}
+
+/// A run in one line.
+fn said(measured: &Measured) -> String {
+    let trips = &measured.trips;
+    let ms = |v: Option<f64>| v.map_or("-".into(), |v| format!("{v:.3}"));
+    let kept = if measured.schedule < 0.995 {
+        format!(", {:.0} % of the schedule", measured.schedule * 100.0)
+    } else {
+        String::new()
+    };
+    format!(
+        "mean {} ms, p99 {} ms, {:.2} % delivered{kept}",
+        ms(trips.mean_ms),
+        ms(trips.p99_ms),
+        trips.delivery() * 100.0
+    )
+}

@@ -1,0 +1,241 @@
+//! Where runs take place: this host, or hosts of a lab.
+
+use super::cgroup::Quota;
+use super::measured::Wire;
+use super::point::Point;
+use super::tools::Tools;
+use super::{Medium, System};
+use crate::ipc::error::RunError;
+use crate::ipc::roscore::Roscore;
+use crate::ipc::sandbox::Sandbox;
+use crate::lab::site::{Job, Site};
+use lab::Status;
+use std::fmt::Write;
+use std::process::Command;
+
+const MASTER: u16 = 11311;
+/// The host that joins the others' wires, where there are more than two.
+const SWITCH: &str = "switch";
+
+/// A place with all that stays there between runs.
+pub(super) struct Stage<'a> {
+    key: (Medium, u32, f64),
+    tools: &'a Tools<'a>,
+    hosts: Vec<String>,
+    // In the order of their end.
+    master: Option<Master>,
+    quotas: Vec<Quota>,
+    site: Option<Site<'a>>,
+    pub(super) sandbox: Sandbox,
+}
+
+/// A ROS master.
+enum Master {
+    Here(Roscore),
+    There { uri: String, _job: Job },
+}
+
+impl<'a> Stage<'a> {
+    /// Brings up what a point needs.
+    pub(super) fn up(tools: &'a Tools<'a>, point: &Point) -> Result<Stage<'a>, RunError> {
+        let hosts: Vec<String> = (0..point.hosts).map(|i| format!("h{i}")).collect();
+        let mut site = None;
+        if point.medium.is_emulated() {
+            let yaml = scenario(point.medium, &hosts);
+            let mut up = Site::up(&tools.ground, &format!("scale-{}", hosts.len()), Some(&yaml))?;
+            if point.medium == Medium::Veth {
+                up.let_sleep();
+                up.wires(&hosts, SWITCH)?;
+            }
+            site = Some(up);
+        }
+        let mut quotas = Vec::new();
+        if point.cpu_share < 1.0 {
+            for _ in &hosts {
+                quotas.push(Quota::new(point.cpu_share)?);
+            }
+        }
+        Ok(Stage {
+            key: key(point),
+            tools,
+            hosts,
+            master: None,
+            quotas,
+            site,
+            sandbox: Sandbox::new().map_err(|e| e.to_string())?,
+        })
+    }
+
+    /// Whether a point can take place here, too.
+    pub(super) fn fits(&self, point: &Point) -> bool {
+        self.key == key(point)
+    }
+
+    /// Starts what a system needs beside its nodes, if it is not there yet.
+    pub(super) fn prepare(&mut self, system: System) -> Result<(), RunError> {
+        if !system.needs_roscore() || self.master.is_some() {
+            return Ok(());
+        }
+        let stopped = self.tools.ground.stopped;
+        self.master = Some(match &self.site {
+            None => match Roscore::start(&self.sandbox, stopped)? {
+                Some(roscore) => Master::Here(roscore),
+                None => return Err(RunError::Stopped),
+            },
+            Some(site) => {
+                let uri = format!("http://{}:{MASTER}", site.address(&self.hosts[0])?);
+                let port = MASTER.to_string();
+                let address = self.address(0)?;
+                let words = ros_words(&address);
+                let mut command = vec!["env", &*words[0], &*words[1]];
+                command.extend(["roscore", "-p", &port]);
+                let mut command = site.command(&self.hosts[0], false, &command);
+                self.sandbox.prepare(&mut command);
+                command.env("ROS_MASTER_URI", &uri);
+                let _job = Job::start(&mut command)?;
+                site.listens(&self.hosts[0], MASTER)?;
+                Master::There { uri, _job }
+            }
+        });
+        Ok(())
+    }
+
+    /// The address of a host.
+    pub(super) fn address(&self, host: u32) -> Result<String, RunError> {
+        match &self.site {
+            Some(site) => site.address(&self.hosts[host as usize]),
+            None => Ok("127.0.0.1".into()),
+        }
+    }
+
+    pub(super) fn host(&self, host: u32) -> &str {
+        &self.hosts[host as usize]
+    }
+
+    /// A program on a host, within its share of the processors.
+    pub(super) fn command(&self, host: u32, program: &[String]) -> Result<Command, RunError> {
+        let mut command = match &self.site {
+            None => {
+                let mut command = Command::new(&program[0]);
+                command.args(&program[1..]);
+                command
+            }
+            Some(site) => {
+                let words = ros_words(&self.address(host)?);
+                let mut all = vec!["env", &*words[0], &*words[1]];
+                all.extend(program.iter().map(String::as_str));
+                site.command(&self.hosts[host as usize], false, &all)
+            }
+        };
+        match &self.master {
+            Some(Master::Here(roscore)) => roscore.prepare(&mut command),
+            Some(Master::There { uri, .. }) => drop(command.env("ROS_MASTER_URI", uri)),
+            None => {}
+        }
+        Ok(match self.quotas.get(host as usize) {
+            Some(quota) => quota.wrap(&command),
+            None => command,
+        })
+    }
+
+    /// The lab's numbers, where there is one that emulates.
+    pub(super) fn status(&self) -> Result<Option<Status>, RunError> {
+        match &self.site {
+            Some(site) if self.key.0 != Medium::Veth => Ok(Some(site.status()?)),
+            _ => Ok(None),
+        }
+    }
+}
+
+fn key(point: &Point) -> (Medium, u32, f64) {
+    (point.medium, point.hosts, point.cpu_share)
+}
+
+/// What of the environment names a host to ROS: a name would have to be resolved.
+fn ros_words(address: &str) -> [String; 2] {
+    [format!("ROS_IP={address}"), format!("ROS_HOSTNAME={address}")]
+}
+
+/// What of the medium was used between two looks.
+pub(super) fn wire_between(before: &Status, after: &Status) -> Wire {
+    let time = (after.uptime_s - before.uptime_s).max(1e-9);
+    let mut wire = Wire {
+        in_time: after.timing.trusted && after.timing.verdict == lab::Verdict::Good,
+        ..Wire::default()
+    };
+    for (old, new) in before.media.iter().zip(&after.media) {
+        wire.collisions += new.collisions.saturating_sub(old.collisions);
+        let mut most = 0f64;
+        for (old, new) in old.hosts.iter().zip(&new.hosts) {
+            let share = (new.air_s - old.air_s) / time;
+            let of_host = wire.air.entry(new.host.clone()).or_default();
+            *of_host = of_host.max(share);
+            wire.retries += new.retries.saturating_sub(old.retries);
+            most = most.max(share);
+        }
+        // A wire has two directions; whoever waits, waits for the busier one.
+        let busy = if new.name == RADIO {
+            (new.busy_s - old.busy_s) / time
+        } else {
+            most
+        };
+        wire.busy = wire.busy.max(busy);
+    }
+    wire
+}
+
+const RADIO: &str = "wifi";
+
+/// The lab's scenario.
+fn scenario(medium: Medium, hosts: &[String]) -> String {
+    let list = hosts.join(", ");
+    let wifi = |standard, rate| {
+        format!(
+            "hosts: [{list}]\nmedia:\n  - name: {RADIO}\n    wifi: {{standard: {standard}, rate: {rate}Mbit/s, topology: mesh}}\n"
+        )
+    };
+    match medium {
+        Medium::Wifi6 => wifi("802.11a", 6),
+        Medium::Wifi24 => wifi("802.11g", 24),
+        Medium::Wifi54 => wifi("802.11g", 54),
+        _ if hosts.len() == 2 => {
+            format!("hosts: [{list}]\nmedia:\n  - name: eth\n    wire: {{rate: 100Mbit/s}}\n")
+        }
+        _ => {
+            let mut text = format!("hosts: [{list}, {SWITCH}]\nmedia:\n");
+            for (i, host) in hosts.iter().enumerate() {
+                // Writing to a string cannot fail.
+                let _ = writeln!(
+                    text,
+                    "  - name: eth{i}\n    hosts: [{host}, {SWITCH}]\n    wire: {{rate: 100Mbit/s}}"
+                );
+            }
+            text
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scenarios_join_all_hosts() {
+        let hosts = |n: u32| (0..n).map(|i| format!("h{i}")).collect::<Vec<_>>();
+        let two = scenario(Medium::Mbit100, &hosts(2));
+        assert!(
+            two.contains("hosts: [h0, h1]\n") && two.contains("wire: {rate: 100Mbit/s}"),
+            "{two}"
+        );
+        let four = scenario(Medium::Mbit100, &hosts(4));
+        assert!(
+            four.contains("hosts: [h0, h1, h2, h3, switch]") && four.contains("hosts: [h3, switch]"),
+            "{four}"
+        );
+        let radio = scenario(Medium::Wifi6, &hosts(4));
+        assert!(
+            radio.contains("standard: 802.11a, rate: 6Mbit/s, topology: mesh"),
+            "{radio}"
+        );
+    }
+}

@@ -1,0 +1,162 @@
+//! What round trips come to, where some were not back when the log closed.
+
+use super::raw::Row;
+use serde::{Deserialize, Serialize};
+
+/// The messages of one run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Trips {
+    /// Rows that count.
+    pub(super) sent: u64,
+    /// Of these, not back when the log closed.
+    pub(super) censored: u64,
+    /// Of those that were back: with others missing it says less the more are missing.
+    pub(super) mean_ms: Option<f64>,
+    pub(super) std_ms: Option<f64>,
+    /// Of all that were sent, those not back counting as later than all others; `None` where that is one of them.
+    pub(super) p50_ms: Option<f64>,
+    pub(super) p99_ms: Option<f64>,
+    /// Mean of the last fifth: grows with a queue that grows.
+    pub(super) tail_ms: Option<f64>,
+}
+
+impl Trips {
+    /// From the rows of one sender or of several, each without its warm-up. The last fifth is of each.
+    pub(super) fn of(senders: &[&[Row]]) -> Trips {
+        let mut back: Vec<u64> = Vec::new();
+        let (mut sent, mut tail) = (0, Vec::new());
+        for rows in senders {
+            sent += rows.len() as u64;
+            back.extend(rows.iter().filter_map(Row::took_ns));
+            let last = &rows[rows.len() - rows.len().div_ceil(5)..];
+            tail.extend(last.iter().filter_map(Row::took_ns));
+        }
+        back.sort_unstable();
+        let quantile = |q: f64| {
+            let place = ((sent as f64 * q).ceil() as usize).max(1) - 1;
+            back.get(place).map(|ns| *ns as f64 / 1e6)
+        };
+        let mean = mean_ms(&back);
+        let std_ms = mean.map(|mean| {
+            let square = |ns: &u64| (*ns as f64 / 1e6 - mean).powi(2);
+            (back.iter().map(square).sum::<f64>() / back.len() as f64).sqrt()
+        });
+        Trips {
+            sent,
+            censored: sent - back.len() as u64,
+            mean_ms: mean,
+            std_ms,
+            p50_ms: quantile(0.5),
+            p99_ms: quantile(0.99),
+            tail_ms: mean_ms(&tail),
+        }
+    }
+
+    pub(super) fn delivery(&self) -> f64 {
+        if self.sent == 0 {
+            return 0.0;
+        }
+        (self.sent - self.censored) as f64 / self.sent as f64
+    }
+}
+
+fn mean_ms(ns: &[u64]) -> Option<f64> {
+    let sum: f64 = ns.iter().map(|ns| *ns as f64).sum();
+    (!ns.is_empty()).then(|| sum / ns.len() as f64 / 1e6)
+}
+
+/// A number over runs: its mean, and between which bounds the true one lies in 95 of 100 cases.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct OverRuns {
+    pub(super) mean: f64,
+    /// `None` for a single run.
+    pub(super) ci95: Option<[f64; 2]>,
+}
+
+impl OverRuns {
+    /// `None` without runs. By Student's t: what is measured is the mean of runs, whatever the distribution within one is.
+    pub(super) fn of(values: &[f64]) -> Option<OverRuns> {
+        let n = values.len();
+        if n == 0 {
+            return None;
+        }
+        let mean = values.iter().sum::<f64>() / n as f64;
+        let ci95 = (n > 1).then(|| {
+            let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1) as f64;
+            let half = student(n - 1) * (variance / n as f64).sqrt();
+            [mean - half, mean + half]
+        });
+        Some(OverRuns { mean, ci95 })
+    }
+}
+
+/// The two-sided 95 % quantile of Student's t (any table of it).
+fn student(freedom: usize) -> f64 {
+    const TABLE: [f64; 30] = [
+        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
+        2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048,
+        2.045, 2.042,
+    ];
+    TABLE.get(freedom.max(1) - 1).copied().unwrap_or(1.96)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(took_ms: &[Option<u64>]) -> Vec<Row> {
+        let row = |(id, took): (usize, &Option<u64>)| Row {
+            id: id as u64,
+            sent_ns: id as u64 * 1_000,
+            recv_ns: took.map(|ms| id as u64 * 1_000 + ms * 1_000_000),
+        };
+        took_ms.iter().enumerate().map(row).collect()
+    }
+
+    #[test]
+    fn quantiles_count_what_is_not_back_as_latest() {
+        let all: Vec<_> = (1..=100).map(Some).collect();
+        let trips = Trips::of(&[&rows(&all)]);
+        assert_eq!((trips.sent, trips.censored, trips.delivery()), (100, 0, 1.0));
+        assert_eq!(
+            (trips.p50_ms, trips.p99_ms, trips.mean_ms),
+            (Some(50.0), Some(99.0), Some(50.5))
+        );
+        assert_eq!(trips.tail_ms, Some(90.5));
+        // The quickest are missing: a mean of the rest, and a median that knows of it.
+        let some: Vec<_> = (1..=100).map(|ms| (ms > 40).then_some(ms)).collect();
+        let trips = Trips::of(&[&rows(&some)]);
+        assert_eq!(
+            (trips.censored, trips.p50_ms, trips.p99_ms),
+            (40, Some(90.0), None)
+        );
+        assert_eq!(trips.mean_ms, Some(70.5));
+    }
+
+    #[test]
+    fn nothing_back_and_nothing_sent_are_no_numbers() {
+        let none = Trips::of(&[&rows(&[None, None])]);
+        assert_eq!(
+            (none.mean_ms, none.p50_ms, none.tail_ms, none.delivery()),
+            (None, None, None, 0.0)
+        );
+        assert_eq!(Trips::of(&[]).delivery(), 0.0);
+        assert_eq!(Trips::of(&[&[]]).p50_ms, None);
+    }
+
+    #[test]
+    fn intervals_are_over_runs() {
+        assert_eq!(OverRuns::of(&[]), None);
+        assert_eq!(
+            OverRuns::of(&[3.0]),
+            Some(OverRuns {
+                mean: 3.0,
+                ci95: None
+            })
+        );
+        let three = OverRuns::of(&[1.0, 2.0, 3.0]).expect("runs");
+        let [low, high] = three.ci95.expect("an interval");
+        assert!((low - (2.0 - 4.303 / 3f64.sqrt())).abs() < 1e-9 && (high + low - 4.0).abs() < 1e-9);
+        assert_eq!(student(100), 1.96);
+    }
+}

@@ -1,0 +1,248 @@
+//! What was measured so far, on disk, so that an experiment goes on where it was stopped.
+
+use super::System;
+use super::measured::{Measured, NodesKnee};
+use super::point::Point;
+use crate::ipc::Error;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+const FILE: &str = "runs.jsonl";
+/// Kept free beside what a run writes.
+const MARGIN: u64 = 32 << 20;
+
+/// One thing that was measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Entry {
+    pub(super) system: System,
+    pub(super) point: Point,
+    pub(super) what: What,
+}
+
+/// What it was.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum What {
+    /// A run of a cell.
+    Run { number: u32, measured: Measured },
+    /// A search, which began at the point.
+    Knee { found: NodesKnee, at: Option<Measured> },
+}
+
+/// A folder of results.
+pub(super) struct Store {
+    folder: PathBuf,
+    file: File,
+    entries: Vec<Entry>,
+    /// Removed at the end, where no folder was asked for.
+    _temporary: Option<TempDir>,
+}
+
+impl Store {
+    /// The folder that was asked for, with what is in it already; or a temporary one.
+    pub(super) fn open(folder: Option<&Path>) -> Result<Store, Error> {
+        let temporary = match folder {
+            Some(_) => None,
+            None => {
+                let made = tempfile::Builder::new().prefix("rwb-scale-").tempdir();
+                Some(made.map_err(|e| at(&std::env::temp_dir(), e))?)
+            }
+        };
+        let folder = match (&temporary, folder) {
+            (Some(temporary), _) => temporary.path(),
+            (None, folder) => folder.unwrap_or(Path::new(".")),
+        };
+        fs::create_dir_all(folder).map_err(|e| at(folder, e))?;
+        let folder = std::path::absolute(folder).map_err(|e| at(folder, e))?;
+        let path = folder.join(FILE);
+        let file = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .create(true)
+            .open(&path);
+        let mut file = file.map_err(|e| at(&path, e))?;
+        let mut text = String::new();
+        file.read_to_string(&mut text).map_err(|e| at(&path, e))?;
+        let (entries, whole) = parse(&text).map_err(|(line, why)| {
+            Error::Input(format!(
+                "{}:{line}: {why}: it was written by another version, or changed; give another --out",
+                path.display()
+            ))
+        })?;
+        // A line that was cut short is measured again.
+        file.set_len(whole as u64).map_err(|e| at(&path, e))?;
+        file.seek(SeekFrom::End(0)).map_err(|e| at(&path, e))?;
+        Ok(Store {
+            folder,
+            file,
+            entries,
+            _temporary: temporary,
+        })
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Keeps a result.
+    pub(super) fn put(&mut self, entry: Entry) -> Result<(), Error> {
+        let failed = |e: io::Error| at(&self.folder.join(FILE), e);
+        let mut line = serde_json::to_string(&entry).map_err(|e| failed(e.into()))?;
+        line.push('\n');
+        self.file.write_all(line.as_bytes()).map_err(failed)?;
+        self.entries.push(entry);
+        Ok(())
+    }
+
+    /// The runs of a point, by number.
+    pub(super) fn runs(&self, system: System, point: &Point) -> Vec<(u32, &Measured)> {
+        let of = |e: &'_ Entry| e.system == system && e.point == *point;
+        let runs = self
+            .entries
+            .iter()
+            .filter(|e| of(e))
+            .filter_map(|e| match &e.what {
+                What::Run { number, measured } => Some((*number, measured)),
+                What::Knee { .. } => None,
+            });
+        runs.collect()
+    }
+
+    /// What a search found.
+    pub(super) fn knee(&self, system: System, start: &Point) -> Option<(&NodesKnee, Option<&Measured>)> {
+        let of = self
+            .entries
+            .iter()
+            .filter(|e| e.system == system && e.point == *start);
+        let mut knees = of.filter_map(|e| match &e.what {
+            What::Knee { found, at } => Some((found, at.as_ref())),
+            What::Run { .. } => None,
+        });
+        knees.next()
+    }
+
+    /// How many results were there from the start, or have come.
+    pub(super) fn count(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Fails before a run whose data would not fit.
+    pub(super) fn check_room(&self, bytes: u64) -> Result<(), Error> {
+        let Ok(space) = rustix::fs::statvfs(&self.folder) else {
+            return Ok(());
+        };
+        let free = space.f_bavail.saturating_mul(space.f_frsize);
+        let wanted = bytes.saturating_add(MARGIN);
+        if free >= wanted {
+            return Ok(());
+        }
+        let full = format!(
+            "only {} MB are free, and the next run writes {}: free some, then give the same command again",
+            free >> 20,
+            wanted >> 20
+        );
+        Err(at(&self.folder, io::Error::new(io::ErrorKind::StorageFull, full)))
+    }
+}
+
+/// The whole lines, and where they end.
+fn parse(text: &str) -> Result<(Vec<Entry>, usize), (usize, String)> {
+    let whole = text.rfind('\n').map_or(0, |end| end + 1);
+    let lines = text[..whole].lines().enumerate();
+    let entries = lines.map(|(i, line)| serde_json::from_str(line).map_err(|e| (i + 1, e.to_string())));
+    Ok((entries.collect::<Result<_, _>>()?, whole))
+}
+
+fn at(path: &Path, source: io::Error) -> Error {
+    Error::File {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{measured, point};
+    use super::*;
+
+    fn run(number: u32) -> Entry {
+        Entry {
+            system: System::Ropewalk,
+            point: point::example(),
+            what: What::Run {
+                number,
+                measured: measured::example(1.5, 2),
+            },
+        }
+    }
+
+    #[test]
+    fn what_was_measured_is_there_again_but_for_a_torn_line() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut store = Store::open(Some(folder.path())).expect("opens");
+        store.put(run(0)).expect("writes");
+        store.put(run(1)).expect("writes");
+        let start = Point {
+            hz: 1000.0,
+            ..point::example()
+        };
+        let found = NodesKnee {
+            nodes: 8,
+            hz: 3000.0,
+            messages_per_s: 12_000.0,
+            cause: "cpu".into(),
+        };
+        store
+            .put(Entry {
+                point: start.clone(),
+                what: What::Knee {
+                    found: found.clone(),
+                    at: None,
+                },
+                ..run(0)
+            })
+            .expect("writes");
+        drop(store);
+        let path = folder.path().join(FILE);
+        let mut text = fs::read_to_string(&path).expect("reads");
+        text.push_str("{\"system\": \"rope");
+        fs::write(&path, text).expect("writes");
+        let mut store = Store::open(Some(folder.path())).expect("opens");
+        let runs = store.runs(System::Ropewalk, &point::example());
+        assert_eq!(runs.iter().map(|r| r.0).collect::<Vec<_>>(), [0, 1]);
+        assert_eq!(runs[0].1, &measured::example(1.5, 2));
+        assert!(store.runs(System::Rospy, &point::example()).is_empty());
+        assert_eq!(store.knee(System::Ropewalk, &start), Some((&found, None)));
+        assert_eq!(store.knee(System::Ropewalk, &point::example()), None);
+        store.put(run(2)).expect("writes");
+        drop(store);
+        assert_eq!(Store::open(Some(folder.path())).expect("opens").count(), 4);
+    }
+
+    #[test]
+    fn other_files_and_full_disks_are_told_of() {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join(FILE), "hello\n").expect("writes");
+        let error = Store::open(Some(folder.path()))
+            .err()
+            .expect("not ours")
+            .to_string();
+        assert!(
+            error.contains("runs.jsonl:1:") && error.contains("--out"),
+            "{error}"
+        );
+        let store = Store::open(None).expect("opens");
+        assert!(store.check_room(0).is_ok());
+        let error = store.check_room(u64::MAX).expect_err("too much").to_string();
+        assert!(
+            error.contains("are free") && error.contains("same command"),
+            "{error}"
+        );
+        let path = store.folder().to_owned();
+        drop(store);
+        assert!(!path.exists());
+    }
+}
