@@ -45,6 +45,7 @@ use crate::ipc::Error;
 /// # Errors
 /// [`Error`]: nothing can be measured, or a file cannot be written. Points that fail stand in the [`Outcome`].
 pub fn run(options: &Options, stopped: &dyn Fn() -> bool) -> Result<Outcome, Error> {
+    options.check()?;
     let plan = plan::plan(options);
     if plan.points.is_empty() && plan.sweeps.is_empty() {
         return Err(Error::Input("nothing is left to measure".into()));

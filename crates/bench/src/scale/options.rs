@@ -2,6 +2,7 @@
 
 use super::plan::Plan;
 use super::{Medium, System, Topology};
+use crate::ipc::Error;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -33,10 +34,10 @@ pub struct Options {
     /// Only these media, instead of the experiment's.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "A,B")]
     pub media: Vec<Medium>,
-    /// Only these rates of a sender, in Hz.
+    /// Only these rates of a sender, in Hz; the search for the highest load goes no higher.
     #[arg(long, value_delimiter = ',', value_name = "HZ", value_parser = rate)]
     pub hz: Vec<f64>,
-    /// Only these numbers of nodes, senders and echoes together.
+    /// Only these numbers of nodes, senders and echoes together (experiment 9: on each host).
     #[arg(long, value_delimiter = ',', value_name = "N", value_parser = nodes)]
     pub nodes: Vec<u32>,
     /// Only these numbers of hosts, where there is more than one.
@@ -115,6 +116,17 @@ impl Options {
         self.systems.clone()
     }
 
+    /// What clap cannot see.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let whole = |e: &u32| *e == 9 || self.nodes.iter().all(|n| n.is_multiple_of(2));
+        if !self.experiment.iter().all(whole) {
+            return Err(Error::Input(
+                "--nodes: give even numbers: half send, half echo".into(),
+            ));
+        }
+        Ok(())
+    }
+
     pub(super) fn wants_agents(&self, plan: &Plan) -> bool {
         let sweeps = plan.sweeps.iter().map(|s| &s.base);
         plan.points
@@ -157,9 +169,14 @@ mod tests {
     #[test]
     fn halves_must_be_whole() {
         assert_eq!((nodes("8"), hosts("2")), (Ok(8), Ok(2)));
-        for bad in ["0", "3", "-2", "x", "4096"] {
+        for bad in ["0", "-2", "x", "4096"] {
             assert!(nodes(bad).is_err() && hosts(bad).is_err(), "{bad}");
         }
+        let mut options = Options::new(9);
+        options.nodes = vec![1];
+        assert!(options.check().is_ok() && hosts("3").is_err());
+        options.experiment = vec![7, 9];
+        assert!(options.check().is_err());
         assert!(rate("0").is_err() && rate("inf").is_err() && rate("0.5") == Ok(0.5));
     }
 }

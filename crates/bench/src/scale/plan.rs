@@ -14,6 +14,10 @@ const MOST: u32 = 1_000_000;
 /// More messages in a second, of all senders, are no point of a quick profile: the searches go there.
 const QUICK_LOAD: f64 = 10_000.0;
 
+/// Bounds of a search, in Hz of each sender.
+const LOWEST: f64 = 1.0;
+const HIGHEST: f64 = 200_000.0;
+
 /// What is to be measured.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Plan {
@@ -28,6 +32,8 @@ pub(super) struct Sweep {
     /// Its rate is where the search begins.
     pub(super) base: Point,
     pub(super) nodes: Vec<u32>,
+    /// Bounds of the search, in Hz.
+    pub(super) within: [f64; 2],
     pub(super) lasts: Duration,
 }
 
@@ -54,6 +60,8 @@ struct Shape {
     cpu: Vec<u32>,
     warm: Vec<bool>,
     topology: Topology,
+    /// Whether nodes are counted on each host.
+    each_host: bool,
     runs: u32,
     /// Nodes of the searches.
     knees: Vec<u32>,
@@ -128,6 +136,10 @@ fn add(experiment: u32, options: &Options, plan: &mut Plan) {
                                 ..base
                             },
                             nodes: shape.knees.iter().map(|n| shape.on(*n, hosts)).collect(),
+                            within: [
+                                LOWEST,
+                                options.hz.iter().copied().reduce(f64::max).unwrap_or(HIGHEST),
+                            ],
                             lasts: Duration::from_secs(if options.quick { 2 } else { 5 }),
                         });
                     }
@@ -165,6 +177,7 @@ fn shape(experiment: u32, quick: bool) -> Shape {
         cpu: vec![100],
         warm: vec![false],
         topology: Topology::Pairs,
+        each_host: false,
         runs: 3,
         knees: vec![2],
         quick: Duration::from_secs(2),
@@ -236,7 +249,7 @@ fn shape(experiment: u32, quick: bool) -> Shape {
                 pick(vec![1.0, 10.0, 20.0, 50.0, 100.0], &[10.0, 50.0]),
                 SCANS,
             )],
-            // On each host.
+            each_host: true,
             nodes: if quick { vec![1, 2] } else { vec![1, 2, 4] },
             media: vec![Mbit100, Wifi24],
             hosts: if quick { vec![2, 4] } else { vec![2, 4, 6, 8] },
@@ -288,9 +301,9 @@ impl Shape {
         }
     }
 
-    /// Nodes of all hosts: below two they are told for each host.
+    /// Nodes of all hosts.
     fn on(&self, nodes: u32, hosts: u32) -> u32 {
-        if self.topology == Topology::Full && self.nodes.contains(&1) {
+        if self.each_host {
             (nodes * hosts).max(2)
         } else {
             nodes.max(hosts)
@@ -383,6 +396,7 @@ mod tests {
         );
         let only = of(7, |o| o.knees_only = true);
         assert!(only.points.is_empty() && !only.sweeps.is_empty());
+        assert_eq!(only.sweeps[0].within, [1.0, 200_000.0]);
         let probe = only.sweeps[0].probe(8, 1234.567);
         assert_eq!((probe.nodes, probe.hz, probe.messages), (8, 1234.57, 6173));
     }

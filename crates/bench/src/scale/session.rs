@@ -21,9 +21,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Bounds of a search, in Hz of each sender.
-const LEAST: f64 = 1.0;
-const MOST: f64 = 200_000.0;
 /// How close the highest that is sustained and the lowest that is not are at the end.
 const CLOSE: f64 = 0.05;
 /// Tries of a rate: what others do on the machine can only make it worse.
@@ -219,7 +216,7 @@ impl<'a> Session<'a> {
         }
         let measured = self.trial(system, point, &folder)?;
         let said = said(&measured);
-        self.keep(Entry {
+        self.keep(&Entry {
             system,
             point: point.clone(),
             what: What::Run { number, measured },
@@ -231,13 +228,22 @@ impl<'a> Session<'a> {
     fn knee(&mut self, system: System, sweep: &Sweep, nodes: u32) -> Result<String, RunError> {
         let point = start(sweep, nodes);
         let folder = self.store.folder().join(".search");
-        let mut search = Search::new(LEAST, MOST, point.hz, CLOSE);
-        let (mut good, mut bad) = (None, None);
+        let [least, most] = sweep.within;
+        let mut search = Search::new(least, most, point.hz, CLOSE);
+        let (mut good, mut bad, mut hung) = (None, None, None);
         while let Some(hz) = search.next() {
             let probe = sweep.probe(nodes, hz);
             let mut sustained = false;
             for _ in 0..TRIES {
-                let measured = self.trial(system, &probe, &folder)?;
+                let measured = match self.trial(system, &probe, &folder) {
+                    // So much is too much.
+                    Err(RunError::Failed(why)) if why.contains(trial::HANGS) => {
+                        eprintln!("    {} Hz: {why}", shown_hz(probe.hz));
+                        (hung, bad) = (Some(why), None);
+                        break;
+                    }
+                    measured => measured?,
+                };
                 let _ = fs::remove_dir_all(&folder);
                 sustained = measured.lasts();
                 eprintln!("    {} Hz: {}", shown_hz(probe.hz), said(&measured));
@@ -257,10 +263,14 @@ impl<'a> Session<'a> {
                 ..sweep.probe(nodes, hz)
             }
             .messages_per_s(),
-            cause: bad.as_ref().map_or("the search goes no higher".into(), cause::of),
+            cause: match (&bad, hung) {
+                (Some(bad), _) => cause::of(bad),
+                (None, Some(why)) => format!("seen as {why}"),
+                (None, None) => "the search goes no higher".into(),
+            },
         };
         let said = format!("{:.0} messages/s each way; {}", found.messages_per_s, found.cause);
-        self.keep(Entry {
+        self.keep(&Entry {
             system,
             point,
             what: What::Knee { found, at: good },
@@ -268,7 +278,7 @@ impl<'a> Session<'a> {
         Ok(said)
     }
 
-    fn keep(&mut self, entry: Entry) -> Result<(), RunError> {
+    fn keep(&mut self, entry: &Entry) -> Result<(), RunError> {
         self.store.put(entry).map_err(|e| RunError::Failed(e.to_string()))
     }
 
@@ -370,8 +380,11 @@ impl<'a> Session<'a> {
 
 /// Where a search begins, which names it.
 fn start(sweep: &Sweep, nodes: u32) -> Point {
-    let hz = (sweep.base.hz * 2.0 / f64::from(nodes)).max(LEAST);
-    sweep.probe(nodes, hz)
+    let [least, most] = sweep.within;
+    sweep.probe(
+        nodes,
+        (sweep.base.hz * 2.0 / f64::from(nodes)).clamp(least, most.max(least)),
+    )
 }
 
 fn write_description(set: &PathBuf, system: System, point: &Point, linger: Duration) -> Result<(), RunError> {

@@ -88,12 +88,14 @@ impl Store {
     }
 
     /// Keeps a result.
-    pub(super) fn put(&mut self, entry: Entry) -> Result<(), Error> {
+    pub(super) fn put(&mut self, entry: &Entry) -> Result<(), Error> {
         let failed = |e: io::Error| at(&self.folder.join(FILE), e);
-        let mut line = serde_json::to_string(&entry).map_err(|e| failed(e.into()))?;
+        let mut line = serde_json::to_string(entry).map_err(|e| failed(e.into()))?;
         line.push('\n');
         self.file.write_all(line.as_bytes()).map_err(failed)?;
-        self.entries.push(entry);
+        // As it will be read: numbers are not to differ from one call to the next.
+        self.entries
+            .push(serde_json::from_str(&line).map_err(|e| failed(e.into()))?);
         Ok(())
     }
 
@@ -183,8 +185,8 @@ mod tests {
     fn what_was_measured_is_there_again_but_for_a_torn_line() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut store = Store::open(Some(folder.path())).expect("opens");
-        store.put(run(0)).expect("writes");
-        store.put(run(1)).expect("writes");
+        store.put(&run(0)).expect("writes");
+        store.put(&run(1)).expect("writes");
         let start = Point {
             hz: 1000.0,
             ..point::example()
@@ -196,7 +198,7 @@ mod tests {
             cause: "cpu".into(),
         };
         store
-            .put(Entry {
+            .put(&Entry {
                 point: start.clone(),
                 what: What::Knee {
                     found: found.clone(),
@@ -217,7 +219,7 @@ mod tests {
         assert!(store.runs(System::Rospy, &point::example()).is_empty());
         assert_eq!(store.knee(System::Ropewalk, &start), Some((&found, None)));
         assert_eq!(store.knee(System::Ropewalk, &point::example()), None);
-        store.put(run(2)).expect("writes");
+        store.put(&run(2)).expect("writes");
         drop(store);
         assert_eq!(Store::open(Some(folder.path())).expect("opens").count(), 4);
     }

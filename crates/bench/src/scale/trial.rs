@@ -18,6 +18,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+/// What is said of a sender that does not come to its end.
+pub(super) const HANGS: &str = "it did not come to its end";
 /// Messages before those that count, of each sender.
 pub(super) const WARM_UP: f64 = 0.1;
 /// How long the nodes may take to find each other; each has its share of the processors to start with.
@@ -147,7 +149,7 @@ fn conduct(
     let patience = BEFORE + point.lasts() * OVERLOAD + linger + HANGING;
     if !crew.listen(clock::monotonic() + patience, closed)? {
         let hanging = crew.peers()[echoes..].iter().find(|p| !p.said.closed);
-        let why = format!("it did not come to its end within {patience:?}");
+        let why = format!("{HANGS} within {patience:?}");
         return Err(hanging.map_or(RunError::Failed(why.clone()), |p| p.complain(&why)));
     }
     let after = look(crew)?;
