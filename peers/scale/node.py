@@ -176,12 +176,15 @@ class Ropewalk:
         self.type = kinds[(o.bytes >= 128) + (o.bytes >= 100_000)]
 
     def message(self, publisher):
+        import numpy
+
         bytes = self.o.bytes
         if bytes < 128:
             return publisher.message(frame_id=("Hello World" * 12)[:bytes])
         if bytes < 100_000:
-            return publisher.message(ranges=[1.0] * ((bytes - 52) // 4))
-        return publisher.message(height=1, width=bytes - 42, step=bytes - 42, encoding="mono8", data=bytes_of(bytes - 42))
+            return publisher.message(ranges=numpy.ones((bytes - 52) // 4, numpy.float32))
+        data = numpy.frombuffer(bytes_of(bytes - 42), numpy.uint8)
+        return publisher.message(height=1, width=len(data), step=len(data), encoding="mono8", data=data)
 
     def header(self, message):
         return message if self.o.bytes < 128 else message.header
@@ -211,16 +214,16 @@ class Ropewalk:
     def send(self):
         log, publisher = Log(self.o), self.node.publisher(self.o.publish, self.type)
         message = self.message(publisher)
-        stamp = self.header(message).stamp
+        header = self.header(message)
 
         def listen(echo):
-            return lambda m: log.receive(time.monotonic_ns(), self.header(m).stamp.secs, echo)
+            return lambda m: log.receive(time.monotonic_ns(), self.header(m).stamp[0], echo)
 
         for echo, topic in enumerate(self.o.answers):
             self.listen(topic, listen(echo))
 
         def send(number):
-            stamp.secs = number
+            header.stamp = self.ropewalk.Time(number, 0)
             return self.publish(publisher, message)
 
         run_sender(self.o, self.orchestrator, log, send)

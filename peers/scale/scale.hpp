@@ -1,6 +1,8 @@
 // What the C++ nodes of `ropewalk bench scale` share (README.md). It knows no middleware.
 #pragma once
 
+#include <algorithm>
+
 #include "../common/peer.hpp"
 
 namespace scale {

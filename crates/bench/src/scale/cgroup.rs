@@ -9,6 +9,8 @@ use std::time::Duration;
 
 /// The period of the quota: short, so that what is throttled waits about as long as a slower processor would take.
 const PERIOD_US: u64 = 1_000;
+/// How our groups' names begin; the process that made one follows.
+const PREFIX: &str = "ropewalk-bench-";
 /// How long what was killed may take to leave its group.
 const LEAVE: Duration = Duration::from_secs(5);
 
@@ -114,9 +116,10 @@ impl Hierarchy {
     fn make(&self, quota_us: u64) -> Result<Quota, String> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("ropewalk-bench-{}-{number}", std::process::id());
+        let name = format!("{PREFIX}{}-{number}", std::process::id());
         match self {
             Hierarchy::One(parent) => {
+                sweep(parent);
                 let quota = made(parent.join(name))?;
                 write(&quota.0.join("cpu.cfs_period_us"), &PERIOD_US.to_string())?;
                 write(&quota.0.join("cpu.cfs_quota_us"), &quota_us.to_string())?;
@@ -128,6 +131,7 @@ impl Hierarchy {
                 let places = [Some(parent.as_path()), parent.parent()];
                 let mut error = String::new();
                 for place in places.into_iter().flatten() {
+                    sweep(place);
                     let quota = match made(place.join(&name)) {
                         Ok(quota) => quota,
                         Err(why) => {
@@ -142,6 +146,23 @@ impl Hierarchy {
                 }
                 Err(error)
             }
+        }
+    }
+}
+
+/// Removes what killed programs left.
+fn sweep(parent: &Path) {
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let Some((pid, _)) = name
+            .to_str()
+            .and_then(|n| n.strip_prefix(PREFIX)?.split_once('-'))
+        else {
+            continue;
+        };
+        if !Path::new("/proc").join(pid).exists() {
+            // One with processes stays.
+            let _ = fs::remove_dir(entry.path());
         }
     }
 }
@@ -211,6 +232,19 @@ mod tests {
         let words: Vec<_> = wrapped.get_args().skip(2).collect();
         assert_eq!(words, ["/nowhere/at/all/cgroup.procs", "prog", "a b", "c"]);
         assert_eq!(wrapped.get_envs().count(), 2);
+    }
+
+    #[test]
+    fn groups_of_the_dead_are_removed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let group = |pid: &str| folder.path().join(format!("{PREFIX}{pid}-0"));
+        let own = std::process::id().to_string();
+        for pid in ["999999999", &own, "no-pid"] {
+            fs::create_dir(group(pid)).expect("a folder");
+        }
+        sweep(folder.path());
+        let left: Vec<_> = ["999999999", &own].map(|pid| group(pid).exists()).into();
+        assert_eq!(left, [false, true]);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! alternate within each point, and a search ends each setting: the highest load that is sustained, with its cause.
 
 mod bisect;
+mod calls;
 mod cause;
 mod cgroup;
 mod counters;
@@ -46,7 +47,7 @@ use crate::ipc::Error;
 /// [`Error`]: nothing can be measured, or a file cannot be written. Points that fail stand in the [`Outcome`].
 pub fn run(options: &Options, stopped: &dyn Fn() -> bool) -> Result<Outcome, Error> {
     options.check()?;
-    let plan = plan::plan(options);
+    let mut plan = plan::plan(options);
     if plan.points.is_empty() && plan.sweeps.is_empty() {
         return Err(Error::Input("nothing is left to measure".into()));
     }
@@ -55,6 +56,18 @@ pub fn run(options: &Options, stopped: &dyn Fn() -> bool) -> Result<Outcome, Err
             "experiment 8 measures real machines, which are not reached from here yet: choose another by --media".into(),
         ));
     }
-    let tools = tools::Tools::prepare(options, stopped)?;
+    let mut notes = Vec::new();
+    if plan.has_shares()
+        && let Err(why) = cgroup::Quota::new(0.5)
+    {
+        if !options.cpu.is_empty() {
+            return Err(Error::Nothing(why));
+        }
+        notes.push(format!("only all processors are measured: {why}"));
+        plan = plan.without_shares();
+    }
+    let mut tools = tools::Tools::prepare(options, stopped)?;
+    notes.iter().for_each(|note| eprintln!("{note}"));
+    tools.notes.append(&mut notes);
     session::Session::open(options, &tools)?.measure(&plan)
 }

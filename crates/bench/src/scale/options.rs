@@ -58,6 +58,9 @@ pub struct Options {
     /// Messages of each sender (default the experiment's).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(10..=10_000_000))]
     pub messages: Option<u32>,
+    /// Count system calls, too: in runs of their own under strace, for the first rate of each size and up to 8 nodes on one host.
+    #[arg(long)]
+    pub calls: bool,
     /// Do not look for the highest load.
     #[arg(long, conflicts_with = "knees_only")]
     pub no_knees: bool,
@@ -98,6 +101,7 @@ impl Options {
             topology: None,
             runs: None,
             messages: None,
+            calls: false,
             no_knees: false,
             knees_only: false,
             out: None,

@@ -252,6 +252,7 @@ fn table(cells: &[(&Cell<Params, Metrics>, &CellMetrics)]) -> Vec<String> {
         ("p99", Align::Right),
         ("cpu µs", Align::Right),
         ("switches", Align::Right),
+        ("calls", Align::Right),
         ("MiB", Align::Right),
         ("sustained", Align::Left),
     ]);
@@ -272,6 +273,8 @@ fn table(cells: &[(&Cell<Params, Metrics>, &CellMetrics)]) -> Vec<String> {
             ms(m.rtt_ms.p99),
             format!("{:.1}", m.cpu_us_per_message),
             format!("{:.1}", m.context_switches_per_message),
+            m.system_calls_per_message
+                .map_or("-".into(), |c| format!("{c:.1}")),
             format!("{:.1}", m.memory_kib / 1024.0),
             if m.sustained { "yes" } else { "no" }.into(),
         ]);

@@ -51,6 +51,27 @@ impl Sweep {
     }
 }
 
+impl Plan {
+    /// Whether processors are shared out.
+    pub(super) fn has_shares(&self) -> bool {
+        let sweeps = self.sweeps.iter().map(|s| &s.base);
+        self.points.iter().chain(sweeps).any(|p| p.cpu_share < 1.0)
+    }
+
+    /// Leaves out what needs that.
+    pub(super) fn without_shares(mut self) -> Plan {
+        let kept: Vec<_> = self
+            .points
+            .into_iter()
+            .zip(self.runs)
+            .filter(|(p, _)| p.cpu_share >= 1.0)
+            .collect();
+        (self.points, self.runs) = kept.into_iter().unzip();
+        self.sweeps.retain(|s| s.base.cpu_share >= 1.0);
+        self
+    }
+}
+
 /// One experiment, before the user's wishes.
 struct Shape {
     payloads: Vec<(u64, Vec<f64>, u32)>,
@@ -372,6 +393,18 @@ mod tests {
         }
         let seven = of(7, |o| o.quick = true);
         assert!(seven.points.iter().any(|p| (p.nodes, p.hz) == (256, 1.0)));
+    }
+
+    #[test]
+    fn shares_of_processors_can_be_left_out() {
+        let five = of(5, |_| {});
+        let (points, runs) = (five.points.len(), five.runs.len());
+        assert!(five.has_shares() && points == runs);
+        let rest = five.without_shares();
+        assert!(
+            !rest.has_shares() && rest.points.len() == points / 3 && rest.runs.len() == rest.points.len()
+        );
+        assert_eq!(rest.sweeps.len(), 2);
     }
 
     #[test]

@@ -104,6 +104,11 @@ impl Point {
         }
     }
 
+    /// Answers that each sender is due.
+    pub(super) fn rows(&self) -> u64 {
+        u64::from(self.messages) * u64::from(self.answers())
+    }
+
     /// The echoes that answer a sender.
     pub(super) fn echoes_of(&self, sender: u32) -> std::ops::Range<u32> {
         match self.topology {
@@ -133,7 +138,20 @@ impl Point {
         Duration::from_secs_f64(f64::from(self.messages) / self.hz)
     }
 
-    /// The data set that its raw data belong to: everything but rate and number of nodes.
+    /// What a search is one of: everything but rate and number of nodes.
+    pub(super) fn setting(&self) -> (u32, u32, u64, Medium, u64, Topology) {
+        let cpu = (self.cpu_share * 100.0).round() as u64;
+        (
+            self.experiment,
+            self.hosts,
+            self.bytes,
+            self.medium,
+            cpu,
+            self.topology,
+        )
+    }
+
+    /// The data set that its raw data belong to: everything but rate and number of nodes, as far as senders have as many rows.
     pub(super) fn data_set(&self, system: System) -> String {
         let Point {
             experiment,
@@ -155,6 +173,7 @@ impl Point {
         if self.warm {
             name.push_str("-warm");
         }
+        name.push_str(&format!("-{}rows", self.rows()));
         name
     }
 
@@ -236,8 +255,11 @@ mod tests {
     fn data_sets_tell_settings_apart() {
         let point = example();
         let name = |p: &Point| p.data_set(System::Ropewalk);
-        assert_eq!(name(&point), "ropewalk-e7-bus-1hosts-4250B");
-        assert_eq!(point.data_set(System::Rospy), "rospy-e7-loopback-1hosts-4250B");
+        assert_eq!(name(&point), "ropewalk-e7-bus-1hosts-4250B-200rows");
+        assert_eq!(
+            point.data_set(System::Rospy),
+            "rospy-e7-loopback-1hosts-4250B-200rows"
+        );
         assert_eq!(point.folder(), "100hz/8nodes");
         let other = Point {
             cpu_share: 0.5,
@@ -245,7 +267,10 @@ mod tests {
             warm: true,
             ..point
         };
-        assert_eq!(name(&other), "ropewalk-e7-bus-1hosts-4250B-cpu50-full-warm");
+        assert_eq!(
+            name(&other),
+            "ropewalk-e7-bus-1hosts-4250B-cpu50-full-warm-800rows"
+        );
     }
 
     #[test]

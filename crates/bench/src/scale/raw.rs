@@ -1,11 +1,11 @@
 //! Raw data: `id,sent_ns,recv_ns` rows, one file a sender.
 
 use super::System;
-use super::point::{Point, Topology};
-use std::fmt::Write as _;
+use super::point::Point;
 use std::fs;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The first line of a file.
 pub(super) const HEAD: &str = "id,sent_ns,recv_ns";
@@ -93,29 +93,26 @@ pub(super) fn file(run: &Path, sender: u32) -> PathBuf {
     run.join(format!("sender{sender}.csv"))
 }
 
-/// What describes a data set, so that it can be read without this program.
-pub(super) fn describe(point: &Point, system: System, warm_up: f64, linger_s: f64) -> String {
-    let mut text = String::from(
-        "# <Hz>hz/<nodes>nodes/run<number>/sender<number>.csv: id,sent_ns,recv_ns on the sender's clock; recv_ns is empty where a\n\
-         # message was not back when the log closed.\n",
-    );
-    let topology = match point.topology {
-        Topology::Pairs => "pairs",
-        Topology::Full => "full",
-    };
-    // Writing to a string cannot fail.
-    let _ = write!(
-        text,
-        "system: {}\nexperiment: {}\nbytes: {}\nmedium: {}\nhosts: {}\ntopology: {topology}\ncpu_share: {}\nnodes: all\n\
-         folders: [hz, nodes, run]\nwarm_up: {warm_up}\nlinger_s: {linger_s}\n",
-        system.name(),
+/// What describes a data set, as `ropewalk bench analyze` reads it.
+pub(super) const LAYOUT: &str = "layout.yaml";
+
+/// A data set's description.
+pub(super) fn describe(point: &Point, system: System, warm_up: f64, linger: Duration) -> String {
+    let rows = point.rows();
+    format!(
+        "# experiment {}, topology {:?}, {} of the processors; on the sender's clock, received is empty where nothing was back\n\
+         files: \"{{hz}}hz/{{nodes}}nodes/run{{run}}/*.csv\"\ncolumns: [id, sent, received]\nunit: ns\npayload_bytes: {}\n\
+         messages: {rows}\ncloses_after: {}s\nwarm_up: {}\nsenders: half\nsystem: {}\nmedium: {}\nhosts: {}\n",
         point.experiment,
+        point.topology,
+        point.cpu_share,
         point.bytes,
+        linger.as_secs(),
+        (rows as f64 * warm_up) as u64,
+        system.name(),
         point.medium.name(system),
         point.hosts,
-        point.cpu_share,
-    );
-    text
+    )
 }
 
 #[cfg(test)]
@@ -146,6 +143,23 @@ mod tests {
                 .expect_err("too many")
                 .contains("sender3.csv:3: more than the 1 rows")
         );
+    }
+
+    #[test]
+    fn a_description_counts_the_rows_of_a_sender() {
+        let point = Point {
+            topology: super::super::Topology::Full,
+            ..super::super::point::example()
+        };
+        let text = describe(&point, System::Rospy, 0.1, Duration::from_secs(5));
+        for line in [
+            "messages: 800\n",
+            "warm_up: 80\n",
+            "closes_after: 5s\n",
+            "system: rospy\nmedium: loopback\n",
+        ] {
+            assert!(text.contains(line), "{line}: {text}");
+        }
     }
 
     #[test]

@@ -6,10 +6,10 @@ use super::outcome::{Failed, Outcome};
 use super::plan::{Plan, Sweep};
 use super::point::{Point, shown_hz};
 use super::stage::Stage;
-use super::store::{Entry, Store, What};
+use super::store::{Entry, FULL, Scratch, Store, What};
 use super::tools::Tools;
 use super::trial::{self, Run};
-use super::{Options, System, cause, raw};
+use super::{Medium, Options, System, calls, cause, raw};
 use crate::findings::{Findings, Health, watch};
 use crate::ipc::error::RunError;
 use crate::ipc::{Error, HostLoad};
@@ -18,7 +18,7 @@ use crate::progress::Progress;
 use stats::{Cell, Report};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 /// How close the highest that is sustained and the lowest that is not are at the end.
@@ -27,7 +27,7 @@ const CLOSE: f64 = 0.05;
 const TRIES: u32 = 2;
 /// Tries that a search takes, about.
 const PROBES: u32 = 12;
-/// A system that fails so often in a row is not tried any more.
+/// A system that fails so often in a row is not tried any more on that medium.
 const GIVE_UP: u32 = 3;
 /// Bytes of a row of raw data, about.
 const ROW: u64 = 44;
@@ -39,7 +39,7 @@ pub(super) struct Session<'a> {
     systems: Vec<System>,
     failed: Vec<Failed>,
     notes: Vec<String>,
-    in_a_row: BTreeMap<System, u32>,
+    in_a_row: BTreeMap<(System, Medium), u32>,
     stage: Option<Stage<'a>>,
     number: u64,
 }
@@ -47,21 +47,14 @@ pub(super) struct Session<'a> {
 /// Why a session ends early.
 enum End {
     Stopped,
-    Error(Error),
-}
-
-impl From<Error> for End {
-    fn from(error: Error) -> End {
-        match error {
-            Error::Stopped => End::Stopped,
-            error => End::Error(error),
-        }
-    }
+    /// The disk, as the last failure says.
+    Full,
 }
 
 /// A step of the progress.
 enum Step<'p> {
     Run(usize, u32, System),
+    Calls(usize, System),
     Knee(&'p Sweep, u32, System),
 }
 
@@ -99,19 +92,15 @@ impl<'a> Session<'a> {
         let (before, note) = watch();
         self.notes.extend(note.inspect(|n| eprintln!("{n}")));
         let steps = self.steps(plan);
-        let complete = match self.walk(plan, &steps) {
-            Ok(()) => true,
-            Err(End::Stopped) => {
-                if let Some(folder) = &self.options.out {
-                    eprintln!(
-                        "the same command with --out {} goes on from here",
-                        folder.display()
-                    );
-                }
-                false
-            }
-            Err(End::Error(error)) => return Err(error),
-        };
+        let end = self.walk(plan, &steps).err();
+        if let (Some(_), Some(folder)) = (&end, &self.options.out) {
+            eprintln!(
+                "the same command with --out {} goes on from here",
+                folder.display()
+            );
+        }
+        // A full disk is told as what failed.
+        let complete = !matches!(end, Some(End::Stopped));
         self.stage = None;
         Ok(self.close(plan, before, complete))
     }
@@ -127,6 +116,15 @@ impl<'a> Session<'a> {
                 steps.extend(rotated(i + run as usize).map(|s| Step::Run(i, run, self.systems[s])));
             }
         }
+        if self.options.calls {
+            // The lowest rate, at which every message wakes somebody, and the fewest nodes.
+            let mut seen = BTreeSet::new();
+            for (i, point) in plan.points.iter().enumerate() {
+                if calls::can_be_counted(point) && seen.insert((point.experiment, point.bytes, point.nodes)) {
+                    steps.extend(rotated(i).map(|s| Step::Calls(i, self.systems[s])));
+                }
+            }
+        }
         for (i, sweep) in plan.sweeps.iter().enumerate() {
             for nodes in &sweep.nodes {
                 steps.extend(rotated(i).map(|s| Step::Knee(sweep, *nodes, self.systems[s])));
@@ -139,20 +137,23 @@ impl<'a> Session<'a> {
         let linger = self.options.linger();
         let expected = steps.iter().map(|step| match step {
             Step::Run(i, ..) => plan.points[*i].lasts() + linger / 4,
+            Step::Calls(i, _) => calls::runs(&plan.points[*i]).iter().map(Point::lasts).sum(),
             Step::Knee(sweep, ..) => (sweep.lasts + linger + Duration::from_millis(1500)) * PROBES,
         });
         let mut progress = Progress::new(expected);
         for step in steps {
             let (point, system) = match step {
-                Step::Run(i, _, system) => (&plan.points[*i], *system),
+                Step::Run(i, _, system) | Step::Calls(i, system) => (&plan.points[*i], *system),
                 Step::Knee(sweep, _, system) => (&sweep.base, *system),
             };
-            if self.in_a_row.get(&system).is_some_and(|n| *n >= GIVE_UP) {
+            let there = (system, point.medium);
+            if self.in_a_row.get(&there).is_some_and(|n| *n >= GIVE_UP) {
                 progress.skip();
                 continue;
             }
             let done = match step {
                 Step::Run(_, run, _) => self.store.runs(system, point).iter().any(|r| r.0 == *run),
+                Step::Calls(..) => self.store.calls(system, point).is_some(),
                 Step::Knee(sweep, nodes, _) => self.store.knee(system, &start(sweep, *nodes)).is_some(),
             };
             if done {
@@ -163,6 +164,10 @@ impl<'a> Session<'a> {
                 Step::Run(_, run, _) => {
                     progress.begin(format!("{point} {} {}", point.medium.name(system), system.name()));
                     self.cell(system, point, *run)
+                }
+                Step::Calls(..) => {
+                    progress.begin(format!("{point} {}: system calls", system.name()));
+                    self.calls(system, point)
                 }
                 Step::Knee(sweep, nodes, _) => {
                     let point = start(sweep, *nodes);
@@ -178,24 +183,25 @@ impl<'a> Session<'a> {
             };
             match result {
                 Ok(said) => {
-                    self.in_a_row.remove(&system);
+                    self.in_a_row.remove(&there);
                     progress.done(&said);
                 }
                 Err(RunError::Stopped) => return Err(End::Stopped),
                 Err(RunError::Failed(why)) => {
-                    // Nothing that follows can be written either.
-                    if why.contains("No space left") || why.contains("MB are free") {
-                        return Err(End::Error(Error::Nothing(why)));
-                    }
                     progress.done(&format!("FAILED: {why}"));
+                    let full = why.contains("No space left") || why.contains(FULL);
                     // What is left of a run that failed may be in the way of the next.
                     self.stage = None;
-                    *self.in_a_row.entry(system).or_insert(0) += 1;
+                    *self.in_a_row.entry(there).or_insert(0) += 1;
                     self.failed.push(Failed {
                         system,
                         params: Params::new(point, system, "cell", 0),
                         why,
                     });
+                    if full {
+                        // Nothing that follows can be written either.
+                        return Err(End::Full);
+                    }
                 }
             }
         }
@@ -208,7 +214,7 @@ impl<'a> Session<'a> {
         let folder = set.join(point.folder()).join(format!("run{number}"));
         write_description(&set, system, point, self.options.linger())?;
         if point.warm {
-            let trash = self.store.folder().join(".warm");
+            let trash = self.store.scratch(Scratch::Warm);
             self.trial(system, point, &trash)?;
             let _ = fs::remove_dir_all(trash);
         } else if point.experiment == 2 {
@@ -224,10 +230,30 @@ impl<'a> Session<'a> {
         Ok(said)
     }
 
+    /// Counts the system calls of a point; gives what is said of it.
+    fn calls(&mut self, system: System, point: &Point) -> Result<String, RunError> {
+        let folder = self.store.scratch(Scratch::Calls);
+        let mut sums = [0; 2];
+        for (run, sum) in calls::runs(point).iter().zip(&mut sums) {
+            self.run(system, run, &folder, true)?;
+            *sum = calls::sum(&folder, 2 * run.senders() as usize)?;
+            let _ = fs::remove_dir_all(&folder);
+        }
+        let per_message = calls::per_message(sums, point);
+        self.keep(&Entry {
+            system,
+            point: point.clone(),
+            what: What::Calls { per_message },
+        })?;
+        Ok(format!(
+            "{per_message:.1} system calls for each message and its answer"
+        ))
+    }
+
     /// A search for the highest rate.
     fn knee(&mut self, system: System, sweep: &Sweep, nodes: u32) -> Result<String, RunError> {
         let point = start(sweep, nodes);
-        let folder = self.store.folder().join(".search");
+        let folder = self.store.scratch(Scratch::Search);
         let [least, most] = sweep.within;
         let mut search = Search::new(least, most, point.hz, CLOSE);
         let (mut good, mut bad, mut hung) = (None, None, None);
@@ -283,7 +309,17 @@ impl<'a> Session<'a> {
     }
 
     fn trial(&mut self, system: System, point: &Point, folder: &Path) -> Result<Measured, RunError> {
-        let rows = u64::from(point.messages) * u64::from(point.senders()) * u64::from(point.answers());
+        self.run(system, point, folder, false)
+    }
+
+    fn run(
+        &mut self,
+        system: System,
+        point: &Point,
+        folder: &Path,
+        traced: bool,
+    ) -> Result<Measured, RunError> {
+        let rows = point.rows() * u64::from(point.senders());
         self.store.check_room(rows * ROW).map_err(|e| e.to_string())?;
         if !self.stage.as_ref().is_some_and(|s| s.fits(point)) {
             // One lab at a time.
@@ -298,6 +334,7 @@ impl<'a> Session<'a> {
             folder,
             number: self.number,
             linger: self.options.linger(),
+            traced,
         };
         let measured = trial::run(self.tools, stage, system, point, &run);
         stage.sandbox.sweep();
@@ -314,7 +351,8 @@ impl<'a> Session<'a> {
             for system in &self.systems {
                 let runs = self.store.runs(*system, point);
                 let runs: Vec<&Measured> = runs.into_iter().map(|r| r.1).collect();
-                if let Some(metrics) = pool(&runs) {
+                if let Some(mut metrics) = pool(&runs) {
+                    metrics.system_calls_per_message = self.store.calls(*system, point);
                     cells.push(Cell {
                         system: system.name().to_owned(),
                         params: Params::new(point, *system, "cell", runs.len()),
@@ -327,7 +365,7 @@ impl<'a> Session<'a> {
         for sweep in &plan.sweeps {
             for system in &self.systems {
                 // Experiment 9 has one for each number of hosts; other numbers of nodes are one search's.
-                if seen.insert((*system, sweep.base.data_set(*system))) {
+                if seen.insert((*system, sweep.base.setting())) {
                     cells.extend(self.best(sweep, *system));
                 }
             }
@@ -387,9 +425,9 @@ fn start(sweep: &Sweep, nodes: u32) -> Point {
     )
 }
 
-fn write_description(set: &PathBuf, system: System, point: &Point, linger: Duration) -> Result<(), RunError> {
-    let file = set.join("data.yaml");
-    let text = raw::describe(point, system, trial::WARM_UP, linger.as_secs_f64());
+fn write_description(set: &Path, system: System, point: &Point, linger: Duration) -> Result<(), RunError> {
+    let file = set.join(raw::LAYOUT);
+    let text = raw::describe(point, system, trial::WARM_UP, linger);
     let written = fs::create_dir_all(set).and_then(|()| fs::write(&file, text));
     written.map_err(|e| format!("{}: {e}", file.display()).into())
 }

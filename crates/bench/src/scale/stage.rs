@@ -218,6 +218,39 @@ fn scenario(medium: Medium, hosts: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
+
+    fn status(medium: &str, uptime_s: f64, busy_s: f64, air_s: [f64; 2]) -> Status {
+        let host = |(i, air_s): (usize, f64)| {
+            json!({
+                "host": format!("h{i}"), "air_s": air_s, "attempts": 0, "retries": i, "queue_frames": 0,
+                "queue_high_water_frames": 0, "drops": {},
+            })
+        };
+        let hosts: Vec<_> = air_s.into_iter().enumerate().map(host).collect();
+        let status = json!({
+            "name": "l", "scenario": "s", "congestion_control": "cubic", "uptime_s": uptime_s, "hosts": [],
+            "media": [{
+                "name": medium, "busy_s": busy_s, "collisions": 3, "lost_frames": 0, "delivered_frames": 0,
+                "delivered_bytes": 0, "hosts": hosts,
+            }],
+            "timing": {
+                "verdict": "good", "trusted": true, "scheduling": "", "events": 0, "lateness_p50_us": 0.0,
+                "lateness_p99_us": 0.0, "lateness_max_us": 0.0, "stalls": 0, "lateness": [],
+            },
+        });
+        serde_json::from_value(status).expect("a status")
+    }
+
+    #[test]
+    fn a_radio_is_busy_as_a_whole_and_a_wire_in_its_busier_direction() {
+        let before = |medium| status(medium, 10.0, 1.0, [1.0, 0.0]);
+        let after = |medium| status(medium, 14.0, 4.0, [2.0, 2.0]);
+        let radio = wire_between(&before(RADIO), &after(RADIO));
+        assert_eq!((radio.busy, radio.air["h1"], radio.in_time), (0.75, 0.5, true));
+        let wire = wire_between(&before("eth"), &after("eth"));
+        assert_eq!((wire.busy, wire.air["h0"], wire.collisions), (0.5, 0.25, 0));
+    }
 
     #[test]
     fn scenarios_join_all_hosts() {

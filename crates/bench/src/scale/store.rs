@@ -11,6 +11,10 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 const FILE: &str = "runs.jsonl";
+/// Where runs write whose raw data are not kept; left there if the program was killed.
+const SCRATCH: [&str; 3] = [".search", ".warm", ".calls"];
+/// What is said where that is not so.
+pub(super) const FULL: &str = "MB are free";
 /// Kept free beside what a run writes.
 const MARGIN: u64 = 32 << 20;
 
@@ -28,8 +32,18 @@ pub(super) struct Entry {
 pub(super) enum What {
     /// A run of a cell.
     Run { number: u32, measured: Measured },
+    /// System calls for each message, counted apart.
+    Calls { per_message: f64 },
     /// A search, which began at the point.
     Knee { found: NodesKnee, at: Option<Measured> },
+}
+
+/// What runs are for whose raw data are not kept.
+#[derive(Clone, Copy)]
+pub(super) enum Scratch {
+    Search,
+    Warm,
+    Calls,
 }
 
 /// A folder of results.
@@ -72,6 +86,9 @@ impl Store {
                 path.display()
             ))
         })?;
+        for left in SCRATCH {
+            let _ = fs::remove_dir_all(folder.join(left));
+        }
         // A line that was cut short is measured again.
         file.set_len(whole as u64).map_err(|e| at(&path, e))?;
         file.seek(SeekFrom::End(0)).map_err(|e| at(&path, e))?;
@@ -81,6 +98,11 @@ impl Store {
             entries,
             _temporary: temporary,
         })
+    }
+
+    /// Where a run writes whose raw data are not kept.
+    pub(super) fn scratch(&self, which: Scratch) -> PathBuf {
+        self.folder.join(SCRATCH[which as usize])
     }
 
     pub(super) fn folder(&self) -> &Path {
@@ -108,7 +130,7 @@ impl Store {
             .filter(|e| of(e))
             .filter_map(|e| match &e.what {
                 What::Run { number, measured } => Some((*number, measured)),
-                What::Knee { .. } => None,
+                _ => None,
             });
         runs.collect()
     }
@@ -121,9 +143,22 @@ impl Store {
             .filter(|e| e.system == system && e.point == *start);
         let mut knees = of.filter_map(|e| match &e.what {
             What::Knee { found, at } => Some((found, at.as_ref())),
-            What::Run { .. } => None,
+            _ => None,
         });
         knees.next()
+    }
+
+    /// System calls for each message, if they were counted.
+    pub(super) fn calls(&self, system: System, point: &Point) -> Option<f64> {
+        let of = self
+            .entries
+            .iter()
+            .filter(|e| e.system == system && e.point == *point);
+        let mut calls = of.filter_map(|e| match e.what {
+            What::Calls { per_message } => Some(per_message),
+            _ => None,
+        });
+        calls.next()
     }
 
     /// How many results were there from the start, or have come.
@@ -142,7 +177,7 @@ impl Store {
             return Ok(());
         }
         let full = format!(
-            "only {} MB are free, and the next run writes {}: free some, then give the same command again",
+            "only {} {FULL}, and the next run writes {}: free some, then give the same command again",
             free >> 20,
             wanted >> 20
         );

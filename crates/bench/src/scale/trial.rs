@@ -7,7 +7,7 @@ use super::said::Said;
 use super::stage::{Stage, wire_between};
 use super::statistics::Trips;
 use super::tools::Tools;
-use super::{System, links, peers, raw};
+use super::{System, calls, links, peers, raw};
 use crate::ipc::crew::{Crew, Peer};
 use crate::ipc::error::RunError;
 use crate::ipc::usage::Host;
@@ -16,6 +16,7 @@ use lab::Status;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 /// What is said of a sender that does not come to its end.
@@ -40,6 +41,17 @@ pub(super) struct Run<'a> {
     /// Unique in this process.
     pub(super) number: u64,
     pub(super) linger: Duration,
+    /// Whether system calls are counted into the folder.
+    pub(super) traced: bool,
+}
+
+impl Run<'_> {
+    fn traced(&self, command: Command, node: u32) -> Command {
+        if !self.traced {
+            return command;
+        }
+        calls::traced(&command, &calls::file(self.folder, node as usize))
+    }
 }
 
 /// Runs `system` once. The raw data lie in the run's folder afterwards.
@@ -72,14 +84,16 @@ fn nodes(
     run: &Run<'_>,
     daemons: &[u32],
 ) -> Result<Measured, RunError> {
-    let most = u64::from(point.messages) * u64::from(point.answers());
+    let most = point.rows();
     let mut crew = Crew::<Said>::new(most, &stage.sandbox, tools.ground.stopped);
     for echo in 0..point.senders() {
-        let mut command = peers::echo(tools, stage, system, point, run.number, echo)?;
+        let command = peers::echo(tools, stage, system, point, run.number, echo)?;
+        let mut command = run.traced(command, echo);
         crew.start(format!("{} echo {echo}", system.name()), &mut command)?;
     }
     for sender in 0..point.senders() {
-        let mut command = peers::sender(tools, stage, system, point, run, sender)?;
+        let command = peers::sender(tools, stage, system, point, run, sender)?;
+        let mut command = run.traced(command, point.senders() + sender);
         crew.start(format!("{} sender {sender}", system.name()), &mut command)?;
     }
     let seen = conduct(&mut crew, stage, point, run.linger, daemons);

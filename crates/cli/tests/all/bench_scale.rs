@@ -90,10 +90,10 @@ fn a_small_experiment_is_measured_kept_and_not_measured_again() {
             assert!(m[name].as_f64() > Some(0.0), "{name}: {cell}");
         }
     }
-    let set = host.path("kept/ropewalk-e7-bus-1hosts-4250B");
-    let about = std::fs::read_to_string(set.join("data.yaml")).expect("a description");
+    let set = host.path("kept/ropewalk-e7-bus-1hosts-4250B-40rows");
+    let about = std::fs::read_to_string(set.join("layout.yaml")).expect("a description");
     assert!(
-        about.contains("system: ropewalk") && about.contains("bytes: 4250"),
+        about.contains("system: ropewalk") && about.contains("messages: 40\n"),
         "{about}"
     );
     let rows = std::fs::read_to_string(set.join("100hz/4nodes/run1/sender1.csv")).expect("rows");

@@ -25,7 +25,6 @@ struct Arguments {
     listen: Vec<String>,
     connect: Vec<String>,
     bytes: usize,
-    queue: u64,
     hz: f64,
     messages: u64,
     offset_us: u64,
@@ -226,7 +225,7 @@ fn parse() -> Arguments {
     }
     while let Some(option) = words.next() {
         let value = words.next().unwrap_or_else(|| fail(2, format!("{option} needs a value")));
-        let whole = || value.parse().unwrap_or_else(|_| fail(2, format!("{option} {value}: give a whole number")));
+        let whole = || -> u64 { value.parse().unwrap_or_else(|_| fail(2, format!("{option} {value}: give a whole number"))) };
         match option.as_str() {
             "--system" => a.system = value,
             "--publish" => a.publish = value,
@@ -243,7 +242,8 @@ fn parse() -> Arguments {
             "--listen" => a.listen.push(value),
             "--connect" => a.connect.push(value),
             "--bytes" => a.bytes = whole() as usize,
-            "--queue" => a.queue = whole(),
+            // Zenoh's queues are by priority and congestion control, and count batches.
+            "--queue" => drop(whole()),
             "--messages" => a.messages = whole(),
             "--offset-us" => a.offset_us = whole(),
             "--linger-ms" => a.linger_ms = whole(),
