@@ -14,11 +14,14 @@ T must(ropewalk::Result<T> result) {
     return std::move(*result);
 }
 
+// With the / that ours begin with, which a cell's may have already.
+std::string topic(const peer::Options& o) { return o.topic[0] == '/' ? o.topic : "/" + o.topic; }
+
 void publish(const peer::Options& o, const peer::Orchestrator& orchestrator) {
     auto node = must(ropewalk::Node::create("bench"));
     auto options = ropewalk_publisher_options_default();
     if (o.limit) options.memory_limit = o.limit;
-    auto publisher = must(node.publisher<Image>("/" + o.topic, options));
+    auto publisher = must(node.publisher<Image>(topic(o), options));
     while (publisher.subscriber_count() < o.subscribers && orchestrator.pause_ms(5)) {}
     ropewalk::Loan<Image> image;
     image->encoding = "mono8";
@@ -41,7 +44,7 @@ void subscribe(const peer::Options& o, const peer::Orchestrator& orchestrator) {
     auto node = must(ropewalk::Node::create("bench"));
     ropewalk::SubscriberOptions options;
     if (o.depth) options.with_depth(static_cast<uint32_t>(o.depth));
-    auto subscriber = must(node.subscriber<Image>("/" + o.topic, options));
+    auto subscriber = must(node.subscriber<Image>(topic(o), options));
     peer::say("ready");
     std::thread stopper([&] {
         orchestrator.wait_stop();

@@ -103,7 +103,7 @@ class Ropewalk:
     def publish(self):
         o = self.o
         limit = {"memory_limit": o.limit} if o.limit else {}
-        publisher = self.node.publisher("/" + o.topic, "sensor_msgs/Image", **limit)
+        publisher = self.node.publisher(o.topic, "sensor_msgs/Image", **limit)
         while publisher.subscriber_count < o.subscribers and not self.orchestrator.stop.wait(0.005):
             pass
         image = publisher.message(width=o.size, height=1, step=o.size, encoding="mono8")
@@ -123,7 +123,7 @@ class Ropewalk:
     def subscribe(self):
         log = Log(self.o)
         depth = {"depth": self.o.depth or 32}
-        subscriber = self.node.subscriber("/" + self.o.topic, "sensor_msgs/Image", **depth)
+        subscriber = self.node.subscriber(self.o.topic, "sensor_msgs/Image", **depth)
         say("ready")
         while not self.orchestrator.stop.is_set():
             image = subscriber.take(0.5)
@@ -144,7 +144,7 @@ class Rospy:
         import numpy
 
         o = self.o
-        publisher = self.rospy.Publisher("/" + o.topic, self.Image, queue_size=o.depth or 32)
+        publisher = self.rospy.Publisher(o.topic, self.Image, queue_size=o.depth or 32)
         while publisher.get_num_connections() < o.subscribers and not self.orchestrator.stop.wait(0.005):
             pass
         image = self.Image(width=o.size, height=1, step=o.size, encoding="mono8")
@@ -163,7 +163,7 @@ class Rospy:
     def subscribe(self):
         log = Log(self.o)
         # Without a large buffer rospy falls behind for ever with large messages.
-        subscriber = self.rospy.Subscriber("/" + self.o.topic, self.Image, lambda image: log.receive(image.data),
+        subscriber = self.rospy.Subscriber(self.o.topic, self.Image, lambda image: log.receive(image.data),
                                            queue_size=self.o.depth or 32, buff_size=2 * self.o.size + 65536)
         say("ready")
         self.orchestrator.stop.wait()
@@ -214,7 +214,7 @@ def hertz(text):
 def topic(text):
     if not re.fullmatch("[A-Za-z0-9_/]{1,40}", text):
         raise argparse.ArgumentTypeError(f"{text}: use 1 to 40 letters, digits, _ and /")
-    return text
+    return "/" + text.lstrip("/")
 
 
 def options():
