@@ -169,7 +169,7 @@ pub struct CellMetrics {
     /// The busiest thread while messages were sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub busiest: Option<Busiest>,
-    /// Share of all processors in use.
+    /// Share of all processors in use; where the medium is emulated, by the system's own processes.
     pub host_busy: f64,
     /// Losses by place and reason, as far as the system counts them.
     pub drops: BTreeMap<String, u64>,

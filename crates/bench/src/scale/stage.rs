@@ -12,6 +12,7 @@ use crate::lab::site::{Job, Site};
 use lab::Status;
 use std::fmt::Write;
 use std::process::Command;
+use std::time::Duration;
 
 const MASTER: u16 = 11311;
 /// The host that joins the others' wires, where there are more than two.
@@ -156,9 +157,9 @@ fn ros_words(address: &str) -> [String; 2] {
     [format!("ROS_IP={address}"), format!("ROS_HOSTNAME={address}")]
 }
 
-/// What of the medium was used between two looks.
-pub(super) fn wire_between(before: &Status, after: &Status) -> Wire {
-    let time = (after.uptime_s - before.uptime_s).max(1e-9);
+/// What of the medium was used between two looks, of which the first came so long before the first message.
+pub(super) fn wire_between(before: &Status, after: &Status, idle: Duration) -> Wire {
+    let time = (after.uptime_s - before.uptime_s - idle.as_secs_f64()).max(1e-9);
     let mut wire = Wire {
         in_time: after.timing.trusted && after.timing.verdict == lab::Verdict::Good,
         ..Wire::default()
@@ -245,10 +246,11 @@ mod tests {
     #[test]
     fn a_radio_is_busy_as_a_whole_and_a_wire_in_its_busier_direction() {
         let before = |medium| status(medium, 10.0, 1.0, [1.0, 0.0]);
-        let after = |medium| status(medium, 14.0, 4.0, [2.0, 2.0]);
-        let radio = wire_between(&before(RADIO), &after(RADIO));
+        let after = |medium| status(medium, 15.0, 4.0, [2.0, 2.0]);
+        let idle = Duration::from_secs(1);
+        let radio = wire_between(&before(RADIO), &after(RADIO), idle);
         assert_eq!((radio.busy, radio.air["h1"], radio.in_time), (0.75, 0.5, true));
-        let wire = wire_between(&before("eth"), &after("eth"));
+        let wire = wire_between(&before("eth"), &after("eth"), idle);
         assert_eq!((wire.busy, wire.air["h0"], wire.collisions), (0.5, 0.25, 0));
     }
 

@@ -210,7 +210,9 @@ impl Look {
             .parts
             .iter()
             .map(|(part, s)| (part, s.since(&earlier.parts[part])));
-        let busiest = used.filter_map(|(part, used)| {
+        let used: Vec<_> = used.collect();
+        let own_s: f64 = used.iter().map(|(_, u)| u.cpu_s).sum();
+        let busiest = used.into_iter().filter_map(|(part, used)| {
             let (thread, cpu_s) = used.busiest?;
             Some(Busiest {
                 part: (*part).to_owned(),
@@ -221,12 +223,21 @@ impl Look {
         let wire = self.wire.as_ref().zip(earlier.wire.as_ref());
         Measured {
             busiest: busiest.max_by(|a, b| a.share.total_cmp(&b.share)),
-            host_busy: load.busy,
+            // A lab keeps all processors awake.
+            host_busy: if wire.is_some() {
+                own_s / time / processors()
+            } else {
+                load.busy
+            },
             host_steal: load.steal,
-            wire: wire.map(|(after, before)| wire_between(before, after)),
+            wire: wire.map(|(after, before)| wire_between(before, after, BEFORE)),
             ..Measured::default()
         }
     }
+}
+
+fn processors() -> f64 {
+    std::thread::available_parallelism().map_or(1, |n| n.get()) as f64
 }
 
 /// The threads of each part.
