@@ -16,6 +16,8 @@ const PLOT: f64 = 280.0;
 /// Where curves begin, and where their names do.
 const CURVES_LEFT: f64 = 90.0;
 const CURVES_RIGHT: f64 = WIDTH - 250.0;
+/// As many letters as there is room for.
+const MOST_LABEL: usize = 46;
 /// More rows or curves in one figure nobody reads.
 const MOST_ROWS: usize = 80;
 const MOST_CURVES: usize = 16;
@@ -61,16 +63,13 @@ fn mark(file: usize, cell: usize, metric: &str, value: f64) -> String {
     format!("data-file=\"{file}\" data-cell=\"{cell}\" data-metric=\"{metric}\" data-value=\"{value}\"")
 }
 
-/// A cell's name: its system and the settings in which cells differ.
+/// A cell's name: its system and the settings in which cells differ, words before numbers.
 pub(super) fn label(cell: &Flat, differing: &BTreeSet<String>) -> String {
-    let settings = cell.params.iter().filter(|(n, _)| differing.contains(n));
-    let settings: Vec<String> = settings
-        .map(|(n, v)| match v {
-            Value::String(text) => text.clone(),
-            other => format!("{n} {}", plain(other)),
-        })
-        .collect();
-    format!("{} {}", cell.system, settings.join(", "))
+    let settings = || cell.params.iter().filter(|(n, _)| differing.contains(n));
+    let words = settings().filter_map(|(_, v)| v.as_str().map(str::to_owned));
+    let numbers = settings().filter_map(|(n, v)| Some(format!("{n} {}", short(v.as_f64()?))));
+    let all: Vec<String> = words.chain(numbers).collect();
+    format!("{} {}", cell.system, all.join(", "))
 }
 
 /// Settings in which these cells are not alike.
@@ -404,7 +403,10 @@ fn dot(svg: &mut String, x: f64, y: f64, color: usize, mark: &str, class: &str) 
 }
 
 fn text(svg: &mut String, x: f64, y: f64, anchor: &str, text: &str) {
-    let short: String = text.chars().take(60).collect();
+    let mut short: String = text.chars().take(MOST_LABEL).collect();
+    if text.chars().count() > MOST_LABEL {
+        short.push('…');
+    }
     let _ = writeln!(
         svg,
         "<text x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\">{}</text>",

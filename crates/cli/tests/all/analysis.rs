@@ -30,7 +30,7 @@ fn raw_data(host: &Host) {
             let mut files = vec![String::new(); senders];
             for m in 0..600u64 {
                 for (s, file) in files.iter_mut().enumerate() {
-                    let sent = (m * 1_000_000 + s as u64 * 1_000 + run) * 1000 / hz;
+                    let sent = m * 1_000_000 / hz + s as u64 + run;
                     free = free.max(sent) + 2_500;
                     let closes = 600_000_000 / hz + 500_000;
                     let received = if free < closes {
