@@ -1,5 +1,6 @@
 //! A machine's calibration from what `ropewalk bench scale` measured (`ropewalk bench model`).
 
+use crate::file::{self, FileError};
 use crate::model::{self, Knee, Model, ReadError, Sample, Validation, knees, validate};
 use crate::raw::value;
 use crate::table::{Align, Table};
@@ -30,22 +31,9 @@ pub struct Options {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A file cannot be read.
-    #[error("{path}: {source}")]
-    File {
-        /// Which.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// A file says nothing that can be used.
-    #[error("{path}: {source}")]
-    Read {
-        /// Which.
-        path: PathBuf,
-        /// What is wrong.
-        source: ReadError,
-    },
+    /// A file gives no cells.
+    #[error(transparent)]
+    File(#[from] FileError<ReadError>),
     /// No system has enough.
     #[error("nothing to calibrate with: {0}")]
     Nothing(String),
@@ -68,15 +56,7 @@ pub struct Outcome {
 pub fn run(options: &Options, machine: BTreeMap<String, Value>) -> Result<Outcome, Error> {
     let mut all = model::Read::default();
     for path in &options.files {
-        let file = |source| Error::File {
-            path: path.clone(),
-            source,
-        };
-        let text = std::fs::read_to_string(path).map_err(file)?;
-        let read = model::read(&text).map_err(|source| Error::Read {
-            path: path.clone(),
-            source,
-        })?;
+        let read = file::read(path, model::read)?;
         all.samples.extend(read.samples);
         all.knees.extend(read.knees);
     }

@@ -9,7 +9,9 @@
 //!
 //! It measures nothing and starts nothing (that is `bench`), and reads no clock. Only the functions `run` touch files.
 
+pub mod axis;
 pub mod calibrate;
+pub mod file;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod model;

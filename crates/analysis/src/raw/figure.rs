@@ -1,6 +1,7 @@
 //! Mean round trips over the frequency, as in the thesis' figure 4.4: both axes logarithmic, with the deviation.
 
 use super::Cells;
+use crate::axis::Axis;
 use crate::svg::{close, escape, open};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -34,7 +35,7 @@ pub(super) fn draw(cells: &Cells) -> String {
         "mean with standard deviation, ms; hollow: messages are missing, so the true mean is larger",
     );
     let positive = |v: f64| (v > 0.0).then_some(v);
-    let hz = Axis::over(cells.iter().filter_map(|c| positive(c.params.hz)), LEFT, RIGHT);
+    let hz = Axis::log(cells.iter().filter_map(|c| positive(c.params.hz)), LEFT, RIGHT);
     let mut top = 70.0;
     for ((system, medium, bytes), curves) in &panels {
         let bottom = top + PLOT;
@@ -42,14 +43,15 @@ pub(super) fn draw(cells: &Cells) -> String {
             .iter()
             .filter_map(|c| c.metrics.rtt_ms.mean)
             .filter_map(positive);
-        let ms = Axis::over(times, bottom, top + 24.0);
+        let ms = Axis::log(times, bottom, top + 24.0);
         let _ = writeln!(
             svg,
             "<text x=\"20\" y=\"{}\" font-weight=\"bold\">{}</text>",
             top + 8.0,
             escape(&format!("{system}, {medium}, {bytes} B"))
         );
-        for (value, x) in hz.ticks() {
+        for value in hz.ticks() {
+            let x = hz.place(value);
             let _ = writeln!(
                 svg,
                 "<line x1=\"{x:.1}\" y1=\"{}\" x2=\"{x:.1}\" y2=\"{bottom}\" stroke=\"#ddd\"/><text x=\"{x:.1}\" \
@@ -58,7 +60,8 @@ pub(super) fn draw(cells: &Cells) -> String {
                 bottom + 16.0
             );
         }
-        for (value, y) in ms.ticks() {
+        for value in ms.ticks() {
+            let y = ms.place(value);
             let _ = writeln!(
                 svg,
                 "<line x1=\"{LEFT}\" y1=\"{y:.1}\" x2=\"{RIGHT}\" y2=\"{y:.1}\" stroke=\"#ddd\"/><text x=\"{}\" \
@@ -99,50 +102,4 @@ pub(super) fn draw(cells: &Cells) -> String {
         top = bottom + 70.0;
     }
     close(svg)
-}
-
-/// A logarithmic axis over whole decades.
-pub(crate) struct Axis {
-    low: i32,
-    high: i32,
-    from: f64,
-    to: f64,
-}
-
-impl Axis {
-    /// Over positive values.
-    pub(crate) fn over(values: impl Iterator<Item = f64>, from: f64, to: f64) -> Axis {
-        let (least, most) = values.fold((f64::INFINITY, 0.0f64), |(a, b), v| (a.min(v), b.max(v)));
-        if !least.is_finite() || most <= 0.0 {
-            return Axis {
-                low: 0,
-                high: 1,
-                from,
-                to,
-            };
-        }
-        let low = least.log10().floor() as i32;
-        Axis {
-            low,
-            high: (most.log10().ceil() as i32).max(low + 1),
-            from,
-            to,
-        }
-    }
-
-    /// Where a value stands; values beyond the ends stand at them.
-    pub(crate) fn place(&self, value: f64) -> f64 {
-        let share =
-            (value.max(f64::MIN_POSITIVE).log10() - f64::from(self.low)) / f64::from(self.high - self.low);
-        self.from + (self.to - self.from) * share.clamp(0.0, 1.0)
-    }
-
-    /// The decades, and where they stand.
-    pub(crate) fn ticks(&self) -> Vec<(f64, f64)> {
-        let values = (self.low..=self.high).map(|d| {
-            let text = format!("1e{d}");
-            text.parse().unwrap_or(1.0)
-        });
-        values.map(|v: f64| (v, self.place(v))).collect()
-    }
 }

@@ -1,8 +1,8 @@
 //! Figures of a result: whatever its shape, as the papers draw it.
 
-use super::axis::{Axis, short};
 use super::page::attribute;
 use super::read::{Document, Flat, find, plain};
+use crate::axis::{Axis, short};
 use crate::svg::escape;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -245,19 +245,25 @@ fn curves(document: &Document, file: usize, name: &str) -> Vec<Figure> {
 
 type Curve<'a> = (String, Vec<(f64, f64, usize, &'a Flat)>);
 
-fn curve_figure(lines: &[Curve<'_>], file: usize, name: &str, over: &str) -> Figure {
-    let points = || lines.iter().flat_map(|(_, p)| p.iter());
-    let bottom = 20.0 + PLOT;
-    let x = Axis::log(points().map(|p| p.0), CURVES_LEFT, CURVES_RIGHT);
-    let y = Axis::log(points().map(|p| p.1), bottom, 20.0);
+/// A drawing with its axes, from 20 down to `bottom`, and room below.
+fn canvas(bottom: f64, below: f64, x: &Axis, y: &Axis) -> String {
     let mut svg = format!(
         "<svg viewBox=\"0 0 {WIDTH} {}\" {} {}>\n",
-        bottom + 40.0,
+        bottom + below,
         x.data("x"),
         y.data("y")
     );
     x.below(&mut svg, 20.0, bottom, "");
     y.beside(&mut svg, CURVES_LEFT, CURVES_RIGHT, "");
+    svg
+}
+
+fn curve_figure(lines: &[Curve<'_>], file: usize, name: &str, over: &str) -> Figure {
+    let points = || lines.iter().flat_map(|(_, p)| p.iter());
+    let bottom = 20.0 + PLOT;
+    let x = Axis::log(points().map(|p| p.0), CURVES_LEFT, CURVES_RIGHT);
+    let y = Axis::log(points().map(|p| p.1), bottom, 20.0);
+    let mut svg = canvas(bottom, 40.0, &x, &y);
     text(
         &mut svg,
         (CURVES_LEFT + CURVES_RIGHT) / 2.0,
@@ -354,14 +360,7 @@ fn series_figure(
         let x = Axis::straight(pairs().map(|p| p[0]), CURVES_LEFT, CURVES_RIGHT);
         (x, Axis::log(pairs().map(|p| p[1]), bottom, 20.0))
     };
-    let mut svg = format!(
-        "<svg viewBox=\"0 0 {WIDTH} {}\" {} {}>\n",
-        bottom + 30.0,
-        x.data("x"),
-        y.data("y")
-    );
-    x.below(&mut svg, 20.0, bottom, "");
-    y.beside(&mut svg, CURVES_LEFT, CURVES_RIGHT, "");
+    let mut svg = canvas(bottom, 30.0, &x, &y);
     for (n, (i, cell, pairs)) in chunk.iter().enumerate() {
         let color = n % COLORS;
         let places: Vec<String> = pairs

@@ -4,13 +4,13 @@
 //! The page is one file that loads nothing and runs nothing. Whatever it draws carries its value (`data-file`, `data-cell`,
 //! `data-metric`, `data-value`), so that the page can be read back and compared.
 
-mod axis;
 mod figures;
 mod page;
 mod read;
 
 pub use read::{Document, Flat, ReadError};
 
+use crate::file::{self, FileError};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -32,26 +32,7 @@ pub struct Options {
 }
 
 /// Why there is no page.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Error {
-    /// A file cannot be read or written.
-    #[error("{path}: {source}")]
-    File {
-        /// Which.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// A file is no benchmark's result.
-    #[error("{path}: {source}")]
-    Read {
-        /// Which.
-        path: PathBuf,
-        /// What is wrong.
-        source: ReadError,
-    },
-}
+pub type Error = FileError<ReadError>;
 
 /// Reads the files and writes the page.
 ///
@@ -60,17 +41,10 @@ pub enum Error {
 pub fn run(options: &Options) -> Result<(), Error> {
     let mut documents = Vec::new();
     for path in &options.files {
-        let text = std::fs::read_to_string(path).map_err(|source| Error::File {
-            path: path.clone(),
-            source,
-        })?;
         let name = path
             .file_name()
             .map_or_else(String::new, |n| n.to_string_lossy().into_owned());
-        documents.push(Document::parse(&text, name).map_err(|source| Error::Read {
-            path: path.clone(),
-            source,
-        })?);
+        documents.push(file::read(path, |text| Document::parse(text, name))?);
     }
     std::fs::write(&options.output, html(&options.title, &documents)).map_err(|source| Error::File {
         path: options.output.clone(),

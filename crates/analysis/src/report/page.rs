@@ -1,8 +1,8 @@
 //! The page: for each file what it is, its tables, its figures.
 
-use super::axis::short;
 use super::figures;
 use super::read::{Document, Flat, find, plain};
+use crate::axis::short;
 use crate::svg::escape;
 use serde_json::Value;
 use std::fmt::Write;

@@ -3,6 +3,7 @@
 use rustix::process::Pid;
 use serde::Serialize;
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 /// Processor time and voluntary switches of all living threads of a process, since they began.
@@ -20,11 +21,8 @@ impl Usage {
     pub(crate) fn of(pid: Pid) -> Option<Usage> {
         let mut usage = Usage::default();
         for thread in fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten() {
-            // A thread may end meanwhile.
-            let stat = fs::read_to_string(thread.path().join("schedstat")).unwrap_or_default();
-            let status = fs::read_to_string(thread.path().join("status")).unwrap_or_default();
-            let ns = stat.split_whitespace().next().and_then(|n| n.parse().ok());
-            usage.cpu += Duration::from_nanos(ns.unwrap_or(0));
+            let (cpu, status) = thread_usage(&thread.path());
+            usage.cpu += cpu;
             usage.voluntary_switches += field(&status, "voluntary_ctxt_switches:").unwrap_or(0);
         }
         Some(usage)
@@ -58,7 +56,16 @@ impl Memory {
     }
 }
 
-fn field(status: &str, name: &str) -> Option<u64> {
+/// Processor time of the thread in this folder, and its status; nothing of one that has ended meanwhile.
+pub(crate) fn thread_usage(folder: &Path) -> (Duration, String) {
+    let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
+    let stat = read("schedstat");
+    let ns = stat.split_whitespace().next().and_then(|n| n.parse().ok());
+    (Duration::from_nanos(ns.unwrap_or(0)), read("status"))
+}
+
+/// The number of a line of a file such as `status`.
+pub(crate) fn field(status: &str, name: &str) -> Option<u64> {
     let line = status.lines().find_map(|l| l.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()
 }

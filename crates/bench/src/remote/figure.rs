@@ -5,6 +5,7 @@ use super::outcome::shown;
 use super::paper::Given;
 use crate::lab::cell::{Metrics, Params};
 use crate::svg::{close, escape, open};
+use analysis::axis::Axis;
 use stats::Cell;
 use std::fmt::Write;
 
@@ -149,34 +150,9 @@ fn panel(
     }
 }
 
-/// A logarithmic axis over whole decades.
-struct Axis {
-    low: f64,
-    high: f64,
-}
-
-impl Axis {
-    fn over(values: impl Iterator<Item = f64>) -> Axis {
-        let logs = values.filter(|v| *v > 0.0).map(f64::log10);
-        let (low, high) = logs.fold((f64::MAX, f64::MIN), |(a, b), v| (a.min(v), b.max(v)));
-        match low <= high {
-            true => Axis {
-                low: low.floor(),
-                high: high.ceil().max(low.floor() + 1.0),
-            },
-            false => Axis { low: 0.0, high: 1.0 },
-        }
-    }
-
-    fn x(&self, ms: f64) -> f64 {
-        let log = ms.max(1e-6).log10().clamp(self.low, self.high);
-        LEFT + (RIGHT - LEFT) * (log - self.low) / (self.high - self.low)
-    }
-}
-
 fn one(svg: &mut String, panel: &Panel, y: f64) {
     let all = panel.lines.iter().flat_map(|l| l.ms.iter().copied());
-    let axis = Axis::over(all.chain(panel.least));
+    let axis = Axis::log(all.chain(panel.least), LEFT, RIGHT);
     let top = y + 24.0;
     let bottom = top + panel.lines.len() as f64 * ROW;
     // Writing to a String cannot fail.
@@ -186,9 +162,8 @@ fn one(svg: &mut String, panel: &Panel, y: f64) {
         y + 14.0,
         escape(panel.title)
     );
-    for decade in axis.low as i32..=axis.high as i32 {
-        let ms = 10f64.powi(decade);
-        let x = axis.x(ms);
+    for ms in axis.ticks() {
+        let x = axis.place(ms);
         let label = if ms >= 1e3 {
             format!("{} s", ms / 1e3)
         } else {
@@ -202,7 +177,7 @@ fn one(svg: &mut String, panel: &Panel, y: f64) {
         );
     }
     if let Some(least) = panel.least {
-        let x = axis.x(least);
+        let x = axis.place(least);
         let _ = writeln!(
             svg,
             "<line class=\"least\" x1=\"{x:.1}\" y1=\"{top:.1}\" x2=\"{x:.1}\" y2=\"{bottom:.1}\" stroke=\"#333\" \
@@ -225,7 +200,7 @@ fn draw_line(svg: &mut String, axis: &Axis, line: &Line, y: f64) {
     );
     let middle = match line.ms[..] {
         [min, p25, p50, p75, p99] => {
-            let x = [min, p25, p50, p75, p99].map(|ms| axis.x(ms));
+            let x = [min, p25, p50, p75, p99].map(|ms| axis.place(ms));
             let _ = writeln!(
                 svg,
                 "<g class=\"box\" stroke=\"{color}\"><line x1=\"{:.1}\" y1=\"{y:.1}\" x2=\"{:.1}\" y2=\"{y:.1}\"/>\
@@ -244,7 +219,7 @@ fn draw_line(svg: &mut String, axis: &Axis, line: &Line, y: f64) {
             Some((p50, x[4]))
         }
         [mean] => {
-            let x = axis.x(mean);
+            let x = axis.place(mean);
             let _ = writeln!(
                 svg,
                 "<path class=\"given\" d=\"M{:.1} {y:.1} L{x:.1} {:.1} L{:.1} {y:.1} L{x:.1} {:.1} Z\" fill=\"{color}\"/>",
@@ -294,9 +269,9 @@ mod tests {
 
     #[test]
     fn an_axis_holds_all_that_is_on_it() {
-        let axis = Axis::over([0.3, 40.0].into_iter());
-        assert_eq!((axis.low, axis.high), (-1.0, 2.0));
-        assert!(axis.x(0.3) > LEFT && axis.x(40.0) < RIGHT);
-        assert_eq!(axis.x(0.0), LEFT);
+        let axis = Axis::log([0.3, 40.0].into_iter(), LEFT, RIGHT);
+        assert_eq!(axis.ticks(), [0.1, 1.0, 10.0, 100.0]);
+        assert!(axis.place(0.3) > LEFT && axis.place(40.0) < RIGHT);
+        assert_eq!(axis.place(0.0), LEFT);
     }
 }

@@ -1,5 +1,6 @@
 //! What the processes of a run use, as `/proc` tells.
 
+use crate::ipc::usage::{field, thread_usage};
 use std::collections::BTreeMap;
 use std::fs;
 
@@ -33,19 +34,17 @@ impl Snapshot {
                 .flatten()
                 .flatten()
             {
-                let read = |name: &str| fs::read_to_string(task.path().join(name)).unwrap_or_default();
                 let Some(tid) = task.file_name().to_str().and_then(|t| t.parse().ok()) else {
                     continue;
                 };
-                let schedstat = read("schedstat");
-                let status = read("status");
-                let cpu_ns = schedstat.split_whitespace().next().and_then(|n| n.parse().ok());
+                let (cpu, status) = thread_usage(&task.path());
+                let name = fs::read_to_string(task.path().join("comm")).unwrap_or_default();
                 let switches = |name| field(&status, name).unwrap_or(0);
                 all.0.insert(
                     tid,
                     Thread {
-                        name: read("comm").trim().to_owned(),
-                        cpu_ns: cpu_ns.unwrap_or(0),
+                        name: name.trim().to_owned(),
+                        cpu_ns: u64::try_from(cpu.as_nanos()).unwrap_or(u64::MAX),
                         switches: switches("voluntary_ctxt_switches:")
                             + switches("nonvoluntary_ctxt_switches:"),
                     },
@@ -100,11 +99,6 @@ fn tree(pid: u32) -> Vec<u32> {
         }
     }
     all
-}
-
-fn field(text: &str, name: &str) -> Option<u64> {
-    let line = text.lines().find_map(|l| l.strip_prefix(name))?;
-    line.split_whitespace().next()?.parse().ok()
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use super::measured::{CellMetrics, Metrics, Params};
 use super::targets::{knees, points};
 use crate::svg;
+use analysis::axis::Axis;
 use stats::Cell;
 use std::fmt::Write;
 
@@ -88,8 +89,8 @@ fn one(out: &mut String, name: &str, cells: &[Measured], systems: &[&str], (x0, 
         .iter()
         .map(|(c, _)| load(&c.params))
         .chain(most.iter().map(|m| m.1));
-    let x = Axis::over(xs, (x0, x0 + PANEL.0));
-    let y = Axis::over(here.iter().filter_map(|(_, m)| m.rtt_ms.mean), (y0 + PANEL.1, y0));
+    let x = Axis::log(xs, x0, x0 + PANEL.0);
+    let y = Axis::log(here.iter().filter_map(|(_, m)| m.rtt_ms.mean), y0 + PANEL.1, y0);
     let _ = writeln!(
         out,
         "<text x=\"{x0}\" y=\"{}\" font-weight=\"bold\">{}</text>\n\
@@ -99,8 +100,8 @@ fn one(out: &mut String, name: &str, cells: &[Measured], systems: &[&str], (x0, 
         PANEL.0,
         PANEL.1
     );
-    for power in x.powers() {
-        let at = x.at(power);
+    for power in x.ticks() {
+        let at = x.place(power);
         let _ = writeln!(
             out,
             "<line x1=\"{at:.1}\" y1=\"{y0}\" x2=\"{at:.1}\" y2=\"{}\" stroke=\"#eee\"/>\
@@ -109,8 +110,8 @@ fn one(out: &mut String, name: &str, cells: &[Measured], systems: &[&str], (x0, 
             y0 + PANEL.1 + 16.0
         );
     }
-    for power in y.powers() {
-        let at = y.at(power);
+    for power in y.ticks() {
+        let at = y.place(power);
         let _ = writeln!(
             out,
             "<line x1=\"{x0}\" y1=\"{at:.1}\" x2=\"{}\" y2=\"{at:.1}\" stroke=\"#eee\"/>\
@@ -138,7 +139,7 @@ fn one(out: &mut String, name: &str, cells: &[Measured], systems: &[&str], (x0, 
             line.sort_by(|a, b| a.0.total_cmp(&b.0));
             let path: Vec<String> = line
                 .iter()
-                .map(|p| format!("{:.1},{:.1}", x.at(p.0), y.at(p.1)))
+                .map(|p| format!("{:.1},{:.1}", x.place(p.0), y.place(p.1)))
                 .collect();
             let _ = writeln!(
                 out,
@@ -152,15 +153,15 @@ fn one(out: &mut String, name: &str, cells: &[Measured], systems: &[&str], (x0, 
                     out,
                     "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"3\" fill=\"{fill}\" stroke=\"{}\"><title>{} {n} nodes: {load:.0}/s, \
                      {ms:.3} ms</title></circle>",
-                    x.at(load),
-                    y.at(ms),
+                    x.place(load),
+                    y.place(ms),
                     colour(i),
                     svg::escape(system)
                 );
             }
         }
         for (_, load) in most.iter().filter(|(c, load)| c.system == *system && *load > 0.0) {
-            let at = x.at(*load);
+            let at = x.place(*load);
             let _ = writeln!(
                 out,
                 "<line x1=\"{at:.1}\" y1=\"{y0}\" x2=\"{at:.1}\" y2=\"{}\" stroke=\"{}\" stroke-dasharray=\"4 3\"/>",
@@ -168,44 +169,6 @@ fn one(out: &mut String, name: &str, cells: &[Measured], systems: &[&str], (x0, 
                 colour(i)
             );
         }
-    }
-}
-
-/// A logarithmic axis.
-struct Axis {
-    low: f64,
-    high: f64,
-    ends: (f64, f64),
-}
-
-impl Axis {
-    /// From one power of ten to another around all that is above zero.
-    fn over(values: impl Iterator<Item = f64>, ends: (f64, f64)) -> Axis {
-        let logs = values.filter(|v| *v > 0.0 && v.is_finite()).map(f64::log10);
-        let (low, high) = logs.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| {
-            (l.min(v), h.max(v))
-        });
-        let (low, high) = if low.is_finite() {
-            (low.floor(), high.ceil())
-        } else {
-            (0.0, 1.0)
-        };
-        Axis {
-            low,
-            high: high.max(low + 1.0),
-            ends,
-        }
-    }
-
-    fn at(&self, value: f64) -> f64 {
-        let share = (value.max(1e-12).log10() - self.low) / (self.high - self.low);
-        self.ends.0 + share.clamp(0.0, 1.0) * (self.ends.1 - self.ends.0)
-    }
-
-    fn powers(&self) -> Vec<f64> {
-        (self.low as i32..=self.high as i32)
-            .map(|p| 10f64.powi(p))
-            .collect()
     }
 }
 
@@ -235,12 +198,5 @@ mod tests {
         }
         assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
         assert!(draw(&[]).ends_with("</svg>\n"));
-    }
-
-    #[test]
-    fn axes_hold_all_that_is_above_zero() {
-        let axis = Axis::over([0.0, 3.0, 250.0, f64::INFINITY].into_iter(), (0.0, 300.0));
-        assert_eq!((axis.low, axis.high, axis.powers().len()), (0.0, 3.0, 4));
-        assert_eq!((axis.at(1.0), axis.at(1000.0), axis.at(0.0)), (0.0, 300.0, 0.0));
     }
 }

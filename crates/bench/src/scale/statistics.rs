@@ -2,6 +2,7 @@
 
 use super::raw::Row;
 use serde::{Deserialize, Serialize};
+use stats::Interval;
 
 /// The messages of one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -74,30 +75,16 @@ pub(super) struct OverRuns {
 }
 
 impl OverRuns {
-    /// `None` without runs. By Student's t: what is measured is the mean of runs, whatever the distribution within one is.
+    /// `None` without runs. What is measured is the mean of runs, whatever the distribution within one is.
     pub(super) fn of(values: &[f64]) -> Option<OverRuns> {
         let n = values.len();
         if n == 0 {
             return None;
         }
         let mean = values.iter().sum::<f64>() / n as f64;
-        let ci95 = (n > 1).then(|| {
-            let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1) as f64;
-            let half = student(n - 1) * (variance / n as f64).sqrt();
-            [mean - half, mean + half]
-        });
+        let ci95 = Interval::of_runs(values).map(|i| [i.low, i.high]);
         Some(OverRuns { mean, ci95 })
     }
-}
-
-/// The two-sided 95 % quantile of Student's t (any table of it).
-fn student(freedom: usize) -> f64 {
-    const TABLE: [f64; 30] = [
-        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
-        2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048,
-        2.045, 2.042,
-    ];
-    TABLE.get(freedom.max(1) - 1).copied().unwrap_or(1.96)
 }
 
 #[cfg(test)]
@@ -157,6 +144,5 @@ mod tests {
         let three = OverRuns::of(&[1.0, 2.0, 3.0]).expect("runs");
         let [low, high] = three.ci95.expect("an interval");
         assert!((low - (2.0 - 4.303 / 3f64.sqrt())).abs() < 1e-9 && (high + low - 4.0).abs() < 1e-9);
-        assert_eq!(student(100), 1.96);
     }
 }

@@ -4,17 +4,17 @@ use std::fmt::Write;
 
 /// A logarithmic axis over whole decades, or a straight one from 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Axis {
-    pub(super) low: f64,
-    pub(super) high: f64,
-    pub(super) from: f64,
-    pub(super) to: f64,
-    pub(super) log: bool,
+pub struct Axis {
+    low: f64,
+    high: f64,
+    from: f64,
+    to: f64,
+    log: bool,
 }
 
 impl Axis {
     /// Logarithmic, over the positive ones of the values.
-    pub(super) fn log(values: impl Iterator<Item = f64>, from: f64, to: f64) -> Axis {
+    pub fn log(values: impl Iterator<Item = f64>, from: f64, to: f64) -> Axis {
         let positive = values.filter(|v| v.is_finite() && *v > 0.0);
         let (least, most) = positive.fold((f64::INFINITY, 0.0f64), |(a, b), v| (a.min(v), b.max(v)));
         let (low, high) = if most > 0.0 {
@@ -32,7 +32,7 @@ impl Axis {
     }
 
     /// Straight, from 0.
-    pub(super) fn straight(values: impl Iterator<Item = f64>, from: f64, to: f64) -> Axis {
+    pub fn straight(values: impl Iterator<Item = f64>, from: f64, to: f64) -> Axis {
         let most = values.filter(|v| v.is_finite()).fold(0.0f64, f64::max);
         Axis {
             low: 0.0,
@@ -44,7 +44,7 @@ impl Axis {
     }
 
     /// Where a value stands; beyond the ends it stands at them.
-    pub(super) fn place(&self, value: f64) -> f64 {
+    pub fn place(&self, value: f64) -> f64 {
         let share = if self.log {
             (value.max(f64::MIN_POSITIVE) / self.low).ln() / (self.high / self.low).ln()
         } else {
@@ -53,17 +53,20 @@ impl Axis {
         self.from + (self.to - self.from) * share.clamp(0.0, 1.0)
     }
 
-    fn ticks(&self) -> Vec<f64> {
+    /// Values worth a line: decades, or fifths of the whole.
+    pub fn ticks(&self) -> Vec<f64> {
         if self.log {
             let (a, b) = (self.low.log10().round() as i32, self.high.log10().round() as i32);
             let step = ((b - a) / 8).max(1);
-            return (a..=b).step_by(step as usize).map(|d| 10f64.powi(d)).collect();
+            let decades = (a..=b).step_by(step as usize);
+            // As written: a power may be off in its last digit, and is shown.
+            return decades.map(|d| format!("1e{d}").parse().unwrap_or(1.0)).collect();
         }
         (0..=5).map(|i| self.high * f64::from(i) / 5.0).collect()
     }
 
     /// The attributes by which positions along it are read back.
-    pub(super) fn data(&self, name: &str) -> String {
+    pub(crate) fn data(&self, name: &str) -> String {
         format!(
             "data-{name}=\"{} {} {} {} {}\"",
             if self.log { "log" } else { "straight" },
@@ -75,7 +78,7 @@ impl Axis {
     }
 
     /// Lines and numbers below a plot from `top` to `bottom`.
-    pub(super) fn below(&self, out: &mut String, top: f64, bottom: f64, unit: &str) {
+    pub(crate) fn below(&self, out: &mut String, top: f64, bottom: f64, unit: &str) {
         for value in self.ticks() {
             let x = self.place(value);
             let _ = writeln!(
@@ -89,7 +92,7 @@ impl Axis {
     }
 
     /// Lines and numbers left of a plot from `left` to `right`.
-    pub(super) fn beside(&self, out: &mut String, left: f64, right: f64, unit: &str) {
+    pub(crate) fn beside(&self, out: &mut String, left: f64, right: f64, unit: &str) {
         for value in self.ticks() {
             let y = self.place(value);
             let _ = writeln!(
@@ -105,7 +108,7 @@ impl Axis {
 }
 
 /// A number as people read it.
-pub(super) fn short(value: f64) -> String {
+pub(crate) fn short(value: f64) -> String {
     let size = value.abs();
     match size {
         _ if size == 0.0 => "0".into(),
@@ -131,5 +134,16 @@ mod tests {
         assert_eq!((s.place(0.0), s.place(2.5)), (300.0, 150.0));
         let none = Axis::log(std::iter::empty(), 0.0, 1.0);
         assert!(none.place(3.0).is_finite());
+    }
+
+    #[test]
+    fn decades_hold_all_that_is_above_zero() {
+        let axis = Axis::log([0.0, 3.0, 250.0, f64::INFINITY].into_iter(), 0.0, 300.0);
+        assert_eq!((axis.low, axis.high, axis.ticks().len()), (1.0, 1000.0, 4));
+        assert_eq!(
+            (axis.place(1.0), axis.place(1000.0), axis.place(0.0)),
+            (0.0, 300.0, 0.0)
+        );
+        assert_eq!(Axis::log([0.001].into_iter(), 0.0, 1.0).ticks(), [0.001, 0.01]);
     }
 }
