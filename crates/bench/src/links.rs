@@ -9,8 +9,11 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-/// What a daemon is run with: its state is told at its end, however soon that comes, and an hour of others in between is never in the way.
-pub(crate) const TELLING: [&str; 3] = ["--json", "--every", "3600"];
+/// The words that start a link of a configuration. Its state is told at its end, however soon that comes, and an hour of others in between is never in the way.
+pub(crate) fn link_words<'a>(program: &'a str, configuration: &'a str) -> [&'a str; 6] {
+    [program, "link", configuration, "--json", "--every", "3600"]
+}
+
 /// How long a daemon may take to end when it is told to.
 const END: Duration = Duration::from_secs(10);
 

@@ -5,7 +5,6 @@ use super::network::{Setting, Topic};
 use super::tools::Means;
 use super::{Carrier, Experiment, Options, Part, Row, Run, System};
 use crate::flows::Sent;
-use crate::lab::Source;
 use crate::lab::cell::{Params, Target};
 use crate::lab::site::Site;
 use clap::ValueEnum;
@@ -76,7 +75,7 @@ fn ours(bytes: u64, lasts: u64) -> Row {
             let mut timing = None;
             let mut udp = f64::NAN;
             for carrier in [Carrier::Udp, Carrier::Quic] {
-                let means = Means::Link(setting(carrier, "6Mbit/s"), Source::Periodic);
+                let means = Means::links(setting(carrier, "6Mbit/s"));
                 let played = tools.play("bandwidth", &site, &means, &legs)?;
                 let seen = Seen {
                     legs: &legs,

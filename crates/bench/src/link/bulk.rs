@@ -10,7 +10,6 @@ use crate::flows::play::{Leg, Part as Plays};
 use crate::flows::said::{Rule, Said};
 use crate::ipc::crew::Crew;
 use crate::ipc::error::RunError;
-use crate::lab::Source;
 use crate::lab::cell::{Params, Target, Timing, Values};
 use crate::lab::site::Site;
 use serde_json::{Value, json};
@@ -75,7 +74,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
                     more: "reliability: bulk",
                 }],
             };
-            let means = Means::Link(setting.clone(), Source::Periodic);
+            let means = Means::links(setting.clone());
             let mut params = params.clone();
             params.insert("reliability".into(), json!("bulk"));
             means.describe(&mut params);

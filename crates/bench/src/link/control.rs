@@ -54,7 +54,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
                     topics: topics.clone(),
                 };
                 let each = carriers.into_iter();
-                each.map(|c| Means::Link(setting(c), Source::Periodic)).collect()
+                each.map(|c| Means::links(setting(c))).collect()
             }
         }
     };
@@ -122,7 +122,7 @@ fn once(
     flow: &[Leg],
 ) -> Result<(Vec<f64>, Timing), RunError> {
     let played = match means {
-        Means::Link(setting, _) | Means::Bridged(setting, _) => by_link(tools, site, setting, samples, flow)?,
+        Means::Link(setting, ..) => by_link(tools, site, setting, samples, flow)?,
         Means::Ros(transport, _) => by_ros(tools, site, *transport, samples, flow)?,
         Means::Zenoh(protocol, topics) => by_zenoh(tools, site, (*protocol, topics), samples, flow)?,
     };

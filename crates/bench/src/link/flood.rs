@@ -7,7 +7,6 @@ use super::{Carrier, Experiment, Options, Part, Row, System, pound};
 use crate::flows::play::{Extra, Leg, play_with};
 use crate::flows::{self, play};
 use crate::ipc::error::RunError;
-use crate::lab::Source;
 use crate::lab::cell::{Params, Target, Timing, Values};
 use crate::lab::site::Site;
 use serde_json::json;
@@ -43,7 +42,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
         topics: pound::topics(),
     };
     let row = |rate: u32| {
-        let means = Means::Link(setting.clone(), Source::Periodic);
+        let means = Means::links(setting.clone());
         let strangers = match rate {
             0 => "no strangers".to_owned(),
             rate => format!("{rate} datagrams of strangers a second at each link"),

@@ -8,7 +8,6 @@ use super::{Carrier, Experiment, Options, Part, Row, System};
 use crate::flows::Sent;
 use crate::flows::play::{self, Extra, Leg, Part as Plays, play_with};
 use crate::ipc::error::RunError;
-use crate::lab::Source;
 use crate::lab::cell::{Params, Target, Timing, Values};
 use crate::lab::site::Site;
 use serde_json::json;
@@ -77,7 +76,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
                 yields: true,
                 topics: vec![topic.clone(), topic],
             };
-            let means = Means::Link(setting.clone(), Source::Periodic);
+            let means = Means::links(setting.clone());
             let mut params = Params::from([
                 ("topic".into(), json!("/command")),
                 ("message_bytes".into(), json!(64)),
@@ -120,7 +119,7 @@ fn redundant(carrier: Carrier, quick: bool) -> Row {
             more: "reliability: redundant",
         }],
     };
-    let means = Means::Link(setting.clone(), Source::Periodic);
+    let means = Means::links(setting.clone());
     let mut params = Params::from([
         ("packet_loss".into(), json!(0.1)),
         ("packets_in_a_burst".into(), json!(3)),

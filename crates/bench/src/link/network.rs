@@ -4,7 +4,7 @@ use super::{Carrier, Tools};
 use crate::flows::play::Leg;
 use crate::ipc::error::RunError;
 use crate::lab::site::Site;
-use crate::links::{Daemons, TELLING};
+use crate::links::{Daemons, link_words};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -104,8 +104,7 @@ impl Network {
             let file = tools.file(&format!("{host}-link.yaml"));
             fs::write(&file, text).map_err(|e| format!("{}: {e}", file.display()))?;
             let file = file.to_string_lossy();
-            let words = [&[&*program, "link", &file][..], &TELLING].concat();
-            let mut command = site.command(host, false, &words);
+            let mut command = site.command(host, false, &link_words(&program, &file));
             tools.sandbox.prepare(&mut command);
             daemons.start(host, &mut command)?;
         }

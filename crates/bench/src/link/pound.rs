@@ -3,7 +3,7 @@
 use super::case::{Case, Place, leg};
 use super::network::{Setting, Topic};
 use super::tools::Means;
-use super::{Carrier, Experiment, Options, Row, System};
+use super::{Carrier, Ends, Experiment, Options, Row, System};
 use crate::flows;
 use crate::lab::Source;
 use crate::lab::cell::Target;
@@ -78,11 +78,13 @@ pub(super) fn topics() -> Vec<Topic> {
 
 /// What laser and image have to be: half of what the paper's Pound has, or better.
 fn targets(hops: u32, loss: bool, means: &Means) -> [Vec<Target>; 2] {
-    // Bridges at both ends may cost so much more.
-    let (setting, source, more) = match means {
-        Means::Link(setting, source) => (setting, source, 0.0),
-        Means::Bridged(setting, source) => (setting, source, 2.0),
-        _ => return [vec![], vec![]],
+    let Means::Link(setting, source, ends) = means else {
+        return [vec![], vec![]];
+    };
+    // Bridges at both ends may cost so much.
+    let more = match ends {
+        Ends::Bus => 0.0,
+        Ends::Ros => 2.0,
     };
     let delivered = Target::within("delivery", 0.998, 1.0);
     if loss {

@@ -38,10 +38,8 @@ pub(super) struct Tools<'a> {
 /// How messages get from host to host.
 #[derive(Clone, Debug)]
 pub(super) enum Means {
-    /// Links, and who releases the messages.
-    Link(Setting, Source),
-    /// The same between nodes of roscpp, with a master on each host and a bridge beside it.
-    Bridged(Setting, Source),
+    /// Links, who releases the messages, and what publishes and subscribes.
+    Link(Setting, Source, Ends),
     /// roscpp.
     Ros(Transport, Source),
     /// Zenoh, with a priority for each leg.
@@ -165,7 +163,7 @@ impl<'a> Tools<'a> {
                     .play(self, what, (*protocol, topics), site, legs, &mut [])?;
                 Ok((played, BTreeMap::new()))
             }
-            Means::Bridged(setting, source) => {
+            Means::Link(setting, source, Ends::Ros) => {
                 let network = Network::up(self, site, legs, setting)?;
                 let masters = Masters::up(self, site, legs)?;
                 let command =
@@ -176,7 +174,7 @@ impl<'a> Tools<'a> {
                 said.extend(bridges);
                 Ok((played, said))
             }
-            Means::Link(setting, source) => {
+            Means::Link(setting, source, Ends::Bus) => {
                 let network = Network::up(self, site, legs, setting)?;
                 let ticks = match source {
                     Source::Periodic => None,
@@ -245,16 +243,20 @@ impl<'a> Tools<'a> {
 }
 
 impl Means {
+    /// Links between processes of ours, which send on a schedule.
+    pub(super) fn links(setting: Setting) -> Means {
+        Means::Link(setting, Source::Periodic, Ends::Bus)
+    }
+
     /// What tells it from other ways of the same system, for people.
     pub(super) fn shown(&self) -> String {
         match self {
-            Means::Link(setting, source) | Means::Bridged(setting, source) => {
+            Means::Link(setting, source, ends) => {
                 let (carrier, rate) = (setting.carrier.name(), Rate::said(setting.rate));
                 let yields = if setting.yields { "" } else { ", yielding off" };
-                let ends = if matches!(self, Means::Link(..)) {
-                    ""
-                } else {
-                    ", between roscores"
+                let ends = match ends {
+                    Ends::Bus => "",
+                    Ends::Ros => ", between roscores",
                 };
                 format!("{carrier}, rate {rate}{yields}{}{ends}", shown(*source))
             }
@@ -266,11 +268,7 @@ impl Means {
     /// The same by name, for programs.
     pub(super) fn describe(&self, params: &mut Params) {
         let source = match self {
-            Means::Link(setting, source) | Means::Bridged(setting, source) => {
-                let ends = match self {
-                    Means::Bridged(..) => Ends::Ros,
-                    _ => Ends::Bus,
-                };
+            Means::Link(setting, source, ends) => {
                 params.insert("ends".into(), json!(ends.name()));
                 params.insert("carrier".into(), json!(setting.carrier.name()));
                 params.insert("rate".into(), json!(Rate::said(setting.rate)));
@@ -343,11 +341,7 @@ impl System {
         let each = options.carriers_of(carriers);
         let rates: Vec<_> = rates.iter().filter(|r| options.wants_rate(r)).collect();
         let all = each.iter().flat_map(|c| rates.iter().map(|r| (*c, **r)));
-        let means = match options.ends {
-            Ends::Bus => Means::Link,
-            Ends::Ros => Means::Bridged,
-        };
-        all.map(|(carrier, rate)| means(setting(carrier, rate), options.source))
+        all.map(|(carrier, rate)| Means::Link(setting(carrier, rate), options.source, options.ends))
             .collect()
     }
 }

@@ -104,7 +104,7 @@ fn means(system: System, carrier: Option<Carrier>, joystick: bool) -> Option<Mea
         yields: true,
         topics,
     };
-    Some(Means::Link(setting, Source::Periodic))
+    Some(Means::links(setting))
 }
 
 /// One after the other over the same wire, each run beginning with another.

@@ -4,7 +4,7 @@ use super::place::{Place, ROBOT};
 use super::tools::Tools;
 use crate::ipc::error::RunError;
 use crate::lab::site::Site;
-use crate::links::TELLING;
+use crate::links::link_words;
 use std::fs::DirBuilder;
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::os::unix::fs::DirBuilderExt;
@@ -102,8 +102,7 @@ impl<'a> Stage<'a> {
     /// The link daemon of a host, with a configuration.
     pub(super) fn daemon(&self, host: &str, configuration: &str) -> Command {
         let ours = self.tools.ground.executable.to_string_lossy();
-        let words = [&[&*ours, "link", configuration][..], &TELLING].concat();
-        let mut command = self.command(host, false, &words);
+        let mut command = self.command(host, false, &link_words(&ours, configuration));
         self.tools.sandbox.prepare(&mut command);
         if let Some(bus) = self.bus(host) {
             command.env("ROPEWALK_RUNTIME_DIR", bus);
