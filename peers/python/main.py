@@ -5,42 +5,11 @@ import argparse
 import json
 import os
 import re
-import signal
 import sys
-import threading
 import time
 
-
-def fail(code, text):
-    print(text, file=sys.stderr, flush=True)
-    os._exit(code)  # other threads may be inside the middleware
-
-
-def say(line):
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
-
-
-class Orchestrator:
-    """Its words, heard by a thread that sleeps on stdin."""
-
-    def __init__(self):
-        self.go, self.stop = threading.Event(), threading.Event()
-        for word in signal.SIGTERM, signal.SIGINT:
-            signal.signal(word, lambda *_: self.end())
-        threading.Thread(target=self.watch, daemon=True).start()
-
-    def end(self):
-        self.stop.set()
-        self.go.set()
-
-    def watch(self):
-        for line in sys.stdin:
-            if line.strip() == "go":
-                self.go.set()
-            if line.strip() == "stop":
-                break
-        self.end()
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "common"))
+from orchestrated import Orchestrator, Parser, fail, say, version  # noqa: E402
 
 
 class Log:
@@ -177,24 +146,6 @@ def ready_and_go(orchestrator):
     orchestrator.go.wait()
 
 
-def version(system):
-    if system == "ropewalk-python":
-        from importlib.metadata import version
-
-        number = version("ropewalk")
-    else:
-        import rospkg
-
-        number = rospkg.RosPack().get_manifest("rospy").version
-    python = ".".join(map(str, sys.version_info[:3]))
-    say(json.dumps({"system": system, "version": f"{number}, Python {python}", "modes": ["block"]}))
-
-
-class Parser(argparse.ArgumentParser):
-    def error(self, message):
-        fail(2, message.replace("\n", " "))
-
-
 def number(low, high):
     def read(text):
         if not text.isdecimal() or not low <= int(text) <= high:
@@ -238,7 +189,7 @@ def options():
 def main():
     o = options()
     if o.command == "version":
-        return version(o.system)
+        return version(o.system, modes=["block"])
     if o.fifo:
         try:
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(o.fifo))

@@ -3,44 +3,14 @@
 import argparse
 import json
 import os
-import signal
 import sys
 import threading
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "common"))
+from orchestrated import Orchestrator, Parser, fail, say, version  # noqa: E402
+
 PROBE = 0xFFFFFFFF
-
-
-def fail(code, text):
-    print(text, file=sys.stderr, flush=True)
-    os._exit(code)  # other threads may be inside the middleware
-
-
-def say(line):
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
-
-
-class Orchestrator:
-    """Its words, heard by a thread that sleeps on stdin."""
-
-    def __init__(self):
-        self.go, self.stop = threading.Event(), threading.Event()
-        for word in signal.SIGTERM, signal.SIGINT:
-            signal.signal(word, lambda *_: self.end())
-        threading.Thread(target=self.watch, daemon=True).start()
-
-    def end(self):
-        self.stop.set()
-        self.go.set()
-
-    def watch(self):
-        for line in sys.stdin:
-            if line.strip() == "go":
-                self.go.set()
-            if line.strip() == "stop":
-                break
-        self.end()
 
 
 class Log:
@@ -246,24 +216,6 @@ class Ropewalk:
 
 def bytes_of(count):
     return bytes(range(256)) * (count // 256) + bytes(count % 256)
-
-
-def version(system):
-    if system == "ropewalk-python":
-        from importlib.metadata import version
-
-        number = version("ropewalk")
-    else:
-        import rospkg
-
-        number = rospkg.RosPack().get_manifest("rospy").version
-    python = ".".join(map(str, sys.version_info[:3]))
-    say(json.dumps({"system": system, "version": f"{number}, Python {python}"}))
-
-
-class Parser(argparse.ArgumentParser):
-    def error(self, message):
-        fail(2, message.replace("\n", " "))
 
 
 def way(text):

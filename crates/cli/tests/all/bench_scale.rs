@@ -58,6 +58,16 @@ fn wait_for_a_node(folder: &Path) -> i32 {
     }
 }
 
+/// Both points are measured now, and nothing is left.
+fn both_points(host: &Host, again: &Done) {
+    assert_eq!(
+        (again.code, json(again)["cells"].as_array().map(Vec::len)),
+        (0, Some(2)),
+        "{again:?}"
+    );
+    assert_eq!(host.left_behind(), Vec::<std::path::PathBuf>::new());
+}
+
 #[test]
 fn a_small_experiment_is_measured_kept_and_not_measured_again() {
     let host = Host::new();
@@ -161,12 +171,7 @@ fn a_killed_node_fails_its_point_alone() {
     assert!(nodes_of(&host.path("kept")).is_empty());
     // The same command measures what is missing.
     let again = host.run(&with(&["--hz", "10", "--runs", "1"]));
-    assert_eq!(
-        (again.code, json(&again)["cells"].as_array().map(Vec::len)),
-        (0, Some(2)),
-        "{again:?}"
-    );
-    assert_eq!(host.left_behind(), Vec::<std::path::PathBuf>::new());
+    both_points(&host, &again);
 }
 
 #[test]
@@ -188,12 +193,7 @@ fn a_stopped_experiment_goes_on_where_it_was() {
     );
     assert!(nodes_of(&host.path("kept")).is_empty());
     let again = host.run(&args);
-    assert_eq!(
-        (again.code, json(&again)["cells"].as_array().map(Vec::len)),
-        (0, Some(2)),
-        "{again:?}"
-    );
-    assert_eq!(host.left_behind(), Vec::<std::path::PathBuf>::new());
+    both_points(&host, &again);
 }
 
 #[test]

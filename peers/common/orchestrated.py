@@ -1,0 +1,59 @@
+"""What processes in Python have in common: whoever started them says `go` and `stop`, and reads their lines."""
+
+import argparse
+import json
+import os
+import signal
+import sys
+import threading
+
+
+def fail(code, text):
+    print(text, file=sys.stderr, flush=True)
+    os._exit(code)  # other threads may be inside the middleware
+
+
+def say(line):
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+class Orchestrator:
+    """Its words, heard by a thread that sleeps on stdin."""
+
+    def __init__(self):
+        self.go, self.stop = threading.Event(), threading.Event()
+        for word in signal.SIGTERM, signal.SIGINT:
+            signal.signal(word, lambda *_: self.end())
+        threading.Thread(target=self.watch, daemon=True).start()
+
+    def end(self):
+        self.stop.set()
+        self.go.set()
+
+    def watch(self):
+        for line in sys.stdin:
+            if line.strip() == "go":
+                self.go.set()
+            if line.strip() == "stop":
+                break
+        self.end()
+
+
+def version(system, **more):
+    """Says it, and what more is to be said."""
+    if system == "ropewalk-python":
+        from importlib.metadata import version
+
+        number = version("ropewalk")
+    else:
+        import rospkg
+
+        number = rospkg.RosPack().get_manifest("rospy").version
+    python = ".".join(map(str, sys.version_info[:3]))
+    say(json.dumps({"system": system, "version": f"{number}, Python {python}", **more}))
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        fail(2, message.replace("\n", " "))
