@@ -10,9 +10,12 @@ const MEMORY: usize = 16;
 const ENOUGH: usize = 8;
 /// The middle half of the samples must lie within this share of the service time.
 const SPREAD: f64 = 0.25;
-/// A round trip below this share of what the estimate expects contradicts it; so many in a row end it.
+/// A round trip below this share of what is believed contradicts it; so many in a row end an estimate, and what is believed
+/// then is the least rate that all of them allow.
 const FASTER: f64 = 0.7;
 const CONTRADICTIONS: u32 = 3;
+/// The rate that is believed grows by no more than one over this at once.
+const LEAST: f64 = 0.1;
 /// The gain over an estimate, which is wrong by a percent or so, where none is set.
 const GAIN: f64 = 1.03;
 
@@ -28,6 +31,8 @@ pub(crate) struct Estimate {
     samples: VecDeque<u64>,
     current: Option<AirtimeModel>,
     contradictions: u32,
+    /// The longest of the round trips that contradict, over what is believed.
+    longest: f64,
     lost: u64,
 }
 
@@ -39,6 +44,7 @@ impl Estimate {
             samples: VecDeque::new(),
             current: None,
             contradictions: 0,
+            longest: 0.0,
             lost: 0,
         }
     }
@@ -56,20 +62,10 @@ impl Estimate {
     /// Takes what a receipt taught. `path` is the delay of the path itself, `receipt` the length of the
     /// datagram that carried it. True if that makes an estimate.
     pub(crate) fn learn(&mut self, lesson: Lesson, path: Duration, receipt: usize) -> bool {
-        if let Some(model) = self.current {
-            let expected = model.airtime(lesson.bytes, 1) + model.airtime(receipt, 1);
-            let faster = |rtt: Duration| rtt.saturating_sub(path) < expected.mul_f64(FASTER);
-            match lesson.round_trip.map(faster) {
-                Some(true) => self.contradictions += 1,
-                Some(false) => self.contradictions = 0,
-                None => {}
-            }
-            if self.contradictions >= CONTRADICTIONS {
-                self.forget();
-            }
-            return false;
+        if let Some(rtt) = lesson.round_trip {
+            self.hold_against(rtt.saturating_sub(path), lesson.bytes, receipt);
         }
-        let Some(service) = lesson.service else {
+        let Some(service) = lesson.service.filter(|_| self.current.is_none()) else {
             return false;
         };
         self.samples.push_back(self.guess.rate_of(lesson.bytes, service));
@@ -78,6 +74,31 @@ impl Estimate {
         }
         self.current = self.fit();
         self.current.is_some()
+    }
+
+    /// A datagram and its receipt took no longer than this together. Who sends little may have no pairs for long, and would else
+    /// believe in a rate that was: its claims of the air would last as long as on that.
+    fn hold_against(&mut self, rtt: Duration, bytes: usize, receipt: usize) {
+        let model = self.airtime().0;
+        let believed = model.airtime(bytes, 1) + model.airtime(receipt, 1);
+        if rtt >= believed.mul_f64(FASTER) {
+            (self.contradictions, self.longest) = (0, 0.0);
+            return;
+        }
+        self.contradictions += 1;
+        self.longest = self.longest.max(rtt.as_secs_f64() / believed.as_secs_f64());
+        if self.contradictions < CONTRADICTIONS {
+            return;
+        }
+        let longest = self.longest;
+        if self.current.is_some() {
+            self.forget();
+        }
+        // What a frame costs besides its bits was in the round trips too, so it is no less.
+        self.guess = self
+            .guess
+            .at_rate((model.rate_bits as f64 / longest.max(LEAST)) as u64);
+        (self.contradictions, self.longest) = (0, 0.0);
     }
 
     /// It does not hold any more.
@@ -90,7 +111,7 @@ impl Estimate {
             };
         }
         self.samples.clear();
-        self.contradictions = 0;
+        (self.contradictions, self.longest) = (0, 0.0);
     }
 
     fn fit(&self) -> Option<AirtimeModel> {
@@ -159,5 +180,38 @@ mod tests {
             e.learn(quick, Duration::ZERO, 30);
             assert_eq!(e.airtime().1, left > 0);
         }
+    }
+
+    #[test]
+    fn who_sends_little_learns_by_round_trips_that_it_is_faster() {
+        let mut e = Estimate::new(AirtimeModel::wifi(1_000_000));
+        let truth = AirtimeModel::wifi(6_000_000).with_gain(1.0);
+        for _ in 0..10 * CONTRADICTIONS {
+            let quick = Lesson {
+                bytes: 200,
+                round_trip: Some(truth.airtime(200, 1) + truth.airtime(30, 1)),
+                ..Lesson::default()
+            };
+            e.learn(quick, Duration::ZERO, 30);
+        }
+        let (model, estimated) = e.airtime();
+        let rate = model.rate_bits as f64 / 6e6;
+        assert!((0.6..1.0).contains(&rate) && !estimated, "{rate} of it");
+        // What is slower says nothing: it may have waited.
+        let slow = Lesson {
+            round_trip: Some(Duration::from_millis(90)),
+            ..lesson(Duration::ZERO)
+        };
+        (0..9).for_each(|_| {
+            assert!(!e.learn(
+                Lesson {
+                    service: None,
+                    ..slow
+                },
+                Duration::ZERO,
+                30
+            ))
+        });
+        assert_eq!(e.airtime().0, model);
     }
 }
