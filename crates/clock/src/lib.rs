@@ -12,11 +12,13 @@
 //! ```
 
 mod awake;
+mod soon;
 
 pub use awake::{Awake, Busy};
 use rustix::event::Timespec;
 pub use rustix::event::{PollFd, PollFlags};
 use rustix::time::{ClockId, clock_gettime};
+pub use soon::Soon;
 use stats::Time;
 use std::fmt;
 use std::num::NonZeroU64;

@@ -15,7 +15,7 @@ use crate::daemon::LinkError;
 use crate::services::header::CallId;
 use crate::services::{Of, Outcome};
 use bus::{CallError, ServiceType, TopicType};
-use clock::{PollFd, PollFlags};
+use clock::{PollFd, PollFlags, Soon};
 use engine::Engine;
 use proto::Geometry;
 use rustix::event::{EventfdFlags, eventfd};
@@ -85,6 +85,8 @@ struct Shared {
     /// What the carrier receives by, until it ends: its address is free then.
     socket: Mutex<Option<Arc<OwnedFd>>>,
     wake: OwnedFd,
+    /// Of what [`Direct::receive`] waits for.
+    soon: Soon,
     local: Arc<dyn Local>,
 }
 
@@ -117,6 +119,7 @@ impl Direct {
             freed: Condvar::new(),
             socket: Mutex::new(socket.map(Arc::new)),
             wake,
+            soon: Soon::default(),
             local,
         });
         let running = shared.clone();
@@ -289,20 +292,29 @@ impl Shared {
 
     /// Does what [`Shared::run`] does, until `over`, while that rests.
     fn receive(self: &Arc<Self>, timeout: Duration, over: &dyn Fn() -> bool) {
-        let until = clock::monotonic() + timeout;
+        let begun = clock::monotonic();
+        let (until, awake) = (begun + timeout, self.soon.awake_until(begun));
         if !self.lock().borrow() {
             return;
         }
         // Given back also if a callback panics.
         let _borrowed = Borrowed(self);
         let mut rang = false;
-        while !over() && clock::monotonic() < until {
+        loop {
+            let now = clock::monotonic();
+            if over() {
+                return self.soon.came(now.since(begun));
+            }
+            if now >= until {
+                return;
+            }
             if std::mem::take(&mut rang) {
                 self.clear();
             }
             match self.turn(self.lock()) {
                 Turned::Over => return,
                 Turned::Busy => {}
+                Turned::Idle(..) if now < awake => std::thread::yield_now(),
                 Turned::Idle(due, writable) => {
                     let due = due.map_or(until, |due| due.min(until));
                     rang = self.sleep(Some(due), writable);

@@ -1,0 +1,76 @@
+//! Waiting awake for what comes soon.
+
+use stats::Time;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Whoever waits longer than this as a rule sleeps: a wake-up is little beside it.
+const SOON: Duration = Duration::from_micros(300);
+/// Of what waits took lately, a new one counts for one part in so many.
+const SMOOTH: u64 = 8;
+
+/// How long to wait awake: where what was waited for came soon lately, as long as that takes, since a sleeping processor
+/// takes 10 to 50 µs to come back, as long as all the rest of an answer of this host. Where there is one processor, or answers are slow,
+/// not at all.
+#[derive(Debug)]
+pub struct Soon {
+    /// What waits took lately, smoothed, in ns.
+    typical: AtomicU64,
+    alone: bool,
+}
+
+impl Default for Soon {
+    fn default() -> Self {
+        Soon {
+            typical: AtomicU64::new(0),
+            alone: std::thread::available_parallelism().is_ok_and(|n| n.get() == 1),
+        }
+    }
+}
+
+impl Soon {
+    /// Until when one that begins to wait now should not sleep, but yield and look again.
+    pub fn awake_until(&self, now: Time) -> Time {
+        let typical = Duration::from_nanos(self.typical.load(Ordering::Relaxed));
+        match self.alone || typical > SOON {
+            true => now,
+            false => now + (typical * 2).min(SOON),
+        }
+    }
+
+    /// What was waited for came after so long.
+    pub fn came(&self, after: Duration) {
+        let new = u64::try_from(after.as_nanos()).unwrap_or(u64::MAX).min(1 << 40);
+        // What other threads learn meanwhile may get lost: it is a rule of thumb.
+        let old = self.typical.load(Ordering::Relaxed);
+        let typical = (old * (SMOOTH - 1) + new) / SMOOTH;
+        self.typical.store(typical, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_came_soon_lately_is_waited_for_awake() {
+        let soon = Soon {
+            alone: false,
+            ..Soon::default()
+        };
+        let now = Time::from_millis(5);
+        assert_eq!(soon.awake_until(now), now, "nothing is known");
+        (0..40).for_each(|_| soon.came(Duration::from_micros(100)));
+        let awake = soon.awake_until(now).since(now);
+        assert!(
+            awake > Duration::from_micros(150) && awake <= Duration::from_micros(200),
+            "{awake:?}"
+        );
+        soon.came(Duration::from_secs(2));
+        assert_eq!(soon.awake_until(now), now, "answers are slow");
+        (0..400).for_each(|_| soon.came(Duration::from_micros(100)));
+        assert!(soon.awake_until(now) > now, "quick again");
+        let alone = Soon { alone: true, ..soon };
+        assert_eq!(alone.awake_until(now), now);
+    }
+}
