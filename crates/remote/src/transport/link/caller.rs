@@ -5,7 +5,7 @@ use super::robot::setup;
 use super::{errors, frame};
 use crate::sync::lock;
 use crate::transport::{Done, TransportError};
-use clock::{PollFd, PollFlags, Soon};
+use clock::{PollFd, PollFlags};
 use ropewalk::{CallError, Client, Pending, Reply, Time};
 use rustix::event::{EventfdFlags, eventfd};
 use std::os::fd::{AsFd, OwnedFd};
@@ -23,8 +23,6 @@ pub(super) struct Caller {
     freed: Condvar,
     /// Wakes who receives.
     wake: OwnedFd,
-    /// Of what [`Caller::receive`] waits for.
-    soon: Soon,
 }
 
 #[derive(Default)]
@@ -52,7 +50,6 @@ impl Caller {
             under_way: Mutex::default(),
             freed: Condvar::new(),
             wake: wake.map_err(|e| setup(format_args!("cannot make an eventfd: {e}")))?,
-            soon: Soon::default(),
         })
     }
 
@@ -156,8 +153,7 @@ impl Caller {
 
     /// Hands answers up in this thread, until `over` says so: see [`ControllerEnd::receive`](crate::transport::ControllerEnd::receive).
     pub(super) fn receive(&self, timeout: Duration, over: &dyn Fn() -> bool) {
-        let begun = clock::monotonic();
-        let (until, awake) = (begun + timeout, self.soon.awake_until(begun));
+        let until = clock::monotonic() + timeout;
         {
             let mut under_way = lock(&self.under_way);
             if under_way.borrowed {
@@ -169,14 +165,7 @@ impl Caller {
         let _borrowed = Borrowed(self);
         let mut buffer = Vec::new();
         let mut rang = false;
-        loop {
-            let now = clock::monotonic();
-            if over() {
-                return self.soon.came(now.since(begun));
-            }
-            if now >= until {
-                return;
-            }
+        while !over() && clock::monotonic() < until {
             if std::mem::take(&mut rang) {
                 self.clear();
             }
@@ -187,7 +176,6 @@ impl Caller {
             }
             match self.look(under_way) {
                 Looked::Over(ended) => ended.into_iter().for_each(|(c, r)| hand(c, r, &mut buffer)),
-                Looked::Nothing(_) if now < awake => std::thread::yield_now(),
                 Looked::Nothing(due) => rang = self.sleep(Some(due.map_or(until, |due| due.min(until)))),
             }
         }
