@@ -5,9 +5,10 @@ CARGO  ?= cargo
 VENV   := .venv
 PYTHON := $(VENV)/bin/python
 PREFIX ?= /usr/local
-BIN    := $(or $(CARGO_TARGET_DIR),target)/release
+TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
+BIN    := $(TARGET)/release
 
-.PHONY: demo test build install setup packages libzmq lint unit unit-posix cpp ros1 python deb installed loom miri schema-crosscheck recording-crosscheck kill soak \
+.PHONY: demo test build built install setup packages libzmq lint unit unit-posix cpp sanitized ros1 python deb installed loom miri schema-crosscheck recording-crosscheck kill soak \
     day fuzz-build fuzz-short fuzz-packets fuzz-coverage fuzz clean
 
 # Why priorities matter, in a minute: no ROS, no root.
@@ -17,7 +18,11 @@ demo: build
 build: libzmq
 	$(CARGO) build --release --locked -p ropewalk-cli
 
-test: packages lint unit unit-posix cpp ros1 python installed loom schema-crosscheck recording-crosscheck kill fuzz-build
+# The command, the libraries and the examples at once: one after the other what they share would be built again, with other features.
+built: libzmq
+	$(CARGO) build --release --locked -p ropewalk-cli -p capi -p examples
+
+test: packages lint unit unit-posix cpp sanitized ros1 python installed loom schema-crosscheck recording-crosscheck kill fuzz-build
 	@echo "all tests passed"
 
 packages: libzmq
@@ -36,35 +41,34 @@ unit: libzmq setup
 	$(CARGO) test --workspace --locked
 
 # The command, headers, libraries and the CMake package, below $(DESTDIR)$(PREFIX).
-install: build
-	$(CARGO) build --release --locked -p capi
+install: built
 	DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) scripts/install $(BIN)
 
 # The C++ interface against an installed prefix: its tests, and the examples among themselves and with Rust's. With
 # SANITIZE=address, undefined or thread the tests are built with it (the library itself is not).
-cpp: build
-	$(CARGO) build --release --locked -p capi
-	$(CARGO) build --locked -p examples
-	SANITIZE=$(SANITIZE) tests/cpp/run $(BIN) $(or $(CARGO_TARGET_DIR),target)/debug
+cpp: built
+	SANITIZE=$(SANITIZE) tests/cpp/run $(BIN) $(BIN)
+
+# The C++ tests under sanitizers (the library itself is without).
+sanitized: built
+	for each in address,undefined thread; do ONLY=tests TYPE=Debug SANITIZE=$$each tests/cpp/run $(BIN) || exit 1; done
 
 # The package for roscpp's nodes against an installed prefix, with Debian's ROS.
-ros1: build packages
-	$(CARGO) build --release --locked -p capi
+ros1: built packages
 	ros1/test/run $(BIN)
 
-# The Python package, built and installed as `pip install ./python` does, and its tests.
-python: setup build
+# The Python package, built and installed as `pip install ./python` does, and its tests. Its workspace is another, what it builds on the same.
+python: setup built
 	$(CARGO) fmt --manifest-path python/Cargo.toml --check
-	$(CARGO) clippy --manifest-path python/Cargo.toml --locked --target-dir $(or $(CARGO_TARGET_DIR),target)/python -- -D warnings
-	rm -rf $(or $(CARGO_TARGET_DIR),target)/wheels
-	$(PYTHON) -m pip wheel -q --no-deps -w $(or $(CARGO_TARGET_DIR),target)/wheels ./python
-	$(PYTHON) -m pip install -q --force-reinstall --no-deps $(or $(CARGO_TARGET_DIR),target)/wheels/*.whl
-	cd python/tests && ROPEWALK=$(abspath $(BIN))/ropewalk timeout 900 ../../$(PYTHON) -X dev -m pytest -q -p no:cacheprovider .
+	$(CARGO) clippy --manifest-path python/Cargo.toml --locked --target-dir $(TARGET) -- -D warnings
+	rm -rf $(TARGET)/wheels
+	CARGO_TARGET_DIR=$(TARGET) $(PYTHON) -m pip wheel -q --no-deps -w $(TARGET)/wheels ./python
+	$(PYTHON) -m pip install -q --force-reinstall --no-deps $(TARGET)/wheels/*.whl
+	cd python/tests && ROPEWALK=$(BIN)/ropewalk timeout 900 ../../$(PYTHON) -X dev -m pytest -q -p no:cacheprovider .
 
 # The Debian package, in $(DEB).
-DEB := $(or $(CARGO_TARGET_DIR),target)/packages
-deb: build
-	$(CARGO) build --release --locked -p capi
+DEB := $(TARGET)/packages
+deb: built
 	scripts/apt-install dpkg-dev
 	mkdir -p $(DEB)
 	scripts/deb $(BIN) $(DEB)
@@ -72,7 +76,7 @@ deb: build
 # Package and wheel in a bare Debian, by debootstrap.
 installed: deb python
 	scripts/apt-install debootstrap
-	tests/packages/run $(DEB)/ropewalk_*.deb $(or $(CARGO_TARGET_DIR),target)/wheels/ropewalk-*.whl
+	tests/packages/run $(DEB)/ropewalk_*.deb $(TARGET)/wheels/ropewalk-*.whl
 
 # The bus's suite over shm_open and passed pipes instead of memfds (docs/decisions/037-posix-variant.md).
 unit-posix:
@@ -81,11 +85,11 @@ unit-posix:
 
 # Every interleaving of the ring and the doorbell, up to loom's bound.
 loom:
-	RUSTFLAGS="--cfg loom" $(CARGO) test -p bus --release --locked --target-dir $(or $(CARGO_TARGET_DIR),target)/loom --test loom_ring
+	RUSTFLAGS="--cfg loom" $(CARGO) test -p bus --release --locked --target-dir $(TARGET)/loom --test loom_ring
 
 # The ring's unit tests under Miri, which needs a nightly toolchain with the components miri and rust-src.
 miri:
-	$(CARGO) +nightly miri test -p bus --lib --target-dir $(or $(CARGO_TARGET_DIR),target)/miri ring::
+	$(CARGO) +nightly miri test -p bus --lib --target-dir $(TARGET)/miri ring::
 
 # Sums, hashes and bytes of every type that Debian and rosbags know, against genmsg and rosbags.
 schema-crosscheck: setup
@@ -102,7 +106,7 @@ recording-crosscheck: setup
 	    $(PYTHON) tests/recording/cross_check.py "$$folder/simulated.mcap"
 
 # kill -9 of each part of the demo at random moments; KILLS is how often.
-kill: build
+kill: built
 	python3 tests/demo/kill.py --binary $(BIN)/ropewalk --kills $(or $(KILLS),20)
 
 # Processes on a bus that come and are killed at random moments; `make test` runs 300.
@@ -129,7 +133,7 @@ fuzz-coverage:
 
 # The fuzz targets compile; their corpora are replayed by the unit tests.
 fuzz-build:
-	$(CARGO) check --manifest-path fuzz/Cargo.toml --locked --target-dir $(or $(CARGO_TARGET_DIR),target)/fuzz
+	$(CARGO) check --manifest-path fuzz/Cargo.toml --locked --target-dir $(TARGET)
 
 # Fuzzes every target for SECONDS (needs cargo-fuzz).
 fuzz:

@@ -6,6 +6,11 @@ set(ROPEWALK_INCLUDE_DIR "${ROPEWALK_PREFIX}/include")
 set(ROPEWALK_EXECUTABLE "${ROPEWALK_PREFIX}/bin/ropewalk")
 
 find_package(Threads REQUIRED)
+# The static library needs ZeroMQ, unless it was built without (Debian: libzmq3-dev).
+find_library(ROPEWALK_ZMQ zmq)
+if(NOT ROPEWALK_ZMQ)
+  set(ROPEWALK_ZMQ "")
+endif()
 
 if(NOT TARGET ropewalk::ropewalk)
   add_library(ropewalk::ropewalk SHARED IMPORTED)
@@ -21,7 +26,7 @@ if(NOT TARGET ropewalk::ropewalk)
     IMPORTED_LOCATION "${ROPEWALK_PREFIX}/lib/libropewalk.a"
     INTERFACE_INCLUDE_DIRECTORIES "${ROPEWALK_INCLUDE_DIR}"
     INTERFACE_COMPILE_FEATURES cxx_std_17
-    INTERFACE_LINK_LIBRARIES "Threads::Threads;${CMAKE_DL_LIBS};m")
+    INTERFACE_LINK_LIBRARIES "Threads::Threads;${ROPEWALK_ZMQ};${CMAKE_DL_LIBS};m")
 endif()
 
 include("${CMAKE_CURRENT_LIST_DIR}/ropewalkMessages.cmake")

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <random>
 
@@ -15,6 +17,7 @@ namespace remote = ropewalk::remote;
 namespace command = remote::command;
 namespace telemetry = remote::telemetry;
 using remote::CommandInfo;
+using remote::Zmq;
 
 // Long enough for any machine: it bounds hanging, not speed.
 constexpr auto LONG = 60s;
@@ -279,6 +282,234 @@ static void forked() {
     EXPECT(controller.fetch(telemetry::RobotName, LONG).value().value == "forked");
 }
 
+static void started_later() {
+    auto n = node();
+    auto options = ropewalk_robot_options_default();
+    options.start_later = true;
+    auto robot = remote::Robot::create(n, "later", options).value();
+    auto controller = remote::Controller::create(n, "desk", "later").value();
+    // However early it asks, nobody tells it that there is no such command.
+    std::atomic<bool> executed{false};
+    std::thread early([&] {
+        while (!executed) {
+            auto outcome = controller.command(Spray, Litres{1}, 1s).value();
+            EXPECT(outcome.what != ROPEWALK_OUTCOME_REJECTED);
+            executed = outcome.executed();
+            std::this_thread::sleep_for(2ms);
+        }
+    });
+    EXPECT(controller.wait_until_found(100ms).error().empty());
+    robot.on(Spray, [](const Litres&, const CommandInfo&) {}).value();
+    robot.set(Tank, Litres{7}).value();
+    EXPECT(!executed);
+    robot.start().value();
+    robot.start().value();
+    early.join();
+    EXPECT(controller.fetch(Tank, LONG).value().value == 7);
+}
+
+// A folder of the test's own.
+struct Folder {
+    std::filesystem::path path;
+    Folder() {
+        std::string name = (std::filesystem::temp_directory_path() / "ropewalk-XXXXXX").string();
+        EXPECT(mkdtemp(name.data()) != nullptr);
+        path = name;
+    }
+    ~Folder() { std::filesystem::remove_all(path); }
+    std::string operator/(const char* name) const { return (path / name).string(); }
+};
+
+static void put(const std::string& path, const std::string& what) {
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+    std::ofstream(path, std::ios::binary) << what;
+}
+
+static std::string content(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+static std::string noise(std::size_t len) {
+    std::mt19937 random(7);
+    std::string noise(len, 0);
+    for (auto& byte : noise) byte = static_cast<char>(random());
+    return noise;
+}
+
+static void fetched(remote::Robot& robot, remote::Controller& controller) {
+    Folder disk;
+    auto mesh = noise(1'500'000);
+    put(disk / "model/meshes/arm.stl", mesh);
+    put(disk / "model/robot.urdf", "<robot/>");
+    put(disk / "run.log", "all well");
+    put(disk / "secret", "outside");
+    robot.share("model", disk / "model").value();
+    robot.share("log", disk / "run.log").value();
+    auto none = robot.share("none", disk / "none");
+    EXPECT(none.status() == ROPEWALK_STATUS_SYSTEM && has(none.error().text(), "none cannot be shared"));
+    controller.wait_until_found(LONG).value();
+    auto definition = controller.fetch(telemetry::FileDefinition, LONG).value();
+    EXPECT(definition.file.size() == 2 && definition.file[1].identifier == "model");
+    EXPECT((definition.is_folder == std::vector<std::uint64_t>{0, 1}));
+    auto files = controller.files("model").value();
+    EXPECT(files.size() == 2 && files[0].path == "meshes/arm.stl" && files[0].size == mesh.size());
+    EXPECT(controller.files("log").value().at(0).path.empty());
+    auto into = disk / "into";
+
+    // Ended, by word or by a throw, and gone on from there: it is whole, and its checksum is the robot's.
+    auto ended = controller.download("model", "meshes/arm.stl", into, [](const remote::Progress&) { return false; });
+    EXPECT(ended.status() == ROPEWALK_STATUS_EMPTY && has(ended.error().text(), "goes on from where it was"));
+    auto part = std::filesystem::file_size(into + "/meshes/.arm.stl.part");
+    EXPECT(part > 0 && part < mesh.size());
+    auto threw = controller.download("model", "meshes/arm.stl", into, [](const remote::Progress&) -> bool {
+        throw std::runtime_error("as told");
+    });
+    EXPECT(threw.error().empty());
+    std::uint64_t first = 0, last = 0;
+    auto arm = controller.download("model", "meshes/arm.stl", into, [&](const remote::Progress& p) {
+        EXPECT(p.path == "meshes/arm.stl" && p.size == mesh.size());
+        if (first == 0) first = p.done;
+        last = p.done;
+        return true;
+    }).value();
+    EXPECT(first > part && last == mesh.size() && arm == into + "/meshes/arm.stl" && content(arm) == mesh);
+    // What is there of another content is noticed by the checksum, and fetched anew.
+    put(into + "/.log.part", "all ill.");
+    EXPECT(content(controller.download("log", "", into).value()) == "all well");
+    auto all = controller.download_all("model", into + "/all").value();
+    EXPECT(all.size() == 2 && content(all[0]) == mesh && content(into + "/all/robot.urdf") == "<robot/>");
+
+    // Nothing leads out.
+    for (auto* path : {"../../secret", "/etc/passwd", "meshes/../../secret"}) {
+        auto out = controller.download("model", path, into);
+        EXPECT(out.status() == ROPEWALK_STATUS_INVALID_ARGUMENT && has(out.error().text(), "the path"));
+    }
+    EXPECT(!std::filesystem::exists(disk / "into/secret"));
+    auto missing = controller.download("model", "none", into);
+    EXPECT(missing.status() == ROPEWALK_STATUS_REJECTED);
+    EXPECT(has(controller.download("nothing", "", into).error().text(), "shares nothing called"));
+    EXPECT(controller.files("nothing").status() == ROPEWALK_STATUS_REJECTED);
+    auto nowhere = controller.download("log", "", disk / "run.log");
+    EXPECT(nowhere.status() == ROPEWALK_STATUS_SYSTEM && has(nowhere.error().text(), "run.log"));
+}
+
+static void files() {
+    auto [robot, controller] = pair("files");
+    fetched(robot, controller);
+}
+
+static void permissions() {
+    std::future<bool> open;
+    {
+        auto both = pair("permissions");
+        auto& robot = both.robot;
+        auto& controller = both.controller;
+        controller.wait_until_found(LONG).value();
+        // Asked before the controller listens, it is kept to be asked for.
+        auto may = robot.ask_permission("May I cross the road?").value();
+        auto question = controller.fetch(telemetry::PermissionRequest, LONG).value();
+        EXPECT(question.description == "May I cross the road?" && may.wait_for(0s) == std::future_status::timeout);
+        remote::Permission answer;
+        answer.requestuid = question.requestuid, answer.granted = true;
+        EXPECT(controller.command(command::Permission, answer, LONG).value().executed());
+        EXPECT(may.get());
+        EXPECT(has(controller.command(command::Permission, answer, LONG).value().reason, "or it was answered"));
+        // Answered by whoever listens.
+        controller.on(telemetry::PermissionRequest, [&](const remote::PermissionRequest& asked, const auto&) {
+            remote::Permission no;
+            no.requestuid = asked.requestuid;
+            if (asked.description == "And back?") (void)controller.send(command::Permission, no, LONG).value();
+        }).value();
+        eventually([&] {
+            auto back = robot.ask_permission("And back?").value();
+            return back.wait_for(1s) == std::future_status::ready && !back.get();
+        });
+        open = robot.ask_permission("Anybody?").value();
+    }
+    EXPECT(!open.get());
+}
+
+static void over_zmq() {
+    Folder keys;
+    auto rover = remote::make_key(keys / "rover.key").value(), desk = remote::make_key(keys / "desk.key").value();
+    remote::make_key(keys / "stranger.key").value();
+    EXPECT(rover.size() == 40 && content(keys / "rover.key.pub") == rover + "\n");
+    EXPECT(has(remote::make_key(keys / "rover.key").error().text(), "rover.key"));
+    put(keys / "controllers", "# who may\n" + desk + " desk\n");
+
+    // In the open only by word.
+    auto refused = remote::Robot::create("rover", {Zmq::own("tcp://0.0.0.0:*")});
+    EXPECT(refused.status() == ROPEWALK_STATUS_INVALID_ARGUMENT && has(refused.error().text(), "give keys"));
+    auto v6_open = Zmq::plain_v6("tcp://0.0.0.0:*", "tcp://0.0.0.0:*");
+    EXPECT(has(remote::Robot::create("rover", {v6_open}).error().text(), "give keys"));
+    EXPECT(has(remote::Controller::create("desk", Zmq::own("tcp://192.0.2.1:7010")).error().text(), "give keys"));
+    EXPECT(has(remote::Controller::create("desk", Zmq::own("rover")).error().text(), "no address"));
+    EXPECT(has(remote::Robot::create("rover", {}).error().text(), "node is NULL"));
+    auto half = Zmq::own("tcp://127.0.0.1:*").curve(keys / "rover.key", "");
+    EXPECT(has(remote::Robot::create("rover", {half}).error().text(), "without those of the other side"));
+    std::filesystem::permissions(keys / "stranger.key", std::filesystem::perms(0644));
+    auto known = Zmq::own("tcp://127.0.0.1:1").curve(keys / "stranger.key", keys / "rover.key.pub");
+    EXPECT(has(remote::Controller::create("desk", known).error().text(), "chmod 600"));
+    std::filesystem::permissions(keys / "stranger.key", std::filesystem::perms(0600));
+
+    auto options = ropewalk_robot_options_default();
+    options.lost_after_ns = std::chrono::nanoseconds(5s).count();
+    options.start_later = true;
+    auto with_keys = Zmq::own("tcp://127.0.0.1:*").curve(keys / "rover.key", keys / "controllers");
+    auto v6 = Zmq::plain_v6("tcp://127.0.0.1:*", "tcp://127.0.0.1:*");
+    auto robot = remote::Robot::create("rover", {with_keys, v6}, options).value();
+    std::atomic<float> speed{0};
+    robot.on(command::Twist, [&](const remote::Twist& moves, const CommandInfo&) {
+        // Zero is the robot's own word, once a controller is gone.
+        if (moves.linear.x != 0) speed = moves.linear.x;
+    }).value();
+    EXPECT(robot.zmq_address().empty());
+    robot.start().value();
+    auto address = robot.zmq_address();
+    EXPECT(has(address, "tcp://127.0.0.1:") && robot.zmq_address(0, true).empty() && robot.zmq_address(2).empty());
+
+    auto curve = [&](const char* key, const char* peer) {
+        return remote::Controller::create("desk", Zmq::own(address).curve(keys / key, keys / peer)).value();
+    };
+    {
+        auto controller = curve("desk.key", "rover.key.pub");
+        controller.wait_until_found(LONG).value();
+        EXPECT(controller.command(command::Twist, twist(0.5F), LONG).value().executed() && speed == 0.5F);
+        fetched(robot, controller);
+    }
+    // Wrong keys: one that is not listed, a robot that is another one's, and none at all.
+    auto stranger = curve("stranger.key", "rover.key.pub"), fooled = curve("desk.key", "stranger.key.pub");
+    auto plain = remote::Controller::create("desk", Zmq::own(address)).value();
+    for (auto* wrong : {&stranger, &fooled, &plain}) {
+        auto outcome = wrong->command(command::Twist, twist(0.25F), 500ms).value();
+        EXPECT(has(outcome.text(), "unreachable: ") && speed == 0.5F);
+    }
+    eventually([&] {
+        auto reason = stranger.command(command::Twist, twist(0.25F), 500ms).value().reason;
+        return reason.find("allowed keys") != std::string::npos;
+    });
+
+    // Version 6, on the same robot.
+    auto other = remote::Controller::create("other", Zmq::plain_v6(robot.zmq_address(1), robot.zmq_address(1, true))).value();
+    other.wait_until_found(LONG).value();
+    eventually([&] { return other.command(command::Twist, twist(0.75F), LONG).value().executed(); });
+    EXPECT(speed == 0.75F && other.fetch(telemetry::RobotName, LONG).value().value == "rover");
+    auto taken = remote::Robot::create("rival", {Zmq::own(address)});
+    EXPECT(taken.status() == ROPEWALK_STATUS_INVALID_ARGUMENT && has(taken.error().text(), "choose another port"));
+
+    // Unless the robot says otherwise.
+    options.allow_v6_motion = false, options.start_later = false;
+    auto careful = remote::Robot::create(node(), "careful", options, {v6}).value();
+    careful.on(command::Twist, [](const remote::Twist&, const CommandInfo&) {}).value();
+    auto mover = remote::Controller::create("mover", Zmq::plain_v6(careful.zmq_address(), careful.zmq_address(0, true))).value();
+    mover.wait_until_found(LONG).value();
+    EXPECT(mover.command(command::Twist, twist(1), LONG).value().what == ROPEWALK_OUTCOME_REJECTED);
+    auto here = remote::Controller::create(node(), "desk", "careful").value();
+    here.wait_until_found(LONG).value();
+    EXPECT(here.command(command::Twist, twist(1), LONG).value().executed());
+}
+
 int main() {
     structures();
     forked();
@@ -286,5 +517,9 @@ int main() {
     values();
     rights();
     ends();
+    started_later();
+    files();
+    permissions();
+    over_zmq();
     std::cout << "C++ remote: done\n";
 }

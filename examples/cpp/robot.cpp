@@ -17,7 +17,10 @@ int main() {
     auto node = ropewalk::Node::create("rover").value();
     std::atomic<float> speed{0};
     std::atomic<bool> is_over{false};
-    auto robot = remote::Robot::create(node, "rover").value();
+    // Started once everything is registered: an early controller would be told that there is no such command.
+    auto options = ropewalk_robot_options_default();
+    options.start_later = true;
+    auto robot = remote::Robot::create(node, "rover", options).value();
 
     // On a thread of the library: what is slow belongs on one of your own.
     auto drive = [&](const remote::Twist& twist, const remote::CommandInfo& info) -> ropewalk::Result<void> {
@@ -32,6 +35,7 @@ int main() {
     robot.on_controller([&](std::uint64_t, const std::string&, bool found) {
         if (!found) is_over = true;
     }).value();
+    robot.start().value();
 
     for (int i = 0; i < 1200 && !is_over; i++) {
         remote::Twist moves;

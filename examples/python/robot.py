@@ -10,7 +10,8 @@ from ropewalk import remote
 from ropewalk.remote import command, telemetry, types
 
 node = ropewalk.Node("rover")
-robot = remote.Robot(node, "rover")
+# Started once everything is registered: an early controller would be told that there is no such command.
+robot = remote.Robot(node, "rover", start=False)
 speed = 0.0
 is_over = threading.Event()
 
@@ -32,6 +33,7 @@ def comes_or_goes(_id, _name, found):
         is_over.set()
 
 
+robot.start()
 for _ in range(1200):
     robot.set(telemetry.CurrentTwist, types.Twist(linear={"x": speed}))
     if is_over.wait(0.05):

@@ -18,8 +18,9 @@ class Log:
         self.last = o.warmup + o.messages - 1
 
     def receive(self, payload):
-        """The callback's first act; `payload` is a buffer."""
+        """The callback's first act; `payload` is an array, or bytes."""
         now = time.monotonic_ns()
+        payload = memoryview(payload)
         sent = int.from_bytes(payload[:8], "little")
         sequence = int.from_bytes(payload[8:16], "little")
         if sequence >= self.o.warmup:
@@ -53,9 +54,10 @@ def send_all(o, orchestrator, loan, publish):
             continue
         payload[:] = (sequence * 31 + 1) & 0xFF
         payload[8:16] = list(sequence.to_bytes(8, "little"))
-        # numpy has no cheaper way to write eight bytes than through a view of one word.
+        # numpy has no cheaper way to write eight bytes than through a view of one word, which needs no stamp to be made.
+        stamp = payload[:8].view("<u8")
         before = time.monotonic_ns()
-        payload[:8].view("<u8")[0] = before
+        stamp[0] = before
         publish(payload)
         if sequence >= o.warmup:
             took.append(time.monotonic_ns() - before)
@@ -97,7 +99,9 @@ class Ropewalk:
         while not self.orchestrator.stop.is_set():
             image = subscriber.take(0.5)
             if image is not None:
-                log.receive(image.data.data)
+                log.receive(image.data)
+                # As a callback's argument, which is gone when the next message comes.
+                del image
         log.print()
 
 

@@ -16,14 +16,16 @@ from __future__ import annotations
 import asyncio
 import json
 import select
-import time
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar, Union
 
-import numpy as np
-
-from . import _native
+try:
+    from . import _native
+except ImportError as e:
+    if "libzmq" in str(e):
+        raise ImportError(f"ropewalk needs ZeroMQ's library (Debian: apt-get install libzmq5): {e}") from e
+    raise
 from ._codec import Codec, Duration, Message, Sized, Time, codec
 from ._errors import (
     BadName,
@@ -48,8 +50,6 @@ __all__ = [
     "ServiceType", "Sized", "Subscriber", "SystemFault", "Time", "Type", "TypeUnknown", "message_class", "wait",
 ]  # fmt: skip
 
-#: Texts may grow by so many bytes after their block was allocated.
-_SLACK = 256
 #: How long a call's answer is awaited before it is looked for again, in seconds: other threads may wait with the same
 #: descriptor, and take what it tells of.
 _SLICE = 0.05
@@ -91,52 +91,7 @@ class _Sender:
         Raises MemoryShort where the memory policy gives none."""
         for name, n in sizes.items():
             setattr(message, name, Sized(n))
-        _drop(message)
-        writer = self._codec.encode(message)
-        loan = self._native.loan(len(writer.control) + _SLACK, [x.count * x.dtype.itemsize for x in writer.lifts])
-        views = []
-        for i, lift in enumerate(writer.lifts):
-            view = np.asarray(loan.part(i)).view(lift.dtype)
-            if lift.source is not None:
-                view[:] = lift.source
-            setattr(lift.owner, lift.field, view)
-            views.append((lift.owner, lift.field, view))
-        message._loan = (self._native, loan, views)
-
-    def _ready(self, message: Message) -> tuple[Any, bytes, list[Any]]:
-        """A loan and the control part for it: of an allocated message its own, else a new one."""
-        if message._loan is None:
-            writer = self._codec.encode(message)
-            for lift in writer.lifts:
-                if lift.source is None:
-                    raise ContentError(f"{lift.field} was sized but not allocated: call allocate and fill it")
-            loan = self._native.loan(len(writer.control), [x.source.nbytes for x in writer.lifts])
-            for i, lift in enumerate(writer.lifts):
-                np.asarray(loan.part(i)).view(lift.dtype)[:] = lift.source
-            return loan, bytes(writer.control), []
-        owner, loan, views = message._loan
-        if owner is not self._native:
-            raise ContentError("the message was allocated by another publisher")
-        writer = self._codec.encode(message)
-        there = [_place(view) for _, _, view in views]
-        if [_place(lift.source) for lift in writer.lifts] != there:
-            raise ContentError("an array was replaced since its block was allocated: fill it in place, or allocate again")
-        return loan, bytes(writer.control), views
-
-
-def _place(array: Any) -> Any:
-    return None if array is None else (array.__array_interface__["data"][0], array.nbytes)
-
-
-def _drop(message: Message) -> None:
-    """Gives up a block; arrays in it become sizes again, and those that were kept of it read-only."""
-    if message._loan is None:
-        return
-    for owner, field, view in message._loan[2]:
-        view.flags.writeable = False
-        if getattr(owner, field) is view:
-            setattr(owner, field, Sized(len(view)))
-    message._loan = None
+        self._native.allocate(self._codec.native, message)
 
 
 class Publisher(_Sender):
@@ -152,10 +107,7 @@ class Publisher(_Sender):
 
         Afterwards arrays in the block are read-only and belong to the subscribers: do not write through slices of
         them that were made before. The message keeps its other fields, and may be allocated again."""
-        loan, control, _ = self._ready(message)
-        _, queued = self._native.publish(loan, control)
-        _drop(message)
-        return int(queued)
+        return self._native.publish(self._codec.native, message)
 
     def wait_for_subscribers(self, n: int = 1, timeout: float | None = None) -> bool:
         """Blocks until `n` subscribers are connected; False if `timeout` seconds passed first."""
@@ -212,32 +164,18 @@ class _Receiver(Generic[T]):
     _native: Any
     _bell: _Bell
 
-    def _make(self, native: Any) -> T:
-        raise NotImplementedError
-
     def take(self, timeout: float | None = None) -> T | None:
         """Takes the oldest waiting one; blocks until there is one, at most `timeout` seconds; None if none came.
 
         Raises HoldLimit where as many are held as may be."""
-        native = self._native.take()
-        if native is None and timeout != 0:
-            deadline = None if timeout is None else time.monotonic() + timeout
-            poll = select.poll()
-            poll.register(self._native.fileno(), select.POLLIN)
-            while native is None:
-                left = None if deadline is None else deadline - time.monotonic()
-                if left is not None and left <= 0:
-                    break
-                poll.poll(None if left is None else max(1, left * 1000))
-                native = self._native.take()
-        return None if native is None else self._make(native)
+        raise NotImplementedError
 
     async def receive(self) -> T:
         """Awaits the next one, in asyncio."""
         while True:
-            native = self._native.take()
-            if native is not None:
-                return self._make(native)
+            taken = self.take(0)
+            if taken is not None:
+                return taken
             await self._bell.wait(self._native.fileno())
 
     def __iter__(self) -> Iterator[T]:
@@ -265,9 +203,10 @@ class Subscriber(_Receiver[Message]):
         self._codec = kind
         self._bell = _Bell()
 
-    def _make(self, native: Any) -> Message:
-        parts = [native.part(i) for i in range(native.part_count)]
-        return self._codec.decode(native.control, parts, native)
+    def take(self, timeout: float | None = None) -> Message | None:
+        return self._native.take(self._codec.native, timeout)
+
+    take.__doc__ = _Receiver.take.__doc__
 
     def wait_for_publishers(self, n: int = 1, timeout: float | None = None) -> bool:
         """Blocks until `n` publishers are connected; False if `timeout` seconds passed first."""
@@ -312,11 +251,7 @@ class Pending:
 
     def poll(self) -> Message | None:
         """The answer if it is there; raises why there is none. Gives an answer once."""
-        native = self._native.poll()
-        if native is None:
-            return None
-        parts = [native.part(i) for i in range(native.part_count)]
-        return self._client._response.decode(native.control, parts, native)
+        return self._native.poll(self._client._response.native)
 
     def wait(self) -> Message:
         """Blocks until the answer is there; raises CallTimeout, PeerDied, Rejected or NoRoom."""
@@ -347,10 +282,7 @@ class Client(_Sender):
 
     def send(self, request: Message, timeout: float | None = None) -> Pending:
         """Sends a request, whose answer is awaited at most `timeout` seconds from now. Never blocks."""
-        loan, control, _ = self._ready(request)
-        pending = self._native.send(loan, control, timeout)
-        _drop(request)
-        return Pending(pending, self)
+        return Pending(self._native.send(self._codec.native, request, timeout), self)
 
     def call(self, request: Message | None = None, timeout: float | None = None, **fields: Any) -> Message:
         """Calls, and blocks until the answer is there, at most `timeout` seconds. The request is given, or made of its
@@ -368,8 +300,7 @@ class Request:
 
     def __init__(self, native: Any, kind: Codec) -> None:
         self._native = native
-        parts = [np.frombuffer(native.part(i), np.uint8) for i in range(native.part_count)]
-        self.message = kind.decode(native.control, parts)
+        self.message = native.message(kind.native)
 
 
 class Server(_Receiver[Request], _Sender):
@@ -380,8 +311,11 @@ class Server(_Receiver[Request], _Sender):
         self._bell = _Bell()
         self._request = _codec(kind.request)
 
-    def _make(self, native: Any) -> Request:
-        return Request(native, self._request)
+    def take(self, timeout: float | None = None) -> Request | None:
+        native = self._native.take(timeout)
+        return None if native is None else Request(native, self._request)
+
+    take.__doc__ = _Receiver.take.__doc__
 
     def response(self, **fields: Any) -> Message:
         """An answer of the service's type."""
@@ -390,9 +324,7 @@ class Server(_Receiver[Request], _Sender):
     def respond(self, request: Request, response: Message | None = None, **fields: Any) -> None:
         """Answers a request with a message, which is given or made of its fields."""
         answer = self.response(**fields) if response is None else response
-        loan, control, _ = self._ready(answer)
-        self._native.respond(request._native, loan, control)
-        _drop(answer)
+        self._native.respond(request._native, self._codec.native, answer)
 
     def reject(self, request: Request, text: str) -> None:
         """Answers a request with an error, whose text the client gets."""

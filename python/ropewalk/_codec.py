@@ -1,7 +1,8 @@
-"""Messages as Python objects: docs/wire/control-part.md in Python.
+"""Messages as Python objects: their classes, and how their fields lie in docs/wire/control-part.md.
 
 A codec is made once for each type, from its description. Arrays of elements of fixed size are numpy arrays, of
-structured types where the elements are messages; long ones are data parts, and are read where they lie.
+structured types where the elements are messages; long ones are data parts, and are read where they lie. Reading and
+writing is native (`_native.Codec`, python/src/codec).
 """
 
 from __future__ import annotations
@@ -13,15 +14,11 @@ from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
+from . import _native
 from ._errors import ContentError
 
-LIFTED = 1 << 31
-MAX_COUNT = LIFTED - 1
-MAX_PARTS = 32
 #: Shorter arrays stay in the control part, since lifting them costs more than copying.
 THRESHOLD = 256
-#: Elements without content, which no length bounds.
-MAX_EMPTY = 4096
 
 
 class Time(NamedTuple):
@@ -108,60 +105,17 @@ def _word(kind: str, ros2: bool) -> str:
     return _WORDS[kind]
 
 
-class _Reader:
-    __slots__ = ("control", "at", "parts", "next", "empties", "field")
+class Lift(NamedTuple):
+    """A data part to be: what is copied into it; None where only its size is known."""
 
-    def __init__(self, control: bytes, parts: list[Any]) -> None:
-        self.control, self.at, self.parts, self.next, self.empties = control, 0, parts, 0, 0
-        self.field = "message"
-
-    def take(self, n: int) -> int:
-        """Where the next `n` bytes begin."""
-        at = self.at
-        if n > len(self.control) - at:
-            raise ContentError(f"{self.field}: the message ends at byte {len(self.control)}")
-        self.at = at + n
-        return at
-
-    def word(self) -> int:
-        return int.from_bytes(self.control[self.take(4) : self.at], "little")
-
-    def count(self, bound: int | None) -> int:
-        n = self.word()
-        self.check(n, bound)
-        return n
-
-    def check(self, n: int, bound: int | None) -> None:
-        if n > MAX_COUNT or (bound is not None and n > bound):
-            raise ContentError(f"{self.field}: {n} elements, at most {bound if bound is not None else MAX_COUNT}")
-
-
-class _Lift(NamedTuple):
-    """A data part to be: what to copy into it, and where its view belongs."""
-
-    dtype: np.dtype
-    count: int
     source: np.ndarray | None
-    owner: Message
-    field: str
 
 
-class _Writer:
-    __slots__ = ("control", "lifts", "threshold")
+class Encoded(NamedTuple):
+    """A message as it lies in a block."""
 
-    def __init__(self, threshold: int) -> None:
-        self.control, self.threshold = bytearray(), threshold
-        self.lifts: list[_Lift] = []
-
-    def count(self, name: str, n: int, bound: int | None, flag: int = 0) -> None:
-        limit = MAX_COUNT if bound is None else bound
-        if n > limit:
-            raise ContentError(f"{name}: {n} elements, at most {limit}")
-        self.control += (n | flag).to_bytes(4, "little")
-
-
-_Read = Callable[[_Reader], Any]
-_Write = Callable[[_Writer, Any, Message], None]
+    control: bytes
+    lifts: list[Lift]
 
 
 class Codec:
@@ -175,35 +129,21 @@ class Codec:
         #: The type itself, of codecs that were asked for.
         self.type: Any = None
         self.defaults: list[tuple[str, Callable[[], Any]]] = []
-        self.readers: list[tuple[str, _Read]] = []
-        self.writers: list[tuple[str, _Write]] = []
         names = [_attribute(f["name"]) for f in description["fields"]]
         constants = {n: _constant(kind, text, self.ros2) for n, kind, text in description["constants"]}
         body = {"__slots__": tuple(names), "_codec": self, "__doc__": self.name}
         self.Message = type(self.name.split("/")[-1], (Message,), {**constants, **body})
-        self._run: list[tuple[str, str]] = []
-        for name, field in zip(names, description["fields"]):
-            self._add(name, field)
-        self._end_run()
+        fields = [(name, self._field(name, f)) for name, f in zip(names, description["fields"])]
+        self.native = _native.Codec(self.name, self.Message, fields)
 
-    def decode(self, control: bytes, parts: list[Any], native: Any = None) -> Message:
+    def decode(self, control: bytes, parts: list[Any]) -> Message:
         """The message that a control part and data parts are; `parts` are what numpy makes arrays of in place."""
-        reader = _Reader(control, parts)
-        message = self._read(reader)
-        if reader.at != len(control):
-            raise ContentError(f"{len(control) - reader.at} bytes follow the last field")
-        if reader.next != len(parts):
-            raise ContentError(f"{len(parts)} data parts, of which its fields have {reader.next}")
-        message._native = native
-        return message
+        return self.native.decode(control, parts)
 
-    def encode(self, message: Message, threshold: int = THRESHOLD) -> _Writer:
+    def encode(self, message: Message, threshold: int = THRESHOLD) -> Encoded:
         """Control part and data parts of a message."""
-        if type(message) is not self.Message:
-            raise ContentError(f"expected a {self.name}, not {type(message).__name__}: make one with message()")
-        writer = _Writer(threshold)
-        self._write(writer, message)
-        return writer
+        control, sources = self.native.encode(message, threshold)
+        return Encoded(control, [Lift(source) for source in sources])
 
     def packed_dtype(self) -> np.dtype:
         """Elements in the control part: without padding."""
@@ -235,197 +175,45 @@ class Codec:
             dtype = _primitive(f["kind"], self.ros2)
         return (f["name"], dtype, (f["n"],)) if f["arity"] == "fixed" else (f["name"], dtype)
 
-    # Reading and writing of whole messages
+    # Fields: their defaults, and what the native codec does with them.
 
-    def _read(self, reader: _Reader) -> Message:
-        message = self.Message.__new__(self.Message)
-        message._loan = message._native = None
-        for name, read in self.readers:
-            reader.field = name
-            if type(name) is str:
-                setattr(message, name, read(reader))
-            else:
-                for n, value in zip(name, read(reader)):
-                    setattr(message, n, value)
-        return message
-
-    def _write(self, writer: _Writer, message: Message) -> None:
-        for name, write in self.writers:
-            try:
-                write(writer, getattr(message, name) if type(name) is str else message, message)
-            except ContentError:
-                raise
-            except (struct.error, TypeError, ValueError, OverflowError, AttributeError) as e:
-                raise ContentError(f"{self.name}, {name}: {e}") from e
-
-    # Fields
-
-    def _add(self, name: str, f: dict[str, Any]) -> None:
-        kind, arity = f["kind"], f["arity"]
-        if arity == "one" and kind not in ("string", "wstring", "message", "time", "duration"):
-            zero = False if kind == "bool" else 0.0 if kind.startswith("float") else 0
-            default = _constant(kind, f["default"], self.ros2) if f["default"] is not None else zero
-            self.defaults.append((name, lambda: default))
-            self._run.append((name, _word(kind, self.ros2)))
-            return
-        self._end_run()
-        read, write, default = self._one(f) if arity == "one" else self._array(name, f)
-        self.readers.append((name, read))
-        self.writers.append((name, write))
+    def _field(self, name: str, f: dict[str, Any]) -> tuple[Any, ...]:
+        op, default = self._one(f) if f["arity"] == "one" else self._array(f)
         self.defaults.append((name, default))
+        return op
 
-    def _end_run(self) -> None:
-        """Neighbouring numbers are read and written at once."""
-        if not self._run:
-            return
-        names = tuple(n for n, _ in self._run)
-        words = struct.Struct("<" + "".join(w for _, w in self._run))
-        self._run = []
-
-        def read(reader: _Reader) -> tuple[Any, ...]:
-            return words.unpack_from(reader.control, reader.take(words.size))
-
-        def write(writer: _Writer, _: Any, message: Message) -> None:
-            writer.control += words.pack(*[getattr(message, n) for n in names])
-
-        self.readers.append((names, read))  # type: ignore[arg-type]
-        self.writers.append((names, write))  # type: ignore[arg-type]
-
-    def _one(self, f: dict[str, Any]) -> tuple[_Read, _Write, Callable[[], Any]]:
+    def _one(self, f: dict[str, Any]) -> tuple[tuple[Any, ...], Callable[[], Any]]:
         kind = f["kind"]
         if kind == "message":
             inner = codec(f["type"])
-
-            def write(writer: _Writer, value: Any, _: Message) -> None:
-                if type(value) is not inner.Message:
-                    raise TypeError(f"expected a {inner.name}, not {type(value).__name__}")
-                inner._write(writer, value)
-
-            return inner._read, write, inner.Message
+            return ("message", inner.native), inner.Message
         if kind in _PAIRS:
-            words, pair = struct.Struct("<" + _WORDS[kind]), _PAIRS[kind]
-            return (
-                lambda r: pair(*words.unpack_from(r.control, r.take(8))),
-                lambda w, value, _: w.control.extend(words.pack(*value)),
-                pair,
-            )
+            return ("pair", _WORDS[kind][0], _PAIRS[kind]), _PAIRS[kind]
+        text = _constant(kind, f["default"], self.ros2) if f["default"] is not None else None
         if kind in ("string", "wstring"):
-            unit, encoding, errors = (1, "utf-8", "surrogateescape") if kind == "string" else (2, "utf-16-le", "surrogatepass")
-            bound = f["bound"]
+            return ("text", 1 if kind == "string" else 2, f["bound"]), lambda: text or ""
+        zero = False if kind == "bool" else 0.0 if kind.startswith("float") else 0
+        default = zero if text is None else text
+        return ("word", _word(kind, self.ros2)), lambda: default
 
-            def read(reader: _Reader) -> str:
-                n = reader.count(bound) * unit
-                return str(reader.control[reader.take(n) : reader.at], encoding, errors)
-
-            def write_text(writer: _Writer, value: Any, _: Message) -> None:
-                data = value if isinstance(value, bytes) else value.encode(encoding, errors)
-                writer.count(f["name"], len(data) // unit, bound)
-                writer.control += data
-
-            default = _constant(kind, f["default"], self.ros2) if f["default"] is not None else ""
-            return read, write_text, lambda: default
-        number = struct.Struct("<" + _word(kind, self.ros2))
-        return (
-            lambda r: number.unpack_from(r.control, r.take(number.size))[0],
-            lambda w, value, _: w.control.extend(number.pack(value)),
-            int,
-        )
-
-    def _array(self, name: str, f: dict[str, Any]) -> tuple[_Read, _Write, Callable[[], Any]]:
+    def _array(self, f: dict[str, Any]) -> tuple[tuple[Any, ...], Callable[[], Any]]:
+        fixed, n = f["arity"] == "fixed", f["n"]
+        count, bound = (n, None) if fixed else (None, n)
         if not _is_fixed(f):
-            return self._list(name, f)
+            op, default = self._one(f)
+            return ("list", op, count, bound), lambda: [default() for _ in range(n)] if fixed else []
         if _is_nothing({**f, "arity": "one"}):
-            return self._empties(name, f)
+            inner = codec(f["type"])
+            return ("empties", inner.native, count, bound), lambda: [inner.Message() for _ in range(n)] if fixed else []
         if f["kind"] == "message":
             inner = codec(f["type"])
-            natural, packed = inner.dtype(), inner.packed_dtype()
+            natural, packed, word = inner.dtype(), inner.packed_dtype(), None
         else:
             natural = packed = _primitive(f["kind"], self.ros2)
-        if f["arity"] == "fixed":
-            return _fixed_array(f, packed)
-        bound = f["n"]
-
-        def read(reader: _Reader) -> np.ndarray:
-            n = reader.word()
-            lifted, n = n & LIFTED, n & MAX_COUNT
-            reader.check(n, bound)
-            if not lifted:
-                at = reader.take(n * packed.itemsize)
-                return np.frombuffer(reader.control, packed, n, at) if n else np.zeros(0, natural)
-            if reader.next >= len(reader.parts):
-                raise ContentError(f"{name}: its data part is missing")
-            part = np.asarray(reader.parts[reader.next])
-            reader.next += 1
-            if part.nbytes != n * natural.itemsize:
-                raise ContentError(f"{name}: {n} elements in a data part of {part.nbytes} bytes")
-            return part.view(natural)
-
-        def write(writer: _Writer, value: Any, message: Message) -> None:
-            array = None if isinstance(value, Sized) else _elements(value, natural)
-            n = value.count if array is None else len(array)
-            if n > 0 and n * natural.itemsize >= writer.threshold and len(writer.lifts) < MAX_PARTS:
-                writer.count(name, n, bound, LIFTED)
-                writer.lifts.append(_Lift(natural, n, array, message, name))
-                return
-            if array is None:
-                # Too short to be lifted: it gets memory of its own.
-                array = np.zeros(n, natural)
-                setattr(message, name, array)
-            writer.count(name, n, bound)
-            writer.control += (array if packed is natural else array.astype(packed)).tobytes()
-
-        return read, write, lambda: np.zeros(0, natural)
-
-    def _list(self, name: str, f: dict[str, Any]) -> tuple[_Read, _Write, Callable[[], Any]]:
-        one_read, one_write, one_default = self._one(f)
-        fixed = f["arity"] == "fixed"
-        bound = f["n"]
-
-        def read(reader: _Reader) -> list[Any]:
-            n = bound if fixed else reader.count(bound)
-            # Each element takes bytes, so that what is made is in proportion to what came.
-            return [one_read(reader) for _ in range(n)]
-
-        def write(writer: _Writer, value: Any, message: Message) -> None:
-            if fixed and len(value) != bound:
-                raise ContentError(f"{name}: {len(value)} elements instead of {bound}")
-            if not fixed:
-                writer.count(name, len(value), bound)
-            for element in value:
-                one_write(writer, element, message)
-
-        return read, write, lambda: [one_default() for _ in range(bound)] if fixed else []
-
-    def _empties(self, name: str, f: dict[str, Any]) -> tuple[_Read, _Write, Callable[[], Any]]:
-        inner, fixed, bound = codec(f["type"]), f["arity"] == "fixed", f["n"]
-
-        def read(reader: _Reader) -> list[Any]:
-            n = bound if fixed else reader.count(bound)
-            reader.empties += 0 if fixed else n
-            if reader.empties > MAX_EMPTY:
-                raise ContentError(f"{name}: more than {MAX_EMPTY} elements without content")
-            return [inner.Message() for _ in range(n)]
-
-        def write(writer: _Writer, value: Any, _: Message) -> None:
-            if not fixed:
-                writer.count(name, len(value), bound)
-
-        return read, write, lambda: [inner.Message() for _ in range(bound)] if fixed else []
-
-
-def _fixed_array(f: dict[str, Any], packed: np.dtype) -> tuple[_Read, _Write, Callable[[], Any]]:
-    name, n = f["name"], f["n"]
-
-    def read(reader: _Reader) -> np.ndarray:
-        return np.frombuffer(reader.control, packed, n, reader.take(n * packed.itemsize))
-
-    def write(writer: _Writer, value: Any, _: Message) -> None:
-        array = _elements(value, packed)
-        if len(array) != n:
-            raise ContentError(f"{name}: {len(array)} elements instead of {n}")
-        writer.control += array.tobytes()
-
-    return read, write, lambda: np.zeros(n, packed)
+            word = None if f["kind"] in _PAIRS else _word(f["kind"], self.ros2)
+        if fixed:
+            return ("fixed", packed, n), lambda: np.zeros(n, packed)
+        return ("bulk", natural, packed, bound, word), lambda: np.zeros(0, natural)
 
 
 def _elements(value: Any, dtype: np.dtype) -> np.ndarray:

@@ -2,10 +2,11 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyType;
-use remote::controller::RequestError;
+use remote::controller::{FileError, RequestError};
 use remote::transport::TransportError;
 use ropewalk::{CallError, NodeError, PublishError, RespondError};
 use std::fmt::Display;
+use std::io::ErrorKind;
 
 /// The exception called `class`, with a text that names the mend.
 pub(crate) fn raise(class: &str, text: impl Display) -> PyErr {
@@ -66,11 +67,21 @@ classes! {
         TransportError::Setup(_) => "BadName",
         _ => "SystemFault",
     };
-    RequestError => |e| match &e {
+    RequestError => |e| request(&e);
+    FileError => |e| match &e {
+        FileError::Request(e) => request(e),
+        FileError::Io { error, .. } if error.kind() == ErrorKind::InvalidInput => "BadName",
+        FileError::Io { .. } => "SystemFault",
+        _ => "ContentError",
+    };
+}
+
+fn request(error: &RequestError) -> &'static str {
+    match error {
         RequestError::Rejected(_) => "Rejected",
         RequestError::Unreachable(_) => "CallTimeout",
         _ => "ContentError",
-    };
+    }
 }
 
 fn loan(error: &bus::LoanError) -> &'static str {

@@ -1,11 +1,12 @@
 #![forbid(unsafe_code)]
-//! The native half of the Python package: handles, bytes and places in shared memory. What a message looks like is
-//! the business of `ropewalk/_codec.py`; here it is a control part and data parts (`docs/wire/control-part.md`).
+//! The native half of the Python package: handles, places in shared memory, and messages as objects of the classes that
+//! `ropewalk/_codec.py` makes of their types ([`codec`]).
 //!
-//! A data part is given to numpy by its address (`__array_interface__`): the array keeps the [`Part`], and the part
+//! A data part is given to numpy by its address (`__array_struct__`): the array keeps the [`Part`], and the part
 //! keeps what its memory belongs to, so that a view stays valid, and its block out of use, as long as it is
 //! referenced. Waiting lets other Python threads run.
 
+mod codec;
 mod describe;
 mod fault;
 mod message;
@@ -13,11 +14,14 @@ mod node;
 mod remote;
 mod service;
 mod topic;
+mod zmq;
 
 use pyo3::prelude::*;
 
 #[pymodule]
 mod _native {
+    #[pymodule_export]
+    use super::codec::Codec;
     #[pymodule_export]
     use super::describe::{ServiceType, Type};
     #[pymodule_export]
@@ -30,8 +34,14 @@ mod _native {
     use super::service::{Client, Pending, Request, Server};
     #[pymodule_export]
     use super::topic::{Publisher, Subscriber};
+    #[pymodule_export]
+    use super::zmq::make_key;
 }
 
+use crate::fault::raise;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 /// How long a wait that signals do not end goes on before it looks for them.
@@ -54,6 +64,37 @@ fn wait<T: Send>(
         py.check_signals()?;
         if deadline.is_some_and(|d| Instant::now() >= d) {
             return Ok(None);
+        }
+    }
+}
+
+/// Looks by `look`, and while it finds nothing sleeps until `fd` is readable, until the time is over. Other threads run
+/// meanwhile, and signals end it by what their handlers raise, as those of Python's `select.poll`.
+fn receive<T>(
+    py: Python<'_>,
+    fd: BorrowedFd<'_>,
+    timeout: Option<f64>,
+    look: impl Fn() -> PyResult<Option<T>>,
+) -> PyResult<Option<T>> {
+    if let Some(found) = look()? {
+        return Ok(Some(found));
+    }
+    let deadline = self::deadline(timeout);
+    loop {
+        let left = deadline.map(|d| d.saturating_duration_since(Instant::now()));
+        if left.is_some_and(|left| left.is_zero()) {
+            return Ok(None);
+        }
+        py.check_signals()?;
+        // What is too long to be told is for ever.
+        let left = left.and_then(|left| Timespec::try_from(left).ok());
+        let slept = py.detach(|| poll(&mut [PollFd::from_borrowed_fd(fd, PollFlags::IN)], left.as_ref()));
+        match slept {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(e) => return Err(raise("SystemFault", format!("waiting for a message: {e}"))),
+        }
+        if let Some(found) = look()? {
+            return Ok(Some(found));
         }
     }
 }

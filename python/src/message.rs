@@ -2,7 +2,7 @@
 
 use crate::fault::raise;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::PyCapsule;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Memory that numpy reads, or writes, in place.
@@ -10,6 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(crate) struct Part {
     address: usize,
     len: usize,
+    /// What numpy takes the elements for at first: its letter, and their size.
+    element: (u8, usize),
     writable: bool,
     /// What keeps the memory mapped and from reuse.
     _owner: Owner,
@@ -22,17 +24,95 @@ enum Owner {
     Loan(bus::Kept),
 }
 
+/// numpy's `PyArrayInterface`, which its array takes over; addresses are those of C pointers.
+#[repr(C)]
+struct ArrayStruct {
+    two: i32,
+    dimensions: i32,
+    letter: u8,
+    element_size: i32,
+    flags: i32,
+    shape: usize,
+    strides: usize,
+    data: usize,
+    description: usize,
+    /// What `shape` and `strides` point to.
+    _room: Box<[isize; 2]>,
+}
+
+/// Both of C's and of Fortran's order, aligned, of this machine's order of bytes.
+const PLAIN: i32 = 0x1 | 0x2 | 0x100 | 0x200;
+const WRITEABLE: i32 = 0x400;
+
+impl Part {
+    /// Data part `i` of what was taken, read-only; it keeps the message.
+    pub(crate) fn of_message(content: &Arc<Content>, i: usize) -> Part {
+        let part = content.bus().part(i);
+        Part {
+            address: part.as_ptr() as usize,
+            len: part.len(),
+            element: BYTES,
+            writable: false,
+            _owner: Owner::Message(content.clone()),
+        }
+    }
+
+    /// Data part `i` of a loan, to be written. It stays valid after publishing, when nobody must write it any more.
+    pub(crate) fn of_loan(loan: &Loan, i: usize) -> PyResult<Part> {
+        let guard = loan.lock();
+        let loan = guard.as_ref().ok_or_else(used)?;
+        let start = loan.part_ptr(i);
+        let start = start.ok_or_else(|| raise("ContentError", format!("there is no data part {i}")))?;
+        Ok(Part {
+            address: start as usize,
+            len: loan.part_len(i),
+            element: BYTES,
+            writable: true,
+            _owner: Owner::Loan(loan.keep()),
+        })
+    }
+
+    /// As numpy's array of such numbers, or else of `dtype`, whose base keeps the part.
+    pub(crate) fn array<'py>(
+        mut self,
+        py: Python<'py>,
+        numbers: Option<(u8, usize)>,
+        dtype: &Py<PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.element = numbers.unwrap_or(BYTES);
+        let part = Bound::new(py, self)?;
+        let array = crate::codec::asarray(py)?.call1((part,))?;
+        if numbers.is_some() {
+            return Ok(array);
+        }
+        array.call_method1("view", (dtype,))
+    }
+}
+
+const BYTES: (u8, usize) = (b'u', 1);
+
 #[pymethods]
 impl Part {
-    /// numpy's array interface, version 3: bytes at an address. The array keeps this object.
+    /// numpy's array interface in C. The array keeps this object.
+    // numpy asks for a capsule without a name, which nothing else makes.
+    #[allow(deprecated)]
     #[getter]
-    fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let dict = PyDict::new(py);
-        dict.set_item("version", 3)?;
-        dict.set_item("shape", (self.len,))?;
-        dict.set_item("typestr", "|u1")?;
-        dict.set_item("data", (self.address, !self.writable))?;
-        Ok(dict)
+    fn __array_struct__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        let (letter, size) = self.element;
+        let room = Box::new([(self.len / size) as isize, size as isize]);
+        let array = ArrayStruct {
+            two: 2,
+            dimensions: 1,
+            letter,
+            element_size: size as i32,
+            flags: if self.writable { PLAIN | WRITEABLE } else { PLAIN },
+            shape: &raw const room[0] as usize,
+            strides: &raw const room[1] as usize,
+            data: self.address,
+            description: 0,
+            _room: room,
+        };
+        PyCapsule::new(py, array, None)
     }
 
     fn __len__(&self) -> usize {
@@ -51,7 +131,7 @@ pub(crate) enum Content {
 pub(crate) struct Message(pub(crate) Arc<Content>);
 
 impl Content {
-    fn bus(&self) -> &bus::Message {
+    pub(crate) fn bus(&self) -> &bus::Message {
         match self {
             Content::Topic(m) => m.bus(),
             Content::Reply(r) => r.bus().message(),
@@ -61,27 +141,6 @@ impl Content {
 
 #[pymethods]
 impl Message {
-    #[getter]
-    fn control<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, self.0.bus().control())
-    }
-
-    #[getter]
-    fn part_count(&self) -> usize {
-        self.0.bus().part_count()
-    }
-
-    /// Data part `i` in place, read-only; it keeps the message.
-    fn part(&self, i: usize) -> Part {
-        let part = self.0.bus().part(i);
-        Part {
-            address: part.as_ptr() as usize,
-            len: part.len(),
-            writable: false,
-            _owner: Owner::Message(self.0.clone()),
-        }
-    }
-
     /// (stamp in nanoseconds since 1970, sequence, origin, messages lost before, whether it is history)
     fn info(&self) -> (u64, u64, u64, u64, bool) {
         let m = self.0.bus();
@@ -119,23 +178,6 @@ impl Loan {
 
     fn lock(&self) -> MutexGuard<'_, Option<bus::Loan>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-#[pymethods]
-impl Loan {
-    /// Data part `i`, to be written. It stays valid after publishing, when nobody must write it any more.
-    fn part(&self, i: usize) -> PyResult<Part> {
-        let guard = self.lock();
-        let loan = guard.as_ref().ok_or_else(used)?;
-        let start = loan.part_ptr(i);
-        let start = start.ok_or_else(|| raise("ContentError", format!("there is no data part {i}")))?;
-        Ok(Part {
-            address: start as usize,
-            len: loan.part_len(i),
-            writable: true,
-            _owner: Owner::Loan(loan.keep()),
-        })
     }
 }
 

@@ -3,13 +3,19 @@
 use crate::fault::{OrRaise, raise};
 use crate::node::Node;
 use crate::wait;
+use crate::zmq::{self, Zmq};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use remote::controller::Progress;
 use remote::robot::{ControllerEvent, Origin};
 use remote::transport::link::{LinkController, LinkRobot};
+use remote::transport::{ControllerEnd, RobotEnd};
 use remote::{Connection, Expiry, Pending, Rejection, command, telemetry};
 use std::future::Future;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::pin::Pin;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
@@ -89,27 +95,118 @@ fn seconds(value: f64, what: &str) -> PyResult<Duration> {
     Duration::try_from_secs_f64(value).map_err(wrong)
 }
 
+/// Runs `work` on another thread, which may give things meanwhile that go to `each`, and waits for it, while other threads run. Where
+/// `each` or a signal raises, `work` is told to end, and nobody waits for it any more.
+fn aside<E: Send + 'static, T: Send + 'static>(
+    py: Python<'_>,
+    work: impl FnOnce(&dyn Fn(E) -> bool) -> T + Send + 'static,
+    mut each: impl FnMut(E) -> PyResult<()>,
+) -> PyResult<T> {
+    enum Came<E, T> {
+        Thing(E),
+        End(T),
+    }
+    let (give, came) = channel();
+    let run = move || {
+        // Nobody takes it who was interrupted.
+        let value = work(&|thing| give.send(Came::Thing(thing)).is_ok());
+        let _ = give.send(Came::End(value));
+    };
+    let no_thread = |e| raise("SystemFault", format!("no thread for a download: {e}"));
+    std::thread::Builder::new()
+        .name("remote-aside".into())
+        .spawn(run)
+        .map_err(no_thread)?;
+    let came = Mutex::new(came);
+    loop {
+        let next = wait(py, None, |patience| match lock(&came).recv_timeout(patience) {
+            Ok(next) => Ok(Some(next)),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => {
+                Err(raise("SystemFault", "a bug in ropewalk: it panicked"))
+            }
+        })?;
+        match next {
+            Some(Came::Thing(thing)) => each(thing)?,
+            Some(Came::End(value)) => return Ok(value),
+            None => {}
+        }
+    }
+}
+
 /// Takes commands and tells its state.
 #[pyclass(frozen, module = "ropewalk._native")]
-pub(crate) struct Robot(Own<remote::Robot>);
+pub(crate) struct Robot(Own<remote::Robot>, Vec<Arc<zmq::RobotEnd>>);
 
 #[pymethods]
 impl Robot {
     #[new]
-    #[pyo3(signature = (node, name, *, require_request=false, lost_after=1.0))]
+    #[pyo3(signature = (node, name, *, zmq=Vec::new(), start=true, require_request=false, lost_after=1.0, allow_v6_motion=true))]
+    #[allow(clippy::too_many_arguments)] // They have names in Python.
     fn new(
         py: Python<'_>,
-        node: &Node,
+        node: Option<PyRef<'_, Node>>,
         name: &str,
+        zmq: Vec<Zmq>,
+        start: bool,
         require_request: bool,
         lost_after: f64,
+        allow_v6_motion: bool,
     ) -> PyResult<Self> {
-        let end = Arc::new(LinkRobot::new(&node.0, name));
-        let builder = remote::Robot::builder(name)
-            .end(end)
+        let mut builder = remote::Robot::builder(name)
             .require_request(require_request)
-            .lost_after(seconds(lost_after, "lost_after")?);
-        Ok(Robot(Own::new(py.detach(|| builder.start()).or_raise()?)))
+            .lost_after(seconds(lost_after, "lost_after")?)
+            .allow_v6_motion(allow_v6_motion);
+        let over_zmq: Vec<_> = zmq
+            .into_iter()
+            .map(|end| zmq::robot(end).map(Arc::new))
+            .collect::<PyResult<_>>()?;
+        if let Some(node) = &node {
+            builder = builder.end(Arc::new(LinkRobot::new(&node.0, name)));
+        } else if over_zmq.is_empty() {
+            let text = "a robot needs a node, or an end over ZeroMQ (zmq=...): nobody could reach it";
+            return Err(raise("BadName", text));
+        }
+        for end in &over_zmq {
+            builder = builder.end(end.clone() as Arc<dyn RobotEnd>);
+        }
+        let made = py.detach(|| if start { builder.start() } else { builder.build() });
+        Ok(Robot(Own::new(made.or_raise()?), over_zmq))
+    }
+
+    fn start(&self, py: Python<'_>) -> PyResult<()> {
+        let robot = self.0.get()?;
+        py.detach(|| robot.start()).or_raise()
+    }
+
+    /// Where an end over ZeroMQ is reached, once it is started.
+    #[pyo3(signature = (end=0, telemetry=false))]
+    fn zmq_address(&self, end: usize, telemetry: bool) -> PyResult<Option<String>> {
+        let count = self.1.len();
+        let none = || {
+            let text = format!("{end} is none of the robot's {count} ends over ZeroMQ");
+            raise("BadName", text)
+        };
+        Ok(zmq::address(self.1.get(end).ok_or_else(none)?, telemetry))
+    }
+
+    fn share(&self, py: Python<'_>, identifier: &str, path: PathBuf) -> PyResult<()> {
+        let robot = self.0.get()?;
+        let failed = |e| {
+            let text = format!("{} cannot be shared: {e}", path.display());
+            raise("SystemFault", text)
+        };
+        py.detach(|| robot.share(identifier, &path)).map_err(failed)
+    }
+
+    /// `callback(granted)`, once.
+    fn ask_permission(&self, py: Python<'_>, description: &str, callback: Py<PyAny>) -> PyResult<()> {
+        let robot = self.0.get()?;
+        let answered = move |granted: bool| {
+            call(|py| callback.call1(py, (granted,)));
+        };
+        py.detach(|| robot.ask_permission(description).then(answered));
+        Ok(())
     }
 
     /// `handler(body, controller, id, sequence, age)` gives None, or why it does not carry the command out.
@@ -193,6 +290,13 @@ impl Drop for Robot {
     }
 }
 
+/// How a controller reaches its robot.
+#[derive(FromPyObject)]
+enum Way {
+    Bus(String),
+    Zmq(Zmq),
+}
+
 /// Commands one robot and hears its telemetry.
 #[pyclass(frozen, module = "ropewalk._native")]
 pub(crate) struct Controller(Own<remote::Controller>);
@@ -201,8 +305,23 @@ pub(crate) struct Controller(Own<remote::Controller>);
 impl Controller {
     #[new]
     #[pyo3(signature = (node, name, robot, *, heartbeat=0.3))]
-    fn new(py: Python<'_>, node: &Node, name: &str, robot: &str, heartbeat: f64) -> PyResult<Self> {
-        let end = Arc::new(LinkController::new(&node.0, robot));
+    fn new(
+        py: Python<'_>,
+        node: Option<PyRef<'_, Node>>,
+        name: &str,
+        robot: Way,
+        heartbeat: f64,
+    ) -> PyResult<Self> {
+        let end: Arc<dyn ControllerEnd> = match (robot, &node) {
+            (Way::Zmq(zmq), _) => zmq::controller(zmq)?,
+            (Way::Bus(robot), Some(node)) => Arc::new(LinkController::new(&node.0, &robot)),
+            (Way::Bus(robot), None) => {
+                let text = format!(
+                    "{robot:?} is a name on the bus, which needs a node; over ZeroMQ give a Zmq instead"
+                );
+                return Err(raise("BadName", text));
+            }
+        };
         let builder = remote::Controller::builder(name)
             .end(end)
             .heartbeat(seconds(heartbeat, "heartbeat")?);
@@ -331,6 +450,43 @@ impl Controller {
             .holder
             .map_or((None, String::new()), |(id, name)| (Some(id), name));
         Ok((id, name, right.mine))
+    }
+
+    /// Path and bytes of each file.
+    fn files(&self, py: Python<'_>, identifier: String) -> PyResult<Vec<(String, u64)>> {
+        let controller = self.0.get()?;
+        let files = aside(
+            py,
+            move |_: &dyn Fn(()) -> bool| controller.files(&identifier),
+            Ok,
+        )?;
+        let files = files.or_raise()?.into_iter();
+        Ok(files.map(|file| (file.path, file.size)).collect())
+    }
+
+    /// `progress(path, done, size)`; without a path all of them.
+    fn download(
+        &self,
+        py: Python<'_>,
+        identifier: String,
+        path: Option<String>,
+        into: PathBuf,
+        progress: Py<PyAny>,
+    ) -> PyResult<Vec<PathBuf>> {
+        let controller = self.0.get()?;
+        let fetch = move |tell: &dyn Fn((String, u64, u64)) -> bool| {
+            let told = |p: Progress<'_>| match tell((p.path.to_owned(), p.done, p.size)) {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            };
+            match path {
+                Some(path) => controller
+                    .download(&identifier, &path, &into, told)
+                    .map(|file| vec![file]),
+                None => controller.download_all(&identifier, &into, told),
+            }
+        };
+        aside(py, fetch, |told| progress.call1(py, told).map(drop))?.or_raise()
     }
 
     fn stop(&self) {

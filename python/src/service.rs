@@ -1,12 +1,12 @@
 //! Services.
 
+use crate::codec::{Codec, drop_block};
 use crate::fault::{OrRaise, raise};
-use crate::message::{Content, Loan, Message};
-use crate::{duration, wait};
+use crate::message::Content;
+use crate::{duration, receive, wait};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 use std::os::fd::{AsFd, AsRawFd};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 /// The calling end of a service.
 #[pyclass(frozen, module = "ropewalk._native")]
@@ -26,14 +26,23 @@ pub(crate) struct Request(Mutex<Option<ropewalk::Request>>);
 
 #[pymethods]
 impl Client {
-    fn loan(&self, control_len: usize, part_lens: Vec<usize>) -> PyResult<Loan> {
-        self.0.loan(control_len, &part_lens).or_raise().map(Loan::new)
+    /// Reserves a block for a request.
+    fn allocate(slf: &Bound<'_, Self>, codec: &Codec, request: &Bound<'_, PyAny>) -> PyResult<()> {
+        codec.allocate(request, slf.as_any(), |c, p| slf.get().0.loan(c, p).or_raise())
     }
 
-    /// Sends a loan with this control part; the answer is awaited at most `timeout` seconds from now.
-    #[pyo3(signature = (loan, control, timeout=None))]
-    fn send(&self, loan: &Loan, control: &[u8], timeout: Option<f64>) -> PyResult<Pending> {
-        let pending = self.0.send(loan.finish(control)?, duration(timeout)).or_raise()?;
+    /// Sends a request, whose answer is awaited at most `timeout` seconds from now.
+    #[pyo3(signature = (codec, request, timeout=None))]
+    fn send(
+        slf: &Bound<'_, Self>,
+        codec: &Codec,
+        request: &Bound<'_, PyAny>,
+        timeout: Option<f64>,
+    ) -> PyResult<Pending> {
+        let this = &slf.get().0;
+        let loan = codec.finish(request, slf.as_any(), |c, p| this.loan(c, p).or_raise())?;
+        let pending = this.send(loan, duration(timeout)).or_raise()?;
+        drop_block(request)?;
         Ok(Pending(Mutex::new(Some(pending))))
     }
 
@@ -53,7 +62,7 @@ impl Client {
 #[pymethods]
 impl Pending {
     /// The answer if it is there; raises why there is none. Gives an answer once.
-    fn poll(&self) -> PyResult<Option<Message>> {
+    fn poll<'py>(&self, py: Python<'py>, codec: &Codec) -> PyResult<Option<Bound<'py, PyAny>>> {
         let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(pending) = guard.as_mut() else {
             return Err(raise(
@@ -65,26 +74,38 @@ impl Pending {
             return Ok(None);
         };
         *guard = None;
-        Ok(Some(Message(Arc::new(Content::Reply(outcome.or_raise()?)))))
+        // Making the message may run other threads, which may look here.
+        drop(guard);
+        codec.taken(py, Content::Reply(outcome.or_raise()?)).map(Some)
     }
 }
 
 #[pymethods]
 impl Server {
-    /// Takes a request if one is queued. Finding none, the descriptor waits for the next.
-    fn take(&self) -> PyResult<Option<Request>> {
-        let taken = self.0.take().or_raise()?;
+    /// Takes the oldest waiting request; blocks until there is one, at most `timeout` seconds. Finding none, the descriptor
+    /// waits for the next.
+    #[pyo3(signature = (timeout=None))]
+    fn take(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Option<Request>> {
+        let taken = receive(py, self.0.as_fd(), timeout, || self.0.take().or_raise())?;
         Ok(taken.map(|r| Request(Mutex::new(Some(r)))))
     }
 
-    fn loan(&self, control_len: usize, part_lens: Vec<usize>) -> PyResult<Loan> {
-        self.0.loan(control_len, &part_lens).or_raise().map(Loan::new)
+    /// Reserves a block for an answer.
+    fn allocate(slf: &Bound<'_, Self>, codec: &Codec, answer: &Bound<'_, PyAny>) -> PyResult<()> {
+        codec.allocate(answer, slf.as_any(), |c, p| slf.get().0.loan(c, p).or_raise())
     }
 
-    fn respond(&self, py: Python<'_>, request: &Request, loan: &Loan, control: &[u8]) -> PyResult<()> {
-        let loan = loan.finish(control)?;
+    fn respond(
+        slf: &Bound<'_, Self>,
+        request: &Request,
+        codec: &Codec,
+        answer: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let this = &slf.get().0;
+        let loan = codec.finish(answer, slf.as_any(), |c, p| this.loan(c, p).or_raise())?;
         let request = request.consume()?;
-        py.detach(|| self.0.respond(request, loan)).or_raise()
+        slf.py().detach(|| this.respond(request, loan)).or_raise()?;
+        drop_block(answer)
     }
 
     fn reject(&self, py: Python<'_>, request: &Request, text: &str) -> PyResult<()> {
@@ -104,27 +125,22 @@ impl Request {
         taken.ok_or_else(answered)
     }
 
-    fn look<T>(&self, f: impl FnOnce(&bus::Message) -> T) -> PyResult<T> {
+    /// Copies of control part and data parts.
+    fn content(&self) -> PyResult<(Vec<u8>, Vec<Vec<u8>>)> {
         let guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        guard.as_ref().map(|r| f(r.bus().message())).ok_or_else(answered)
+        let request = guard.as_ref().ok_or_else(answered)?;
+        let message = request.bus().message();
+        let parts = (0..message.part_count()).map(|i| message.part(i).bytes().to_vec());
+        Ok((message.control().to_vec(), parts.collect()))
     }
 }
 
 #[pymethods]
 impl Request {
-    #[getter]
-    fn control<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        self.look(|m| PyBytes::new(py, m.control()))
-    }
-
-    #[getter]
-    fn part_count(&self) -> PyResult<usize> {
-        self.look(bus::Message::part_count)
-    }
-
-    /// A copy of data part `i`.
-    fn part<'py>(&self, py: Python<'py>, i: usize) -> PyResult<Bound<'py, PyBytes>> {
-        self.look(|m| PyBytes::new(py, m.part(i).bytes()))
+    /// The message that it is.
+    fn message<'py>(&self, py: Python<'py>, codec: &Codec) -> PyResult<Bound<'py, PyAny>> {
+        let (control, parts) = self.content()?;
+        codec.of_copies(py, &control, &parts)
     }
 }
 

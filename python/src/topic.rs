@@ -1,11 +1,11 @@
 //! Publishers and subscribers.
 
+use crate::codec::{Codec, drop_block};
 use crate::fault::{OrRaise, raise};
-use crate::message::{Content, Loan, Message};
-use crate::wait;
+use crate::message::Content;
+use crate::{receive, wait};
 use pyo3::prelude::*;
 use std::os::fd::{AsFd, AsRawFd};
-use std::sync::Arc;
 
 /// The sending end of a topic.
 #[pyclass(frozen, module = "ropewalk._native")]
@@ -17,17 +17,18 @@ pub(crate) struct Subscriber(pub(crate) ropewalk::Subscriber);
 
 #[pymethods]
 impl Publisher {
-    /// Reserves a block; under the policy `block` other threads run meanwhile.
-    fn loan(&self, py: Python<'_>, control_len: usize, part_lens: Vec<usize>) -> PyResult<Loan> {
-        py.detach(|| self.0.loan(control_len, &part_lens))
-            .or_raise()
-            .map(Loan::new)
+    /// Reserves a block for a message; under the policy `block` other threads run meanwhile.
+    fn allocate(slf: &Bound<'_, Self>, codec: &Codec, message: &Bound<'_, PyAny>) -> PyResult<()> {
+        codec.allocate(message, slf.as_any(), |c, p| slf.get().loan(slf.py(), c, p))
     }
 
-    /// Publishes a loan with this control part; gives (sequence, subscribers whose queue has it).
-    fn publish(&self, loan: &Loan, control: &[u8]) -> PyResult<(u64, usize)> {
-        let done = self.0.publish(loan.finish(control)?).or_raise()?;
-        Ok((done.sequence, done.queued_to))
+    /// Publishes a message; gives the number of subscribers whose queue has it.
+    fn publish(slf: &Bound<'_, Self>, codec: &Codec, message: &Bound<'_, PyAny>) -> PyResult<usize> {
+        let this = slf.get();
+        let loan = codec.finish(message, slf.as_any(), |c, p| this.loan(slf.py(), c, p))?;
+        let done = this.0.publish(loan).or_raise()?;
+        drop_block(message)?;
+        Ok(done.queued_to)
     }
 
     /// Blocks until `n` subscribers are connected; False if the time passed first.
@@ -60,12 +61,25 @@ impl Publisher {
     }
 }
 
+impl Publisher {
+    fn loan(&self, py: Python<'_>, control_len: usize, part_lens: &[usize]) -> PyResult<bus::Loan> {
+        py.detach(|| self.0.loan(control_len, part_lens)).or_raise()
+    }
+}
+
 #[pymethods]
 impl Subscriber {
-    /// Takes a message if one is queued. Finding none, the descriptor waits for the next.
-    fn take(&self) -> PyResult<Option<Message>> {
-        let taken = self.0.take().or_raise()?;
-        Ok(taken.map(|m| Message(Arc::new(Content::Topic(m)))))
+    /// Takes the oldest waiting message; blocks until there is one, at most `timeout` seconds. Finding none, the descriptor
+    /// waits for the next.
+    #[pyo3(signature = (codec, timeout=None))]
+    fn take<'py>(
+        &self,
+        py: Python<'py>,
+        codec: &Codec,
+        timeout: Option<f64>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let taken = receive(py, self.0.as_fd(), timeout, || self.0.take().or_raise())?;
+        taken.map(|m| codec.taken(py, Content::Topic(m))).transpose()
     }
 
     /// Readable while a message can be taken.

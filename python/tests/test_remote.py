@@ -3,6 +3,8 @@
 import asyncio
 import gc
 import os
+import random
+import signal
 import subprocess
 import sys
 import threading
@@ -270,6 +272,287 @@ def test_a_program_ends_while_it_is_commanded(program, node):
         for _ in range(200):
             desk.send(SPRAY, b"")
     assert robot.wait(LONG) == 0
+
+
+def test_all_is_registered_before_anyone_is_served(node):
+    robot = remote.Robot(node, "later", start=False)
+    with robot, remote.Controller(node, "desk", "later") as desk:
+        outcomes = []
+
+        def early():
+            while not outcomes or not outcomes[-1].executed:
+                outcomes.append(desk.command(SPRAY, b"", 1))
+                time.sleep(0.002)
+
+        thread = threading.Thread(target=early)
+        thread.start()
+        assert not desk.wait_until_found(0.1)
+        robot.on(SPRAY, lambda *_: None)
+        robot.set(TANK, b"full")
+        assert not any(outcome.executed for outcome in outcomes)
+        robot.start()
+        robot.start()
+        thread.join()
+        # However early it asked, nobody told it that there is no such command.
+        assert not any(outcome.what == "rejected" for outcome in outcomes)
+        assert desk.fetch(TANK) == b"full"
+    with pytest.raises(ropewalk.NoPeer):
+        robot.start()
+
+
+def share(robot, folder):
+    """What `fetch` fetches, shared by a robot."""
+    mesh = random.Random(7).randbytes(1_500_000)
+    (folder / "model/meshes").mkdir(parents=True)
+    (folder / "model/meshes/arm.stl").write_bytes(mesh)
+    (folder / "model/robot.urdf").write_text("<robot/>")
+    (folder / "run.log").write_text("all well")
+    (folder / "secret").write_text("outside")
+    robot.share("model", folder / "model")
+    robot.share("log", folder / "run.log")
+    return mesh
+
+
+def fetch(desk, mesh, into):
+    files = desk.files("model")
+    assert files == [remote.FileInfo("meshes/arm.stl", len(mesh)), remote.FileInfo("robot.urdf", 8)]
+    assert desk.files("log") == [remote.FileInfo("", 8)]
+    definition = desk.fetch(telemetry.FileDefinition)
+    assert [file.identifier for file in definition.file] == ["log", "model"]
+    assert list(definition.isFolder) == [False, True]
+
+    # What progress raises ends it; it goes on from there.
+    def enough(path, done, size):
+        raise KeyError(path)
+
+    with pytest.raises(KeyError, match="meshes/arm.stl"):
+        desk.download("model", "meshes/arm.stl", into, enough)
+    part = into / "meshes/.arm.stl.part"
+    seen = []
+
+    def again():
+        # The download that was ended may still have the file.
+        try:
+            return desk.download("model", "meshes/arm.stl", into, lambda *told: seen.append(told))
+        except ropewalk.SystemFault as e:
+            assert "being fetched already" in str(e)
+            return None
+
+    fetched = []
+    eventually(lambda: fetched.append(again()) or fetched[-1])
+    assert fetched[-1] == into / "meshes/arm.stl" and fetched[-1].read_bytes() == mesh and not part.exists()
+    assert seen[-1] == ("meshes/arm.stl", len(mesh), len(mesh)) and seen[0][1] > 256 << 10
+    # What is there of another content is noticed by the checksum, and fetched anew.
+    (into / ".log.part").write_text("all ill.")
+    assert desk.download("log", into=into).read_text() == "all well"
+    everything = desk.download_all("model", into / "all")
+    assert [file.name for file in everything] == ["arm.stl", "robot.urdf"] and everything[0].read_bytes() == mesh
+    # Nothing leads out.
+    for path in ("../../secret", "/etc/passwd", "meshes/../../secret"):
+        with pytest.raises(ropewalk.BadName, match="the path"):
+            desk.download("model", path, into)
+    for identifier, path in (("model", "none"), ("nothing", "")):
+        with pytest.raises(ropewalk.Rejected, match="No such file|shares nothing called"):
+            desk.download(identifier, path, into)
+    with pytest.raises(ropewalk.Rejected):
+        desk.files("nothing")
+    with pytest.raises(ropewalk.SystemFault, match="arm.stl"):
+        desk.download("log", "", everything[0])
+
+
+def test_files_are_fetched_with_their_checksum(pair, tmp_path):
+    robot, desk = pair
+    with pytest.raises(ropewalk.SystemFault, match="none cannot be shared"):
+        robot.share("none", tmp_path / "none")
+    fetch(desk, share(robot, tmp_path), tmp_path / "into")
+
+
+def test_a_download_is_interrupted_by_ctrl_c(program, pair, tmp_path):
+    robot, _ = pair
+    with (tmp_path / "film").open("wb") as film:
+        film.truncate(2 << 30)
+    robot.share("film", tmp_path / "film")
+    child = program(f"""
+        import ropewalk
+        from ropewalk import remote
+        desk = remote.Controller(ropewalk.Node("d"), "child", "rover")
+        assert desk.wait_until_found({LONG})
+        try:
+            desk.download("film", into={str(tmp_path / "into")!r}, progress=lambda *_: print("part", flush=True))
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+        desk.stop()
+    """)
+    assert child.stdout.readline() == "part\n"
+    child.send_signal(signal.SIGINT)
+    assert child.stdout.read().endswith("interrupted\n")
+    assert child.wait(LONG) == 0 and (tmp_path / "into/.film.part").stat().st_size < 2 << 30
+
+
+def test_permissions_are_asked_for_and_given(node):
+    robot = remote.Robot(node, "polite", lost_after=5)
+    with robot, remote.Controller(node, "desk", "polite") as desk:
+        assert desk.wait_until_found(LONG)
+        may = robot.ask_permission("May I cross the road?")
+        # Asked before the controller listens, it is kept to be asked for.
+        question = desk.fetch(telemetry.PermissionRequest)
+        assert question.description == "May I cross the road?" and not may.done() and not may.cancel()
+        answer = types.Permission(requestuid=question.requestuid, granted=True)
+        assert desk.command(command.Permission, answer, LONG).executed
+        assert may.result(LONG) is True
+        assert "or it was answered" in desk.command(command.Permission, answer, LONG).reason
+
+        @desk.on(telemetry.PermissionRequest)
+        def asked(question, _):
+            if question.description == "And back?":
+                desk.send(command.Permission, types.Permission(requestuid=question.requestuid), LONG)
+
+        async def back():
+            while True:
+                try:
+                    return await asyncio.wait_for(asyncio.wrap_future(robot.ask_permission("And back?")), 1)
+                except asyncio.TimeoutError:
+                    pass  # Asked before somebody listened.
+
+        assert asyncio.run(back()) is False
+        nobody = robot.ask_permission("Anybody?")
+    assert nobody.result(LONG) is False
+
+
+@pytest.fixture
+def keys(tmp_path):
+    """Files of keys: of a robot, of the desk that it lets in, and of a stranger."""
+    folder = tmp_path / "keys"
+    folder.mkdir()
+    for name in ("rover", "desk", "stranger"):
+        public = remote.make_key(folder / f"{name}.key")
+        assert (folder / f"{name}.key.pub").read_text() == public + "\n"
+    (folder / "controllers").write_text((folder / "desk.key.pub").read_text().strip() + " desk\n")
+    return folder
+
+
+def strangers(address, keys):
+    """Controllers with wrong keys, and with none."""
+    return [
+        remote.Zmq(address, key=keys / "stranger.key", peers=keys / "rover.key.pub"),
+        remote.Zmq(address, key=keys / "desk.key", peers=keys / "stranger.key.pub"),
+        remote.Zmq(address),
+    ]
+
+
+def test_a_robot_in_rust_is_commanded_over_zeromq_with_keys(keys, tmp_path):
+    binary = os.environ.get("ROPEWALK")
+    if binary is None:
+        pytest.skip("ROPEWALK names no command; `make python` does")
+    rover = subprocess.Popen(
+        [binary, "robot", "sim", "--zmq", "tcp://127.0.0.1:*", "--key", keys / "rover.key", "--allow", keys / "controllers"],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        ready = rover.stdout.readline()
+        assert "CURVE" in ready
+        address = ready.split()[-1]
+        way = remote.Zmq(address, key=keys / "desk.key", peers=keys / "rover.key.pub")
+        with remote.Controller(None, "desk", way) as desk:
+            assert desk.wait_until_found(LONG)
+            assert desk.command(command.Twist, twist(0.1), LONG).executed
+            urdf = desk.download("model", "rover.urdf", tmp_path)
+            assert urdf.stat().st_size == desk.files("model")[0].size > 0
+            with pytest.raises(ropewalk.BadName, match="the path"):
+                desk.download("model", "../../etc/passwd", tmp_path)
+
+            # The rover asks before it sounds its horn.
+            @desk.on(telemetry.PermissionRequest)
+            def asked(question, _):
+                desk.send(command.Permission, types.Permission(requestuid=question.requestuid, granted=True), LONG)
+
+            log = []
+            desk.on(telemetry.LogMessage, lambda message, _: log.append(message.message))
+            horn = types.SimpleAction(name="horn", state=1)
+            assert desk.command(command.SimpleAction, horn, LONG).executed
+
+            def sounds():
+                open_question = desk.fetch(telemetry.PermissionRequest)
+                answer = types.Permission(requestuid=open_question.requestuid, granted=True)
+                desk.command(command.Permission, answer, LONG)
+                return "sounds the horn" in log
+
+            eventually(sounds)
+        for wrong in strangers(address, keys):
+            with remote.Controller(None, "stranger", wrong) as stranger:
+                assert stranger.command(command.Twist, twist(1), 0.5).what == "unreachable"
+    finally:
+        rover.terminate()
+        rover.wait()
+        rover.stdout.close()
+
+
+def test_robots_and_controllers_meet_over_zeromq(node, keys, tmp_path):
+    own = remote.Zmq("tcp://127.0.0.1:*", key=keys / "rover.key", peers=str(keys / "controllers"))
+    v6 = remote.Zmq("tcp://127.0.0.1:*", plain_v6=True, telemetry="tcp://127.0.0.1:*")
+    robot = remote.Robot(node, "rover", zmq=[own, v6], start=False, lost_after=5)
+    moved = []
+    robot.on(command.Twist, lambda body, context: moved.append((body.linear.x, context.controller)))
+    assert robot.zmq_address() is None
+    with robot:
+        robot.start()
+        address = robot.zmq_address()
+        assert address.startswith("tcp://127.0.0.1:") and robot.zmq_address(0, telemetry=True) is None
+        way = remote.Zmq(address, key=keys / "desk.key", peers=keys / "rover.key.pub")
+        with remote.Controller(None, "desk", way) as desk:
+            assert desk.wait_until_found(LONG)
+            assert desk.command(command.Twist, twist(0.5), LONG).executed
+            fetch(desk, share(robot, tmp_path), tmp_path / "into")
+        for wrong in strangers(address, keys):
+            with remote.Controller(None, "stranger", wrong) as stranger:
+                assert stranger.command(command.Twist, twist(1), 0.5).what == "unreachable"
+        # The one whose key is not listed reads that.
+        with remote.Controller(None, "stranger", strangers(address, keys)[0]) as stranger:
+            eventually(lambda: "allowed keys" in stranger.command(command.Twist, twist(1), 0.5).reason)
+        # The same robot, on the bus and in version 6.
+        with remote.Controller(node, "here", "rover") as here:
+            assert here.wait_until_found(LONG)
+            assert here.command(SPRAY, b"", LONG).what == "rejected"
+        plain = remote.Zmq(robot.zmq_address(1), plain_v6=True, telemetry=robot.zmq_address(1, telemetry=True))
+        with remote.Controller(None, "other", plain) as other:
+            assert other.wait_until_found(LONG)
+            eventually(lambda: other.command(command.Twist, twist(0.25), LONG).executed)
+            assert other.fetch(telemetry.RobotName).value == "rover"
+        assert moved[0] == (0.5, "desk") and moved[-1] == (0.25, "")
+        with pytest.raises(ropewalk.BadName, match="choose another port"):
+            remote.Robot(None, "rival", zmq=remote.Zmq(address))
+    with remote.Robot(None, "careful", zmq=v6, allow_v6_motion=False) as careful:
+        careful.on(command.Twist, lambda *_: None)
+        plain = remote.Zmq(careful.zmq_address(), plain_v6=True, telemetry=careful.zmq_address(telemetry=True))
+        with remote.Controller(None, "mover", plain) as mover:
+            assert mover.wait_until_found(LONG)
+            assert mover.command(command.Twist, twist(1), LONG).what == "rejected"
+
+
+def test_zeromq_is_in_the_open_only_by_word(keys):
+    def refused(match, **options):
+        for make in (
+            lambda zmq: remote.Robot(None, "rover", zmq=zmq),
+            lambda zmq: remote.Controller(None, "desk", zmq),
+        ):
+            with pytest.raises(ropewalk.BadName, match=match):
+                make(remote.Zmq(**options))
+
+    refused("give keys", address="tcp://192.0.2.1:7010")
+    refused("no address", address="rover")
+    refused("other side", address="tcp://127.0.0.1:7010", key=keys / "rover.key")
+    refused("its secret key", address="tcp://127.0.0.1:7010", peers=keys / "controllers")
+    refused("plain_v6", address="tcp://127.0.0.1:7010", telemetry="tcp://127.0.0.1:7011")
+    with pytest.raises(ropewalk.BadName, match="give keys"):
+        remote.Robot(None, "r", zmq=remote.Zmq("tcp://0.0.0.0:*", plain_v6=True, telemetry="tcp://0.0.0.0:*"))
+    with pytest.raises(ropewalk.BadName, match="needs a node"):
+        remote.Robot(None, "rover")
+    with pytest.raises(ropewalk.BadName, match="needs a node"):
+        remote.Controller(None, "desk", "rover")
+    with pytest.raises(ropewalk.BadName, match="rover.key"):
+        remote.make_key(keys / "rover.key")
+    (keys / "rover.key").chmod(0o644)
+    refused("chmod 600", address="tcp://127.0.0.1:7010", key=keys / "rover.key", peers=keys / "controllers")
 
 
 def test_stubs_are_those_of_the_kinds_and_messages():

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -110,15 +111,22 @@ protected:
 /// Notes the first error, with the field that it was met in.
 struct Faults {
     void enter(const char* name) { field_ = name; }
-    bool failed() const { return !error_.empty(); }
-    void fault(const std::string& what) {
-        if (error_.empty()) error_ = std::string(field_) + ": " + what;
+    bool failed() const { return error_ != nullptr; }
+    [[gnu::cold, gnu::noinline]] void fault(const std::string& what) {
+        if (!failed()) error_ = std::make_unique<std::string>(std::string(field_) + ": " + what);
     }
-    const std::string& error() const { return error_; }
+    /// As above; whoever has no number to tell makes no text.
+    [[gnu::cold, gnu::noinline]] void fault(const char* what) { fault(std::string(what)); }
+    std::string error() const { return failed() ? *error_ : std::string(); }
+    /// More elements than there may be.
+    [[gnu::cold, gnu::noinline]] void too_many(std::size_t n, std::uint32_t bound) {
+        fault(std::to_string(n) + " elements, at most " + std::to_string(bound < MAX_COUNT ? bound : MAX_COUNT));
+    }
 
 private:
     const char* field_ = "message";
-    std::string error_;
+    // Elsewhere, so that there is nothing to make or to destroy where all goes well.
+    std::unique_ptr<std::string> error_;
 };
 
 /// Counts bytes as `Out` and checks what a writer may be given.
@@ -146,7 +154,7 @@ protected:
 
     bool count(std::size_t n, std::uint32_t bound, std::uint32_t flag = 0) {
         if (n > MAX_COUNT || n > bound) {
-            fault(std::to_string(n) + " elements, at most " + std::to_string(bound < MAX_COUNT ? bound : MAX_COUNT));
+            too_many(n, bound);
             return false;
         }
         word(static_cast<std::uint32_t>(n) | flag);
@@ -162,19 +170,30 @@ protected:
 /// The lengths of a message's parts.
 struct Measure : Puts<Measure> {
     std::size_t control_len = 0;
-    std::vector<std::size_t> part_lens;
+    std::array<std::size_t, MAX_PARTS> part_lens;
+    std::size_t part_count = 0;
 
     void put(const void*, std::size_t len) { control_len += len; }
     template <class T>
     void bulk(const Bulk<T>& bulk, std::uint32_t bound) {
         if (!count(bulk.size(), bound)) return;
-        if (lifts(bulk, part_lens.size())) {
-            part_lens.push_back(bulk.size_bytes());
+        if (lifts(bulk, part_count)) {
+            part_lens[part_count++] = bulk.size_bytes();
             return;
         }
         // In ROS 1 form elements have no padding: none is longer than in a data part.
         control_len += bulk.size_bytes();
     }
+};
+
+/// Where a block's control part and data parts lie, as the C interface tells at once. `Place` is `ropewalk_place`, or
+/// `ropewalk_bytes` of a message that was taken.
+template <class Place>
+struct Places {
+    Place control;
+    std::size_t count = 0;
+    /// The first `count` are set.
+    std::array<Place, MAX_PARTS> parts;
 };
 
 /// Looks at bulk fields alone.
@@ -192,14 +211,16 @@ struct Bulks : Walk<Derived>, Faults {
 
 /// Gives each bulk field its place in a block.
 struct Bind : Bulks<Bind> {
+    explicit Bind(const Places<ropewalk_place>& to) : places(to) {}
+
+    const Places<ropewalk_place>& places;
     std::size_t threshold = THRESHOLD;
-    std::vector<void*> parts;
     std::size_t next = 0;
 
     template <class T>
     void bulk(Bulk<T>& bulk, std::uint32_t) {
-        if (!bulk.empty() && bulk.size_bytes() >= threshold && next < parts.size()) {
-            BulkAccess::bind(bulk, parts[next++]);
+        if (!bulk.empty() && bulk.size_bytes() >= threshold && next < places.count) {
+            BulkAccess::bind(bulk, places.parts[next++].data);
         } else if (bulk.data() == nullptr) {
             BulkAccess::own(bulk, bulk.size());
         }
@@ -216,18 +237,18 @@ struct Release : Bulks<Release> {
 
 /// Writes a control part, and copies into the data parts what does not lie there already.
 struct Write : Puts<Write> {
-    std::uint8_t* control = nullptr;
-    std::size_t capacity = 0;
+    explicit Write(const Places<ropewalk_place>& to) : places(to) {}
+
+    const Places<ropewalk_place>& places;
     std::size_t at = 0;
-    std::vector<span<std::uint8_t>> parts;
     std::size_t next = 0;
 
     void put(const void* bytes, std::size_t len) {
-        if (len > capacity - at) {
+        if (len > places.control.len - at) {
             fault("the message has grown since its block was allocated: set texts and sizes before");
             return;
         }
-        if (len > 0) std::memcpy(control + at, bytes, len);
+        if (len > 0) std::memcpy(places.control.data + at, bytes, len);
         at += len;
     }
     template <class T>
@@ -241,11 +262,11 @@ struct Write : Puts<Write> {
             for (const T& element : static_cast<span<const T>>(bulk)) this->each(element);
             return;
         }
-        if (next >= parts.size() || parts[next].size() != bulk.size_bytes()) {
+        if (next >= places.count || places.parts[next].len != bulk.size_bytes()) {
             fault("its size has changed since its block was allocated: allocate again");
             return;
         }
-        auto* part = parts[next++].data();
+        auto* part = places.parts[next++].data;
         if (!count(bulk.size(), bound, LIFTED)) return;
         if (!BulkAccess::is_lifted(bulk)) {
             std::memcpy(part, bulk.data(), bulk.size_bytes());
@@ -255,16 +276,17 @@ struct Write : Puts<Write> {
     }
     /// After everything was written.
     void finish() {
-        if (next != parts.size()) fault("a bulk field became shorter since its block was allocated: allocate again");
+        if (next != places.count) fault("a bulk field became shorter since its block was allocated: allocate again");
     }
 };
 
 /// Reads a control part; bulk fields become views of the data parts.
 struct Read : Walk<Read>, Faults {
-    const std::uint8_t* control = nullptr;
-    std::size_t len = 0;
+    explicit Read(const Places<ropewalk_bytes>& from) : places(from), len(from.control.len) {}
+
+    const Places<ropewalk_bytes>& places;
+    std::size_t len;
     std::size_t at = 0;
-    std::vector<span<const std::uint8_t>> parts;
     std::size_t next = 0;
     std::uint32_t empties = 0;
 
@@ -277,8 +299,14 @@ struct Read : Walk<Read>, Faults {
         std::uint32_t n = 0;
         if (!count(n, bound)) return;
         if (n > (len - at) / sizeof(Unit)) return truncated();
-        text.resize(n);
-        take(text.data(), n * sizeof(Unit));
+        if constexpr (sizeof(Unit) == 1) {
+            // Short ones are made here, without a call into the standard library, which is not in the caches.
+            text = std::basic_string<Unit>(reinterpret_cast<const Unit*>(places.control.data + at), n);
+            at += n;
+        } else {
+            text.resize(n);
+            take(text.data(), n * sizeof(Unit));
+        }
     }
     template <class T>
     void list(std::vector<T>& list, std::uint32_t bound) {
@@ -300,10 +328,10 @@ struct Read : Walk<Read>, Faults {
         n &= MAX_COUNT;
         if (failed() || !bounded(n, bound)) return;
         if (lifted) {
-            if (next >= parts.size() || parts[next].size() != n * sizeof(T)) {
+            if (next >= places.count || places.parts[next].len != n * sizeof(T)) {
                 return fault("its data part has another length than its count says");
             }
-            return BulkAccess::view(bulk, parts[next++].data(), n);
+            return BulkAccess::view(bulk, places.parts[next++].data, n);
         }
         // No element is shorter than a byte: what is allocated is in proportion to what came.
         if (n > len - at) return truncated();
@@ -311,18 +339,18 @@ struct Read : Walk<Read>, Faults {
         for (std::uint32_t i = 0; i < n; i++) this->each(element[i]);
     }
     void finish() {
-        if (!failed() && at != len) fault(std::to_string(len - at) + " bytes follow the last field");
-        if (!failed() && next != parts.size()) fault("there are more data parts than its fields have");
+        if (!failed() && at != len) too_long();
+        if (!failed() && next != places.count) fault("there are more data parts than its fields have");
     }
 
 private:
     void take(void* to, std::size_t n) {
         if (n > len - at) return truncated();
-        if (n > 0) std::memcpy(to, control + at, n);
+        if (n > 0) std::memcpy(to, places.control.data + at, n);
         at += n;
     }
     bool bounded(std::uint32_t n, std::uint32_t bound) {
-        if (n > bound) fault(std::to_string(n) + " elements, at most " + std::to_string(bound));
+        if (n > bound) too_many(n, bound);
         return n <= bound;
     }
     bool count(std::uint32_t& n, std::uint32_t bound) {
@@ -331,7 +359,8 @@ private:
         if (n > MAX_COUNT) fault("a count that is flagged or too large");
         return n <= MAX_COUNT && bounded(n, bound);
     }
-    void truncated() { fault("the message ends at byte " + std::to_string(len)); }
+    [[gnu::cold, gnu::noinline]] void too_long() { fault(std::to_string(len - at) + " bytes follow the last field"); }
+    [[gnu::cold, gnu::noinline]] void truncated() { fault("the message ends at byte " + std::to_string(len)); }
 };
 
 }  // namespace detail

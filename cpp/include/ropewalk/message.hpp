@@ -30,26 +30,21 @@ using InterruptHandle = Handle<ropewalk_interrupt, ropewalk_interrupt_free>;
 
 inline std::int64_t nanoseconds(Timeout timeout) { return timeout.count(); }
 
+template <class T, class Visitor>
+[[gnu::cold, gnu::noinline]] Error not_a(const Visitor& visitor) {
+    return Error(ROPEWALK_STATUS_CONTENT, std::string("not a ") + Type<T>::name + ": " + visitor.error());
+}
+
 /// Reads what was taken into `value`.
 template <class T>
 Result<void> read(const ropewalk_message* message, T& value) {
-    ropewalk_message_info info;
-    Read reader;
-    auto status = ropewalk_message_get_info(message, &info);
-    if (status == ROPEWALK_STATUS_OK) status = ropewalk_message_control(message, &reader.control, &reader.len);
+    Places<ropewalk_bytes> places;
+    auto status = ropewalk_message_content(message, &places.control, places.parts.data(), MAX_PARTS, &places.count);
     if (status != ROPEWALK_STATUS_OK) return Error::last(status);
-    for (std::size_t i = 0; i < info.part_count; i++) {
-        const std::uint8_t* data;
-        std::size_t len;
-        status = ropewalk_message_part(message, i, &data, &len);
-        if (status != ROPEWALK_STATUS_OK) return Error::last(status);
-        reader.parts.emplace_back(data, len);
-    }
+    Read reader(places);
     T::ropewalk_fields(value, reader);
     reader.finish();
-    if (reader.failed()) {
-        return Error(ROPEWALK_STATUS_CONTENT, std::string("not a ") + Type<T>::name + ": " + reader.error());
-    }
+    if (reader.failed()) return not_a<T>(reader);
     return {};
 }
 
@@ -64,39 +59,38 @@ template <class T, class Owner>
 Result<LoanHandle> lend(const T& value, const Owner* owner, Lend<Owner> lend, std::size_t slack) {
     Measure measure;
     T::ropewalk_fields(value, measure);
-    if (measure.failed()) {
-        return Error(ROPEWALK_STATUS_CONTENT, std::string("not a ") + Type<T>::name + ": " + measure.error());
-    }
+    if (measure.failed()) return not_a<T>(measure);
     ropewalk_loan* loan = nullptr;
-    auto status = lend(owner, measure.control_len + slack, measure.part_lens.data(), measure.part_lens.size(), &loan);
+    auto status = lend(owner, measure.control_len + slack, measure.part_lens.data(), measure.part_count, &loan);
     if (status != ROPEWALK_STATUS_OK) return Error::last(status);
     return LoanHandle(loan);
 }
 
-/// The data parts of a loan.
-inline std::vector<span<std::uint8_t>> parts(const ropewalk_loan* loan) {
-    std::vector<span<std::uint8_t>> parts;
-    std::uint8_t* data;
-    std::size_t len;
-    while (parts.size() < MAX_PARTS && ropewalk_loan_part(loan, parts.size(), &data, &len) == ROPEWALK_STATUS_OK) {
-        parts.emplace_back(data, len);
-    }
-    return parts;
+/// Where a loan is written.
+inline Result<void> locate(const ropewalk_loan* loan, Places<ropewalk_place>& places) {
+    return done(ropewalk_loan_content(loan, &places.control, places.parts.data(), MAX_PARTS, &places.count));
 }
 
 /// Writes `value` into its block.
 template <class T>
-Result<void> write(const T& value, ropewalk_loan* loan) {
-    Write writer;
-    auto status = ropewalk_loan_control(loan, &writer.control, &writer.capacity);
-    if (status != ROPEWALK_STATUS_OK) return Error::last(status);
-    writer.parts = parts(loan);
+Result<void> write(const T& value, ropewalk_loan* loan, const Places<ropewalk_place>& places) {
+    Write writer(places);
     T::ropewalk_fields(value, writer);
     if (!writer.failed()) writer.finish();
-    if (writer.failed()) {
-        return Error(ROPEWALK_STATUS_CONTENT, std::string("not a ") + Type<T>::name + ": " + writer.error());
-    }
+    if (writer.failed()) return not_a<T>(writer);
+    if (writer.at == places.control.len) return {};
     return done(ropewalk_loan_shrink_control(loan, writer.at));
+}
+
+/// A block with all of a message in it.
+template <class T, class Owner>
+Result<LoanHandle> copied(const T& value, const Owner* owner, Lend<Owner> reserve) {
+    auto loan = lend(value, owner, reserve, 0);
+    if (!loan) return loan.error();
+    Places<ropewalk_place> places;
+    if (auto located = locate(loan->get(), places); !located) return located.error();
+    if (auto written = write(value, loan->get(), places); !written) return written.error();
+    return loan;
 }
 
 }  // namespace detail
@@ -123,11 +117,12 @@ public:
 
     /// Takes over what a C function gave.
     static Result<Message> from(ropewalk_message* handle) {
-        Message message;
+        // Read where it stays: moving costs as much as reading.
+        Result<Message> result(std::in_place);
+        Message& message = *result;
         message.handle_.reset(handle);
-        auto read = detail::read(handle, message.value_);
-        if (!read) return read.error();
-        return message;
+        if (auto read = detail::read(handle, message.value_); !read) result = read.error();
+        return result;
     }
 
     /// Gives up the handle; what the message showed is gone.
@@ -171,39 +166,43 @@ public:
         drop();
         auto loan = detail::lend(value_, owner, lend, detail::SLACK);
         if (!loan) return loan.error();
-        detail::Bind bind;
-        for (auto part : detail::parts(loan->get())) bind.parts.push_back(part.data());
+        if (auto located = detail::locate(loan->get(), places_); !located) return located.error();
+        detail::Bind bind(places_);
         T::ropewalk_fields(value_, bind);
         handle_ = std::move(*loan);
         return {};
     }
 
-    /// Writes the control part and gives up the block, which must then be published.
-    Result<ropewalk_loan*> finish() {
+    /// Writes the control part, and gives up the block to `send`, whose outcome it gives.
+    template <class Send>
+    auto finish(Send send) -> decltype(send(std::declval<ropewalk_loan*>())) {
         if (handle_ == nullptr) {
             return Error(ROPEWALK_STATUS_INVALID_ARGUMENT, "the message has no block: allocate it before");
         }
-        auto written = detail::write(value_, handle_.get());
-        if (!written) return written.error();
+        if (auto written = detail::write(value_, handle_.get(), places_); !written) return written.error();
+        // Whoever waits for the message does not wait for what is to be done afterwards.
+        auto sent = send(handle_.release());
         forget();
-        return handle_.release();
+        return sent;
     }
 
     /// Gives the block back.
     void drop() {
+        if (handle_ == nullptr) return;
         forget();
         handle_.reset();
     }
 
 private:
+    /// The bulk fields lie in the block no longer.
     void forget() {
-        if (handle_ == nullptr) return;
         detail::Release release;
         T::ropewalk_fields(value_, release);
     }
 
     detail::LoanHandle handle_;
     T value_;
+    detail::Places<ropewalk_place> places_;
 };
 
 }  // namespace ropewalk

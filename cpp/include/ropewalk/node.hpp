@@ -48,18 +48,14 @@ public:
 
     /// Publishes an allocated message. Never blocks. If the message is not well-formed, it stays allocated.
     Result<Published> publish(Loan<T>& message) {
-        auto loan = message.finish();
-        if (!loan) return loan.error();
-        return send(*loan);
+        return message.finish([this](ropewalk_loan* loan) { return send(loan); });
     }
     Result<Published> publish(Loan<T>&& message) { return publish(message); }
 
     /// Publishes a message with all it has, which is copied into a block: for small ones.
     Result<Published> publish(const T& message) {
-        auto loan = detail::lend(message, handle(), ropewalk_publisher_loan, 0);
+        auto loan = detail::copied(message, handle(), ropewalk_publisher_loan);
         if (!loan) return loan.error();
-        auto written = detail::write(message, loan->get());
-        if (!written) return written.error();
         return send(loan->release());
     }
 

@@ -2,7 +2,9 @@
 // or, over links, on several: docs/guide/remote.md.
 #pragma once
 
+#include <future>
 #include <tuple>
+#include <vector>
 
 #include "node.hpp"
 #include "remote_types.hpp"
@@ -38,7 +40,7 @@ struct TelemetryKind {
 };
 
 namespace command {
-inline constexpr CommandKind<> Permission{"robot_remote_control.Permission"};
+inline constexpr CommandKind<remote::Permission> Permission{"robot_remote_control.Permission"};
 inline constexpr CommandKind<remote::Pose> TargetPose{"robot_remote_control.TargetPose"};
 inline constexpr CommandKind<remote::Twist> Twist{"robot_remote_control.Twist"};
 inline constexpr CommandKind<JointCommand> Joints{"robot_remote_control.Joints"};
@@ -63,7 +65,7 @@ inline constexpr TelemetryKind<> WrenchState{"robot_remote_control.WrenchState"}
 inline constexpr TelemetryKind<> Map{"robot_remote_control.Map"};
 inline constexpr TelemetryKind<> Poses{"robot_remote_control.Poses"};
 inline constexpr TelemetryKind<> Transforms{"robot_remote_control.Transforms"};
-inline constexpr TelemetryKind<> PermissionRequest{"robot_remote_control.PermissionRequest"};
+inline constexpr TelemetryKind<remote::PermissionRequest> PermissionRequest{"robot_remote_control.PermissionRequest"};
 inline constexpr TelemetryKind<> PointCloud{"robot_remote_control.PointCloud"};
 inline constexpr TelemetryKind<> ImuValues{"robot_remote_control.ImuValues"};
 inline constexpr TelemetryKind<> ContactPoints{"robot_remote_control.ContactPoints"};
@@ -74,7 +76,7 @@ inline constexpr TelemetryKind<> Image{"robot_remote_control.Image"};
 inline constexpr TelemetryKind<> ImageLayers{"robot_remote_control.ImageLayers"};
 inline constexpr TelemetryKind<> Odometry{"robot_remote_control.Odometry"};
 inline constexpr TelemetryKind<> ControllableFrames{"robot_remote_control.ControllableFrames"};
-inline constexpr TelemetryKind<> FileDefinition{"robot_remote_control.FileDefinition"};
+inline constexpr TelemetryKind<remote::FileDefinition> FileDefinition{"robot_remote_control.FileDefinition"};
 inline constexpr TelemetryKind<> RobotModelInformation{"robot_remote_control.RobotModelInformation"};
 inline constexpr TelemetryKind<> InterfaceOptions{"robot_remote_control.InterfaceOptions"};
 inline constexpr TelemetryKind<> ChannelsDefinition{"robot_remote_control.ChannelsDefinition"};
@@ -125,6 +127,80 @@ struct Right {
     /// Whether that is the controller that asks.
     bool mine = false;
 };
+
+/// A file that a robot shares.
+struct FileInfo {
+    /// Within the shared folder; empty where a single file is shared.
+    std::string path;
+    /// Bytes.
+    std::uint64_t size = 0;
+};
+
+/// How far a download is.
+struct Progress {
+    /// As in `FileInfo`.
+    std::string path;
+    /// Bytes that are here, and of the whole file.
+    std::uint64_t done = 0, size = 0;
+};
+
+/// How a robot or controller is reached over ZeroMQ (docs/guide/remote-zmq.md):
+/// `Zmq::own("tcp://0.0.0.0:7010").curve("rover.key", "controllers")`. Where other hosts reach it, it needs keys, or
+/// `insecure()`.
+class Zmq {
+public:
+    /// Meets Ropewalk's own ends. `address` is `tcp://IP:PORT` or `ipc:///PATH`, of a robot also `tcp://IP:*` for any port.
+    static Zmq own(std::string address) { return Zmq(false, std::move(address), {}); }
+    /// Version 6 of Robot Remote Control, for controllers of other makers: a robot at ports 7001 and 7002 of this host.
+    static Zmq plain_v6() { return plain_v6({}, {}); }
+    /// Version 6, with addresses for requests and telemetry: neither encrypted nor authenticated.
+    static Zmq plain_v6(std::string requests, std::string telemetry) {
+        return Zmq(true, std::move(requests), std::move(telemetry));
+    }
+
+    /// Encrypts. `key` is the file of this end's secret key (`make_key`). `peers` is, of a robot, the file of the controllers
+    /// that may speak to it, a line each: public key, blank, name; of a controller, the file of the robot's public key.
+    Zmq curve(std::string key, std::string peers) const {
+        auto with = *this;
+        with.key_ = std::move(key), with.peers_ = std::move(peers);
+        return with;
+    }
+    /// Does without keys where other hosts reach it: whoever does commands the robot.
+    Zmq insecure() const {
+        auto with = *this;
+        with.insecure_ = true;
+        return with;
+    }
+    /// Bytes of a robot's telemetry that may wait for slow listeners; 64 MiB unless set.
+    Zmq waiting_bytes(std::size_t most) const {
+        auto with = *this;
+        with.waiting_bytes_ = most;
+        return with;
+    }
+
+    /// As C has it, for as long as this stays.
+    ropewalk_zmq c() const noexcept {
+        auto text = [](const std::string& of) { return of.empty() ? nullptr : of.c_str(); };
+        return {text(address_), text(telemetry_), text(key_), text(peers_), plain_v6_, insecure_, waiting_bytes_};
+    }
+
+private:
+    Zmq(bool is_v6, std::string address, std::string telemetry)
+        : address_(std::move(address)), telemetry_(std::move(telemetry)), plain_v6_(is_v6) {}
+
+    std::string address_, telemetry_, key_, peers_;
+    bool plain_v6_ = false, insecure_ = false;
+    std::size_t waiting_bytes_ = 0;
+};
+
+/// Makes a key for one robot or controller, for `Zmq::curve`: writes it to `path`, readable by its owner alone, and the
+/// public one, which others get, to `path` with `.pub` appended; gives that, too. Overwrites nothing.
+inline Result<std::string> make_key(const std::string& path) {
+    char text[41] = {};
+    auto status = ropewalk_zmq_make_key(path.c_str(), text, sizeof text);
+    if (status != ROPEWALK_STATUS_OK) return Error::last(status);
+    return std::string(text);
+}
 
 /// What a handler returns that does not carry a command out. The controller gets the text.
 inline Error reject(std::string reason) { return Error(ROPEWALK_STATUS_REJECTED, std::move(reason)); }
@@ -250,13 +326,28 @@ using ControllerOptions = ropewalk_controller_options;
 /// wait for it; destroying the robot stops it and waits for what runs.
 class Robot {
 public:
-    /// Starts a robot that is called `name`, on the bus and by people.
+    /// Starts a robot that is called `name`, on the bus and by people, and reached by `zmq` besides. With the option
+    /// `start_later` nobody is answered before `start`, so that everything is registered first.
     static Result<Robot> create(const Node& node, const std::string& name,
+                                RobotOptions options = ropewalk_robot_options_default(),
+                                const std::vector<Zmq>& zmq = {}) {
+        return make(node.handle(), name, options, zmq);
+    }
+    /// As above, over ZeroMQ alone.
+    static Result<Robot> create(const std::string& name, const std::vector<Zmq>& zmq,
                                 RobotOptions options = ropewalk_robot_options_default()) {
-        ropewalk_robot* out = nullptr;
-        auto status = ropewalk_robot_new(node.handle(), name.c_str(), &options, &out);
-        if (status != ROPEWALK_STATUS_OK) return Error::last(status);
-        return Robot(out);
+        return make(nullptr, name, options, zmq);
+    }
+
+    /// Serves controllers from now on, of a robot with the option `start_later`; otherwise it does nothing. Where it fails,
+    /// the robot has ended.
+    Result<void> start() { return detail::done(ropewalk_robot_start(handle())); }
+
+    /// Where controllers reach the end that is number `end` of `zmq`, with the port that it got, or where its `telemetry` of
+    /// version 6 is. Empty before the robot is started, and where it has none.
+    std::string zmq_address(std::size_t end = 0, bool telemetry = false) const {
+        return ropewalk::detail::text(
+            [&](auto* b, auto c, auto* l) { return ropewalk_robot_zmq_address(handle(), end, telemetry, b, c, l); });
     }
 
     /// `f(const Body&, const CommandInfo&)` carries out commands of a kind from now on. It returns nothing or a
@@ -275,6 +366,27 @@ public:
         const auto& bytes = detail::encode(body);
         auto* data = reinterpret_cast<const std::uint8_t*>(bytes.data());
         return detail::done(ropewalk_robot_set(handle(), kind.name, channel, data, bytes.size()));
+    }
+
+    /// Shares a file, or all files below a folder, with controllers, under an identifier of its own. Links are followed
+    /// only where they stay below the folder.
+    Result<void> share(const std::string& identifier, const std::string& path) {
+        return detail::done(ropewalk_robot_share(handle(), identifier.c_str(), path.c_str()));
+    }
+
+    /// Asks whoever controls the robot for a permission (`telemetry::PermissionRequest`, answered by
+    /// `command::Permission`). When the robot stops, and when 64 newer questions are open, the answer is no.
+    Result<std::future<bool>> ask_permission(const std::string& description) {
+        std::promise<bool> promise;
+        auto answer = promise.get_future();
+        using Called = detail::Called<std::promise<bool>>;
+        auto call = [](void* user, bool granted) {
+            Called::call(user, [&](auto& told) { told.set_value(granted); });
+        };
+        auto status = ropewalk_robot_ask_permission(handle(), description.c_str(), call,
+                                                    Called::make(std::move(promise)), Called::free);
+        if (status != ROPEWALK_STATUS_OK) return Error::last(status);
+        return answer;
     }
 
     /// `f(subsystem, controller)` is called when the controller that moved a subsystem is lost; it returns whether to do,
@@ -327,6 +439,18 @@ public:
 
 private:
     explicit Robot(ropewalk_robot* handle) : handle_(handle) {}
+
+    static Result<Robot> make(const ropewalk_node* node, const std::string& name, RobotOptions options,
+                              const std::vector<Zmq>& zmq) {
+        std::vector<ropewalk_zmq> ends;
+        for (const auto& end : zmq) ends.push_back(end.c());
+        if (!ends.empty()) options.zmq = ends.data(), options.zmq_count = ends.size();
+        ropewalk_robot* out = nullptr;
+        auto status = ropewalk_robot_new(node, name.c_str(), &options, &out);
+        if (status != ROPEWALK_STATUS_OK) return Error::last(status);
+        return Robot(out);
+    }
+
     detail::Handle<ropewalk_robot, ropewalk_robot_free> handle_;
 };
 
@@ -362,6 +486,16 @@ public:
                                      ControllerOptions options = ropewalk_controller_options_default()) {
         ropewalk_controller* out = nullptr;
         auto status = ropewalk_controller_new(node.handle(), name.c_str(), robot.c_str(), &options, &out);
+        if (status != ROPEWALK_STATUS_OK) return Error::last(status);
+        return Controller(out);
+    }
+    /// Starts a controller of the robot that is at `zmq`.
+    static Result<Controller> create(const std::string& name, const Zmq& zmq,
+                                     ControllerOptions options = ropewalk_controller_options_default()) {
+        auto end = zmq.c();
+        options.zmq = &end;
+        ropewalk_controller* out = nullptr;
+        auto status = ropewalk_controller_new(nullptr, name.c_str(), nullptr, &options, &out);
         if (status != ROPEWALK_STATUS_OK) return Error::last(status);
         return Controller(out);
     }
@@ -455,6 +589,39 @@ public:
     /// Takes the right, also from another, if the robot permits it.
     Result<Right> take_right_over(const std::string& subsystem) { return wish(subsystem, ROPEWALK_WISH_TAKE_OVER); }
 
+    /// The files that the robot shares under an identifier. Blocks for the answer; not from a function that the library
+    /// calls. Which identifiers there are says `telemetry::FileDefinition`.
+    Result<std::vector<FileInfo>> files(const std::string& identifier) const {
+        std::vector<FileInfo> files;
+        auto call = [](void* user, const char* path, std::uint64_t, std::uint64_t size) {
+            static_cast<std::vector<FileInfo>*>(user)->push_back({path, size});
+            return true;
+        };
+        auto status = ropewalk_controller_files(handle(), identifier.c_str(), call, &files);
+        if (status != ROPEWALK_STATUS_OK) return Error::last(status);
+        return files;
+    }
+
+    /// Called for each piece of a download, on the thread that waits for it: false ends the download, another goes on from
+    /// there.
+    using Told = std::function<bool(const Progress&)>;
+
+    /// Fetches one file into the folder `into`, under its path there (a single file, whose path is empty, under its
+    /// identifier), and blocks until it is whole and its SHA-256 is the robot's; gives where it is. An interrupted download
+    /// goes on where it was; before it is whole it is called `.NAME.part`. Nothing outside of `into` is written. An error
+    /// that is `empty()`: `progress` ended it, or threw. Not from a function that the library calls.
+    Result<std::string> download(const std::string& identifier, const std::string& path, const std::string& into,
+                                 Told progress = {}) const {
+        auto written = fetch_files(identifier, path.c_str(), into, std::move(progress));
+        if (!written) return written.error();
+        return std::move(written->front());
+    }
+    /// As `download`, of all files that are shared under an identifier.
+    Result<std::vector<std::string>> download_all(const std::string& identifier, const std::string& into,
+                                                  Told progress = {}) const {
+        return fetch_files(identifier, nullptr, into, std::move(progress));
+    }
+
     const ropewalk_controller* handle() const noexcept { return handle_.get(); }
 
 private:
@@ -472,6 +639,29 @@ private:
             return Error(ROPEWALK_STATUS_CONTENT, std::string(kind) + ": the value is no encoding of the asked class");
         }
         return body;
+    }
+
+    Result<std::vector<std::string>> fetch_files(const std::string& identifier, const char* path,
+                                                 const std::string& into, Told progress) const {
+        auto call = [](void* user, const char* at, std::uint64_t done, std::uint64_t size) {
+            bool more = false;
+            auto& told = *static_cast<Told*>(user);
+            detail::complain("download", detail::thrown([&] { more = told(Progress{at, done, size}); }));
+            return more;
+        };
+        ropewalk_value* out = nullptr;
+        auto status = ropewalk_controller_download(handle(), identifier.c_str(), path, into.c_str(),
+                                                   progress ? +call : nullptr, &progress, &out);
+        if (status == ROPEWALK_STATUS_EMPTY) return Error(status, "the download was ended; another goes on from where it was");
+        if (status != ROPEWALK_STATUS_OK) return Error::last(status);
+        detail::Handle<ropewalk_value, ropewalk_value_free> value(out);
+        const std::uint8_t* data = nullptr;
+        std::size_t len = 0;
+        ropewalk_value_data(value.get(), &data, &len);
+        std::vector<std::string> written;
+        auto* name = reinterpret_cast<const char*>(data);
+        for (auto* end = name + len; name != end; name += written.back().size() + 1) written.emplace_back(name);
+        return written;
     }
 
     Result<Right> wish(const std::string& subsystem, ropewalk_wish wish, std::uint64_t to = 0) const {

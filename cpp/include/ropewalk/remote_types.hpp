@@ -145,6 +145,50 @@ struct LogMessage {
     }
 };
 
+/// What the robot asks; the answer is a `Permission` with the same `requestuid`.
+struct PermissionRequest {
+    std::optional<Header> header;
+    /// For people.
+    std::string description;
+    std::string requestuid;
+    template <class Self, class Visitor>
+    static void ropewalk_proto(Self& self, Visitor& visit) {
+        visit(1, self.header), visit(2, self.description), visit(3, self.requestuid);
+    }
+};
+
+struct Permission {
+    std::optional<Header> header;
+    std::string requestuid;
+    bool granted = false;
+    template <class Self, class Visitor>
+    static void ropewalk_proto(Self& self, Visitor& visit) {
+        visit(1, self.header), visit(2, self.requestuid), visit(3, self.granted);
+    }
+};
+
+struct File {
+    /// What controllers ask for it by.
+    std::string identifier;
+    /// What it is called on the robot.
+    std::string path;
+    template <class Self, class Visitor>
+    static void ropewalk_proto(Self& self, Visitor& visit) {
+        visit(1, self.identifier), visit(2, self.path);
+    }
+};
+
+/// What the robot shares.
+struct FileDefinition {
+    std::vector<File> file;
+    /// One for each file: 0 or 1.
+    std::vector<std::uint64_t> is_folder;
+    template <class Self, class Visitor>
+    static void ropewalk_proto(Self& self, Visitor& visit) {
+        visit(1, self.file), visit(2, self.is_folder);
+    }
+};
+
 namespace detail {
 
 /// Writes fields. What is zero or empty is left out, as protocol buffers 3 do; messages within are always there.
@@ -152,6 +196,9 @@ class ProtoWriter {
 public:
     void operator()(std::uint32_t field, const std::uint32_t& value) {
         if (value != 0) key(field, 0), varint(value);
+    }
+    void operator()(std::uint32_t field, const bool& value) {
+        if (value) key(field, 0), varint(1);
     }
     void operator()(std::uint32_t field, const float& value) { fixed(field, value, 5); }
     void operator()(std::uint32_t field, const double& value) { fixed(field, value, 1); }
@@ -172,6 +219,10 @@ public:
     template <class Message>
     void operator()(std::uint32_t field, const std::optional<Message>& message) {
         if (message) (*this)(field, *message);
+    }
+    template <class Message>
+    void operator()(std::uint32_t field, const std::vector<Message>& messages) {
+        for (const auto& message : messages) (*this)(field, message);
     }
     template <class Message>
     auto operator()(std::uint32_t field, const Message& message)
@@ -237,6 +288,9 @@ public:
     void operator()(std::uint32_t field, std::uint32_t& value) {
         if (takes(field, 0)) value = static_cast<std::uint32_t>(varint());
     }
+    void operator()(std::uint32_t field, bool& value) {
+        if (takes(field, 0)) value = varint() != 0;
+    }
     void operator()(std::uint32_t field, float& value) {
         if (takes(field, 5)) value = raw<float>();
     }
@@ -267,6 +321,12 @@ public:
         if (field != field_ || taken_ || type_ != 2) return;
         if (!message) message.emplace();
         (*this)(field, *message);
+    }
+    template <class Message>
+    void operator()(std::uint32_t field, std::vector<Message>& messages) {
+        if (field != field_ || taken_ || type_ != 2) return;
+        messages.emplace_back();
+        (*this)(field, messages.back());
     }
     template <class Message>
     auto operator()(std::uint32_t field, Message& message) -> decltype(Message::ropewalk_proto(message, *this)) {

@@ -72,6 +72,8 @@ class [[nodiscard]] Result {
 public:
     Result(T value) : content_(std::in_place_index<0>, std::move(value)) {}
     Result(Error error) : content_(std::in_place_index<1>, std::move(error)) {}
+    /// A default value, to be filled where it stays.
+    explicit Result(std::in_place_t) : content_(std::in_place_index<0>) {}
 
     bool ok() const noexcept { return content_.index() == 0; }
     explicit operator bool() const noexcept { return ok(); }

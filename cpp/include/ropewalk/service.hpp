@@ -68,16 +68,12 @@ public:
 
     /// Sends a request whose answer is awaited later, at most `timeout` from now. Never blocks.
     Result<Pending<S>> send(const Request& request, Timeout timeout) {
-        auto loan = detail::lend(request, handle(), ropewalk_client_loan, 0);
+        auto loan = detail::copied(request, handle(), ropewalk_client_loan);
         if (!loan) return loan.error();
-        auto written = detail::write(request, loan->get());
-        if (!written) return written.error();
         return send(loan->release(), timeout);
     }
     Result<Pending<S>> send(Loan<Request>& request, Timeout timeout) {
-        auto loan = request.finish();
-        if (!loan) return loan.error();
-        return send(*loan, timeout);
+        return request.finish([this, timeout](ropewalk_loan* loan) { return send(loan, timeout); });
     }
 
     /// Reserves a block for a request, to be filled in place.
@@ -120,17 +116,18 @@ public:
 
     /// Answers a request. If the answer is not well-formed, or there is no memory for it, the client is told so.
     Result<void> respond(Message<Request> request, const Response& answer) {
-        auto loan = detail::lend(answer, handle(), ropewalk_server_loan, 0);
+        auto loan = detail::copied(answer, handle(), ropewalk_server_loan);
         if (!loan) return give_up(std::move(request), loan.error());
-        auto written = detail::write(answer, loan->get());
-        if (!written) return give_up(std::move(request), written.error());
         return detail::done(ropewalk_server_respond(handle(), request.release(), loan->release()));
     }
     /// As above, with an answer that was filled in place.
     Result<void> respond(Message<Request> request, Loan<Response>& answer) {
-        auto loan = answer.finish();
-        if (!loan) return give_up(std::move(request), loan.error());
-        return detail::done(ropewalk_server_respond(handle(), request.release(), *loan));
+        bool sent = false;
+        auto done = answer.finish([&](ropewalk_loan* loan) {
+            sent = true;
+            return detail::done(ropewalk_server_respond(handle(), request.release(), loan));
+        });
+        return sent ? done : give_up(std::move(request), done.error());
     }
     /// Answers a request with an error, whose text the client gets.
     Result<void> reject(Message<Request> request, const std::string& text) {

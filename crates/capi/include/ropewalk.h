@@ -154,7 +154,7 @@ typedef struct ropewalk_service_type ropewalk_service_type;
 // The receiving end of a topic.
 typedef struct ropewalk_subscriber ropewalk_subscriber;
 
-// A value of telemetry.
+// A value of telemetry, or other bytes.
 typedef struct ropewalk_value ropewalk_value;
 
 // One doorbell for many subscribers (`ropewalk_subscriber_options.wait_set`) and servers.
@@ -205,6 +205,22 @@ typedef struct {
     uint32_t domain;
 } ropewalk_node_options;
 
+// Bytes that are written in place.
+typedef struct {
+    // Where they begin.
+    uint8_t *data;
+    // How many they are.
+    size_t len;
+} ropewalk_place;
+
+// Bytes that are read in place.
+typedef struct {
+    // Where they begin.
+    const uint8_t *data;
+    // How many they are.
+    size_t len;
+} ropewalk_bytes;
+
 // What is known of a message beside its content.
 typedef struct {
     // When its source published it: nanoseconds since the Unix epoch, of the source host's clock.
@@ -243,12 +259,43 @@ typedef struct {
     size_t publishers;
 } ropewalk_subscriber_stats;
 
+// An end over ZeroMQ. Zero is each field's default. Without `plain_v6` it meets Ropewalk's own ends, encrypted (CURVE) where `key` and `peers` name
+// files; addresses that other hosts reach need those, or `insecure`.
+typedef struct {
+    // `tcp://IP:PORT` or `ipc:///PATH`, of a robot also `tcp://IP:*` for any port. With `plain_v6` it is where requests go; a robot that gives no
+    // address then is at ports 7001 and 7002 of this host.
+    const char *address;
+    // With `plain_v6`: where telemetry comes from.
+    const char *telemetry;
+    // The file with this end's secret key, as `ropewalk_zmq_make_key` writes it.
+    const char *key;
+    // Of a robot: the file with the controllers that may speak to it, a line each: public key, blank, name. Of a controller: the file with the
+    // robot's public key.
+    const char *peers;
+    // Version 6 of Robot Remote Control, for robots and controllers of other makers: neither encrypted nor authenticated.
+    bool plain_v6;
+    // Does without keys where other hosts reach it: whoever does commands the robot.
+    bool insecure;
+    // Of a robot: bytes of telemetry that may wait for slow listeners, 64 MiB by default.
+    size_t waiting_bytes;
+} ropewalk_zmq;
+
 // How a robot treats its controllers.
 typedef struct {
     // Whether the right to move has to be requested. By default a free right goes to whoever moves first.
     bool require_request;
     // A controller is lost after so long without a word from it, plus twice its round trip. 1 s by default.
     int64_t lost_after_ns;
+    // Nobody is answered before `ropewalk_robot_start`, so that handlers, telemetry and files are registered in peace. False by default: whoever
+    // asks for what is not registered yet is refused.
+    bool start_later;
+    // Whether controllers that speak version 6 may move it: nobody knows how old their commands are. By default they may, on the ends that it
+    // was given.
+    bool allow_v6_motion;
+    // Ends over ZeroMQ, `zmq_count` of them, besides that on the bus. NULL by default.
+    const ropewalk_zmq *zmq;
+    // How many.
+    size_t zmq_count;
 } ropewalk_robot_options;
 
 // A command, valid until its handler returns.
@@ -281,6 +328,9 @@ typedef bool (*ropewalk_command_handler)(void *user,
 // Frees what a function was given as `user`, once nothing can call that function any more. May be NULL.
 typedef void (*ropewalk_free_user)(void *user);
 
+// The permission that the robot asked for is granted, or it is not. Called once, from any thread.
+typedef void (*ropewalk_answer_handler)(void *user, bool granted);
+
 // The controller `controller` held the right to move `subsystem` and is lost. Returns whether to do, too, what is done without such a
 // function: the handler of twists gets a zero one, that of joints their latest state to hold.
 typedef bool (*ropewalk_link_lost_handler)(void *user, const char *subsystem, const char *controller);
@@ -299,6 +349,8 @@ typedef struct {
     // How often the robot hears that it is there, in nanoseconds: 300 ms by default. The robot is lost after three of them without a word from
     // it, but not before 1 s and two round trips.
     int64_t heartbeat_ns;
+    // Reaches the robot over ZeroMQ instead of the bus. NULL by default.
+    const ropewalk_zmq *zmq;
 } ropewalk_controller_options;
 
 // The robot was found, or is lost.
@@ -333,6 +385,10 @@ typedef struct {
     // What the holder calls itself, cut to what fits; empty: nobody.
     char holder_name[64];
 } ropewalk_right;
+
+// A file that a robot shares, or how far a download of it is: `done` of `size` bytes. `path` is within the shared folder, empty where a single file is
+// shared, and valid until it returns. Returns whether to go on. Called on the thread that asks; no C++ exception must leave it.
+typedef bool (*ropewalk_file_handler)(void *user, const char *path, uint64_t done, uint64_t size);
 
 #ifdef __cplusplus
 extern "C" {
@@ -443,6 +499,14 @@ ropewalk_status ropewalk_node_server(const ropewalk_node *node,
 // A doorbell that several subscribers and servers share.
 ropewalk_status ropewalk_node_wait_set(const ropewalk_node *node, ropewalk_wait_set **out);
 
+// All that `ropewalk_loan_control` and `ropewalk_loan_part` tell, at once: `parts` has room for `capacity` data parts
+// (there are at most 32), and `count` gets how many there are. `ROPEWALK_STATUS_BUFFER_TOO_SMALL` if they are more.
+ropewalk_status ropewalk_loan_content(const ropewalk_loan *loan,
+                                      ropewalk_place *control,
+                                      ropewalk_place *parts,
+                                      size_t capacity,
+                                      size_t *count);
+
 // Where the control part is written. Its content is undefined at first.
 ropewalk_status ropewalk_loan_control(const ropewalk_loan *loan, uint8_t **data, size_t *len);
 
@@ -454,6 +518,14 @@ ropewalk_status ropewalk_loan_shrink_control(ropewalk_loan *loan, size_t len);
 
 // Gives a loan back unpublished.
 void ropewalk_loan_free(ropewalk_loan *loan);
+
+// All that `ropewalk_message_control` and `ropewalk_message_part` tell, at once: `parts` has room for `capacity` data
+// parts (there are at most 32), and `count` gets how many there are. `ROPEWALK_STATUS_BUFFER_TOO_SMALL` if they are more.
+ropewalk_status ropewalk_message_content(const ropewalk_message *message,
+                                         ropewalk_bytes *control,
+                                         ropewalk_bytes *parts,
+                                         size_t capacity,
+                                         size_t *count);
 
 // The control part: a private copy, valid until the message is freed.
 ropewalk_status ropewalk_message_control(const ropewalk_message *message, const uint8_t **data, size_t *len);
@@ -659,15 +731,34 @@ ropewalk_status ropewalk_server_fd(const ropewalk_server *server, int32_t *fd);
 // Frees a server: its clients are told at once.
 void ropewalk_server_free(ropewalk_server *server);
 
+// Makes a key for one robot or controller: writes it to `path`, readable by its owner alone, and the public one, which others get, to `path` with
+// `.pub` appended. Overwrites nothing. `buffer` gets the public key, too, as 40 characters and a zero byte; `capacity` may be 0.
+ropewalk_status ropewalk_zmq_make_key(const char *path,
+                                      char *buffer,
+                                      size_t capacity);
+
 // The defaults.
 ropewalk_robot_options ropewalk_robot_options_default(void);
 
 // Starts a robot, which is known by `name` on the bus (words of letters, digits and `_`, with `/` between them) and to people. `options`
-// may be NULL.
+// may be NULL. `node` may be NULL where these name an end over ZeroMQ: then it is not on the bus.
 ropewalk_status ropewalk_robot_new(const ropewalk_node *node,
                                    const char *name,
                                    const ropewalk_robot_options *options,
                                    ropewalk_robot **out);
+
+// Serves controllers from now on, of a robot with the option `start_later`; otherwise it does nothing. Where it fails, for an address that is in
+// use perhaps, the robot has ended: free it.
+ropewalk_status ropewalk_robot_start(const ropewalk_robot *robot);
+
+// Where controllers reach the end over ZeroMQ that is number `end`, from 0, of those in the options: with the port that it got, once the robot is
+// started; `ROPEWALK_STATUS_EMPTY` before. `telemetry`: where version 6 has its telemetry. `len` (may be NULL) gets the length with the zero byte.
+ropewalk_status ropewalk_robot_zmq_address(const ropewalk_robot *robot,
+                                           size_t end,
+                                           bool telemetry,
+                                           char *buffer,
+                                           size_t capacity,
+                                           size_t *len);
 
 // `handler` carries out commands of a kind from now on, instead of who did before: one of the library's, such as
 // `robot_remote_control.Twist`, whose bodies are looked at before they come here, or one of your own, such as `acme.Spray`, of any body.
@@ -688,6 +779,21 @@ ropewalk_status ropewalk_robot_set(const ropewalk_robot *robot,
                                    uint8_t channel,
                                    const uint8_t *body,
                                    size_t len);
+
+// Shares a file, or all files below a folder, with controllers, under an identifier of its own, which the telemetry
+// `robot_remote_control.FileDefinition` names. Links are followed only where they stay below the folder. A thread of the robot's own reads for all.
+ropewalk_status ropewalk_robot_share(const ropewalk_robot *robot,
+                                     const char *identifier,
+                                     const char *path);
+
+// Asks whoever controls the robot for a permission, by the telemetry `robot_remote_control.PermissionRequest`, which a controller
+// answers by the command `robot_remote_control.Permission` with the same `requestuid`. `callback` gets the answer; when the robot stops, and when 64
+// newer questions are open, it is no. In any case `free_user` is called with `user` in the end.
+ropewalk_status ropewalk_robot_ask_permission(const ropewalk_robot *robot,
+                                              const char *description,
+                                              ropewalk_answer_handler callback,
+                                              void *user,
+                                              ropewalk_free_user free_user);
 
 // `callback` is called for each subsystem whose controller is lost, instead of stopping it. NULL: what it is without. In any case `free_user`
 // is called with `user` in the end.
@@ -719,7 +825,7 @@ void ropewalk_robot_free(ropewalk_robot *robot);
 ropewalk_controller_options ropewalk_controller_options_default(void);
 
 // Starts a controller of the robot that is called `robot` on this bus, and greets that in the background. `name` is for people. `options` may be
-// NULL.
+// NULL. `node` and `robot` may be NULL where these name an end over ZeroMQ.
 ropewalk_status ropewalk_controller_new(const ropewalk_node *node,
                                         const char *name,
                                         const char *robot,
@@ -804,6 +910,29 @@ ropewalk_status ropewalk_controller_right(const ropewalk_controller *controller,
                                           uint32_t wish,
                                           uint64_t to,
                                           ropewalk_right *right);
+
+// Calls `callback` for each file that the robot shares under an identifier. Blocks for the answer; not from a function that the library
+// calls. `ROPEWALK_STATUS_REJECTED`: it shares nothing of that name; `ROPEWALK_STATUS_TIMEOUT`: it did not answer; `ROPEWALK_STATUS_EMPTY`: `callback`
+// ended it.
+ropewalk_status ropewalk_controller_files(const ropewalk_controller *controller,
+                                          const char *identifier,
+                                          ropewalk_file_handler callback,
+                                          void *user);
+
+// Fetches a file that the robot shares into the folder `into`, under its path there (a single file, whose path is empty, under its identifier), or with
+// `path` NULL all of an identifier, and blocks until it is whole and its SHA-256 is the robot's. An interrupted download goes on where it was; before it is
+// whole it is called `.NAME.part`. Nothing outside of `into` is written, whatever the robot calls it. `progress` (may be NULL) is called for each piece
+// that came. `written` (may be NULL) gets the paths of what was written, each with its zero byte. Not from a function that the library calls.
+// `ROPEWALK_STATUS_REJECTED`: the robot refuses; `ROPEWALK_STATUS_TIMEOUT`: it did not answer; `ROPEWALK_STATUS_INVALID_ARGUMENT`: the path leads out
+// of the folder; `ROPEWALK_STATUS_SYSTEM`: it cannot be written; `ROPEWALK_STATUS_CONTENT`: it has another checksum, and was thrown away;
+// `ROPEWALK_STATUS_EMPTY`: `progress` ended it.
+ropewalk_status ropewalk_controller_download(const ropewalk_controller *controller,
+                                             const char *identifier,
+                                             const char *path,
+                                             const char *into,
+                                             ropewalk_file_handler progress,
+                                             void *user,
+                                             ropewalk_value **written);
 
 // Stops a controller and frees it: what it moves stops. Commands under way end as unreachable. Waits for the functions that it calls, but for the
 // one that calls this.

@@ -2,13 +2,20 @@
 
 use crate::callback::{Calls, User};
 use crate::node::Node;
-use crate::pointer::{self, array, consume, give, give_if, handle, invalid, output, set, text_out, timeout};
+use crate::pointer::{
+    self, array, consume, file, give, give_if, handle, invalid, output, set, text_out, timeout,
+};
 use crate::robot::{FreeUser, command_kind, in_process, telemetry_kind, text};
 use crate::status::{Failure, Status, free, guard};
+use crate::zmq::{self, Zmq};
+use remote::controller::{FileError, FileInfo, Progress};
+use remote::transport::ControllerEnd;
 use remote::transport::link::LinkController;
 use remote::{Connection, Expiry, Pending};
 use std::ffi::{c_char, c_void};
 use std::mem::ManuallyDrop;
+use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -34,7 +41,7 @@ enum State {
     Known(remote::Outcome),
 }
 
-/// A value of telemetry.
+/// A value of telemetry, or other bytes.
 pub struct Value(Vec<u8>);
 
 /// How a controller behaves.
@@ -43,6 +50,8 @@ pub struct ControllerOptions {
     /// How often the robot hears that it is there, in nanoseconds: 300 ms by default. The robot is lost after three of them without a word from
     /// it, but not before 1 s and two round trips.
     pub heartbeat_ns: i64,
+    /// Reaches the robot over ZeroMQ instead of the bus. NULL by default.
+    pub zmq: *const Zmq,
 }
 
 /// What became of a command.
@@ -111,16 +120,22 @@ pub type TelemetryHandler = Option<unsafe extern "C" fn(user: *mut c_void, telem
 /// The robot was found, or is lost.
 pub type ConnectionHandler = Option<unsafe extern "C" fn(user: *mut c_void, found: bool)>;
 
+/// A file that a robot shares, or how far a download of it is: `done` of `size` bytes. `path` is within the shared folder, empty where a single file is
+/// shared, and valid until it returns. Returns whether to go on. Called on the thread that asks; no C++ exception must leave it.
+pub type FileHandler =
+    Option<unsafe extern "C" fn(user: *mut c_void, path: *const c_char, done: u64, size: u64) -> bool>;
+
 /// The defaults.
 #[unsafe(no_mangle)]
 pub extern "C" fn ropewalk_controller_options_default() -> ControllerOptions {
     ControllerOptions {
         heartbeat_ns: 300_000_000,
+        zmq: std::ptr::null(),
     }
 }
 
 /// Starts a controller of the robot that is called `robot` on this bus, and greets that in the background. `name` is for people. `options` may be
-/// NULL.
+/// NULL. `node` and `robot` may be NULL where these name an end over ZeroMQ.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_controller_new(
     node: *const Node,
@@ -132,10 +147,18 @@ pub unsafe extern "C" fn ropewalk_controller_new(
     guard(|| {
         output(out, "out")?;
         // SAFETY: the crate's contract.
-        let (node, name) = unsafe { (handle(node, "node")?, pointer::text(name, "controller's name")?) };
+        let (name, options) = unsafe { (pointer::text(name, "controller's name")?, options.as_ref()) };
         // SAFETY: the crate's contract.
-        let (robot, options) = unsafe { (pointer::text(robot, "robot's name")?, options.as_ref()) };
-        let end = Arc::new(LinkController::new(node.inner(), robot));
+        let over_zmq = options.and_then(|options| unsafe { options.zmq.as_ref() });
+        let end: Arc<dyn ControllerEnd> = match over_zmq {
+            // SAFETY: the crate's contract.
+            Some(end) => unsafe { zmq::controller(end) }?,
+            None => {
+                // SAFETY: the crate's contract.
+                let (node, robot) = unsafe { (handle(node, "node")?, pointer::text(robot, "robot's name")?) };
+                Arc::new(LinkController::new(node.inner(), robot))
+            }
+        };
         let mut builder = remote::Controller::builder(name).end(end);
         if let Some(options) = options {
             builder = builder.heartbeat(timeout(options.heartbeat_ns));
@@ -463,6 +486,83 @@ pub unsafe extern "C" fn ropewalk_controller_right(
         };
         // SAFETY: the crate's contract.
         unsafe { set(right, is) };
+        Ok(Status::Ok)
+    })
+}
+
+/// Calls `callback` for each file that the robot shares under an identifier. Blocks for the answer; not from a function that the library
+/// calls. `ROPEWALK_STATUS_REJECTED`: it shares nothing of that name; `ROPEWALK_STATUS_TIMEOUT`: it did not answer; `ROPEWALK_STATUS_EMPTY`: `callback`
+/// ended it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ropewalk_controller_files(
+    controller: *const Controller,
+    identifier: *const c_char,
+    callback: FileHandler,
+    user: *mut c_void,
+) -> Status {
+    guard(|| {
+        // SAFETY: the crate's contract.
+        let ends = unsafe { handle(controller, "controller") }?.ends()?;
+        let callback = callback.ok_or_else(|| invalid("the callback is NULL"))?;
+        // SAFETY: the crate's contract.
+        let identifier = unsafe { pointer::text(identifier, "identifier") }?;
+        let mut files = ends.controller.files(identifier)?.into_iter();
+        let all = files.all(|FileInfo { path, size }| {
+            // SAFETY: the crate's contract; the text lives until it returns.
+            unsafe { callback(user, text(&path).as_ptr(), 0, size) }
+        });
+        Ok(Status::of(all))
+    })
+}
+
+/// Fetches a file that the robot shares into the folder `into`, under its path there (a single file, whose path is empty, under its identifier), or with
+/// `path` NULL all of an identifier, and blocks until it is whole and its SHA-256 is the robot's. An interrupted download goes on where it was; before it is
+/// whole it is called `.NAME.part`. Nothing outside of `into` is written, whatever the robot calls it. `progress` (may be NULL) is called for each piece
+/// that came. `written` (may be NULL) gets the paths of what was written, each with its zero byte. Not from a function that the library calls.
+/// `ROPEWALK_STATUS_REJECTED`: the robot refuses; `ROPEWALK_STATUS_TIMEOUT`: it did not answer; `ROPEWALK_STATUS_INVALID_ARGUMENT`: the path leads out
+/// of the folder; `ROPEWALK_STATUS_SYSTEM`: it cannot be written; `ROPEWALK_STATUS_CONTENT`: it has another checksum, and was thrown away;
+/// `ROPEWALK_STATUS_EMPTY`: `progress` ended it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ropewalk_controller_download(
+    controller: *const Controller,
+    identifier: *const c_char,
+    path: *const c_char,
+    into: *const c_char,
+    progress: FileHandler,
+    user: *mut c_void,
+    written: *mut *mut Value,
+) -> Status {
+    guard(|| {
+        // SAFETY: the crate's contract.
+        let ends = unsafe { handle(controller, "controller") }?.ends()?;
+        // SAFETY: the crate's contract.
+        let (identifier, into) = unsafe { (pointer::text(identifier, "identifier")?, file(into, "folder")?) };
+        let tell = |p: Progress<'_>| match progress {
+            // SAFETY: the crate's contract; the text lives until it returns.
+            Some(told) if !unsafe { told(user, text(p.path).as_ptr(), p.done, p.size) } => {
+                ControlFlow::Break(())
+            }
+            _ => ControlFlow::Continue(()),
+        };
+        let fetched = if path.is_null() {
+            ends.controller.download_all(identifier, into, tell)
+        } else {
+            // SAFETY: the crate's contract.
+            let path = unsafe { pointer::text(path, "path") }?;
+            ends.controller
+                .download(identifier, path, into, tell)
+                .map(|file| vec![file])
+        };
+        let fetched = match fetched {
+            Err(FileError::Stopped) => return Ok(Status::Empty),
+            fetched => fetched?,
+        };
+        if !written.is_null() {
+            let names = fetched.iter().map(|file| file.as_os_str().as_bytes());
+            let names = names.flat_map(|name| name.iter().copied().chain([0]));
+            // SAFETY: the crate's contract; `written` was checked.
+            unsafe { give(Value(names.collect()), written) };
+        }
         Ok(Status::Ok)
     })
 }

@@ -27,3 +27,4 @@ pub mod status;
 pub mod subscriber;
 pub mod types;
 pub mod wait;
+pub mod zmq;

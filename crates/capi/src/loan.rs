@@ -1,10 +1,49 @@
 //! Blocks that are being written.
 
-use crate::pointer::{array, consume, give, handle, invalid, output, set};
+use crate::pointer::{array, consume, give, handle, invalid, output, places, set};
 use crate::status::{Failure, Status, free, guard};
 
 /// A block that is being written: the control part and the data parts of a message to come.
 pub struct Loan(pub(crate) bus::Loan);
+
+/// Bytes that are written in place.
+#[repr(C)]
+pub struct Place {
+    /// Where they begin.
+    pub data: *mut u8,
+    /// How many they are.
+    pub len: usize,
+}
+
+/// All that `ropewalk_loan_control` and `ropewalk_loan_part` tell, at once: `parts` has room for `capacity` data parts
+/// (there are at most 32), and `count` gets how many there are. `ROPEWALK_STATUS_BUFFER_TOO_SMALL` if they are more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ropewalk_loan_content(
+    loan: *const Loan,
+    control: *mut Place,
+    parts: *mut Place,
+    capacity: usize,
+    count: *mut usize,
+) -> Status {
+    guard(|| {
+        output(control, "control")?;
+        // SAFETY: the crate's contract.
+        let loan = unsafe { handle(loan, "loan") }?;
+        let part = |i| Place {
+            data: loan.0.part_ptr(i).unwrap_or(std::ptr::null()).cast_mut(),
+            len: loan.0.part_len(i),
+        };
+        let whole = Place {
+            data: loan.0.control_ptr(),
+            len: loan.0.control_len(),
+        };
+        // SAFETY: the crate's contract; `control` was checked.
+        unsafe {
+            set(control, whole);
+            places(parts, capacity, count, loan.0.part_count(), part)
+        }
+    })
+}
 
 /// Where the control part is written. Its content is undefined at first.
 #[unsafe(no_mangle)]

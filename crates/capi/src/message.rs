@@ -1,7 +1,8 @@
 //! Messages, requests and replies that were taken.
 
-use crate::pointer::{consume, copy_out, handle, output, set};
+use crate::pointer::{consume, copy_out, handle, output, places, set};
 use crate::status::{Failure, Status, free, guard};
+use std::time::Duration;
 
 /// A message, request or reply that was taken. Its publisher does not reuse the block before it is freed.
 pub enum Message {
@@ -35,6 +36,50 @@ pub struct MessageInfo {
     pub is_history: bool,
 }
 
+/// Bytes that are read in place.
+#[repr(C)]
+pub struct Bytes {
+    /// Where they begin.
+    pub data: *const u8,
+    /// How many they are.
+    pub len: usize,
+}
+
+impl Bytes {
+    fn of(start: *const u8, len: usize) -> Self {
+        Bytes { data: start, len }
+    }
+}
+
+/// All that `ropewalk_message_control` and `ropewalk_message_part` tell, at once: `parts` has room for `capacity` data
+/// parts (there are at most 32), and `count` gets how many there are. `ROPEWALK_STATUS_BUFFER_TOO_SMALL` if they are more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ropewalk_message_content(
+    message: *const Message,
+    control: *mut Bytes,
+    parts: *mut Bytes,
+    capacity: usize,
+    count: *mut usize,
+) -> Status {
+    guard(|| {
+        output(control, "control")?;
+        // SAFETY: the crate's contract.
+        let message = unsafe { handle(message, "message") }?.bus();
+        let part = |i| {
+            let part = message.part(i);
+            Bytes::of(part.as_ptr(), part.len())
+        };
+        // SAFETY: the crate's contract; `control` was checked.
+        unsafe {
+            set(
+                control,
+                Bytes::of(message.control().as_ptr(), message.control().len()),
+            );
+            places(parts, capacity, count, message.part_count(), part)
+        }
+    })
+}
+
 /// The control part: a private copy, valid until the message is freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_message_control(
@@ -45,7 +90,7 @@ pub unsafe extern "C" fn ropewalk_message_control(
     guard(|| {
         output(data, "data")?;
         // SAFETY: the crate's contract.
-        let control = unsafe { handle(message, "message") }?.control();
+        let control = unsafe { handle(message, "message") }?.bus().control();
         // SAFETY: the crate's contract.
         unsafe {
             set(data, control.as_ptr());
@@ -67,7 +112,7 @@ pub unsafe extern "C" fn ropewalk_message_part(
     guard(|| {
         output(data, "data")?;
         // SAFETY: the crate's contract.
-        let part = unsafe { handle(message, "message") }?.part(i);
+        let part = unsafe { handle(message, "message") }?.bus().part(i);
         // SAFETY: the crate's contract.
         unsafe {
             set(data, part.as_ptr());
@@ -115,19 +160,11 @@ pub unsafe extern "C" fn ropewalk_message_free(message: *mut Message) {
 }
 
 impl Message {
-    fn control(&self) -> &[u8] {
+    fn bus(&self) -> &bus::Message {
         match self {
-            Message::Topic(m) => m.control(),
-            Message::Request(r) => r.bus().message().control(),
-            Message::Reply(r) => r.bus().message().control(),
-        }
-    }
-
-    fn part(&self, i: usize) -> bus::PartView<'_> {
-        match self {
-            Message::Topic(m) => m.part(i),
-            Message::Request(r) => r.bus().message().part(i),
-            Message::Reply(r) => r.bus().message().part(i),
+            Message::Topic(m) => m.bus(),
+            Message::Request(r) => r.bus().message(),
+            Message::Reply(r) => r.bus().message(),
         }
     }
 
@@ -140,22 +177,19 @@ impl Message {
     }
 
     fn info(&self) -> MessageInfo {
-        let of = |m: &bus::Message| MessageInfo {
+        let m = self.bus();
+        let time_left = match self {
+            Message::Request(r) => r.time_left(),
+            Message::Topic(_) | Message::Reply(_) => Duration::ZERO,
+        };
+        MessageInfo {
             stamp_ns: m.stamp().as_nanos(),
             sequence: m.sequence(),
             origin: m.origin(),
             lost: m.lost().total(),
-            time_left_ns: 0,
+            time_left_ns: u64::try_from(time_left.as_nanos()).unwrap_or(u64::MAX),
             part_count: m.part_count(),
             is_history: m.is_history(),
-        };
-        match self {
-            Message::Topic(m) => of(m.bus()),
-            Message::Request(r) => MessageInfo {
-                time_left_ns: u64::try_from(r.time_left().as_nanos()).unwrap_or(u64::MAX),
-                ..of(r.bus().message())
-            },
-            Message::Reply(r) => of(r.bus().message()),
         }
     }
 }

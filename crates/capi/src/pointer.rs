@@ -1,7 +1,9 @@
 //! What C gives: pointers, checked for NULL and turned into references.
 
 use crate::status::{Failure, Status};
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, OsStr, c_char};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::time::Duration;
 
 /// Refuses an argument.
@@ -87,6 +89,19 @@ pub(crate) unsafe fn text<'a>(text: *const c_char, name: &str) -> Result<&'a str
         .map_err(|e| invalid(&format!("the {name} is no UTF-8: {e}")))
 }
 
+/// The name of a file, which need not be UTF-8.
+///
+/// # Safety
+/// As [`text`].
+pub(crate) unsafe fn file<'a>(path: *const c_char, name: &str) -> Result<&'a Path, Failure> {
+    if path.is_null() {
+        return Err(invalid(&format!("the {name} is NULL")));
+    }
+    // SAFETY: by this function's contract.
+    let path = unsafe { CStr::from_ptr(path) };
+    Ok(Path::new(OsStr::from_bytes(path.to_bytes())))
+}
+
 /// An array; NULL is allowed if it has no elements.
 ///
 /// # Safety
@@ -126,6 +141,30 @@ pub(crate) unsafe fn copy_out(
     // SAFETY: by this function's contract, the length was just compared, and what a caller may write does not
     // overlap what this process keeps.
     unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), buffer, bytes.len()) };
+    Ok(Status::Ok)
+}
+
+/// Writes `n` places to an array of the caller's; `count` gets how many they are in any case.
+///
+/// # Safety
+/// `out` is NULL or may be written for `capacity` elements, and `count` is NULL or may be written (the crate's contract).
+pub(crate) unsafe fn places<T>(
+    out: *mut T,
+    capacity: usize,
+    count: *mut usize,
+    n: usize,
+    place: impl Fn(usize) -> T,
+) -> Result<Status, Failure> {
+    // SAFETY: by this function's contract.
+    unsafe { set(count, n) };
+    if n > capacity || (n > 0 && out.is_null()) {
+        let text = format!("{n} data parts do not fit an array of {capacity}");
+        return Err(Failure::new(Status::BufferTooSmall, text));
+    }
+    for i in 0..n {
+        // SAFETY: by this function's contract, and `i` is below `capacity`.
+        unsafe { out.add(i).write(place(i)) };
+    }
     Ok(Status::Ok)
 }
 

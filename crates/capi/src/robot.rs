@@ -2,9 +2,11 @@
 
 use crate::callback::{Calls, User};
 use crate::node::Node;
-use crate::pointer::{self, array, consume, give, handle, invalid, output, set, timeout};
+use crate::pointer::{self, array, consume, file, give, handle, invalid, output, set, text_out, timeout};
 use crate::status::{Failure, Status, free, guard};
+use crate::zmq::{self, Zmq};
 use remote::robot::{ControllerEvent, Origin};
+use remote::transport::RobotEnd;
 use remote::transport::link::LinkRobot;
 use remote::{Context, Rejection, command, telemetry};
 use std::ffi::{CString, c_char, c_void};
@@ -16,6 +18,8 @@ pub struct Robot(ManuallyDrop<Ends>);
 
 struct Ends {
     robot: remote::Robot,
+    /// What C named, in its order.
+    zmq: Vec<Arc<zmq::RobotEnd>>,
     calls: Arc<Calls>,
     process: u32,
 }
@@ -27,6 +31,16 @@ pub struct RobotOptions {
     pub require_request: bool,
     /// A controller is lost after so long without a word from it, plus twice its round trip. 1 s by default.
     pub lost_after_ns: i64,
+    /// Nobody is answered before `ropewalk_robot_start`, so that handlers, telemetry and files are registered in peace. False by default: whoever
+    /// asks for what is not registered yet is refused.
+    pub start_later: bool,
+    /// Whether controllers that speak version 6 may move it: nobody knows how old their commands are. By default they may, on the ends that it
+    /// was given.
+    pub allow_v6_motion: bool,
+    /// Ends over ZeroMQ, `zmq_count` of them, besides that on the bus. NULL by default.
+    pub zmq: *const Zmq,
+    /// How many.
+    pub zmq_count: usize,
 }
 
 /// A command, valid until its handler returns.
@@ -81,6 +95,9 @@ pub type TakeOverHandler = Option<
     ) -> bool,
 >;
 
+/// The permission that the robot asked for is granted, or it is not. Called once, from any thread.
+pub type AnswerHandler = Option<unsafe extern "C" fn(user: *mut c_void, granted: bool)>;
+
 /// Frees what a function was given as `user`, once nothing can call that function any more. May be NULL.
 pub type FreeUser = Option<unsafe extern "C" fn(user: *mut c_void)>;
 
@@ -93,11 +110,15 @@ pub extern "C" fn ropewalk_robot_options_default() -> RobotOptions {
     RobotOptions {
         require_request: false,
         lost_after_ns: 1_000_000_000,
+        start_later: false,
+        allow_v6_motion: true,
+        zmq: std::ptr::null(),
+        zmq_count: 0,
     }
 }
 
 /// Starts a robot, which is known by `name` on the bus (words of letters, digits and `_`, with `/` between them) and to people. `options`
-/// may be NULL.
+/// may be NULL. `node` may be NULL where these name an end over ZeroMQ: then it is not on the bus.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_robot_new(
     node: *const Node,
@@ -108,24 +129,76 @@ pub unsafe extern "C" fn ropewalk_robot_new(
     guard(|| {
         output(out, "out")?;
         // SAFETY: the crate's contract.
-        let (node, name) = unsafe { (handle(node, "node")?, pointer::text(name, "robot's name")?) };
-        // SAFETY: the crate's contract.
-        let options = unsafe { options.as_ref() };
-        let end = Arc::new(LinkRobot::new(node.inner(), name));
-        let mut builder = remote::Robot::builder(name).end(end);
+        let (options, name) = unsafe { (options.as_ref(), pointer::text(name, "robot's name")?) };
+        let (mut builder, mut over_zmq) = (remote::Robot::builder(name), Vec::new());
         if let Some(options) = options {
             builder = builder
                 .require_request(options.require_request)
-                .lost_after(timeout(options.lost_after_ns));
+                .lost_after(timeout(options.lost_after_ns))
+                .allow_v6_motion(options.allow_v6_motion);
+            // SAFETY: the crate's contract.
+            for end in unsafe { array(options.zmq, options.zmq_count, "ends over ZeroMQ") }? {
+                // SAFETY: the crate's contract.
+                over_zmq.push(Arc::new(unsafe { zmq::robot(end) }?));
+            }
+        }
+        // An end on the bus comes first, also in what numbers them.
+        if !node.is_null() || over_zmq.is_empty() {
+            // SAFETY: the crate's contract.
+            let node = unsafe { handle(node, "node") }?;
+            builder = builder.end(Arc::new(LinkRobot::new(node.inner(), name)));
+        }
+        for end in &over_zmq {
+            builder = builder.end(end.clone() as Arc<dyn RobotEnd>);
+        }
+        let robot = builder.build()?;
+        if !options.is_some_and(|options| options.start_later) {
+            robot.start()?;
         }
         let ends = Ends {
-            robot: builder.start()?,
+            robot,
+            zmq: over_zmq,
             calls: Arc::default(),
             process: std::process::id(),
         };
         // SAFETY: the crate's contract; `out` was checked.
         unsafe { give(Robot(ManuallyDrop::new(ends)), out) };
         Ok(Status::Ok)
+    })
+}
+
+/// Serves controllers from now on, of a robot with the option `start_later`; otherwise it does nothing. Where it fails, for an address that is in
+/// use perhaps, the robot has ended: free it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ropewalk_robot_start(robot: *const Robot) -> Status {
+    guard(|| {
+        // SAFETY: the crate's contract.
+        unsafe { handle(robot, "robot") }?.ends()?.robot.start()?;
+        Ok(Status::Ok)
+    })
+}
+
+/// Where controllers reach the end over ZeroMQ that is number `end`, from 0, of those in the options: with the port that it got, once the robot is
+/// started; `ROPEWALK_STATUS_EMPTY` before. `telemetry`: where version 6 has its telemetry. `len` (may be NULL) gets the length with the zero byte.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ropewalk_robot_zmq_address(
+    robot: *const Robot,
+    end: usize,
+    telemetry: bool,
+    buffer: *mut c_char,
+    capacity: usize,
+    len: *mut usize,
+) -> Status {
+    guard(|| {
+        // SAFETY: the crate's contract.
+        let ends = unsafe { handle(robot, "robot") }?.ends()?;
+        let count = ends.zmq.len();
+        let none = || invalid(&format!("{end} is none of the robot's {count} ends over ZeroMQ"));
+        match zmq::address(ends.zmq.get(end).ok_or_else(none)?, telemetry) {
+            // SAFETY: the crate's contract.
+            Some(address) => unsafe { text_out(&address, buffer, capacity, len) },
+            None => Ok(Status::Empty),
+        }
     })
 }
 
@@ -175,6 +248,61 @@ pub unsafe extern "C" fn ropewalk_robot_set(
         // SAFETY: the crate's contract.
         let (entry, body) = unsafe { (telemetry_kind(kind)?, array(body, len, "body")?) };
         ends.robot.set_kind(&entry, channel, body.to_vec())?;
+        Ok(Status::Ok)
+    })
+}
+
+/// Shares a file, or all files below a folder, with controllers, under an identifier of its own, which the telemetry
+/// `robot_remote_control.FileDefinition` names. Links are followed only where they stay below the folder. A thread of the robot's own reads for all.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ropewalk_robot_share(
+    robot: *const Robot,
+    identifier: *const c_char,
+    path: *const c_char,
+) -> Status {
+    guard(|| {
+        // SAFETY: the crate's contract.
+        let ends = unsafe { handle(robot, "robot") }?.ends()?;
+        // SAFETY: the crate's contract.
+        let (identifier, path) = unsafe { (pointer::text(identifier, "identifier")?, file(path, "path")?) };
+        let failed = |e| {
+            Failure::new(
+                Status::System,
+                format!("{} cannot be shared: {e}", path.display()),
+            )
+        };
+        ends.robot.share(identifier, path).map_err(failed)?;
+        Ok(Status::Ok)
+    })
+}
+
+/// Asks whoever controls the robot for a permission, by the telemetry `robot_remote_control.PermissionRequest`, which a controller
+/// answers by the command `robot_remote_control.Permission` with the same `requestuid`. `callback` gets the answer; when the robot stops, and when 64
+/// newer questions are open, it is no. In any case `free_user` is called with `user` in the end.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ropewalk_robot_ask_permission(
+    robot: *const Robot,
+    description: *const c_char,
+    callback: AnswerHandler,
+    user: *mut c_void,
+    free_user: FreeUser,
+) -> Status {
+    let user = User::new(user, free_user);
+    guard(|| {
+        // SAFETY: the crate's contract.
+        let ends = unsafe { handle(robot, "robot") }?.ends()?;
+        let callback = callback.ok_or_else(|| invalid("the callback is NULL"))?;
+        // SAFETY: the crate's contract.
+        let description = unsafe { pointer::text(description, "description") }?;
+        let calls = ends.calls.clone();
+        ends.robot.ask_permission(description).then(move |granted| {
+            calls.run(|| {
+                // Freed in the end of the call, for which freeing the robot waits.
+                let user = user;
+                // SAFETY: the crate's contract.
+                unsafe { callback(user.pointer(), granted) }
+            });
+        });
         Ok(Status::Ok)
     })
 }

@@ -1,11 +1,12 @@
 //! What every function returns, and the text behind it.
 
-use remote::controller::RequestError;
+use remote::controller::{FileError, RequestError};
 use remote::transport::TransportError;
 use ropewalk::{CallError, NameError, NodeError, PublishError, RespondError};
 use std::any::Any;
 use std::cell::RefCell;
 use std::ffi::{CString, c_char};
+use std::io::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What became of a call.
@@ -205,6 +206,18 @@ failures! {
         RequestError::Unreachable(_) => Status::Timeout,
         _ => Status::Content,
     };
+}
+
+impl From<FileError> for Failure {
+    fn from(error: FileError) -> Self {
+        let status = match &error {
+            FileError::Io { error, .. } if error.kind() == ErrorKind::InvalidInput => Status::InvalidArgument,
+            FileError::Io { .. } => Status::System,
+            FileError::Request(e) => Failure::from(e.clone()).status,
+            _ => Status::Content,
+        };
+        Failure::new(status, error.to_string())
+    }
 }
 
 fn loan(error: &bus::LoanError) -> Status {

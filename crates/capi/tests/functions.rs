@@ -65,6 +65,24 @@ fn a_message_is_written_and_read_in_place() {
         ok(ropewalk_loan_part(loan, 0, &mut data, &mut len));
         assert_eq!((len, data as usize % 64), (5000, 0));
         data.write_bytes(7, len);
+        let (mut whole, mut places, mut n): (Place, [Place; 2], usize) = std::mem::zeroed();
+        ok(ropewalk_loan_content(
+            loan,
+            &mut whole,
+            places.as_mut_ptr(),
+            2,
+            &mut n,
+        ));
+        assert_eq!((n, places[0].data, places[0].len), (1, data, 5000));
+        assert_eq!((*whole.data, whole.len), (control[0], control.len()));
+        assert_eq!(
+            ropewalk_loan_content(loan, &mut whole, places.as_mut_ptr(), 0, &mut n),
+            Status::BufferTooSmall
+        );
+        assert_eq!(
+            ropewalk_loan_content(loan, null_mut(), null_mut(), 0, null_mut()),
+            Status::InvalidArgument
+        );
         assert_eq!(
             ropewalk_loan_part(loan, 1, &mut data, &mut len),
             Status::InvalidArgument
@@ -84,6 +102,22 @@ fn a_message_is_written_and_read_in_place() {
         let (mut start, mut len) = (null(), 0);
         ok(ropewalk_message_control(message, &mut start, &mut len));
         assert_eq!(std::slice::from_raw_parts(start, len), control);
+        let (mut whole, mut bytes, mut n): (Bytes, [Bytes; 2], usize) = std::mem::zeroed();
+        ok(ropewalk_message_content(
+            message,
+            &mut whole,
+            bytes.as_mut_ptr(),
+            2,
+            &mut n,
+        ));
+        assert_eq!((whole.data, whole.len), (start, control.len()));
+        assert_eq!((n, bytes[0].data, bytes[0].len), (1, part, 5000));
+        n = 0;
+        assert_eq!(
+            ropewalk_message_content(message, &mut whole, null_mut(), 32, &mut n),
+            Status::BufferTooSmall
+        );
+        assert_eq!(n, 1);
         let mut info = std::mem::zeroed();
         ok(ropewalk_message_get_info(message, &mut info));
         assert_eq!((info.sequence, info.part_count, info.lost), (1, 1, 0));

@@ -19,6 +19,7 @@ fn the_header_is_up_to_date() {
         "subscriber",
         "wait",
         "service",
+        "zmq",
         "robot",
         "controller",
     ] {

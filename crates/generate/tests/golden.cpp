@@ -17,10 +17,10 @@ static Bytes bytes(const std::string& hex) {
 }
 
 static std::string read(T& value, const Bytes& control, const std::vector<Bytes>& parts) {
-    Read reader;
-    reader.control = control.data();
-    reader.len = control.size();
-    for (auto& part : parts) reader.parts.emplace_back(part.data(), part.size());
+    Places<ropewalk_bytes> places{};
+    places.control = {control.data(), control.size()};
+    for (auto& part : parts) places.parts[places.count++] = {part.data(), part.size()};
+    Read reader(places);
     T::ropewalk_fields(value, reader);
     reader.finish();
     return reader.error();
@@ -46,14 +46,14 @@ int main() {
     measure.threshold = THRESHOLD;
     T::ropewalk_fields(value, measure);
     if (measure.failed()) return fail(measure.error());
-    if (measure.part_lens.size() != parts.size()) return fail("another number of parts");
+    if (measure.part_count != parts.size()) return fail("another number of parts");
     if (measure.control_len < control.size()) return fail("measured too short");
     Bytes written(measure.control_len);
-    Write writer;
+    Places<ropewalk_place> places{};
+    places.control = {written.data(), written.size()};
+    for (auto& part : parts) places.parts[places.count++] = {part.data(), part.size()};
+    Write writer(places);
     writer.threshold = THRESHOLD;
-    writer.control = written.data();
-    writer.capacity = written.size();
-    for (auto& part : parts) writer.parts.emplace_back(part.data(), part.size());
     T::ropewalk_fields(value, writer);
     writer.finish();
     if (writer.failed()) return fail(writer.error());

@@ -9,7 +9,7 @@ or, over links, on several: docs/guide/remote.md.
             raise remote.Refused("faster than the wheels turn")
         base.drive(twist.linear.x, twist.angular.z)
 
-    desk = remote.Controller(node, "desk", "rover")
+    desk = remote.Controller(node, "desk", "rover")         # over ZeroMQ: docs/guide/remote-zmq.md
     desk.wait_until_found(10)
     print(desk.command(command.Twist, types.Twist(linear={"x": 0.5})))      # executed
     print(await desk.send(command.Twist, types.Twist(linear={"x": 2})))     # rejected: faster than the wheels turn
@@ -21,10 +21,13 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import os
 import weakref
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, TypeVar, Union
 
 from .. import Node, _native
 from .._errors import Error
@@ -38,11 +41,12 @@ from . import command, telemetry
 from ._kinds import CommandKind, TelemetryKind, decode, encode
 
 __all__ = [
-    "CommandKind", "Context", "Controller", "Info", "Outcome", "Refused", "Right", "Robot", "Sent", "TelemetryKind",
-    "command", "telemetry", "types",
+    "CommandKind", "Context", "Controller", "FileInfo", "Info", "Outcome", "Refused", "Right", "Robot", "Sent",
+    "TelemetryKind", "Zmq", "command", "make_key", "telemetry", "types",
 ]  # fmt: skip
 
 B = TypeVar("B")
+_Path = Union[str, "os.PathLike[str]"]
 
 #: Robots and controllers that are to be stopped before the interpreter ends: their threads call into it.
 _running: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -118,6 +122,45 @@ class Right:
     mine: bool
 
 
+@dataclass(frozen=True)
+class FileInfo:
+    """A file that a robot shares."""
+
+    #: Within the shared folder; empty where a single file is shared.
+    path: str
+    #: Bytes.
+    size: int
+
+
+@dataclass(frozen=True)
+class Zmq:
+    """How a robot or controller is reached over ZeroMQ: `Zmq("tcp://0.0.0.0:7010", key="rover.key", peers="controllers")`.
+    Where other hosts reach it, it needs keys, or `insecure`."""
+
+    #: `tcp://IP:PORT` or `ipc:///PATH`, of a robot also `tcp://IP:*` for any port. With `plain_v6` it is where requests go; a
+    #: robot that gives no address then is at ports 7001 and 7002 of this host.
+    address: str = ""
+    #: The file with this end's secret key (`make_key`).
+    key: _Path | None = None
+    #: Of a robot: the file with the controllers that may speak to it, a line each: public key, blank, name. Of a controller: the
+    #: file with the robot's public key.
+    peers: _Path | None = None
+    #: Does without keys where other hosts reach it: whoever does commands the robot.
+    insecure: bool = False
+    #: Version 6 of Robot Remote Control, for robots and controllers of other makers: neither encrypted nor authenticated.
+    plain_v6: bool = False
+    #: With `plain_v6`: where telemetry comes from.
+    telemetry: str = ""
+    #: Of a robot: bytes of telemetry that may wait for slow listeners; 0: 64 MiB.
+    waiting_bytes: int = 0
+
+
+def make_key(path: _Path) -> str:
+    """Makes a key for one robot or controller: writes it to `path`, readable by its owner alone, and the public one, which others
+    get, to `path` with `.pub` appended; gives that, too. Overwrites nothing."""
+    return _native.make_key(path)
+
+
 class _End:
     """What robots and controllers have in common. `with` stops them."""
 
@@ -135,14 +178,59 @@ class _End:
 
 
 class Robot(_End):
-    """A robot on this host's bus, called `name` there and by people. Any thread may use it. What it is given to call runs on
-    threads of the library, which wait for it: it returns soon. With `require_request` the right to move has to be
-    requested; otherwise a free right goes to whoever moves first. A controller is lost after `lost_after` seconds of
-    silence and two round trips."""
+    """A robot on this host's bus, called `name` there and by people, and reached by `zmq` besides; without a node, by that alone.
+    Any thread may use it. What it is given to call runs on threads of the library, which wait for it: it returns soon. With
+    `start=False` nobody is answered before `start`, so that everything is registered first. With `require_request` the right to
+    move has to be requested; otherwise a free right goes to whoever moves first. A controller is lost after `lost_after` seconds
+    of silence and two round trips. Without `allow_v6_motion` controllers of version 6 do not move it."""
 
-    def __init__(self, node: Node, name: str, *, require_request: bool = False, lost_after: float = 1.0) -> None:
-        self._native = _native.Robot(node._native, name, require_request=require_request, lost_after=lost_after)
+    def __init__(
+        self,
+        node: Node | None,
+        name: str,
+        *,
+        zmq: Zmq | Sequence[Zmq] = (),
+        start: bool = True,
+        require_request: bool = False,
+        lost_after: float = 1.0,
+        allow_v6_motion: bool = True,
+    ) -> None:
+        self._native = _native.Robot(
+            None if node is None else node._native,
+            name,
+            zmq=[zmq] if isinstance(zmq, Zmq) else list(zmq),
+            start=start,
+            require_request=require_request,
+            lost_after=lost_after,
+            allow_v6_motion=allow_v6_motion,
+        )
         _running.add(self)
+
+    def start(self) -> None:
+        """Serves controllers from now on, of a robot that was made with `start=False`; otherwise it does nothing. If it raises, for
+        an address that is in use perhaps, the robot has ended."""
+        self._native.start()
+
+    def zmq_address(self, end: int = 0, telemetry: bool = False) -> str | None:
+        """Where controllers reach the end that is number `end` of `zmq`, with the port that it got, or where its `telemetry` of
+        version 6 is; None before the robot is started."""
+        address: str | None = self._native.zmq_address(end, telemetry)
+        return address
+
+    def share(self, identifier: str, path: _Path) -> None:
+        """Shares a file, or all files below a folder, with controllers, under an identifier of its own. Links are followed only
+        where they stay below the folder."""
+        self._native.share(identifier, path)
+
+    def ask_permission(self, description: str) -> Future[bool]:
+        """Asks whoever controls the robot for a permission (`telemetry.PermissionRequest`, answered by `command.Permission`). Wait
+        for the answer by `.result(timeout)`, or `await asyncio.wrap_future(...)`. When the robot stops, and when 64 newer questions
+        are open, it is no."""
+        answer: Future[bool] = Future()
+        # From here on nobody can cancel it: the answer always has its place.
+        answer.set_running_or_notify_cancel()
+        self._native.ask_permission(description, answer.set_result)
+        return answer
 
     def on(
         self,
@@ -234,12 +322,13 @@ class Sent:
 
 
 class Controller(_End):
-    """Commands the robot that is called `robot` on this bus, and hears its telemetry. `name` is for people. Any thread may use
-    it. What it is given to call runs on threads of the library, which wait for it: it returns soon, and does not wait for an
+    """Commands the robot that is called `robot` on this bus, or is where a `Zmq` says (which needs no node), and hears its
+    telemetry. `name` is for people. Any thread may use it. What it is given to call runs on threads of the library, which wait for it: it returns soon, and does not wait for an
     answer of the same robot. The robot hears every `heartbeat` seconds that it is there."""
 
-    def __init__(self, node: Node, name: str, robot: str, *, heartbeat: float = 0.3) -> None:
-        self._native = _native.Controller(node._native, name, robot, heartbeat=heartbeat)
+    def __init__(self, node: Node | None, name: str, robot: str | Zmq, *, heartbeat: float = 0.3) -> None:
+        native = None if node is None else node._native
+        self._native = _native.Controller(native, name, robot, heartbeat=heartbeat)
         _running.add(self)
 
     def wait_until_found(self, timeout: float | None = None) -> bool:
@@ -311,6 +400,31 @@ class Controller(_End):
         body = self._native.fetch(kind.name, channel, timeout)
         return None if body is None else decode(kind, body)
 
+    def files(self, identifier: str) -> list[FileInfo]:
+        """The files that the robot shares under an identifier; which there are says `telemetry.FileDefinition`. Blocks for the
+        answer. Raises Rejected where it shares nothing of that name, CallTimeout where it does not answer."""
+        return [FileInfo(*file) for file in self._native.files(identifier)]
+
+    def download(
+        self,
+        identifier: str,
+        path: str = "",
+        into: _Path = ".",
+        progress: Callable[[str, int, int], object] | None = None,
+    ) -> Path:
+        """Fetches one file into the folder `into`, under its path there (a single file, whose path is empty, under its identifier),
+        and blocks until it is whole and its SHA-256 is the robot's. An interrupted download goes on where it was; before it is
+        whole it is called `.NAME.part`. Nothing outside of `into` is written. `progress(path, done, size)` is called for each piece,
+        by this thread; what it raises ends the download, as Ctrl-C does. Raises Rejected and CallTimeout as `files`, BadName where
+        the path leads out of the folder, SystemFault where it cannot be written, ContentError where the checksum is another."""
+        return Path(self._native.download(identifier, path, into, progress or _nothing)[0])
+
+    def download_all(
+        self, identifier: str, into: _Path = ".", progress: Callable[[str, int, int], object] | None = None
+    ) -> list[Path]:
+        """As `download`, of all files that are shared under an identifier."""
+        return [Path(file) for file in self._native.download(identifier, None, into, progress or _nothing)]
+
     def right(self, subsystem: str = "") -> Right:
         """Who may move a subsystem, or the whole robot. Blocks for the answer, at most 30 s, as do the others here. They raise
         Rejected where the robot does not grant it, CallTimeout where it does not answer."""
@@ -331,3 +445,7 @@ class Controller(_End):
     def take_right_over(self, subsystem: str = "") -> Right:
         """Takes the right to move, also from another, if the robot permits it."""
         return Right(*self._native.right(subsystem, "take_over"))
+
+
+def _nothing(*_: object) -> None:
+    pass

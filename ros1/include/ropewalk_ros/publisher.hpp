@@ -51,10 +51,16 @@ public:
     }
 
     /// Reserves a block for the message, whose bulk fields can then be filled in place. Where there is no bus, memory of its own.
+    /// If it fails, ROS_ERROR says why.
     ropewalk::Result<void> allocate(Loan& message) const {
         if (!impl_) return none();
-        if (impl_->bus) return impl_->bus->allocate(message);
-        ropewalk::detail::Bind bind;
+        if (impl_->bus) {
+            ropewalk::Result<void> ready = impl_->bus->allocate(message);
+            if (ready) return ready;
+            return tell(std::move(ready));
+        }
+        const ropewalk::detail::Places<ropewalk_place> nowhere{};
+        ropewalk::detail::Bind bind(nowhere);
         Type::ropewalk_fields(*message, bind);
         return {};
     }
@@ -94,7 +100,7 @@ public:
         if (!bus_wants() && !wanted(impl_->remote) && !wanted(impl_->plain)) return {};
         Loan loan;
         detail::Copy<M>::in(message, n, *loan);
-        if (auto ready = allocate(loan); !ready) return tell(ready);
+        if (auto ready = allocate(loan); !ready) return ready;
         if (n > 0) std::memcpy(loan->data.data(), data, n);
         return publish(loan);
     }
@@ -125,9 +131,10 @@ private:
             }
             const std::string identity = bus ? membership->identity() : "none";
             remote = advertise<M>(nh, detail::Offer::ros_topic(topic, identity));
-            if (options.plain) plain = advertise<M>(nh, topic);
+            // Before the plain topic: who looks for publishers that know nothing of Ropewalk finds this one among ours.
             offer = nh.advertise<std_msgs::String>(detail::Offer::topic(topic), 1, true);
             offer.publish(detail::Offer::write(identity));
+            if (options.plain) plain = advertise<M>(nh, topic);
         }
 
         void watch_bus(ros::NodeHandle& nh) {

@@ -69,7 +69,7 @@ pub struct Options {
     /// Only these systems; then one that is missing is an error.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "A,B")]
     pub systems: Vec<System>,
-    /// Programs of these languages: ours in each, beside roscpp (cpp) or rospy (python), and the floor.
+    /// Programs of these languages: ours in each, beside roscpp (cpp) or rospy (python), ours from Rust by generated structures, and the floor.
     ///
     /// With `--systems` that counts instead. Example: `ropewalk bench ipc --quick --language rust,cpp,python`.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "A,B")]
@@ -208,9 +208,16 @@ mod tests {
         let names: Vec<_> = options.wanted().into_iter().map(System::name).collect();
         assert_eq!(
             names,
-            ["floor", "ropewalk-cpp", "tcpros", "ropewalk-python", "rospy"]
+            [
+                "floor",
+                "ropewalk-typed",
+                "ropewalk-cpp",
+                "tcpros",
+                "ropewalk-python",
+                "rospy"
+            ]
         );
-        for system in options.wanted().into_iter().skip(1) {
+        for system in options.wanted().into_iter().skip(2) {
             assert!(system.language().is_some_and(|l| options.language.contains(&l)));
         }
         options.systems = vec![System::ImageView, System::ImageView];

@@ -86,7 +86,7 @@ impl Ready {
 
 fn command(door: Door, system: System, program: &Path, role: &str) -> Command {
     let mut command = Command::new(program);
-    if system == System::Ropewalk {
+    if system.is_this_program() {
         command.args(["bench", door.ours()]);
     }
     command.arg(role).args(["--system", system.name()]);
@@ -113,7 +113,7 @@ pub(crate) fn prepare(
     stopped: &dyn Fn() -> bool,
 ) -> Result<Result<Ready, Missing>, Error> {
     let missing = |why: String| Ok(Err(Missing { system, why }));
-    let program = if system == System::Ropewalk {
+    let program = if system.is_this_program() {
         match std::env::current_exe() {
             Ok(program) => program,
             Err(e) => return missing(format!("finding this program: {e}")),

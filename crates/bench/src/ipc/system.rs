@@ -29,6 +29,8 @@ pub enum System {
     Cyclonedds,
     /// ZeroMQ over ipc.
     Zeromq,
+    /// Ours, by the structures of `ropewalk gen rust`: what generated code of other languages is compared with.
+    RopewalkTyped,
     /// Ours from C++.
     RopewalkCpp,
     /// Ours from Python.
@@ -48,11 +50,11 @@ pub enum System {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Language {
-    /// Ours.
+    /// Ours, with control parts made beforehand and with generated structures.
     Rust,
-    /// Ours and roscpp.
+    /// Ours, roscpp, and ours from Rust by generated structures.
     Cpp,
-    /// Ours and rospy.
+    /// Ours, rospy, and ours from Rust by generated structures.
     Python,
 }
 
@@ -60,16 +62,16 @@ impl Language {
     /// What is compared in it, beside the floor.
     pub(crate) fn systems(self) -> &'static [System] {
         match self {
-            Language::Rust => &[System::Ropewalk],
-            Language::Cpp => &[System::RopewalkCpp, System::Tcpros],
-            Language::Python => &[System::RopewalkPython, System::Rospy],
+            Language::Rust => &[System::Ropewalk, System::RopewalkTyped],
+            Language::Cpp => &[System::RopewalkTyped, System::RopewalkCpp, System::Tcpros],
+            Language::Python => &[System::RopewalkTyped, System::RopewalkPython, System::Rospy],
         }
     }
 }
 
 impl System {
     /// Every system, ours first.
-    pub const ALL: [System; 16] = [
+    pub const ALL: [System; 17] = [
         System::Ropewalk,
         System::Floor,
         System::Iceoryx2,
@@ -80,6 +82,7 @@ impl System {
         System::Nodelet,
         System::Cyclonedds,
         System::Zeromq,
+        System::RopewalkTyped,
         System::RopewalkCpp,
         System::RopewalkPython,
         System::Rospy,
@@ -101,6 +104,7 @@ impl System {
             System::Nodelet => "nodelet",
             System::Cyclonedds => "cyclonedds",
             System::Zeromq => "zeromq",
+            System::RopewalkTyped => "ropewalk-typed",
             System::RopewalkCpp => "ropewalk-cpp",
             System::RopewalkPython => "ropewalk-python",
             System::Rospy => "rospy",
@@ -125,7 +129,7 @@ impl System {
     /// The language of its programs, where that is compared.
     pub(crate) fn language(self) -> Option<Language> {
         Some(match self {
-            System::Ropewalk => Language::Rust,
+            System::Ropewalk | System::RopewalkTyped => Language::Rust,
             System::RopewalkPython | System::Rospy => Language::Python,
             System::RopewalkCpp | System::Tcpros | System::Nodelay | System::Nodelet => Language::Cpp,
             System::ImageRaw | System::ImageRopewalk | System::ImageView => Language::Cpp,
@@ -133,13 +137,16 @@ impl System {
         })
     }
 
+    /// Whether this very program is its peer.
+    pub(crate) fn is_this_program(self) -> bool {
+        matches!(self, System::Ropewalk | System::RopewalkTyped)
+    }
+
     /// Whether it is another middleware between processes: neither ours, nor the floor, nor inside one process.
     pub(crate) fn is_rival(self) -> bool {
-        use System::{Floor, ImageRopewalk, ImageView, Nodelet, Ropewalk, RopewalkCpp, RopewalkPython};
-        let ours = matches!(
-            self,
-            Ropewalk | RopewalkCpp | RopewalkPython | ImageRopewalk | ImageView
-        );
+        use System::{Floor, ImageRopewalk, ImageView, Nodelet, RopewalkCpp, RopewalkPython};
+        let ours = self.is_this_program()
+            || matches!(self, RopewalkCpp | RopewalkPython | ImageRopewalk | ImageView);
         !ours && !matches!(self, Floor | Nodelet)
     }
 

@@ -94,8 +94,8 @@ struct Session<'a> {
     cells: Vec<Cell<Params, Metrics>>,
     networks: Vec<Measured>,
     failed: Vec<Failed>,
-    /// What bare sockets took, in ms: the median.
-    floors: BTreeMap<What, f64>,
+    /// What bare sockets took, in ms: the median, by what they did, and whether processors were kept awake.
+    floors: BTreeMap<(What, Option<bool>), f64>,
 }
 
 impl Session<'_> {
@@ -164,15 +164,17 @@ impl Session<'_> {
         };
         let median = trial.values.get("latency_ms.p50").copied();
         match row.means {
-            Means::Sockets => self.floors.extend(median.map(|ms| (row.what, ms))),
+            Means::Sockets => {
+                let key = (row.what, row.awake);
+                self.floors.extend(median.map(|ms| (key, ms)));
+            }
             _ if row.has_floor() => {
-                // A twist beside a file is a twist.
-                let what = if row.what == What::File {
-                    What::Twist
-                } else {
-                    row.what
+                // A twist beside a file is a twist, and the file keeps the processors awake.
+                let key = match row.what {
+                    What::File => (What::Twist, Some(true)),
+                    what => (what, row.awake),
                 };
-                let floor = self.floors.get(&what).map(|ms| ("floor_ms", *ms));
+                let floor = self.floors.get(&key).map(|ms| ("floor_ms", *ms));
                 trial.values.extend(floor);
             }
             _ => {}

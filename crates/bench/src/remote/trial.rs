@@ -46,7 +46,9 @@ pub(super) struct Trial {
 pub(super) fn run(row: &Row, tools: &Tools<'_>) -> Result<(Trial, Option<Timing>), RunError> {
     let stage = Stage::up(tools, row.place)?;
     let set = Set::up(row, tools, &stage)?;
+    let busy = (row.awake == Some(true)).then(clock::Busy::keep);
     let told = play(row, tools, &stage, &set);
+    drop(busy);
     let (told, links) = set.daemons.end(told, tools.ground.stopped)?;
     let lab = match stage.site() {
         Some(site) => Some(site.status()?),

@@ -123,10 +123,12 @@ impl Child {
         rustix::process::kill_process(pid, signal).unwrap();
     }
 
-    /// Whether it is stopped by a signal.
+    /// Whether all its threads are stopped by a signal.
     pub fn is_stopped(&self) -> bool {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap_or_default();
-        stat.rsplit(") ").next().is_some_and(|s| s.starts_with('T'))
+        use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+        let id = WaitId::Pid(Pid::from_raw(self.pid()).unwrap());
+        let options = WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        waitid(id, options).unwrap().is_some()
     }
 
     pub fn kill(&mut self) {

@@ -74,19 +74,21 @@ fn robots_obey_over_links_and_zeromq() {
         .map(|c| {
             let text = |name: &str| c["params"][name].as_str().unwrap_or_default();
             (
+                text("processors"),
                 c["system"].as_str().unwrap_or_default(),
                 [text("path"), text("wire")].concat(),
             )
         })
         .collect();
-    let expected = [
+    let ways = [
         ("bare-sockets", "tcp"),
         ("ropewalk-link", "direct"),
         ("ropewalk-link", "daemons"),
         ("ropewalk-zmq", "v6"),
         ("ropewalk-zmq", "own"),
     ];
-    assert_eq!(how, expected.map(|(system, way)| (system, way.to_owned())));
+    let each = |processors| ways.map(|(system, way)| (processors, system, way.to_owned()));
+    assert_eq!(how, ["awake", "asleep"].map(each).concat());
     for cell in cells {
         check(cell, 20);
         let floor = cell["metrics"]["floor_ms"].is_number();
@@ -100,7 +102,7 @@ fn robots_obey_over_links_and_zeromq() {
         "{csv}"
     );
     let svg = std::fs::read_to_string(host.path("rows.svg")).expect("was written");
-    assert_eq!(svg.matches("class=\"box\"").count(), 5, "{svg}");
+    assert_eq!(svg.matches("class=\"box\"").count(), 10, "{svg}");
     let kept = std::fs::read_to_string(host.path("kept/002.json")).expect("was kept");
     let kept: Value = serde_json::from_str(&kept).expect("is JSON");
     assert_eq!(kept["told"][0].as_array().map(Vec::len), Some(20), "{kept}");

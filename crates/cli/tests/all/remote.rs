@@ -1,6 +1,6 @@
 //! A simulated robot, commanded by lines.
 
-use crate::support::{Done, Host, eventually, finish};
+use crate::support::{Done, Host, eventually, finish, pause};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -230,14 +230,7 @@ fn a_robot_that_slept_does_not_drive_what_expired_and_a_dead_one_is_unreachable(
     let mut desk = control(&host, "rover", &[]);
     assert_eq!(desk.ask("set twist 0 0.1")["outcome"], "executed");
     assert_eq!(desk.ask("expiry 200")["ok"], true);
-    robot.signal(Signal::STOP);
-    let stat = format!("/proc/{}/stat", robot.child.id());
-    eventually("it sleeps", || {
-        std::fs::read_to_string(&stat)
-            .ok()?
-            .contains(") T ")
-            .then_some(())
-    });
+    pause(&robot.child);
     let set = desk.ask("set twist 0 0.77");
     assert!(
         ["expired", "unreachable"].contains(&set["outcome"].as_str().unwrap_or("")),

@@ -105,6 +105,11 @@ impl Running {
         rustix::process::kill_process(pid, signal).expect("signals");
     }
 
+    /// Stops it, for `Signal::CONT` to let it go on.
+    pub(crate) fn pause(&self) {
+        pause(self.0.as_ref().expect("runs"));
+    }
+
     /// Waits for its end, under the watchdog.
     pub(crate) fn wait(mut self) -> Done {
         let mut child = self.0.take().expect("runs");
@@ -157,6 +162,15 @@ pub(crate) fn address() -> String {
     assert!(host < 255, "every test asks for a few");
     let pid = std::process::id();
     format!("127.{}.{}.{host}:7400", 241 + (pid >> 8) % 13, pid & 255)
+}
+
+/// Stops a child; all its threads stand still when this returns.
+pub(crate) fn pause(child: &Child) {
+    use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+    let pid = Pid::from_child(child);
+    kill_process(pid, Signal::STOP).expect("signals");
+    let options = WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+    eventually("it stands", || waitid(WaitId::Pid(pid), options).expect("waits"));
 }
 
 /// Tries until it gives something, under the watchdog.

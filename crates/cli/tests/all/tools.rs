@@ -99,7 +99,7 @@ fn doctor_names_a_process_that_is_stopped() {
     eventually("it publishes", || {
         (host.run(&["topic", "info", "/chatter"]).code == 0).then_some(())
     });
-    publish.signal(Signal::STOP);
+    publish.pause();
     let report = host.run(&["doctor", "--no-measure", "--json"]);
     publish.signal(Signal::CONT);
     let silent = json(&report.stdout)["checks"]

@@ -58,7 +58,23 @@ pub(super) struct Engine {
     asleep_until: Option<Time>,
     /// This one, which waits for something, receives instead of the link's thread.
     borrowed: Option<ThreadId>,
+    /// When that began or ended last.
+    lent: Time,
+    /// The link's thread looks by itself whether it is lent still.
+    dozes: bool,
 }
+
+/// What the link's own thread does while others receive.
+pub(super) enum Rest {
+    /// Until it is told to go on.
+    Told,
+    /// For so long, then it looks again.
+    For(Duration),
+}
+
+/// Who commands one thing after another waits again at once: the link's thread does not take its turn in between, for which two processors
+/// would have to change hands twice a command.
+const REST: Duration = Duration::from_millis(1);
 
 /// A service that a peer offers.
 struct Use {
@@ -109,6 +125,8 @@ impl Engine {
             due: None,
             asleep_until: None,
             borrowed: None,
+            lent: Time::ZERO,
+            dozes: false,
         })
     }
 
@@ -116,9 +134,20 @@ impl Engine {
         self.carrier.as_ref().map(|c| c.readable())
     }
 
-    /// Whether the thread rests.
-    pub(super) fn is_borrowed(&self) -> bool {
-        self.borrowed.is_some() && self.carrier.is_some()
+    /// Whether the link's thread rests, and how.
+    pub(super) fn rest(&mut self, now: Time) -> Option<Rest> {
+        let since = now.since(self.lent);
+        let due = self.due.map_or(REST, |due| due.since(now));
+        let left = REST.saturating_sub(since).min(due);
+        let rest = match self.borrowed {
+            _ if self.carrier.is_none() => None,
+            Some(_) if since < REST => Some(Rest::For(REST)),
+            Some(_) => Some(Rest::Told),
+            None if !left.is_zero() => Some(Rest::For(left)),
+            None => None,
+        };
+        self.dozes = matches!(rest, Some(Rest::For(_)));
+        rest
     }
 
     /// Whether another thread than this one receives instead of the link's.
@@ -131,12 +160,19 @@ impl Engine {
         let may = self.borrowed.is_none() && self.carrier.is_some();
         if may {
             self.borrowed = Some(std::thread::current().id());
+            self.lent = clock::monotonic();
         }
         may
     }
 
-    pub(super) fn give_back(&mut self) {
+    /// Whether somebody has to be told.
+    pub(super) fn give_back(&mut self) -> bool {
+        let now = clock::monotonic();
+        // Who waited long does so again no sooner than the thread has had its turn.
+        let was_short = now.since(self.lent) < REST;
         self.borrowed = None;
+        self.lent = if was_short { now } else { Time::ZERO };
+        !(self.dozes && was_short) || self.carrier.is_none()
     }
 
     /// Whether it waits for the carrier to take more.

@@ -16,7 +16,7 @@ use crate::services::header::CallId;
 use crate::services::{Of, Outcome};
 use bus::{CallError, ServiceType, TopicType};
 use clock::{PollFd, PollFlags, Soon};
-use engine::Engine;
+use engine::{Engine, Rest};
 use proto::Geometry;
 use rustix::event::{EventfdFlags, eventfd};
 use stats::Time;
@@ -271,10 +271,16 @@ impl Shared {
         let mut rang = false;
         loop {
             let mut engine = self.lock();
-            while engine.is_borrowed() {
+            while let Some(rest) = engine.rest(clock::monotonic()) {
                 // What rang is for who receives.
                 rang = false;
-                engine = self.freed.wait(engine).unwrap_or_else(PoisonError::into_inner);
+                engine = match rest {
+                    Rest::Told => self.freed.wait(engine).unwrap_or_else(PoisonError::into_inner),
+                    Rest::For(time) => {
+                        let waited = self.freed.wait_timeout(engine, time);
+                        waited.unwrap_or_else(PoisonError::into_inner).0
+                    }
+                };
             }
             if std::mem::take(&mut rang) {
                 self.clear();
@@ -314,7 +320,7 @@ impl Shared {
             match self.turn(self.lock()) {
                 Turned::Over => return,
                 Turned::Busy => {}
-                Turned::Idle(..) if now < awake => std::thread::yield_now(),
+                Turned::Idle(..) if now < awake => std::hint::spin_loop(),
                 Turned::Idle(due, writable) => {
                     let due = due.map_or(until, |due| due.min(until));
                     rang = self.sleep(Some(due), writable);
@@ -384,8 +390,9 @@ struct Borrowed<'a>(&'a Shared);
 
 impl Drop for Borrowed<'_> {
     fn drop(&mut self) {
-        self.0.lock().give_back();
-        self.0.freed.notify_all();
+        if self.0.lock().give_back() {
+            self.0.freed.notify_all();
+        }
     }
 }
 

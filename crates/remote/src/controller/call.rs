@@ -85,6 +85,11 @@ struct Progress {
 }
 
 impl Call {
+    /// It waits for the robot, which did not answer a greeting.
+    pub(super) fn was_not_heard(&self, why: &str) {
+        lock(&self.progress).reason = format!("the robot was not heard: {why}");
+    }
+
     pub(crate) fn new(
         sequence: u64,
         class: Class,
@@ -253,6 +258,9 @@ impl Core {
                 // They met meanwhile.
                 drop(state);
                 return self.dispatch(call);
+            }
+            if let (Some(why), None) = (&state.unheard, retry) {
+                call.was_not_heard(why);
             }
             state.park(call, retry)
         };

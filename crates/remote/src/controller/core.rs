@@ -66,6 +66,8 @@ pub(crate) struct State {
     /// A greeting is under way.
     pub(crate) greeting: bool,
     pub(crate) greet_at: Option<Time>,
+    /// Why the last greeting was not answered.
+    pub(super) unheard: Option<String>,
     greetings: u32,
     /// What waits: for the robot's welcome, or until an instant.
     pub(crate) parked: Vec<(Arc<Call>, Option<Time>)>,
@@ -178,6 +180,7 @@ impl Core {
         self.ask(request::What::Hello(hello), GREETING, move |result| {
             let Some(core) = core.upgrade() else { return };
             let arrived = now();
+            let why = result.as_ref().err().map(ToString::to_string);
             let welcome = match result {
                 Ok(frame) => core.heard_response(frame).and_then(|response| {
                     let (run, stamp) = (response.run, response.stamp);
@@ -190,15 +193,18 @@ impl Core {
             };
             match welcome {
                 Some((run, stamp, welcome)) => core.met(run, stamp, welcome, arrived.since(sent), arrived),
-                None => core.not_met(),
+                None => core.not_met(why.unwrap_or_else(|| "the answer was not one to a greeting".into())),
             }
         });
     }
 
     /// Nobody answered the greeting: later again.
-    pub(super) fn not_met(&self) {
+    pub(super) fn not_met(&self, why: String) {
         {
             let mut state = lock(&self.state);
+            let waiting = state.parked.iter().filter(|(_, retry)| retry.is_none());
+            waiting.for_each(|(call, _)| call.was_not_heard(&why));
+            state.unheard = Some(why);
             state.greeting = false;
             let wait = FIRST_GREETING * (1 << state.greetings.min(8));
             state.greetings += 1;
@@ -232,6 +238,7 @@ impl Core {
             let mut state = lock(&self.state);
             state.known = Some(Arc::new(known));
             state.met_at = Some(now());
+            state.unheard = None;
             if let Some(stamp) = stamp {
                 state.stamps.begin(run);
                 state.stamps.heard(run, stamp, arrived);

@@ -16,6 +16,7 @@ use stats::Time;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -51,6 +52,24 @@ pub struct Progress<'a> {
     pub size: u64,
 }
 
+/// What a function says that is told of a download's [`Progress`]: nothing, or [`ControlFlow::Break`], which ends the download.
+pub trait GoOn {
+    /// Whether the download goes on.
+    fn goes_on(&self) -> bool;
+}
+
+impl GoOn for () {
+    fn goes_on(&self) -> bool {
+        true
+    }
+}
+
+impl GoOn for ControlFlow<()> {
+    fn goes_on(&self) -> bool {
+        self.is_continue()
+    }
+}
+
 /// Why a file was not fetched. What came of it stays, and the next try goes on from there.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -69,6 +88,9 @@ pub enum FileError {
     /// What came is not what the robot has: it changed meanwhile, or was damaged on the way. It was thrown away.
     #[error("{0:?} did not come as the robot has it: it changed meanwhile, or was damaged; try again")]
     Checksum(String),
+    /// Who was told of the progress ended it.
+    #[error("the download was ended; another goes on from where it was")]
+    Stopped,
     /// Version 6's answer, with names that lead out of the folder, too large, or malformed.
     #[error(transparent)]
     Files(#[from] FilesError),
@@ -113,7 +135,7 @@ impl Core {
         identifier: &str,
         path: &str,
         into: &Path,
-        progress: &mut dyn FnMut(Progress<'_>),
+        progress: &mut dyn FnMut(Progress<'_>) -> bool,
     ) -> Result<PathBuf, FileError> {
         // A single file is called as what it is shared under.
         let name = if path.is_empty() { identifier } else { path };
@@ -150,7 +172,7 @@ impl Core {
         identifier: &str,
         path: &str,
         part: &mut Part,
-        progress: &mut dyn FnMut(Progress<'_>),
+        progress: &mut dyn FnMut(Progress<'_>) -> bool,
         failed: &dyn Fn(io::Error) -> FileError,
     ) -> Result<Vec<u8>, FileError> {
         let ask = |offset| {
@@ -207,11 +229,14 @@ impl Core {
             ahead.came(now().since(begun));
             part.write(&chunk.data).map_err(failed)?;
             (size, failures) = (Some(chunk.size), 0);
-            progress(Progress {
+            let told = Progress {
                 path,
                 done: part.done,
                 size: chunk.size,
-            });
+            };
+            if !progress(told) {
+                return Err(FileError::Stopped);
+            }
             if last {
                 return Ok(chunk.sha256.to_vec());
             }
@@ -228,7 +253,7 @@ impl Core {
         self: &Arc<Self>,
         identifier: &str,
         into: &Path,
-        progress: &mut dyn FnMut(Progress<'_>),
+        progress: &mut dyn FnMut(Progress<'_>) -> bool,
     ) -> Result<Vec<PathBuf>, FileError> {
         let request = FileRequest {
             identifier: identifier.into(),
@@ -247,11 +272,14 @@ impl Core {
             part.restart().map_err(failed)?;
             part.write(&data).map_err(failed)?;
             part.finish().map_err(failed)?;
-            progress(Progress {
+            let told = Progress {
                 path: &path,
                 done: part.done,
                 size: part.done,
-            });
+            };
+            if !progress(told) {
+                return Err(FileError::Stopped);
+            }
             written.push(into.join(path));
         }
         Ok(written)

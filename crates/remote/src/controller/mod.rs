@@ -15,7 +15,7 @@ mod v6;
 pub use self::core::Connection;
 pub use builder::ControllerBuilder;
 pub use call::Expiry;
-pub use files::{FileError, FileInfo, Progress};
+pub use files::{FileError, FileInfo, GoOn, Progress};
 pub use pending::Pending;
 pub(crate) use pending::Promise;
 pub use requests::{RequestError, Right};
@@ -237,18 +237,19 @@ impl Controller {
     }
 
     /// Fetches one file into the folder `into`, under its path there (a single file under its identifier), and blocks until it is whole and its SHA-256 is
-    /// the robot's. An interrupted download goes on where it was; before it is whole it is called `.NAME.part`. Nothing outside of `into`
+    /// the robot's. `progress` is told of each piece, and ends the download where it says so ([`GoOn`]). An interrupted download goes on where it was; before it is whole it is called `.NAME.part`. Nothing outside of `into`
     /// is written, whatever the robot calls it. Not from a handler or callback.
     ///
     /// # Errors
     /// [`FileError`]
-    pub fn download(
+    pub fn download<G: GoOn>(
         &self,
         identifier: &str,
         path: &str,
         into: &Path,
-        mut progress: impl FnMut(Progress<'_>),
+        mut progress: impl FnMut(Progress<'_>) -> G,
     ) -> Result<PathBuf, FileError> {
+        let mut progress = |p: Progress<'_>| progress(p).goes_on();
         if !self.core.speaks_v6() {
             return self.core.download(identifier, path, into, &mut progress);
         }
@@ -263,12 +264,13 @@ impl Controller {
     ///
     /// # Errors
     /// [`FileError`] of the first that was not fetched.
-    pub fn download_all(
+    pub fn download_all<G: GoOn>(
         &self,
         identifier: &str,
         into: &Path,
-        mut progress: impl FnMut(Progress<'_>),
+        mut progress: impl FnMut(Progress<'_>) -> G,
     ) -> Result<Vec<PathBuf>, FileError> {
+        let mut progress = |p: Progress<'_>| progress(p).goes_on();
         if self.core.speaks_v6() {
             return self.core.download_v6(identifier, into, &mut progress);
         }

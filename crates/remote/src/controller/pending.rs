@@ -5,7 +5,7 @@ use crate::transport::{Class, ControllerEnd};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
@@ -122,9 +122,45 @@ impl<T> Pending<T> {
         }
     }
 
+    /// Calls `f` with it as soon as it is known: now, or on the thread that makes it known, where `f` returns soon.
+    pub fn then(self, f: impl FnOnce(T) + Send + 'static)
+    where
+        T: Send + 'static,
+    {
+        Arc::new(Then(Mutex::new(Some((self, Box::new(f)))))).look();
+    }
+
     /// Whether it is known, so that waiting returns at once.
     pub fn is_ready(&self) -> bool {
         matches!(*lock(&self.promise.state), State::Ready(_))
+    }
+}
+
+/// What was not known yet, with who is called then.
+struct Then<T>(Mutex<Option<(Pending<T>, Called<T>)>>);
+
+type Called<T> = Box<dyn FnOnce(T) + Send>;
+
+impl<T: Send + 'static> Then<T> {
+    fn look(self: Arc<Self>) {
+        let waker = Waker::from(self.clone());
+        let known = {
+            let mut waiting = lock(&self.0);
+            let Some((pending, _)) = &mut *waiting else { return };
+            match Pin::new(pending).poll(&mut Context::from_waker(&waker)) {
+                Poll::Ready(value) => waiting.take().map(|(_, f)| (f, value)),
+                Poll::Pending => None,
+            }
+        };
+        if let Some((f, value)) = known {
+            f(value);
+        }
+    }
+}
+
+impl<T: Send + 'static> Wake for Then<T> {
+    fn wake(self: Arc<Self>) {
+        self.look();
     }
 }
 
@@ -269,5 +305,20 @@ mod tests {
         let (pending, promise) = Pending::new();
         drop(pending);
         promise.keep(());
+
+        let told = Arc::new(AtomicU32::new(0));
+        let tell = |told: &Arc<AtomicU32>| {
+            let told = told.clone();
+            move |value| told.store(value, Ordering::Relaxed)
+        };
+        let (pending, promise) = Pending::new();
+        pending.then(tell(&told));
+        assert_eq!(told.load(Ordering::Relaxed), 0);
+        promise.keep(4);
+        assert_eq!(told.load(Ordering::Relaxed), 4);
+        let (pending, promise) = Pending::new();
+        promise.keep(5);
+        pending.then(tell(&told));
+        assert_eq!(told.load(Ordering::Relaxed), 5);
     }
 }

@@ -113,7 +113,10 @@ impl Core {
         let (core, sent) = (Arc::downgrade(self), now());
         let done = move |result: Result<&[u8], TransportError>| {
             let Some(core) = core.upgrade() else { return };
-            let Ok(reply) = result else { return core.not_met() };
+            let reply = match result {
+                Ok(reply) => reply,
+                Err(error) => return core.not_met(error.to_string()),
+            };
             match v6::version(reply) {
                 Ok(v6::PROTOCOL_VERSION) => {}
                 Ok(other) => tracing::warn!("{}: the robot speaks another version ({other})", core.name),

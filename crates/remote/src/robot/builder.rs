@@ -7,6 +7,7 @@ use crate::transport::{RobotEnd, TransportError};
 use crate::{telemetry, types};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// What an end is used for.
@@ -28,7 +29,7 @@ impl Carries {
 }
 
 /// Sets up a [`Robot`].
-#[must_use = "nothing is there before `start`"]
+#[must_use = "nothing is there before `start` or `build`"]
 pub struct RobotBuilder {
     pub(super) name: String,
     pub(super) ends: Vec<(Arc<dyn RobotEnd>, Carries)>,
@@ -101,11 +102,23 @@ impl RobotBuilder {
         self
     }
 
-    /// Begins: controllers are answered from now on.
+    /// Begins: controllers are answered from now on. What they ask for before it is registered is refused; where that matters,
+    /// [build](Self::build) the robot, register, then [start](Robot::start).
     ///
     /// # Errors
-    /// [`TransportError`] of an end that cannot receive; those before it are stopped again.
+    /// As [`RobotBuilder::build`] and [`Robot::start`].
     pub fn start(self) -> Result<Robot, TransportError> {
+        let robot = self.build()?;
+        robot.start()?;
+        Ok(robot)
+    }
+
+    /// A robot that answers nobody yet: handlers, telemetry and files are registered in peace, then [`Robot::start`] serves
+    /// controllers.
+    ///
+    /// # Errors
+    /// [`TransportError`] of an end whose names are none.
+    pub fn build(self) -> Result<Robot, TransportError> {
         let core = Arc::new(Core::new(self.name, self.ends, self.options));
         // From here on dropping it stops what was started.
         let robot = Robot::new(core.clone());
@@ -114,11 +127,31 @@ impl RobotBuilder {
             value: core.name.clone(),
         };
         core.set::<telemetry::RobotName>(0, &name)?;
-        for number in 0..core.ends.len() {
-            core.ends[number].end.start(Sink::new(core.clone(), number))?;
-        }
-        core.begin_watching()?;
         Ok(robot)
+    }
+}
+
+impl Core {
+    /// Serves controllers; nothing is left of it where that fails, or where the robot is stopped meanwhile.
+    pub(super) fn start(self: &Arc<Self>) -> Result<(), TransportError> {
+        if self.has_ended() {
+            return Err(TransportError::Ended);
+        }
+        if self.started.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        let mut ends = self.ends.iter().enumerate();
+        let started = ends
+            .try_for_each(|(number, end)| end.end.start(Sink::new(self.clone(), number)))
+            .and_then(|()| self.begin_watching());
+        if started.is_err() {
+            self.stop();
+        } else if self.has_ended() {
+            // Whoever stopped it may have come before an end started.
+            self.ends.iter().for_each(|end| end.end.stop());
+            return Err(TransportError::Ended);
+        }
+        started
     }
 }
 

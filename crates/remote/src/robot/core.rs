@@ -61,6 +61,8 @@ pub(crate) struct Core {
     pub(crate) log_level: AtomicU32,
     /// Orders commands that have no numbers.
     pub(crate) v6_sequence: AtomicU64,
+    /// Whether somebody has begun to serve controllers.
+    pub(super) started: AtomicBool,
     ended: AtomicBool,
 }
 
@@ -119,6 +121,7 @@ impl Core {
             permissions: Permissions::default(),
             log_level: AtomicU32::new(crate::types::LogLevel::Info as u32),
             v6_sequence: AtomicU64::new(0),
+            started: AtomicBool::new(false),
             ended: AtomicBool::new(false),
         }
     }

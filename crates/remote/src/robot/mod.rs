@@ -122,6 +122,14 @@ impl Robot {
         }
     }
 
+    /// Serves controllers from now on, of a robot that was [built](RobotBuilder::build) only; otherwise it does nothing.
+    ///
+    /// # Errors
+    /// [`TransportError`] of an end that cannot receive: then all of them are stopped, and the robot has ended.
+    pub fn start(&self) -> Result<(), TransportError> {
+        self.core.start()
+    }
+
     /// `handle` carries out commands of kind `K` from now on, instead of who did before. `Ok` is told to the controller as executed, `Err` as rejected. What
     /// is expired, repeated, out of order or not allowed does not come here.
     pub fn on<K: CommandKind>(

@@ -10,6 +10,7 @@ use prost::Message;
 use prost::bytes::Bytes;
 use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint, key_len};
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, RwLock};
 
 /// Kinds that one robot may register, so that its welcome fits everywhere.
@@ -139,11 +140,16 @@ impl Core {
         if told.on_request {
             return Ok(());
         }
+        let mut ends = self.ends.iter().filter(|end| end.carries.telemetry());
+        if !self.started.load(Ordering::Acquire) {
+            // Nobody hears of the robot before it starts; then it is told to who asks.
+            return ends.try_for_each(|end| end.end.announce(told.stream(channel)));
+        }
         let now = now();
         self.counters.sent(told.name, body.len(), now);
         let (mut own, mut v6) = (None, None);
         let mut result = Ok(());
-        for end in self.ends.iter().filter(|end| end.carries.telemetry()) {
+        for end in ends {
             let frame = match end.end.wire() {
                 Wire::Own => &*own.get_or_insert_with(|| {
                     own_frame(self.run, now.as_nanos(), told.number, channel, sequence, &body)

@@ -60,6 +60,41 @@ pub fn outcomes(place: &dyn Fn() -> Place) {
     assert_eq!(controller.statistics().sent["conformance.Lamp"].messages, 4);
 }
 
+pub fn registered_first(place: &dyn Fn() -> Place) {
+    let place = place();
+    let robot = Robot::builder("rover")
+        .end((place.robot)())
+        .build()
+        .expect("built");
+    let controller = Controller::builder("c")
+        .end((place.connect)())
+        .start()
+        .expect("starts");
+    let early = controller.clone();
+    // Never told that there is no such command, however early it asks.
+    let early = std::thread::spawn(move || {
+        loop {
+            let sent = early.send_within::<Lamp>(&speed(1.0), Expiry::After(Duration::from_secs(1)));
+            match sent.wait() {
+                Outcome::Executed => return,
+                Outcome::Rejected(reason) => panic!("{reason}"),
+                _ => std::thread::sleep(Duration::from_millis(5)),
+            }
+        }
+    });
+    assert!(!controller.wait_until_found(Duration::from_millis(100)));
+    robot.on::<Lamp>(|_, _| Ok(()));
+    robot.set::<Odometer>(0, &speed(7.0)).expect("set");
+    assert!(!controller.is_found() && !early.is_finished());
+    robot.start().expect("starts");
+    robot.start().expect("has started already");
+    early.join().expect("executed");
+    assert!(controller.wait_until_found(WATCHDOG / 2));
+    assert_eq!(controller.fetch::<Odometer>(0), Ok(Some(speed(7.0))));
+    robot.stop();
+    assert_eq!(robot.start(), Err(TransportError::Ended));
+}
+
 pub fn fire_and_forget(place: &dyn Fn() -> Place) {
     let place = place();
     let robot = robot(&place);

@@ -4,6 +4,7 @@ use super::rough::Treatment;
 use super::*;
 use remote::Expiry;
 use remote::controller::{FileError, FileInfo, Progress};
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -123,9 +124,12 @@ pub fn interrupted(place: &dyn Fn() -> Place) {
     write(&disk.path().join("map"), &first);
     robot.share("map", &disk.path().join("map")).expect("there");
     let into = disk.path().join("into");
+    let controller = controller("c", (place.connect)());
+    let ended = controller.download("map", "", &into, |_| ControlFlow::Break(()));
+    assert!(matches!(ended, Err(FileError::Stopped)), "{ended:?}");
+    assert!(into.join(".map.part").exists() && !into.join("map").exists());
     // As if somebody had ended in the middle.
     write(&into.join(".map.part"), &first[..1_234_567]);
-    let controller = controller("c", (place.connect)());
     let mut least = u64::MAX;
     let fetched = controller
         .download("map", "", &into, |p| least = least.min(p.done))

@@ -3,7 +3,7 @@
 use crate::support::{LONG, lines, until};
 use remote::transport::zmq::{ZmqController, ZmqRobot};
 use remote::{Controller, Expiry, Outcome, Robot, command, telemetry, types};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -60,6 +60,14 @@ impl Process {
     fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
+
+    /// All its threads stand still when this returns.
+    fn pause(&self) {
+        self.signal(Signal::STOP);
+        let id = WaitId::Pid(Pid::from_child(&self.child));
+        let options = WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        until("it stands", || waitid(id.clone(), options).unwrap().is_some());
+    }
 }
 
 impl Drop for Process {
@@ -92,7 +100,7 @@ fn a_stopped_robot_carries_out_none_of_the_twists_that_it_missed() {
     );
     assert_eq!(process.line("twist "), "1");
 
-    process.signal(Signal::STOP);
+    process.pause();
     let short = Expiry::After(Duration::from_millis(300));
     let missed: Vec<_> = [2.0, 3.0, 4.0]
         .map(|x| controller.send_within::<command::Twist>(&twist(x), short))

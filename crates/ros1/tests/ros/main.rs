@@ -4,8 +4,8 @@ mod support;
 
 use ropewalk::{Flavour, PublisherOptions, Registry, Schema, Value};
 use sha2::{Digest, Sha256};
-use std::time::Duration;
-use support::{LONG, Robot, Roscore, has_ros, until};
+use std::time::{Duration, Instant};
+use support::{LONG, Peer, Robot, Roscore, has_ros, until};
 
 fn schema(name: &str) -> Schema {
     Registry::new(Flavour::Ros1)
@@ -264,6 +264,91 @@ fn a_restarted_roscore_is_picked_up() {
         "{:?}",
         robot.handle.status().problems
     );
+}
+
+/// When each node says its first word, from `since` on.
+fn first_words(nodes: &[&Peer], since: Instant) -> Vec<Duration> {
+    let mut words = vec![None; nodes.len()];
+    until("all of them hear something", || {
+        for (node, word) in nodes.iter().zip(&mut words) {
+            if word.is_none() && node.soon(Duration::from_millis(1)).is_some() {
+                *word = Some(since.elapsed());
+            }
+        }
+        words.iter().all(Option::is_some)
+    });
+    words.into_iter().flatten().collect()
+}
+
+fn told(side: &str, times: &[Vec<Duration>]) {
+    let median = |i: usize| {
+        let mut all: Vec<_> = times.iter().map(|t| t[i]).collect();
+        all.sort();
+        all[all.len() / 2].as_millis()
+    };
+    let worst = times.iter().map(|t| t[0]).max().unwrap_or_default().as_millis();
+    let (across, within) = (median(0), median(1));
+    let n = times.len();
+    println!(
+        "the {side} roscore, killed {n} times: messages of nodes started when it answers again cross after {across} ms \
+         (median; at most {worst} ms), and after {within} ms (median) between two such nodes without a bridge"
+    );
+}
+
+// A robot and a desk, each with a roscore and a bridge; between the bridges is one bus. `-- --nocapture` shows the times.
+#[test]
+fn how_soon_a_restarted_roscore_is_picked_up() {
+    if !has_ros() {
+        return;
+    }
+    const RESTARTS: usize = 5;
+    let (mut source, mut sink) = (Roscore::start(), Roscore::start());
+    let robot = Robot::start(&source, "topics: [{name: '/in/*', direction: to_bus}]");
+    let _desk = robot.beside(&sink, "topics: [{name: '/in/*', direction: to_ros}]");
+    // Those who stay do not register again, but what is connected goes on.
+    let _stays = source.cpp(&["publish", "/in/stays"]);
+    let listens_on = sink.cpp(&["listen", "/in/stays"]);
+    let goes_on = || {
+        while listens_on.soon(Duration::ZERO).is_some() {}
+        listens_on.line()
+    };
+    goes_on();
+
+    let mut times = Vec::new();
+    for _ in 0..RESTARTS {
+        let ear = sink.cpp(&["listen", "/in/new"]);
+        let talker = source.cpp(&["publish", "/in/new"]);
+        ear.line();
+        drop(talker);
+        source.kill();
+        goes_on();
+        source.again();
+        let back = Instant::now();
+        while ear.soon(Duration::ZERO).is_some() {}
+        let _talker = source.cpp(&["publish", "/in/new"]);
+        let without = source.cpp(&["listen", "/in/new"]);
+        times.push(first_words(&[&ear, &without], back));
+        goes_on();
+    }
+    told("source's", &times);
+
+    let mut times = Vec::new();
+    let _talker = source.cpp(&["publish", "/in/new"]);
+    for _ in 0..RESTARTS {
+        sink.cpp(&["listen", "/in/new"]).line();
+        sink.kill();
+        goes_on();
+        sink.again();
+        let back = Instant::now();
+        let ear = sink.cpp(&["listen", "/in/new"]);
+        let (_beside, without) = (
+            sink.cpp(&["publish", "/beside"]),
+            sink.cpp(&["listen", "/beside"]),
+        );
+        times.push(first_words(&[&ear, &without], back));
+        goes_on();
+    }
+    told("sink's", &times);
 }
 
 #[test]

@@ -6,8 +6,8 @@ use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -123,6 +123,26 @@ impl Roscore {
         self.process = None;
     }
 
+    /// Kills all of it, as a power cut does.
+    pub(crate) fn kill(&mut self) {
+        let mut left = vec![self.process.as_ref().expect("it runs").0.id()];
+        let mut all = Vec::new();
+        // roscore starts rosmaster and rosout, which outlive it.
+        while let Some(pid) = left.pop() {
+            let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+            let children = children.unwrap_or_default();
+            left.extend(children.split_whitespace().filter_map(|c| c.parse::<u32>().ok()));
+            all.push(pid);
+        }
+        let pids = all.iter().filter_map(|p| i32::try_from(*p).ok());
+        for pid in pids.filter_map(rustix::process::Pid::from_raw) {
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        }
+        self.process = None;
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
+        until("nobody answers", || TcpStream::connect(address).is_err());
+    }
+
     /// Starts it at the same place.
     pub(crate) fn again(&mut self) {
         let mut command = Command::new("roscore");
@@ -215,15 +235,23 @@ pub(crate) struct Robot {
     pub(crate) node: Node,
     pub(crate) handle: Handle,
     thread: Option<JoinHandle<()>>,
-    _folder: tempfile::TempDir,
+    folder: Arc<tempfile::TempDir>,
 }
 
 impl Robot {
     pub(crate) fn start(core: &Roscore, yaml: &str) -> Robot {
+        Robot::start_in(core, yaml, Arc::new(tempfile::tempdir().expect("a folder")))
+    }
+
+    /// Another bridge on the same bus.
+    pub(crate) fn beside(&self, core: &Roscore, yaml: &str) -> Robot {
+        Robot::start_in(core, yaml, self.folder.clone())
+    }
+
+    fn start_in(core: &Roscore, yaml: &str, folder: Arc<tempfile::TempDir>) -> Robot {
         let mut config = Config::parse(yaml, "test").expect("a configuration");
         config.master = Some(core.uri());
         config.listen = Some(Ipv4Addr::LOCALHOST.into());
-        let folder = tempfile::tempdir().expect("a folder");
         let bus = BusConfig::new(folder.path());
         let bridge = Bridge::open(config, bus.clone()).expect("a bridge");
         let handle = bridge.handle();
@@ -232,7 +260,7 @@ impl Robot {
             node: Node::with_config("test", bus).expect("a node"),
             handle,
             thread: Some(thread),
-            _folder: folder,
+            folder,
         }
     }
 }

@@ -14,7 +14,8 @@ use std::time::Duration;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let node = Node::new("rover")?;
     let end = Arc::new(LinkRobot::new(&node, "rover"));
-    let robot = Robot::builder("rover").end(end).start()?;
+    // Started once everything is registered: an early controller would be told that there is no such command.
+    let robot = Robot::builder("rover").end(end).build()?;
     let speed = Arc::new(Mutex::new(0.0));
 
     // On a thread of the library: what is slow belongs on one of your own.
@@ -40,6 +41,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let _ = send.send(());
         }
     });
+    robot.start()?;
 
     for _ in 0..1200 {
         let x = *speed.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,13 +1,16 @@
 //! The peer program of our own system: what `ropewalk bench ipc-peer` runs, once in each process.
 //!
 //! It uses nodes, publishers and subscribers as any program would, with their defaults. What it is told and what
-//! it prints is the contract that all peers keep (`peers/CONTRACT.md`).
+//! it prints is the contract that all peers keep (`peers/CONTRACT.md`). As the system `ropewalk` it publishes a control
+//! part that was made beforehand, and reads data parts alone; as `ropewalk-typed` it writes and reads whole messages
+//! as generated structures, which is what programs in other languages do.
 
 mod gate;
 mod pingpong;
 mod publish;
 mod service;
 mod subscribe;
+mod typed;
 
 use clap::{Args, Subcommand};
 pub(crate) use gate::Gate;
@@ -26,14 +29,23 @@ pub(crate) const STAMP: std::ops::Range<usize> = 0..8;
 /// Where the sequence number lies, u64 little-endian, from 0.
 pub(crate) const SEQUENCE: std::ops::Range<usize> = 8..16;
 
+/// As which system a process is measured.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum As {
+    /// With a control part made beforehand.
+    Ropewalk,
+    /// With generated structures.
+    RopewalkTyped,
+}
+
 /// What one process does.
 #[derive(Subcommand, Clone, Debug)]
 pub enum Role {
     /// Print name, version and modes.
     Version {
-        /// Accepted for the contract's sake.
-        #[arg(long, default_value = "ropewalk")]
-        system: String,
+        /// Of which system.
+        #[arg(long, value_enum, default_value = "ropewalk")]
+        system: As,
     },
     /// Publish on a schedule.
     Publish(Publish),
@@ -52,9 +64,9 @@ pub enum Role {
 /// What every role is told.
 #[derive(Args, Clone, Debug)]
 pub struct Common {
-    /// Accepted for the contract's sake.
-    #[arg(long, default_value = "ropewalk")]
-    system: String,
+    /// As which system.
+    #[arg(long, value_enum, default_value = "ropewalk")]
+    system: As,
     /// The topic, unique to this run.
     #[arg(long)]
     topic: String,
@@ -181,6 +193,9 @@ pub enum PeerError {
     /// Publishing failed.
     #[error(transparent)]
     Publish(#[from] bus::PublishError),
+    /// Something else than images came.
+    #[error(transparent)]
+    Field(#[from] ropewalk::typed::FieldError),
     /// Reserving memory failed where nothing may be refused.
     #[error(transparent)]
     Loan(#[from] bus::LoanError),
@@ -198,6 +213,15 @@ pub enum PeerError {
     Io(#[from] std::io::Error),
 }
 
+impl From<ropewalk::typed::TypedError> for PeerError {
+    fn from(error: ropewalk::typed::TypedError) -> Self {
+        match error {
+            ropewalk::typed::TypedError::Loan(error) => PeerError::Loan(error),
+            other => PeerError::Type(format!("sensor_msgs/Image: {other}")),
+        }
+    }
+}
+
 fn seconds(d: Duration) -> String {
     format!("{} s", d.as_secs())
 }
@@ -208,15 +232,23 @@ fn seconds(d: Duration) -> String {
 /// [`PeerError`]: what keeps it from working.
 pub fn run(role: &Role) -> Result<(), PeerError> {
     match role {
-        Role::Version { .. } => say(&json!({
-            "system": "ropewalk", "version": env!("CARGO_PKG_VERSION"), "modes": ["block", "spin", "call"],
-        })),
+        Role::Version { system } => say(&version(*system)),
         Role::Publish(options) => publish::run(options),
         Role::Subscribe(options) => subscribe::run(options),
         Role::Ping(options) => pingpong::ping(options),
         Role::Pong(options) => pingpong::pong(options),
         Role::Call(options) => service::call(options),
         Role::Serve(options) => service::serve(&options.common),
+    }
+}
+
+fn version(system: As) -> serde_json::Value {
+    let version = env!("CARGO_PKG_VERSION");
+    match system {
+        As::Ropewalk => {
+            json!({ "system": "ropewalk", "version": version, "modes": ["block", "spin", "call"] })
+        }
+        As::RopewalkTyped => json!({ "system": "ropewalk-typed", "version": version, "modes": ["block"] }),
     }
 }
 

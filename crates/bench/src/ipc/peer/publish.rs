@@ -1,6 +1,7 @@
 //! The publishing process.
 
-use super::{Common, Gate, PeerError, Publish, SEQUENCE, STAMP, connect, node, say, schedule};
+use super::typed::{self, Image};
+use super::{As, Common, Gate, PeerError, Publish, SEQUENCE, STAMP, connect, node, say, schedule};
 use bus::{Loan, LoanError};
 use ropewalk::{Publisher, PublisherOptions, Schema};
 use rustix::thread::ClockId;
@@ -20,7 +21,11 @@ pub(super) fn run(options: &Publish) -> Result<(), PeerError> {
         PublisherOptions::default().with_memory_limit(bytes)
     });
     let publisher = node.publisher_with(&common.topic, &image, limit)?;
-    let source = Source::new(&publisher, common.size as usize)?;
+    let size = common.size as usize;
+    let source = match common.system {
+        As::Ropewalk => Source::new(&publisher, size)?,
+        As::RopewalkTyped => Source::typed(&publisher, size)?,
+    };
     let everyone = |patience| {
         let enough = publisher.wait_for_subscribers(options.subscribers, patience);
         (enough, publisher.bus().subscriber_count())
@@ -69,8 +74,16 @@ fn publish(options: &Publish, source: &Source<'_>, gate: &Gate) -> Result<(u32, 
 /// Makes images of one size and sends them.
 pub(super) struct Source<'a> {
     publisher: &'a Publisher,
-    control: Vec<u8>,
+    content: Content,
     size: usize,
+}
+
+/// What is in the images beside their data.
+enum Content {
+    /// As it lies in blocks, made beforehand.
+    Control(Vec<u8>),
+    /// To be written each time.
+    Typed(Box<Image<'static>>),
 }
 
 impl<'a> Source<'a> {
@@ -78,7 +91,16 @@ impl<'a> Source<'a> {
     pub(super) fn new(publisher: &'a Publisher, size: usize) -> Result<Self, PeerError> {
         Ok(Source {
             publisher,
-            control: control_part(publisher.schema(), 1, size, "mono8", size)?,
+            content: Content::Control(control_part(publisher.schema(), 1, size, "mono8", size)?),
+            size,
+        })
+    }
+
+    /// Writes every field of each message, as generated code does.
+    fn typed(publisher: &'a Publisher, size: usize) -> Result<Self, PeerError> {
+        Ok(Source {
+            publisher,
+            content: Content::Typed(Box::new(typed::image(size)?)),
             size,
         })
     }
@@ -104,8 +126,14 @@ impl<'a> Source<'a> {
     }
 
     fn loan(&self, i: u64) -> Result<Loan, PeerError> {
-        let mut loan = self.publisher.loan(self.control.len(), &[self.size])?;
-        loan.control_mut().copy_from_slice(&self.control);
+        let mut loan = match &self.content {
+            Content::Control(control) => {
+                let mut loan = self.publisher.loan(control.len(), &[self.size])?;
+                loan.control_mut().copy_from_slice(control);
+                loan
+            }
+            Content::Typed(image) => typed::loan(self.publisher, image)?,
+        };
         loan.part_mut(0)[SEQUENCE].copy_from_slice(&i.to_le_bytes());
         Ok(loan)
     }

@@ -1,6 +1,6 @@
 //! The receiving process.
 
-use super::{Common, Gate, PeerError, SEQUENCE, STAMP, Subscribe, node, number, say, schedule};
+use super::{As, Common, Gate, PeerError, SEQUENCE, STAMP, Subscribe, node, number, say, schedule, typed};
 use ropewalk::SubscriberOptions;
 use serde_json::json;
 use std::time::Duration;
@@ -34,7 +34,13 @@ pub(super) fn run(options: &Subscribe) -> Result<(), PeerError> {
             let Some(message) = subscriber.take_timeout(Duration::MAX)? else {
                 continue;
             };
-            log.note(clock::monotonic().as_nanos(), message.part(0).bytes())
+            match options.common.system {
+                As::Ropewalk => log.note(clock::monotonic().as_nanos(), message.part(0).bytes()),
+                As::RopewalkTyped => {
+                    let image = typed::read(message.bus())?;
+                    log.note(clock::monotonic().as_nanos(), &image.data)
+                }
+            }
         };
         if last {
             say(&"done")?;

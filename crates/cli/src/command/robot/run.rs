@@ -62,7 +62,7 @@ pub(super) fn run(options: &Sim) -> Outcome {
     let robot = builder
         .require_request(options.require_request)
         .moves::<command::SimpleAction>(ARM)
-        .start()
+        .build()
         .or_input()?;
     let horn = Horn::default();
     commands::register(&robot, &rover, &horn, &tell);
@@ -70,8 +70,9 @@ pub(super) fn run(options: &Sim) -> Outcome {
     let mut publisher = Publisher::new(options.rate, Noise::new(options.seed));
     publisher.describe(&robot).or_job("telling what the robot is")?;
     let model = model::share(&robot).or_job("sharing the model")?;
-    // All kinds are known before anyone is told that it is ready.
+    // All kinds are known before anyone is served.
     publisher.publish(&robot, &Rover::new());
+    robot.start().or_input()?;
     // With the ports that they have now.
     let places: Vec<String> = ends.iter().map(|end| end.describe()).collect();
     let text = format!("{} is ready: {}", options.name, places.join(", "));

@@ -76,6 +76,10 @@ impl Lane {
 
     /// Sends what waits, as far as the socket takes it. Returns the numbers of what was sent.
     pub(super) fn flush(&mut self) -> Option<u64> {
+        // A socket goes on taking for a moment what a connection that just ended will not carry.
+        if !self.is_connected {
+            return None;
+        }
         let (_, parts) = self.waiting.front_mut()?;
         // The first part is taken or not; then the others are.
         let flags = |more: bool| if more { DONTWAIT | ::zmq::SNDMORE } else { DONTWAIT };

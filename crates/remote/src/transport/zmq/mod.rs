@@ -29,6 +29,7 @@ mod listeners;
 mod order;
 mod publisher;
 mod robot;
+mod settings;
 mod wake;
 mod zap;
 mod zmtp;
@@ -36,6 +37,7 @@ mod zmtp;
 pub use controller::{MAX_REQUESTS, ZmqController, ZmqControllerOptions};
 pub use keys::{AllowedKeys, KeyPair, PublicKey};
 pub use robot::{MAX_UNANSWERED, ZmqRobot, ZmqRobotOptions, ZmqRobotStatistics};
+pub use settings::ZmqSettings;
 
 use self::address::Address;
 use self::wake::Wake;

@@ -60,7 +60,7 @@ impl Loop {
             let timeout = if idle { self.timeout() } else { 0 };
             let mut items = vec![PollItem::from_fd(self.inbox.wake.raw(), POLLIN)];
             for lane in self.lanes.iter().chain([&self.telemetry]) {
-                let may_send = !lane.waiting.is_empty() && self.may_send(lane);
+                let may_send = lane.is_connected && !lane.waiting.is_empty() && self.may_send(lane);
                 items.push(
                     lane.socket
                         .as_poll_item(if may_send { POLLIN | POLLOUT } else { POLLIN }),

@@ -1,0 +1,69 @@
+//! Images as generated structures.
+
+use super::PeerError;
+use bus::{Loan, Message};
+use ropewalk::Publisher;
+use ropewalk::typed::{self, Bulk};
+
+/// Made by `build.rs`.
+#[allow(
+    dead_code,
+    unused_variables,
+    missing_docs,
+    unreachable_pub,
+    nonstandard_style,
+    clippy::all
+)]
+mod msgs {
+    include!(concat!(env!("OUT_DIR"), "/ropewalk_msgs.rs"));
+}
+
+pub(super) use msgs::sensor_msgs::Image;
+use msgs::std_msgs::Header;
+
+/// An image whose `data` has `size` bytes, as the peer in C++ makes it.
+pub(super) fn image(size: usize) -> Result<Image<'static>, PeerError> {
+    let width = u32::try_from(size).map_err(|e| PeerError::Type(format!("sensor_msgs/Image: {e}")))?;
+    Ok(Image {
+        header: Header {
+            frame_id: "camera".into(),
+            ..Header::default()
+        },
+        height: 1,
+        width,
+        encoding: "mono8".into(),
+        step: width,
+        data: Bulk::Sized(size),
+        ..Image::default()
+    })
+}
+
+/// A block with all of `image` in it but its data, which are its data part 0.
+pub(super) fn loan(publisher: &Publisher, image: &Image<'_>) -> Result<Loan, PeerError> {
+    let loan = typed::loan(image, |control, parts| publisher.loan(control, parts))?;
+    Ok(loan.into_inner())
+}
+
+/// Reads all of it.
+pub(super) fn read(message: &Message) -> Result<Image<'_>, PeerError> {
+    Ok(typed::read(message)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ipc::peer::control_part;
+
+    #[test]
+    fn structures_and_the_control_part_made_beforehand_are_the_same_image() {
+        let schema = typed::schema::<Image<'_>>().expect("generated");
+        let control = control_part(&schema, 1, 5000, "mono8", 5000).expect("an image");
+        let data = [7; 5000];
+        let read: Image<'_> = typed::from_parts(&control, vec![&data]).expect("an image");
+        let made = Image {
+            data: Bulk::Part(&data),
+            ..image(5000).expect("fits")
+        };
+        assert_eq!(read, made);
+    }
+}
