@@ -34,6 +34,17 @@ fn child_entry() {
             say("done");
             hear();
         }
+        // Its housekeeping rests at a step, while it publishes one message when it is told to.
+        "host" => {
+            bus::hooks::call_at_step(|| std::thread::sleep(Duration::from_secs(1)));
+            let publisher = bus
+                .publisher(topic(&role[1]), PublisherOptions::default())
+                .unwrap();
+            hear();
+            let loan = publisher.loan(0, &[10]).unwrap();
+            publisher.publish(loan, Stamp::default()).unwrap();
+            hear();
+        }
         other => panic!("unknown role {other}"),
     }
 }
@@ -69,6 +80,19 @@ fn both_at_the_same_moment_connect_exactly_once() {
             assert!(publisher.refusals().is_empty() && subscriber.refusals().is_empty());
         });
     }
+}
+
+/// Whoever sees a publisher gets what it publishes from then on, however slowly it lets its subscribers in.
+#[test]
+fn what_is_published_after_the_welcome_arrives() {
+    let dir = folder();
+    let bus = bus(&dir);
+    let subscriber = bus.subscriber(topic("/a"), SubscriberOptions::default()).unwrap();
+    let step = ("ROPEWALK_TEST_CALL_AT", "welcome-sent");
+    let mut publisher = Child::start("host /a", dir.path(), &[step]);
+    assert!(subscriber.wait_for_publishers(1, LONG));
+    publisher.say("publish");
+    assert!(subscriber.take_timeout(LONG).unwrap().is_some(), "it is lost");
 }
 
 #[test]

@@ -343,16 +343,14 @@ impl Pending {
             let _ = self.send(&Frame::Refuse { code, text }, &[]);
             return Outcome::Done;
         }
-        if self.send(&Frame::Welcome, &[]).is_err() {
-            return Outcome::Failed;
-        }
-        crate::hooks::step("welcome-sent");
         let Some(socket) = self.socket.take().map(Arc::new) else {
             return Outcome::Done;
         };
         let terms = core.terms(&wishes);
         let attached = Attached::new(id, self.peer, socket.clone(), bell, ring, terms);
-        core.attach(attached, wishes.history, wishes.after);
+        if core.attach(attached, wishes.history, wishes.after).is_err() {
+            return Outcome::Failed;
+        }
         crate::hooks::step("attached");
         Outcome::Subscriber {
             subscriber: id,

@@ -15,6 +15,7 @@ use crate::sys;
 use crate::sys::fork::Birth;
 use crate::topic::{RefusalLog, TopicType};
 use crate::waitset::Changed;
+use std::io;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -121,14 +122,18 @@ impl PubCore {
         }
     }
 
-    /// Lets a subscriber in. It gets what is kept of the last messages, at most `history` of them and none up to
-    /// number `after`, before anything that is published from now on.
-    pub(crate) fn attach(&self, mut attached: Attached, history: u32, after: u64) {
+    /// Welcomes a subscriber and lets it in. It gets what is kept of the last messages, at most `history` of them and
+    /// none up to number `after`, before anything that is published from now on. From its welcome on it counts on
+    /// everything that is published: nothing is between the two.
+    pub(crate) fn attach(&self, mut attached: Attached, history: u32, after: u64) -> io::Result<()> {
         let mut guard = self.lock();
         let state = &mut *guard;
         if state.closed {
-            return attached.socket.hang_up();
+            attached.socket.hang_up();
+            return Ok(());
         }
+        attached.socket.send(&Frame::Welcome.encode(), &[])?;
+        crate::hooks::step("welcome-sent");
         state
             .history
             .replay(&mut attached, history, after, &mut state.pool);
@@ -136,6 +141,7 @@ impl PubCore {
         state.remove_hostile();
         drop(guard);
         self.changed.notify_all();
+        Ok(())
     }
 
     pub(crate) fn is_attached(&self, id: u64) -> bool {
