@@ -19,6 +19,8 @@
 pub mod brake;
 pub mod findings;
 mod flows;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod ipc;
 mod keep;
 pub mod lab;

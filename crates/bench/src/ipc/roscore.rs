@@ -4,7 +4,7 @@ use super::Error;
 use super::group::{Group, how};
 use super::programs::{Missing, Ready};
 use super::sandbox::Sandbox;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -13,16 +13,26 @@ const START: Duration = Duration::from_secs(60);
 /// How long it may take to end its own children.
 const END: Duration = Duration::from_secs(10);
 
-/// A running `roscore` on a loopback port. Dropping it ends it.
+/// A running `roscore` on a free port. Dropping it ends it.
 pub(crate) struct Roscore {
     group: Group,
-    port: u16,
+    address: SocketAddrV4,
 }
 
 impl Roscore {
-    /// Starts it and waits until it answers. `None` if `stopped`.
+    /// Starts it for this host alone, and waits until it answers. `None` if `stopped`.
     pub(crate) fn start(sandbox: &Sandbox, stopped: &dyn Fn() -> bool) -> Result<Option<Roscore>, String> {
-        let port = free_port().map_err(|e| format!("no free port: {e}"))?;
+        Roscore::start_at(Ipv4Addr::LOCALHOST, sandbox, stopped)
+    }
+
+    /// The same for all who reach this host by one of its addresses.
+    pub(crate) fn start_at(
+        address: Ipv4Addr,
+        sandbox: &Sandbox,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<Option<Roscore>, String> {
+        let port = free_port(address).map_err(|e| format!("no free port: {e}"))?;
+        let address = SocketAddrV4::new(address, port);
         // The shell ends roscore when its input ends, so that nothing stays behind even if we are killed.
         let script =
             "roscore -p \"$1\" >/dev/null 2>&1 & core=$!; cat >/dev/null; kill \"$core\"; wait \"$core\"";
@@ -34,16 +44,17 @@ impl Roscore {
         ]);
         command.arg(port.to_string());
         sandbox.prepare(&mut command);
-        command.env("ROS_MASTER_URI", uri(port));
+        command
+            .env("ROS_MASTER_URI", uri(address))
+            .env("ROS_IP", address.ip().to_string());
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
         let group = Group::start(&mut command).map_err(|e| format!("sh does not start: {e}"))?;
-        let mut roscore = Roscore { group, port };
+        let mut roscore = Roscore { group, address };
         let deadline = Instant::now() + START;
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        while TcpStream::connect_timeout(&address, Duration::from_millis(100)).is_err() {
+        while TcpStream::connect_timeout(&address.into(), Duration::from_millis(100)).is_err() {
             if let Ok(Some(status)) = roscore.group.try_wait() {
                 return Err(match status.code() {
                     Some(127) => "there is no roscore: on Debian install python3-roslaunch".into(),
@@ -63,7 +74,12 @@ impl Roscore {
 
     /// Tells a node where the master is.
     pub(crate) fn prepare(&self, command: &mut Command) {
-        command.env("ROS_MASTER_URI", uri(self.port));
+        command.env("ROS_MASTER_URI", uri(self.address));
+    }
+
+    /// Where it listens.
+    pub(crate) fn port(&self) -> u16 {
+        self.address.port()
     }
 }
 
@@ -74,8 +90,8 @@ impl Drop for Roscore {
     }
 }
 
-fn uri(port: u16) -> String {
-    format!("http://127.0.0.1:{port}")
+fn uri(address: SocketAddrV4) -> String {
+    format!("http://{address}")
 }
 
 /// Starts one if any of `systems` needs it, and gives the systems that can be measured; the others go to `missing`.
@@ -104,6 +120,6 @@ pub(crate) fn start_for(
 }
 
 /// A port that nobody uses now.
-fn free_port() -> std::io::Result<u16> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
+fn free_port(address: Ipv4Addr) -> std::io::Result<u16> {
+    Ok(TcpListener::bind((address, 0))?.local_addr()?.port())
 }

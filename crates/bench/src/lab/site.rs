@@ -73,18 +73,39 @@ impl<'a> Ground<'a> {
         if let Some(why) = programs::build(target, &program, &folder, self.stopped)? {
             return Err(Error::Nothing(why));
         }
-        let mut command = Command::new(&program);
-        command.args(["version", "--system", system]);
-        let said = self.hear(&mut command, Duration::from_secs(20));
-        let version = said.map_err(|e| match e {
+        let version = self.version(&program, system).map_err(|e| match e {
             RunError::Stopped => Error::Stopped,
             RunError::Failed(why) => Error::Nothing(why),
         })?;
-        let version: serde_json::Value = serde_json::from_str(&version).unwrap_or_default();
-        Ok((
-            program,
-            version["version"].as_str().unwrap_or("unknown").to_owned(),
-        ))
+        Ok((program, version))
+    }
+
+    /// The same for a program that has to be there: nothing is built.
+    pub(crate) fn built_peer(
+        &self,
+        target: &str,
+        system: &str,
+        folder: Option<&Path>,
+    ) -> Result<(PathBuf, String), RunError> {
+        let folder = programs::folder(folder).unwrap_or_else(|| "peers".into());
+        let program = folder.join("bin").join(target);
+        if !program.is_file() {
+            let why = format!(
+                "there is no {}: build it there (make -C peers {target}), and name the folder by --peers",
+                program.display()
+            );
+            return Err(why.into());
+        }
+        let version = self.version(&program, system)?;
+        Ok((program, version))
+    }
+
+    fn version(&self, program: &Path, system: &str) -> Result<String, RunError> {
+        let mut command = Command::new(program);
+        command.args(["version", "--system", system]);
+        let said = self.hear(&mut command, Duration::from_secs(20))?;
+        let version: serde_json::Value = serde_json::from_str(&said).unwrap_or_default();
+        Ok(version["version"].as_str().unwrap_or("unknown").to_owned())
     }
 
     /// A scenario's file.

@@ -1,5 +1,6 @@
 //! System calls, counted by strace in runs of their own: tracing makes everything slow.
 
+use super::Medium;
 use super::point::Point;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ const NODES: u32 = 8;
 
 /// Whether calls at a point can be counted: everything runs here, and at its own rate.
 pub(super) fn can_be_counted(point: &Point) -> bool {
-    point.hosts == 1 && point.nodes <= NODES && point.cpu_share == 1.0 && !point.warm
+    point.medium == Medium::Host && point.nodes <= NODES && point.cpu_share == 1.0 && !point.warm
 }
 
 /// The two runs.
@@ -121,7 +122,7 @@ mod tests {
         assert!(
             can_be_counted(&point)
                 && !can_be_counted(&Point {
-                    hosts: 2,
+                    medium: Medium::Machines,
                     ..point.clone()
                 })
         );

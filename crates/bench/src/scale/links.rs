@@ -10,6 +10,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
+use std::net::SocketAddrV4;
 
 const PORT: u16 = 7400;
 /// What may wait: as much as the nodes' queues hold.
@@ -18,36 +19,44 @@ const QUEUE_BYTES: &str = "64MiB";
 /// Starts a daemon on each host, as a user would.
 pub(super) fn up(tools: &Tools<'_>, stage: &Stage<'_>, point: &Point) -> Result<Daemons, RunError> {
     let mut daemons = Daemons::default();
-    let hosts = (0..point.hosts).map(|h| Ok((stage.host(h).to_owned(), stage.address(h)?)));
-    let hosts = hosts.collect::<Result<Vec<_>, RunError>>()?;
+    let addresses = stage.addresses()?;
+    let addresses: Vec<_> = addresses
+        .into_iter()
+        .map(|a| SocketAddrV4::new(a, PORT))
+        .collect();
     for host in 0..point.hosts {
-        let (name, _) = &hosts[host as usize];
+        let name = stage.host(host);
         let keys = tools.team.keys(&tools.ground, name)?;
-        let text = configuration(point, host, &hosts, &keys.to_string_lossy());
+        let text = configuration(point, host, &addresses, &keys.to_string_lossy());
         let file = tools.ground.folder.path().join(format!("{name}-link.yaml"));
         fs::write(&file, text).map_err(|e| format!("{}: {e}", file.display()))?;
         let (program, file) = (tools.ground.executable.to_string_lossy(), file.to_string_lossy());
         let words = link_words(&program, &file).map(str::to_owned);
-        let mut command = stage.command(host, &words)?;
+        let mut command = stage.program(host, &words)?;
         stage.sandbox.prepare(&mut command);
         daemons.start(name, &mut command)?;
     }
     Ok(daemons)
 }
 
-/// A host's configuration (`docs/guide/link.md`).
-fn configuration(point: &Point, host: u32, hosts: &[(String, String)], keys: &str) -> String {
-    let (name, address) = &hosts[host as usize];
+/// What a host is called in its team.
+pub(super) fn host_name(host: u32) -> String {
+    format!("h{host}")
+}
+
+/// A host's configuration (`docs/guide/link.md`), with an address for each host of the point.
+pub(super) fn configuration(point: &Point, host: u32, addresses: &[SocketAddrV4], keys: &str) -> String {
+    let (name, address) = (host_name(host), addresses[host as usize]);
     let rate = match point.medium {
         Medium::Mbit100 => "100Mbit/s, medium: wire",
         Medium::Wifi6 => "6Mbit/s",
         Medium::Wifi24 => "24Mbit/s",
         Medium::Wifi54 => "54Mbit/s",
-        Medium::Agents => "auto",
-        Medium::Host | Medium::Veth => "unlimited",
+        Medium::Machines => "auto",
+        Medium::Host | Medium::Veth | Medium::MachinesWired => "unlimited",
     };
     let mut text = format!(
-        "host: {name}\nkeys: '{keys}'\nradio: {{bind: '{address}:{PORT}', rate: {rate}, queue_bytes: {QUEUE_BYTES}}}\npeers:\n"
+        "host: {name}\nkeys: '{keys}'\nradio: {{bind: '{address}', rate: {rate}, queue_bytes: {QUEUE_BYTES}}}\npeers:\n"
     );
     let half = point.hosts / 2;
     let sends = host < half;
@@ -67,11 +76,11 @@ fn configuration(point: &Point, host: u32, hosts: &[(String, String)], keys: &st
         } else {
             (&sent, &answered)
         };
-        let (peer, address) = &hosts[peer as usize];
+        let (peer, address) = (host_name(peer), addresses[peer as usize]);
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "  - {{name: {peer}, address: '{address}:{PORT}', allow: {{publish: ['{publish}'], subscribe: ['{subscribe}']}}}}"
+            "  - {{name: {peer}, address: '{address}', allow: {{publish: ['{publish}'], subscribe: ['{subscribe}']}}}}"
         );
         for (topic, direction) in [
             (&sent, ["in", "out"][usize::from(sends)]),
@@ -124,7 +133,9 @@ mod tests {
 
     #[test]
     fn senders_and_echoes_list_the_topics_of_those_they_speak_with() {
-        let hosts: Vec<_> = (0..4).map(|i| (format!("h{i}"), format!("10.0.0.{i}"))).collect();
+        let hosts: Vec<_> = (0..4)
+            .map(|i| SocketAddrV4::new([10, 0, 0, i].into(), PORT))
+            .collect();
         let point = Point {
             hosts: 4,
             medium: Medium::Wifi6,

@@ -4,8 +4,10 @@
 //! process; half of them send, the others send back what comes, and round trips are measured on the sender's clock. Systems
 //! alternate within each point, and a search ends each setting: the highest load that is sustained, with its cause.
 
+pub mod agents;
 mod bisect;
 mod calls;
+mod cast;
 mod cause;
 mod cgroup;
 mod counters;
@@ -28,6 +30,7 @@ mod system;
 mod targets;
 mod tools;
 mod trial;
+mod watch;
 
 pub use measured::{Busiest, CellMetrics, Ci95, KneeMetrics, Metrics, NodesKnee, Params, Rtt, Wire};
 pub use options::Options;
@@ -46,18 +49,28 @@ use crate::ipc::Error;
 /// # Errors
 /// [`Error`]: nothing can be measured, or a file cannot be written. Points that fail stand in the [`Outcome`].
 pub fn run(options: &Options, stopped: &dyn Fn() -> bool) -> Result<Outcome, Error> {
+    run_with(options, || tools::Tools::prepare(options, stopped))
+}
+
+/// The same with tools that are got when it is known that there is something to measure.
+fn run_with<'a>(
+    options: &Options,
+    tools: impl FnOnce() -> Result<tools::Tools<'a>, Error>,
+) -> Result<Outcome, Error> {
     options.check()?;
     let mut plan = plan::plan(options);
     if plan.points.is_empty() && plan.sweeps.is_empty() {
         return Err(Error::Input("nothing is left to measure".into()));
     }
-    if options.wants_agents(&plan) {
+    if options.lacks_machines(&plan) {
         return Err(Error::Input(
-            "experiment 8 measures real machines, which are not reached from here yet: choose another by --media".into(),
+            "experiment 8 and the medium `machines` need real machines: `ropewalk bench agent HOST,HOST -- scale --experiment 8`".into(),
         ));
     }
     let mut notes = Vec::new();
-    if plan.has_shares()
+    // Machines tell it themselves.
+    if options.machines == 0
+        && plan.has_shares()
         && let Err(why) = cgroup::Quota::new(0.5)
     {
         if !options.cpu.is_empty() {
@@ -66,7 +79,7 @@ pub fn run(options: &Options, stopped: &dyn Fn() -> bool) -> Result<Outcome, Err
         notes.push(format!("only all processors are measured: {why}"));
         plan = plan.without_shares();
     }
-    let mut tools = tools::Tools::prepare(options, stopped)?;
+    let mut tools = tools()?;
     notes.iter().for_each(|note| eprintln!("{note}"));
     tools.notes.append(&mut notes);
     session::Session::open(options, &tools)?.measure(&plan)

@@ -11,8 +11,8 @@ use std::time::Duration;
 ///
 /// Half of the nodes send, the others send back what comes; round trips are measured on the sender's clock. Every node is a
 /// process of its own. Experiments: 1 rates of an 11-byte text, 2 fresh and warm hosts, 3 CPU share, 4 Ethernet and Wi-Fi, 5 and
-/// 6 the same with laser scans and images, 7 up to 256 nodes, 8 the same on real machines (`--agents`), 9 up to eight hosts,
-/// all to all. Each ends with the highest load that every system sustains: 99.9 % delivered, 100 ms on average, and the
+/// 6 the same with laser scans and images, 7 up to 256 nodes, 8 the same on real machines (see
+/// `ropewalk bench agent --help`, which takes the others there, too), 9 up to eight hosts, all to all. Each ends with the highest load that every system sustains: 99.9 % delivered, 100 ms on average, and the
 /// schedule kept.
 ///
 /// Examples:
@@ -83,6 +83,9 @@ pub struct Options {
     /// The folder of the peers (default: `peers` here or further up).
     #[arg(long, value_name = "FOLDER")]
     pub peers: Option<PathBuf>,
+    /// How many real machines there are, of `ropewalk bench agent`.
+    #[arg(skip)]
+    pub machines: u32,
 }
 
 impl Options {
@@ -109,6 +112,7 @@ impl Options {
             csv: None,
             figure: None,
             peers: None,
+            machines: 0,
         }
     }
 
@@ -128,15 +132,33 @@ impl Options {
                 "--nodes: give even numbers: half send, half echo".into(),
             ));
         }
+        if self.machines == 0 {
+            return Ok(());
+        }
+        if !self.media.iter().all(|m| m.is_real()) {
+            return Err(Error::Input(
+                "--media: everything runs on the machines that were named: leave it out, or give machines-wired".into(),
+            ));
+        }
+        if self.hosts.iter().any(|n| *n > self.machines) {
+            return Err(Error::Input(format!(
+                "--hosts: there are {} machines",
+                self.machines
+            )));
+        }
+        if self.calls {
+            return Err(Error::Input(
+                "--calls: system calls are counted on one host, without `bench agent`".into(),
+            ));
+        }
         Ok(())
     }
 
-    pub(super) fn wants_agents(&self, plan: &Plan) -> bool {
+    /// Whether real machines are needed that were not named.
+    pub(super) fn lacks_machines(&self, plan: &Plan) -> bool {
         let sweeps = plan.sweeps.iter().map(|s| &s.base);
-        plan.points
-            .iter()
-            .chain(sweeps)
-            .any(|p| p.medium == Medium::Agents)
+        let mut points = plan.points.iter().chain(sweeps);
+        self.machines == 0 && points.any(|p| p.medium.is_real())
     }
 
     /// How long after the last message a log closes.
@@ -178,6 +200,21 @@ mod tests {
         assert!(options.check().is_ok() && hosts("3").is_err());
         options.experiment = vec![7, 9];
         assert!(options.check().is_err());
+        options.experiment = vec![7];
+        options.nodes.clear();
+        options.machines = 2;
+        assert!(options.check().is_ok());
+        options.hosts = vec![4];
+        assert!(
+            options
+                .check()
+                .is_err_and(|e| e.to_string().contains("2 machines"))
+        );
+        options.hosts.clear();
+        options.media = vec![Medium::MachinesWired];
+        assert!(options.check().is_ok());
+        options.media = vec![Medium::Veth];
+        assert!(options.check().is_err_and(|e| e.to_string().contains("--media")));
         assert!(rate("0").is_err() && rate("inf").is_err() && rate("0.5") == Ok(0.5));
     }
 }

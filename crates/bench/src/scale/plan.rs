@@ -174,7 +174,7 @@ fn add(experiment: u32, options: &Options, plan: &mut Plan) {
 fn start(medium: Medium) -> f64 {
     match medium {
         Medium::Host => 1000.0,
-        Medium::Veth | Medium::Mbit100 | Medium::Agents => 200.0,
+        Medium::Veth | Medium::Mbit100 | Medium::Machines | Medium::MachinesWired => 200.0,
         Medium::Wifi6 | Medium::Wifi24 | Medium::Wifi54 => 20.0,
     }
 }
@@ -184,7 +184,7 @@ fn steps(from: u32, to: u32, by: usize) -> Vec<f64> {
 }
 
 fn shape(experiment: u32, quick: bool) -> Shape {
-    use Medium::{Agents, Host, Mbit100, Veth, Wifi6, Wifi24};
+    use Medium::{Host, Machines, Mbit100, Veth, Wifi6, Wifi24};
     let pick = |full: Vec<f64>, short: &[f64]| if quick { short.to_vec() } else { full };
     let text = |rates| vec![(TEXT, rates, TEXTS)];
     let clocked = || pick(steps(200, 2000, 200), &[200.0, 1000.0, 2000.0]);
@@ -256,7 +256,7 @@ fn shape(experiment: u32, quick: bool) -> Shape {
                 (1..=8).map(|i| 1 << i).collect()
             },
             media: if experiment == 8 {
-                vec![Agents]
+                vec![Machines]
             } else {
                 vec![Host, Veth, Mbit100]
             },
@@ -286,6 +286,15 @@ impl Shape {
     fn wanted(mut self, options: &Options) -> Shape {
         if !options.media.is_empty() {
             self.media.clone_from(&options.media);
+        }
+        if options.machines > 0 {
+            if options.media.is_empty() {
+                self.media = vec![Medium::Machines];
+            }
+            self.hosts.retain(|n| self.each_host && *n <= options.machines);
+            if self.hosts.is_empty() {
+                self.hosts.push(options.machines);
+            }
         }
         if !options.hosts.is_empty() {
             self.hosts.clone_from(&options.hosts);
@@ -405,6 +414,25 @@ mod tests {
             !rest.has_shares() && rest.points.len() == points / 3 && rest.runs.len() == rest.points.len()
         );
         assert_eq!(rest.sweeps.len(), 2);
+    }
+
+    #[test]
+    fn any_experiment_takes_place_on_the_machines_that_are_there() {
+        for (experiment, machines, hosts) in [(1, 2, 2), (7, 1, 1), (8, 4, 4), (9, 6, 6)] {
+            let plan = of(experiment, |o| o.machines = machines);
+            let all = plan.points.iter().chain(plan.sweeps.iter().map(|s| &s.base));
+            assert!(
+                all.clone()
+                    .all(|p| p.medium == Medium::Machines && p.check().is_ok()),
+                "{experiment}"
+            );
+            assert_eq!(all.map(|p| p.hosts).max(), Some(hosts), "{experiment}");
+        }
+        let nine = of(9, |o| {
+            (o.machines, o.hosts, o.media) = (6, vec![2], vec![Medium::MachinesWired]);
+        });
+        let wired = |p: &Point| (p.hosts, p.medium) == (2, Medium::MachinesWired);
+        assert!(nine.points.iter().all(wired));
     }
 
     #[test]

@@ -14,6 +14,11 @@ pub(super) const IMAGE: u64 = 308_000;
 /// Messages of a sender that wait for one receiver: its rate (the thesis'), within these.
 const QUEUE: [f64; 2] = [16.0, 1_000.0];
 
+/// What a point may have at most: hosts, nodes, and ways from a sender to an echo.
+const MOST_HOSTS: u32 = 64;
+const MOST_NODES: u32 = 1 << 16;
+const MOST_WAYS: u64 = 1 << 20;
+
 /// What joins the nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -39,8 +44,10 @@ pub enum Medium {
     #[value(name = "wifi-54")]
     #[serde(rename = "wifi-54")]
     Wifi54,
-    /// Real machines, each with `ropewalk bench agent`.
-    Agents,
+    /// Real machines, by `ropewalk bench agent`.
+    Machines,
+    /// The same, joined by cables: links send without a limit instead of finding out how much the network carries.
+    MachinesWired,
 }
 
 impl Medium {
@@ -54,13 +61,19 @@ impl Medium {
             Medium::Wifi6 => "wifi-6",
             Medium::Wifi24 => "wifi-24",
             Medium::Wifi54 => "wifi-54",
-            Medium::Agents => "agents",
+            Medium::Machines => "machines",
+            Medium::MachinesWired => "machines-wired",
         }
     }
 
     /// Whether it needs the lab.
     pub(super) fn is_emulated(self) -> bool {
-        !matches!(self, Medium::Host | Medium::Agents)
+        !matches!(self, Medium::Host) && !self.is_real()
+    }
+
+    /// Whether it is real machines.
+    pub(super) fn is_real(self) -> bool {
+        matches!(self, Medium::Machines | Medium::MachinesWired)
     }
 }
 
@@ -96,6 +109,33 @@ impl Point {
         (self.nodes / 2).max(1)
     }
 
+    /// Whether it is one that can be: those of another machine are read from a line.
+    ///
+    /// # Errors
+    /// What cannot be.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let wrong = |what: &str| Err(format!("a point of an experiment with {what}"));
+        if !(1..=9).contains(&self.experiment) {
+            return wrong("a number that none has");
+        }
+        if self.hosts != 1 && !(self.hosts.is_multiple_of(2) && (2..=MOST_HOSTS).contains(&self.hosts)) {
+            return wrong("half a host, or too many");
+        }
+        if !(1..=MOST_NODES).contains(&self.nodes) || !(1..=10_000_000).contains(&self.messages) {
+            return wrong("no nodes or messages, or too many");
+        }
+        if u64::from(self.senders()) * u64::from(self.answers()) > MOST_WAYS {
+            return wrong("too many pairs of nodes");
+        }
+        if !(0.01..=1e6).contains(&self.hz) || !(1..=1 << 26).contains(&self.bytes) {
+            return wrong("a rate or size that no node has");
+        }
+        if !(0.01..=1.0).contains(&self.cpu_share) {
+            return wrong("a share of the processors that cannot be");
+        }
+        Ok(())
+    }
+
     /// Echoes that answer each message.
     pub(super) fn answers(&self) -> u32 {
         match self.topology {
@@ -122,6 +162,14 @@ impl Point {
         let half = (self.hosts / 2).max(1);
         let host = number % half;
         [host, if self.hosts > 1 { half + host } else { host }]
+    }
+
+    /// The host of a node: echoes come first, then senders.
+    pub(super) fn host_of(&self, node: u32) -> u32 {
+        match node.checked_sub(self.senders()) {
+            None => self.hosts_of(node)[1],
+            Some(sender) => self.hosts_of(sender)[0],
+        }
     }
 
     pub(super) fn queue(&self) -> u32 {
@@ -249,6 +297,22 @@ mod tests {
         assert_eq!(point.messages_per_s(), 1600.0);
         point.hosts = 6;
         assert_eq!(point.hosts_of(4), [1, 4]);
+        assert_eq!([point.host_of(2), point.host_of(4), point.host_of(5)], [5, 0, 1]);
+    }
+
+    #[test]
+    fn points_that_cannot_be_are_told() {
+        assert_eq!(example().check(), Ok(()));
+        let wrong = |change: &dyn Fn(&mut Point)| {
+            let mut point = example();
+            change(&mut point);
+            point.check().is_err()
+        };
+        assert!(wrong(&|p| p.experiment = 0) && wrong(&|p| p.hosts = 3) && wrong(&|p| p.hosts = 66));
+        assert!(wrong(&|p| p.nodes = 0) && wrong(&|p| p.messages = 0) && wrong(&|p| p.nodes = u32::MAX));
+        assert!(wrong(&|p| (p.nodes, p.topology) = (1 << 16, Topology::Full)));
+        assert!(wrong(&|p| p.hz = f64::NAN) && wrong(&|p| p.hz = 0.0) && wrong(&|p| p.bytes = 0));
+        assert!(wrong(&|p| p.cpu_share = 1.5) && wrong(&|p| p.cpu_share = f64::INFINITY));
     }
 
     #[test]

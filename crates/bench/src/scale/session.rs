@@ -13,7 +13,6 @@ use super::{Medium, Options, System, calls, cause, raw};
 use crate::findings::{Findings, Health, watch};
 use crate::ipc::error::RunError;
 use crate::ipc::{Error, HostLoad};
-use crate::machine;
 use crate::progress::Progress;
 use stats::{Cell, Report};
 use std::collections::{BTreeMap, BTreeSet};
@@ -49,6 +48,8 @@ enum End {
     Stopped,
     /// The disk, as the last failure says.
     Full,
+    /// A machine is gone, as the last failure says.
+    Lost,
 }
 
 /// A step of the progress.
@@ -93,13 +94,15 @@ impl<'a> Session<'a> {
         self.notes.extend(note.inspect(|n| eprintln!("{n}")));
         let steps = self.steps(plan);
         let end = self.walk(plan, &steps).err();
-        if let (Some(_), Some(folder)) = (&end, &self.options.out) {
-            eprintln!(
+        match (&end, &self.options.out) {
+            (Some(_), Some(folder)) => eprintln!(
                 "the same command with --out {} goes on from here",
                 folder.display()
-            );
+            ),
+            (Some(End::Lost), None) => eprintln!("with --out FOLDER the next one could be gone on with"),
+            _ => {}
         }
-        // A full disk is told as what failed.
+        // A full disk and a machine that is gone are told as what failed.
         let complete = !matches!(end, Some(End::Stopped));
         self.stage = None;
         Ok(self.close(plan, before, complete))
@@ -201,6 +204,9 @@ impl<'a> Session<'a> {
                     if full {
                         // Nothing that follows can be written either.
                         return Err(End::Full);
+                    }
+                    if self.tools.lost() {
+                        return Err(End::Lost);
                     }
                 }
             }
@@ -372,7 +378,7 @@ impl<'a> Session<'a> {
         }
         let report = Report {
             experiment: "scale".to_owned(),
-            machine: machine::describe(),
+            machine: self.tools.machine(),
             versions: self.tools.versions(),
             cells,
         };

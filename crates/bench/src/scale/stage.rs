@@ -1,16 +1,18 @@
-//! Where runs take place: this host, or hosts of a lab.
+//! Where runs take place: this host, hosts of a lab, or real machines.
 
 use super::cgroup::Quota;
 use super::measured::Wire;
+use super::peers::Node;
 use super::point::Point;
 use super::tools::Tools;
-use super::{Medium, System};
+use super::{Medium, System, links};
 use crate::ipc::error::RunError;
 use crate::ipc::roscore::Roscore;
 use crate::ipc::sandbox::Sandbox;
 use crate::lab::site::{Job, Site};
 use lab::Status;
 use std::fmt::Write;
+use std::net::Ipv4Addr;
 use std::process::Command;
 use std::time::Duration;
 
@@ -27,19 +29,28 @@ pub(super) struct Stage<'a> {
     master: Option<Master>,
     quotas: Vec<Quota>,
     site: Option<Site<'a>>,
+    /// Of the links on real machines.
+    ports: Vec<u16>,
     pub(super) sandbox: Sandbox,
 }
 
 /// A ROS master.
 enum Master {
     Here(Roscore),
-    There { uri: String, _job: Job },
+    There {
+        uri: String,
+        _job: Job,
+    },
+    /// On the first of the real machines.
+    Agent {
+        port: u16,
+    },
 }
 
 impl<'a> Stage<'a> {
     /// Brings up what a point needs.
     pub(super) fn up(tools: &'a Tools<'a>, point: &Point) -> Result<Stage<'a>, RunError> {
-        let hosts: Vec<String> = (0..point.hosts).map(|i| format!("h{i}")).collect();
+        let hosts: Vec<String> = (0..point.hosts).map(links::host_name).collect();
         let mut site = None;
         if point.medium.is_emulated() {
             let yaml = scenario(point.medium, &hosts);
@@ -50,8 +61,12 @@ impl<'a> Stage<'a> {
             }
             site = Some(up);
         }
+        let mut ports = Vec::new();
+        if point.medium.is_real() {
+            ports = tools.agents()?.stage(point)?;
+        }
         let mut quotas = Vec::new();
-        if point.cpu_share < 1.0 {
+        if point.cpu_share < 1.0 && !point.medium.is_real() {
             for _ in &hosts {
                 quotas.push(Quota::new(point.cpu_share)?);
             }
@@ -63,6 +78,7 @@ impl<'a> Stage<'a> {
             master: None,
             quotas,
             site,
+            ports,
             sandbox: Sandbox::new().map_err(|e| e.to_string())?,
         })
     }
@@ -78,6 +94,11 @@ impl<'a> Stage<'a> {
             return Ok(());
         }
         let stopped = self.tools.ground.stopped;
+        if self.key.0.is_real() {
+            let port = self.tools.agents()?.master()?;
+            self.master = Some(Master::Agent { port });
+            return Ok(());
+        }
         self.master = Some(match &self.site {
             None => match Roscore::start(&self.sandbox, stopped)? {
                 Some(roscore) => Master::Here(roscore),
@@ -87,7 +108,7 @@ impl<'a> Stage<'a> {
                 let uri = format!("http://{}:{MASTER}", site.address(&self.hosts[0])?);
                 let port = MASTER.to_string();
                 let address = self.address(0)?;
-                let words = ros_words(&address);
+                let words = ros_words(address);
                 let mut command = vec!["env", &*words[0], &*words[1]];
                 command.extend(["roscore", "-p", &port]);
                 let mut command = site.command(&self.hosts[0], false, &command);
@@ -102,19 +123,46 @@ impl<'a> Stage<'a> {
     }
 
     /// The address of a host.
-    pub(super) fn address(&self, host: u32) -> Result<String, RunError> {
-        match &self.site {
-            Some(site) => site.address(&self.hosts[host as usize]),
-            None => Ok("127.0.0.1".into()),
-        }
+    pub(super) fn address(&self, host: u32) -> Result<Ipv4Addr, RunError> {
+        let Some(site) = &self.site else {
+            return Ok(Ipv4Addr::LOCALHOST);
+        };
+        let address = site.address(&self.hosts[host as usize])?;
+        let parsed = address.parse();
+        parsed.map_err(|_| format!("the lab's host has no IPv4 address: {address}").into())
+    }
+
+    /// The addresses of all hosts.
+    pub(super) fn addresses(&self) -> Result<Vec<Ipv4Addr>, RunError> {
+        (0..self.key.1).map(|host| self.address(host)).collect()
     }
 
     pub(super) fn host(&self, host: u32) -> &str {
         &self.hosts[host as usize]
     }
 
+    /// Where the links of real machines listen.
+    pub(super) fn ports(&self) -> &[u16] {
+        &self.ports
+    }
+
+    /// Where the master on the first real machine listens, if one was started.
+    pub(super) fn master_port(&self) -> Option<u16> {
+        match self.master {
+            Some(Master::Agent { port }) => Some(port),
+            _ => None,
+        }
+    }
+
+    /// A node on its host.
+    pub(super) fn command(&self, node: &Node) -> Result<Command, RunError> {
+        let mut command = self.program(node.host, &node.words)?;
+        command.envs(node.environment.clone());
+        Ok(command)
+    }
+
     /// A program on a host, within its share of the processors.
-    pub(super) fn command(&self, host: u32, program: &[String]) -> Result<Command, RunError> {
+    pub(super) fn program(&self, host: u32, program: &[String]) -> Result<Command, RunError> {
         let mut command = match &self.site {
             None => {
                 let mut command = Command::new(&program[0]);
@@ -122,7 +170,7 @@ impl<'a> Stage<'a> {
                 command
             }
             Some(site) => {
-                let words = ros_words(&self.address(host)?);
+                let words = ros_words(self.address(host)?);
                 let mut all = vec!["env", &*words[0], &*words[1]];
                 all.extend(program.iter().map(String::as_str));
                 site.command(&self.hosts[host as usize], false, &all)
@@ -131,7 +179,7 @@ impl<'a> Stage<'a> {
         match &self.master {
             Some(Master::Here(roscore)) => roscore.prepare(&mut command),
             Some(Master::There { uri, .. }) => drop(command.env("ROS_MASTER_URI", uri)),
-            None => {}
+            Some(Master::Agent { .. }) | None => {}
         }
         Ok(match self.quotas.get(host as usize) {
             Some(quota) => quota.wrap(&command),
@@ -153,7 +201,7 @@ fn key(point: &Point) -> (Medium, u32, f64) {
 }
 
 /// What of the environment names a host to ROS: a name would have to be resolved.
-fn ros_words(address: &str) -> [String; 2] {
+pub(super) fn ros_words(address: Ipv4Addr) -> [String; 2] {
     [format!("ROS_IP={address}"), format!("ROS_HOSTNAME={address}")]
 }
 

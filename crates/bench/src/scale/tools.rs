@@ -1,32 +1,36 @@
 //! What every run needs.
 
+use super::agents::Agents;
 use super::{Options, System};
 use crate::findings::found;
 use crate::ipc::Error;
+use crate::ipc::error::RunError;
 use crate::lab::site::Ground;
 use crate::links::Team;
 use crate::machine;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// What every run needs.
 pub(super) struct Tools<'a> {
+    /// Real machines, if it is those that are measured. They end before the folder.
+    agents: Option<Agents<'a>>,
     pub(super) ground: Ground<'a>,
     pub(super) team: Team,
-    programs: BTreeMap<System, (PathBuf, String)>,
+    programs: Programs,
     /// What is left out.
     pub(super) notes: Vec<String>,
 }
 
+/// The systems' programs, with their versions.
+#[derive(Default)]
+pub(super) struct Programs(pub(super) BTreeMap<System, (PathBuf, String)>);
+
 impl<'a> Tools<'a> {
     /// Finds the systems' programs, built where they are missing. Blocks while it builds.
     pub(super) fn prepare(options: &Options, stopped: &'a dyn Fn() -> bool) -> Result<Tools<'a>, Error> {
-        let mut tools = Tools {
-            ground: Ground::new("rwb-scale-", stopped)?,
-            team: Team::default(),
-            programs: BTreeMap::new(),
-            notes: Vec::new(),
-        };
+        let mut tools = Tools::new(stopped)?;
         for system in options.wanted() {
             let found = match system.target() {
                 None => Some((
@@ -40,39 +44,88 @@ impl<'a> Tools<'a> {
                 }
             };
             if let Some(program) = found {
-                tools.programs.insert(system, program);
+                tools.programs.0.insert(system, program);
             }
         }
         tools.notes.iter().for_each(|note| eprintln!("{note}"));
         Ok(tools)
     }
 
+    /// With what real machines have.
+    pub(super) fn there(
+        options: &Options,
+        agents: Agents<'a>,
+        stopped: &'a dyn Fn() -> bool,
+    ) -> Result<Tools<'a>, Error> {
+        let mut tools = Tools::new(stopped)?;
+        for system in options.wanted() {
+            let version = agents.version(system).map_err(Error::Nothing);
+            if let Some(version) = found(version, !options.systems.is_empty(), &mut tools.notes)? {
+                tools.programs.0.insert(system, (PathBuf::new(), version));
+            }
+        }
+        tools.notes.iter().for_each(|note| eprintln!("{note}"));
+        tools.agents = Some(agents);
+        Ok(tools)
+    }
+
+    fn new(stopped: &'a dyn Fn() -> bool) -> Result<Tools<'a>, Error> {
+        Ok(Tools {
+            agents: None,
+            ground: Ground::new("rwb-scale-", stopped)?,
+            team: Team::default(),
+            programs: Programs::default(),
+            notes: Vec::new(),
+        })
+    }
+
     /// Those that can be measured here.
     pub(super) fn systems(&self) -> Vec<System> {
-        self.programs.keys().copied().collect()
+        self.programs.0.keys().copied().collect()
     }
 
     /// The first words of a node.
     pub(super) fn program(&self, system: System) -> Vec<String> {
-        let program = self
-            .programs
-            .get(&system)
-            .map(|p| p.0.to_string_lossy().into_owned());
-        let mut words = vec![program.unwrap_or_default()];
-        if system == System::Ropewalk {
-            words.extend(["bench".to_owned(), "scale-part".to_owned()]);
+        self.programs.words(system)
+    }
+
+    /// The real machines.
+    pub(super) fn agents(&self) -> Result<&Agents<'a>, RunError> {
+        let agents = self.agents.as_ref();
+        agents.ok_or_else(|| RunError::Failed("no machines were named".into()))
+    }
+
+    /// Whether one of them is gone.
+    pub(super) fn lost(&self) -> bool {
+        self.agents.as_ref().is_some_and(|a| a.lost().is_some())
+    }
+
+    /// Where results were made.
+    pub(super) fn machine(&self) -> BTreeMap<String, Value> {
+        let mut about = machine::describe();
+        if let Some(agents) = &self.agents {
+            about.insert("machines".into(), agents.describe());
         }
-        words
+        about
     }
 
     /// Of what is measured.
     pub(super) fn versions(&self) -> BTreeMap<String, String> {
         let mut versions = machine::versions();
-        versions.extend(
-            self.programs
-                .iter()
-                .map(|(s, p)| (s.name().to_owned(), p.1.clone())),
-        );
+        let programs = self.programs.0.iter();
+        versions.extend(programs.map(|(s, p)| (s.name().to_owned(), p.1.clone())));
         versions
+    }
+}
+
+impl Programs {
+    /// The first words of a node.
+    pub(super) fn words(&self, system: System) -> Vec<String> {
+        let program = self.0.get(&system).map(|p| p.0.to_string_lossy().into_owned());
+        let mut words = vec![program.unwrap_or_default()];
+        if system == System::Ropewalk {
+            words.extend(["bench".to_owned(), "scale-part".to_owned()]);
+        }
+        words
     }
 }

@@ -1,19 +1,18 @@
 //! One run of one system at one point.
 
-use super::counters::{Snapshot, memory_kib};
-use super::measured::{Busiest, Measured};
+use super::cast::{Cast, Here};
+use super::measured::Measured;
+use super::peers::Play;
 use super::point::Point;
 use super::said::Said;
-use super::stage::{Stage, wire_between};
+use super::stage::Stage;
 use super::statistics::Trips;
 use super::tools::Tools;
-use super::{System, calls, links, peers, raw};
-use crate::ipc::crew::{Crew, Peer};
+use super::watch::BEFORE;
+use super::{System, agents, calls, links, raw};
+use crate::ipc::crew::Crew;
 use crate::ipc::error::RunError;
-use crate::ipc::usage::Host;
 use crate::links::Daemons;
-use lab::Status;
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -30,8 +29,6 @@ const READY_EACH: Duration = Duration::from_secs(1);
 const HANGING: Duration = Duration::from_secs(60);
 const OVERLOAD: u32 = 8;
 const RESULT: Duration = Duration::from_secs(60);
-/// Between `go` and the first message.
-const BEFORE: Duration = Duration::from_millis(200);
 /// Shares of processors are looked at until so much of the schedule is over.
 const MOST: f64 = 0.9;
 
@@ -64,6 +61,9 @@ pub(super) fn run(
 ) -> Result<Measured, RunError> {
     fs::create_dir_all(run.folder).map_err(|e| format!("{}: {e}", run.folder.display()))?;
     stage.prepare(system)?;
+    if point.medium.is_real() {
+        return agents::trial(tools, stage, system, point, run);
+    }
     let daemons = if system.is_ours() && point.hosts > 1 {
         links::up(tools, stage, point)?
     } else {
@@ -84,177 +84,90 @@ fn nodes(
     run: &Run<'_>,
     daemons: &[u32],
 ) -> Result<Measured, RunError> {
-    let most = point.rows();
-    let mut crew = Crew::<Said>::new(most, &stage.sandbox, tools.ground.stopped);
-    for echo in 0..point.senders() {
-        let command = peers::echo(tools, stage, system, point, run.number, echo)?;
-        let mut command = run.traced(command, echo);
-        crew.start(format!("{} echo {echo}", system.name()), &mut command)?;
+    let mut crew = Crew::<Said>::new(point.rows(), &stage.sandbox, tools.ground.stopped);
+    let addresses = stage.addresses()?;
+    let play = Play {
+        program: tools.program(system),
+        addresses: &addresses,
+        system,
+        point,
+        number: run.number,
+        linger: run.linger,
+        folder: run.folder,
+    };
+    for node in 0..2 * point.senders() {
+        let command = stage.command(&play.node(node))?;
+        let mut command = run.traced(command, node);
+        crew.start(play.name(node), &mut command)?;
     }
-    for sender in 0..point.senders() {
-        let command = peers::sender(tools, stage, system, point, run, sender)?;
-        let mut command = run.traced(command, point.senders() + sender);
-        crew.start(format!("{} sender {sender}", system.name()), &mut command)?;
-    }
-    let seen = conduct(&mut crew, stage, point, run.linger, daemons);
-    crew.look();
-    let seen = seen?;
-    crew.join()?;
-    let mut measured = seen;
-    for (i, peer) in crew.into_peers().iter().enumerate() {
-        let result = peer.said.result.clone().unwrap_or_default();
-        measured.refused += result.refused;
-        let (from, to) = if i < point.senders() as usize {
-            ("echo", "sender")
-        } else {
-            ("sender", "echo")
-        };
-        for (reason, n) in result.drops.iter().filter(|(_, n)| **n > 0) {
-            *measured
-                .drops
-                .entry(format!("{from} to {to}: {reason}"))
-                .or_insert(0) += n;
-        }
-    }
-    logs(&mut measured, point, run.folder, most)?;
+    let mut cast = Here::new(crew, stage, daemons);
+    let seen = conduct(&mut cast, point, run.linger);
+    cast.crew().look();
+    let mut measured = seen?;
+    cast.crew().join()?;
+    results(&mut measured, &cast, point);
+    logs(&mut measured, point, run.folder)?;
     Ok(measured)
 }
 
 /// From the start of the processes to their results.
-fn conduct(
-    crew: &mut Crew<'_, Said>,
-    stage: &Stage<'_>,
-    point: &Point,
-    linger: Duration,
-    daemons: &[u32],
-) -> Result<Measured, RunError> {
+pub(super) fn conduct(cast: &mut dyn Cast, point: &Point, linger: Duration) -> Result<Measured, RunError> {
     let patience = READY + READY_EACH * point.nodes;
-    if !crew.listen(clock::monotonic() + patience, |peers| {
-        peers.iter().all(|p| p.said.ready)
-    })? {
-        let late: Vec<_> = crew
-            .peers()
-            .iter()
-            .filter(|p| !p.said.ready)
-            .map(|p| &*p.name)
-            .collect();
-        let (few, count) = (&late[..late.len().min(4)], late.len());
+    let echoes = point.senders() as usize;
+    if !cast.listen(clock::monotonic() + patience, 0, |said| said.ready)? {
+        let late: Vec<_> = (0..2 * echoes).filter(|n| !cast.said(*n).ready).collect();
+        let few: Vec<_> = late.iter().take(4).map(|n| cast.name(*n)).collect();
+        let hint = if point.medium.is_real() && point.hosts > 1 {
+            "; do the machines reach each other at their addresses, through their firewalls?"
+        } else {
+            ""
+        };
         return Err(format!(
-            "{count} nodes are not ready within {patience:?}: {}",
+            "{} nodes are not ready within {patience:?}: {}{hint}",
+            late.len(),
             few.join(", ")
         )
         .into());
     }
-    let echoes = point.senders() as usize;
-    let look = |crew: &Crew<'_, Said>| -> Result<Look, RunError> {
-        Ok(Look {
-            host: Host::now(),
-            parts: parts(crew.peers(), echoes, daemons),
-            wire: stage.status()?,
-            at: clock::monotonic(),
-        })
-    };
-    let before = look(crew)?;
-    (echoes..2 * echoes).for_each(|who| crew.tell(who, "go"));
-    let closed = |peers: &[Peer<Said>]| peers[echoes..].iter().all(|p| p.said.closed);
-    let half_way = clock::monotonic() + BEFORE + point.lasts().mul_f64(MOST);
-    crew.listen(half_way, closed)?;
-    let during = look(crew)?;
+    cast.go()?;
+    let nearly = clock::monotonic() + BEFORE + point.lasts().mul_f64(MOST);
+    cast.listen(nearly, echoes, |said| said.closed)?;
+    cast.look()?;
     let patience = BEFORE + point.lasts() * OVERLOAD + linger + HANGING;
-    if !crew.listen(clock::monotonic() + patience, closed)? {
-        let hanging = crew.peers()[echoes..].iter().find(|p| !p.said.closed);
+    if !cast.listen(clock::monotonic() + patience, echoes, |said| said.closed)? {
+        let hanging = (echoes..2 * echoes).find(|n| !cast.said(*n).closed);
         let why = format!("{HANGS} within {patience:?}");
-        return Err(hanging.map_or(RunError::Failed(why.clone()), |p| p.complain(&why)));
+        return Err(hanging.map_or(RunError::Failed(why.clone()), |n| cast.complain(n, &why)));
     }
-    let after = look(crew)?;
-    let memory = |pid| memory_kib(pid);
-    let pids = crew.peers().iter().map(Peer::pid).chain(daemons.iter().copied());
-    let mut measured = during.since(&before);
-    measured.memory_kib = pids.map(memory).sum();
-    for (part, (snapshot, earlier)) in after
-        .parts
-        .iter()
-        .zip(&before.parts)
-        .map(|((n, s), (_, e))| (n, (s, e)))
-    {
-        let used = snapshot.since(earlier);
-        measured.cpu_s.insert((*part).to_owned(), used.cpu_s);
-        measured.switches += used.switches;
-    }
-    let told = |peers: &[Peer<Said>]| peers.iter().all(|p| p.said.result.is_some());
-    if !crew.stop(RESULT, told)? {
+    let measured = cast.load()?.into_measured();
+    if !cast.stop(RESULT)? {
         return Err(format!("not all nodes gave a result within {RESULT:?}").into());
     }
     Ok(measured)
 }
 
-/// What is read of `/proc` and the lab at one instant.
-struct Look {
-    host: Host,
-    parts: BTreeMap<&'static str, Snapshot>,
-    wire: Option<Status>,
-    at: stats::Time,
-}
-
-impl Look {
-    /// How busy everything was.
-    fn since(&self, earlier: &Look) -> Measured {
-        let time = self
-            .at
-            .since(earlier.at)
-            .saturating_sub(BEFORE)
-            .as_secs_f64()
-            .max(1e-3);
-        let load = self.host.since(&earlier.host);
-        let used = self
-            .parts
-            .iter()
-            .map(|(part, s)| (part, s.since(&earlier.parts[part])));
-        let used: Vec<_> = used.collect();
-        let own_s: f64 = used.iter().map(|(_, u)| u.cpu_s).sum();
-        let busiest = used.into_iter().filter_map(|(part, used)| {
-            let (thread, cpu_s) = used.busiest?;
-            Some(Busiest {
-                part: (*part).to_owned(),
-                thread,
-                share: cpu_s / time,
-            })
-        });
-        let wire = self.wire.as_ref().zip(earlier.wire.as_ref());
-        Measured {
-            busiest: busiest.max_by(|a, b| a.share.total_cmp(&b.share)),
-            // A lab keeps all processors awake.
-            host_busy: if wire.is_some() {
-                own_s / time / processors()
-            } else {
-                load.busy
-            },
-            host_steal: load.steal,
-            wire: wire.map(|(after, before)| wire_between(before, after, BEFORE)),
-            ..Measured::default()
+/// What the nodes say that they lost.
+pub(super) fn results(measured: &mut Measured, cast: &dyn Cast, point: &Point) {
+    let echoes = point.senders() as usize;
+    for node in 0..2 * echoes {
+        let result = cast.said(node).result.clone().unwrap_or_default();
+        measured.refused = measured.refused.saturating_add(result.refused);
+        let (from, to) = if node < echoes {
+            ("echo", "sender")
+        } else {
+            ("sender", "echo")
+        };
+        for (reason, n) in result.drops.iter().filter(|(_, n)| **n > 0) {
+            let sum = measured.drops.entry(format!("{from} to {to}: {reason}"));
+            let sum = sum.or_insert(0);
+            *sum = sum.saturating_add(*n);
         }
     }
 }
 
-fn processors() -> f64 {
-    std::thread::available_parallelism().map_or(1, |n| n.get()) as f64
-}
-
-/// The threads of each part.
-fn parts(peers: &[Peer<Said>], echoes: usize, daemons: &[u32]) -> BTreeMap<&'static str, Snapshot> {
-    let mut parts = BTreeMap::from([("echo", Snapshot::default()), ("sender", Snapshot::default())]);
-    for (i, peer) in peers.iter().enumerate() {
-        let part = if i < echoes { "echo" } else { "sender" };
-        parts.entry(part).or_default().add(Snapshot::of(peer.pid()));
-    }
-    for pid in daemons {
-        parts.entry("link").or_default().add(Snapshot::of(*pid));
-    }
-    parts
-}
-
 /// Reads what the senders logged.
-fn logs(measured: &mut Measured, point: &Point, folder: &Path, most: u64) -> Result<(), RunError> {
+pub(super) fn logs(measured: &mut Measured, point: &Point, folder: &Path) -> Result<(), RunError> {
+    let most = point.rows();
     let mut all = Vec::new();
     let mut kept = Vec::new();
     for sender in 0..point.senders() {
@@ -320,7 +233,7 @@ mod tests {
             raw::write(&file, rows(10_000_000).into_iter()).expect("writes");
         }
         let mut measured = Measured::default();
-        logs(&mut measured, &point, folder.path(), 200).expect("reads");
+        logs(&mut measured, &point, folder.path()).expect("reads");
         assert_eq!(
             (measured.all, measured.trips.sent, measured.trips.mean_ms),
             (400, 360, Some(1.0))
@@ -328,7 +241,7 @@ mod tests {
         assert_eq!(measured.schedule, 1.0);
         let more = Point { nodes: 6, ..point };
         assert!(
-            matches!(logs(&mut measured, &more, folder.path(), 200), Err(RunError::Failed(w)) if w.contains("sender2"))
+            matches!(logs(&mut measured, &more, folder.path()), Err(RunError::Failed(w)) if w.contains("sender2"))
         );
     }
 }

@@ -28,6 +28,7 @@ enum What {
     Model(calibrate::Options),
     Report(report::Options),
     Scale(scale::Options),
+    Agent(scale::agents::Options),
     /// One process of `bench ipc`.
     #[command(hide = true)]
     IpcPeer {
@@ -58,6 +59,9 @@ enum What {
         #[command(subcommand)]
         role: scale::part::Role,
     },
+    /// The agent of one machine, below its keeper.
+    #[command(hide = true)]
+    ScaleAgent(scale::agents::Work),
     /// One end of a probe of `bench lab`.
     #[command(hide = true)]
     LabProbe {
@@ -98,6 +102,8 @@ pub(crate) fn run(options: &Options) -> Outcome {
         What::Scale(options) => run_in_lab([&options.csv, &options.figure], |stopped| {
             scale::run(options, stopped).map(|outcome| shown!(outcome, options.json))
         }),
+        What::Agent(options) => run_agent(options),
+        What::ScaleAgent(options) => scale::agents::work(options).or_job("bench agent"),
         What::ScalePart { role } => scale::part::run(role).or_job("bench scale-part"),
         What::LinkPart { role } => link::part::run(role).or_job("bench link-part"),
         What::RemotePart { role } => remote::part::run(role).or_job("bench remote-part"),
@@ -180,6 +186,19 @@ fn run_report(options: &report::Options) -> Outcome {
     report::run(options).or_input()?;
     eprintln!("report: {}", options.output.display());
     Ok(())
+}
+
+fn run_agent(options: &scale::agents::Options) -> Outcome {
+    if options.serve {
+        return scale::agents::serve(options).map_err(|e| match e {
+            ipc::Error::Input(_) => Failure::input(e),
+            _ => Failure::job(e),
+        });
+    }
+    let scale = options.experiment().unwrap_or_else(|e| e.exit());
+    run_in_lab([&scale.csv, &scale.figure], |stopped| {
+        scale::agents::run(options, &scale, stopped).map(|outcome| shown!(outcome, scale.json))
+    })
 }
 
 /// What an experiment in the lab came to, as it is shown and kept.

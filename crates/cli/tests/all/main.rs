@@ -3,6 +3,7 @@
 mod analysis;
 mod bad_input;
 mod bench;
+mod bench_agent;
 mod bench_lab;
 mod bench_link;
 mod bench_remote;

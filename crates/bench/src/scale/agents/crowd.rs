@@ -1,0 +1,241 @@
+//! All agents of a session.
+
+use super::super::System;
+use super::super::point::Point;
+use super::agent::Agent;
+use super::board::Board;
+use super::machine;
+use super::options::Options;
+use super::protocol::{Answer, Hello, Line, Order, PROTOCOL};
+use crate::ipc::Error;
+use crate::ipc::error::RunError;
+use serde_json::{Value, json};
+use std::net::Ipv4Addr;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long agents may take to be there: programs are asked for their versions.
+const HELLO: Duration = Duration::from_secs(90);
+/// How long they may take to clear away what ran.
+const STAGE: Duration = Duration::from_secs(60);
+/// How long a ROS master may take to be there.
+const MASTER: Duration = Duration::from_secs(90);
+
+/// The machines that were named, each with an agent. Dropping it lets all of them end.
+pub(in crate::scale) struct Agents<'a> {
+    pub(super) board: Arc<Board>,
+    agents: Vec<Agent>,
+    hellos: Vec<Hello>,
+    addresses: Vec<Ipv4Addr>,
+    pub(super) stopped: &'a dyn Fn() -> bool,
+}
+
+impl<'a> Agents<'a> {
+    /// Reaches all machines. Blocks until each has said hello, or why it cannot.
+    ///
+    /// # Errors
+    /// [`Error::Nothing`] with the machine and the mend, [`Error::Input`], [`Error::Stopped`].
+    pub(super) fn reach(
+        options: &Options,
+        peers: Option<&PathBuf>,
+        stopped: &'a dyn Fn() -> bool,
+    ) -> Result<Agents<'a>, Error> {
+        let machines = options.machines();
+        let mut all = Agents {
+            board: Arc::new(Board::new(machines.len())),
+            agents: Vec::new(),
+            hellos: Vec::new(),
+            addresses: machine::addresses(machines)?,
+            stopped,
+        };
+        for (who, machine) in machines.iter().enumerate() {
+            all.agents
+                .push(Agent::start(who, machine, options, peers, &all.board)?);
+        }
+        let met = all.board.wait(clock::monotonic() + HELLO, stopped, |states| {
+            if let Some(why) = states.iter().find_map(|s| s.lost.clone()) {
+                return Some(Err(why));
+            }
+            let hellos: Vec<Hello> = states.iter().filter_map(|s| s.hello.clone()).collect();
+            (hellos.len() == states.len()).then_some(Ok(hellos))
+        });
+        all.hellos = match met {
+            Err(_) => return Err(Error::Stopped),
+            Ok(Some(Ok(hellos))) => hellos,
+            Ok(Some(Err(why))) => return Err(Error::Nothing(why)),
+            Ok(None) => {
+                return Err(Error::Nothing(format!(
+                    "not all machines answered within {HELLO:?}: see that `{}` works on each by itself",
+                    "ropewalk bench agent --serve"
+                )));
+            }
+        };
+        for (agent, hello) in all.agents.iter().zip(&all.hellos) {
+            check(&agent.host, hello).map_err(Error::Nothing)?;
+        }
+        Ok(all)
+    }
+
+    /// The version of a system that all can run.
+    ///
+    /// # Errors
+    /// Who cannot, and why.
+    pub(in crate::scale) fn version(&self, system: System) -> Result<String, String> {
+        let mut versions: Vec<&str> = Vec::new();
+        for (agent, hello) in self.agents.iter().zip(&self.hellos) {
+            let Some(version) = hello.systems.get(system.name()) else {
+                let why = hello
+                    .missing
+                    .get(system.name())
+                    .map_or("it knows none", String::as_str);
+                return Err(format!("{} on {}: {why}", system.name(), agent.host));
+            };
+            if !versions.contains(&version.as_str()) {
+                versions.push(version);
+            }
+        }
+        Ok(versions.join(" and "))
+    }
+
+    /// The machines, as results name them.
+    pub(in crate::scale) fn describe(&self) -> Value {
+        let all = self.agents.iter().zip(&self.hellos).zip(&self.addresses);
+        let one = |((agent, hello), address): ((&Agent, &Hello), &Ipv4Addr)| json!({ "host": agent.host, "address": address.to_string(), "machine": hello.machine });
+        all.map(one).collect()
+    }
+
+    /// Why one of them is gone.
+    pub(in crate::scale) fn lost(&self) -> Option<String> {
+        let now = clock::monotonic();
+        let lost = self.board.wait(now, &|| false, |states| {
+            states.iter().find_map(|s| s.lost.clone())
+        });
+        lost.ok().flatten()
+    }
+
+    /// Clears the machines of a point; gives the ports of their links.
+    pub(in crate::scale) fn stage(&self, point: &Point) -> Result<Vec<u16>, RunError> {
+        let addresses = self.addresses.get(..point.hosts as usize);
+        let addresses = addresses.ok_or_else(|| "there are fewer machines than that".to_owned())?;
+        let order = |here| Order::Stage {
+            addresses: addresses.to_vec(),
+            here,
+            cpu_share: point.cpu_share,
+        };
+        let answers = self.ask(0..point.hosts, order, STAGE)?;
+        let answers = (0..).zip(&answers);
+        answers.map(|(host, answer)| self.port(host, answer)).collect()
+    }
+
+    /// Starts a ROS master on the first machine, and gives its port.
+    pub(in crate::scale) fn master(&self) -> Result<u16, RunError> {
+        let answers = self.ask(0..1, |_| Order::Master, MASTER)?;
+        self.port(0, answers.first().unwrap_or(&Answer::Yes))
+    }
+
+    fn port(&self, host: u32, answer: &Answer) -> Result<u16, RunError> {
+        match answer {
+            Answer::Port { port } => Ok(*port),
+            _ => Err(format!("{} answered something else where a port was due", self.host(host)).into()),
+        }
+    }
+
+    pub(super) fn host(&self, host: u32) -> &str {
+        self.agents.get(host as usize).map_or("?", |a| a.host.as_str())
+    }
+
+    /// Gives an order to some, and waits for all their answers.
+    ///
+    /// # Errors
+    /// One refused, did not answer, or is gone, or the user stopped it.
+    pub(super) fn ask(
+        &self,
+        hosts: Range<u32>,
+        order: impl Fn(u32) -> Order,
+        patience: Duration,
+    ) -> Result<Vec<Answer>, RunError> {
+        let some = || hosts.clone().map(|h| h as usize);
+        for (host, who) in hosts.clone().zip(some()) {
+            let number = self.board.with(who, |state| state.order());
+            if let (Some(agent), Some(number)) = (self.agents.get(who), number) {
+                let order = order(host);
+                agent.say(&Line::Order { number, order });
+            }
+        }
+        let mut answers: Vec<Option<Answer>> = vec![None; hosts.len()];
+        let deadline = clock::monotonic() + patience;
+        let all = self.board.wait(deadline, self.stopped, |states| {
+            for (who, place) in some().zip(&mut answers) {
+                let state = states.get_mut(who)?;
+                match state.answer.take() {
+                    Some(Ok(answer)) => *place = Some(answer),
+                    Some(Err(why)) => return Some(Err(format!("{}: {why}", self.host(who as u32)))),
+                    None => {}
+                }
+                if place.is_none()
+                    && let Some(why) = &state.lost
+                {
+                    return Some(Err(why.clone()));
+                }
+            }
+            answers.iter().all(Option::is_some).then_some(Ok(()))
+        })?;
+        match all {
+            Some(Ok(())) => Ok(answers.into_iter().flatten().collect()),
+            Some(Err(why)) => Err(why.into()),
+            None => {
+                let late = hosts.zip(&answers).find(|(_, answer)| answer.is_none());
+                let late = late.map_or("?", |(host, _)| self.host(host));
+                Err(format!("{late} did not answer within {patience:?}").into())
+            }
+        }
+    }
+}
+
+impl Drop for Agents<'_> {
+    fn drop(&mut self) {
+        // All at once; each is waited for afterwards.
+        self.agents.iter_mut().for_each(Agent::dismiss);
+    }
+}
+
+/// Whether both ends understand each other, and measure the same.
+fn check(host: &str, hello: &Hello) -> Result<(), String> {
+    let own = env!("CARGO_PKG_VERSION");
+    if hello.version == own && hello.protocol == PROTOCOL {
+        return Ok(());
+    }
+    let (theirs, what) = (&hello.version, hello.protocol);
+    let same = if theirs == own {
+        format!(" (and speaks {what} where {PROTOCOL} is spoken: it was built from another state)")
+    } else {
+        String::new()
+    };
+    Err(format!(
+        "{host} has ropewalk {theirs}, this is {own}{same}: install the same on both, or name it by --program"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_versions_are_told_with_the_mend() {
+        let hello = |protocol, version: &str| Hello {
+            protocol,
+            version: version.into(),
+            ..Hello::default()
+        };
+        let own = env!("CARGO_PKG_VERSION");
+        assert_eq!(check("robot", &hello(PROTOCOL, own)), Ok(()));
+        let other = check("robot", &hello(PROTOCOL, "9.9")).expect_err("another");
+        assert!(
+            other.contains("robot has ropewalk 9.9") && other.contains("--program"),
+            "{other}"
+        );
+        assert!(check("robot", &hello(PROTOCOL + 1, own)).is_err_and(|e| e.contains("speaks")));
+    }
+}

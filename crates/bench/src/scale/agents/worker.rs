@@ -1,0 +1,193 @@
+//! An agent: obeys, one order after another.
+
+use super::inbox::{Inbox, Numbered, Over, say};
+use super::protocol::{self, Answer, Hello, Order, PROTOCOL, Report, Run};
+use super::seat::{Cast, Seat, Stage, find};
+use crate::ipc::Error;
+use crate::ipc::error::RunError;
+use crate::lab::site::Ground;
+use crate::machine;
+use clap::Args;
+use std::fs;
+use std::path::PathBuf;
+
+/// What an agent is told by its keeper.
+#[derive(Args, Clone, Debug)]
+pub struct Work {
+    /// The folder of the peers.
+    #[arg(long)]
+    peers: Option<PathBuf>,
+}
+
+/// Works until the coordinator lets it go or is gone; all that it started ends with it.
+///
+/// # Errors
+/// [`Error`]: what keeps it from working.
+pub fn work(options: &Work) -> Result<(), Error> {
+    let inbox = Inbox::watch()?;
+    let worked = obey(options, &inbox);
+    match inbox.over() {
+        Some(Over::Odd(why)) => {
+            let why = protocol::said(&format!("the coordinator said {why}"));
+            say(&Report::Bye { why });
+        }
+        Some(Over::Orphaned) => {
+            // Its keeper made this folder, and was to remove it.
+            let folder = std::env::temp_dir();
+            if super::keeper::is_ours(&folder) {
+                let _ = fs::remove_dir_all(folder);
+            }
+        }
+        _ => {}
+    }
+    worked
+}
+
+fn obey(options: &Work, inbox: &Inbox) -> Result<(), Error> {
+    let over = || inbox.over().is_some();
+    let ground = Ground::new("rwb-agent-", &over)?;
+    let (programs, missing) = match find(&ground, options.peers.as_deref()) {
+        Ok(found) => found,
+        Err(RunError::Stopped) => return Ok(()),
+        Err(RunError::Failed(why)) => return Err(Error::Nothing(why)),
+    };
+    let versions = programs.0.iter().map(|(s, p)| (s.name().to_owned(), p.1.clone()));
+    say(&Report::Hello(Box::new(Hello {
+        protocol: PROTOCOL,
+        version: env!("CARGO_PKG_VERSION").into(),
+        machine: machine::describe(),
+        systems: versions.collect(),
+        missing,
+    })));
+    inbox.beat()?;
+    let seat = Seat {
+        executable: ground.executable.clone(),
+        programs,
+        inbox: inbox.clone(),
+    };
+    let mut next = inbox.next();
+    while let Some((number, order)) = next {
+        next = match order {
+            Order::Stage {
+                addresses,
+                here,
+                cpu_share,
+            } => match Stage::set(addresses, here, cpu_share) {
+                Ok((stage, port)) => {
+                    done(number, Answer::Port { port });
+                    on_stage(&seat, stage)
+                }
+                Err(why) => refused(inbox, number, &why),
+            },
+            _ => refused(inbox, number, "there is no stage yet"),
+        };
+    }
+    Ok(())
+}
+
+/// Obeys until another stage is wanted; gives that order.
+fn on_stage(seat: &Seat, mut stage: Stage) -> Option<Numbered> {
+    let inbox = &seat.inbox;
+    let mut next = inbox.next();
+    loop {
+        let (number, order) = next?;
+        next = match order {
+            Order::Stage { .. } => return Some((number, order)),
+            Order::Master => {
+                match stage.master(inbox) {
+                    Ok(port) => done(number, Answer::Port { port }),
+                    Err(why) => refuse(number, &why),
+                }
+                inbox.next()
+            }
+            Order::Run(run) => in_run(seat, &stage, number, &run),
+            // Of a run that did not start.
+            Order::End => {
+                done(number, Answer::Drops(Default::default()));
+                inbox.next()
+            }
+            _ => refused(inbox, number, "nothing runs"),
+        };
+    }
+}
+
+/// Starts a run and obeys until it is over; gives the order that is none of it.
+fn in_run(seat: &Seat, stage: &Stage, number: u64, run: &Run) -> Option<Numbered> {
+    let inbox = &seat.inbox;
+    let news = || inbox.has_news();
+    let mut cast = match Cast::start(seat, stage, run, &news) {
+        Ok(cast) => cast,
+        Err(RunError::Failed(why)) => return refused(inbox, number, &why),
+        Err(RunError::Stopped) => return inbox.next(),
+    };
+    done(number, Answer::Yes);
+    let mut is_well = true;
+    loop {
+        while is_well && !inbox.has_news() {
+            let heard = cast.listen();
+            for (node, line) in cast.lines() {
+                say(&Report::Said {
+                    run: run.number,
+                    node,
+                    line,
+                });
+            }
+            if let Err(why) = heard {
+                is_well = false;
+                let why = protocol::said(&why);
+                say(&Report::Failed { run: run.number, why });
+            }
+        }
+        let (number, order) = inbox.next()?;
+        match order {
+            Order::Go => {
+                cast.go();
+                done(number, Answer::Yes);
+            }
+            Order::Look => {
+                cast.look();
+                done(number, Answer::Yes);
+            }
+            Order::Load => done(number, Answer::Load(Box::new(cast.load()))),
+            Order::Stop => {
+                cast.stop();
+                done(number, Answer::Yes);
+            }
+            Order::Join => match cast.join() {
+                Ok(()) => done(number, Answer::Yes),
+                Err(RunError::Failed(why)) => refuse(number, &why),
+                Err(RunError::Stopped) => refuse(number, "it was stopped"),
+            },
+            Order::Rows { sender, from } => match cast.rows(sender, from) {
+                Ok(rows) => done(number, rows),
+                Err(why) => refuse(number, &why),
+            },
+            Order::End => {
+                match cast.end(inbox) {
+                    Ok(drops) => done(number, Answer::Drops(drops)),
+                    Err(RunError::Failed(why)) => refuse(number, &why),
+                    Err(RunError::Stopped) => {}
+                }
+                return inbox.next();
+            }
+            other => return Some((number, other)),
+        }
+    }
+}
+
+fn done(number: u64, answer: Answer) {
+    say(&Report::Done { number, answer });
+}
+
+fn refuse(number: u64, why: &str) {
+    say(&Report::Refused {
+        number,
+        why: protocol::said(why),
+    });
+}
+
+/// Refuses, and gives the next order.
+fn refused(inbox: &Inbox, number: u64, why: &str) -> Option<Numbered> {
+    refuse(number, why);
+    inbox.next()
+}

@@ -1,0 +1,103 @@
+//! The nodes of a run, wherever they are.
+
+use super::said::Said;
+use super::stage::Stage;
+use super::watch::{Load, Parts, Watch};
+use crate::ipc::crew::Crew;
+use crate::ipc::error::RunError;
+use stats::Time;
+use std::time::Duration;
+
+/// The nodes of a run: its echoes, and then its senders. Dropping it ends them.
+pub(super) trait Cast {
+    /// Listens until all nodes from `first` on are `so`; false if `deadline` passed first.
+    ///
+    /// # Errors
+    /// A node says something odd, or ends before it was told to, or the user stops the run.
+    fn listen(&mut self, deadline: Time, first: usize, so: fn(&Said) -> bool) -> Result<bool, RunError>;
+    /// What a node has said.
+    fn said(&self, node: usize) -> &Said;
+    /// Looks at what is used, and lets the senders go.
+    fn go(&mut self) -> Result<(), RunError>;
+    /// Looks at what is used.
+    fn look(&mut self) -> Result<(), RunError>;
+    /// Looks a last time, and tells what was used.
+    fn load(&mut self) -> Result<Load, RunError>;
+    /// Tells all to stop; false if not all gave a result in time.
+    fn stop(&mut self, patience: Duration) -> Result<bool, RunError>;
+    /// What a node is called.
+    fn name(&self, node: usize) -> String;
+    /// Something that is wrong with a node.
+    fn complain(&self, node: usize, what: &str) -> RunError;
+}
+
+/// Nodes that this process has started.
+pub(super) struct Here<'a, 's> {
+    crew: Crew<'s, Said>,
+    stage: &'s Stage<'a>,
+    watch: Watch,
+    parts: Parts,
+}
+
+impl<'a, 's> Here<'a, 's> {
+    /// Of a whole crew, and the link daemons beside it.
+    pub(super) fn new(crew: Crew<'s, Said>, stage: &'s Stage<'a>, daemons: &[u32]) -> Here<'a, 's> {
+        let pids: Vec<u32> = crew.peers().iter().map(|p| p.pid()).collect();
+        let (echoes, senders) = pids.split_at(pids.len() / 2);
+        let mut parts = Parts::from([("echo", echoes.to_vec()), ("sender", senders.to_vec())]);
+        if !daemons.is_empty() {
+            parts.insert("link", daemons.to_vec());
+        }
+        Here {
+            crew,
+            stage,
+            watch: Watch::default(),
+            parts,
+        }
+    }
+
+    pub(super) fn crew(&mut self) -> &mut Crew<'s, Said> {
+        &mut self.crew
+    }
+}
+
+impl Cast for Here<'_, '_> {
+    fn listen(&mut self, deadline: Time, first: usize, so: fn(&Said) -> bool) -> Result<bool, RunError> {
+        self.crew
+            .listen(deadline, |peers| peers[first..].iter().all(|p| so(&p.said)))
+    }
+
+    fn said(&self, node: usize) -> &Said {
+        &self.crew.peers()[node].said
+    }
+
+    fn go(&mut self) -> Result<(), RunError> {
+        self.look()?;
+        let nodes = self.crew.peers().len();
+        (nodes / 2..nodes).for_each(|who| self.crew.tell(who, "go"));
+        Ok(())
+    }
+
+    fn look(&mut self) -> Result<(), RunError> {
+        self.watch.look(&self.parts, self.stage.status()?);
+        Ok(())
+    }
+
+    fn load(&mut self) -> Result<Load, RunError> {
+        self.look()?;
+        Ok(self.watch.load(&self.parts))
+    }
+
+    fn stop(&mut self, patience: Duration) -> Result<bool, RunError> {
+        self.crew
+            .stop(patience, |peers| peers.iter().all(|p| p.said.result.is_some()))
+    }
+
+    fn name(&self, node: usize) -> String {
+        self.crew.peers()[node].name.clone()
+    }
+
+    fn complain(&self, node: usize, what: &str) -> RunError {
+        self.crew.peers()[node].complain(what)
+    }
+}
