@@ -86,6 +86,21 @@ pub fn files(
     Ok(files)
 }
 
+/// The Rust modules of [`files`] in one text, for build scripts: what is brought in by `include!` cannot have files of its own.
+///
+/// # Errors
+/// As [`files`].
+pub fn rust_text(registry: &Registry, names: &[String]) -> Result<String, DefinitionError> {
+    let mut all = String::new();
+    for file in files(Language::Rust, registry, names)? {
+        match file.path.file_stem().and_then(|name| name.to_str()) {
+            None | Some("mod") => {}
+            Some(name) => all += &format!("pub mod {name} {{\n{}\n}}\n", file.text),
+        }
+    }
+    Ok(all)
+}
+
 /// A message, or else a service, by its name.
 fn unit(registry: &Registry, name: &str) -> Result<Unit, DefinitionError> {
     match registry.schema(name) {
