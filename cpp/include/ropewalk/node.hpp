@@ -186,6 +186,7 @@ public:
         ropewalk_subscriber* out = nullptr;
         auto status = ropewalk_node_subscriber(handle(), topic.c_str(), type->get(), &options, &out);
         if (status != ROPEWALK_STATUS_OK) return Error::last(status);
+        detail::fetch_when_woken<T>(out);
         return Subscriber<T>(out);
     }
 

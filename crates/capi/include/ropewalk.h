@@ -596,6 +596,13 @@ ropewalk_status ropewalk_subscriber_take(const ropewalk_subscriber *subscriber,
                                          int64_t timeout_ns,
                                          ropewalk_message **out);
 
+// Names code that will read the messages: `len` bytes from `start` on, at most 4,096, and three such ranges. After
+// some milliseconds of sleep none of it is in the processor's caches; so when `ropewalk_subscriber_take` was woken, the
+// processor is asked to fetch it while the message is being taken. A hint: any address may be named.
+ropewalk_status ropewalk_subscriber_fetch_when_woken(const ropewalk_subscriber *subscriber,
+                                                     const void *start,
+                                                     size_t len);
+
 // Waits until a message can be taken, also while as many are held as may be; `ROPEWALK_STATUS_EMPTY` after `timeout_ns` or
 // an interrupt: after `ROPEWALK_STATUS_HOLD_LIMIT` in a loop.
 ropewalk_status ropewalk_subscriber_wait_takeable(const ropewalk_subscriber *subscriber,

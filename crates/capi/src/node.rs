@@ -1,5 +1,6 @@
 //! Nodes: members of a bus.
 
+use crate::message;
 use crate::options::{self, NodeOptions, PublisherOptions, SubscriberOptions};
 use crate::pointer::{self, consume, give, handle, output, timeout};
 use crate::publisher::Publisher;
@@ -107,6 +108,7 @@ pub unsafe extern "C" fn ropewalk_node_subscriber(
         // SAFETY: the crate's contract.
         let (kind, options) = unsafe { (handle(kind, "type")?, options::subscriber(options)?) };
         let made = node.0.subscriber_with(topic, &kind.0, options)?;
+        message::fetch_code(made.bus());
         // SAFETY: the crate's contract; `out` was checked.
         unsafe { give(Subscriber(made), out) };
         Ok(Status::Ok)

@@ -5,7 +5,7 @@ use crate::pointer::{consume, give_if, handle, output, set, text_out, timeout};
 use crate::publisher::lines;
 use crate::status::{Status, free, guard};
 use crate::wait::{self, Interrupt};
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
 use std::os::fd::{AsFd, AsRawFd};
 
 /// The receiving end of a topic.
@@ -43,6 +43,23 @@ pub unsafe extern "C" fn ropewalk_subscriber_take(
         };
         // SAFETY: the crate's contract; `out` was checked.
         Ok(unsafe { give_if(taken.map(Message::Topic), out) })
+    })
+}
+
+/// Names code that will read the messages: `len` bytes from `start` on, at most 4,096, and three such ranges. After
+/// some milliseconds of sleep none of it is in the processor's caches; so when `ropewalk_subscriber_take` was woken, the
+/// processor is asked to fetch it while the message is being taken. A hint: any address may be named.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ropewalk_subscriber_fetch_when_woken(
+    subscriber: *const Subscriber,
+    start: *const c_void,
+    len: usize,
+) -> Status {
+    guard(|| {
+        // SAFETY: the crate's contract.
+        let subscriber = unsafe { handle(subscriber, "subscriber") }?;
+        subscriber.0.bus().fetch_when_woken(start.cast(), len);
+        Ok(Status::Ok)
     })
 }
 
