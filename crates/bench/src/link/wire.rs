@@ -128,7 +128,8 @@ fn measure(
             continue;
         };
         let before = busy_s()?;
-        let played = tools.play("wire", &site, &means, &legs)?;
+        let what = format!("wire, {}", name(system, carrier));
+        let played = tools.play(&what, &site, &means, &legs)?;
         let busy = busy_s()? - before;
         let gigabytes = bytes_of(&legs, &played.received) as f64 / 1e9;
         let seen = Seen {
