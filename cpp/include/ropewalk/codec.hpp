@@ -298,10 +298,20 @@ struct Read : Walk<Read>, Faults {
     void text(std::basic_string<Unit>& text, std::uint32_t bound) {
         text_of(*this, text, bound);
     }
-    /// Outside of whoever reads a message with many texts.
+    /// Apart from what reads the message, and without an object, so that it has an address (`fetch_when_woken`).
     template <class Unit>
     [[gnu::noinline]] static void text_of(Read& self, std::basic_string<Unit>& text, std::uint32_t bound) {
-        self.read_text(text, bound);
+        std::uint32_t n = 0;
+        if (!self.count(n, bound)) return;
+        if (n > (self.len - self.at) / sizeof(Unit)) return self.truncated();
+        if constexpr (sizeof(Unit) == 1) {
+            // Short ones are made here, without a call into the standard library, which is not in the caches.
+            text = std::basic_string<Unit>(reinterpret_cast<const Unit*>(self.places.control.data + self.at), n);
+            self.at += n;
+        } else {
+            text.resize(n);
+            self.take(text.data(), n * sizeof(Unit));
+        }
     }
     template <class T>
     void list(std::vector<T>& list, std::uint32_t bound) {
@@ -339,20 +349,6 @@ struct Read : Walk<Read>, Faults {
     }
 
 private:
-    template <class Unit>
-    void read_text(std::basic_string<Unit>& text, std::uint32_t bound) {
-        std::uint32_t n = 0;
-        if (!count(n, bound)) return;
-        if (n > (len - at) / sizeof(Unit)) return truncated();
-        if constexpr (sizeof(Unit) == 1) {
-            // Short ones are made here, without a call into the standard library, which is not in the caches.
-            text = std::basic_string<Unit>(reinterpret_cast<const Unit*>(places.control.data + at), n);
-            at += n;
-        } else {
-            text.resize(n);
-            take(text.data(), n * sizeof(Unit));
-        }
-    }
     void take(void* to, std::size_t n) {
         if (n > len - at) return truncated();
         if (n > 0) std::memcpy(to, places.control.data + at, n);

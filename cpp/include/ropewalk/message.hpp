@@ -204,8 +204,10 @@ public:
 
 private:
     /// Writes what `finish` will write, so that its code and the block's beginning are in the caches by then. What is wrong
-    /// `finish` tells.
+    /// `finish` tells. Where there is much to write, that alone takes longer than fetching the code.
     void rehearse() {
+        constexpr std::size_t MUCH = 4096;
+        if (places_.control.len > MUCH) return;
         detail::Write writer(places_);
         T::ropewalk_fields(value_, writer);
     }

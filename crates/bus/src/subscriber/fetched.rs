@@ -1,41 +1,25 @@
 //! What the processor is asked to fetch when a subscriber wakes.
 
 use crate::sys;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::OnceLock;
 
-/// Ranges of code, a few.
+/// Ranges of code, a few: where each begins, and how many bytes it has.
 #[derive(Debug, Default)]
-pub(crate) struct Fetched([Range; 4]);
-
-#[derive(Debug, Default)]
-struct Range {
-    start: AtomicUsize,
-    len: AtomicUsize,
-}
+pub(crate) struct Fetched([OnceLock<(usize, usize)>; 4]);
 
 /// No range is fetched beyond this many bytes: fetching has to stay shorter than what it saves.
 const MOST: usize = 4096;
 
 impl Fetched {
-    /// Adds a range; false if there are as many as may be.
+    /// Adds a range, unless it is there; false if there are as many as may be.
     pub(super) fn add(&self, start: *const u8, len: usize) -> bool {
-        let len = len.min(MOST);
-        let mut ranges = self.0.iter();
-        ranges.any(|range| {
-            let free = range
-                .start
-                .compare_exchange(0, start.addr(), Ordering::Relaxed, Ordering::Relaxed);
-            if free.is_ok() {
-                range.len.store(len, Ordering::Relaxed);
-            }
-            free.is_ok() || free == Err(start.addr())
-        })
+        let range = (start.addr(), len.min(MOST));
+        self.0.iter().any(|place| *place.get_or_init(|| range) == range)
     }
 
     pub(super) fn fetch(&self) {
-        for range in &self.0 {
-            let start = std::ptr::without_provenance(range.start.load(Ordering::Relaxed));
-            sys::prefetch(start, range.len.load(Ordering::Relaxed));
+        for (start, len) in self.0.iter().filter_map(OnceLock::get) {
+            sys::prefetch(std::ptr::without_provenance(*start), *len);
         }
     }
 }
@@ -52,7 +36,7 @@ mod tests {
             assert!(fetched.add(start, usize::MAX));
         }
         assert!(!fetched.add(at(16), 1));
-        assert!(fetched.add(at(8), 1), "named again");
+        assert!(fetched.add(at(8), usize::MAX), "named again");
         // What can be read nowhere is asked for without harm.
         fetched.fetch();
     }

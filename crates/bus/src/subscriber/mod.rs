@@ -165,8 +165,8 @@ impl Subscriber {
     /// Names code that will read the messages: `len` bytes from `start` on, at most 4,096, and four such ranges.
     ///
     /// After some milliseconds of sleep none of it is in the processor's caches, and fetching it as it runs takes longer than
-    /// running it. So whenever [`Subscriber::take_timeout`] was woken, the processor is asked to fetch all of it while the
-    /// message is being taken. It is a hint: it may name any address, and is ignored where there are too many.
+    /// running it. So whenever [`Subscriber::take_timeout`] was woken, without a wait set and without spinning, the processor is
+    /// asked to fetch all of it while the message is being taken. A hint: any address may be named, and what is too many is ignored.
     pub fn fetch_when_woken(&self, start: *const u8, len: usize) {
         self.core.readers.add(start, len);
     }
