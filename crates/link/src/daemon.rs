@@ -34,7 +34,7 @@ const STATUS_INTERVAL: Duration = Duration::from_millis(100);
 /// How long the bus is left alone after a subscriber held all it may.
 const HOLD_OFF: Duration = Duration::from_millis(1);
 /// Datagrams that may be on a wire to a peer, and in its socket: what is urgent waits behind them there. It has to
-/// hold a few batches, so that sender and receiver both have work.
+/// hold a few batches, so that sender and receiver both have work. Where nothing is urgent there may be more.
 const WIRE_IN_FLIGHT: u32 = 128;
 /// SCHED_FIFO priority of the radio's thread, where permitted.
 const PRIORITY: u8 = 20;
@@ -597,6 +597,8 @@ pub(crate) fn radio(
         } else {
             defaults.in_flight
         },
+        // All peers may send at once.
+        holds: u32::try_from(carrier.holds() / config.peers.len().max(1)).unwrap_or(u32::MAX),
         ..defaults
     })?;
     let joined = u32::try_from(carrier.joined()).unwrap_or(1);

@@ -60,8 +60,11 @@ pub struct RadioConfig {
     /// four of them for each `in_flight`.
     pub wire: bool,
     /// Datagrams that may be in flight to a peer while receipts clock the sending, on a short path; at
-    /// least 1. A long path may hold more.
+    /// least 1. A long path may hold more, and so may a wire while nothing more important goes, if the peer
+    /// `holds` more.
     pub in_flight: u32,
+    /// Datagrams from a peer that this host holds until it reads them, told to peers; 0 says nothing of it.
+    pub holds: u32,
     /// Whether fragments are cut so that a more important message that is about to come finds the air free.
     pub predict: bool,
     /// In which order messages leave.
@@ -101,6 +104,7 @@ impl RadioConfig {
             auto_rate: false,
             wire: false,
             in_flight: 2,
+            holds: 0,
             predict: true,
             order: Order::Priority,
             min_share: 0.0,

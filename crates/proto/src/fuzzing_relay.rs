@@ -195,6 +195,7 @@ pub fn relay(data: &[u8]) {
             seen: 1,
             asks: false,
             max_message: 20_000,
+            holds: 700,
             name: "peer",
         })
         .encode(&mut out);

@@ -4,7 +4,7 @@ use crate::airtime::AirtimeModel;
 use crate::body::PeerInfo;
 use crate::config::{PeerConfig, PeerId, RadioConfig};
 use crate::receive::Receiver;
-use crate::send::{Estimate, Flight, Way};
+use crate::send::{Breadth, Estimate, Flight, Way};
 use crate::session::Session;
 use crate::share::{Exchange, PeerShare};
 use crate::statistics::{PeerStats, RateSource};
@@ -39,6 +39,8 @@ pub(crate) struct Peer {
     pub(crate) info: Option<PeerInfo>,
     pub(crate) stats: PeerStats,
     pub(crate) flight: Flight,
+    /// Of a wire.
+    pub(crate) breadth: Breadth,
     /// Round trips and loss, for what is sent again.
     pub(crate) way: Way,
     /// What a datagram to this peer costs.
@@ -97,6 +99,7 @@ impl Peer {
             flight: Flight::new(radio.in_flight)
                 .asking_every(radio.asks_every())
                 .over_wire(radio.airtime.is_wire()),
+            breadth: Breadth::default(),
             way: Way::default(),
             airtime: radio.airtime,
             // Over a relay, datagrams that were sent together need not arrive one service time apart.
@@ -223,7 +226,7 @@ impl Peer {
             rate_lost: self.estimate.as_ref().map_or(0, Estimate::lost),
             round_trip_us: micros(self.flight.round_trip_time()),
             in_flight: self.flight.len() as u64,
-            in_flight_most: self.window(radio) as u64,
+            in_flight_most: self.window(radio, true) as u64,
             in_doubt: self.flight.doubts(),
             clock: self.share.clock.offset(now).map(Into::into),
             ..self.stats.clone()
@@ -285,8 +288,8 @@ impl Peer {
         radio.wire || radio.auto_rate && self.estimate.as_ref().is_none_or(|e| !e.airtime().1)
     }
 
-    /// How many datagrams may be in flight.
-    pub(crate) fn window(&self, radio: &RadioConfig) -> usize {
+    /// How many datagrams may be in flight. `alone`: nothing goes lately that is more important than what is to follow.
+    pub(crate) fn window(&self, radio: &RadioConfig, alone: bool) -> usize {
         // By receipts alone a wire that is long cannot be told from one that is slow, and where it is slow, what is on
         // the way stands in a queue.
         let full = if radio.wire {
@@ -294,7 +297,8 @@ impl Peer {
         } else {
             self.airtime.airtime(self.config.max_datagram, self.config.hops)
         };
-        self.flight.window(self.is_clocked(radio), full)
+        let more = if alone { self.breadth.get() } else { 0 };
+        self.flight.window(self.is_clocked(radio), full) + more
     }
 
     /// A receipt came. Gives by how much the pacer is ahead of the air; where this host `defers` to others, for whom its
@@ -309,7 +313,11 @@ impl Peer {
         let (airtime, hops) = (self.airtime, self.config.hops);
         let expected = |n| airtime.airtime(n, hops) + airtime.airtime(RECEIPT, hops);
         let full = airtime.airtime(self.config.max_datagram, hops);
+        let filled = 4 * self.flight.len() >= 3 * self.window(radio, true);
         let lesson = self.flight.receipt(now, receipt, expected, full);
+        if let Some(trip) = lesson.round_trip.filter(|_| radio.wire) {
+            self.breadth.receipt(trip, filled);
+        }
         let held = Duration::from_micros(receipt.held);
         self.share.exchange = lesson.round_trip.map(|trip| Exchange {
             sent: now - trip.saturating_add(held),
@@ -373,6 +381,7 @@ impl Peer {
                 seen,
                 asks: !self.session.is_up(),
                 max_message: radio.receive.max_message,
+                holds: radio.holds,
                 name: &radio.name,
             };
             put(out, max, &Frame::Hello(hello));

@@ -16,10 +16,11 @@ struct End {
 }
 
 impl End {
-    fn new(session: u32, joined: u32) -> End {
+    fn new(session: u32, joined: u32, holds: u32) -> End {
         let mut radio = Radio::new(RadioConfig {
             wire: true,
             in_flight: IN_FLIGHT as u32,
+            holds,
             yields: false,
             host: u64::from(session),
             ..RadioConfig::new(session, AirtimeModel::bytes(1_000_000_000, 66).with_gain(1.0))
@@ -75,12 +76,12 @@ impl End {
 
 /// Two ends that know each other and these topics of the first.
 fn met(topics: &[TopicConfig]) -> (Time, End, End, Vec<TopicId>) {
-    met_over(1, topics)
+    met_over(1, 0, topics)
 }
 
-/// The same over carriers that make one datagram of so many.
-fn met_over(joined: u32, topics: &[TopicConfig]) -> (Time, End, End, Vec<TopicId>) {
-    let (mut a, mut b) = (End::new(1, joined), End::new(2, joined));
+/// The same over carriers that make one datagram of `joined`, where each end holds so many until it reads them.
+fn met_over(joined: u32, holds: u32, topics: &[TopicConfig]) -> (Time, End, End, Vec<TopicId>) {
+    let (mut a, mut b) = (End::new(1, joined, holds), End::new(2, joined, holds));
     let topics: Vec<_> = topics
         .iter()
         .map(|t| {
@@ -155,6 +156,54 @@ fn a_flow_goes_on_as_receipts_come_and_lost_ones_stop_it_for_a_moment_only() {
     );
 }
 
+/// The most of a saturated flow that is on the way over a wire of this delay, in the last tenth of its 0.3 s.
+fn most_on_the_way(delay: Duration, holds: u32, joystick: bool) -> usize {
+    let (start, mut a, mut b, topics) =
+        met_over(1, holds, &[topic("/flow", 10, 64), topic("/joystick", 120, 1)]);
+    let mut ways: [VecDeque<(Time, Vec<u8>)>; 2] = Default::default();
+    let (mut now, mut most) = (start, 0);
+    for round in 0..3000 {
+        now += Duration::from_micros(100);
+        a.offer(now, topics[0], round, 64_000);
+        if joystick && round % 1000 == 0 {
+            a.offer(now, topics[1], round, 40);
+        }
+        a.radio.handle_timeout(now, &mut a.sink);
+        b.radio.handle_timeout(now, &mut b.sink);
+        let mut cross = |way: usize, from: &mut End, to: &mut End| {
+            let way = &mut ways[way];
+            way.extend(from.leaves(now).into_iter().map(|(_, d)| (now + delay, d)));
+            let come = way.partition_point(|(at, _)| *at <= now);
+            way.drain(..come).for_each(|(_, d)| to.takes(now, &d));
+        };
+        cross(0, &mut a, &mut b);
+        cross(1, &mut b, &mut a);
+        if round >= 2700 {
+            most = most.max(a.radio.peer_stats(a.peer).expect("a peer").in_flight as usize);
+        }
+    }
+    most
+}
+
+#[test]
+fn more_is_on_the_way_to_who_holds_it_while_nothing_urgent_goes() {
+    let most = |delay_us, holds, joystick| most_on_the_way(Duration::from_micros(delay_us), holds, joystick);
+    let wide = most(1000, 300, false);
+    assert!((290..310).contains(&wide), "{wide}");
+    for (delay_us, holds, joystick, why) in [
+        (1000, 0, false, "it does not say what it holds"),
+        (1000, 20, false, "it holds less than the bound"),
+        (1000, 300, true, "a joystick goes beside"),
+        (5000, 300, false, "much is delayed already"),
+    ] {
+        let narrow = most(delay_us, holds, joystick);
+        assert!(
+            (IN_FLIGHT - 4..IN_FLIGHT + 10).contains(&narrow),
+            "{narrow} although {why}"
+        );
+    }
+}
+
 #[test]
 fn what_the_carrier_joins_counts_as_its_pieces_and_is_best_effort_only() {
     const JOINED: usize = 8;
@@ -168,7 +217,7 @@ fn what_the_carrier_joins_counts_as_its_pieces_and_is_best_effort_only() {
         ..topic("/map", 10, 8)
     };
     let (mut now, mut a, mut b, topics) =
-        met_over(JOINED as u32, &[topic("/flow", 10, 8), reliable, redundant]);
+        met_over(JOINED as u32, 0, &[topic("/flow", 10, 8), reliable, redundant]);
     let in_flight = |a: &End| {
         let stats = a.radio.peer_stats(a.peer).expect("a peer");
         stats.in_flight as usize
@@ -213,7 +262,7 @@ fn what_the_carrier_joins_counts_as_its_pieces_and_is_best_effort_only() {
 
 #[test]
 fn what_no_carrier_joins_is_refused() {
-    let mut end = End::new(1, 1);
+    let mut end = End::new(1, 1, 0);
     for (joined, max_datagram) in [(0, 1472), (45, 1472), (u32::MAX, 65507)] {
         let peer = PeerConfig {
             joined,

@@ -149,6 +149,11 @@ pub trait Carrier: Send {
     /// Bytes that the carrier and the layers below it add to every datagram, up to and with IP.
     fn overhead(&self) -> usize;
 
+    /// Datagrams that wait here until [`Carrier::receive`] is called, without loss; 0 if that is not known.
+    fn holds(&self) -> usize {
+        0
+    }
+
     /// Whether exactly one more datagram would be taken now.
     fn ready(&mut self) -> bool;
 
@@ -223,6 +228,10 @@ impl<C: Carrier + ?Sized> Carrier for Box<C> {
 
     fn overhead(&self) -> usize {
         (**self).overhead()
+    }
+
+    fn holds(&self) -> usize {
+        (**self).holds()
     }
 
     fn ready(&mut self) -> bool {

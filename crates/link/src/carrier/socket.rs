@@ -14,6 +14,9 @@ pub(super) const MAX_PAYLOAD: usize = 1472;
 /// IPv4 and UDP headers.
 pub(super) const IP_UDP: usize = 28;
 
+/// What is asked of the system for datagrams that were not read yet; it doubles that, for what it keeps beside them.
+const RECEIVE_BUFFER: usize = 1 << 20;
+
 /// What became of bytes given to a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Given {
@@ -54,6 +57,8 @@ impl Socket {
     pub(super) fn bind_to_wire(local: SocketAddr) -> Result<Self, CarrierError> {
         // The kernel doubles it, and calls the socket writable below half of that: while less than a batch is inside.
         let socket = Self::bound(local, 1 << 16)?;
+        // Beyond what everybody is allowed, where this process may. What it is then, [`Socket::holds`] tells.
+        let _ = sockopt::set_socket_recv_buffer_size_force(&socket.fd, RECEIVE_BUFFER);
         Ok(Socket {
             wire: Some(Wire {
                 gathered: Gathered::default(),
@@ -78,7 +83,7 @@ impl Socket {
         let fd = net::socket_with(family, SocketType::DGRAM, flags, None).map_err(bind)?;
         sockopt::set_socket_send_buffer_size(&fd, send_buffer).map_err(bind)?;
         // Enough that a late reader loses nothing to a burst at radio rates.
-        sockopt::set_socket_recv_buffer_size(&fd, 1 << 20).map_err(bind)?;
+        sockopt::set_socket_recv_buffer_size(&fd, RECEIVE_BUFFER).map_err(bind)?;
         net::bind(&fd, &local).map_err(bind)?;
         let local = net::getsockname(&fd).map_err(bind)?.try_into().map_err(bind)?;
         Ok(Socket {
@@ -88,6 +93,11 @@ impl Socket {
             ready: true,
             wire: None,
         })
+    }
+
+    /// Datagrams that fit into the receive buffer, with as much again for what the system keeps beside each.
+    pub(super) fn holds(&self) -> usize {
+        sockopt::socket_recv_buffer_size(&self.fd).unwrap_or(0) / (2 * MAX_PAYLOAD)
     }
 
     pub(super) fn local(&self) -> SocketAddr {

@@ -56,6 +56,10 @@ impl Carrier for UdpCarrier {
         IP_UDP
     }
 
+    fn holds(&self) -> usize {
+        self.socket.holds()
+    }
+
     fn ready(&mut self) -> bool {
         self.socket.ready()
     }

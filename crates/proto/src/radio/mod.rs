@@ -12,7 +12,7 @@ use crate::config::{PeerId, RadioConfig, RemoteTopic, TopicId};
 use crate::outcome::Outcome;
 use crate::peer::Peer;
 use crate::route::Router;
-use crate::send::{OutTopic, Pacer, Scheduler};
+use crate::send::{Lately, OutTopic, Pacer, Scheduler};
 use crate::share::Share;
 use crate::statistics::{PeerStats, RadioStats, RemoteTopicStats, TopicState, TopicStats};
 use crate::wire::ReportEntry;
@@ -48,6 +48,8 @@ pub struct Radio<B> {
     scheduler: Scheduler,
     /// What other hosts want of the air.
     share: Share,
+    /// What messages were of.
+    lately: Lately,
     peers: BTreeMap<PeerId, Peer>,
     next_peer: u32,
     /// By [`TopicId`]; numbers are never used again.

@@ -86,6 +86,8 @@ impl<B: Body> Radio<B> {
             session,
             max_message: hello.max_message,
         });
+        let holds = usize::try_from(hello.holds).unwrap_or(usize::MAX);
+        p.breadth.holds(holds, self.config.in_flight as usize);
         if let Greeting::New { restarted } = greeting {
             p.stats.restarts += u64::from(restarted);
             p.receiver.reset(sink);

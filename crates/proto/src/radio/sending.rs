@@ -392,7 +392,7 @@ impl<B: Body> Radio<B> {
         if self.router.is_some() && p.flight.is_silent() && p.flight.holds(importance) {
             return false;
         }
-        let window = p.window(&self.config);
+        let window = self.window(now, p, importance);
         if !p.flight.admits(now, importance, window) || self.gate(now, t, importance).is_some() {
             return false;
         }
@@ -591,6 +591,7 @@ impl<B: Body> Radio<B> {
         }
         let equals = !self.is_forwarded(&self.topics[i]);
         let over = Over { hops, equals };
+        self.lately.went(now, priority);
         self.sent_over(now, peer, priority, out.len(), Some(asks), over);
         Transmit::Datagram { peer, priority }
     }
@@ -617,7 +618,13 @@ impl<B: Body> Radio<B> {
             return false;
         }
         let defers = self.share.defers(now, priority);
-        p.flight.should_ask(now, clocked, defers, p.window(&self.config))
+        p.flight
+            .should_ask(now, clocked, defers, self.window(now, p, priority))
+    }
+
+    /// How many datagrams may be in flight to a peer if one more of this importance is.
+    fn window(&self, now: Time, p: &Peer, importance: u8) -> usize {
+        p.window(&self.config, !self.lately.outranks(now, importance))
     }
 
     /// Charges a datagram and counts it. `in_flight`: it counts against the bound, and whether it asks for a

@@ -7,7 +7,7 @@ use crate::body::{Body, Down, Sink};
 use crate::config::*;
 use crate::peer::Peer;
 use crate::route::Router;
-use crate::send::{Estimate, OutTopic, Pacer, Rhythm, Scheduler};
+use crate::send::{Estimate, Lately, OutTopic, Pacer, Rhythm, Scheduler};
 use crate::share::Share;
 use crate::statistics::RadioStats;
 use core::time::Duration;
@@ -52,6 +52,7 @@ impl<B: Body> Radio<B> {
         config.yields &= !(config.wire || config.airtime.is_wire());
         Ok(Radio {
             scheduler: Scheduler::new(config.order, config.min_share),
+            lately: Lately::default(),
             share: Share::new(config.host, config.session, config.yields, config.least_share),
             router: config.route.map(|r| Router::new(r, config.host, config.session)),
             unwanted: Vec::new(),

@@ -1,6 +1,7 @@
 //! The sending half of a radio: topics, their order, and the pace.
 
 mod announcer;
+mod breadth;
 mod bulk;
 mod estimate;
 mod flight;
@@ -14,6 +15,7 @@ mod scheduler;
 mod timing;
 mod topic;
 
+pub(crate) use breadth::{Breadth, Lately};
 pub(crate) use estimate::Estimate;
 pub(crate) use flight::{Entry, Flight, URGENT};
 pub(crate) use pacer::{CONTROL, Pacer};

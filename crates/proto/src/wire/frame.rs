@@ -73,6 +73,8 @@ pub(crate) struct Hello<'a> {
     /// The sender does not know yet that it is heard: answer.
     pub(crate) asks: bool,
     pub(crate) max_message: u32,
+    /// Datagrams that the sender holds until it reads them; 0 if it does not say.
+    pub(crate) holds: u32,
     pub(crate) name: &'a str,
 }
 
@@ -336,6 +338,7 @@ impl<'a> Frame<'a> {
                 out.extend_from_slice(&h.seen.to_le_bytes());
                 out.push(u8::from(h.asks));
                 put_varint(out, h.max_message.into());
+                put_varint(out, h.holds.into());
                 put_bytes(out, h.name.as_bytes());
             }
             Frame::Ping => out.push(PING),
@@ -464,6 +467,7 @@ impl<'a> Frame<'a> {
                     seen: r.u32()?,
                     asks: r.u8()? & 1 != 0,
                     max_message: r.varint32("largest message")?,
+                    holds: r.varint32("datagrams held")?,
                     name: r.text(MAX_HOST_NAME, "host name")?,
                 })
             }

@@ -18,7 +18,7 @@ pub(crate) use sharing::{Beat, Claim, MOST_ENTRIES, Sharing};
 pub(crate) use ways::{ENTRY_ROOM, Entry, MAX_ENTRIES, ROUTE_ROOM, Ways};
 
 /// Version of the wire format, in the low half of a datagram's first byte.
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 const MAGIC: u8 = 0xB0;
 
 /// The frames of a datagram that was checked to parse to its end, and the origin of the data read last.
@@ -105,6 +105,7 @@ mod tests {
                 seen: 9,
                 asks: true,
                 max_message: 64 << 20,
+                holds: 700,
                 name: "robot-1",
             }),
             Frame::Ping,
@@ -405,10 +406,10 @@ mod tests {
         assert_eq!(err(b"GET / HTTP/1.1"), PacketError::Foreign { first: b'G' });
         assert_eq!(
             err(&[0xB1, 1, 0, 0, 0, 0]),
-            PacketError::Version { theirs: 1, ours: 3 }
+            PacketError::Version { theirs: 1, ours: 4 }
         );
         assert_eq!(
-            err(&[0xB3, 0, 0, 0, 0, 0]),
+            err(&[0xB4, 0, 0, 0, 0, 0]),
             PacketError::Invalid {
                 what: "session",
                 at: 1

@@ -258,6 +258,10 @@ impl Carrier for QuicCarrier {
         IP_UDP + QUIC
     }
 
+    fn holds(&self) -> usize {
+        self.socket.holds()
+    }
+
     fn ready(&mut self) -> bool {
         // An error shows again, and is told, at the next call that can tell it.
         self.socket.ready()

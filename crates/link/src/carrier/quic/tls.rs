@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// What TLS calls our protocol; another version of the wire format gets another name.
-const ALPN: &[u8] = b"ropewalk-link/2";
+const ALPN: &[u8] = b"ropewalk-link/3";
 /// Sessions are kept up; a peer that is away for longer is dialled anew.
 const IDLE: Duration = Duration::from_secs(30);
 /// What a dialled peer's first answer is reckoned to take. QUIC repeats its first packet after three times that, which is

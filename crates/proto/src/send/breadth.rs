@@ -1,0 +1,109 @@
+//! How far the bound of a wire is opened while nothing urgent goes.
+
+use core::time::Duration;
+use stats::Time;
+
+/// As long as receipts come within this, what is on the way delays little. It is what an urgent message waits for that comes
+/// where none came lately.
+const SHORT: Duration = Duration::from_millis(3);
+/// Datagrams by which a receipt moves the bound.
+const STEP: usize = 8;
+/// Datagrams beyond which a wire gains nothing.
+const MOST: usize = 1024;
+/// What went in this span or the one before went lately.
+const SPAN: Duration = Duration::from_secs(1);
+
+/// Datagrams that may be on the way to a peer beyond the bound, if it holds them.
+#[derive(Debug, Default)]
+pub(crate) struct Breadth {
+    now: usize,
+    most: usize,
+}
+
+impl Breadth {
+    /// The peer holds so many datagrams until it reads them, of which the bound is `least`.
+    pub(crate) fn holds(&mut self, datagrams: usize, least: usize) {
+        self.most = datagrams.min(MOST).saturating_sub(least);
+        self.now = self.now.min(self.most);
+    }
+
+    pub(crate) fn get(&self) -> usize {
+        self.now
+    }
+
+    /// A receipt came after so long; `filled`: the bound was about used up.
+    pub(crate) fn receipt(&mut self, round_trip: Duration, filled: bool) {
+        if round_trip > SHORT {
+            self.now = self.now.saturating_sub(STEP);
+        } else if filled {
+            self.now = (self.now + STEP).min(self.most);
+        }
+    }
+}
+
+/// How important what went lately was.
+#[derive(Debug, Default)]
+pub(crate) struct Lately {
+    /// The most important of this span and of the one before.
+    most: [Option<u8>; 2],
+    span: Time,
+}
+
+impl Lately {
+    pub(crate) fn went(&mut self, now: Time, importance: u8) {
+        if now >= self.span + SPAN {
+            let before = self.most[0].filter(|_| now < self.span + 2 * SPAN);
+            (self.most, self.span) = ([None, before], now);
+        }
+        self.most[0] = self.most[0].max(Some(importance));
+    }
+
+    /// Whether anything more important went.
+    pub(crate) fn outranks(&self, now: Time, importance: u8) -> bool {
+        let spans = self.most.iter().flatten();
+        now < self.span + 2 * SPAN && spans.max().is_some_and(|m| *m > importance)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bound_opens_while_receipts_are_quick_and_it_is_used() {
+        let quick = SHORT / 2;
+        let mut breadth = Breadth::default();
+        breadth.receipt(quick, true);
+        assert_eq!(breadth.get(), 0, "nobody said what the peer holds");
+        breadth.holds(300, 128);
+        breadth.receipt(quick, false);
+        assert_eq!(breadth.get(), 0, "it was not used up");
+        (0..1000).for_each(|_| breadth.receipt(quick, true));
+        assert_eq!(breadth.get(), 300 - 128);
+        (0..3).for_each(|_| breadth.receipt(SHORT * 2, true));
+        assert_eq!(breadth.get(), 300 - 128 - 3 * STEP);
+        (0..1000).for_each(|_| breadth.receipt(SHORT * 2, true));
+        assert_eq!(breadth.get(), 0);
+        breadth.holds(usize::MAX, 128);
+        (0..1000).for_each(|_| breadth.receipt(quick, true));
+        assert_eq!(breadth.get(), MOST - 128);
+        breadth.holds(64, 128);
+        assert_eq!(breadth.get(), 0, "never below the bound itself");
+    }
+
+    #[test]
+    fn what_went_is_remembered_for_a_span_or_two() {
+        let mut lately = Lately::default();
+        let start = Time::from_millis(5000);
+        assert!(!lately.outranks(start, 0));
+        lately.went(start, 100);
+        lately.went(start, 10);
+        assert!(lately.outranks(start, 10) && !lately.outranks(start, 100));
+        let next = start + SPAN;
+        lately.went(next, 10);
+        assert!(lately.outranks(next, 10));
+        assert!(!lately.outranks(next + 2 * SPAN, 10), "nothing went since");
+        lately.went(next + SPAN, 10);
+        assert!(!lately.outranks(next + SPAN, 10));
+    }
+}
