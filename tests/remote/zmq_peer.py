@@ -10,8 +10,8 @@
     zmq_peer.py sub ADDRESS          prints each frame
     zmq_peer.py sub-stalled ADDRESS  subscribes, reads nothing until a line comes, then all
 
-Lines are hexadecimal; an empty frame is `.`; no answer within a second is `timeout`. What binds prints its
-address first.
+Lines are hexadecimal; an empty frame is `.`; no answer within 15 s is `timeout`, within one second if the line
+begins with `silent `, where none is to come. What binds prints its address first.
 """
 
 import os
@@ -48,7 +48,6 @@ def main():
             "pub": zmq.PUB, "sub": zmq.SUB, "sub-stalled": zmq.SUB}[mode]
     socket = zmq.Context().socket(kind)
     socket.linger = 0
-    socket.rcvtimeo = 1000
     if mode == "req":
         socket.setsockopt(zmq.REQ_CORRELATE, 1)
         socket.setsockopt(zmq.REQ_RELAXED, 1)
@@ -83,7 +82,9 @@ def main():
             if line != "-":
                 socket.send_multipart([peer, *map(parse, line.split(","))])
     for line in sys.stdin:
-        parts = [parse(part) for part in line.strip().split(",")]
+        parts = line.strip().removeprefix("silent ")
+        socket.rcvtimeo = 15000 if parts == line.strip() else 1000
+        parts = [parse(part) for part in parts.split(",")]
         socket.send_multipart(parts)
         if mode != "pub":
             try:
