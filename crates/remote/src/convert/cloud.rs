@@ -226,8 +226,15 @@ fn rows(data: &[u8], height: u32, width: u32, step: u32, row: u32) -> Result<Vec
     if height == 0 || width == 0 {
         return Ok(Vec::new());
     }
+    // Of such points no amount of data bounds how many there are.
+    if step == 0 {
+        return Err(bad(
+            "point_step",
+            format!("{height} rows of {width} points of 0 B"),
+        ));
+    }
     let len = u64::from(width) * u64::from(step);
-    let needed = u64::from(height - 1) * u64::from(row) + len;
+    let needed = (u64::from(height - 1) * u64::from(row)).saturating_add(len);
     if (height > 1 && u64::from(row) < len) || needed > data.len() as u64 {
         let have = data.len();
         let why = format!("{have} B are not {height} rows of {width} points of {step} B each");

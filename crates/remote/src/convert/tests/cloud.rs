@@ -186,4 +186,17 @@ fn clouds_of_drivers_are_read() {
     empty.set("fields[5].count", Value::U32(1 << 20)).expect("fits");
     assert!(read(&empty).is_err());
     assert!(read(&schema.default_value()).expect("a cloud").points.is_empty());
+    // Points without bytes, of which a few bytes can name any number; and more bytes than a number counts.
+    let huge = |mut cloud: Value, fields: &[&str]| {
+        for field in fields {
+            cloud.set(field, Value::U32(u32::MAX)).expect("fits");
+        }
+        read(&cloud).expect_err("too large").to_string()
+    };
+    assert_eq!(
+        huge(schema.default_value(), &["height", "width"]),
+        "point_step: 4294967295 rows of 4294967295 points of 0 B"
+    );
+    let error = huge(driver(), &["height", "width", "row_step", "point_step"]);
+    assert!(error.starts_with("data: 196 B are not"), "{error}");
 }
