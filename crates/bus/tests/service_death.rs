@@ -141,6 +141,8 @@ fn replies_to_a_killed_client_are_dropped_and_counted() {
     let mut child = Child::start("client", dir.path(), &[]);
     assert_eq!(child.hear(), "sent");
     let request = server.take_timeout(LONG).unwrap().expect("a request");
+    // It asks as soon as it is welcome, which may be before it is known here.
+    assert!(server.wait_for_clients(1, LONG));
     child.kill();
     eventually("its end is known", || server.client_count() == 0);
     // What it asked stays readable.
