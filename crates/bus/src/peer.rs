@@ -39,6 +39,8 @@ pub(crate) struct Attached {
     pub(crate) bell: Arc<Doorbell>,
     /// Whether the current publish queued something here.
     pub(crate) pushed: bool,
+    /// Whether anything was queued here of which it was not told.
+    owed: bool,
     /// Whether the current publish rang its doorbell.
     pub(crate) rung: bool,
     /// Whether it broke the rules and must go.
@@ -76,6 +78,7 @@ impl Attached {
             socket,
             bell,
             pushed: false,
+            owed: false,
             rung: false,
             hostile: None,
             losses: Losses::default(),
@@ -277,6 +280,16 @@ impl Attached {
         free(pool, &mut self.bytes, block);
         self.lose(reason);
         Ok(true)
+    }
+
+    /// What the current publish queued here, if anything, is told of later.
+    pub(crate) fn is_owed(&mut self) {
+        self.owed |= self.pushed;
+    }
+
+    /// What is owed is told now, if it is still there.
+    pub(crate) fn is_to_hear(&mut self) {
+        self.pushed = std::mem::take(&mut self.owed) && self.producer.waits(self.ring.words());
     }
 
     /// Whether the doorbell must be rung, after a push and a fence.

@@ -176,3 +176,46 @@ fn waiting_for_room_ends_when_a_held_message_is_dropped() {
     });
     assert_eq!(subscriber.take().unwrap().unwrap().sequence(), 2);
 }
+
+#[test]
+fn what_is_published_quietly_is_there_but_wakes_nobody_before_the_ring() {
+    let dir = folder();
+    let bus = bus(&dir);
+    let publisher = bus.publisher(topic("/a"), PublisherOptions::default()).unwrap();
+    let quiet = || {
+        let loan = publisher.loan(0, &[64]).unwrap();
+        publisher.publish_quietly(loan, Stamp::default()).unwrap()
+    };
+    let subscriber = bus.subscriber(topic("/a"), SubscriberOptions::default()).unwrap();
+    let other = bus.subscriber(topic("/a"), SubscriberOptions::default()).unwrap();
+    assert!(publisher.wait_for_subscribers(2, LONG));
+    for s in [&subscriber, &other] {
+        assert!(s.take().unwrap().is_none(), "arms the doorbell");
+    }
+    publisher.ring();
+    assert!(!readable(&subscriber), "there is nothing to hear of");
+    assert_eq!((quiet().queued_to, quiet().queued_to), (2, 2));
+    assert!(!readable(&subscriber) && !readable(&other));
+    assert!(other.take().unwrap().is_some(), "who looks finds it");
+    publisher.ring();
+    assert!(readable(&subscriber));
+    for _ in 0..2 {
+        assert!(subscriber.take().unwrap().is_some());
+    }
+    assert!(subscriber.take().unwrap().is_none(), "one ring for both");
+    publisher.ring();
+    assert!(!readable(&subscriber), "it was told once");
+    quiet();
+    assert!(subscriber.take().unwrap().is_some());
+    assert!(subscriber.take().unwrap().is_none());
+    publisher.ring();
+    assert!(!readable(&subscriber), "what was taken is no news");
+    // A sleeper is woken by what is published aloud, and has all that came before.
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| subscriber.take_timeout(LONG).unwrap().map(|m| m.sequence()));
+        std::thread::sleep(Duration::from_millis(20));
+        quiet();
+        send(&publisher);
+        assert_eq!(waiting.join().unwrap(), Some(4));
+    });
+}

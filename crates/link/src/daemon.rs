@@ -286,6 +286,7 @@ impl<C: Carrier> Daemon<C> {
             while let Some(done) = coder.done() {
                 self.radio.job_done(clock::monotonic(), done, &mut self.inbound);
             }
+            self.inbound.ring();
             self.inbound.run_relay(clock::monotonic(), &mut self.radio)?;
             let next_call = self.run_services();
             let next_slot = self.transmit(&mut datagram)?;
@@ -420,6 +421,7 @@ impl<C: Carrier> Daemon<C> {
             peers: &self.peers,
         };
         let more = way.receive(&mut self.inbound, buffer)?;
+        self.inbound.ring();
         for change in self.inbound.changes() {
             tracing::info!("{change}");
         }

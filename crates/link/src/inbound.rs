@@ -49,6 +49,8 @@ pub(crate) struct Inbound {
     routes_over_relays: bool,
     /// Services, if any are configured.
     pub(crate) services: Option<Box<Services>>,
+    /// Who published since the last [`Inbound::ring`], and whether nobody was woken for some of it.
+    heard: Vec<(Arc<Publisher>, bool)>,
     /// Declined by peers since the last [`Inbound::run_relay`].
     declined: Vec<(PeerId, TopicId, u64)>,
     run: u32,
@@ -120,6 +122,7 @@ impl Inbound {
             carrying: Carrying::new(config),
             routes_over_relays: config.routes(),
             services: None,
+            heard: Vec::new(),
             declined: Vec::new(),
             run,
             refused: BTreeMap::new(),
@@ -275,7 +278,7 @@ impl Inbound {
 
     /// Publishes a message here. Whether that is done; else it waits for the unpacker.
     fn publish(
-        &self,
+        &mut self,
         publisher: &Arc<Publisher>,
         content: Content,
         stamp: Stamp,
@@ -293,8 +296,27 @@ impl Inbound {
             },
             (Content::Loan(loan), None) => loan,
         };
-        let published = publisher.publish(loan, stamp);
+        // The first of those that come together wakes who sleeps, and the last.
+        let published = match self.heard.iter_mut().find(|(p, _)| Arc::ptr_eq(p, publisher)) {
+            Some((_, owed)) => {
+                *owed = true;
+                publisher.publish_quietly(loan, stamp)
+            }
+            None => {
+                self.heard.push((publisher.clone(), false));
+                publisher.publish(loan, stamp)
+            }
+        };
         published.map(|_| true).map_err(|_| DropReason::ReceiverMemory)
+    }
+
+    /// What came together is published: whoever sleeps is woken for all of it.
+    pub(crate) fn ring(&mut self) {
+        for (publisher, owed) in self.heard.drain(..) {
+            if owed {
+                publisher.ring();
+            }
+        }
     }
 
     /// What happened to peers since the last call, for people.

@@ -238,9 +238,8 @@ impl State {
             .count()
     }
 
-    /// Pushes to all rings first and then rings the sleepers, each doorbell once: a subscriber that is woken
-    /// must not take the processor from the pushes to the others. False if a push was not plain, so that somebody may
-    /// have been found hostile.
+    /// Pushes to all rings; [`State::ring`] comes after: a subscriber that is woken must not take the processor from the
+    /// pushes to the others. False if a push was not plain, so that somebody may have been found hostile.
     #[inline(always)]
     pub(super) fn distribute(&mut self, block: BlockId, now: u64, done: &mut Published) -> bool {
         let at = self.pool.locate(block);
@@ -250,6 +249,12 @@ impl State {
             done.queued_to += usize::from(attached.pushed);
         }
         crate::hooks::step("publish-pushed");
+        plain
+    }
+
+    /// Rings the sleepers to whom something was pushed, each doorbell once.
+    #[inline(always)]
+    pub(super) fn ring(&mut self) {
         <[AtomicU64] as ring::Memory>::fence();
         let mut any_rung = false;
         for i in 0..self.attached.len() {
@@ -266,7 +271,6 @@ impl State {
             self.attached.iter_mut().for_each(|a| a.rung = false);
         }
         crate::hooks::step("publish-rung");
-        plain
     }
 
     /// Learns what all took and released; true if that showed somebody to be hostile, who is gone now.

@@ -205,6 +205,28 @@ impl Publisher {
     // `fetch_code` knows of this.
     #[inline(never)]
     pub fn publish(&self, loan: Loan, stamp: Stamp) -> Result<Published, PublishError> {
+        self.put::<true>(loan, stamp)
+    }
+
+    /// The same, but those that sleep are not woken before [`Publisher::ring`]: for several messages that come at once, of
+    /// which each would wake the same sleeper. Who is awake takes it at once.
+    #[inline(never)]
+    pub fn publish_quietly(&self, loan: Loan, stamp: Stamp) -> Result<Published, PublishError> {
+        self.put::<false>(loan, stamp)
+    }
+
+    /// Wakes those that sleep and have something of [`Publisher::publish_quietly`]. Never blocks.
+    pub fn ring(&self) {
+        if self.core.birth.is_foreign() {
+            return;
+        }
+        let mut state = self.core.lock();
+        state.attached.iter_mut().for_each(Attached::is_to_hear);
+        state.ring();
+    }
+
+    #[inline(always)]
+    fn put<const RING: bool>(&self, loan: Loan, stamp: Stamp) -> Result<Published, PublishError> {
         let core = &self.core;
         if core.birth.is_foreign() || !loan.belongs_to(core) {
             return Err(self.refuse(loan));
@@ -231,6 +253,11 @@ impl Publisher {
             ..Published::default()
         };
         let plain = state.distribute(block, now, &mut done);
+        if RING {
+            state.ring();
+        } else {
+            state.attached.iter_mut().for_each(Attached::is_owed);
+        }
         if state.hurried || !plain {
             core.look_after(state, now);
         }

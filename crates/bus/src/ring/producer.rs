@@ -43,6 +43,14 @@ impl<T: Copy> Producer<T> {
         self.held.len()
     }
 
+    /// Whether the newest message was not taken yet.
+    pub fn waits<M: Memory + ?Sized>(&self, ring: &M) -> bool {
+        self.queue.back().is_some_and(|slot| {
+            let cell = ring.word(self.geometry.cell(slot.cell));
+            cell.load(Ordering::Acquire) == state(slot.n, QUEUED)
+        })
+    }
+
     /// Whether the queue has room.
     pub fn has_room(&self) -> bool {
         self.queue.len() < self.geometry.depth()
