@@ -97,6 +97,8 @@ pub fn sleep_until(until: Time, spin: Duration, stopped: impl Fn() -> bool) -> s
 pub enum Scheduling {
     /// SCHED_FIFO at this priority.
     Fifo(u8),
+    /// The kernel's default, with this nice value (-20 to -1): ahead of others, and beside them.
+    Nice(i32),
     /// The kernel's default: this process may not ask for better.
     Other,
 }
@@ -105,6 +107,7 @@ impl fmt::Display for Scheduling {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Scheduling::Fifo(priority) => write!(f, "SCHED_FIFO {priority}"),
+            Scheduling::Nice(nice) => write!(f, "SCHED_OTHER, nice {nice}"),
             Scheduling::Other => f.write_str("SCHED_OTHER"),
         }
     }
@@ -125,9 +128,44 @@ pub fn realtime_thread(priority: u8) -> Scheduling {
     }
 }
 
+/// Asks for a nice value (-20 to -1, see sched(7)) for the calling thread alone: it gets a processor soon when it wakes, and
+/// leaves others their shares. Where it is not permitted (no CAP_SYS_NICE, no RLIMIT_NICE), or the thread has a better one
+/// already, it goes on as it was.
+pub fn nice_thread(nice: i32) -> Scheduling {
+    // Of Linux it is the thread's, not the process's.
+    let now = rustix::process::getpriority_process(None).unwrap_or(0);
+    if now > nice && rustix::process::setpriority_process(None, nice).is_ok() {
+        return Scheduling::Nice(nice);
+    }
+    if now < 0 {
+        Scheduling::Nice(now)
+    } else {
+        Scheduling::Other
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_nice_value_is_the_threads_own() {
+        let before = rustix::process::getpriority_process(None).expect("a thread");
+        let own = std::thread::spawn(|| {
+            let got = nice_thread(-3);
+            (
+                got,
+                rustix::process::getpriority_process(None).expect("a thread"),
+                nice_thread(-1),
+            )
+        });
+        let (got, nice, after) = own.join().expect("runs");
+        match got {
+            Scheduling::Nice(n) => assert!(n == nice && n <= -3 && after == got, "{got} {nice} {after}"),
+            other => assert!(other == Scheduling::Other && nice == before, "{got} {nice}"),
+        }
+        assert_eq!(rustix::process::getpriority_process(None), Ok(before));
+    }
 
     #[test]
     fn never_returns_early() {

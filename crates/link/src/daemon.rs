@@ -38,6 +38,8 @@ const HOLD_OFF: Duration = Duration::from_millis(1);
 const WIRE_IN_FLIGHT: u32 = 128;
 /// SCHED_FIFO priority of the radio's thread, where permitted.
 const PRIORITY: u8 = 20;
+/// Its nice value on a wire, where permitted.
+const NICE: i32 = -10;
 
 /// Why a link cannot start or go on.
 #[derive(Debug, thiserror::Error)]
@@ -257,10 +259,12 @@ impl<C: Carrier> Daemon<C> {
         let waker = self.handle.clone();
         let coder = Coder::start(move || waker.wake()).map_err(started)?;
         // After the other threads were made, which would inherit it. A wire has no slots to be met, and may keep a
-        // processor busy, which all others would have to do without.
-        if !self.config.is_wire() {
-            self.scheduling = clock::realtime_thread(PRIORITY);
-        }
+        // processor busy, which all others would have to do without; but they wait for what this thread does.
+        self.scheduling = if self.config.is_wire() {
+            clock::nice_thread(NICE)
+        } else {
+            clock::realtime_thread(PRIORITY)
+        };
         let mut datagram = Vec::with_capacity(self.carrier.max_datagram());
         let mut buffer = vec![0; pump::room(&self.carrier)];
         let mut next_status = Time::ZERO;

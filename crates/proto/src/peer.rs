@@ -316,7 +316,7 @@ impl Peer {
         let filled = 4 * self.flight.len() >= 3 * self.window(radio, true);
         let lesson = self.flight.receipt(now, receipt, expected, full);
         if let Some(trip) = lesson.round_trip.filter(|_| radio.wire) {
-            self.breadth.receipt(trip, filled);
+            self.breadth.receipt(now, trip, filled);
         }
         let held = Duration::from_micros(receipt.held);
         self.share.exchange = lesson.round_trip.map(|trip| Exchange {

@@ -370,6 +370,8 @@ fn messages_that_wait_fill_every_frame() {
         (1_000, 0, 4.8),
         (1_600, 0, 4.8),
         (4_096, 0, 4.8),
+        (4_300, 0, 4.8),
+        (16_000, 0, 4.8),
         (1_000, QUIC, 4.84),
     ] {
         let mut setup = Setup::hops(1);

@@ -38,6 +38,7 @@ pub use usage::HostLoad;
 
 use crate::progress::Progress;
 use crate::{findings, machine};
+use clock::Busy;
 use error::RunError;
 use programs::{Door, Ready};
 use roscore::Roscore;
@@ -168,6 +169,14 @@ impl<'a> Session<'a> {
     fn measure(&mut self, settings: &[Setting]) -> Result<(), Error> {
         let (before, note) = findings::watch();
         self.before = before;
+        let busy = self.options.awake.then(Busy::keep);
+        if let Some(busy) = &busy {
+            let (kept, all) = (
+                busy.processors(),
+                std::thread::available_parallelism().map_or(1, usize::from),
+            );
+            self.note(format!("{kept} of {all} processors are kept from sleeping"));
+        }
         note.into_iter().for_each(|note| self.note(note));
         self.results = settings
             .iter()

@@ -93,6 +93,12 @@ pub struct Options {
     /// Systems whose queues cannot lose the oldest are listed in `peers/README.md`.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub depth: Option<u32>,
+    /// Keep the processors from sleeping, with a loop on each that runs only where nothing else does (SCHED_IDLE).
+    ///
+    /// A processor that sleeps takes 5 or 30 µs to wake, by chance: with this, a difference of a microsecond between two systems
+    /// is seen. It costs all the power there is. Example: `ropewalk bench ipc --quick --runs 5 --awake --language rust,cpp`.
+    #[arg(long)]
+    pub awake: bool,
     /// Print the result as JSON instead of tables.
     #[arg(long)]
     pub json: bool,
@@ -121,6 +127,7 @@ impl Options {
             messages: None,
             rate: None,
             depth: None,
+            awake: false,
             json: false,
             csv: None,
             figure: None,

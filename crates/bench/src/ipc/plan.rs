@@ -147,6 +147,7 @@ fn one(experiment: Experiment, options: &Options) -> Vec<Setting> {
         if options.depth.is_some() {
             setting.depth = options.depth;
         }
+        setting.awake = options.awake;
     }
     settings
 }
@@ -214,12 +215,14 @@ mod tests {
         options.subscribers = vec![3];
         options.messages = Some(7);
         options.rate = Some(10.0);
+        options.awake = true;
         let one = settings(&options);
         assert_eq!(one.len(), 1);
         assert_eq!(
             (one[0].size, one[0].subscribers, one[0].messages, one[0].rate),
             (4096, 3, 7, 10.0)
         );
+        assert!(one[0].awake && full.iter().all(|s| !s.awake));
     }
 
     #[test]

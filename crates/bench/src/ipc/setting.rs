@@ -41,6 +41,8 @@ pub(super) struct Setting {
     pub(super) limit: Option<u64>,
     /// Messages that a subscriber's queue holds, of the slow one where there is one; `None`: each system's own.
     pub(super) depth: Option<u32>,
+    /// The processors are kept from sleeping.
+    pub(super) awake: bool,
     /// Count copied bytes; slows everything down.
     pub(super) count_copies: bool,
 }
@@ -75,6 +77,9 @@ pub struct Params {
     /// absent: the system's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<u32>,
+    /// The processors were kept from sleeping; absent: each slept when it had nothing to do.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub awake: bool,
     /// The language of the programs; absent where it is not compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<Language>,
@@ -107,6 +112,7 @@ impl Setting {
             slow_us: None,
             limit: None,
             depth: None,
+            awake: false,
             count_copies: false,
         }
     }
@@ -124,6 +130,7 @@ impl Setting {
             slow_us: self.slow_us,
             limit_bytes: self.limit,
             depth: self.depth,
+            awake: self.awake,
             language: system.language(),
         }
     }

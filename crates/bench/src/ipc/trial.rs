@@ -9,6 +9,7 @@ use super::roscore::Roscore;
 use super::sandbox::Sandbox;
 use super::setting::{Mode, Setting};
 use super::usage::{Host, HostLoad, Memory, Usage};
+use rustix::process::getpid;
 use stats::Time;
 use std::path::Path;
 use std::process::Command;
@@ -120,6 +121,7 @@ fn conduct(crew: &mut Crew<'_, Spoken>, system: &Ready, setting: &Setting) -> Re
     crew.listen(clock::monotonic() + settle, |_| false)?;
 
     let host = Host::now();
+    let own_before = Usage::of(getpid()).unwrap_or_default();
     let before: Vec<_> = crew.peers().iter().map(Peer::usage).collect();
     let start = clock::monotonic();
     // Of several clients each has its own schedule.
@@ -159,7 +161,9 @@ fn conduct(crew: &mut Crew<'_, Spoken>, system: &Ready, setting: &Setting) -> Re
     let used: Vec<_> = used.collect();
     let end = last_event(crew.peers()).unwrap_or(start);
     let elapsed = clock::monotonic().since(start);
-    let others = others(Host::now().since(&host), &used, elapsed);
+    // What keeps the processors awake is in this process.
+    let own = Usage::of(getpid()).unwrap_or_default().since(&own_before);
+    let others = others(Host::now().since(&host), own.cpu, &used, elapsed);
     crew.look();
 
     let results =
@@ -192,9 +196,9 @@ fn last_event(peers: &[Peer<Spoken>]) -> Option<Time> {
 }
 
 /// The host's load without what the peers used themselves.
-fn others(all: HostLoad, used: &[(Usage, Memory)], elapsed: Duration) -> HostLoad {
+fn others(all: HostLoad, own: Duration, used: &[(Usage, Memory)], elapsed: Duration) -> HostLoad {
     let processors = std::thread::available_parallelism().map_or(1, |n| n.get()) as f64;
-    let own: Duration = used.iter().map(|(u, _)| u.cpu).sum();
+    let own: Duration = own + used.iter().map(|(u, _)| u.cpu).sum::<Duration>();
     let own = own.as_secs_f64() / (elapsed.as_secs_f64() * processors).max(1e-9);
     HostLoad {
         busy: (all.busy - own).max(0.0),

@@ -1,11 +1,13 @@
 //! The nodes of a run, wherever they are.
 
+use super::profile::{Profile, Sampler};
 use super::said::Said;
 use super::stage::Stage;
 use super::watch::{Load, Parts, Watch};
 use crate::ipc::crew::Crew;
 use crate::ipc::error::RunError;
 use stats::Time;
+use std::path::Path;
 use std::time::Duration;
 
 /// The nodes of a run: its echoes, and then its senders. Dropping it ends them.
@@ -37,11 +39,21 @@ pub(super) struct Here<'a, 's> {
     stage: &'s Stage<'a>,
     watch: Watch,
     parts: Parts,
+    /// Where processor time is sampled into.
+    samples: Option<&'s Path>,
+    sampler: Option<Sampler>,
+    profile: Option<Profile>,
 }
 
 impl<'a, 's> Here<'a, 's> {
     /// Of a whole crew, and the link daemons beside it.
-    pub(super) fn new(crew: Crew<'s, Said>, stage: &'s Stage<'a>, daemons: &[u32]) -> Here<'a, 's> {
+    /// Their processor time is sampled into a folder, if there is one.
+    pub(super) fn new(
+        crew: Crew<'s, Said>,
+        stage: &'s Stage<'a>,
+        daemons: &[u32],
+        samples: Option<&'s Path>,
+    ) -> Here<'a, 's> {
         let pids: Vec<u32> = crew.peers().iter().map(|p| p.pid()).collect();
         let (echoes, senders) = pids.split_at(pids.len() / 2);
         let mut parts = Parts::from([("echo", echoes.to_vec()), ("sender", senders.to_vec())]);
@@ -53,7 +65,15 @@ impl<'a, 's> Here<'a, 's> {
             stage,
             watch: Watch::default(),
             parts,
+            samples,
+            sampler: None,
+            profile: None,
         }
+    }
+
+    /// What was sampled.
+    pub(super) fn profile(&mut self) -> Option<Profile> {
+        self.profile.take()
     }
 
     pub(super) fn crew(&mut self) -> &mut Crew<'s, Said> {
@@ -72,6 +92,10 @@ impl Cast for Here<'_, '_> {
     }
 
     fn go(&mut self) -> Result<(), RunError> {
+        if let Some(folder) = self.samples {
+            let pids: Vec<u32> = self.parts.values().flatten().copied().collect();
+            self.sampler = Some(Sampler::start(&pids, folder)?);
+        }
         self.look()?;
         let nodes = self.crew.peers().len();
         (nodes / 2..nodes).for_each(|who| self.crew.tell(who, "go"));
@@ -85,6 +109,9 @@ impl Cast for Here<'_, '_> {
 
     fn load(&mut self) -> Result<Load, RunError> {
         self.look()?;
+        if let Some(sampler) = self.sampler.take() {
+            self.profile = Some(sampler.end()?);
+        }
         Ok(self.watch.load(&self.parts))
     }
 

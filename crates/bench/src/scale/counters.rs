@@ -83,7 +83,8 @@ pub(super) fn memory_kib(pid: u32) -> u64 {
     tree(pid).into_iter().filter_map(one).sum()
 }
 
-fn tree(pid: u32) -> Vec<u32> {
+/// A process and its descendants.
+pub(super) fn tree(pid: u32) -> Vec<u32> {
     let (mut all, mut at) = (vec![pid], 0);
     while at < all.len() {
         let pid = all[at];

@@ -1,6 +1,7 @@
 //! What one run gave, and what runs come to.
 
 use super::point::Point;
+use super::profile::Profile;
 use super::statistics::{OverRuns, Trips};
 use super::{System, Topology};
 use serde::{Deserialize, Serialize};
@@ -34,6 +35,9 @@ pub(super) struct Measured {
     pub(super) drops: BTreeMap<String, u64>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(super) wire: Option<Wire>,
+    /// Where processor time went, in a run that sampled it.
+    #[serde(skip)]
+    pub(super) profile: Option<Profile>,
 }
 
 /// A thread.
@@ -160,6 +164,9 @@ pub struct CellMetrics {
     /// System calls for a message and its answer, where they were counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_calls_per_message: Option<f64>,
+    /// Where processor time goes, where it was sampled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_profile: Option<Profile>,
     /// Messages that were not back when the log closed, in all runs: their round trips are in no mean.
     pub censored: u64,
     /// Of their rate, what the senders kept.
@@ -277,6 +284,7 @@ pub(super) fn pool(runs: &[&Measured]) -> Option<CellMetrics> {
         memory_kib: mean(&|m| m.memory_kib as f64),
         context_switches_per_message: mean(&|m| m.switches as f64 / m.all.max(1) as f64),
         system_calls_per_message: None,
+        cpu_profile: None,
         censored: runs.iter().map(|m| m.trips.censored).sum(),
         schedule: mean(&|m| m.schedule),
         sustained: 2 * sustained > runs.len(),

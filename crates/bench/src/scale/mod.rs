@@ -20,6 +20,7 @@ pub mod part;
 mod peers;
 mod plan;
 mod point;
+mod profile;
 mod raw;
 mod said;
 mod session;
@@ -36,6 +37,7 @@ pub use measured::{Busiest, CellMetrics, Ci95, KneeMetrics, Metrics, NodesKnee, 
 pub use options::Options;
 pub use outcome::{Failed, Outcome};
 pub use point::{Medium, Topology};
+pub use profile::{Function, Profile};
 pub use system::System;
 pub use targets::Aim;
 

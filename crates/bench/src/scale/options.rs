@@ -61,6 +61,9 @@ pub struct Options {
     /// Count system calls, too: in runs of their own under strace, for the first rate of each size and up to 8 nodes on one host.
     #[arg(long)]
     pub calls: bool,
+    /// Sample where processor time goes, too: in runs of their own under perf, for the highest rate of each size, number of nodes and medium.
+    #[arg(long)]
+    pub profile: bool,
     /// Do not look for the highest load.
     #[arg(long, conflicts_with = "knees_only")]
     pub no_knees: bool,
@@ -105,6 +108,7 @@ impl Options {
             runs: None,
             messages: None,
             calls: false,
+            profile: false,
             no_knees: false,
             knees_only: false,
             out: None,
@@ -149,6 +153,11 @@ impl Options {
         if self.calls {
             return Err(Error::Input(
                 "--calls: system calls are counted on one host, without `bench agent`".into(),
+            ));
+        }
+        if self.profile {
+            return Err(Error::Input(
+                "--profile: processor time is sampled on this machine, without `bench agent`".into(),
             ));
         }
         Ok(())
@@ -213,6 +222,12 @@ mod tests {
         options.hosts.clear();
         options.media = vec![Medium::MachinesWired];
         assert!(options.check().is_ok());
+        options.profile = true;
+        assert!(
+            options
+                .check()
+                .is_err_and(|e| e.to_string().contains("--profile"))
+        );
         options.media = vec![Medium::Veth];
         assert!(options.check().is_err_and(|e| e.to_string().contains("--media")));
         assert!(rate("0").is_err() && rate("inf").is_err() && rate("0.5") == Ok(0.5));

@@ -147,6 +147,15 @@ impl Outcome {
             out.extend([String::new(), name]);
             out.extend(table(&here));
         }
+        let profiled =
+            |c: &&Cell<Params, Metrics>| matches!(&c.metrics, Metrics::Cell(m) if m.cpu_profile.is_some());
+        if cells.iter().any(|c| profiled(&c)) {
+            out.extend([
+                String::new(),
+                "Where the processor time goes, of a message and its answer".into(),
+            ]);
+            out.extend(profiles(cells));
+        }
         if knees(cells).next().is_some() {
             out.extend([String::new(), "The highest load that is sustained, to 5 %".into()]);
             out.extend(self.loads());
@@ -208,6 +217,33 @@ impl Outcome {
         }
         table.lines()
     }
+}
+
+/// A row for each profile.
+fn profiles(cells: &[Cell<Params, Metrics>]) -> Vec<String> {
+    let mut table = Table::new(&[
+        ("B", Align::Right),
+        ("medium", Align::Left),
+        ("nodes", Align::Right),
+        ("Hz", Align::Right),
+        ("system", Align::Left),
+        ("cpu µs", Align::Right),
+        ("of it", Align::Left),
+    ]);
+    for (cell, m) in points(cells) {
+        let Some(profile) = &m.cpu_profile else { continue };
+        let p = &cell.params;
+        table.row([
+            p.bytes.to_string(),
+            p.medium.into(),
+            p.nodes.to_string(),
+            shown_hz(p.hz),
+            cell.system.clone(),
+            format!("{:.1}", m.cpu_us_per_message),
+            profile.line(),
+        ]);
+    }
+    table.lines()
 }
 
 /// What stands above a table.

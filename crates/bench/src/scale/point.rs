@@ -12,7 +12,11 @@ pub(super) const SCAN: u64 = 4_250;
 pub(super) const IMAGE: u64 = 308_000;
 
 /// Messages of a sender that wait for one receiver: its rate (the thesis'), within these.
-const QUEUE: [f64; 2] = [16.0, 1_000.0];
+const QUEUE: [f64; 2] = [16.0, 4_000.0];
+/// As many, whatever their rate and size.
+const QUEUE_OF_LARGE: f64 = 1_000.0;
+/// More only as far as they are no more bytes.
+const QUEUE_BYTES: f64 = (32 << 20) as f64;
 
 /// What a point may have at most: hosts, nodes, and ways from a sender to an echo.
 const MOST_HOSTS: u32 = 64;
@@ -173,7 +177,8 @@ impl Point {
     }
 
     pub(super) fn queue(&self) -> u32 {
-        self.hz.clamp(QUEUE[0], QUEUE[1]) as u32
+        let most = (QUEUE_BYTES / self.bytes as f64).clamp(QUEUE_OF_LARGE, QUEUE[1]);
+        self.hz.clamp(QUEUE[0], most) as u32
     }
 
     /// N·f: messages each way in a second, of all senders.
@@ -340,6 +345,12 @@ mod tests {
     #[test]
     fn queues_follow_the_rate_within_bounds() {
         let queue = |hz| Point { hz, ..example() }.queue();
-        assert_eq!([queue(1.0), queue(200.0), queue(1e6)], [16, 200, 1000]);
+        assert_eq!([queue(1.0), queue(200.0), queue(1e6)], [16, 200, 4000]);
+        let large = Point {
+            hz: 1e6,
+            bytes: IMAGE,
+            ..example()
+        };
+        assert_eq!(large.queue(), 1000);
     }
 }

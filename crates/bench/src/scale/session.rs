@@ -8,8 +8,8 @@ use super::point::{Point, shown_hz};
 use super::stage::Stage;
 use super::store::{Entry, FULL, Scratch, Store, What};
 use super::tools::Tools;
-use super::trial::{self, Run};
-use super::{Medium, Options, System, calls, cause, raw};
+use super::trial::{self, Looks, Run};
+use super::{Medium, Options, System, calls, cause, profile, raw};
 use crate::findings::{Findings, Health, watch};
 use crate::ipc::error::RunError;
 use crate::ipc::{Error, HostLoad};
@@ -56,6 +56,7 @@ enum End {
 enum Step<'p> {
     Run(usize, u32, System),
     Calls(usize, System),
+    Profile(usize, System),
     Knee(&'p Sweep, u32, System),
 }
 
@@ -128,6 +129,28 @@ impl<'a> Session<'a> {
                 }
             }
         }
+        if self.options.profile {
+            // The highest rate, at which there is most to see.
+            let mut last = BTreeMap::new();
+            for (i, point) in plan.points.iter().enumerate() {
+                if profile::can_be_taken(point) {
+                    let setting = (
+                        point.experiment,
+                        point.bytes,
+                        point.nodes,
+                        point.medium,
+                        point.hosts,
+                    );
+                    let found = last.entry(setting).or_insert(i);
+                    if point.hz > plan.points[*found].hz {
+                        *found = i;
+                    }
+                }
+            }
+            for i in last.into_values() {
+                steps.extend(rotated(i).map(|s| Step::Profile(i, self.systems[s])));
+            }
+        }
         for (i, sweep) in plan.sweeps.iter().enumerate() {
             for nodes in &sweep.nodes {
                 steps.extend(rotated(i).map(|s| Step::Knee(sweep, *nodes, self.systems[s])));
@@ -140,13 +163,16 @@ impl<'a> Session<'a> {
         let linger = self.options.linger();
         let expected = steps.iter().map(|step| match step {
             Step::Run(i, ..) => plan.points[*i].lasts() + linger / 4,
+            Step::Profile(i, _) => plan.points[*i].lasts() + linger,
             Step::Calls(i, _) => calls::runs(&plan.points[*i]).iter().map(Point::lasts).sum(),
             Step::Knee(sweep, ..) => (sweep.lasts + linger + Duration::from_millis(1500)) * PROBES,
         });
         let mut progress = Progress::new(expected);
         for step in steps {
             let (point, system) = match step {
-                Step::Run(i, _, system) | Step::Calls(i, system) => (&plan.points[*i], *system),
+                Step::Run(i, _, system) | Step::Calls(i, system) | Step::Profile(i, system) => {
+                    (&plan.points[*i], *system)
+                }
                 Step::Knee(sweep, _, system) => (&sweep.base, *system),
             };
             let there = (system, point.medium);
@@ -157,6 +183,7 @@ impl<'a> Session<'a> {
             let done = match step {
                 Step::Run(_, run, _) => self.store.runs(system, point).iter().any(|r| r.0 == *run),
                 Step::Calls(..) => self.store.calls(system, point).is_some(),
+                Step::Profile(..) => self.store.profile(system, point).is_some(),
                 Step::Knee(sweep, nodes, _) => self.store.knee(system, &start(sweep, *nodes)).is_some(),
             };
             if done {
@@ -171,6 +198,11 @@ impl<'a> Session<'a> {
                 Step::Calls(..) => {
                     progress.begin(format!("{point} {}: system calls", system.name()));
                     self.calls(system, point)
+                }
+                Step::Profile(..) => {
+                    let medium = point.medium.name(system);
+                    progress.begin(format!("{point} {medium} {}: processor time", system.name()));
+                    self.profile(system, point)
                 }
                 Step::Knee(sweep, nodes, _) => {
                     let point = start(sweep, *nodes);
@@ -241,7 +273,7 @@ impl<'a> Session<'a> {
         let folder = self.store.scratch(Scratch::Calls);
         let mut sums = [0; 2];
         for (run, sum) in calls::runs(point).iter().zip(&mut sums) {
-            self.run(system, run, &folder, true)?;
+            self.run(system, run, &folder, Looks::Calls)?;
             *sum = calls::sum(&folder, 2 * run.senders() as usize)?;
             let _ = fs::remove_dir_all(&folder);
         }
@@ -254,6 +286,21 @@ impl<'a> Session<'a> {
         Ok(format!(
             "{per_message:.1} system calls for each message and its answer"
         ))
+    }
+
+    /// Samples where processor time goes at a point; gives what is said of it.
+    fn profile(&mut self, system: System, point: &Point) -> Result<String, RunError> {
+        let folder = self.store.scratch(Scratch::Profile);
+        let measured = self.run(system, point, &folder, Looks::Profile)?;
+        let _ = fs::remove_dir_all(folder);
+        let profile = measured.profile.ok_or_else(|| "nothing was sampled".to_owned())?;
+        let said = profile.line();
+        self.keep(&Entry {
+            system,
+            point: point.clone(),
+            what: What::Profile { profile },
+        })?;
+        Ok(said)
     }
 
     /// A search for the highest rate.
@@ -315,7 +362,7 @@ impl<'a> Session<'a> {
     }
 
     fn trial(&mut self, system: System, point: &Point, folder: &Path) -> Result<Measured, RunError> {
-        self.run(system, point, folder, false)
+        self.run(system, point, folder, Looks::Nothing)
     }
 
     fn run(
@@ -323,7 +370,7 @@ impl<'a> Session<'a> {
         system: System,
         point: &Point,
         folder: &Path,
-        traced: bool,
+        looks: Looks,
     ) -> Result<Measured, RunError> {
         let rows = point.rows() * u64::from(point.senders());
         self.store.check_room(rows * ROW).map_err(|e| e.to_string())?;
@@ -340,7 +387,7 @@ impl<'a> Session<'a> {
             folder,
             number: self.number,
             linger: self.options.linger(),
-            traced,
+            looks,
         };
         let measured = trial::run(self.tools, stage, system, point, &run);
         stage.sandbox.sweep();
@@ -359,6 +406,7 @@ impl<'a> Session<'a> {
                 let runs: Vec<&Measured> = runs.into_iter().map(|r| r.1).collect();
                 if let Some(mut metrics) = pool(&runs) {
                     metrics.system_calls_per_message = self.store.calls(*system, point);
+                    metrics.cpu_profile = self.store.profile(*system, point).cloned();
                     cells.push(Cell {
                         system: system.name().to_owned(),
                         params: Params::new(point, *system, "cell", runs.len()),

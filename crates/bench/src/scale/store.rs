@@ -3,6 +3,7 @@
 use super::System;
 use super::measured::{Measured, NodesKnee};
 use super::point::Point;
+use super::profile::Profile;
 use crate::ipc::Error;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
@@ -12,7 +13,7 @@ use tempfile::TempDir;
 
 const FILE: &str = "runs.jsonl";
 /// Where runs write whose raw data are not kept; left there if the program was killed.
-const SCRATCH: [&str; 3] = [".search", ".warm", ".calls"];
+const SCRATCH: [&str; 4] = [".search", ".warm", ".calls", ".profile"];
 /// What is said where that is not so.
 pub(super) const FULL: &str = "MB are free";
 /// Kept free beside what a run writes.
@@ -34,6 +35,8 @@ pub(super) enum What {
     Run { number: u32, measured: Measured },
     /// System calls for each message, counted apart.
     Calls { per_message: f64 },
+    /// Where processor time went.
+    Profile { profile: Profile },
     /// A search, which began at the point.
     Knee { found: NodesKnee, at: Option<Measured> },
 }
@@ -44,6 +47,7 @@ pub(super) enum Scratch {
     Search,
     Warm,
     Calls,
+    Profile,
 }
 
 /// A folder of results.
@@ -159,6 +163,19 @@ impl Store {
             _ => None,
         });
         calls.next()
+    }
+
+    /// Where processor time went, if it was sampled.
+    pub(super) fn profile(&self, system: System, point: &Point) -> Option<&Profile> {
+        let of = self
+            .entries
+            .iter()
+            .filter(|e| e.system == system && e.point == *point);
+        let mut profiles = of.filter_map(|e| match &e.what {
+            What::Profile { profile } => Some(profile),
+            _ => None,
+        });
+        profiles.next()
     }
 
     /// How many results were there from the start, or have come.

@@ -38,13 +38,22 @@ pub(super) struct Run<'a> {
     /// Unique in this process.
     pub(super) number: u64,
     pub(super) linger: Duration,
-    /// Whether system calls are counted into the folder.
-    pub(super) traced: bool,
+    pub(super) looks: Looks,
+}
+
+/// What is looked at beside the messages, in runs of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Looks {
+    Nothing,
+    /// System calls are counted into the run's folder.
+    Calls,
+    /// Processor time is sampled.
+    Profile,
 }
 
 impl Run<'_> {
     fn traced(&self, command: Command, node: u32) -> Command {
-        if !self.traced {
+        if self.looks != Looks::Calls {
             return command;
         }
         calls::traced(&command, &calls::file(self.folder, node as usize))
@@ -100,11 +109,13 @@ fn nodes(
         let mut command = run.traced(command, node);
         crew.start(play.name(node), &mut command)?;
     }
-    let mut cast = Here::new(crew, stage, daemons);
+    let samples = (run.looks == Looks::Profile).then_some(run.folder);
+    let mut cast = Here::new(crew, stage, daemons, samples);
     let seen = conduct(&mut cast, point, run.linger);
     cast.crew().look();
     let mut measured = seen?;
     cast.crew().join()?;
+    measured.profile = cast.profile();
     results(&mut measured, &cast, point);
     logs(&mut measured, point, run.folder)?;
     Ok(measured)

@@ -5,7 +5,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ropewalk");
 
@@ -213,6 +213,169 @@ fn an_agent_that_is_killed_is_told_and_leaves_nothing() {
 #[test]
 fn an_agent_whose_keeper_is_killed_is_told_and_leaves_nothing() {
     killed("--serve");
+}
+
+/// A machine that stands still ends the session with its name; when it goes on, what it ran ends by itself.
+#[test]
+fn a_machine_that_falls_silent_is_told_and_ends_what_it_ran() {
+    let host = Host::new();
+    let words = tiny("5");
+    let running = start(&host, &words);
+    eventually("nodes run", || {
+        (processes(&host, "scale-part").len() >= 2).then_some(())
+    });
+    let agent = processes(&host, "scale-agent")[0];
+    kill_process(agent, Signal::STOP).expect("is there");
+    let done = running.wait();
+    let result = json(&done);
+    let why = result["failed"][0]["why"].as_str().expect("a reason");
+    assert!(
+        done.code == 1 && why.contains("nothing was heard of it") && why.contains("left"),
+        "{why}: {done:?}"
+    );
+    assert!(done.stderr.contains("goes on from here"), "{done:?}");
+    let _ = kill_process(agent, Signal::CONT);
+    nothing_is_left(&host);
+    let again = run(&host, &words);
+    let cells = json(&again)["cells"].as_array().map(Vec::len);
+    assert_eq!((again.code, cells), (0, Some(2)), "{again:?}");
+}
+
+/// A server of ssh on an address of its own, for this user alone and with keys of its own.
+struct Ssh {
+    server: Child,
+    address: String,
+}
+
+impl Ssh {
+    /// Starts it, and writes `ssh.conf`, by which the machine `robot` is reached.
+    fn start(host: &Host) -> Ssh {
+        let address = own_address();
+        let listener = std::net::TcpListener::bind((address.as_str(), 0)).expect("binds");
+        let port = listener.local_addr().expect("bound").port();
+        drop(listener);
+        for key in ["server", "user"] {
+            let file = host.path(key).display().to_string();
+            let made = Command::new("ssh-keygen")
+                .args(["-q", "-t", "ed25519", "-N", "", "-f", &file])
+                .status();
+            assert!(
+                made.expect("ssh-keygen: apt-get install openssh-client")
+                    .success()
+            );
+        }
+        let file = |name: &str| host.path(name).display().to_string();
+        // The server of a distribution is started by its service manager, which makes this folder.
+        let _ = fs::create_dir_all("/run/sshd");
+        let config = format!(
+            "ListenAddress {address}\nPort {port}\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\nUsePAM no\n\
+             StrictModes no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin yes\n\
+             SetEnv TMPDIR={}\n",
+            file("server"),
+            file("user.pub"),
+            file("t")
+        );
+        fs::write(host.path("sshd.conf"), config).expect("writes");
+        let known = fs::read_to_string(host.path("server.pub")).expect("reads");
+        fs::write(host.path("known"), format!("[{address}]:{port} {known}")).expect("writes");
+        let config = format!(
+            "Host robot\n HostName {address}\n Port {port}\n IdentityFile {}\n IdentitiesOnly yes\n BatchMode yes\n \
+             StrictHostKeyChecking yes\n UserKnownHostsFile {}\n",
+            file("user"),
+            file("known")
+        );
+        fs::write(host.path("ssh.conf"), config).expect("writes");
+        let server = Command::new("/usr/sbin/sshd")
+            .args(["-D", "-e", "-f", &file("sshd.conf")])
+            .stdin(Stdio::null())
+            .stderr(fs::File::create(host.path("sshd.log")).expect("a file"))
+            .spawn()
+            .expect("sshd: apt-get install openssh-server");
+        let ssh = Ssh { server, address };
+        eventually("the server listens", || {
+            std::net::TcpStream::connect((ssh.address.as_str(), port))
+                .ok()
+                .map(drop)
+        });
+        ssh
+    }
+}
+
+impl Drop for Ssh {
+    fn drop(&mut self) {
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}
+
+#[test]
+fn a_machine_is_reached_by_ssh_and_nothing_of_it_stays() {
+    let host = Host::new();
+    let ssh = Ssh::start(&host);
+    let reach = format!("ssh -F {} {{host}}", host.path("ssh.conf").display());
+    let machines = format!("here={},robot={}", own_address(), ssh.address);
+    let mut words = tiny("50");
+    for (name, value) in [("--reach", &reach), ("--program", &PROGRAM.to_owned())] {
+        let at = words.iter().position(|w| w == name).expect("is there");
+        words[at + 1].clone_from(value);
+    }
+    let at = words
+        .iter()
+        .position(|w| w.starts_with("left="))
+        .expect("is there");
+    words[at] = machines;
+    let done = run(&host, &words);
+    let log = || fs::read_to_string(host.path("sshd.log")).unwrap_or_default();
+    assert_eq!(done.code, 0, "{done:?} {}", log());
+    let result = json(&done);
+    assert_eq!(result["machine"]["machines"][1]["host"], "robot", "{result}");
+    for cell in result["cells"].as_array().expect("cells") {
+        assert!(cell["metrics"]["delivery"].as_f64() > Some(0.5), "{cell}");
+    }
+    nothing_is_left(&host);
+    // A connection that ends in the middle.
+    fs::remove_dir_all(host.path("kept")).expect("is there");
+    let at = words.iter().position(|w| w == "50").expect("is there");
+    words[at] = "5".into();
+    let running = start(&host, &words);
+    eventually("nodes run", || {
+        (processes(&host, "scale-part").len() >= 2).then_some(())
+    });
+    let config = host.path("ssh.conf").display().to_string();
+    let connection = processes(&host, &config)[0];
+    kill_process(connection, Signal::KILL).expect("is there");
+    let done = running.wait();
+    assert!(
+        done.code == 1 && done.stdout.contains("robot is gone"),
+        "{done:?}"
+    );
+    nothing_is_left(&host);
+}
+
+#[test]
+fn a_server_that_refuses_the_key_is_told_with_the_mend() {
+    let host = Host::new();
+    let ssh = Ssh::start(&host);
+    fs::write(host.path("user.pub"), "").expect("writes");
+    let reach = format!("ssh -F {} {{host}}", host.path("ssh.conf").display());
+    let machine = format!("robot={}", ssh.address);
+    let words = [
+        "bench",
+        "agent",
+        "--reach",
+        &reach,
+        &machine,
+        "--",
+        "scale",
+        "--experiment",
+        "1",
+    ];
+    let done = host.run(&[&words[..], &["--quick", "--systems", "ropewalk"]].concat());
+    assert!(
+        done.code == 1 && done.stderr.contains("Permission denied"),
+        "{done:?}"
+    );
+    assert!(done.stderr.contains("ssh-copy-id robot"), "{done:?}");
 }
 
 #[test]

@@ -392,6 +392,16 @@ fn check_topic(topic: &TopicConfig) -> Result<(), Problem> {
             );
         }
     }
+    let keeps = matches!(topic.reliability, Reliability::Reliable | Reliability::Bulk) || topic.latched;
+    if keeps && u32::from(topic.depth()) > proto::MAX_DEPTH {
+        return wrong(
+            "depth",
+            format!(
+                "`depth` is at most {} where messages are kept: reliable, bulk, latched",
+                proto::MAX_DEPTH
+            ),
+        );
+    }
     if let Some(expiry) = topic.expiry {
         if !matches!(topic.reliability, Reliability::Reliable | Reliability::Bulk) {
             return wrong(

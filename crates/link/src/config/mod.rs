@@ -236,7 +236,8 @@ pub struct TopicConfig {
     /// Whether this host sends it, receives it, or both.
     pub direction: Direction,
     /// How many messages may wait for the radio; a newer one replaces the oldest. Default 1: only the newest; of a
-    /// reliable topic 64 and of a bulk topic 4, which count until they are acknowledged.
+    /// reliable topic 64 and of a bulk topic 4, which count until they are acknowledged. At most 4096, of a topic that keeps what it
+    /// sent (reliable, bulk, latched) 1024.
     #[serde(default, deserialize_with = "maybe_depth")]
     pub depth: Option<u16>,
     /// How hard the link tries.

@@ -145,7 +145,7 @@ fn number<'de, D: Deserializer<'de>, T: TryFrom<i64>>(
 }
 
 pub(super) fn maybe_depth<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u16>, D::Error> {
-    number(d, "depth", 1..=1024).map(Some)
+    number(d, "depth", 1..=4096).map(Some)
 }
 
 pub(super) fn calls<'de, D: Deserializer<'de>>(d: D) -> Result<u16, D::Error> {

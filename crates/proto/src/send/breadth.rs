@@ -3,9 +3,11 @@
 use core::time::Duration;
 use stats::Time;
 
-/// As long as receipts come within this, what is on the way delays little. It is what an urgent message waits for that comes
-/// where none came lately.
+/// As long as some receipt of late came within this, what is on the way delays little: a receipt that took longer waited for a busy
+/// host, not behind a queue that stands. It is what an urgent message waits for that comes where none came lately.
 const SHORT: Duration = Duration::from_millis(3);
+/// Of late: in this long, or in as long before.
+const LATE: Duration = Duration::from_millis(25);
 /// Datagrams by which a receipt moves the bound.
 const STEP: usize = 8;
 /// Datagrams beyond which a wire gains nothing.
@@ -18,6 +20,9 @@ const SPAN: Duration = Duration::from_secs(1);
 pub(crate) struct Breadth {
     now: usize,
     most: usize,
+    /// The quickest receipt of this while and of the one before.
+    quickest: [Duration; 2],
+    since: Time,
 }
 
 impl Breadth {
@@ -32,10 +37,14 @@ impl Breadth {
     }
 
     /// A receipt came after so long; `filled`: the bound was about used up.
-    pub(crate) fn receipt(&mut self, round_trip: Duration, filled: bool) {
-        if round_trip > SHORT {
+    pub(crate) fn receipt(&mut self, now: Time, round_trip: Duration, filled: bool) {
+        if now >= self.since + LATE {
+            (self.quickest, self.since) = ([round_trip, self.quickest[0]], now);
+        }
+        self.quickest[0] = self.quickest[0].min(round_trip);
+        if self.quickest[0].min(self.quickest[1]) > SHORT {
             self.now = self.now.saturating_sub(STEP);
-        } else if filled {
+        } else if filled && round_trip <= SHORT {
             self.now = (self.now + STEP).min(self.most);
         }
     }
@@ -73,19 +82,24 @@ mod tests {
     fn the_bound_opens_while_receipts_are_quick_and_it_is_used() {
         let quick = SHORT / 2;
         let mut breadth = Breadth::default();
-        breadth.receipt(quick, true);
+        let now = Time::from_millis(5000);
+        breadth.receipt(now, quick, true);
         assert_eq!(breadth.get(), 0, "nobody said what the peer holds");
         breadth.holds(300, 128);
-        breadth.receipt(quick, false);
+        breadth.receipt(now, quick, false);
         assert_eq!(breadth.get(), 0, "it was not used up");
-        (0..1000).for_each(|_| breadth.receipt(quick, true));
+        (0..1000).for_each(|_| breadth.receipt(now, quick, true));
         assert_eq!(breadth.get(), 300 - 128);
-        (0..3).for_each(|_| breadth.receipt(SHORT * 2, true));
-        assert_eq!(breadth.get(), 300 - 128 - 3 * STEP);
-        (0..1000).for_each(|_| breadth.receipt(SHORT * 2, true));
+        (0..1000).for_each(|_| breadth.receipt(now, SHORT * 2, true));
+        assert_eq!(breadth.get(), 300 - 128, "a busy host");
+        breadth.receipt(now + LATE, SHORT * 2, true);
+        assert_eq!(breadth.get(), 300 - 128, "a moment ago it was quick");
+        (0..3).for_each(|_| breadth.receipt(now + LATE * 2, SHORT * 2, true));
+        assert_eq!(breadth.get(), 300 - 128 - 3 * STEP, "a queue that stands");
+        (0..1000).for_each(|_| breadth.receipt(now + LATE * 3, SHORT * 2, true));
         assert_eq!(breadth.get(), 0);
         breadth.holds(usize::MAX, 128);
-        (0..1000).for_each(|_| breadth.receipt(quick, true));
+        (0..1000).for_each(|_| breadth.receipt(now + LATE * 3, quick, true));
         assert_eq!(breadth.get(), MOST - 128);
         breadth.holds(64, 128);
         assert_eq!(breadth.get(), 0, "never below the bound itself");

@@ -6,7 +6,7 @@ use stats::Cell;
 /// One line for each cell, below a head.
 pub(super) fn lines(cells: &[Cell<Params, Metrics>]) -> String {
     let mut lines = vec![
-        "experiment,system,size,subscribers,rate_hz,messages,runs,mode,p50_us,p99_us,mean_us,min_us,p25_us,p75_us,\
+        "experiment,system,size,subscribers,rate_hz,messages,runs,mode,awake,p50_us,p99_us,mean_us,min_us,p25_us,p75_us,\
          max_us,received_ratio,publish_p50_us,publish_p99_us,refused,cpu_us_per_message,\
          voluntary_switches_per_message,max_rss_mb,messages_per_s,gb_per_s,copies"
             .to_owned(),
@@ -36,6 +36,7 @@ pub(super) fn lines(cells: &[Cell<Params, Metrics>]) -> String {
                 p.messages.to_string(),
                 p.runs.to_string(),
                 mode.to_owned(),
+                p.awake.to_string(),
                 field(|l| l.p50),
                 field(|l| l.p99),
                 field(|l| l.mean),

@@ -95,9 +95,9 @@ impl Options {
         words
     }
 
-    /// Whether machines are reached by ssh as by default.
+    /// Whether machines are reached by ssh.
     pub(super) fn by_ssh(&self) -> bool {
-        self.reach == SSH
+        self.reach.split_whitespace().next() == Some("ssh")
     }
 }
 

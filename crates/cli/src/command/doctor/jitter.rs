@@ -228,7 +228,7 @@ pub(super) fn measure() -> Vec<Finding> {
     let plain = std::thread::spawn(|| lateness(Scheduling::Other));
     let mut findings: Vec<_> = plain.join().ok().into_iter().collect();
     let fifo = std::thread::spawn(|| match clock::realtime_thread(80) {
-        Scheduling::Other => None,
+        Scheduling::Nice(_) | Scheduling::Other => None,
         granted => Some(lateness(granted)),
     });
     findings.extend(fifo.join().ok().flatten());

@@ -5,8 +5,8 @@ use crate::fountain::Shape;
 use crate::geometry::Geometry;
 use stats::Time;
 
-/// Up to so many bytes a message is short: a few fragments.
-const SHORT: u64 = 4096;
+/// Up to so many bytes a message is short: a dozen fragments, of which one that is not full would cost much.
+const SHORT: u64 = 16 << 10;
 /// Of a message that still comes, no fewer bytes are sent than this, but the last: a frame costs as much as many bytes.
 const PIECE: u32 = 600;
 
