@@ -32,3 +32,9 @@ impl Signals {
         self.0.store(false, Ordering::Relaxed);
     }
 }
+
+/// Lets the process go on when it is sent SIGHUP.
+pub(crate) fn outlive_hangups() {
+    // Without it the process ends there, as it did.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGHUP, Arc::default());
+}

@@ -457,7 +457,13 @@ impl<C: Carrier> Daemon<C> {
         if let Some(services) = &self.inbound.services {
             services.watch(&mut fds);
         }
-        clock::wait(&mut fds, until, clock::SPIN).map_err(|source| LinkError::System {
+        // Where slots are short it would spin all the time, and what is late on a wire is made up for.
+        let spin = if self.config.has_wire() {
+            Duration::ZERO
+        } else {
+            clock::SPIN
+        };
+        clock::wait(&mut fds, until, spin).map_err(|source| LinkError::System {
             doing: "wait for datagrams",
             source,
         })?;

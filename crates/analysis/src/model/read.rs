@@ -4,6 +4,9 @@ use super::{Knee, Params, Sample, Varied};
 use serde::Deserialize;
 use serde_json::Value;
 
+/// The cause of a search that found nothing that was too much.
+const UNBROKEN: &str = "the search goes no higher";
+
 /// What a file has, with the system of each.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Read {
@@ -66,6 +69,11 @@ pub fn read(json: &str) -> Result<Read, ReadError> {
             value.filter(|v| v.is_finite() && *v >= 0.0)
         };
         if what == "knee" {
+            if let Some(each) = cell.metrics.get("by_nodes").and_then(Value::as_array) {
+                let knees = each.iter().filter_map(|found| by_nodes(&params, found));
+                all.knees.extend(knees.map(|knee| (cell.system.clone(), knee)));
+                continue;
+            }
             let Some(rate) = number("/messages_per_s").filter(|r| *r > 0.0) else {
                 continue;
             };
@@ -108,6 +116,38 @@ pub fn read(json: &str) -> Result<Read, ReadError> {
     Ok(all)
 }
 
+/// The knee for a number of nodes, of which half send; none where nothing was sustained, or nothing was too much.
+fn by_nodes(of: &Params, found: &Value) -> Option<Knee> {
+    let number = |name: &str| {
+        found
+            .get(name)
+            .and_then(Value::as_f64)
+            .filter(|v| v.is_finite() && *v > 0.0)
+    };
+    let rate = number("messages_per_s")?;
+    let nodes = u32::try_from(found.get("nodes")?.as_u64()?)
+        .ok()
+        .filter(|n| *n >= 2)?;
+    let cause = found.get("cause").and_then(Value::as_str).unwrap_or_default();
+    if cause == UNBROKEN {
+        return None;
+    }
+    let mut params = Params {
+        nodes,
+        senders: nodes / 2,
+        ..of.clone()
+    };
+    params.hz = rate / f64::from(params.senders) / params.copies();
+    check(&params).ok()?;
+    Some(Knee {
+        params,
+        varied: Varied::Hz,
+        sustained: rate,
+        broken: rate,
+        cpu_us: number("cpu_us_per_message"),
+    })
+}
+
 fn check(p: &Params) -> Result<(), String> {
     if !(p.hz.is_finite() && (0.0..=1e9).contains(&p.hz)) {
         return Err(format!("hz {}: give 0 to 1e9", p.hz));
@@ -137,10 +177,20 @@ mod tests {
             {"system":"roscpp","params":{"experiment":7,"what":"cell","nodes":4,"senders":2,"hz":20,"bytes":4250,"medium":"wifi-6","cpu_share":100},
              "metrics":{"delivery":1,"rtt_ms":{"mean":3.5,"p50":3,"p99":null},"cpu_us_per_message":80,"sustained":true}},
             {"system":"roscpp","params":{"what":"knee","nodes":4,"senders":2,"bytes":4250},"metrics":{"messages_per_s":320.0,"cause":"air"}},
+            {"system":"zenoh","params":{"what":"knee","nodes":8,"senders":4,"bytes":4250},"metrics":{"messages_per_s":900.0,"by_nodes":[
+             {"nodes":2,"messages_per_s":500.0,"cause":"cpu","cpu_us_per_message":7.0},{"nodes":8,"messages_per_s":900.0,"cause":"cpu"},
+             {"nodes":4,"messages_per_s":1e6,"cause":"the search goes no higher"},{"nodes":16,"messages_per_s":0.0,"cause":"x"}]}},
             {"system":"model","params":{"of":"roscpp"},"metrics":{"median_error":0.1}},
             {"system":"roscpp","params":{"what":"profile"},"metrics":{}}]}"#;
         let all = read(json).expect("cells");
-        assert_eq!((all.samples.len(), all.knees.len()), (1, 1));
+        assert_eq!((all.samples.len(), all.knees.len()), (1, 3));
+        let each = all.knees[1..]
+            .iter()
+            .map(|(s, k)| (s.as_str(), k.params.nodes, k.params.hz, k.cpu_us));
+        assert_eq!(
+            each.collect::<Vec<_>>(),
+            [("zenoh", 2, 500.0, Some(7.0)), ("zenoh", 8, 225.0, None)]
+        );
         let (_, sample) = &all.samples[0];
         assert_eq!(
             (sample.cpu_us, sample.mean_ms, sample.params.share()),

@@ -79,7 +79,7 @@ impl Measured {
     }
 
     /// What the processor did for a message, in µs, by part.
-    fn cpu_us(&self) -> f64 {
+    pub(super) fn cpu_us(&self) -> f64 {
         self.cpu_s.values().sum::<f64>() * 1e6 / self.all.max(1) as f64
     }
 }
@@ -239,6 +239,9 @@ pub struct NodesKnee {
     pub messages_per_s: f64,
     /// Why not more.
     pub cause: String,
+    /// Processor time of all processes there for a message and its answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_us_per_message: Option<f64>,
 }
 
 /// What runs come to.

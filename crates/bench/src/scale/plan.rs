@@ -16,7 +16,7 @@ const QUICK_LOAD: f64 = 10_000.0;
 
 /// Bounds of a search, in Hz of each sender.
 const LOWEST: f64 = 1.0;
-const HIGHEST: f64 = 200_000.0;
+const HIGHEST: f64 = 1_000_000.0;
 
 /// What is to be measured.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -457,7 +457,7 @@ mod tests {
         );
         let only = of(7, |o| o.knees_only = true);
         assert!(only.points.is_empty() && !only.sweeps.is_empty());
-        assert_eq!(only.sweeps[0].within, [1.0, 200_000.0]);
+        assert_eq!(only.sweeps[0].within, [1.0, HIGHEST]);
         let probe = only.sweeps[0].probe(8, 1234.567);
         assert_eq!((probe.nodes, probe.hz, probe.messages), (8, 1234.57, 6173));
     }

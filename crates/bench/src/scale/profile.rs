@@ -75,17 +75,7 @@ impl Sampler {
         let log = File::create(&messages).map_err(|e| format!("{}: {e}", messages.display()))?;
         // The machine's own clock: virtual machines seldom have hardware counters.
         let mut command = Command::new("perf");
-        command.args([
-            "record",
-            "-q",
-            "-e",
-            "cpu-clock",
-            "-F",
-            HZ,
-            "-g",
-            "--kernel-callchains",
-            "-p",
-        ]);
+        command.args(["record", "-q", "-e", "cpu-clock", "-F", HZ, "-g", "-p"]);
         command.arg(pids.join(",")).arg("-o").arg(&file);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         let child = command.spawn().map_err(|e| format!("{MEND} ({e})"))?;
@@ -156,7 +146,7 @@ fn profile(script: &str) -> Profile {
         stack.clear();
     }
     let mut functions: Vec<_> = functions.into_iter().collect();
-    functions.sort_by(|a, b| b.1.cmp(&a.1));
+    functions.sort_by_key(|f| std::cmp::Reverse(f.1));
     let share = |n: u64| n as f64 / samples.max(1) as f64;
     let function = |((name, of), n): ((String, String), u64)| Function {
         name,
@@ -188,14 +178,18 @@ fn kind(stack: &[(&str, &str)]) -> String {
         return String::new();
     };
     if *of == "kernel" {
-        let calls = stack.iter().filter_map(|(name, _)| {
+        let mut calls = stack.iter().filter_map(|(name, _)| {
             let prefixes = ["__x64_sys_", "__arm64_sys_", "__se_sys_", "__do_sys_"];
             prefixes.iter().find_map(|p| name.strip_prefix(p))
         });
         let any = |part: &str| stack.iter().any(|(name, _)| name.contains(part));
-        return match calls.last() {
+        return match calls.next_back() {
             Some(call) => format!("kernel: {call}"),
             None if any("page_fault") => "kernel: page faults".into(),
+            None if any("exit_to_user_mode") => "kernel: giving way to others".into(),
+            None if any("syscall") || any("SYSCALL") || any("el0_svc") => {
+                "kernel: entering and leaving".into()
+            }
             None if any("sysvec") || any("interrupt") || any("irq_exit") => "kernel: interrupts".into(),
             None => "kernel: other".into(),
         };

@@ -347,6 +347,7 @@ impl<'a> Session<'a> {
                 (None, Some(why)) => format!("seen as {why}"),
                 (None, None) => "the search goes no higher".into(),
             },
+            cpu_us_per_message: good.as_ref().map(Measured::cpu_us),
         };
         let said = format!("{:.0} messages/s each way; {}", found.messages_per_s, found.cause);
         self.keep(&Entry {
@@ -463,7 +464,13 @@ impl<'a> Session<'a> {
                 bytes_per_s: best.messages_per_s * point.bytes as f64,
                 messages_per_s: best.messages_per_s,
                 cause: best.cause.clone(),
-                by_nodes: knees.iter().map(|k| k.0.clone()).collect(),
+                by_nodes: knees
+                    .iter()
+                    .map(|(found, at)| NodesKnee {
+                        cpu_us_per_message: at.map(Measured::cpu_us),
+                        ..(*found).clone()
+                    })
+                    .collect(),
                 at: at.and_then(|m| pool(&[m])),
             })),
         })

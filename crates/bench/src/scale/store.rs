@@ -248,6 +248,7 @@ mod tests {
             hz: 3000.0,
             messages_per_s: 12_000.0,
             cause: "cpu".into(),
+            cpu_us_per_message: Some(12.5),
         };
         store
             .put(&Entry {

@@ -103,7 +103,12 @@ pub(crate) fn run(options: &Options) -> Outcome {
             scale::run(options, stopped).map(|outcome| shown!(outcome, options.json))
         }),
         What::Agent(options) => run_agent(options),
-        What::ScaleAgent(options) => scale::agents::work(options).or_job("bench agent"),
+        What::ScaleAgent(options) => {
+            // Who stood still while its keeper ended is sent SIGHUP when it goes on (setpgid(2)); it is to clear away first, and
+            // sees for itself that nobody keeps it.
+            crate::signals::outlive_hangups();
+            scale::agents::work(options).or_job("bench agent")
+        }
         What::ScalePart { role } => scale::part::run(role).or_job("bench scale-part"),
         What::LinkPart { role } => link::part::run(role).or_job("bench link-part"),
         What::RemotePart { role } => remote::part::run(role).or_job("bench remote-part"),

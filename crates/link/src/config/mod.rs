@@ -549,6 +549,11 @@ impl Config {
         self.radio.rate == Some(Rate::Unlimited)
     }
 
+    /// Whether it is a wire, with a rate or without.
+    pub(crate) fn has_wire(&self) -> bool {
+        self.is_wire() || self.radio.medium == Medium::Wire
+    }
+
     /// The airtime of datagrams over this radio, of which the carrier adds `overhead` bytes to each.
     pub(crate) fn airtime(&self, overhead: usize) -> proto::AirtimeModel {
         let overhead = u32::try_from(overhead).unwrap_or(u32::MAX);

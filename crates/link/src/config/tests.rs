@@ -371,9 +371,9 @@ fn what_is_no_value_of_its_key_is_told_without_words_of_a_library() {
             "depth: 2",
             "depth: -1",
             "configuration:7:",
-            "depth is -1; it must be 1 to 1024",
+            "depth is -1; it must be 1 to 4096",
         ),
-        ("depth: 2", "depth: 100000", "configuration:7:", "1 to 1024"),
+        ("depth: 2", "depth: 100000", "configuration:7:", "1 to 4096"),
         ("6Mbit/s", "6Mbit/s, hops: 300", "configuration:3:", "1 to 16"),
         (
             "depth: 2",

@@ -50,6 +50,7 @@ impl<B: Body> Radio<B> {
         valid_part("least_share", config.least_share, 0.01, 1.0)?;
         // Over a wire nobody contends.
         config.yields &= !(config.wire || config.airtime.is_wire());
+        let pacer = Pacer::new(config.airtime.is_wire());
         Ok(Radio {
             scheduler: Scheduler::new(config.order, config.min_share),
             lately: Lately::default(),
@@ -58,7 +59,7 @@ impl<B: Body> Radio<B> {
             unwanted: Vec::new(),
             config,
             clock: Time::ZERO,
-            pacer: Pacer::new(),
+            pacer,
             peers: BTreeMap::new(),
             next_peer: 0,
             topics: Vec::new(),

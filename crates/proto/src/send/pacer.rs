@@ -18,18 +18,24 @@ pub(crate) struct Pacer {
     in_air: u8,
     /// Whether a relay forwards it.
     forwarded: bool,
+    lateness: Duration,
 }
 
 /// So late a caller may be without losing air. As much of the air's next frame may then be early and stand
 /// in the device queue: a tenth of a full frame at 6 Mbit/s.
 const LATENESS: Duration = Duration::from_micros(200);
+/// The same on a wire with a rate. Of a fast one, slots are shorter than threads are punctual: what is late may leave at once, and
+/// stands in the device queue for as long at the most.
+const WIRE_LATENESS: Duration = Duration::from_millis(1);
 
 /// Importance of the protocol's own frames: above every topic.
 pub(crate) const CONTROL: u8 = 128;
 
 impl Pacer {
-    pub(crate) fn new() -> Self {
+    /// Of a wire with a rate, or of a radio.
+    pub(crate) fn new(wire: bool) -> Self {
         Pacer {
+            lateness: if wire { WIRE_LATENESS } else { LATENESS },
             next: Time::ZERO,
             awaited: false,
             in_air: 0,
@@ -80,7 +86,7 @@ impl Pacer {
 
     /// Charges a datagram that was handed over.
     pub(crate) fn charge(&mut self, now: Time, importance: u8, hops: u32, airtime: Duration) {
-        let due = if self.awaited { now - LATENESS } else { now };
+        let due = if self.awaited { now - self.lateness } else { now };
         self.next = self.next.max(due) + airtime;
         self.awaited = false;
         self.in_air = importance;
@@ -95,7 +101,7 @@ mod tests {
     #[test]
     fn idle_time_earns_no_burst_and_urgency_is_charged() {
         let ms = Duration::from_millis;
-        let mut p = Pacer::new();
+        let mut p = Pacer::new(false);
         let t = Time::from_millis(100);
         assert!(p.is_free(t));
         p.charge(t, 10, 1, ms(2));
@@ -111,7 +117,7 @@ mod tests {
     #[test]
     fn a_little_lateness_costs_no_air_and_much_is_not_made_up_for() {
         let ms = Duration::from_millis;
-        let mut p = Pacer::new();
+        let mut p = Pacer::new(false);
         let t = Time::from_millis(100);
         p.charge(t, 10, 1, ms(2));
         assert_eq!(p.await_turn(), t + ms(2));
@@ -122,5 +128,10 @@ mod tests {
         assert_eq!(p.next(), t + ms(52) - LATENESS);
         p.charge(t + ms(60), 10, 1, ms(2));
         assert_eq!(p.next(), t + ms(62), "nothing waited");
+        let mut wire = Pacer::new(true);
+        wire.charge(t, 10, 1, ms(2) / 20);
+        wire.await_turn();
+        wire.charge(t + ms(1), 10, 1, ms(2) / 20);
+        assert_eq!(wire.next(), t + ms(4) / 20, "a wire's slots stay where they were");
     }
 }

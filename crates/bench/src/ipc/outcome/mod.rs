@@ -246,7 +246,7 @@ mod tests {
     fn csv_has_as_many_fields_as_its_head() {
         let csv = outcome(vec![cell(Experiment::Fig7, System::Floor, 25.0)]).csv();
         let fields: Vec<usize> = csv.lines().map(|l| l.split(',').count()).collect();
-        assert_eq!(fields, [25, 25]);
+        assert_eq!(fields, [26, 26]);
     }
 
     #[test]

@@ -99,6 +99,11 @@ impl Inbox {
         self.lock().over.clone()
     }
 
+    /// Whether who started this process has ended, which may be why it is over, or have come after that.
+    pub(super) fn is_orphaned(&self) -> bool {
+        getppid() != self.0.parent
+    }
+
     fn end(&self, why: Over) {
         self.lock().over.get_or_insert(why);
         self.0.changed.notify_all();
@@ -140,7 +145,7 @@ impl Inbox {
     fn guard(&self) {
         loop {
             std::thread::sleep(BEAT);
-            if getppid() != self.0.parent {
+            if self.is_orphaned() {
                 self.end(Over::Orphaned);
             }
             if clock::monotonic().since(self.lock().heard) > SILENT {

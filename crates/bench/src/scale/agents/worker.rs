@@ -26,19 +26,16 @@ pub struct Work {
 pub fn work(options: &Work) -> Result<(), Error> {
     let inbox = Inbox::watch()?;
     let worked = obey(options, &inbox);
-    match inbox.over() {
-        Some(Over::Odd(why)) => {
-            let why = protocol::said(&format!("the coordinator said {why}"));
-            say(&Report::Bye { why });
+    if let Some(Over::Odd(why)) = inbox.over() {
+        let why = protocol::said(&format!("the coordinator said {why}"));
+        say(&Report::Bye { why });
+    }
+    if inbox.is_orphaned() {
+        // Its keeper made this folder, and was to remove it.
+        let folder = std::env::temp_dir();
+        if super::keeper::is_ours(&folder) {
+            let _ = fs::remove_dir_all(folder);
         }
-        Some(Over::Orphaned) => {
-            // Its keeper made this folder, and was to remove it.
-            let folder = std::env::temp_dir();
-            if super::keeper::is_ours(&folder) {
-                let _ = fs::remove_dir_all(folder);
-            }
-        }
-        _ => {}
     }
     worked
 }
