@@ -20,7 +20,7 @@ pub use cslv::Cslv;
 pub use fit::{FitError, MOST_CELLS};
 pub use knee::{Knee, KneeMetrics, Varied, knees};
 pub use network::{Network, Share};
-pub use read::{Read, ReadError, read};
+pub use read::{Read, ReadError, UNBROKEN, read};
 pub use setting::{Params, Sample};
 pub use validate::{Compared, Validation, ValidationMetrics, validate};
 

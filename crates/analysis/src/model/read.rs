@@ -4,8 +4,8 @@ use super::{Knee, Params, Sample, Varied};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The cause of a search that found nothing that was too much.
-const UNBROKEN: &str = "the search goes no higher";
+/// The cause that `bench scale` writes of a search that found nothing that was too much: its highest is no knee.
+pub const UNBROKEN: &str = "the search goes no higher";
 
 /// What a file has, with the system of each.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -77,9 +77,8 @@ pub fn read(json: &str) -> Result<Read, ReadError> {
             let Some(rate) = number("/messages_per_s").filter(|r| *r > 0.0) else {
                 continue;
             };
-            let mut params = params;
             // The knee is along the frequency, unless it says otherwise.
-            params.hz = rate / f64::from(params.senders) / params.copies();
+            let params = at_rate(params, rate);
             let varied = match cell.metrics.get("varied").and_then(Value::as_str) {
                 Some("nodes") => Varied::Nodes,
                 _ => Varied::Hz,
@@ -132,12 +131,12 @@ fn by_nodes(of: &Params, found: &Value) -> Option<Knee> {
     if cause == UNBROKEN {
         return None;
     }
-    let mut params = Params {
+    let params = Params {
         nodes,
         senders: nodes / 2,
         ..of.clone()
     };
-    params.hz = rate / f64::from(params.senders) / params.copies();
+    let params = at_rate(params, rate);
     check(&params).ok()?;
     Some(Knee {
         params,
@@ -146,6 +145,14 @@ fn by_nodes(of: &Params, found: &Value) -> Option<Knee> {
         broken: rate,
         cpu_us: number("cpu_us_per_message"),
     })
+}
+
+/// The same setting at so many round trips a second.
+fn at_rate(params: Params, rate: f64) -> Params {
+    Params {
+        hz: rate / f64::from(params.senders) / params.copies(),
+        ..params
+    }
 }
 
 fn check(p: &Params) -> Result<(), String> {

@@ -147,9 +147,7 @@ impl Outcome {
             out.extend([String::new(), name]);
             out.extend(table(&here));
         }
-        let profiled =
-            |c: &&Cell<Params, Metrics>| matches!(&c.metrics, Metrics::Cell(m) if m.cpu_profile.is_some());
-        if cells.iter().any(|c| profiled(&c)) {
+        if points(cells).any(|(_, m)| m.cpu_profile.is_some()) {
             out.extend([
                 String::new(),
                 "Where the processor time goes, of a message and its answer".into(),

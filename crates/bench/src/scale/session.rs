@@ -14,6 +14,7 @@ use crate::findings::{Findings, Health, watch};
 use crate::ipc::error::RunError;
 use crate::ipc::{Error, HostLoad};
 use crate::progress::Progress;
+use analysis::model::UNBROKEN;
 use stats::{Cell, Report};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -345,7 +346,7 @@ impl<'a> Session<'a> {
             cause: match (&bad, hung) {
                 (Some(bad), _) => cause::of(bad),
                 (None, Some(why)) => format!("seen as {why}"),
-                (None, None) => "the search goes no higher".into(),
+                (None, None) => UNBROKEN.into(),
             },
             cpu_us_per_message: good.as_ref().map(Measured::cpu_us),
         };
@@ -464,13 +465,7 @@ impl<'a> Session<'a> {
                 bytes_per_s: best.messages_per_s * point.bytes as f64,
                 messages_per_s: best.messages_per_s,
                 cause: best.cause.clone(),
-                by_nodes: knees
-                    .iter()
-                    .map(|(found, at)| NodesKnee {
-                        cpu_us_per_message: at.map(Measured::cpu_us),
-                        ..(*found).clone()
-                    })
-                    .collect(),
+                by_nodes: knees.iter().map(|k| k.0.clone()).collect(),
                 at: at.and_then(|m| pool(&[m])),
             })),
         })
