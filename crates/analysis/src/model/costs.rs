@@ -61,9 +61,10 @@ pub struct Model {
     pub process: Costs,
     /// For how long it keeps all processors of a machine busy.
     pub machine: Costs,
-    /// How much longer for each process that there is: what switching between them costs.
-    pub per_node_s: f64,
-    /// In addition if a process must be woken for it, which one that is busy need not.
+    /// A round trip grows with this power of the number of processes: what they take from each other's caches.
+    pub crowd: f64,
+    /// In addition for waking processes, which those that wait for a processor need not be: with the share of the time in
+    /// which processors are free.
     pub wake_s: f64,
     /// Share of a machine that each process takes even while it does nothing.
     pub idle_node: f64,
@@ -71,10 +72,8 @@ pub struct Model {
     pub wire: f64,
     /// The same of radios: acknowledgements of the transport, collisions.
     pub radio: f64,
-    /// The round trip on idle machines, beside the medium.
+    /// The round trip on idle machines, beside the medium, for two processes.
     pub delay: Costs,
-    /// How much longer it is for each process that there is.
-    pub delay_per_node_s: f64,
     /// Processors that are really there, if the calibration tells.
     pub processors: Option<f64>,
     /// What was not measured but assumed.
@@ -165,14 +164,34 @@ impl Model {
     /// Of process, machine and medium.
     pub(super) fn loads(&self, p: &Point) -> [f64; 3] {
         let process = p.rate * self.process.of(p.bytes, p.network) / p.senders / p.share;
-        let trip = self.trip(p, process);
-        let machine = (p.rate * trip + self.idle_node * p.nodes) / p.share / p.machines;
-        [process, machine, p.rate * self.occupied(p)]
+        [process, self.machine_load(p), p.rate * self.occupied(p)]
     }
 
-    fn trip(&self, p: &Point, process: f64) -> f64 {
-        let asleep = (1.0 - process).clamp(0.0, 1.0);
-        self.machine.of(p.bytes, p.network) + self.per_node_s * p.nodes + self.wake_s * asleep
+    /// Who waits for a processor has more than one message when it gets it, so that waking goes with the time that is
+    /// left: of load = rate · (trip + wake · (1 - load)) + idle, the load.
+    fn machine_load(&self, p: &Point) -> f64 {
+        let of = |seconds: f64| seconds / p.share / p.machines;
+        let awake = of(p.rate * self.awake(p) + self.idle_node * p.nodes);
+        let wakes = of(p.rate * self.waking(p));
+        if awake >= 1.0 {
+            return awake;
+        }
+        (awake + wakes) / (1.0 + wakes)
+    }
+
+    /// A round trip among processes that are awake.
+    fn awake(&self, p: &Point) -> f64 {
+        self.machine.of(p.bytes, p.network) * self.crowded(p)
+    }
+
+    /// What is added if all who take part sleep.
+    fn waking(&self, p: &Point) -> f64 {
+        self.wake_s * self.crowded(p)
+    }
+
+    /// By so much dearer than for two.
+    pub(super) fn crowded(&self, p: &Point) -> f64 {
+        (p.nodes / 2.0).max(1.0).powf(self.crowd)
     }
 
     pub(super) fn occupied(&self, p: &Point) -> f64 {
@@ -192,7 +211,7 @@ impl Model {
 
     /// The round trip when nothing else goes on.
     fn idle_delay(&self, p: &Point) -> f64 {
-        self.delay.of(p.bytes, p.network) + self.delay_per_node_s * p.nodes + 2.0 * self.one_way(p)
+        self.delay.of(p.bytes, p.network) * self.crowded(p) + 2.0 * self.one_way(p)
     }
 
     /// Over the idle medium, in seconds.
@@ -215,7 +234,7 @@ impl Model {
         let loads = self.loads(p);
         let services = [
             self.process.of(p.bytes, p.network),
-            self.trip(p, loads[0]),
+            self.awake(p) + self.waking(p) * (1.0 - loads[1]).clamp(0.0, 1.0),
             self.occupied(p),
         ];
         let n = p.senders.max(1.0);

@@ -12,6 +12,11 @@ const WIRE: f64 = 1.02;
 const RADIO: f64 = 1.1;
 /// A coefficient must earn so much of the squared relative error.
 const PRICE: f64 = 4e-4;
+/// Powers of the number of processes that are tried: so many, so far apart.
+const CROWDS: u32 = 12;
+const CROWD: f64 = 0.04;
+/// One that costs as much as a coefficient; larger ones must earn more.
+const USUAL: f64 = 0.1;
 
 /// Why no model can be fitted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -79,7 +84,9 @@ impl Model {
             .collect();
         // Which limit holds at which knee is not known: from several guesses the one that explains most.
         let starts = [0.0, 1.0, 2.0, 4.0, 16.0, f64::INFINITY];
-        let tries = starts.iter().map(|most| settle(&rows, cells, *most));
+        let crowds = (0..CROWDS).map(|i| f64::from(i) * CROWD);
+        let tries = crowds.flat_map(|crowd| starts.map(|most| (crowd, most)));
+        let tries = tries.map(|(crowd, most)| settle(&rows, cells, most, crowd));
         let (mut model, _) = tries
             .min_by(|a, b| a.1.total_cmp(&b.1))
             .ok_or(FitError::TooFew { knees: knees.len() })?;
@@ -91,8 +98,9 @@ impl Model {
 
 /// Fits and assigns limits anew until they stay; with what is left unexplained. At first processes are taken for the limit
 /// up to so many senders.
-fn settle(rows: &[Row], cells: &[Sample], senders: f64) -> (Model, f64) {
+fn settle(rows: &[Row], cells: &[Sample], senders: f64, crowd: f64) -> (Model, f64) {
     let blank = Model {
+        crowd,
         wire: WIRE,
         radio: RADIO,
         ..Model::default()
@@ -110,7 +118,7 @@ fn settle(rows: &[Row], cells: &[Sample], senders: f64) -> (Model, f64) {
         .collect();
     let mut best = (blank, f64::INFINITY);
     for _ in 0..16 {
-        let model = solve_limits(&rows, cells);
+        let model = solve_limits(&rows, cells, crowd);
         let left: f64 = rows
             .iter()
             .map(|r| {
@@ -118,7 +126,8 @@ fn settle(rows: &[Row], cells: &[Sample], senders: f64) -> (Model, f64) {
                 load.ln().powi(2)
             })
             .sum();
-        let cost = left + PRICE * rows.len() as f64 * f64::from(coefficients(&model));
+        let price = f64::from(coefficients(&model)) + (crowd / USUAL).powi(2);
+        let cost = left + PRICE * rows.len() as f64 * price;
         if cost < best.1 {
             best = (model.clone(), cost);
         }
@@ -138,13 +147,16 @@ fn settle(rows: &[Row], cells: &[Sample], senders: f64) -> (Model, f64) {
 
 fn coefficients(m: &Model) -> u32 {
     let of = |c: &Costs| [c.per_message_s, c.per_byte_s, c.sockets_s, c.sockets_per_byte_s];
-    let rest = [m.per_node_s, m.wake_s, m.idle_node];
+    let rest = [m.wake_s, m.idle_node];
     let all = of(&m.process).into_iter().chain(of(&m.machine)).chain(rest);
     all.map(|v| u32::from(v > 0.0)).sum()
 }
 
-fn solve_limits(rows: &[Row], cells: &[Sample]) -> Model {
-    let mut model = Model::default();
+fn solve_limits(rows: &[Row], cells: &[Sample], crowd: f64) -> Model {
+    let mut model = Model {
+        crowd,
+        ..Model::default()
+    };
     let of = |limit: usize| rows.iter().filter(move |r| r.limit == limit);
     let process: Vec<Equation> = of(0)
         .map(|r| {
@@ -188,29 +200,25 @@ fn machine(model: &mut Model, rows: &[Row], cells: &[Sample]) {
         .filter_map(|r| Some(r.cpu_s? * r.point.rate / r.point.share / r.point.machines))
         .collect();
     let processors = median(&mut busy);
-    let columns = |p: &Point, process: f64| {
-        let [a, b, c, d] = sizes(p);
-        vec![
-            a,
-            b,
-            c,
-            d,
-            p.nodes,
-            p.nodes / p.rate,
-            (1.0 - process).clamp(0.0, 1.0),
-        ]
+    // What idle processes take shows where little else goes on.
+    let idle = f64::from(u8::from(cells.iter().any(|c| c.cpu_us.is_some())));
+    // By the share of the time in which processors are free.
+    let columns = |p: &Point, free: f64| {
+        let crowded = model.crowded(p);
+        let mut all = sizes(p).map(|c| c * crowded).to_vec();
+        all.extend([idle * p.nodes / p.rate, crowded * free.clamp(0.0, 1.0)]);
+        all
     };
-    let busy_process = |p: &Point| p.rate * model.process.of(p.bytes, p.network) / p.senders / p.share;
     let mut equations: Vec<Equation> = limited
         .iter()
         .map(|r| {
             let trip = r.point.share * r.point.machines / r.point.rate;
-            equation(columns(&r.point, busy_process(&r.point)), trip, 1.0)
+            equation(columns(&r.point, 0.0), trip, 1.0)
         })
         .collect();
     let seen = rows
         .iter()
-        .filter(|r| r.limit != 1)
+        .filter(|r| r.limit == 0)
         .filter_map(|r| Some((r.point, r.cpu_s?)))
         .chain(
             cells
@@ -227,8 +235,8 @@ fn machine(model: &mut Model, rows: &[Row], cells: &[Sample]) {
     let known = processors.or_else(|| (most > 0.0 && limited.is_empty()).then_some(most));
     if let Some(processors) = known {
         for (point, cpu_s) in &seen {
-            let columns = columns(point, busy_process(point));
-            equations.push(equation(columns, cpu_s / processors, 0.5));
+            let busy = cpu_s * point.rate / point.share / point.machines / processors;
+            equations.push(equation(columns(point, 1.0 - busy), cpu_s / processors, 0.5));
         }
         if limited.is_empty() {
             let note = format!(
@@ -237,9 +245,9 @@ fn machine(model: &mut Model, rows: &[Row], cells: &[Sample]) {
             model.assumed.push(note);
         }
     }
-    let x = solve(&equations, 7, PRICE);
+    let x = solve(&equations, 6, PRICE);
     model.machine = costs(&x);
-    (model.per_node_s, model.idle_node, model.wake_s) = (x[4], x[5], x[6]);
+    (model.idle_node, model.wake_s) = (x[4], x[5]);
     model.processors = known;
 }
 
@@ -251,10 +259,9 @@ fn delays(model: &mut Model, cells: &[Sample]) {
         .filter_map(|c| {
             let (point, mean) = (Point::of(&c.params), c.mean_ms? / 1e3);
             let rest = mean - 2.0 * model.one_way(&point) - model.waiting(&point);
-            let mut columns = sizes(&point).to_vec();
-            columns.push(point.nodes);
+            let crowded = model.crowded(&point);
             Some(Equation {
-                of: columns,
+                of: sizes(&point).map(|c| c * crowded).to_vec(),
                 value: rest.max(0.02 * mean),
                 weight: 1.0 / mean,
             })
@@ -265,9 +272,7 @@ fn delays(model: &mut Model, cells: &[Sample]) {
             .assumed
             .push("no delay beside media and queues: the calibration has no cell that works".into());
     }
-    let x = solve(&equations, 5, PRICE);
-    model.delay = costs(&x);
-    model.delay_per_node_s = x[4];
+    model.delay = costs(&solve(&equations, 4, PRICE));
 }
 
 /// By what a round trip costs in any case, by its bytes, and by sockets.

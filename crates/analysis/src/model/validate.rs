@@ -1,13 +1,15 @@
 //! How far predictions are from sweeps that the calibration did not see.
 
 use super::fit::median;
-use super::{Cslv, FitError, Knee, MOST_CELLS, Model, Params, Sample};
+use super::{Cslv, FitError, Knee, MOST_CELLS, Model, Network, Params, Sample};
 use serde::Serialize;
 use stats::Cell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Of a calibration so many are knees; the rest are cells that work, for the delay.
 const KNEES: usize = 9;
+/// Up to this share of the highest rate that works a cell is quiet.
+const QUIET: f64 = 0.25;
 
 /// A model of a system, and how far both models are from what it did not see.
 #[derive(Clone, Debug, PartialEq)]
@@ -157,11 +159,6 @@ pub fn validate(of: &str, samples: &[Sample], knees: &[Knee]) -> Result<Validati
 fn apart(knees: &[Knee]) -> (Vec<Knee>, Vec<Knee>) {
     let values = |of: &dyn Fn(&Knee) -> u64| knees.iter().map(of).collect::<BTreeSet<u64>>();
     let (nodes, bytes) = (values(&|k| k.params.nodes.into()), values(&|k| k.params.bytes));
-    let most_nodes = nodes
-        .iter()
-        .nth(nodes.len().div_ceil(2).max(2) - 1)
-        .copied()
-        .unwrap_or(u64::MAX);
     let most_bytes = bytes
         .iter()
         .rev()
@@ -169,16 +166,24 @@ fn apart(knees: &[Knee]) -> (Vec<Knee>, Vec<Knee>) {
         .copied()
         .unwrap_or(u64::MAX);
     let media: BTreeSet<&str> = knees.iter().map(|k| k.params.medium.as_str()).collect();
-    let kind = |m: &str| std::mem::discriminant(&super::Network::named(m));
+    let kind = |m: &str| std::mem::discriminant(&Network::named(m));
     let unseen = media
         .iter()
         .rev()
         .find(|m| media.len() >= 3 && media.iter().any(|o| o != *m && kind(o) == kind(m)));
-    let inner: Vec<&Knee> = knees
-        .iter()
-        .filter(|k| u64::from(k.params.nodes) <= most_nodes && k.params.bytes <= most_bytes)
-        .filter(|k| unseen.is_none_or(|m| *m != k.params.medium))
-        .collect();
+    let below = |most_nodes: u64| -> Vec<&Knee> {
+        let inner = knees
+            .iter()
+            .filter(|k| u64::from(k.params.nodes) <= most_nodes && k.params.bytes <= most_bytes);
+        inner
+            .filter(|k| unseen.is_none_or(|m| *m != k.params.medium))
+            .collect()
+    };
+    // More of the nodes where the others are too few.
+    let half = nodes.len().div_ceil(2).max(2) - 1;
+    let inner = nodes.iter().skip(half).map(|most| below(*most));
+    let inner = inner.reduce(|fewer, more| if fewer.len() < KNEES { more } else { fewer });
+    let inner = inner.unwrap_or_else(|| below(u64::MAX));
     let few: Vec<&Knee> = knees.iter().collect();
     let chosen = spread(if inner.len() >= 4 { &inner } else { &few }, KNEES);
     let is_chosen = |k: &&Knee| chosen.iter().any(|c| std::ptr::eq(*c, *k));
@@ -188,30 +193,30 @@ fn apart(knees: &[Knee]) -> (Vec<Knee>, Vec<Knee>) {
 
 /// The farthest from those that are chosen, one after the other, from the first on.
 fn spread<'a>(knees: &[&'a Knee], most: usize) -> Vec<&'a Knee> {
-    let distance = |a: &Knee, b: &Knee| {
-        let nodes = (f64::from(a.params.senders.max(1)) / f64::from(b.params.senders.max(1)))
-            .ln()
-            .abs();
-        let bytes = (a.params.bytes.max(1) as f64 / b.params.bytes.max(1) as f64)
-            .ln()
-            .abs();
-        let medium = if a.params.medium == b.params.medium {
-            0.0
-        } else {
-            3.0
+    farthest(knees, most, |a, b| apart_by(&a.params, &b.params))
+}
+
+/// How far settings are from each other beside their frequency.
+fn apart_by(a: &Params, b: &Params) -> f64 {
+    let ratio = |a: f64, b: f64| (a.max(1.0) / b.max(1.0)).ln().abs();
+    // Where the medium is the limit their number says little.
+    let limited = [a, b].map(|p| Network::named(&p.medium).share().is_some());
+    let weight = if limited == [true; 2] { 0.5 } else { 2.0 };
+    let nodes = weight * ratio(a.senders.into(), b.senders.into());
+    let bytes = ratio(a.bytes as f64, b.bytes as f64);
+    let medium = if a.medium == b.medium { 0.0 } else { 3.0 };
+    nodes + bytes / 2.0 + medium + 4.0 * (a.share() - b.share()).abs()
+}
+
+/// The first, and then always that which is farthest from all that are chosen.
+fn farthest<'a, T>(all: &[&'a T], most: usize, distance: impl Fn(&T, &T) -> f64) -> Vec<&'a T> {
+    let mut chosen: Vec<&T> = all.first().copied().into_iter().collect();
+    while chosen.len() < most.min(all.len()) {
+        let nearest = |k: &T| {
+            let distances = chosen.iter().map(|c| distance(k, c));
+            distances.fold(f64::INFINITY, f64::min)
         };
-        let share = 4.0 * (a.params.share() - b.params.share()).abs();
-        nodes + bytes / 2.0 + medium + share
-    };
-    let mut chosen: Vec<&Knee> = knees.first().copied().into_iter().collect();
-    while chosen.len() < most.min(knees.len()) {
-        let nearest = |k: &Knee| {
-            chosen
-                .iter()
-                .map(|c| distance(k, c))
-                .fold(f64::INFINITY, f64::min)
-        };
-        let next = knees
+        let next = all
             .iter()
             .filter(|k| !chosen.iter().any(|c| std::ptr::eq(*c, **k)))
             .max_by(|a, b| nearest(a).total_cmp(&nearest(b)));
@@ -221,7 +226,8 @@ fn spread<'a>(knees: &[&'a Knee], most: usize) -> Vec<&'a Knee> {
     chosen
 }
 
-/// Cells that work, of settings between those of the knees, at the lowest rates: where the delay is that of idle machines.
+/// Cells that work, of settings between those of the knees, far from each other: from the quietest, where processes take
+/// what they take anyway and the delay is that of idle machines, to some that are not near their knees.
 fn quiet(samples: &[Sample], knees: &[Knee]) -> Vec<Sample> {
     let room = MOST_CELLS.saturating_sub(knees.len());
     let within = |s: &&Sample| {
@@ -232,19 +238,31 @@ fn quiet(samples: &[Sample], knees: &[Knee]) -> Vec<Sample> {
         };
         of(s.params.nodes.into(), &|p| p.nodes.into()) && of(s.params.bytes, &|p| p.bytes)
     };
+    let setting = |s: &Sample| (s.params.bytes, s.params.nodes, s.params.medium.clone());
+    let mut highest = BTreeMap::<_, f64>::new();
+    for sample in samples.iter().filter(|s| s.sustained) {
+        let rate = highest.entry(setting(sample)).or_default();
+        *rate = rate.max(sample.params.rate());
+    }
+    let lowest = |s: &Sample| {
+        let others = samples.iter().filter(|o| setting(o) == setting(s));
+        others.map(|o| o.params.rate()).fold(f64::INFINITY, f64::min)
+    };
     let mut quiet: Vec<&Sample> = samples
         .iter()
         .filter(|s| s.sustained && s.mean_ms.is_some())
         .filter(within)
+        .filter(|s| {
+            let highest = highest.get(&setting(s)).copied().unwrap_or_default();
+            s.params.rate() <= (highest * QUIET).max(lowest(s))
+        })
         .collect();
     quiet.sort_by(|a, b| a.params.rate().total_cmp(&b.params.rate()));
-    // The quietest of each setting first, from small messages to large ones.
-    let mut seen = BTreeSet::new();
-    quiet.retain(|s| seen.insert((s.params.bytes, s.params.nodes, s.params.medium.clone())));
-    quiet.sort_by_key(|s| s.params.bytes);
-    let step = (quiet.len() as f64 / room.max(1) as f64).max(1.0);
-    let picked = (0..room).filter_map(|i| quiet.get((i as f64 * step).round() as usize));
-    picked.map(|s| (*s).clone()).collect()
+    let between = |a: &Sample, b: &Sample| {
+        let rates = (a.params.rate().max(1e-3) / b.params.rate().max(1e-3)).ln().abs();
+        rates + apart_by(&a.params, &b.params)
+    };
+    farthest(&quiet, room, between).into_iter().cloned().collect()
 }
 
 fn compare(model: &Model, cslv: Option<Cslv>, knee: &Knee, calibrated: &[Knee]) -> Compared {

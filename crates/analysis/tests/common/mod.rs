@@ -14,8 +14,8 @@ pub struct Truth {
     pub sockets: f64,
     pub sockets_per_byte: f64,
     pub wake: f64,
-    /// For each process that there is, in each job.
-    pub switch: f64,
+    /// Each job grows with this power of the number of processes.
+    pub crowd: f64,
     /// Every process works so long each 10 ms whatever happens.
     pub tick: f64,
     /// Longer than the closed form.
@@ -105,7 +105,7 @@ impl Machine<'_> {
             };
             let woken = f64::from(u8::from(process.woken)) * t.wake;
             (process.running, process.woken) = (true, false);
-            let work = (work + woken + t.switch * self.nodes) / 1e6;
+            let work = (work + woken) * (self.nodes / 2.0).powf(t.crowd) / 1e6;
             self.idle -= 1;
             self.busy += work;
             self.at(now + work, What::Ends(p, job));
