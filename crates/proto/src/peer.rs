@@ -301,17 +301,19 @@ impl Peer {
         self.flight.window(self.is_clocked(radio), full) + more
     }
 
-    /// A receipt came. Gives by how much the pacer is ahead of the air; where this host `defers` to others, for whom its
-    /// device queue must be empty in time, also if that is little.
+    /// A receipt came in a datagram of `len` bytes. Gives by how much the pacer is ahead of the air; where this host `defers` to
+    /// others, for whom its device queue must be empty in time, also if that is little.
     pub(crate) fn receipt(
         &mut self,
         now: Time,
         radio: &RadioConfig,
         receipt: &Receipt,
+        len: usize,
         defers: bool,
     ) -> Duration {
         let (airtime, hops) = (self.airtime, self.config.hops);
-        let expected = |n| airtime.airtime(n, hops) + airtime.airtime(RECEIPT, hops);
+        // What the peer has to send takes it along, and is longer than a receipt alone.
+        let expected = |n| airtime.airtime(n, hops) + airtime.airtime(len, hops);
         let full = airtime.airtime(self.config.max_datagram, hops);
         let filled = 4 * self.flight.len() >= 3 * self.window(radio, true);
         let lesson = self.flight.receipt(now, receipt, expected, full);
@@ -328,7 +330,7 @@ impl Peer {
             here: Duration::ZERO,
         });
         if let Some(e) = &mut self.estimate {
-            if e.learn(lesson, self.flight.path_delay(full), RECEIPT) {
+            if e.learn(lesson, self.flight.path_delay(full), len) {
                 self.flight.trust();
             }
             self.airtime = e.airtime().0;

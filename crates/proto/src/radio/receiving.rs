@@ -136,7 +136,7 @@ impl<B: Body> Radio<B> {
                 Ok(())
             }
             Frame::Receipt(receipt) => {
-                let ahead = p.receipt(now, &self.config, &receipt, defers);
+                let ahead = p.receipt(now, &self.config, &receipt, len, defers);
                 // What stood in the device queue for a peer that fails says nothing of what goes to others.
                 if !self.router.as_ref().is_some_and(|r| r.is_left(peer)) {
                     self.pacer.delay(ahead);
