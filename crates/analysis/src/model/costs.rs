@@ -15,6 +15,9 @@ pub struct Costs {
     pub sockets_s: f64,
     /// In addition for each byte that sockets carry.
     pub sockets_per_byte_s: f64,
+    /// In addition for the part of a packet that it fills, up to a whole one: small messages share packets.
+    #[serde(default)]
+    pub packet_s: f64,
 }
 
 impl Costs {
@@ -22,7 +25,7 @@ impl Costs {
     pub fn of(&self, bytes: u64, network: Network) -> f64 {
         let bytes = bytes as f64;
         let sockets = if network.is_sockets() {
-            self.sockets_s + self.sockets_per_byte_s * bytes
+            self.sockets_s + self.sockets_per_byte_s * bytes + self.packet_s * network.packet(bytes)
         } else {
             0.0
         };

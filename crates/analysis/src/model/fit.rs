@@ -12,6 +12,8 @@ const WIRE: f64 = 1.02;
 const RADIO: f64 = 1.1;
 /// A coefficient must earn so much of the squared relative error.
 const PRICE: f64 = 4e-4;
+/// What costs go by: see [`sizes`].
+const SIZES: usize = 5;
 /// Powers of the number of processes that are tried: so many, so far apart.
 const CROWDS: u32 = 12;
 const CROWD: f64 = 0.04;
@@ -146,7 +148,15 @@ fn settle(rows: &[Row], cells: &[Sample], senders: f64, crowd: f64) -> (Model, f
 }
 
 fn coefficients(m: &Model) -> u32 {
-    let of = |c: &Costs| [c.per_message_s, c.per_byte_s, c.sockets_s, c.sockets_per_byte_s];
+    let of = |c: &Costs| {
+        [
+            c.per_message_s,
+            c.per_byte_s,
+            c.sockets_s,
+            c.sockets_per_byte_s,
+            c.packet_s,
+        ]
+    };
     let rest = [m.wake_s, m.idle_node];
     let all = of(&m.process).into_iter().chain(of(&m.machine)).chain(rest);
     all.map(|v| u32::from(v > 0.0)).sum()
@@ -167,7 +177,7 @@ fn solve_limits(rows: &[Row], cells: &[Sample], crowd: f64) -> Model {
             )
         })
         .collect();
-    model.process = costs(&solve(&process, 4, PRICE));
+    model.process = costs(&solve(&process, SIZES, PRICE));
     machine(&mut model, rows, cells);
     for (share, default) in [(Share::Wire, WIRE), (Share::Radio, RADIO)] {
         let factors: Vec<f64> = of(2)
@@ -245,9 +255,9 @@ fn machine(model: &mut Model, rows: &[Row], cells: &[Sample]) {
             model.assumed.push(note);
         }
     }
-    let x = solve(&equations, 6, PRICE);
+    let x = solve(&equations, SIZES + 2, PRICE);
     model.machine = costs(&x);
-    (model.idle_node, model.wake_s) = (x[4], x[5]);
+    (model.idle_node, model.wake_s) = (x[SIZES], x[SIZES + 1]);
     model.processors = known;
 }
 
@@ -272,14 +282,20 @@ fn delays(model: &mut Model, cells: &[Sample]) {
             .assumed
             .push("no delay beside media and queues: the calibration has no cell that works".into());
     }
-    model.delay = costs(&solve(&equations, 4, PRICE));
+    model.delay = costs(&solve(&equations, SIZES, PRICE));
 }
 
-/// By what a round trip costs in any case, by its bytes, and by sockets.
-fn sizes(p: &Point) -> [f64; 4] {
+/// By what a round trip costs in any case, by its bytes, by sockets and by packets.
+fn sizes(p: &Point) -> [f64; SIZES] {
     let sockets = f64::from(u8::from(p.network.is_sockets()));
     let bytes = p.bytes as f64;
-    [1.0, bytes, sockets, sockets * bytes]
+    [
+        1.0,
+        bytes,
+        sockets,
+        sockets * bytes,
+        sockets * p.network.packet(bytes),
+    ]
 }
 
 fn costs(x: &[f64]) -> Costs {
@@ -288,6 +304,7 @@ fn costs(x: &[f64]) -> Costs {
         per_byte_s: x[1],
         sockets_s: x[2],
         sockets_per_byte_s: x[3],
+        packet_s: x[4],
     }
 }
 

@@ -78,6 +78,11 @@ impl Network {
         *self != Network::Memory
     }
 
+    /// The part of a packet that a message of so many bytes fills, up to a whole one.
+    pub(super) fn packet(&self, bytes: f64) -> f64 {
+        ((bytes + AROUND as f64) / FRAGMENT as f64).min(1.0)
+    }
+
     /// Which factor holds.
     pub fn share(&self) -> Option<Share> {
         match self {

@@ -7,7 +7,7 @@ use stats::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Of a calibration so many are knees; the rest are cells that work, for the delay.
-const KNEES: usize = 9;
+const KNEES: usize = 10;
 /// Up to this share of the highest rate that works a cell is quiet.
 const QUIET: f64 = 0.25;
 
@@ -158,7 +158,10 @@ pub fn validate(of: &str, samples: &[Sample], knees: &[Knee]) -> Result<Validati
 /// largest messages and one medium of several of a kind are kept out of the calibration where enough is left.
 fn apart(knees: &[Knee]) -> (Vec<Knee>, Vec<Knee>) {
     let values = |of: &dyn Fn(&Knee) -> u64| knees.iter().map(of).collect::<BTreeSet<u64>>();
-    let (nodes, bytes) = (values(&|k| k.params.nodes.into()), values(&|k| k.params.bytes));
+    let (mut nodes, bytes) = (values(&|k| k.params.nodes.into()), values(&|k| k.params.bytes));
+    // Numbers that few have say little of what more of them cost.
+    let with = |n: u64| knees.iter().filter(|k| u64::from(k.params.nodes) == n).count();
+    nodes.retain(|n| 10 * with(*n) >= knees.len());
     let most_bytes = bytes
         .iter()
         .rev()
@@ -201,7 +204,7 @@ fn apart_by(a: &Params, b: &Params) -> f64 {
     let ratio = |a: f64, b: f64| (a.max(1.0) / b.max(1.0)).ln().abs();
     // Where the medium is the limit their number says little.
     let limited = [a, b].map(|p| Network::named(&p.medium).share().is_some());
-    let weight = if limited == [true; 2] { 0.5 } else { 2.0 };
+    let weight = if limited == [true; 2] { 0.5 } else { 3.0 };
     let nodes = weight * ratio(a.senders.into(), b.senders.into());
     let bytes = ratio(a.bytes as f64, b.bytes as f64);
     let medium = if a.medium == b.medium { 0.0 } else { 3.0 };
