@@ -1,6 +1,6 @@
 //! The model: what a round trip costs, and what follows.
 
-use super::network::{Network, Share};
+use super::network::{Network, Share, packet};
 use super::{Params, SUSTAINED, Varied};
 use serde::{Deserialize, Serialize};
 
@@ -20,16 +20,42 @@ pub struct Costs {
     pub packet_s: f64,
 }
 
+/// Costs there are.
+pub(super) const COSTS: usize = 5;
+
 impl Costs {
     /// Of a message of so many bytes.
     pub fn of(&self, bytes: u64, network: Network) -> f64 {
-        let bytes = bytes as f64;
-        let sockets = if network.is_sockets() {
-            self.sockets_s + self.sockets_per_byte_s * bytes + self.packet_s * network.packet(bytes)
-        } else {
-            0.0
-        };
-        self.per_message_s + self.per_byte_s * bytes + sockets
+        let columns = Costs::columns(bytes, network);
+        self.all().iter().zip(columns).map(|(cost, by)| cost * by).sum()
+    }
+
+    /// What each of them goes by, in the order of [`Costs::all`].
+    pub(super) fn columns(bytes: u64, network: Network) -> [f64; COSTS] {
+        let sockets = f64::from(u8::from(network.is_sockets()));
+        let size = bytes as f64;
+        [1.0, size, sockets, sockets * size, sockets * packet(size)]
+    }
+
+    pub(super) fn all(&self) -> [f64; COSTS] {
+        [
+            self.per_message_s,
+            self.per_byte_s,
+            self.sockets_s,
+            self.sockets_per_byte_s,
+            self.packet_s,
+        ]
+    }
+
+    /// From the same order.
+    pub(super) fn from_all(all: &[f64]) -> Costs {
+        Costs {
+            per_message_s: all[0],
+            per_byte_s: all[1],
+            sockets_s: all[2],
+            sockets_per_byte_s: all[3],
+            packet_s: all[4],
+        }
     }
 }
 
@@ -192,6 +218,11 @@ impl Model {
         self.wake_s * self.crowded(p)
     }
 
+    /// A round trip where the machine has so much to do.
+    fn trip(&self, p: &Point, load: f64) -> f64 {
+        self.awake(p) + self.waking(p) * (1.0 - load).clamp(0.0, 1.0)
+    }
+
     /// By so much dearer than for two.
     pub(super) fn crowded(&self, p: &Point) -> f64 {
         (p.nodes / 2.0).max(1.0).powf(self.crowd)
@@ -237,7 +268,7 @@ impl Model {
         let loads = self.loads(p);
         let services = [
             self.process.of(p.bytes, p.network),
-            self.awake(p) + self.waking(p) * (1.0 - loads[1]).clamp(0.0, 1.0),
+            self.trip(p, loads[1]),
             self.occupied(p),
         ];
         let n = p.senders.max(1.0);
@@ -292,6 +323,11 @@ impl Point {
             machines: f64::from(params.machines.max(1)),
             trips: params.trips(),
         }
+    }
+
+    /// Processors of each machine that so much time for a round trip keeps busy.
+    pub(super) fn busy(&self, cpu_s: f64) -> f64 {
+        cpu_s * self.rate / self.share / self.machines
     }
 
     fn times(self, factor: f64) -> Point {

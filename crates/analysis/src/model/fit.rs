@@ -1,6 +1,6 @@
 //! Finds the costs from few cells.
 
-use super::costs::{Costs, Model, Point, overload_at_knee};
+use super::costs::{COSTS, Costs, Model, Point, overload_at_knee};
 use super::least_squares::{Equation, solve};
 use super::network::Share;
 use super::{Knee, Sample};
@@ -12,8 +12,6 @@ const WIRE: f64 = 1.02;
 const RADIO: f64 = 1.1;
 /// A coefficient must earn so much of the squared relative error.
 const PRICE: f64 = 4e-4;
-/// What costs go by: see [`sizes`].
-const SIZES: usize = 5;
 /// Powers of the number of processes that are tried: so many, so far apart.
 const CROWDS: u32 = 12;
 const CROWD: f64 = 0.04;
@@ -148,17 +146,8 @@ fn settle(rows: &[Row], cells: &[Sample], senders: f64, crowd: f64) -> (Model, f
 }
 
 fn coefficients(m: &Model) -> u32 {
-    let of = |c: &Costs| {
-        [
-            c.per_message_s,
-            c.per_byte_s,
-            c.sockets_s,
-            c.sockets_per_byte_s,
-            c.packet_s,
-        ]
-    };
     let rest = [m.wake_s, m.idle_node];
-    let all = of(&m.process).into_iter().chain(of(&m.machine)).chain(rest);
+    let all = m.process.all().into_iter().chain(m.machine.all()).chain(rest);
     all.map(|v| u32::from(v > 0.0)).sum()
 }
 
@@ -171,13 +160,13 @@ fn solve_limits(rows: &[Row], cells: &[Sample], crowd: f64) -> Model {
     let process: Vec<Equation> = of(0)
         .map(|r| {
             equation(
-                sizes(&r.point).to_vec(),
+                columns(&r.point).to_vec(),
                 r.point.senders * r.point.share / r.point.rate,
                 1.0,
             )
         })
         .collect();
-    model.process = costs(&solve(&process, SIZES, PRICE));
+    model.process = Costs::from_all(&solve(&process, COSTS, PRICE));
     machine(&mut model, rows, cells);
     for (share, default) in [(Share::Wire, WIRE), (Share::Radio, RADIO)] {
         let factors: Vec<f64> = of(2)
@@ -207,15 +196,15 @@ fn machine(model: &mut Model, rows: &[Row], cells: &[Sample]) {
     // Processors that a knee keeps busy are all there are.
     let mut busy: Vec<f64> = limited
         .iter()
-        .filter_map(|r| Some(r.cpu_s? * r.point.rate / r.point.share / r.point.machines))
+        .filter_map(|r| Some(r.point.busy(r.cpu_s?)))
         .collect();
     let processors = median(&mut busy);
     // What idle processes take shows where little else goes on.
     let idle = f64::from(u8::from(cells.iter().any(|c| c.cpu_us.is_some())));
     // By the share of the time in which processors are free.
-    let columns = |p: &Point, free: f64| {
+    let with_rest = |p: &Point, free: f64| {
         let crowded = model.crowded(p);
-        let mut all = sizes(p).map(|c| c * crowded).to_vec();
+        let mut all = columns(p).map(|c| c * crowded).to_vec();
         all.extend([idle * p.nodes / p.rate, crowded * free.clamp(0.0, 1.0)]);
         all
     };
@@ -223,7 +212,7 @@ fn machine(model: &mut Model, rows: &[Row], cells: &[Sample]) {
         .iter()
         .map(|r| {
             let trip = r.point.share * r.point.machines / r.point.rate;
-            equation(columns(&r.point, 0.0), trip, 1.0)
+            equation(with_rest(&r.point, 0.0), trip, 1.0)
         })
         .collect();
     let seen = rows
@@ -238,15 +227,12 @@ fn machine(model: &mut Model, rows: &[Row], cells: &[Sample]) {
         .filter(|(p, s)| p.rate > 0.0 && *s > 0.0);
     let seen: Vec<(Point, f64)> = seen.collect();
     // Without a knee of theirs there are at least as many as were ever busy.
-    let most = seen
-        .iter()
-        .map(|(p, s)| s * p.rate / p.share / p.machines)
-        .fold(0.0, f64::max);
+    let most = seen.iter().map(|(p, s)| p.busy(*s)).fold(0.0, f64::max);
     let known = processors.or_else(|| (most > 0.0 && limited.is_empty()).then_some(most));
     if let Some(processors) = known {
         for (point, cpu_s) in &seen {
-            let busy = cpu_s * point.rate / point.share / point.machines / processors;
-            equations.push(equation(columns(point, 1.0 - busy), cpu_s / processors, 0.5));
+            let busy = point.busy(*cpu_s) / processors;
+            equations.push(equation(with_rest(point, 1.0 - busy), cpu_s / processors, 0.5));
         }
         if limited.is_empty() {
             let note = format!(
@@ -255,9 +241,9 @@ fn machine(model: &mut Model, rows: &[Row], cells: &[Sample]) {
             model.assumed.push(note);
         }
     }
-    let x = solve(&equations, SIZES + 2, PRICE);
-    model.machine = costs(&x);
-    (model.idle_node, model.wake_s) = (x[SIZES], x[SIZES + 1]);
+    let x = solve(&equations, COSTS + 2, PRICE);
+    model.machine = Costs::from_all(&x);
+    (model.idle_node, model.wake_s) = (x[COSTS], x[COSTS + 1]);
     model.processors = known;
 }
 
@@ -271,7 +257,7 @@ fn delays(model: &mut Model, cells: &[Sample]) {
             let rest = mean - 2.0 * model.one_way(&point) - model.waiting(&point);
             let crowded = model.crowded(&point);
             Some(Equation {
-                of: sizes(&point).map(|c| c * crowded).to_vec(),
+                of: columns(&point).map(|c| c * crowded).to_vec(),
                 value: rest.max(0.02 * mean),
                 weight: 1.0 / mean,
             })
@@ -282,30 +268,12 @@ fn delays(model: &mut Model, cells: &[Sample]) {
             .assumed
             .push("no delay beside media and queues: the calibration has no cell that works".into());
     }
-    model.delay = costs(&solve(&equations, SIZES, PRICE));
+    model.delay = Costs::from_all(&solve(&equations, COSTS, PRICE));
 }
 
-/// By what a round trip costs in any case, by its bytes, by sockets and by packets.
-fn sizes(p: &Point) -> [f64; SIZES] {
-    let sockets = f64::from(u8::from(p.network.is_sockets()));
-    let bytes = p.bytes as f64;
-    [
-        1.0,
-        bytes,
-        sockets,
-        sockets * bytes,
-        sockets * p.network.packet(bytes),
-    ]
-}
-
-fn costs(x: &[f64]) -> Costs {
-    Costs {
-        per_message_s: x[0],
-        per_byte_s: x[1],
-        sockets_s: x[2],
-        sockets_per_byte_s: x[3],
-        packet_s: x[4],
-    }
+/// By what a round trip costs, for two processes.
+fn columns(p: &Point) -> [f64; COSTS] {
+    Costs::columns(p.bytes, p.network)
 }
 
 /// Errors count by their share of the value.

@@ -78,11 +78,6 @@ impl Network {
         *self != Network::Memory
     }
 
-    /// The part of a packet that a message of so many bytes fills, up to a whole one.
-    pub(super) fn packet(&self, bytes: f64) -> f64 {
-        ((bytes + AROUND as f64) / FRAGMENT as f64).min(1.0)
-    }
-
     /// Which factor holds.
     pub fn share(&self) -> Option<Share> {
         match self {
@@ -121,6 +116,11 @@ impl Network {
             _ => self.one_way(bytes),
         }
     }
+}
+
+/// The part of a packet that a message of so many bytes fills, up to a whole one.
+pub(super) fn packet(bytes: f64) -> f64 {
+    ((bytes + AROUND as f64) / FRAGMENT as f64).min(1.0)
 }
 
 #[cfg(test)]

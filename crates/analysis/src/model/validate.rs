@@ -175,12 +175,9 @@ fn apart(knees: &[Knee]) -> (Vec<Knee>, Vec<Knee>) {
         .rev()
         .find(|m| media.len() >= 3 && media.iter().any(|o| o != *m && kind(o) == kind(m)));
     let below = |most_nodes: u64| -> Vec<&Knee> {
-        let inner = knees
-            .iter()
-            .filter(|k| u64::from(k.params.nodes) <= most_nodes && k.params.bytes <= most_bytes);
-        inner
-            .filter(|k| unseen.is_none_or(|m| *m != k.params.medium))
-            .collect()
+        let seen = |p: &Params| unseen.is_none_or(|m| *m != p.medium) && p.bytes <= most_bytes;
+        let inner = |p: &Params| u64::from(p.nodes) <= most_nodes && seen(p);
+        knees.iter().filter(|k| inner(&k.params)).collect()
     };
     // More of the nodes where the others are too few.
     let half = nodes.len().div_ceil(2).max(2) - 1;
@@ -188,15 +185,11 @@ fn apart(knees: &[Knee]) -> (Vec<Knee>, Vec<Knee>) {
     let inner = inner.reduce(|fewer, more| if fewer.len() < KNEES { more } else { fewer });
     let inner = inner.unwrap_or_else(|| below(u64::MAX));
     let few: Vec<&Knee> = knees.iter().collect();
-    let chosen = spread(if inner.len() >= 4 { &inner } else { &few }, KNEES);
+    let of = if inner.len() >= 4 { &inner } else { &few };
+    let chosen = farthest(of, KNEES, |a, b| apart_by(&a.params, &b.params));
     let is_chosen = |k: &&Knee| chosen.iter().any(|c| std::ptr::eq(*c, *k));
     let others = knees.iter().filter(|k| !is_chosen(k)).cloned().collect();
     (chosen.iter().map(|k| (*k).clone()).collect(), others)
-}
-
-/// The farthest from those that are chosen, one after the other, from the first on.
-fn spread<'a>(knees: &[&'a Knee], most: usize) -> Vec<&'a Knee> {
-    farthest(knees, most, |a, b| apart_by(&a.params, &b.params))
 }
 
 /// How far settings are from each other beside their frequency.
@@ -241,24 +234,27 @@ fn quiet(samples: &[Sample], knees: &[Knee]) -> Vec<Sample> {
         };
         of(s.params.nodes.into(), &|p| p.nodes.into()) && of(s.params.bytes, &|p| p.bytes)
     };
+    // Of each setting the lowest rate, and the highest that works.
     let setting = |s: &Sample| (s.params.bytes, s.params.nodes, s.params.medium.clone());
-    let mut highest = BTreeMap::<_, f64>::new();
-    for sample in samples.iter().filter(|s| s.sustained) {
-        let rate = highest.entry(setting(sample)).or_default();
-        *rate = rate.max(sample.params.rate());
+    let mut rates = BTreeMap::<_, (f64, f64)>::new();
+    for sample in samples {
+        let (lowest, highest) = rates.entry(setting(sample)).or_insert((f64::INFINITY, 0.0));
+        let rate = sample.params.rate();
+        *lowest = lowest.min(rate);
+        if sample.sustained {
+            *highest = highest.max(rate);
+        }
     }
-    let lowest = |s: &Sample| {
-        let others = samples.iter().filter(|o| setting(o) == setting(s));
-        others.map(|o| o.params.rate()).fold(f64::INFINITY, f64::min)
+    let is_quiet = |s: &&Sample| {
+        let rate = s.params.rate();
+        let of = rates.get(&setting(s));
+        of.is_some_and(|(lowest, highest)| rate <= (highest * QUIET).max(*lowest))
     };
     let mut quiet: Vec<&Sample> = samples
         .iter()
         .filter(|s| s.sustained && s.mean_ms.is_some())
         .filter(within)
-        .filter(|s| {
-            let highest = highest.get(&setting(s)).copied().unwrap_or_default();
-            s.params.rate() <= (highest * QUIET).max(lowest(s))
-        })
+        .filter(is_quiet)
         .collect();
     quiet.sort_by(|a, b| a.params.rate().total_cmp(&b.params.rate()));
     let between = |a: &Sample, b: &Sample| {
