@@ -2,7 +2,7 @@
 //! encryption and copies, without a radio. Usage: goodput [SECONDS]
 
 use link::keys::{Bundle, Team};
-use link::{Carrier, QuicCarrier, QuicConfig, QuicPeer, Sent, UdpCarrier};
+use link::{Carrier, QuicCarrier, QuicConfig, Sent, TeamPeer, UdpCarrier};
 use std::error::Error;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
@@ -48,7 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut quic = Vec::new();
     for (name, own, peer, at) in [("base", a, "robot", b), ("robot", b, "base", a)] {
         let bundle = Bundle::load(&team.add_host(name, Duration::from_secs(86_400))?, name)?;
-        let peer = QuicPeer {
+        let peer = TeamPeer {
             name: peer.into(),
             address: at,
         };

@@ -87,6 +87,34 @@ pub fn pieces(data: &[u8]) {
     assert_eq!(joiner.take(&[MARK, 0, 0, 2, 0, 1, 0, 8]), Ok(Some(&[7, 8][..])));
 }
 
+/// A stream of datagrams, which the first byte says how it is torn: whatever comes, no more is kept than one datagram and
+/// what came last, what comes out is neither empty nor too long, and what cannot be is refused for good.
+pub fn stream(data: &[u8]) {
+    use crate::carrier::tls::frames::{Cutter, HEAD, MOST};
+    let Some((piece, rest)) = data.split_first() else {
+        return;
+    };
+    let (mut cutter, mut out) = (Cutter::default(), 0);
+    for bytes in rest.chunks(usize::from(*piece) + 1) {
+        cutter.put(bytes);
+        loop {
+            match cutter.next() {
+                Ok(Some(datagram)) => {
+                    assert!((1..=MOST).contains(&datagram.len()));
+                    out += HEAD + datagram.len();
+                }
+                Ok(None) => break,
+                Err(error) => {
+                    assert_eq!(cutter.next(), Err(error));
+                    return;
+                }
+            }
+        }
+        assert!(cutter.kept() < HEAD + MOST);
+    }
+    assert_eq!(out + cutter.kept(), rest.len());
+}
+
 /// Bytes of a serial line: whatever comes, a frame after it is whole, and nothing that comes out is too long.
 pub fn serial_line(data: &[u8]) {
     const MAX: usize = 600;

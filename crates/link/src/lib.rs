@@ -7,7 +7,7 @@
 //! through the bus.
 //!
 //! The protocol's logic is `proto`'s, the memory is `bus`'s. Carriers are QUIC between hosts of one team
-//! ([`QuicCarrier`], [`keys`]), plain UDP for closed networks ([`UdpCarrier`]), and serial lines
+//! ([`QuicCarrier`], [`keys`]), the same in TLS over TCP for cables ([`TlsCarrier`]), plain UDP for closed networks ([`UdpCarrier`]), and serial lines
 //! ([`SerialCarrier`]).
 //!
 //! ```no_run
@@ -47,8 +47,8 @@ pub mod tf;
 mod worker;
 
 pub use carrier::{
-    Carrier, CarrierError, Path, PeerIndex, QuicCarrier, QuicConfig, QuicPeer, Received, Sent, SerialCarrier,
-    UdpCarrier, open_carrier,
+    Carrier, CarrierError, Path, PeerIndex, QuicCarrier, QuicConfig, Received, Sent, SerialCarrier, TeamPeer,
+    TlsCarrier, UdpCarrier, open_carrier,
 };
 pub use config::{Config, ConfigError};
 pub use daemon::{Daemon, Handle, LinkError};

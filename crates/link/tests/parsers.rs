@@ -165,6 +165,11 @@ fn pieces() {
 }
 
 #[test]
+fn streams() {
+    parser("link_stream", link_parsers::stream);
+}
+
+#[test]
 fn lines() {
     parser("serial_line", link_parsers::serial_line);
 }

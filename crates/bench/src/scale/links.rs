@@ -53,7 +53,7 @@ pub(super) fn configuration(point: &Point, host: u32, addresses: &[SocketAddrV4]
         Medium::Wifi24 => "24Mbit/s",
         Medium::Wifi54 => "54Mbit/s",
         Medium::Machines => "auto",
-        Medium::Host | Medium::Veth | Medium::MachinesWired => "unlimited",
+        Medium::Host | Medium::Veth | Medium::MachinesWired => "unlimited, carrier: tls",
     };
     let mut text = format!(
         "host: {name}\nkeys: '{keys}'\nradio: {{bind: '{address}', rate: {rate}, queue_bytes: {QUEUE_BYTES}}}\npeers:\n"

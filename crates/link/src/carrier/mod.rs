@@ -6,10 +6,14 @@ mod conformance;
 pub(crate) mod quic;
 pub(crate) mod serial;
 mod socket;
+mod team;
+pub(crate) mod tls;
 mod udp;
 
-pub use quic::{QuicCarrier, QuicConfig, QuicPeer};
+pub use quic::{QuicCarrier, QuicConfig};
 pub use serial::SerialCarrier;
+pub use team::TeamPeer;
+pub use tls::TlsCarrier;
 pub use udp::UdpCarrier;
 
 use crate::config::{CarrierKind, Config};
@@ -115,13 +119,17 @@ pub fn open_carrier(config: &Config) -> Result<Box<dyn Carrier>, CarrierError> {
             let line = config.radio.line.as_deref().unwrap_or("".as_ref());
             Box::new(SerialCarrier::open(line, config.radio.baud.unwrap_or_default())?)
         }
-        CarrierKind::Quic => {
+        kind @ (CarrierKind::Quic | CarrierKind::Tls) => {
             let bundle = Bundle::load(config.keys.as_deref().unwrap_or("".as_ref()), &config.host)?;
-            let peer = |(name, address): (&String, SocketAddr)| QuicPeer {
+            let peer = |(name, address): (&String, SocketAddr)| TeamPeer {
                 name: name.clone(),
                 address,
             };
-            let mut quic = QuicConfig::new(bind, addressed.map(peer).collect());
+            let peers = addressed.map(peer).collect();
+            if kind == CarrierKind::Tls {
+                return Ok(Box::new(TlsCarrier::bind(bind, peers, bundle)?));
+            }
+            let mut quic = QuicConfig::new(bind, peers);
             quic.wire = config.is_wire();
             Box::new(QuicCarrier::bind(quic, bundle)?)
         }

@@ -314,11 +314,19 @@ impl Config {
                 )));
             }
         }
-        if kind == CarrierKind::Quic {
+        if kind == CarrierKind::Tls && !self.has_wire() {
+            return Err(Problem::at(
+                "radio.carrier",
+                "the carrier tls is for cables, where it queues nothing: give `rate: unlimited` or `medium: wire`, or leave it \
+                 out for a radio",
+            ));
+        }
+        if let CarrierKind::Quic | CarrierKind::Tls = kind {
             if self.keys.is_none() {
+                let name = if kind == CarrierKind::Tls { "tls" } else { "quic" };
                 return Err(Problem::at(
                     "radio.carrier",
-                    "the carrier quic needs `keys`: the folder that `ropewalk keys host` made",
+                    format!("the carrier {name} needs `keys`: the folder that `ropewalk keys host` made"),
                 ));
             }
             let peers = self.peers.iter().enumerate();

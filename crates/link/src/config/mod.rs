@@ -161,6 +161,8 @@ impl RadioConfig {
 pub enum CarrierKind {
     /// QUIC datagrams in TLS 1.3 between hosts of one team.
     Quic,
+    /// Datagrams in a stream of TLS 1.3 over TCP between hosts of one team: for cables.
+    Tls,
     /// Plain UDP: neither encrypted nor authenticated.
     Udp,
     /// Frames over a serial line.

@@ -2,7 +2,7 @@
 #![allow(unreachable_pub, reason = "a module of tests")]
 
 use link::keys::Bundle;
-use link::{Carrier, QuicCarrier, QuicConfig, QuicPeer};
+use link::{Carrier, QuicCarrier, QuicConfig, TeamPeer};
 use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ pub fn free() -> SocketAddr {
 
 pub fn open(folder: &Path, name: &str, own: SocketAddr, peer: (&str, SocketAddr)) -> QuicCarrier {
     let bundle = Bundle::load(&folder.join("team/hosts").join(name), name).expect("loads");
-    let peer = QuicPeer {
+    let peer = TeamPeer {
         name: peer.0.into(),
         address: peer.1,
     };

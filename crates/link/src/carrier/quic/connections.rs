@@ -4,15 +4,13 @@ use super::RIDE;
 use super::congestion::Counters;
 use super::pieces::Joiner;
 use crate::carrier::PeerIndex;
+use crate::carrier::team::rank;
 use noq_proto::{Connection, ConnectionHandle};
 use rustls::pki_types::CertificateDer;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// A connection is fresh so long after it was heard.
-const FRESH: Duration = Duration::from_millis(300);
 
 /// One QUIC connection, established or on the way there.
 pub(super) struct Link {
@@ -88,16 +86,11 @@ impl Connections {
             .map(|(h, l)| (*h, l))
     }
 
-    /// Where datagrams for `peer` go. Both ends may have dialled, and either may be the last that a restarted or
-    /// moved peer knows of: what was heard of late counts, then what the end dialled that is first by name, so
-    /// that both choose alike.
+    /// Where datagrams for `peer` go.
     pub(super) fn current(&self, peer: PeerIndex, first: bool, now: Instant) -> Option<usize> {
-        let rank = |l: &Link| {
-            let alive = l.alive();
-            let fresh = alive.is_some_and(|t| now.saturating_duration_since(t) < FRESH);
-            (fresh, fresh && l.dialed == first, alive)
-        };
-        self.open(peer).max_by_key(|(_, l)| rank(l)).map(|(h, _)| h)
+        self.open(peer)
+            .max_by_key(|(_, l)| rank(l.alive(), l.dialed, first, now))
+            .map(|(h, _)| h)
     }
 
     /// Handshakes under way that others began: all, and those from `from`.

@@ -2,14 +2,14 @@
 
 use super::congestion::Counters;
 use super::connections::Link;
-use super::dial::MAX_ATTEMPTS;
-use super::incoming::Verdict;
 use super::pieces::Joiner;
 use super::{CONTROL, CarrierError, MAX_OPEN, PeerIndex, QuicCarrier, RECHECK, SILENT, code};
+use crate::carrier::team::counts;
+use crate::carrier::team::dial::MAX_ATTEMPTS;
+use crate::carrier::team::incoming::Verdict;
 use crate::keys::names;
 use bytes::Bytes;
 use noq_proto::{Connection, ConnectionError, ConnectionHandle, EndpointEvent, Incoming, VarInt};
-use rustls::pki_types::UnixTime;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Instant;
@@ -24,10 +24,10 @@ impl QuicCarrier {
     ) -> Result<(), CarrierError> {
         let known = self.peers.iter().any(|p| p.address == from);
         let half_open = self.connections.half_open(from.ip());
-        match self
-            .incoming
-            .judge(&incoming, known, half_open, &self.tls.knock, now)
-        {
+        let validated = incoming.remote_address_validated();
+        // A validated address has knocked: only then do we tell it how to validate.
+        let knocked = validated || self.tls.knock.accepts(&incoming.orig_dst_cid());
+        match self.incoming.decide(knocked, validated, known, half_open, now) {
             Verdict::Ignore => {
                 self.endpoint.ignore(incoming);
                 self.refused += 1;
@@ -148,13 +148,8 @@ impl QuicCarrier {
         }
         if refused {
             let text = reason.to_string();
-            let again = peer
-                .said
-                .as_ref()
-                .is_some_and(|(said, at)| *said == text && now.saturating_duration_since(*at) < SILENT);
-            if !again {
+            if peer.said.is_new(&text, now) {
                 tracing::warn!(peer = peer.name, reason = text, "connection closed");
-                peer.said = Some((text, now));
             }
         }
     }
@@ -216,14 +211,12 @@ impl QuicCarrier {
         }
         self.recheck = now + RECHECK;
         for link in self.connections.0.values_mut().filter(|l| l.open()) {
-            let verdict = link
-                .certificate()
-                .map(|c| self.tls.verifier.verify_client_cert(&c, &[], UnixTime::now()));
-            if !matches!(verdict, Some(Ok(_))) {
+            let verdict = counts(&self.tls.verifier, link.certificate().as_ref());
+            if let Err(verdict) = verdict {
                 let peer = link.peer.and_then(|p| self.peers.get(p)).map(|p| &p.name);
                 tracing::warn!(
                     peer,
-                    ?verdict,
+                    %verdict,
                     "the certificate counts no longer: connection closed"
                 );
                 link.conn

@@ -7,22 +7,20 @@
 
 mod congestion;
 mod connections;
-mod dial;
 mod handshakes;
-mod incoming;
-mod knock;
 mod packets;
 pub(crate) mod pieces;
 mod tls;
-mod watch;
 
 use super::socket::{IP_UDP, MAX_PAYLOAD, Socket};
+use super::team::dial::Dial;
+use super::team::incoming::Incoming;
+use super::team::watch::Watch;
+use super::team::{HANDSHAKE, MAX_OPEN, RECHECK, RENEWAL, SILENT, Said, TeamPeer};
 use super::{Carrier, CarrierError, Path, PeerIndex, Received, Sent};
 use crate::keys::Bundle;
 use bytes::{Bytes, BytesMut};
 use connections::{Connections, Link};
-use dial::Dial;
-use incoming::Incoming;
 use noq_proto::{ConnectionHandle, Endpoint, EndpointConfig, PathId, RandomConnectionIdGenerator, VarInt};
 use pieces::Cutter;
 use std::collections::VecDeque;
@@ -33,7 +31,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tls::{Habits, Tls};
-use watch::Watch;
 
 /// [`MAX_PAYLOAD`] less QUIC's header (1, connection id 4, packet number up to 4), tag (16) and the frame's head (9).
 const MAX_DATAGRAM: usize = 1438;
@@ -41,18 +38,8 @@ const MAX_DATAGRAM: usize = 1438;
 const QUIC: usize = 24;
 /// Bytes of a connection id.
 const ID: usize = 4;
-/// A handshake that takes longer is given up.
-const HANDSHAKE: Duration = Duration::from_secs(10);
-/// Connections to one peer that are kept at once.
-const MAX_OPEN: usize = 3;
-/// How often certificates of open connections are looked at again, for those that expired meanwhile.
-const RECHECK: Duration = Duration::from_secs(60);
-/// How often renewed keys are asked for.
-const RENEWAL: Duration = Duration::from_millis(250);
 /// The priority at which acknowledgements and handshakes are marked.
 const CONTROL: u8 = 127;
-/// How long the log does not repeat what attempts bring up again and again.
-const SILENT: Duration = Duration::from_secs(30);
 /// Packets read before others have their turn.
 const BATCH: usize = 64;
 /// Packets that noq makes at once on a wire: as many as the system takes at once.
@@ -76,7 +63,7 @@ pub struct QuicConfig {
     /// The local address; port 0 takes a free one.
     pub bind: SocketAddr,
     /// The peers, in the order of their indices.
-    pub peers: Vec<QuicPeer>,
+    pub peers: Vec<TeamPeer>,
     /// Packets that are acknowledged together; the first of them waits for about 25 ms at most, or a round trip.
     /// Default 60.
     pub ack_every: u32,
@@ -86,7 +73,7 @@ pub struct QuicConfig {
 
 impl QuicConfig {
     /// Defaults for `peers` at `bind`.
-    pub fn new(bind: SocketAddr, peers: Vec<QuicPeer>) -> Self {
+    pub fn new(bind: SocketAddr, peers: Vec<TeamPeer>) -> Self {
         QuicConfig {
             bind,
             peers,
@@ -94,15 +81,6 @@ impl QuicConfig {
             wire: false,
         }
     }
-}
-
-/// A peer of a QUIC carrier.
-#[derive(Clone, Debug)]
-pub struct QuicPeer {
-    /// The name in its certificate.
-    pub name: String,
-    /// Where to dial it. It may come from elsewhere.
-    pub address: SocketAddr,
 }
 
 struct Peer {
@@ -115,8 +93,7 @@ struct Peer {
     /// We are first by name.
     first: bool,
     dial: Dial,
-    /// What was last said about it, and when.
-    said: Option<(String, Instant)>,
+    said: Said,
 }
 
 /// A packet that the socket would not take yet.
@@ -133,7 +110,7 @@ pub struct QuicCarrier {
     socket: Socket,
     endpoint: Endpoint,
     tls: Tls,
-    watch: Watch,
+    watch: Watch<Tls>,
     connections: Connections,
     peers: Vec<Peer>,
     incoming: Incoming,
@@ -170,7 +147,7 @@ impl QuicCarrier {
         let mut endpoint = EndpointConfig::default();
         endpoint.cid_generator(Arc::new(|| Box::new(RandomConnectionIdGenerator::new(ID))));
         let server = tls.server(Arc::default());
-        let peer = |p: QuicPeer| {
+        let peer = |p: TeamPeer| {
             let first = *bundle.host() < *p.name;
             Peer {
                 dial: Dial::new(now, first),
@@ -179,15 +156,17 @@ impl QuicCarrier {
                 seen: None,
                 attempts: 0,
                 first,
-                said: None,
+                said: Said::default(),
             }
         };
         Ok(QuicCarrier {
             peers: config.peers.into_iter().map(peer).collect(),
             endpoint: Endpoint::new(Arc::new(endpoint), Some(server), false),
-            watch: Watch::start(bundle, habits).map_err(|source| CarrierError::Socket {
-                doing: "starting a thread",
-                source,
+            watch: Watch::start(bundle, move |b| Tls::new(b, habits)).map_err(|source| {
+                CarrierError::Socket {
+                    doing: "starting a thread",
+                    source,
+                }
             })?,
             socket,
             tls,

@@ -27,7 +27,7 @@ impl<const WIRE: bool> Pair<WIRE> {
     fn open(&self, which: usize) -> QuicCarrier {
         let folder = self.folder.path().join("team/hosts").join(NAMES[which]);
         let bundle = Bundle::load(&folder, NAMES[which]).expect("loads");
-        let peer = QuicPeer {
+        let peer = TeamPeer {
             name: NAMES[1 - which].into(),
             address: self.addresses[1 - which],
         };
@@ -194,7 +194,7 @@ fn a_host_of_the_team_that_is_no_peer_is_refused() {
     let mut pair = Pair::<false>::new();
     pair.team.add_host("guest", DAY).expect("makes");
     let bundle = Bundle::load(&pair.folder.path().join("team/hosts/guest"), "guest").expect("loads");
-    let peer = QuicPeer {
+    let peer = TeamPeer {
         name: "base".into(),
         address: pair.addresses[0],
     };
@@ -217,7 +217,7 @@ fn a_connection_is_to_the_host_that_was_named() {
     pair.team.add_host("other", DAY).expect("makes");
     pair.carriers.clear();
     let bundle = Bundle::load(&pair.folder.path().join("team/hosts/other"), "other").expect("loads");
-    let robot = QuicPeer {
+    let robot = TeamPeer {
         name: "robot".into(),
         address: pair.addresses[1],
     };

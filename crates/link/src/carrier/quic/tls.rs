@@ -1,23 +1,21 @@
 //! TLS 1.3, mutual, from a host's bundle.
 
 use super::congestion::{Counters, Unbound};
-use super::knock::Knock;
 use super::pieces::MOST_PIECES;
 use crate::carrier::socket::MAX_PAYLOAD;
+use crate::carrier::team::knock::Knock;
+use crate::carrier::team::{self, IDLE, Mutual};
 use crate::keys::{Bundle, KeysError};
 use noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
-use noq_proto::{AckFrequencyConfig, ClientConfig, IdleTimeout, ServerConfig, TransportConfig, VarInt};
-use rustls::client::Resumption;
+use noq_proto::{
+    AckFrequencyConfig, ClientConfig, ConnectionId, IdleTimeout, ServerConfig, TransportConfig, VarInt,
+};
 use rustls::server::danger::ClientCertVerifier;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What TLS calls our protocol; another version of the wire format gets another name.
-const ALPN: &[u8] = b"ropewalk-link/3";
-/// Sessions are kept up; a peer that is away for longer is dialled anew.
-const IDLE: Duration = Duration::from_secs(30);
 /// What a dialled peer's first answer is reckoned to take. QUIC repeats its first packet after three times that, which is
-/// longer than an attempt lives that nobody answers: attempts are repeated themselves ([`super::dial`]), and to a host that
+/// longer than an attempt lives that nobody answers: attempts are repeated themselves ([`crate::carrier::team::dial`]), and to a host that
 /// is out of reach each of these packets stands in the device queue for dozens of milliseconds, before what is for others.
 const FIRST_ANSWER: Duration = Duration::from_millis(1_100);
 /// Room for one datagram, and noq's bookkeeping of it.
@@ -50,31 +48,13 @@ pub(super) struct Habits {
 
 impl Tls {
     pub(super) fn new(bundle: &Bundle, habits: Habits) -> Result<Self, KeysError> {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let malformed = |e: &dyn std::fmt::Display| KeysError::Malformed {
-            path: bundle.folder().to_owned(),
-            problem: format!("TLS refuses the keys: {e}"),
-        };
-        let verifier = bundle.client_verifier(provider.clone())?;
-        let mut server = rustls::ServerConfig::builder_with_provider(provider.clone())
-            .with_protocol_versions(&[&rustls::version::TLS13])
-            .map_err(|e| malformed(&e))?
-            .with_client_cert_verifier(verifier.clone())
-            .with_single_cert(bundle.chain(), bundle.key())
-            .map_err(|e| malformed(&e))?;
-        server.alpn_protocols = vec![ALPN.to_vec()];
-        // No resumption, so no 0-RTT: early data can be replayed (RFC 8446, section 8).
-        server.send_tls13_tickets = 0;
-        server.max_early_data_size = 0;
-        let mut client = rustls::ClientConfig::builder_with_provider(provider.clone())
-            .with_protocol_versions(&[&rustls::version::TLS13])
-            .map_err(|e| malformed(&e))?
-            .with_webpki_verifier(bundle.server_verifier(provider)?)
-            .with_client_auth_cert(bundle.chain(), bundle.key())
-            .map_err(|e| malformed(&e))?;
-        client.alpn_protocols = vec![ALPN.to_vec()];
-        client.resumption = Resumption::disabled();
-        client.enable_early_data = false;
+        let Mutual {
+            client,
+            server,
+            verifier,
+            knock,
+        } = Mutual::new(bundle)?;
+        let malformed = |e: &dyn std::fmt::Display| team::malformed(bundle, e);
         let server = QuicServerConfig::try_from(server).map_err(|e| malformed(&e))?;
         let mut server = ServerConfig::with_crypto(Arc::new(server));
         // Decided upon at once, so one is enough.
@@ -87,12 +67,14 @@ impl Tls {
             client: Arc::new(QuicClientConfig::try_from(client).map_err(|e| malformed(&e))?),
             server,
             verifier,
-            knock: Knock::new(bundle.knock()),
+            knock,
             habits,
         })
     }
 
     /// For a connection that we make.
+    ///
+    /// A QUIC client chooses the destination connection id of its first packet (RFC 9000, section 7.2): ours is the knock.
     pub(super) fn client(&self, counters: Arc<Counters>) -> ClientConfig {
         let mut config = ClientConfig::new(self.client.clone());
         let knock = self.knock.clone();
@@ -100,7 +82,7 @@ impl Tls {
         transport.initial_rtt(FIRST_ANSWER);
         config
             .transport_config(Arc::new(transport))
-            .initial_dst_cid_provider(Arc::new(move || knock.make()));
+            .initial_dst_cid_provider(Arc::new(move || ConnectionId::new(&knock.make())));
         config
     }
 

@@ -1,38 +1,38 @@
 //! The knock: who cannot show that it knows the team's shared secret gets no answer at all.
 //!
-//! A QUIC client chooses the destination connection id of its first packet (RFC 9000, section 7.2). Ours is 8
-//! random bytes and 8 bytes of HMAC-SHA256 of them under the team's secret. A server checks that before it keeps
-//! or sends anything. Who overhears a knock may repeat it, and then meets address
-//! validation and TLS.
+//! It is 8 random bytes and 8 bytes of HMAC-SHA256 of them under the team's secret. A server checks that before it keeps
+//! or sends anything. Who overhears a knock may repeat it, and then meets TLS.
 
-use noq_proto::ConnectionId;
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 
 const RANDOM: usize = 8;
 const PROOF: usize = 8;
 
+/// Bytes of a knock.
+pub(in crate::carrier) const KNOCK: usize = RANDOM + PROOF;
+
 #[derive(Clone)]
-pub(super) struct Knock(hmac::Key);
+pub(in crate::carrier) struct Knock(hmac::Key);
 
 impl Knock {
-    pub(super) fn new(secret: &[u8; 32]) -> Self {
+    pub(in crate::carrier) fn new(secret: &[u8; 32]) -> Self {
         Knock(hmac::Key::new(hmac::HMAC_SHA256, secret))
     }
 
     /// A fresh one.
-    pub(super) fn make(&self) -> ConnectionId {
-        let mut id = [0; RANDOM + PROOF];
+    pub(in crate::carrier) fn make(&self) -> [u8; KNOCK] {
+        let mut id = [0; KNOCK];
         let (random, proof) = id.split_at_mut(RANDOM);
         // Without random numbers the handshake fails anyway.
         let _ = SystemRandom::new().fill(random);
         proof.copy_from_slice(&hmac::sign(&self.0, random).as_ref()[..PROOF]);
-        ConnectionId::new(&id)
+        id
     }
 
     /// Whether somebody who knows the secret made `id`. Takes the same time whatever is wrong with it.
-    pub(super) fn accepts(&self, id: &[u8]) -> bool {
-        if id.len() != RANDOM + PROOF {
+    pub(in crate::carrier) fn accepts(&self, id: &[u8]) -> bool {
+        if id.len() != KNOCK {
             return false;
         }
         let (random, proof) = id.split_at(RANDOM);

@@ -1,7 +1,6 @@
 //! Notices when a host's keys change, so that a revocation needs no restart.
 
-use super::tls::{Habits, Tls};
-use crate::keys::{Bundle, HOST_CERTIFICATE, HOST_KEY, KNOCK, REVOKED, TEAM_CERTIFICATE};
+use crate::keys::{Bundle, HOST_CERTIFICATE, HOST_KEY, KNOCK, KeysError, REVOKED, TEAM_CERTIFICATE};
 use crate::worker::Worker;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -11,14 +10,17 @@ use std::time::{Duration, SystemTime};
 const INTERVAL: Duration = Duration::from_millis(500);
 
 /// A thread that reads keys again when they change; files block, and the radio may not.
-pub(super) struct Watch {
-    renewed: Receiver<Tls>,
+pub(in crate::carrier) struct Watch<T> {
+    renewed: Receiver<T>,
     _worker: Worker,
 }
 
-impl Watch {
-    /// Starts watching `bundle`'s files.
-    pub(super) fn start(bundle: Bundle, habits: Habits) -> std::io::Result<Self> {
+impl<T: Send + 'static> Watch<T> {
+    /// Starts watching `bundle`'s files, of which `make` makes what a carrier needs.
+    pub(in crate::carrier) fn start(
+        bundle: Bundle,
+        make: impl Fn(&Bundle) -> Result<T, KeysError> + Send + 'static,
+    ) -> std::io::Result<Self> {
         let (sender, renewed) = sync_channel(1);
         // Before the thread starts, so that no change goes unseen.
         let mut seen = times(bundle.folder());
@@ -27,10 +29,10 @@ impl Watch {
             if now == seen {
                 return Some(INTERVAL);
             }
-            match Bundle::load(bundle.folder(), bundle.host()).and_then(|b| Tls::new(&b, habits)) {
+            match Bundle::load(bundle.folder(), bundle.host()).and_then(|b| make(&b)) {
                 // While the one before was not taken: later.
-                Ok(tls) => {
-                    if sender.try_send(tls).is_err() {
+                Ok(made) => {
+                    if sender.try_send(made).is_err() {
                         return Some(INTERVAL);
                     }
                     tracing::info!(folder = %bundle.folder().display(), "keys read again");
@@ -48,7 +50,7 @@ impl Watch {
     }
 
     /// What the changed keys give, once.
-    pub(super) fn renewed(&self) -> Option<Tls> {
+    pub(in crate::carrier) fn renewed(&self) -> Option<T> {
         self.renewed.try_recv().ok()
     }
 }

@@ -1,6 +1,5 @@
 //! What happens to those who knock.
 
-use super::knock::Knock;
 use std::time::{Duration, Instant};
 
 /// Handshakes under way that others began.
@@ -11,7 +10,7 @@ const MAX_SAME: usize = 4;
 const MAX_RATE: u32 = 50;
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(in crate::carrier) enum Verdict {
     /// Nothing is sent, nothing kept.
     Ignore,
     /// It is to show that it receives at its address, of which nothing is kept.
@@ -22,36 +21,23 @@ pub(super) enum Verdict {
 
 /// Decides about first packets, at a bounded rate.
 #[derive(Debug)]
-pub(super) struct Incoming {
+pub(in crate::carrier) struct Incoming {
     second: Instant,
     begun: u32,
 }
 
 impl Incoming {
-    pub(super) fn new(now: Instant) -> Self {
+    pub(in crate::carrier) fn new(now: Instant) -> Self {
         Incoming {
             second: now,
             begun: 0,
         }
     }
 
-    /// Decides. `known` is whether a peer is configured at the sender's address, `half_open` how many handshakes are
-    /// under way in all and with the sender's address.
-    pub(super) fn judge(
-        &mut self,
-        incoming: &noq_proto::Incoming,
-        known: bool,
-        half_open: (usize, usize),
-        knock: &Knock,
-        now: Instant,
-    ) -> Verdict {
-        let validated = incoming.remote_address_validated();
-        // A validated address has knocked: only then do we tell it how to validate.
-        let knocked = validated || knock.accepts(&incoming.orig_dst_cid());
-        self.decide(knocked, validated, known, half_open, now)
-    }
-
-    fn decide(
+    /// Decides. `knocked` is whether the sender showed that it knows the team's secret, or is still to be asked, `validated`
+    /// whether it is known to receive at its address, `known` whether a peer is configured there, and the last how many
+    /// handshakes are under way in all and with that address.
+    pub(in crate::carrier) fn decide(
         &mut self,
         knocked: bool,
         validated: bool,

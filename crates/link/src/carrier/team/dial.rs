@@ -11,15 +11,15 @@ const SILENCE: Duration = Duration::from_millis(750);
 /// After the other end refused us; it will hardly change its mind at once.
 const REFUSED: Duration = Duration::from_secs(2);
 /// Attempts under way at once for one peer, so that paths of seconds succeed too.
-pub(super) const MAX_ATTEMPTS: usize = 8;
+pub(in crate::carrier) const MAX_ATTEMPTS: usize = 8;
 
 #[derive(Debug)]
-pub(super) struct Dial {
+pub(in crate::carrier) struct Dial {
     next: Instant,
 }
 
 impl Dial {
-    pub(super) fn new(now: Instant, first: bool) -> Self {
+    pub(in crate::carrier) fn new(now: Instant, first: bool) -> Self {
         Dial {
             next: if first { now } else { now + COURTESY },
         }
@@ -27,7 +27,7 @@ impl Dial {
 
     /// Whether to begin an attempt now. `alive` is when the peer was last heard, `answered` whether an attempt that
     /// is under way got an answer.
-    pub(super) fn due(&mut self, now: Instant, alive: Option<Instant>, answered: bool) -> bool {
+    pub(in crate::carrier) fn due(&mut self, now: Instant, alive: Option<Instant>, answered: bool) -> bool {
         if let Some(t) = alive {
             self.next = self.next.max(t + SILENCE);
         }
@@ -39,12 +39,12 @@ impl Dial {
     }
 
     /// The other end refused an attempt.
-    pub(super) fn refused(&mut self, now: Instant) {
+    pub(in crate::carrier) fn refused(&mut self, now: Instant) {
         self.next = self.next.max(now + REFUSED);
     }
 
     /// When to ask again.
-    pub(super) fn next(&self) -> Instant {
+    pub(in crate::carrier) fn next(&self) -> Instant {
         self.next
     }
 }

@@ -1,0 +1,124 @@
+//! What carriers between hosts of one team share: keys, who is let in, when to dial, and which connection counts.
+
+pub(super) mod dial;
+pub(super) mod incoming;
+pub(super) mod knock;
+pub(super) mod watch;
+
+use crate::keys::{Bundle, KeysError};
+use knock::Knock;
+use rustls::client::Resumption;
+use rustls::pki_types::{CertificateDer, UnixTime};
+use rustls::server::danger::ClientCertVerifier;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What TLS calls our protocol; another version of the wire format gets another name.
+const ALPN: &[u8] = b"ropewalk-link/3";
+/// A connection is fresh so long after it was heard.
+const FRESH: Duration = Duration::from_millis(300);
+/// A handshake that takes longer is given up.
+pub(super) const HANDSHAKE: Duration = Duration::from_secs(10);
+/// Connections to one peer that are kept at once.
+pub(super) const MAX_OPEN: usize = 3;
+/// How often certificates of open connections are looked at again, for those that expired meanwhile.
+pub(super) const RECHECK: Duration = Duration::from_secs(60);
+/// How often renewed keys are asked for.
+pub(super) const RENEWAL: Duration = Duration::from_millis(250);
+/// A peer that is away for longer is dialled anew.
+pub(super) const IDLE: Duration = Duration::from_secs(30);
+/// How long the log does not repeat what attempts bring up again and again.
+pub(super) const SILENT: Duration = Duration::from_secs(30);
+
+/// A peer of a carrier between hosts of one team.
+#[derive(Clone, Debug)]
+pub struct TeamPeer {
+    /// The name in its certificate.
+    pub name: String,
+    /// Where to dial it. It may come from elsewhere.
+    pub address: SocketAddr,
+}
+
+/// TLS 1.3, mutual, from a host's bundle.
+pub(super) struct Mutual {
+    pub(super) client: rustls::ClientConfig,
+    pub(super) server: rustls::ServerConfig,
+    /// Says whether a certificate still counts.
+    pub(super) verifier: Arc<dyn ClientCertVerifier>,
+    pub(super) knock: Knock,
+}
+
+impl Mutual {
+    pub(super) fn new(bundle: &Bundle) -> Result<Self, KeysError> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let malformed = |e: rustls::Error| malformed(bundle, &e);
+        let verifier = bundle.client_verifier(provider.clone())?;
+        let mut server = rustls::ServerConfig::builder_with_provider(provider.clone())
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .map_err(malformed)?
+            .with_client_cert_verifier(verifier.clone())
+            .with_single_cert(bundle.chain(), bundle.key())
+            .map_err(malformed)?;
+        server.alpn_protocols = vec![ALPN.to_vec()];
+        // No resumption, so no 0-RTT: early data can be replayed (RFC 8446, section 8).
+        server.send_tls13_tickets = 0;
+        server.max_early_data_size = 0;
+        let mut client = rustls::ClientConfig::builder_with_provider(provider.clone())
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .map_err(malformed)?
+            .with_webpki_verifier(bundle.server_verifier(provider)?)
+            .with_client_auth_cert(bundle.chain(), bundle.key())
+            .map_err(malformed)?;
+        client.alpn_protocols = vec![ALPN.to_vec()];
+        client.resumption = Resumption::disabled();
+        client.enable_early_data = false;
+        Ok(Mutual {
+            client,
+            server,
+            verifier,
+            knock: Knock::new(bundle.knock()),
+        })
+    }
+}
+
+/// Keys that TLS refuses.
+pub(super) fn malformed(bundle: &Bundle, problem: &dyn std::fmt::Display) -> KeysError {
+    KeysError::Malformed {
+        path: bundle.folder().to_owned(),
+        problem: format!("TLS refuses the keys: {problem}"),
+    }
+}
+
+/// Whether what the other end showed still counts, if it showed anything.
+pub(super) fn counts(
+    verifier: &Arc<dyn ClientCertVerifier>,
+    shown: Option<&CertificateDer<'_>>,
+) -> Result<(), rustls::Error> {
+    let shown = shown.ok_or(rustls::Error::NoCertificatesPresented)?;
+    verifier.verify_client_cert(shown, &[], UnixTime::now()).map(drop)
+}
+
+/// Which of several connections to a peer is to be used: the one of the highest rank. Both ends may have dialled, and either
+/// may be the last that a restarted or moved peer knows of: what was heard of late counts, then what the end dialled that is
+/// `first` by name, so that both choose alike. `alive` is when it last showed that the peer is there.
+pub(super) fn rank(alive: Option<Instant>, dialed: bool, first: bool, now: Instant) -> impl Ord {
+    let fresh = alive.is_some_and(|t| now.saturating_duration_since(t) < FRESH);
+    (fresh, fresh && dialed == first, alive)
+}
+
+/// What to say of a peer's connections in the log, once in a while.
+#[derive(Debug, Default)]
+pub(super) struct Said(Option<(String, Instant)>);
+
+impl Said {
+    /// Whether `text` was not said of late.
+    pub(super) fn is_new(&mut self, text: &str, now: Instant) -> bool {
+        let again = (self.0.as_ref())
+            .is_some_and(|(said, at)| said == text && now.saturating_duration_since(*at) < SILENT);
+        if !again {
+            self.0 = Some((text.to_owned(), now));
+        }
+        !again
+    }
+}

@@ -1,0 +1,298 @@
+//! One TCP connection: the knock, TLS, and datagrams in its stream.
+
+use super::frames::{self, Cutter, RECORD};
+use crate::carrier::PeerIndex;
+use crate::carrier::team::knock::KNOCK;
+use rustls::pki_types::CertificateDer;
+use std::io::{self, BufRead, ErrorKind, IoSlice, Read, Write};
+use std::net::{IpAddr, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Instant;
+
+/// How far a connection is.
+#[derive(Debug)]
+pub(super) enum Stage {
+    /// We dialled: TCP is not connected yet.
+    Dialing,
+    /// Somebody dialled, and is to knock; so much of it came.
+    Knocking(Vec<u8>),
+    /// TLS has it: the handshake, then datagrams.
+    Talking,
+}
+
+/// What a read brought.
+#[derive(Debug)]
+pub(super) enum Came {
+    Nothing,
+    /// Something, but for nobody else yet.
+    Bytes,
+    /// A whole knock, which is to be judged, and what came behind it.
+    Knock(Vec<u8>),
+    /// The handshake is done.
+    Up,
+}
+
+pub(super) struct Connection {
+    socket: TcpStream,
+    stage: Stage,
+    tls: Option<rustls::Connection>,
+    /// Whose it is: dialled, or proved by its certificate.
+    pub(super) peer: Option<PeerIndex>,
+    /// We made it.
+    pub(super) dialed: bool,
+    pub(super) from: IpAddr,
+    pub(super) started: Instant,
+    /// When the handshake was done.
+    pub(super) up: Option<Instant>,
+    /// When something of the peer came last.
+    pub(super) heard: Option<Instant>,
+    /// Our knock, as far as it was not sent.
+    knock: Vec<u8>,
+    /// Datagrams that wait for others to go with in one record.
+    gathered: Vec<u8>,
+    pub(super) came: Cutter,
+    /// Since when the socket takes no more.
+    pub(super) full: Option<Instant>,
+}
+
+impl Connection {
+    pub(super) fn dialing(
+        socket: TcpStream,
+        tls: rustls::ClientConnection,
+        knock: [u8; KNOCK],
+        peer: PeerIndex,
+        to: IpAddr,
+        now: Instant,
+    ) -> Self {
+        Connection {
+            stage: Stage::Dialing,
+            tls: Some(unbound(tls.into())),
+            peer: Some(peer),
+            dialed: true,
+            knock: knock.to_vec(),
+            ..Self::new(socket, to, now)
+        }
+    }
+
+    pub(super) fn dialed_by(socket: TcpStream, from: IpAddr, now: Instant) -> Self {
+        Self::new(socket, from, now)
+    }
+
+    fn new(socket: TcpStream, from: IpAddr, now: Instant) -> Self {
+        Connection {
+            socket,
+            stage: Stage::Knocking(Vec::with_capacity(KNOCK)),
+            tls: None,
+            peer: None,
+            dialed: false,
+            from,
+            started: now,
+            up: None,
+            heard: None,
+            knock: Vec::new(),
+            gathered: Vec::new(),
+            came: Cutter::default(),
+            full: None,
+        }
+    }
+
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    pub(super) fn stage(&self) -> &Stage {
+        &self.stage
+    }
+
+    /// Whether datagrams may go through it.
+    pub(super) fn open(&self) -> bool {
+        self.up.is_some() && self.peer.is_some()
+    }
+
+    /// When it last showed that the peer is there.
+    pub(super) fn alive(&self) -> Option<Instant> {
+        self.heard.max(self.up)
+    }
+
+    /// Whether datagrams wait in it.
+    pub(super) fn gathers(&self) -> bool {
+        !self.gathered.is_empty()
+    }
+
+    /// The certificate that the other end showed.
+    pub(super) fn certificate(&self) -> Option<CertificateDer<'static>> {
+        let shown = self.tls.as_ref()?.peer_certificates()?;
+        Some(shown.first()?.clone().into_owned())
+    }
+
+    /// TCP is connected, or is not to be: to be called when the socket is writable while it dials.
+    pub(super) fn dial_done(&mut self, now: Instant) -> io::Result<()> {
+        if let Some(error) = self.socket.take_error()? {
+            return Err(error);
+        }
+        self.stage = Stage::Talking;
+        self.flush(now)
+    }
+
+    /// The knock counts: TLS begins with what came behind it.
+    pub(super) fn let_in(
+        &mut self,
+        tls: rustls::ServerConnection,
+        behind: &[u8],
+        now: Instant,
+    ) -> io::Result<Came> {
+        self.tls = Some(unbound(tls.into()));
+        self.stage = Stage::Talking;
+        self.take(behind, now)
+    }
+
+    /// Reads once, as much as `scratch` has room for.
+    ///
+    /// # Errors
+    /// The connection is over.
+    pub(super) fn read(&mut self, scratch: &mut [u8], now: Instant) -> io::Result<Came> {
+        let n = match (&self.socket).read(scratch) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(n) => n,
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+                return Ok(Came::Nothing);
+            }
+            Err(e) => return Err(e),
+        };
+        let bytes = &scratch[..n];
+        let Stage::Knocking(knock) = &mut self.stage else {
+            return self.take(bytes, now);
+        };
+        let (own, behind) = bytes.split_at(bytes.len().min(KNOCK - knock.len()));
+        knock.extend_from_slice(own);
+        if knock.len() < KNOCK {
+            return Ok(Came::Bytes);
+        }
+        Ok(Came::Knock(behind.to_vec()))
+    }
+
+    /// Gives TLS what came.
+    fn take(&mut self, mut bytes: &[u8], now: Instant) -> io::Result<Came> {
+        let Some(tls) = &mut self.tls else {
+            return Ok(Came::Nothing);
+        };
+        while !bytes.is_empty() {
+            if tls.read_tls(&mut bytes)? == 0 {
+                return Err(ErrorKind::UnexpectedEof.into());
+            }
+            let state = match tls.process_new_packets() {
+                Ok(state) => state,
+                Err(error) => {
+                    // The other end is told why.
+                    let _ = tls.write_tls(&mut &self.socket);
+                    return Err(io::Error::other(error));
+                }
+            };
+            let mut reader = tls.reader();
+            while let Ok(plain) = reader.fill_buf()
+                && !plain.is_empty()
+            {
+                self.came.put(plain);
+                let len = plain.len();
+                reader.consume(len);
+            }
+            if state.peer_has_closed() {
+                return Err(ErrorKind::ConnectionAborted.into());
+            }
+        }
+        let up = !tls.is_handshaking() && self.up.is_none();
+        self.heard = Some(now);
+        // What TLS answers.
+        self.flush(now)?;
+        if up {
+            self.up = Some(now);
+            return Ok(Came::Up);
+        }
+        Ok(Came::Bytes)
+    }
+
+    /// Takes a datagram of at most [`frames::MOST`] bytes, which goes at the next [`Connection::flush`].
+    pub(super) fn put(&mut self, datagram: &[u8]) -> io::Result<()> {
+        let head = frames::head(datagram);
+        let with = self.gathered.len() + head.len() + datagram.len();
+        if with <= RECORD / 2 {
+            self.gathered.extend_from_slice(&head);
+            self.gathered.extend_from_slice(datagram);
+            return Ok(());
+        }
+        if with > RECORD {
+            self.encrypt()?;
+        }
+        let Some(tls) = &mut self.tls else { return Ok(()) };
+        let parts = [&self.gathered, &head[..], datagram].map(IoSlice::new);
+        let whole = parts.iter().map(|p| p.len()).sum::<usize>();
+        if tls.writer().write_vectored(&parts)? != whole {
+            return Err(ErrorKind::WriteZero.into());
+        }
+        self.gathered.clear();
+        Ok(())
+    }
+
+    /// Sends what is no datagram.
+    #[cfg(test)]
+    pub(super) fn put_unframed(&mut self, bytes: &[u8]) {
+        self.gathered.extend_from_slice(bytes);
+    }
+
+    fn encrypt(&mut self) -> io::Result<()> {
+        if let Some(tls) = &mut self.tls {
+            tls.writer().write_all(&self.gathered)?;
+        }
+        self.gathered.clear();
+        Ok(())
+    }
+
+    /// Gives the system what is to be sent, as far as it takes it ([`Connection::full`]).
+    ///
+    /// # Errors
+    /// The connection is over.
+    pub(super) fn flush(&mut self, now: Instant) -> io::Result<()> {
+        if !self.gathered.is_empty() {
+            self.encrypt()?;
+        }
+        let Some(tls) = self
+            .tls
+            .as_mut()
+            .filter(|_| !matches!(self.stage, Stage::Dialing))
+        else {
+            return Ok(());
+        };
+        let mut socket = &self.socket;
+        while !self.knock.is_empty() || tls.wants_write() {
+            let wrote = match self.knock.is_empty() {
+                false => socket.write(&self.knock).map(|n| drop(self.knock.drain(..n))),
+                true => tls.write_tls(&mut socket).map(drop),
+            };
+            match wrote {
+                Ok(()) => self.full = None,
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) if e.kind() == ErrorKind::WouldBlock => {
+                    self.full.get_or_insert(now);
+                    return Ok(());
+                }
+                Err(e) => return Err(e),
+            }
+        }
+        self.full = None;
+        Ok(())
+    }
+
+    /// Tells the other end that this is all, as far as the socket takes it.
+    pub(super) fn say_goodbye(&mut self, now: Instant) {
+        if let Some(tls) = &mut self.tls {
+            tls.send_close_notify();
+            let _ = self.flush(now);
+        }
+    }
+}
+
+/// It takes what it is given: how much that is, the carrier sees to.
+fn unbound(mut tls: rustls::Connection) -> rustls::Connection {
+    tls.set_buffer_limit(None);
+    tls
+}

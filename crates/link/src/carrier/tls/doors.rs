@@ -1,0 +1,323 @@
+//! How connections begin and end: who is let in, whom we dial, and whose certificate counts.
+
+use super::connection::{Came, Connection, Stage};
+use super::{CarrierError, LISTENER, TlsCarrier, UNSENT, VANISHED};
+use crate::carrier::PeerIndex;
+use crate::carrier::team::dial::MAX_ATTEMPTS;
+use crate::carrier::team::incoming::Verdict;
+use crate::carrier::team::{HANDSHAKE, IDLE, MAX_OPEN, RECHECK, SILENT, counts};
+use crate::keys::names;
+use rustix::event::epoll;
+use rustls::pki_types::ServerName;
+use socket2::{Domain, Protocol, Socket, Type};
+use std::io::{self, ErrorKind};
+use std::mem::MaybeUninit;
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+/// Who dialled and does not knock for so long is sent away.
+const KNOCKING: Duration = Duration::from_secs(2);
+/// Connections accepted before others have their turn.
+const ACCEPTED: usize = 16;
+/// Events of the system taken at once.
+const EVENTS: usize = 32;
+
+impl TlsCarrier {
+    /// Takes what the system has for us, reading each connection once. False if that was nothing.
+    pub(super) fn look(&mut self, now: Instant) -> Result<bool, CarrierError> {
+        let mut room = [const { MaybeUninit::uninit() }; EVENTS];
+        let none = Default::default();
+        let events = match epoll::wait(&self.epoll, &mut room, Some(&none)) {
+            Ok((events, _)) => events,
+            Err(rustix::io::Errno::INTR) => return Ok(true),
+            Err(e) => {
+                return Err(CarrierError::Socket {
+                    doing: "waiting for connections",
+                    source: e.into(),
+                });
+            }
+        };
+        for event in events.iter() {
+            match event.data.u64() {
+                LISTENER => self.accept(now),
+                number => self.happened(number, now),
+            }
+        }
+        Ok(!events.is_empty())
+    }
+
+    /// Something happened to a connection.
+    fn happened(&mut self, number: u64, now: Instant) {
+        let Some(connection) = self.connections.get_mut(&number) else {
+            return;
+        };
+        if matches!(connection.stage(), Stage::Dialing) {
+            let done = connection.dial_done(now);
+            let fd = connection.fd();
+            let data = epoll::EventData::new_u64(number);
+            let watched = epoll::modify(&self.epoll, fd, data, epoll::EventFlags::IN);
+            if let Err(error) = done.and(watched.map_err(io::Error::from)) {
+                self.lost(number, &error, now);
+            }
+            return;
+        }
+        let came = connection.read(&mut self.scratch, now);
+        self.came(number, came, now);
+    }
+
+    fn came(&mut self, number: u64, came: io::Result<Came>, now: Instant) {
+        match came {
+            Ok(Came::Nothing) => {}
+            Ok(Came::Bytes) => self.has_some(number),
+            Ok(Came::Up) => {
+                self.has_some(number);
+                self.established(number, now);
+            }
+            Ok(Came::Knock(behind)) => {
+                let began = self.judge(number, &behind, now);
+                self.came(number, began, now);
+            }
+            Err(error) => self.lost(number, &error, now),
+        }
+    }
+
+    fn has_some(&mut self, number: u64) {
+        let full = self.connections.get(&number).is_some_and(|c| c.full.is_some());
+        if full && !self.unsent.contains(&number) {
+            self.unsent.push(number);
+        }
+        if !self.readable.contains(&number) {
+            self.readable.push_back(number);
+        }
+    }
+
+    /// Lets in who knocked, or not.
+    fn judge(&mut self, number: u64, behind: &[u8], now: Instant) -> io::Result<Came> {
+        let refused = || Err(ErrorKind::PermissionDenied.into());
+        let Some(connection) = self.connections.get_mut(&number) else {
+            return Ok(Came::Nothing);
+        };
+        let Stage::Knocking(knock) = connection.stage() else {
+            return Ok(Came::Nothing);
+        };
+        if !self.tls.knock.accepts(knock) {
+            return refused();
+        }
+        let server = rustls::ServerConnection::new(self.tls.server.clone());
+        connection.let_in(server.map_err(io::Error::other)?, behind, now)
+    }
+
+    fn accept(&mut self, now: Instant) {
+        for _ in 0..ACCEPTED {
+            // What is not there any more, or cannot be had now, shows again where it lasts.
+            let Ok((socket, from)) = self.listener.accept() else {
+                return;
+            };
+            let known = self.peers.iter().any(|p| p.address.ip() == from.ip());
+            let half_open = self.half_open(from.ip());
+            // TCP has shown that it receives at its address; its knock is to come.
+            if self.incoming.decide(true, true, known, half_open, now) != Verdict::Accept {
+                self.refused += 1;
+                continue;
+            }
+            let socket = Socket::from(socket);
+            if prepare(&socket).is_ok() {
+                let connection = Connection::dialed_by(socket.into(), from.ip(), now);
+                self.add(connection, epoll::EventFlags::IN);
+            }
+        }
+    }
+
+    /// Handshakes under way that others began: all, and those from `from`.
+    fn half_open(&self, from: IpAddr) -> (usize, usize) {
+        let all = self.connections.values().filter(|c| !c.dialed && c.up.is_none());
+        all.fold((0, 0), |(n, same), c| (n + 1, same + usize::from(c.from == from)))
+    }
+
+    fn add(&mut self, connection: Connection, events: epoll::EventFlags) {
+        let number = self.next_number;
+        self.next_number += 1;
+        let data = epoll::EventData::new_u64(number);
+        if epoll::add(&self.epoll, connection.fd(), data, events).is_ok() {
+            self.connections.insert(number, connection);
+        }
+    }
+
+    /// A handshake is done: the certificate counts, and says who it is.
+    fn established(&mut self, number: u64, now: Instant) {
+        let Some(connection) = self.connections.get_mut(&number) else {
+            return;
+        };
+        let shown = connection.certificate();
+        let by_name = || {
+            let shown = shown.as_ref()?;
+            self.peers.iter().position(|p| names(shown, &p.name))
+        };
+        let Some(peer) = connection.peer.or_else(by_name) else {
+            tracing::warn!(from = %connection.from, "a host of the team that is no peer of this one was refused");
+            connection.say_goodbye(now);
+            self.connections.remove(&number);
+            self.refused += 1;
+            return;
+        };
+        connection.peer = Some(peer);
+        tracing::debug!(
+            peer = self.peers[peer].name,
+            dialed = connection.dialed,
+            "TLS connection established"
+        );
+        // Other attempts are over, and of many connections the one that is silent for the longest time.
+        let attempts = self.connections.iter();
+        let attempts = attempts.filter(|(_, c)| c.peer == Some(peer) && c.dialed && c.up.is_none());
+        let mut over: Vec<u64> = attempts.map(|(n, _)| *n).collect();
+        let mut open: Vec<_> = self.open(peer).map(|(n, c)| (c.alive(), n)).collect();
+        open.sort_unstable();
+        over.extend(open.iter().rev().skip(MAX_OPEN).map(|(_, n)| *n));
+        for number in over {
+            self.connections.remove(&number);
+        }
+    }
+
+    /// A connection is over.
+    pub(super) fn lost(&mut self, number: u64, reason: &io::Error, now: Instant) {
+        let Some(connection) = self.connections.remove(&number) else {
+            return;
+        };
+        let Some(peer) = connection.peer.and_then(|p| self.peers.get_mut(p)) else {
+            // A flood of them is to fill no disk.
+            if self
+                .told
+                .is_none_or(|t| now.saturating_duration_since(t) > SILENT)
+            {
+                self.told = Some(now);
+                tracing::warn!(from = %connection.from, %reason, "a host was refused");
+            }
+            self.refused += 1;
+            return;
+        };
+        // Until it said something, the other end may still refuse our certificate.
+        let talked = connection.open() && connection.heard > connection.up;
+        if matches!(connection.stage(), Stage::Dialing) {
+            tracing::debug!(peer = peer.name, %reason, "no connection");
+            return;
+        }
+        if !talked {
+            peer.dial.refused(now);
+        }
+        let text = match (reason.kind(), talked) {
+            (ErrorKind::ConnectionAborted, true) => "the other end said goodbye".to_owned(),
+            (ErrorKind::UnexpectedEof | ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset, false) => {
+                "the other end hung up: is this host among its peers, and of its team?".to_owned()
+            }
+            _ => reason.to_string(),
+        };
+        if peer.said.is_new(&text, now) {
+            tracing::warn!(peer = peer.name, reason = text, "connection closed");
+        }
+    }
+
+    pub(super) fn dial(&mut self, now: Instant) {
+        for index in 0..self.peers.len() {
+            if self.peers[index].dial.next() > now {
+                continue;
+            }
+            let ours = |c: &Connection| c.peer == Some(index) && c.dialed && c.up.is_none();
+            let attempts = self.connections.iter().filter(|(_, c)| ours(c));
+            let mut attempts: Vec<_> = attempts
+                .map(|(n, c)| (c.started, *n, !matches!(c.stage(), Stage::Dialing)))
+                .collect();
+            let alive = self.open(index).filter_map(|(_, c)| c.alive()).max();
+            let answered = attempts.iter().any(|(_, _, answered)| *answered);
+            let peer = &mut self.peers[index];
+            if !peer.dial.due(now, alive, answered) {
+                continue;
+            }
+            attempts.sort_unstable();
+            if attempts.len() >= MAX_ATTEMPTS {
+                self.connections.remove(&attempts[0].1);
+            }
+            if let Err(error) = self.begin(index, now) {
+                tracing::debug!(%error, peer = self.peers[index].name, "cannot dial");
+            }
+        }
+    }
+
+    fn begin(&mut self, index: PeerIndex, now: Instant) -> io::Result<()> {
+        let peer = &self.peers[index];
+        let socket = connect(self.local.ip(), peer.address)?;
+        let name = ServerName::try_from(peer.name.clone()).map_err(io::Error::other)?;
+        let tls = rustls::ClientConnection::new(self.tls.client.clone(), name).map_err(io::Error::other)?;
+        let (knock, to) = (self.tls.knock.make(), peer.address.ip());
+        let connection = Connection::dialing(socket, tls, knock, index, to, now);
+        self.add(connection, epoll::EventFlags::OUT);
+        Ok(())
+    }
+
+    /// Ends what takes too long, and what is silent.
+    pub(super) fn give_up(&mut self, now: Instant) {
+        let over = |c: &Connection| {
+            let since = |t: Instant| now.saturating_duration_since(t);
+            match (c.stage(), c.alive().filter(|_| c.up.is_some())) {
+                (Stage::Knocking(_), _) => since(c.started) > KNOCKING,
+                (_, None) => since(c.started) > HANDSHAKE,
+                (_, Some(alive)) => since(alive) > IDLE,
+            }
+        };
+        let over: Vec<u64> = (self.connections.iter().filter(|(_, c)| over(c)))
+            .map(|(n, _)| *n)
+            .collect();
+        for number in over {
+            let gone = self.connections.remove(&number);
+            self.refused += u64::from(gone.is_some_and(|c| c.peer.is_none()));
+        }
+    }
+
+    /// Takes renewed keys, and closes connections whose certificate counts no longer.
+    pub(super) fn renew(&mut self, now: Instant) {
+        let renewed = self.watch.renewed();
+        if renewed.is_none() && now < self.recheck {
+            return;
+        }
+        if let Some(tls) = renewed {
+            self.tls = tls;
+        }
+        self.recheck = now + RECHECK;
+        let verifier = &self.tls.verifier;
+        let peers = &self.peers;
+        self.connections.retain(|_, c| {
+            let Err(verdict) = counts(verifier, c.certificate().as_ref()) else {
+                return true;
+            };
+            if !c.open() {
+                return true;
+            }
+            let peer = c.peer.and_then(|p| peers.get(p)).map(|p| &p.name);
+            tracing::warn!(peer, %verdict, "the certificate counts no longer: connection closed");
+            c.say_goodbye(now);
+            false
+        });
+    }
+}
+
+/// Begins to connect, from the address that the peer knows us by.
+fn connect(own: IpAddr, to: SocketAddr) -> io::Result<TcpStream> {
+    let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::TCP))?;
+    if !own.is_unspecified() {
+        socket.bind(&SocketAddr::new(own, 0).into())?;
+    }
+    prepare(&socket)?;
+    match socket.connect(&to.into()) {
+        Ok(()) => {}
+        Err(e) if e.raw_os_error() == Some(rustix::io::Errno::INPROGRESS.raw_os_error()) => {}
+        Err(e) => return Err(e),
+    }
+    Ok(socket.into())
+}
+
+fn prepare(socket: &Socket) -> io::Result<()> {
+    socket.set_nonblocking(true)?;
+    // A batch is not to wait for the answer to the one before.
+    socket.set_tcp_nodelay(true)?;
+    socket.set_tcp_notsent_lowat(UNSENT)?;
+    socket.set_tcp_user_timeout(Some(Duration::from_millis(VANISHED.into())))
+}

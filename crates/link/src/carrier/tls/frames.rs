@@ -1,0 +1,113 @@
+//! Datagrams in a stream: each after its length.
+
+/// The length before each datagram: two bytes, the lower first.
+pub(crate) const HEAD: usize = 2;
+/// The longest datagram, which with its length fills a TLS record.
+pub(crate) const MOST: usize = RECORD - HEAD;
+/// Bytes in one TLS record at most (RFC 8446, section 5.1).
+pub(crate) const RECORD: usize = 1 << 14;
+
+/// What cannot come from a host that speaks our protocol: a datagram of so many bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a datagram of {0} bytes in its stream, where 1 to {MOST} are possible")]
+pub(crate) struct Malformed(usize);
+
+/// A stream that is cut into datagrams again.
+#[derive(Debug, Default)]
+pub(crate) struct Cutter {
+    bytes: Vec<u8>,
+    /// So much of them was given out.
+    taken: usize,
+}
+
+impl Cutter {
+    /// Takes what came. Whoever calls it has first asked [`Cutter::next`] until it had nothing.
+    pub(crate) fn put(&mut self, bytes: &[u8]) {
+        if self.taken > 0 {
+            self.bytes.drain(..self.taken);
+            self.taken = 0;
+        }
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// The next datagram, if all of it came.
+    ///
+    /// # Errors
+    /// [`Malformed`], and again at each call: nothing behind it has a meaning.
+    pub(crate) fn next(&mut self) -> Result<Option<&[u8]>, Malformed> {
+        let rest = &self.bytes[self.taken..];
+        let Some((head, rest)) = rest.split_first_chunk::<HEAD>() else {
+            return Ok(None);
+        };
+        let len = usize::from(u16::from_le_bytes(*head));
+        if !(1..=MOST).contains(&len) {
+            return Err(Malformed(len));
+        }
+        let Some(datagram) = rest.get(..len) else {
+            return Ok(None);
+        };
+        self.taken += HEAD + len;
+        Ok(Some(datagram))
+    }
+
+    /// Bytes that are kept.
+    pub(crate) fn kept(&self) -> usize {
+        self.bytes.len() - self.taken
+    }
+}
+
+/// The length that goes before a datagram of 1 to [`MOST`] bytes.
+pub(crate) fn head(datagram: &[u8]) -> [u8; HEAD] {
+    (datagram.len() as u16).to_le_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_is_cut_wherever_it_is_torn() {
+        let datagrams: Vec<Vec<u8>> = [1, 2, 255, 256, 300, MOST]
+            .iter()
+            .map(|len| (0..*len).map(|i| (i / 5) as u8).collect())
+            .collect();
+        let stream: Vec<u8> = datagrams
+            .iter()
+            .flat_map(|d| [&head(d)[..], d].concat())
+            .collect();
+        for piece in [1, 2, 3, 7, 257, 4096, stream.len()] {
+            let (mut cutter, mut came) = (Cutter::default(), Vec::new());
+            for bytes in stream.chunks(piece) {
+                cutter.put(bytes);
+                while let Some(d) = cutter.next().expect("well formed") {
+                    came.push(d.to_vec());
+                }
+                assert!(cutter.kept() < HEAD + MOST, "it grows");
+            }
+            assert_eq!(came, datagrams, "in pieces of {piece}");
+            assert_eq!(cutter.kept(), 0);
+        }
+    }
+
+    #[test]
+    fn a_frame_is_as_the_wire_format_says() {
+        assert_eq!(head(&[7; 0x0123]), [0x23, 0x01]);
+        let mut cutter = Cutter::default();
+        cutter.put(&[3, 0, 1, 2]);
+        assert_eq!(cutter.next(), Ok(None));
+        cutter.put(&[3, 1, 0, 9, 5]);
+        assert_eq!(cutter.next(), Ok(Some(&[1, 2, 3][..])));
+        assert_eq!(cutter.next(), Ok(Some(&[9][..])));
+        assert_eq!(cutter.next(), Ok(None));
+    }
+
+    #[test]
+    fn impossible_lengths_are_refused() {
+        for len in [0, MOST + 1, usize::from(u16::MAX)] {
+            let mut cutter = Cutter::default();
+            cutter.put(&(len as u16).to_le_bytes());
+            assert_eq!(cutter.next(), Err(Malformed(len)));
+            assert_eq!(cutter.next(), Err(Malformed(len)), "still");
+        }
+    }
+}

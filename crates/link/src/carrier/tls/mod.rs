@@ -1,0 +1,372 @@
+//! The TLS carrier: datagrams in a stream of TLS 1.3 over TCP between hosts of one team, for cables.
+//!
+//! Over a cable a host is slowed by what each packet costs it, and TCP's packets are the kernel's and the network card's
+//! work: a message of three packets is encrypted once and given to the system in one call with others. What it costs is that
+//! a lost packet holds up what was sent behind it, so it is not for radios ([`crate::Config`] refuses it there).
+//!
+//! Nothing queues here that the scheduler could still order: what the socket does not take at once keeps the carrier from
+//! being ready, and the socket itself takes no more than [`UNSENT`] bytes beyond what is on its way to the peer.
+
+mod connection;
+mod doors;
+pub(crate) mod frames;
+
+use super::team::dial::Dial;
+use super::team::incoming::Incoming;
+use super::team::watch::Watch;
+use super::team::{self, Mutual, RECHECK, RENEWAL, Said, TeamPeer, rank};
+use super::{Carrier, CarrierError, PeerIndex, Received, Sent};
+use crate::keys::{Bundle, KeysError};
+use connection::Connection;
+use frames::{HEAD, MOST};
+use rustix::event::epoll;
+use std::collections::{BTreeMap, VecDeque};
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What the scheduler reckons with as one datagram. Longer ones are made of [`JOINED`] such at most.
+const MAX_DATAGRAM: usize = 1438;
+const JOINED: usize = 11;
+const _: () = assert!(MAX_DATAGRAM * JOINED <= MOST);
+/// What TCP and IP add to each packet, with TCP's time stamps, and of TLS what falls upon a packet of a full record's.
+const TCP_TLS: usize = 52 + HEAD + 3;
+/// Bytes that are gathered before they are given to the system.
+const BATCH: usize = 62_000;
+/// Bytes that wait in a socket beyond what is on its way.
+const UNSENT: u32 = 128 << 10;
+/// Bytes that are read at once.
+const READ: usize = 128 << 10;
+/// Datagrams that may wait here: what TCP holds for a late reader.
+const HOLDS: usize = 1024;
+/// A peer whose socket takes nothing for so long no longer holds up the others.
+const PATIENCE: Duration = Duration::from_millis(5);
+/// What was sent and not acknowledged for so long ends a connection (in ms).
+const VANISHED: u32 = 10_000;
+/// Reads, of all connections together, before others have their turn.
+const READS: usize = 8;
+/// Marks the listener's events.
+const LISTENER: u64 = 0;
+
+/// What follows from the keys.
+struct Tls {
+    client: Arc<rustls::ClientConfig>,
+    server: Arc<rustls::ServerConfig>,
+    verifier: Arc<dyn rustls::server::danger::ClientCertVerifier>,
+    knock: team::knock::Knock,
+}
+
+impl Tls {
+    fn new(bundle: &Bundle) -> Result<Self, KeysError> {
+        let mutual = Mutual::new(bundle)?;
+        Ok(Tls {
+            client: Arc::new(mutual.client),
+            server: Arc::new(mutual.server),
+            verifier: mutual.verifier,
+            knock: mutual.knock,
+        })
+    }
+}
+
+struct Peer {
+    name: String,
+    address: SocketAddr,
+    /// We are first by name.
+    first: bool,
+    dial: Dial,
+    said: Said,
+}
+
+/// Datagrams in TLS 1.3 over TCP between hosts of one team.
+pub struct TlsCarrier {
+    listener: TcpListener,
+    local: SocketAddr,
+    epoll: OwnedFd,
+    tls: Tls,
+    watch: Watch<Tls>,
+    /// By number, which is that of their events.
+    connections: BTreeMap<u64, Connection>,
+    next_number: u64,
+    peers: Vec<Peer>,
+    incoming: Incoming,
+    /// Connections that may have datagrams for us.
+    readable: VecDeque<u64>,
+    /// Connections in which something waits to be given to the system.
+    unsent: Vec<u64>,
+    scratch: Vec<u8>,
+    recheck: Instant,
+    /// When a refused stranger was last told of in the log.
+    told: Option<Instant>,
+    refused: u64,
+}
+
+impl TlsCarrier {
+    /// Listens at `local`, and starts a thread that notices when the keys change. `bundle` says who this host is.
+    ///
+    /// # Errors
+    /// [`CarrierError::Bind`], or [`CarrierError::Keys`] if TLS refuses the keys.
+    pub fn bind(local: SocketAddr, peers: Vec<TeamPeer>, bundle: Bundle) -> Result<Self, CarrierError> {
+        let bind = |source| CarrierError::Bind {
+            address: local,
+            source,
+        };
+        let failed = |doing| move |source| CarrierError::Socket { doing, source };
+        let listener = TcpListener::bind(local).map_err(bind)?;
+        listener.set_nonblocking(true).map_err(bind)?;
+        let local = listener.local_addr().map_err(bind)?;
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)
+            .map_err(|e| failed("making an epoll descriptor")(e.into()))?;
+        epoll::add(
+            &epoll,
+            &listener,
+            epoll::EventData::new_u64(LISTENER),
+            epoll::EventFlags::IN,
+        )
+        .map_err(|e| failed("watching the listener")(e.into()))?;
+        let now = Instant::now();
+        let tls = Tls::new(&bundle)?;
+        let peer = |p: TeamPeer| {
+            let first = *bundle.host() < *p.name;
+            Peer {
+                dial: Dial::new(now, first),
+                name: p.name,
+                address: p.address,
+                first,
+                said: Said::default(),
+            }
+        };
+        Ok(TlsCarrier {
+            peers: peers.into_iter().map(peer).collect(),
+            listener,
+            local,
+            epoll,
+            tls,
+            watch: Watch::start(bundle, Tls::new).map_err(failed("starting a thread"))?,
+            connections: BTreeMap::new(),
+            next_number: LISTENER + 1,
+            incoming: Incoming::new(now),
+            readable: VecDeque::new(),
+            unsent: Vec::new(),
+            scratch: vec![0; READ],
+            recheck: now + RECHECK,
+            told: None,
+            refused: 0,
+        })
+    }
+
+    /// The bound address.
+    pub fn local(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// Whether `peer` is connected, by a certificate that counts.
+    pub fn connected(&self, peer: PeerIndex) -> bool {
+        self.open(peer).next().is_some()
+    }
+
+    /// Connections in whatever state, those of unknown hosts included.
+    pub fn connections(&self) -> usize {
+        self.connections.len()
+    }
+
+    /// The open connections to `peer`.
+    fn open(&self, peer: PeerIndex) -> impl Iterator<Item = (u64, &Connection)> {
+        let all = self.connections.iter().map(|(n, c)| (*n, c));
+        all.filter(move |(_, c)| c.peer == Some(peer) && c.open())
+    }
+
+    /// Where datagrams for `peer` go.
+    fn current(&self, peer: PeerIndex, now: Instant) -> Option<u64> {
+        let first = self.peers.get(peer)?.first;
+        self.open(peer)
+            .max_by_key(|(_, c)| rank(c.alive(), c.dialed, first, now))
+            .map(|(number, _)| number)
+    }
+
+    /// Whether the others wait for what a connection's socket did not take. One peer's alone is waited for: who would send it
+    /// more is not to be told that it is lost.
+    fn holds_up(&self, connection: &Connection, now: Instant) -> bool {
+        let patient = |t: Instant| self.peers.len() < 2 || now.saturating_duration_since(t) < PATIENCE;
+        connection.full.is_some_and(patient)
+    }
+
+    /// Gives the system what waits. True if nothing is left that holds up others.
+    fn send_waiting(&mut self, now: Instant) -> bool {
+        if self.unsent.is_empty() {
+            return true;
+        }
+        let mut clear = true;
+        for number in std::mem::take(&mut self.unsent) {
+            let Some(connection) = self.connections.get_mut(&number) else {
+                continue;
+            };
+            if let Err(error) = connection.flush(now) {
+                self.lost(number, &error, now);
+                continue;
+            }
+            if connection.full.is_some() {
+                self.unsent.push(number);
+            }
+        }
+        for number in &self.unsent {
+            clear &= !(self.connections.get(number)).is_some_and(|c| self.holds_up(c, now));
+        }
+        clear
+    }
+
+    /// The next datagram of those that were read.
+    fn next_datagram(&mut self, buffer: &mut [u8], now: Instant) -> Option<Received> {
+        while let Some(number) = self.readable.front().copied() {
+            let Some(connection) = self.connections.get_mut(&number) else {
+                self.readable.pop_front();
+                continue;
+            };
+            let Some(peer) = connection.peer.filter(|_| connection.up.is_some()) else {
+                self.readable.pop_front();
+                continue;
+            };
+            match connection.came.next() {
+                Ok(Some(datagram)) => match buffer.get_mut(..datagram.len()) {
+                    Some(place) => {
+                        place.copy_from_slice(datagram);
+                        return Some(Received {
+                            peer,
+                            len: datagram.len(),
+                        });
+                    }
+                    None => self.refused += 1,
+                },
+                Ok(None) => drop(self.readable.pop_front()),
+                Err(error) => {
+                    self.refused += 1;
+                    self.lost(number, &std::io::Error::other(error), now);
+                }
+            }
+        }
+        None
+    }
+}
+
+impl Carrier for TlsCarrier {
+    fn max_datagram(&self) -> usize {
+        MAX_DATAGRAM
+    }
+
+    fn joined(&self) -> usize {
+        JOINED
+    }
+
+    fn overhead(&self) -> usize {
+        TCP_TLS
+    }
+
+    fn holds(&self) -> usize {
+        HOLDS
+    }
+
+    fn ready(&mut self) -> bool {
+        // While datagrams are gathered, one more is taken.
+        let stuck = |c: &Connection| c.full.is_some();
+        if !(self.unsent.iter()).any(|n| self.connections.get(n).is_some_and(stuck)) {
+            return true;
+        }
+        self.send_waiting(Instant::now())
+    }
+
+    fn send(&mut self, peer: PeerIndex, _: u8, datagram: &[u8]) -> Result<Sent, CarrierError> {
+        let now = Instant::now();
+        let Some(number) = self.current(peer, now) else {
+            return Ok(Sent::Lost);
+        };
+        let Some(connection) = self.connections.get_mut(&number) else {
+            return Ok(Sent::Lost);
+        };
+        if datagram.is_empty() || datagram.len() > MAX_DATAGRAM * JOINED {
+            return Ok(Sent::Lost);
+        }
+        if connection.full.is_some() {
+            return Ok(match self.ready() {
+                true => Sent::Lost,
+                false => Sent::NotReady,
+            });
+        }
+        if let Err(error) = connection.put(datagram) {
+            self.lost(number, &error, now);
+            return Ok(Sent::Lost);
+        }
+        if !self.unsent.contains(&number) {
+            self.unsent.push(number);
+        }
+        Ok(Sent::Taken)
+    }
+
+    fn receive(&mut self, buffer: &mut [u8]) -> Result<Option<Received>, CarrierError> {
+        let now = Instant::now();
+        // Bounded, so that a flood of strangers cannot keep the caller here.
+        for _ in 0..READS {
+            if let Some(got) = self.next_datagram(buffer, now) {
+                return Ok(Some(got));
+            }
+            if !self.look(now)? {
+                return Ok(None);
+            }
+        }
+        Ok(self.next_datagram(buffer, now))
+    }
+
+    fn readable(&self) -> BorrowedFd<'_> {
+        self.epoll.as_fd()
+    }
+
+    fn writable(&self) -> Option<BorrowedFd<'_>> {
+        let full = |n: &&u64| self.connections.get(n).is_some_and(|c| c.full.is_some());
+        let number = self.unsent.iter().find(full)?;
+        self.connections.get(number).map(Connection::fd)
+    }
+
+    fn service(&mut self) -> Result<Option<Duration>, CarrierError> {
+        let now = Instant::now();
+        self.renew(now);
+        self.give_up(now);
+        self.dial(now);
+        let clear = self.send_waiting(now);
+        if !self.readable.is_empty() {
+            return Ok(Some(Duration::ZERO));
+        }
+        let dials = self.peers.iter().map(|p| p.dial.next()).min();
+        let next = dials.map_or(RENEWAL, |t| t.saturating_duration_since(now).min(RENEWAL));
+        Ok(Some(if clear { next } else { next.min(PATIENCE) }))
+    }
+
+    fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    fn batch(&self) -> Option<usize> {
+        Some(BATCH)
+    }
+
+    fn flush(&mut self) -> Result<(), CarrierError> {
+        self.send_waiting(Instant::now());
+        Ok(())
+    }
+
+    fn held(&self) -> usize {
+        let waits = |n: &&u64| (self.connections.get(n)).is_some_and(|c| c.gathers() || c.full.is_some());
+        usize::from(self.unsent.iter().any(|n| waits(&n)))
+    }
+}
+
+impl Drop for TlsCarrier {
+    /// Tells the peers, so that they need not wait for silence.
+    fn drop(&mut self) {
+        let now = Instant::now();
+        for connection in self.connections.values_mut() {
+            connection.say_goodbye(now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

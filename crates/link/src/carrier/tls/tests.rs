@@ -1,0 +1,294 @@
+use super::*;
+use crate::carrier::conformance::{Rig, conformance};
+use crate::keys::Team;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+const DAY: Duration = Duration::from_secs(86_400);
+const NAMES: [&str; 2] = ["base", "robot"];
+
+conformance!(conforms, Pair);
+
+fn free() -> SocketAddr {
+    let any: SocketAddr = "127.0.0.1:0".parse().expect("address");
+    TcpListener::bind(any)
+        .and_then(|s| s.local_addr())
+        .expect("a port")
+}
+
+/// Two hosts of one team.
+struct Pair {
+    folder: tempfile::TempDir,
+    team: Team,
+    carriers: Vec<TlsCarrier>,
+    addresses: [SocketAddr; 2],
+}
+
+impl Pair {
+    fn open(&self, which: usize) -> TlsCarrier {
+        let peers = vec![self.peer(1 - which)];
+        self.open_as(NAMES[which], self.addresses[which], peers)
+    }
+
+    fn open_as(&self, name: &str, address: SocketAddr, peers: Vec<TeamPeer>) -> TlsCarrier {
+        let bundle = Bundle::load(&self.folder.path().join("team/hosts").join(name), name).expect("loads");
+        TlsCarrier::bind(address, peers, bundle).expect("binds")
+    }
+
+    fn peer(&self, which: usize) -> TeamPeer {
+        TeamPeer {
+            name: NAMES[which].into(),
+            address: self.addresses[which],
+        }
+    }
+
+    /// Lets both work until `done`; false if it does not come true.
+    fn until(&mut self, mut done: impl FnMut(&mut Self) -> bool) -> bool {
+        let start = Instant::now();
+        let mut buffer = vec![0; MOST];
+        while start.elapsed() < Duration::from_secs(20) {
+            if done(self) {
+                return true;
+            }
+            for c in &mut self.carriers {
+                while c.receive(&mut buffer).expect("goes on").is_some() {}
+                c.service().expect("goes on");
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        false
+    }
+
+    fn connected(&mut self) -> bool {
+        self.until(|p| p.carriers.iter().all(|c| c.connected(0)))
+    }
+}
+
+impl Rig for Pair {
+    type Carrier = TlsCarrier;
+
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let team = Team::create(&folder.path().join("team"), "rovers").expect("makes");
+        for name in NAMES {
+            team.add_host(name, DAY).expect("makes");
+        }
+        let mut pair = Pair {
+            folder,
+            team,
+            carriers: Vec::new(),
+            addresses: [free(), free()],
+        };
+        pair.carriers = vec![pair.open(0), pair.open(1)];
+        pair
+    }
+
+    fn carrier(&mut self, which: usize) -> &mut TlsCarrier {
+        &mut self.carriers[which]
+    }
+
+    fn restart(&mut self) {
+        drop(self.carriers.pop());
+        self.carriers.push(self.open(1));
+    }
+
+    fn intrude(&mut self, bytes: &[u8]) {
+        let mut stranger = TcpStream::connect(self.carriers[0].local()).expect("connects");
+        stranger.write_all(bytes).expect("sends");
+    }
+}
+
+/// Connections of nobody that is known.
+fn strangers(carrier: &TlsCarrier) -> usize {
+    let unknown = carrier.connections.values().filter(|c| c.peer.is_none());
+    unknown.count()
+}
+
+/// What a stranger gets for its bytes until it is sent away.
+fn answer(pair: &mut Pair, mut stranger: TcpStream) -> Vec<u8> {
+    stranger.set_nonblocking(true).expect("a socket");
+    let mut came = Vec::new();
+    assert!(
+        pair.until(|_| match stranger.read_to_end(&mut came) {
+            Ok(_) => true,
+            Err(e) => e.kind() != std::io::ErrorKind::WouldBlock,
+        }),
+        "it stays"
+    );
+    came
+}
+
+#[test]
+fn whoever_does_not_knock_gets_no_answer() {
+    let mut pair = Pair::new();
+    assert!(pair.connected());
+    let knock = pair.carriers[0].tls.knock.make();
+    let mut wrong = knock;
+    wrong[3] ^= 1;
+    for (bytes, why) in [
+        (&b""[..], "it says nothing"),
+        (&knock[..15], "half a knock"),
+        (&wrong[..], "a wrong knock"),
+        (b"GET / HTTP/1.1\r\nHost: robot\r\n\r\n", "another protocol"),
+    ] {
+        let mut stranger = TcpStream::connect(pair.addresses[0]).expect("connects");
+        stranger.write_all(bytes).expect("sends");
+        assert!(answer(&mut pair, stranger).is_empty(), "{why}");
+    }
+    // One that overheard a knock meets TLS, which answers with an alert.
+    let mut stranger = TcpStream::connect(pair.addresses[0]).expect("connects");
+    stranger
+        .write_all(&[&knock[..], b"no TLS, but long enough for a record"].concat())
+        .expect("sends");
+    let alert = answer(&mut pair, stranger);
+    assert_eq!(alert.first(), Some(&21), "an alert, not {alert:?}");
+    assert!(pair.carriers[0].refused() >= 5);
+    assert_eq!(strangers(&pair.carriers[0]), 0);
+}
+
+#[test]
+fn many_who_stay_silent_are_bounded_and_sent_away() {
+    let mut pair = Pair::new();
+    assert!(pair.connected());
+    let (mut sockets, mut most) = (Vec::new(), 0);
+    for _ in 0..200 {
+        sockets.push(TcpStream::connect(pair.addresses[0]).expect("connects"));
+        let mut buffer = vec![0; MOST];
+        pair.carriers[0].receive(&mut buffer).expect("goes on");
+        most = most.max(strangers(&pair.carriers[0]));
+    }
+    assert!(most <= 4, "{most} connections of one address");
+    assert!(
+        pair.until(|p| strangers(&p.carriers[0]) == 0 && p.carriers[0].refused() >= 200),
+        "{} of them stay",
+        strangers(&pair.carriers[0])
+    );
+    assert!(pair.connected(), "the pair was hurt");
+}
+
+#[test]
+fn a_peer_that_sends_no_frames_is_dropped() {
+    let mut pair = Pair::new();
+    assert!(pair.connected());
+    let number = pair.carriers[1].current(0, Instant::now()).expect("connected");
+    let connection = pair.carriers[1].connections.get_mut(&number).expect("it");
+    connection.put_unframed(&[0xff; 40]);
+    pair.carriers[1].unsent.push(number);
+    let before = pair.carriers[0].refused();
+    assert!(pair.until(|p| p.carriers[0].refused() > before), "not noticed");
+    assert!(pair.connected(), "it comes back");
+}
+
+#[test]
+fn a_peer_that_reads_nothing_holds_up_nobody_else() {
+    let mut pair = Pair::new();
+    pair.team.add_host("third", DAY).expect("makes");
+    let address = free();
+    let third = TeamPeer {
+        name: "third".into(),
+        address,
+    };
+    pair.carriers.clear();
+    let base = pair.open_as("base", pair.addresses[0], vec![pair.peer(1), third]);
+    let robot = pair.open(1);
+    let third = pair.open_as("third", address, vec![pair.peer(0)]);
+    pair.carriers = vec![base, robot, third];
+    assert!(pair.until(|p| p.carriers[0].connected(0) && p.carriers[0].connected(1)));
+    let mut third = pair.carriers.pop().expect("it");
+    // More than two sockets hold.
+    let datagram = [7; MAX_DATAGRAM * JOINED];
+    let (mut sent, mut lost) = (0, 0);
+    assert!(
+        pair.until(|p| {
+            while p.carriers[0].ready() && lost < 100 {
+                match p.carriers[0].send(1, 0, &datagram).expect("goes on") {
+                    Sent::Taken => sent += 1,
+                    Sent::Lost => lost += 1,
+                    Sent::NotReady => panic!("it was ready"),
+                }
+                p.carriers[0].flush().expect("goes on");
+            }
+            lost >= 100
+        }),
+        "{sent} taken, {lost} lost"
+    );
+    let (mut buffer, mut came) = (vec![0; MOST], false);
+    assert!(
+        pair.until(|p| {
+            if p.carriers[0].ready() {
+                p.carriers[0].send(0, 0, b"robot").expect("goes on");
+                p.carriers[0].flush().expect("goes on");
+            }
+            came |= p.carriers[1].receive(&mut buffer).expect("goes on").is_some();
+            came
+        }),
+        "the other one waits"
+    );
+    // What was taken comes once it reads again.
+    let mut came = 0;
+    assert!(
+        pair.until(|_| {
+            while third.receive(&mut buffer).expect("goes on").is_some() {
+                came += 1;
+            }
+            third.service().expect("goes on");
+            came >= sent
+        }),
+        "{came} of {sent}"
+    );
+}
+
+#[test]
+fn revocation_closes_what_is_open_and_keeps_it_closed() {
+    let mut pair = Pair::new();
+    assert!(pair.connected());
+    pair.team.revoke("robot").expect("revokes");
+    assert!(pair.until(|p| !p.carriers[0].connected(0)), "still connected");
+    // Long enough for many attempts.
+    let start = Instant::now();
+    let tries = pair.until(|p| p.carriers[0].connected(0) || start.elapsed() > Duration::from_secs(3));
+    assert!(tries && !pair.carriers[0].connected(0), "it came back");
+}
+
+#[test]
+fn a_host_of_the_team_that_is_no_peer_is_refused() {
+    let mut pair = Pair::new();
+    pair.team.add_host("guest", DAY).expect("makes");
+    pair.carriers[1] = pair.open_as("guest", free(), vec![pair.peer(0)]);
+    assert!(
+        pair.until(|p| {
+            assert!(!p.carriers[0].connected(0));
+            p.carriers[0].refused() > 0
+        }),
+        "never refused"
+    );
+}
+
+#[test]
+fn a_connection_is_to_the_host_that_was_named() {
+    // The address of base is answered by robot's other self.
+    let mut pair = Pair::new();
+    pair.team.add_host("other", DAY).expect("makes");
+    pair.carriers.clear();
+    let other = pair.open_as("other", pair.addresses[0], vec![pair.peer(1)]);
+    let robot = pair.open(1);
+    pair.carriers = vec![other, robot];
+    let start = Instant::now();
+    assert!(pair.until(|p| {
+        assert!(!p.carriers[1].connected(0), "by whoever sits at its address");
+        start.elapsed() > Duration::from_secs(2)
+    }));
+}
+
+#[test]
+fn a_taken_port_is_an_error_that_names_it() {
+    let pair = Pair::new();
+    let bundle = Bundle::load(&pair.folder.path().join("team/hosts/base"), "base").expect("loads");
+    let error = TlsCarrier::bind(pair.addresses[0], vec![], bundle)
+        .err()
+        .expect("is taken");
+    assert!(
+        error.to_string().contains(&pair.addresses[0].to_string()),
+        "{error}"
+    );
+}
