@@ -30,12 +30,11 @@ impl<C: Carrier> Way<'_, C> {
             let Some(got) = self.carrier.receive(buffer)? else {
                 return Ok(false);
             };
-            taken += got.len.div_ceil(one).max(1);
+            taken += got.datagram.len().div_ceil(one).max(1);
             let Some(peer) = self.peers.get(got.peer) else {
                 continue;
             };
-            let datagram = &buffer[..got.len];
-            if let Err(error) = self.radio.handle(clock::monotonic(), *peer, datagram, sink) {
+            if let Err(error) = (self.radio).handle(clock::monotonic(), *peer, got.datagram, sink) {
                 tracing::debug!(%error, peer = got.peer, "a datagram was not understood");
             }
         }

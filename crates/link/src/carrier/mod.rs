@@ -38,11 +38,11 @@ pub enum Sent {
 
 /// A datagram that came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Received {
+pub struct Received<'a> {
     /// From whom.
     pub peer: PeerIndex,
-    /// Its length in bytes; its content is at the start of the caller's buffer.
-    pub len: usize,
+    /// Its bytes, which are at the start of the caller's buffer, or still where the carrier has them.
+    pub datagram: &'a [u8],
 }
 
 /// What a carrier's own acknowledgements tell of the path to a peer, since the peer is connected. Counted in
@@ -171,12 +171,12 @@ pub trait Carrier: Send {
     /// Only where the carrier cannot go on at all; a lost datagram is [`Sent::Lost`].
     fn send(&mut self, peer: PeerIndex, priority: u8, datagram: &[u8]) -> Result<Sent, CarrierError>;
 
-    /// Copies the next datagram that came into `buffer`; `None` if there is none. Datagrams of strangers
-    /// are dropped here and counted by [`Carrier::refused`].
+    /// The next datagram that came; `None` if there is none. A carrier that has no place of its own for it puts it into
+    /// `buffer`. Datagrams of strangers are dropped here and counted by [`Carrier::refused`].
     ///
     /// # Errors
     /// Only where the carrier cannot go on at all.
-    fn receive(&mut self, buffer: &mut [u8]) -> Result<Option<Received>, CarrierError>;
+    fn receive<'a>(&'a mut self, buffer: &'a mut [u8]) -> Result<Option<Received<'a>>, CarrierError>;
 
     /// A descriptor that is readable when [`Carrier::receive`] has something, unless that came together with what it gave
     /// last: ask until there is nothing.
@@ -250,7 +250,7 @@ impl<C: Carrier + ?Sized> Carrier for Box<C> {
         (**self).send(peer, priority, datagram)
     }
 
-    fn receive(&mut self, buffer: &mut [u8]) -> Result<Option<Received>, CarrierError> {
+    fn receive<'a>(&'a mut self, buffer: &'a mut [u8]) -> Result<Option<Received<'a>>, CarrierError> {
         (**self).receive(buffer)
     }
 

@@ -78,14 +78,17 @@ impl Carrier for UdpCarrier {
         })
     }
 
-    fn receive(&mut self, buffer: &mut [u8]) -> Result<Option<Received>, CarrierError> {
+    fn receive<'a>(&'a mut self, buffer: &'a mut [u8]) -> Result<Option<Received<'a>>, CarrierError> {
         // Bounded, so that a flood of strangers cannot keep the caller here.
         for _ in 0..64 {
             let Some((len, from)) = self.socket.receive(buffer)? else {
                 return Ok(None);
             };
             match from.and_then(|a| self.peers.iter().position(|p| *p == a)) {
-                Some(peer) if len <= buffer.len() => return Ok(Some(Received { peer, len })),
+                Some(peer) if len <= buffer.len() => {
+                    let datagram = &buffer[..len];
+                    return Ok(Some(Received { peer, datagram }));
+                }
                 _ => self.refused = self.refused.saturating_add(1),
             }
         }

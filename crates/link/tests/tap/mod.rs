@@ -28,7 +28,7 @@ pub fn drain(c: &mut QuicCarrier) -> Vec<Vec<u8>> {
     let mut buffer = [0; 1500];
     let mut all = Vec::new();
     while let Some(got) = c.receive(&mut buffer).expect("goes on") {
-        all.push(buffer[..got.len].to_vec());
+        all.push(got.datagram.to_vec());
     }
     c.service().expect("goes on");
     all

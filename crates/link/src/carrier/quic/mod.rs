@@ -283,19 +283,19 @@ impl Carrier for QuicCarrier {
         Ok(Sent::Taken)
     }
 
-    fn receive(&mut self, buffer: &mut [u8]) -> Result<Option<Received>, CarrierError> {
+    fn receive<'a>(&'a mut self, _: &'a mut [u8]) -> Result<Option<Received<'a>>, CarrierError> {
         // Bounded, so that a flood of strangers cannot keep the caller here.
         let mut taken = 0;
         while taken < BATCH {
-            if let Some(got) = self.next_datagram(buffer) {
-                return Ok(Some(got));
+            if let Some(of) = self.next_datagram() {
+                return Ok(self.found(of));
             }
             match self.take_packets()? {
                 0 => return Ok(None),
                 n => taken += n,
             }
         }
-        Ok(self.next_datagram(buffer))
+        Ok(self.next_datagram().and_then(|of| self.found(of)))
     }
 
     fn readable(&self) -> BorrowedFd<'_> {

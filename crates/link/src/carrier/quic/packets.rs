@@ -197,8 +197,8 @@ impl QuicCarrier {
         }
     }
 
-    /// The next datagram that a connection has for us.
-    pub(super) fn next_datagram(&mut self, buffer: &mut [u8]) -> Option<Received> {
+    /// Finds the next datagram that a connection has for us, and says which connection that is.
+    pub(super) fn next_datagram(&mut self) -> Option<usize> {
         while let Some(handle) = self.readable.front().copied() {
             let Some(link) = self.connections.0.get_mut(&handle.0) else {
                 self.readable.pop_front();
@@ -212,27 +212,30 @@ impl QuicCarrier {
                 self.refused += 1;
                 continue;
             };
-            let whole = match link.joiner.take(&datagram) {
-                Ok(Some(whole)) => whole,
-                Ok(None) => continue,
+            match link.joiner.take(datagram) {
+                Ok(true) => {}
+                Ok(false) => continue,
                 Err(_) => {
                     self.refused += 1;
                     continue;
                 }
-            };
-            let Some(to) = buffer.get_mut(..whole.len()) else {
-                self.refused += 1;
-                continue;
-            };
-            to.copy_from_slice(whole);
-            let len = whole.len();
+            }
             link.heard = Some(Instant::now());
             if let Some(p) = self.peers.get_mut(peer) {
                 let from = link.conn.network_path(PathId::ZERO).map(|path| path.remote());
                 p.seen = from.ok().filter(|a| *a != p.address);
             }
-            return Some(Received { peer, len });
+            return Some(handle.0);
         }
         None
+    }
+
+    /// What [`QuicCarrier::next_datagram`] found.
+    pub(super) fn found(&self, handle: usize) -> Option<Received<'_>> {
+        let link = self.connections.0.get(&handle)?;
+        Some(Received {
+            peer: link.peer?,
+            datagram: link.joiner.whole(),
+        })
     }
 }

@@ -53,17 +53,21 @@ pub(crate) struct Joiner {
     number: u16,
     length: usize,
     bytes: Vec<u8>,
+    /// What came last, if it was no piece.
+    alone: Option<Bytes>,
 }
 
 impl Joiner {
-    /// Takes what came. Gives it back if it is no piece, and the whole datagram if it is the last piece of one.
+    /// Takes what came. True if it is no piece, or the last one of a datagram, which is then [`Joiner::whole`].
     ///
     /// # Errors
     /// [`Stray`]
-    pub(crate) fn take<'a>(&'a mut self, came: &'a [u8]) -> Result<Option<&'a [u8]>, Stray> {
+    pub(crate) fn take(&mut self, came: Bytes) -> Result<bool, Stray> {
         if came.first() != Some(&MARK) {
-            return Ok(Some(came));
+            self.alone = Some(came);
+            return Ok(true);
         }
+        self.alone = None;
         let Some((head, piece)) = came.split_first_chunk::<HEAD>() else {
             return Err(Stray);
         };
@@ -83,13 +87,24 @@ impl Joiner {
             return Err(Stray);
         }
         self.bytes.extend_from_slice(piece);
-        Ok((self.bytes.len() == self.length).then_some(&self.bytes[..]))
+        Ok(self.bytes.len() == self.length)
+    }
+
+    /// The datagram of which the last piece came, or that came in none.
+    pub(crate) fn whole(&self) -> &[u8] {
+        self.alone.as_deref().unwrap_or(&self.bytes)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What a joiner makes of `bytes`.
+    fn take(joiner: &mut Joiner, bytes: &[u8]) -> Result<Option<Vec<u8>>, Stray> {
+        let whole = joiner.take(Bytes::copy_from_slice(bytes))?;
+        Ok(whole.then(|| joiner.whole().to_vec()))
+    }
 
     fn datagram(len: usize) -> Vec<u8> {
         (0..len).map(|i| (i / 7) as u8).collect()
@@ -105,14 +120,14 @@ mod tests {
             let (last, before) = pieces.split_last().expect("a piece");
             for piece in before {
                 assert_eq!(piece.len(), super::super::MAX_DATAGRAM);
-                assert_eq!(joiner.take(piece), Ok(None));
+                assert_eq!(take(&mut joiner, piece), Ok(None));
                 assert_eq!(
-                    joiner.take(&[0xB3, 1]),
-                    Ok(Some(&[0xB3, 1][..])),
+                    take(&mut joiner, &[0xB3, 1]),
+                    Ok(Some(vec![0xB3, 1])),
                     "others pass between"
                 );
             }
-            assert_eq!(joiner.take(last), Ok(Some(&sent[..])));
+            assert_eq!(take(&mut joiner, last), Ok(Some(sent.clone())));
         }
     }
 
@@ -139,15 +154,15 @@ mod tests {
             let pieces: Vec<Bytes> = cutter.cut(&sent).collect();
             for (i, piece) in pieces.iter().enumerate().filter(|(i, _)| *i != missing) {
                 let expected = if i < missing { Ok(None) } else { Err(Stray) };
-                assert_eq!(joiner.take(piece), expected);
+                assert_eq!(take(&mut joiner, piece), expected);
             }
             let again: Vec<Bytes> = cutter.cut(&sent).collect();
-            assert_eq!(joiner.take(&again[0]), Ok(None));
-            assert_eq!(joiner.take(&again[0]), Ok(None), "it begins anew");
-            assert_eq!(joiner.take(&again[1]), Ok(None));
-            assert_eq!(joiner.take(&again[1]), Err(Stray), "a second time");
-            assert_eq!(joiner.take(&again[2]), Ok(Some(&sent[..])));
-            assert_eq!(joiner.take(&again[2]), Err(Stray), "beyond the end");
+            assert_eq!(take(&mut joiner, &again[0]), Ok(None));
+            assert_eq!(take(&mut joiner, &again[0]), Ok(None), "it begins anew");
+            assert_eq!(take(&mut joiner, &again[1]), Ok(None));
+            assert_eq!(take(&mut joiner, &again[1]), Err(Stray), "a second time");
+            assert_eq!(take(&mut joiner, &again[2]), Ok(Some(sent.clone())));
+            assert_eq!(take(&mut joiner, &again[2]), Err(Stray), "beyond the end");
         }
     }
 
@@ -163,17 +178,29 @@ mod tests {
         };
         let whole = piece(2, 0, 2);
         for len in 1..HEAD {
-            assert_eq!(joiner.take(&whole[..len]), Err(Stray), "{len} bytes");
+            assert_eq!(take(&mut joiner, &whole[..len]), Err(Stray), "{len} bytes");
         }
-        assert_eq!(joiner.take(&piece(0, 0, 0)), Err(Stray), "of nothing");
-        assert_eq!(joiner.take(&piece(2, 0, 0)), Err(Stray), "nothing of it");
-        assert_eq!(joiner.take(&piece(2, 0, 3)), Err(Stray), "longer than the whole");
-        assert_eq!(joiner.take(&piece(MOST as u16 + 1, 0, 5)), Err(Stray), "too long");
-        assert_eq!(joiner.take(&piece(u16::MAX, u16::MAX, 1)), Err(Stray));
-        assert_eq!(joiner.take(&piece(5, 2, 1)), Err(Stray), "no beginning");
-        assert_eq!(joiner.take(&piece(5, 0, 2)), Ok(None));
-        assert_eq!(joiner.take(&piece(6, 2, 2)), Err(Stray), "of another length");
-        assert_eq!(joiner.take(&piece(5, 2, 3)), Ok(Some(&[9; 5][..])));
-        assert_eq!(joiner.take(&[]), Ok(Some(&[][..])));
+        assert_eq!(take(&mut joiner, &piece(0, 0, 0)), Err(Stray), "of nothing");
+        assert_eq!(take(&mut joiner, &piece(2, 0, 0)), Err(Stray), "nothing of it");
+        assert_eq!(
+            take(&mut joiner, &piece(2, 0, 3)),
+            Err(Stray),
+            "longer than the whole"
+        );
+        assert_eq!(
+            take(&mut joiner, &piece(MOST as u16 + 1, 0, 5)),
+            Err(Stray),
+            "too long"
+        );
+        assert_eq!(take(&mut joiner, &piece(u16::MAX, u16::MAX, 1)), Err(Stray));
+        assert_eq!(take(&mut joiner, &piece(5, 2, 1)), Err(Stray), "no beginning");
+        assert_eq!(take(&mut joiner, &piece(5, 0, 2)), Ok(None));
+        assert_eq!(
+            take(&mut joiner, &piece(6, 2, 2)),
+            Err(Stray),
+            "of another length"
+        );
+        assert_eq!(take(&mut joiner, &piece(5, 2, 3)), Ok(Some(vec![9; 5])));
+        assert_eq!(take(&mut joiner, &[]), Ok(Some(vec![])));
     }
 }

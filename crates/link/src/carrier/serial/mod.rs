@@ -193,12 +193,13 @@ impl Carrier for SerialCarrier {
         Ok(Sent::Taken)
     }
 
-    fn receive(&mut self, buffer: &mut [u8]) -> Result<Option<Received>, CarrierError> {
+    fn receive<'a>(&'a mut self, buffer: &'a mut [u8]) -> Result<Option<Received<'a>>, CarrierError> {
         // Bounded, so that a babbling line cannot keep the caller here.
         for _ in 0..16 {
             while !self.unread.is_empty() {
                 if let Some(len) = self.next_datagram(buffer) {
-                    return Ok(Some(Received { peer: 0, len }));
+                    let datagram = &buffer[..len];
+                    return Ok(Some(Received { peer: 0, datagram }));
                 }
             }
             let Some(line) = &self.line else {

@@ -1,6 +1,6 @@
 //! One TCP connection: the knock, TLS, and datagrams in its stream.
 
-use super::frames::{self, Cutter, RECORD};
+use super::frames::{self, Cutter, HEAD, RECORD};
 use crate::carrier::PeerIndex;
 use crate::carrier::team::knock::KNOCK;
 use rustls::pki_types::CertificateDer;
@@ -8,6 +8,9 @@ use std::io::{self, BufRead, ErrorKind, IoSlice, Read, Write};
 use std::net::{IpAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
+
+/// Bytes that are read at once of whom is not known.
+const LITTLE: usize = 4 << 10;
 
 /// How far a connection is.
 #[derive(Debug)]
@@ -26,10 +29,20 @@ pub(super) enum Came {
     Nothing,
     /// Something, but for nobody else yet.
     Bytes,
-    /// A whole knock, which is to be judged, and what came behind it.
-    Knock(Vec<u8>),
+    /// The last byte of a knock, which is to be judged.
+    Knock,
     /// The handshake is done.
     Up,
+}
+
+/// Where a datagram is that was found.
+#[derive(Debug, Clone, Copy)]
+enum Found {
+    None,
+    /// At the start of what TLS has decrypted, with its length before it: so many bytes.
+    Plain(usize),
+    /// In [`Connection::torn`], of so many bytes.
+    Torn(usize),
 }
 
 pub(super) struct Connection {
@@ -50,7 +63,13 @@ pub(super) struct Connection {
     knock: Vec<u8>,
     /// Datagrams that wait for others to go with in one record.
     gathered: Vec<u8>,
-    pub(super) came: Cutter,
+    /// What was read and TLS has not taken, since it holds one record's plain bytes at most.
+    cipher: Vec<u8>,
+    taken: usize,
+    /// A datagram that came torn, over two records.
+    torn: Cutter,
+    /// The datagram that was found last.
+    found: Found,
     /// Since when the socket takes no more.
     pub(super) full: Option<Instant>,
 }
@@ -91,7 +110,10 @@ impl Connection {
             heard: None,
             knock: Vec::new(),
             gathered: Vec::new(),
-            came: Cutter::default(),
+            cipher: Vec::new(),
+            taken: 0,
+            torn: Cutter::default(),
+            found: Found::None,
             full: None,
         }
     }
@@ -135,51 +157,60 @@ impl Connection {
     }
 
     /// The knock counts: TLS begins with what came behind it.
-    pub(super) fn let_in(
-        &mut self,
-        tls: rustls::ServerConnection,
-        behind: &[u8],
-        now: Instant,
-    ) -> io::Result<Came> {
+    pub(super) fn let_in(&mut self, tls: rustls::ServerConnection, now: Instant) -> io::Result<Came> {
         self.tls = Some(unbound(tls.into()));
         self.stage = Stage::Talking;
-        self.take(behind, now)
+        self.take(now)
     }
 
-    /// Reads once, as much as `scratch` has room for.
+    /// Reads once, as much as `most` bytes, unless it has not yet given out what it read before.
     ///
     /// # Errors
     /// The connection is over.
-    pub(super) fn read(&mut self, scratch: &mut [u8], now: Instant) -> io::Result<Came> {
-        let n = match (&self.socket).read(scratch) {
+    pub(super) fn read(&mut self, most: usize, now: Instant) -> io::Result<Came> {
+        if self.taken < self.cipher.len() {
+            return Ok(Came::Bytes);
+        }
+        // Nobody who is not known makes us keep much.
+        self.cipher
+            .resize(if self.open() { most } else { most.min(LITTLE) }, 0);
+        self.taken = 0;
+        let read = (&self.socket).read(&mut self.cipher);
+        self.cipher.truncate(read.as_ref().map_or(0, |n| *n));
+        match read {
             Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
-            Ok(n) => n,
+            Ok(_) => {}
             Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
                 return Ok(Came::Nothing);
             }
             Err(e) => return Err(e),
-        };
-        let bytes = &scratch[..n];
-        let Stage::Knocking(knock) = &mut self.stage else {
-            return self.take(bytes, now);
-        };
-        let (own, behind) = bytes.split_at(bytes.len().min(KNOCK - knock.len()));
-        knock.extend_from_slice(own);
-        if knock.len() < KNOCK {
-            return Ok(Came::Bytes);
         }
-        Ok(Came::Knock(behind.to_vec()))
+        let Stage::Knocking(knock) = &mut self.stage else {
+            return self.take(now);
+        };
+        let own = self.cipher.len().min(KNOCK - knock.len());
+        knock.extend_from_slice(&self.cipher[..own]);
+        self.taken = own;
+        Ok(if knock.len() < KNOCK {
+            Came::Bytes
+        } else {
+            Came::Knock
+        })
     }
 
-    /// Gives TLS what came.
-    fn take(&mut self, mut bytes: &[u8], now: Instant) -> io::Result<Came> {
+    /// Gives TLS what came, as far as it takes it now.
+    fn take(&mut self, now: Instant) -> io::Result<Came> {
         let Some(tls) = &mut self.tls else {
             return Ok(Came::Nothing);
         };
-        while !bytes.is_empty() {
+        self.heard = Some(now);
+        let mut closed = false;
+        while self.taken < self.cipher.len() && !closed {
+            let mut bytes = &self.cipher[self.taken..];
             if tls.read_tls(&mut bytes)? == 0 {
                 return Err(ErrorKind::UnexpectedEof.into());
             }
+            self.taken = self.cipher.len() - bytes.len();
             let state = match tls.process_new_packets() {
                 Ok(state) => state,
                 Err(error) => {
@@ -188,27 +219,78 @@ impl Connection {
                     return Err(io::Error::other(error));
                 }
             };
-            let mut reader = tls.reader();
-            while let Ok(plain) = reader.fill_buf()
-                && !plain.is_empty()
-            {
-                self.came.put(plain);
-                let len = plain.len();
-                reader.consume(len);
-            }
-            if state.peer_has_closed() {
-                return Err(ErrorKind::ConnectionAborted.into());
+            closed = state.peer_has_closed();
+            if state.plaintext_bytes_to_read() > 0 {
+                break;
             }
         }
         let up = !tls.is_handshaking() && self.up.is_none();
-        self.heard = Some(now);
         // What TLS answers.
-        self.flush(now)?;
+        if tls.wants_write() {
+            self.flush(now)?;
+        }
+        if closed {
+            return Err(ErrorKind::ConnectionAborted.into());
+        }
         if up {
             self.up = Some(now);
             return Ok(Came::Up);
         }
         Ok(Came::Bytes)
+    }
+
+    /// Finds the next datagram of what was read, which is then [`Connection::datagram`].
+    ///
+    /// # Errors
+    /// The connection is over.
+    pub(super) fn next(&mut self, now: Instant) -> io::Result<bool> {
+        loop {
+            let Some(tls) = &mut self.tls else {
+                return Ok(false);
+            };
+            if let Found::Plain(len) = std::mem::replace(&mut self.found, Found::None) {
+                tls.reader().consume(len);
+            }
+            if let Some(datagram) = self.torn.next().map_err(io::Error::other)? {
+                self.found = Found::Torn(datagram.len());
+                return Ok(true);
+            }
+            let plain = match tls.reader().into_first_chunk() {
+                Ok(plain) => plain,
+                Err(e) if e.kind() == ErrorKind::WouldBlock => &[],
+                Err(e) => return Err(e),
+            };
+            if plain.is_empty() {
+                if self.taken == self.cipher.len() {
+                    return Ok(false);
+                }
+                self.take(now)?;
+                continue;
+            }
+            let whole = match self.torn.kept() {
+                0 => frames::first(plain).map_err(io::Error::other)?,
+                _ => None,
+            };
+            if let Some(datagram) = whole {
+                self.found = Found::Plain(HEAD + datagram.len());
+                return Ok(true);
+            }
+            self.torn.put(plain);
+            let len = plain.len();
+            tls.reader().consume(len);
+        }
+    }
+
+    /// The datagram that [`Connection::next`] found.
+    pub(super) fn datagram(&mut self) -> &[u8] {
+        match (self.found, &mut self.tls) {
+            (Found::Plain(len), Some(tls)) => {
+                let plain = tls.reader().into_first_chunk().unwrap_or_default();
+                plain.get(HEAD..len).unwrap_or_default()
+            }
+            (Found::Torn(len), _) => self.torn.last(len),
+            _ => &[],
+        }
     }
 
     /// Takes a datagram of at most [`frames::MOST`] bytes, which goes at the next [`Connection::flush`].

@@ -1,7 +1,7 @@
 //! How connections begin and end: who is let in, whom we dial, and whose certificate counts.
 
 use super::connection::{Came, Connection, Stage};
-use super::{CarrierError, LISTENER, TlsCarrier, UNSENT, VANISHED};
+use super::{CarrierError, LISTENER, READ, TlsCarrier, UNSENT, VANISHED};
 use crate::carrier::PeerIndex;
 use crate::carrier::team::dial::MAX_ATTEMPTS;
 use crate::carrier::team::incoming::Verdict;
@@ -61,7 +61,7 @@ impl TlsCarrier {
             }
             return;
         }
-        let came = connection.read(&mut self.scratch, now);
+        let came = connection.read(READ, now);
         self.came(number, came, now);
     }
 
@@ -73,8 +73,8 @@ impl TlsCarrier {
                 self.has_some(number);
                 self.established(number, now);
             }
-            Ok(Came::Knock(behind)) => {
-                let began = self.judge(number, &behind, now);
+            Ok(Came::Knock) => {
+                let began = self.judge(number, now);
                 self.came(number, began, now);
             }
             Err(error) => self.lost(number, &error, now),
@@ -92,7 +92,7 @@ impl TlsCarrier {
     }
 
     /// Lets in who knocked, or not.
-    fn judge(&mut self, number: u64, behind: &[u8], now: Instant) -> io::Result<Came> {
+    fn judge(&mut self, number: u64, now: Instant) -> io::Result<Came> {
         let refused = || Err(ErrorKind::PermissionDenied.into());
         let Some(connection) = self.connections.get_mut(&number) else {
             return Ok(Came::Nothing);
@@ -104,7 +104,7 @@ impl TlsCarrier {
             return refused();
         }
         let server = rustls::ServerConnection::new(self.tls.server.clone());
-        connection.let_in(server.map_err(io::Error::other)?, behind, now)
+        connection.let_in(server.map_err(io::Error::other)?, now)
     }
 
     fn accept(&mut self, now: Instant) {

@@ -35,25 +35,37 @@ impl Cutter {
     /// # Errors
     /// [`Malformed`], and again at each call: nothing behind it has a meaning.
     pub(crate) fn next(&mut self) -> Result<Option<&[u8]>, Malformed> {
-        let rest = &self.bytes[self.taken..];
-        let Some((head, rest)) = rest.split_first_chunk::<HEAD>() else {
-            return Ok(None);
-        };
-        let len = usize::from(u16::from_le_bytes(*head));
-        if !(1..=MOST).contains(&len) {
-            return Err(Malformed(len));
-        }
-        let Some(datagram) = rest.get(..len) else {
-            return Ok(None);
-        };
-        self.taken += HEAD + len;
-        Ok(Some(datagram))
+        let datagram = first(&self.bytes[self.taken..])?;
+        self.taken += datagram.map_or(0, |d| HEAD + d.len());
+        Ok(datagram)
+    }
+
+    /// The last `len` bytes that [`Cutter::next`] gave out.
+    pub(crate) fn last(&self, len: usize) -> &[u8] {
+        self.bytes
+            .get(self.taken.saturating_sub(len)..self.taken)
+            .unwrap_or_default()
     }
 
     /// Bytes that are kept.
     pub(crate) fn kept(&self) -> usize {
         self.bytes.len() - self.taken
     }
+}
+
+/// The datagram with which a part of a stream begins, if all of it is there.
+///
+/// # Errors
+/// [`Malformed`]
+pub(crate) fn first(stream: &[u8]) -> Result<Option<&[u8]>, Malformed> {
+    let Some((head, rest)) = stream.split_first_chunk::<HEAD>() else {
+        return Ok(None);
+    };
+    let len = usize::from(u16::from_le_bytes(*head));
+    if !(1..=MOST).contains(&len) {
+        return Err(Malformed(len));
+    }
+    Ok(rest.get(..len))
 }
 
 /// The length that goes before a datagram of 1 to [`MOST`] bytes.

@@ -18,7 +18,7 @@ use super::team::{self, Mutual, RECHECK, RENEWAL, Said, TeamPeer, rank};
 use super::{Carrier, CarrierError, PeerIndex, Received, Sent};
 use crate::keys::{Bundle, KeysError};
 use connection::Connection;
-use frames::{HEAD, MOST};
+use frames::{HEAD, MOST, Malformed};
 use rustix::event::epoll;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{SocketAddr, TcpListener};
@@ -94,7 +94,6 @@ pub struct TlsCarrier {
     readable: VecDeque<u64>,
     /// Connections in which something waits to be given to the system.
     unsent: Vec<u64>,
-    scratch: Vec<u8>,
     recheck: Instant,
     /// When a refused stranger was last told of in the log.
     told: Option<Instant>,
@@ -148,7 +147,6 @@ impl TlsCarrier {
             incoming: Incoming::new(now),
             readable: VecDeque::new(),
             unsent: Vec::new(),
-            scratch: vec![0; READ],
             recheck: now + RECHECK,
             told: None,
             refused: 0,
@@ -215,36 +213,33 @@ impl TlsCarrier {
         clear
     }
 
-    /// The next datagram of those that were read.
-    fn next_datagram(&mut self, buffer: &mut [u8], now: Instant) -> Option<Received> {
+    /// Finds the next datagram of those that were read, and says which connection has it.
+    fn next_datagram(&mut self, now: Instant) -> Option<u64> {
         while let Some(number) = self.readable.front().copied() {
-            let Some(connection) = self.connections.get_mut(&number) else {
-                self.readable.pop_front();
-                continue;
+            let found = match self.connections.get_mut(&number) {
+                Some(c) if c.open() => c.next(now),
+                _ => Ok(false),
             };
-            let Some(peer) = connection.peer.filter(|_| connection.up.is_some()) else {
-                self.readable.pop_front();
-                continue;
-            };
-            match connection.came.next() {
-                Ok(Some(datagram)) => match buffer.get_mut(..datagram.len()) {
-                    Some(place) => {
-                        place.copy_from_slice(datagram);
-                        return Some(Received {
-                            peer,
-                            len: datagram.len(),
-                        });
-                    }
-                    None => self.refused += 1,
-                },
-                Ok(None) => drop(self.readable.pop_front()),
+            match found {
+                Ok(true) => return Some(number),
+                Ok(false) => drop(self.readable.pop_front()),
                 Err(error) => {
-                    self.refused += 1;
-                    self.lost(number, &std::io::Error::other(error), now);
+                    let malformed = error.get_ref().is_some_and(|e| e.is::<Malformed>());
+                    self.refused += u64::from(malformed);
+                    self.lost(number, &error, now);
                 }
             }
         }
         None
+    }
+
+    /// What [`TlsCarrier::next_datagram`] found.
+    fn found(&mut self, number: u64) -> Option<Received<'_>> {
+        let connection = self.connections.get_mut(&number)?;
+        Some(Received {
+            peer: connection.peer?,
+            datagram: connection.datagram(),
+        })
     }
 }
 
@@ -301,18 +296,18 @@ impl Carrier for TlsCarrier {
         Ok(Sent::Taken)
     }
 
-    fn receive(&mut self, buffer: &mut [u8]) -> Result<Option<Received>, CarrierError> {
+    fn receive<'a>(&'a mut self, _: &'a mut [u8]) -> Result<Option<Received<'a>>, CarrierError> {
         let now = Instant::now();
         // Bounded, so that a flood of strangers cannot keep the caller here.
         for _ in 0..READS {
-            if let Some(got) = self.next_datagram(buffer, now) {
-                return Ok(Some(got));
+            if let Some(number) = self.next_datagram(now) {
+                return Ok(self.found(number));
             }
             if !self.look(now)? {
                 return Ok(None);
             }
         }
-        Ok(self.next_datagram(buffer, now))
+        Ok(self.next_datagram(now).and_then(|number| self.found(number)))
     }
 
     fn readable(&self) -> BorrowedFd<'_> {
