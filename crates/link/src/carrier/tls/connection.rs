@@ -6,6 +6,7 @@ use crate::carrier::team::knock::KNOCK;
 use rustls::pki_types::CertificateDer;
 use std::io::{self, BufRead, ErrorKind, IoSlice, Read, Write};
 use std::net::{IpAddr, TcpStream};
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
@@ -63,9 +64,9 @@ pub(super) struct Connection {
     knock: Vec<u8>,
     /// Datagrams that wait for others to go with in one record.
     gathered: Vec<u8>,
-    /// What was read and TLS has not taken, since it holds one record's plain bytes at most.
-    cipher: Vec<u8>,
-    taken: usize,
+    /// Room for what is read, and where in it is what TLS has not taken, since it holds one record's plain bytes at most.
+    room: Vec<u8>,
+    cipher: Range<usize>,
     /// A datagram that came torn, over two records.
     torn: Cutter,
     /// The datagram that was found last.
@@ -110,8 +111,8 @@ impl Connection {
             heard: None,
             knock: Vec::new(),
             gathered: Vec::new(),
-            cipher: Vec::new(),
-            taken: 0,
+            room: Vec::new(),
+            cipher: 0..0,
             torn: Cutter::default(),
             found: Found::None,
             full: None,
@@ -168,18 +169,15 @@ impl Connection {
     /// # Errors
     /// The connection is over.
     pub(super) fn read(&mut self, most: usize, now: Instant) -> io::Result<Came> {
-        if self.taken < self.cipher.len() {
+        if !self.cipher.is_empty() {
             return Ok(Came::Bytes);
         }
         // Nobody who is not known makes us keep much.
-        self.cipher
-            .resize(if self.open() { most } else { most.min(LITTLE) }, 0);
-        self.taken = 0;
-        let read = (&self.socket).read(&mut self.cipher);
-        self.cipher.truncate(read.as_ref().map_or(0, |n| *n));
-        match read {
+        let most = if self.open() { most } else { most.min(LITTLE) };
+        self.room.resize(most, 0);
+        match (&self.socket).read(&mut self.room) {
             Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
-            Ok(_) => {}
+            Ok(n) => self.cipher = 0..n,
             Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
                 return Ok(Came::Nothing);
             }
@@ -189,8 +187,8 @@ impl Connection {
             return self.take(now);
         };
         let own = self.cipher.len().min(KNOCK - knock.len());
-        knock.extend_from_slice(&self.cipher[..own]);
-        self.taken = own;
+        knock.extend_from_slice(&self.room[..own]);
+        self.cipher.start = own;
         Ok(if knock.len() < KNOCK {
             Came::Bytes
         } else {
@@ -205,12 +203,12 @@ impl Connection {
         };
         self.heard = Some(now);
         let mut closed = false;
-        while self.taken < self.cipher.len() && !closed {
-            let mut bytes = &self.cipher[self.taken..];
+        while !self.cipher.is_empty() && !closed {
+            let mut bytes = &self.room[self.cipher.clone()];
             if tls.read_tls(&mut bytes)? == 0 {
                 return Err(ErrorKind::UnexpectedEof.into());
             }
-            self.taken = self.cipher.len() - bytes.len();
+            self.cipher.start = self.cipher.end - bytes.len();
             let state = match tls.process_new_packets() {
                 Ok(state) => state,
                 Err(error) => {
@@ -261,7 +259,7 @@ impl Connection {
                 Err(e) => return Err(e),
             };
             if plain.is_empty() {
-                if self.taken == self.cipher.len() {
+                if self.cipher.is_empty() {
                     return Ok(false);
                 }
                 self.take(now)?;
