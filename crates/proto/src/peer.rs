@@ -96,7 +96,7 @@ impl Peer {
             receiver: Receiver::new(id, radio.receive),
             info: None,
             stats: PeerStats::default(),
-            flight: Flight::new(radio.in_flight)
+            flight: Flight::new(radio.least_in_flight())
                 .asking_every(radio.asks_every())
                 .over_wire(radio.airtime.is_wire()),
             breadth: Breadth::default(),

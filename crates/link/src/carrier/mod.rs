@@ -109,7 +109,7 @@ pub fn open_carrier(config: &Config) -> Result<Box<dyn Carrier>, CarrierError> {
     Ok(match config.carrier() {
         CarrierKind::Udp => {
             let peers = addressed.map(|(_, a)| a).collect();
-            Box::new(if config.is_wire() {
+            Box::new(if config.has_wire() {
                 UdpCarrier::bind_to_wire(bind, peers)?
             } else {
                 UdpCarrier::bind(bind, peers)?
@@ -130,7 +130,8 @@ pub fn open_carrier(config: &Config) -> Result<Box<dyn Carrier>, CarrierError> {
                 return Ok(Box::new(TlsCarrier::bind(bind, peers, bundle)?));
             }
             let mut quic = QuicConfig::new(bind, peers);
-            quic.wire = config.is_wire();
+            quic.wire = config.has_wire();
+            quic.joins = config.is_wire();
             Box::new(QuicCarrier::bind(quic, bundle)?)
         }
     })

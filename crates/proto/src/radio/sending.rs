@@ -43,7 +43,7 @@ enum Plan {
     /// A fragment of this topic, in a datagram of at most so many bytes.
     Fragment(usize, usize),
     /// When the pacer's slot has come, which is so taken at this time.
-    Slot(Time),
+    Slot(Option<Time>),
     /// Nothing before this time, unless something is offered or comes.
     Hold(Time),
     Nothing,
@@ -244,9 +244,9 @@ impl<B: Body> Radio<B> {
         match plan {
             Plan::Announce(i) => self.send_announcement(now, i, datagram),
             Plan::Fragment(i, max) => self.send_fragment(now, i, max, datagram),
-            Plan::Slot(at) => {
-                self.pacer.await_turn();
-                Transmit::Wait(at)
+            Plan::Slot(listens) => {
+                let turn = self.pacer.await_turn();
+                Transmit::Wait(listens.map_or(turn, |until| until.max(turn)))
             }
             // Nothing waits for the pacer then, so a slot that passes meanwhile is given up.
             Plan::Hold(until) if control.is_none() => Transmit::Wait(until),
@@ -288,9 +288,9 @@ impl<B: Body> Radio<B> {
         let t = &self.topics[i];
         let by_priority = self.scheduler.order() == Order::Priority;
         let urgent = by_priority && self.pacer.is_urgent(t.config.priority);
-        let slot = self.slot(t);
-        if now < slot && !urgent {
-            return Plan::Slot(slot);
+        let listens = self.listens_until(t);
+        if !urgent && (!free || listens.is_some_and(|until| now < until)) {
+            return Plan::Slot(listens);
         }
         if work == Work::Announce {
             return Plan::Announce(i);
@@ -318,16 +318,13 @@ impl<B: Body> Radio<B> {
         }
     }
 
-    /// When a fragment of this topic may go at the earliest: in the pacer's slot, or when a receipt that is late may have come.
-    fn slot(&self, t: &OutTopic<B>) -> Time {
-        let slot = self.pacer.next();
+    /// Until when a fragment of this topic waits beyond the pacer's slot, for a receipt that is late.
+    fn listens_until(&self, t: &OutTopic<B>) -> Option<Time> {
         // Beside relays the air is not this host's and its peer's alone.
         let plain = |p: &&Peer| p.config.hops == 1 && self.router.is_none() && !p.is_clocked(&self.config);
         let listens = |p: &&Peer| p.airtime.contends() && p.flight.receipt_comes();
         let peer = self.peers.get(&t.peer).filter(plain).filter(listens);
-        peer.map_or(slot, |p| {
-            slot + p.airtime.airtime(p.config.max_datagram, 1) / LISTENING
-        })
+        peer.map(|p| self.pacer.next() + p.airtime.airtime(p.config.max_datagram, 1) / LISTENING)
     }
 
     /// Makes room for a message that is foreseen: a fragment that would still be in the air ends before,
@@ -658,7 +655,8 @@ impl<B: Body> Radio<B> {
         let receipt = model.airtime(RECEIPT, p.config.hops);
         p.way.sent(now, p.last_number());
         let airtime = match in_flight {
-            Some(true) => model.airtime(bytes, hops) + receipt,
+            // On a wire it comes in the other direction.
+            Some(true) if !model.is_wire() => model.airtime(bytes, hops) + receipt,
             _ => model.airtime(bytes, hops),
         };
         if let Some(asks) = in_flight {
@@ -672,7 +670,7 @@ impl<B: Body> Radio<B> {
             };
             let entry = Entry {
                 number,
-                at: now,
+                at: self.pacer.starts(now),
                 bytes,
                 pieces: bytes.div_ceil(p.config.max_datagram).max(1),
                 importance,

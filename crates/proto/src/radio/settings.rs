@@ -50,7 +50,10 @@ impl<B: Body> Radio<B> {
         valid_part("least_share", config.least_share, 0.01, 1.0)?;
         // Over a wire nobody contends.
         config.yields &= !(config.wire || config.airtime.is_wire());
-        let pacer = Pacer::new(config.airtime.is_wire());
+        let pacer = match config.airtime.is_wire() {
+            true => Pacer::of_wire(config.wire_packet()),
+            false => Pacer::new(),
+        };
         Ok(Radio {
             scheduler: Scheduler::new(config.order, config.min_share),
             lately: Lately::default(),

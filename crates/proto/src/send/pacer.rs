@@ -19,27 +19,41 @@ pub(crate) struct Pacer {
     /// Whether a relay forwards it.
     forwarded: bool,
     lateness: Duration,
+    /// So long before its slot a datagram may go.
+    early: Duration,
 }
 
 /// So late a caller may be without losing air. As much of the air's next frame may then be early and stand
 /// in the device queue: a tenth of a full frame at 6 Mbit/s.
 const LATENESS: Duration = Duration::from_micros(200);
-/// The same on a wire with a rate. Of a fast one, slots are shorter than threads are punctual: what is late may leave at once, and
-/// stands in the device queue for as long at the most.
-const WIRE_LATENESS: Duration = Duration::from_millis(1);
+/// What may stand in the device queue of a wire with a rate. Of a fast one, slots are shorter than threads are punctual: several
+/// datagrams leave at one wake-up, and the wire is busy until the next. Where a datagram takes as long, or its time is not known,
+/// only what is late leaves at once.
+const WIRE_QUEUE: Duration = Duration::from_millis(1);
 
 /// Importance of the protocol's own frames: above every topic.
 pub(crate) const CONTROL: u8 = 128;
 
 impl Pacer {
-    /// Of a wire with a rate, or of a radio.
-    pub(crate) fn new(wire: bool) -> Self {
+    /// Of a radio.
+    pub(crate) fn new() -> Self {
         Pacer {
-            lateness: if wire { WIRE_LATENESS } else { LATENESS },
+            lateness: LATENESS,
+            early: Duration::ZERO,
             next: Time::ZERO,
             awaited: false,
             in_air: 0,
             forwarded: false,
+        }
+    }
+
+    /// Of a wire with a rate; `full` is how long its longest datagram takes, if that is known.
+    pub(crate) fn of_wire(full: Option<Duration>) -> Self {
+        let early = full.map_or(Duration::ZERO, |f| WIRE_QUEUE.saturating_sub(f));
+        Pacer {
+            lateness: (WIRE_QUEUE - early).max(LATENESS),
+            early,
+            ..Self::new()
         }
     }
 
@@ -48,8 +62,9 @@ impl Pacer {
         self.next
     }
 
+    /// Whether something may be handed over: the air is free, or will be soon enough.
     pub(crate) fn is_free(&self, now: Time) -> bool {
-        now >= self.next
+        now + self.early >= self.next
     }
 
     /// Whether something of this importance may skip the pacer. It is charged afterwards, so of each
@@ -61,10 +76,18 @@ impl Pacer {
         importance > self.in_air && !self.forwarded
     }
 
-    /// Something waits for the air: gives when it is its turn.
+    /// When the medium begins with what is handed over now.
+    pub(crate) fn starts(&self, now: Time) -> Time {
+        match self.early.is_zero() {
+            true => now,
+            false => self.next.max(now),
+        }
+    }
+
+    /// Something waits for the air: gives when it is its turn, or that of several on a wire.
     pub(crate) fn await_turn(&mut self) -> Time {
         self.awaited = true;
-        self.next
+        self.next - self.early / 2
     }
 
     /// What is handed over late leaves the next its pause all the same.
@@ -101,7 +124,7 @@ mod tests {
     #[test]
     fn idle_time_earns_no_burst_and_urgency_is_charged() {
         let ms = Duration::from_millis;
-        let mut p = Pacer::new(false);
+        let mut p = Pacer::new();
         let t = Time::from_millis(100);
         assert!(p.is_free(t));
         p.charge(t, 10, 1, ms(2));
@@ -117,7 +140,7 @@ mod tests {
     #[test]
     fn a_little_lateness_costs_no_air_and_much_is_not_made_up_for() {
         let ms = Duration::from_millis;
-        let mut p = Pacer::new(false);
+        let mut p = Pacer::new();
         let t = Time::from_millis(100);
         p.charge(t, 10, 1, ms(2));
         assert_eq!(p.await_turn(), t + ms(2));
@@ -128,10 +151,36 @@ mod tests {
         assert_eq!(p.next(), t + ms(52) - LATENESS);
         p.charge(t + ms(60), 10, 1, ms(2));
         assert_eq!(p.next(), t + ms(62), "nothing waited");
-        let mut wire = Pacer::new(true);
+        let mut wire = Pacer::of_wire(None);
         wire.charge(t, 10, 1, ms(2) / 20);
         wire.await_turn();
         wire.charge(t + ms(1), 10, 1, ms(2) / 20);
         assert_eq!(wire.next(), t + ms(4) / 20, "a wire's slots stay where they were");
+    }
+
+    #[test]
+    fn a_quick_wire_takes_several_at_one_wake_up() {
+        let us = Duration::from_micros;
+        let start = Time::from_millis(100);
+        let mut wire = Pacer::of_wire(Some(us(120)));
+        let burst = |wire: &mut Pacer, now| {
+            let mut sent = 0;
+            while wire.is_free(now) {
+                wire.charge(now, 10, 1, us(120));
+                sent += 1;
+            }
+            sent
+        };
+        // A millisecond of the wire, and one datagram more than its beginning.
+        assert_eq!(burst(&mut wire, start), 8);
+        assert_eq!(wire.next(), start + us(960));
+        let wake = wire.await_turn();
+        assert_eq!(wake, start + us(520), "while the wire is busy");
+        assert_eq!(burst(&mut wire, wake), 4);
+        let long = us(1_300);
+        let mut slow = Pacer::of_wire(Some(long));
+        slow.charge(start, 10, 1, long);
+        assert!(!slow.is_free(start + us(1_299)) && slow.is_free(start + long));
+        assert_eq!(slow.await_turn(), start + long);
     }
 }

@@ -76,7 +76,8 @@ fn bad_keys(file: &Path, error: KeysError) -> Failure {
 fn daemon(options: &Options, file: &Path) -> Outcome {
     let config = Config::load(file).or_input()?;
     if options.check {
-        if let (link::config::CarrierKind::Quic, Some(keys)) = (config.carrier(), &config.keys) {
+        use link::config::CarrierKind::{Quic, Tls};
+        if let (Quic | Tls, Some(keys)) = (config.carrier(), &config.keys) {
             Bundle::load(keys, &config.host).map_err(|e| bad_keys(file, e))?;
         }
         eprintln!("{}: good", file.display());

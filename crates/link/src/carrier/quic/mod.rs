@@ -46,9 +46,11 @@ const BATCH: usize = 64;
 const TOGETHER: NonZeroUsize = NonZeroUsize::new(44).unwrap();
 
 /// So much later than noq wants it, its timed work is done on an established connection, unless a datagram goes
-/// there earlier: an acknowledgement that is due then rides in its packet. Alone it costs as much air as 250 bytes, and
-/// contends with what the peer sends.
-const RIDE: Duration = Duration::from_millis(75);
+/// there earlier that leaves room for it: an acknowledgement that is due then rides in its packet. Alone it costs as much air as
+/// 250 bytes, and contends with what the peer sends.
+const RIDE: Duration = Duration::from_millis(250);
+/// Bytes of an acknowledgement of several ranges.
+const RIDER: usize = 32;
 
 /// Reasons for closing, as the other end sees them.
 mod code {
@@ -69,6 +71,8 @@ pub struct QuicConfig {
     pub ack_every: u32,
     /// The path is a wire: datagrams are gathered and sent in batches. Default false.
     pub wire: bool,
+    /// Long datagrams are cut into several packets, which takes `wire`. Default false.
+    pub joins: bool,
 }
 
 impl QuicConfig {
@@ -79,6 +83,7 @@ impl QuicConfig {
             peers,
             ack_every: 60,
             wire: false,
+            joins: false,
         }
     }
 }
@@ -119,6 +124,7 @@ pub struct QuicCarrier {
     readable: VecDeque<ConnectionHandle>,
     packet: Vec<u8>,
     cutter: Cutter,
+    joins: bool,
     buffer: BytesMut,
     next_id: u64,
     recheck: Instant,
@@ -176,6 +182,7 @@ impl QuicCarrier {
             readable: VecDeque::new(),
             packet: Vec::with_capacity(MAX_PAYLOAD),
             cutter: Cutter::default(),
+            joins: config.wire && config.joins,
             buffer: BytesMut::new(),
             next_id: 1,
             recheck: now + RECHECK,
@@ -222,15 +229,11 @@ impl QuicCarrier {
 
 impl Carrier for QuicCarrier {
     fn max_datagram(&self) -> usize {
-        if self.is_wire() {
-            pieces::PIECE
-        } else {
-            MAX_DATAGRAM
-        }
+        if self.joins { pieces::PIECE } else { MAX_DATAGRAM }
     }
 
     fn joined(&self) -> usize {
-        pieces::MOST_PIECES
+        if self.joins { pieces::MOST_PIECES } else { 1 }
     }
 
     fn overhead(&self) -> usize {
@@ -256,14 +259,16 @@ impl Carrier for QuicCarrier {
         let Some(handle) = self.connections.current(peer, first, now) else {
             return Ok(Sent::Lost);
         };
-        self.let_ride(ConnectionHandle(handle), now);
+        if self.is_wire() || datagram.len() + RIDER <= MAX_DATAGRAM {
+            self.let_ride(ConnectionHandle(handle), now);
+        }
         let Some(link) = self.connections.0.get_mut(&handle) else {
             return Ok(Sent::Lost);
         };
         let wire = self.socket.batch().is_some();
         let is_one = datagram.len() <= MAX_DATAGRAM && datagram.first() != Some(&pieces::MARK);
         // While a new path is validated noq sends nothing: what it holds goes first, and this one not at all.
-        if !is_one && (!wire || datagram.len() > pieces::MOST) || link.holds() {
+        if !is_one && (!self.joins || datagram.len() > pieces::MOST) || link.holds() {
             return Ok(Sent::Lost);
         }
         let mut datagrams = link.conn.datagrams();

@@ -33,6 +33,7 @@ impl<const WIRE: bool> Pair<WIRE> {
         };
         let config = QuicConfig {
             wire: WIRE,
+            joins: WIRE,
             ..QuicConfig::new(self.addresses[which], vec![peer])
         };
         QuicCarrier::bind(config, bundle).expect("binds")
