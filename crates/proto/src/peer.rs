@@ -41,6 +41,8 @@ pub(crate) struct Peer {
     pub(crate) flight: Flight,
     /// Of a wire.
     pub(crate) breadth: Breadth,
+    /// The last receipt came with something that the peer had to send.
+    pub(crate) receipts_ride: bool,
     /// Round trips and loss, for what is sent again.
     pub(crate) way: Way,
     /// What a datagram to this peer costs.
@@ -100,6 +102,7 @@ impl Peer {
                 .asking_every(radio.asks_every())
                 .over_wire(radio.airtime.is_wire()),
             breadth: Breadth::default(),
+            receipts_ride: false,
             way: Way::default(),
             airtime: radio.airtime,
             // Over a relay, datagrams that were sent together need not arrive one service time apart.
@@ -312,6 +315,7 @@ impl Peer {
         defers: bool,
     ) -> Duration {
         let (airtime, hops) = (self.airtime, self.config.hops);
+        self.receipts_ride = len > self.config.max_datagram / 4;
         // What the peer has to send takes it along, and is longer than a receipt alone.
         let expected = |n| airtime.airtime(n, hops) + airtime.airtime(len, hops);
         let full = airtime.airtime(self.config.max_datagram, hops);

@@ -42,8 +42,8 @@ enum Plan {
     Announce(usize),
     /// A fragment of this topic, in a datagram of at most so many bytes.
     Fragment(usize, usize),
-    /// When the pacer's slot has come, which is so taken at this time.
-    Slot(Option<Time>),
+    /// A fragment of this topic, when the pacer's slot has come, and not before this time.
+    Slot(usize, Option<Time>),
     /// Nothing before this time, unless something is offered or comes.
     Hold(Time),
     Nothing,
@@ -237,14 +237,14 @@ impl<B: Body> Radio<B> {
         let free = self.pacer.is_free(now);
         if let Some(peer) = control
             && (free || self.pacer.is_urgent(CONTROL))
-            && !self.receipt_rides(peer, &plan)
+            && !self.receipt_rides(now, peer, &plan)
         {
             return self.send_control(now, peer, datagram);
         }
         match plan {
             Plan::Announce(i) => self.send_announcement(now, i, datagram),
             Plan::Fragment(i, max) => self.send_fragment(now, i, max, datagram),
-            Plan::Slot(listens) => {
+            Plan::Slot(_, listens) => {
                 let turn = self.pacer.await_turn();
                 Transmit::Wait(listens.map_or(turn, |until| until.max(turn)))
             }
@@ -290,7 +290,7 @@ impl<B: Body> Radio<B> {
         let urgent = by_priority && self.pacer.is_urgent(t.config.priority);
         let listens = self.listens_until(t);
         if !urgent && (!free || listens.is_some_and(|until| now < until)) {
-            return Plan::Slot(listens);
+            return Plan::Slot(i, listens);
         }
         if work == Work::Announce {
             return Plan::Announce(i);
@@ -361,8 +361,11 @@ impl<B: Body> Radio<B> {
     /// When the claims of other hosts let this topic go on, if not now. What is forwarded has had its share at its
     /// source, and would be in the air now if it went by one hop: it yields to what is more important alone.
     fn gate(&self, now: Time, t: &OutTopic<B>, importance: u8) -> Option<Time> {
-        let shares = !self.is_forwarded(t) || self.share.is_outranked(now, importance);
-        self.share.gate(now, importance).filter(|_| shares)
+        let outranked = self.share.is_outranked(now, importance);
+        let shares = !self.is_forwarded(t) || outranked;
+        // A receipt would go now in any case, and alone cost as much as it is spared.
+        let takes = !outranked && self.peers.get(&t.peer).is_some_and(Peer::owes_only);
+        self.share.gate(now, importance).filter(|_| shares && !takes)
     }
 
     /// Whether the topic's messages are another host's.
@@ -406,17 +409,19 @@ impl<B: Body> Radio<B> {
         total < window || total < window + URGENT && peers() < window
     }
 
-    /// Whether the receipt that is all that `peer` is owed goes along with the fragment that is planned.
-    fn receipt_rides(&self, peer: PeerId, plan: &Plan) -> bool {
-        match plan {
-            Plan::Fragment(i, _) => {
-                // Behind a symbol there is little room.
-                let t = &self.topics[*i];
-                let rides = t.peer == peer && t.symbol_room().is_none();
-                rides && self.peers.get(&peer).is_some_and(Peer::owes_only)
-            }
-            _ => false,
-        }
+    /// Whether the receipt that is all that `peer` is owed goes along with the fragment that is planned, now or within the time of
+    /// a frame.
+    fn receipt_rides(&self, now: Time, peer: PeerId, plan: &Plan) -> bool {
+        let (Plan::Fragment(i, _) | Plan::Slot(i, None)) = plan else {
+            return false;
+        };
+        let Some(p) = self.peers.get(&peer).filter(|p| p.owes_only()) else {
+            return false;
+        };
+        let full = p.airtime.airtime(p.config.max_datagram, p.config.hops);
+        // Behind a symbol there is little room.
+        let t = &self.topics[*i];
+        t.peer == peer && t.symbol_room().is_none() && self.pacer.next() <= now + full
     }
 
     /// The carrier did not take the datagram that [`Radio::poll_transmit`] gave last. It is counted as
@@ -655,8 +660,8 @@ impl<B: Body> Radio<B> {
         let receipt = model.airtime(RECEIPT, p.config.hops);
         p.way.sent(now, p.last_number());
         let airtime = match in_flight {
-            // On a wire it comes in the other direction.
-            Some(true) if !model.is_wire() => model.airtime(bytes, hops) + receipt,
+            // On a wire it comes in the other direction, and with what the peer has to send it costs nothing.
+            Some(true) if !model.is_wire() && !p.receipts_ride => model.airtime(bytes, hops) + receipt,
             _ => model.airtime(bytes, hops),
         };
         if let Some(asks) = in_flight {
