@@ -317,6 +317,26 @@ fn equals_that_saturate_share_alike_and_keep_their_queues_short() {
 }
 
 #[test]
+fn receipts_of_equals_that_fill_the_air_both_ways_go_with_their_data() {
+    for seed in [1, 2, 3] {
+        let mut t = Team::new(2, wifi(seed), &[(0, 1)], &CLOCKS, |_| ());
+        for ends in [(0, 1), (1, 0)] {
+            t.stream(ends, topic("/scan", 10, 10), 4_250, ms(10), EXACT, RUN);
+        }
+        t.run_until(Time::from_millis(500) + RUN);
+        t.print("scans both ways");
+        let both = t.metrics(0).mbit_s + t.metrics(1).mbit_s;
+        for host in &t.hosts {
+            let peer = host.radio.peer_stats(host.peers[0].0).expect("a peer");
+            let alone = peer.control_sent as f64 / peer.datagrams_sent as f64;
+            println!("{:.1} % without data", alone * 100.0);
+            assert!(alone < 0.04, "{alone:.3} of all datagrams are without data");
+        }
+        assert!(both > 4.9, "{both}");
+    }
+}
+
+#[test]
 fn a_saturating_topic_leaves_the_stated_share() {
     // By the radio's setting and by the topic's own.
     for by_topic in [false, true] {

@@ -666,12 +666,13 @@ impl<B: Body> Radio<B> {
         };
         if let Some(asks) = in_flight {
             let number = p.last_number();
-            // Three frames may be ahead of it or of its receipt by contention.
+            // So many frames may be ahead of it or of its receipt by contention; one that goes with data waits for its turn, too.
+            let ahead = if p.receipts_ride { 8 } else { 3 };
             let full = model.airtime(p.config.max_datagram, hops);
             let late_at = if clocked || model.rate_bits == 0 {
                 Time::MAX
             } else {
-                self.pacer.next().max(now) + full * 3 + receipt * 2
+                self.pacer.next().max(now) + full * ahead + receipt * 2
             };
             let entry = Entry {
                 number,
