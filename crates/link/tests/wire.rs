@@ -3,28 +3,70 @@
 mod common;
 use bus::Stamp;
 use common::*;
+use link::keys::{HOSTS_FOLDER, Team};
+use std::path::PathBuf;
 use std::time::Duration;
 
 const LARGE: usize = 64_000;
 const SMALL: u64 = 100;
 
-fn host(name: &str, own: u16, (peer, port): (&str, u16), direction: &str) -> Host {
+fn host(way: &Way, name: &str, own: u16, (peer, port): (&str, u16), direction: &str) -> Host {
+    let keys = way
+        .hosts
+        .as_ref()
+        .map(|h| format!("keys: '{}'\n", h.join(name).display()));
     Host::start(&format!(
         "host: {name}
-radio: {{bind: '127.0.0.1:{own}', rate: unlimited}}
+{}radio: {{bind: '127.0.0.1:{own}', {}}}
 peers: [{{name: {peer}, address: '127.0.0.1:{port}'}}]
 topics:
   - {{name: /flow, priority: 10, direction: {direction}, depth: 4}}
   - {{name: /joy, priority: 120, direction: {direction}, reliability: reliable}}
-"
+",
+        keys.unwrap_or_default(),
+        way.radio
     ))
 }
 
+/// How the hosts are joined, and the folder of their keys.
+struct Way {
+    radio: &'static str,
+    hosts: Option<PathBuf>,
+}
+
 #[test]
-fn a_saturated_flow_and_what_is_urgent_arrive_whole_and_in_order() {
+fn over_udp() {
+    a_saturated_flow_and_what_is_urgent_arrive_whole_and_in_order(&Way {
+        radio: "rate: unlimited",
+        hosts: None,
+    });
+}
+
+#[test]
+fn encrypted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let team = Team::create(&folder.path().join("team"), "rovers").expect("makes");
+    for name in ["robot", "base"] {
+        team.add_host(name, Duration::from_secs(86_400)).expect("makes");
+    }
+    for radio in [
+        "rate: unlimited",
+        "rate: unlimited, carrier: tls",
+        "rate: 200Mbit/s, medium: wire",
+        "rate: 200Mbit/s, medium: wire, carrier: tls",
+    ] {
+        println!("{radio}");
+        a_saturated_flow_and_what_is_urgent_arrive_whole_and_in_order(&Way {
+            radio,
+            hosts: Some(folder.path().join("team").join(HOSTS_FOLDER)),
+        });
+    }
+}
+
+fn a_saturated_flow_and_what_is_urgent_arrive_whole_and_in_order(way: &Way) {
     let [x, y] = ports();
-    let robot = host("robot", x, ("base", y), "out");
-    let base = host("base", y, ("robot", x), "in");
+    let robot = host(way, "robot", x, ("base", y), "out");
+    let base = host(way, "base", y, ("robot", x), "in");
     let (flow, joy) = (robot.publisher("/flow"), robot.publisher("/joy"));
     let (large, small) = (base.subscriber("/flow"), base.subscriber("/joy"));
     publish_until(&joy, "first", || !texts(&small).is_empty());

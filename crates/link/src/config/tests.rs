@@ -145,7 +145,12 @@ fn every_refusal_is_one_line_that_names_the_place_and_the_mend() {
         ),
         ("6Mbit/s", "6Mbit/s, carrier: quic", "configuration", "keys host"),
         ("6Mbit/s", "6Mbit/s, carrier: tls", "configuration", "for cables"),
-        ("6Mbit/s", "unlimited, carrier: tls", "configuration", "tls needs `keys`"),
+        (
+            "6Mbit/s",
+            "unlimited, carrier: tls",
+            "configuration",
+            "tls needs `keys`",
+        ),
         (
             "6Mbit/s",
             "6Mbit/s, carrier: pigeon",
