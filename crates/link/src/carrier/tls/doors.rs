@@ -19,6 +19,8 @@ use std::time::{Duration, Instant};
 const KNOCKING: Duration = Duration::from_secs(2);
 /// Connections accepted before others have their turn.
 const ACCEPTED: usize = 16;
+/// So long nobody is let in after the system refused a connection.
+const DEAF: Duration = Duration::from_secs(1);
 /// Events of the system taken at once.
 const EVENTS: usize = 32;
 
@@ -109,9 +111,13 @@ impl TlsCarrier {
 
     fn accept(&mut self, now: Instant) {
         for _ in 0..ACCEPTED {
-            // What is not there any more, or cannot be had now, shows again where it lasts.
-            let Ok((socket, from)) = self.listener.accept() else {
-                return;
+            let (socket, from) = match self.listener.accept() {
+                Ok(accepted) => accepted,
+                Err(e) if matches!(e.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => {
+                    continue;
+                }
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return,
+                Err(error) => return self.stop_listening(&error, now),
             };
             let known = self.peers.iter().any(|p| p.address.ip() == from.ip());
             let half_open = self.half_open(from.ip());
@@ -126,6 +132,30 @@ impl TlsCarrier {
                 self.add(connection, epoll::EventFlags::IN);
             }
         }
+    }
+
+    /// Whoever waits at the door cannot be let in, for want of a descriptor as a rule: it would wake this thread again and again.
+    pub(super) fn stop_listening(&mut self, error: &io::Error, now: Instant) {
+        tracing::warn!(%error, "cannot accept connections for a while; see `ulimit -n`");
+        self.listen_for(epoll::EventFlags::empty());
+        self.deaf_until = Some(now + DEAF);
+    }
+
+    /// Listens again, once it is time.
+    pub(super) fn listen_again(&mut self, now: Instant) {
+        if self.deaf_until.take_if(|until| *until <= now).is_some() {
+            self.listen_for(epoll::EventFlags::IN);
+        }
+    }
+
+    fn listen_for(&self, events: epoll::EventFlags) {
+        // It can hardly fail, as the listener is in it since the beginning.
+        let _ = epoll::modify(
+            &self.epoll,
+            &self.listener,
+            epoll::EventData::new_u64(LISTENER),
+            events,
+        );
     }
 
     /// Handshakes under way that others began: all, and those from `from`.

@@ -95,6 +95,8 @@ pub struct TlsCarrier {
     /// Connections in which something waits to be given to the system.
     unsent: Vec<u64>,
     recheck: Instant,
+    /// Nobody is let in until then.
+    deaf_until: Option<Instant>,
     /// When a refused stranger was last told of in the log.
     told: Option<Instant>,
     refused: u64,
@@ -148,6 +150,7 @@ impl TlsCarrier {
             readable: VecDeque::new(),
             unsent: Vec::new(),
             recheck: now + RECHECK,
+            deaf_until: None,
             told: None,
             refused: 0,
         })
@@ -324,6 +327,7 @@ impl Carrier for TlsCarrier {
         let now = Instant::now();
         self.renew(now);
         self.give_up(now);
+        self.listen_again(now);
         self.dial(now);
         let clear = self.send_waiting(now);
         if !self.readable.is_empty() {

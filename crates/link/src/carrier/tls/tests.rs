@@ -167,6 +167,21 @@ fn many_who_stay_silent_are_bounded_and_sent_away() {
 }
 
 #[test]
+fn without_descriptors_nobody_waits_in_vain_for_long() {
+    let mut pair = Pair::new();
+    let gone = std::io::Error::from(std::io::ErrorKind::OutOfMemory);
+    let start = Instant::now();
+    for c in &mut pair.carriers {
+        c.stop_listening(&gone, start);
+    }
+    let mut stranger = TcpStream::connect(pair.addresses[0]).expect("is queued by the system");
+    stranger.write_all(b"anyone?").expect("sends");
+    assert!(!pair.carriers[0].look(start).expect("goes on"), "it wakes nobody");
+    assert!(pair.connected(), "it listens again");
+    assert!(start.elapsed() >= Duration::from_secs(1));
+}
+
+#[test]
 fn a_peer_that_sends_no_frames_is_dropped() {
     let mut pair = Pair::new();
     assert!(pair.connected());
