@@ -361,11 +361,11 @@ impl<B: Body> Radio<B> {
     /// When the claims of other hosts let this topic go on, if not now. What is forwarded has had its share at its
     /// source, and would be in the air now if it went by one hop: it yields to what is more important alone.
     fn gate(&self, now: Time, t: &OutTopic<B>, importance: u8) -> Option<Time> {
-        let outranked = self.share.is_outranked(now, importance);
-        let shares = !self.is_forwarded(t) || outranked;
+        let at = self.share.gate(now, importance)?;
         // A receipt would go now in any case, and alone cost as much as it is spared.
-        let takes = !outranked && self.peers.get(&t.peer).is_some_and(Peer::owes_only);
-        self.share.gate(now, importance).filter(|_| shares && !takes)
+        let takes = || self.peers.get(&t.peer).is_some_and(Peer::owes_only);
+        let shares = self.share.is_outranked(now, importance) || !self.is_forwarded(t) && !takes();
+        shares.then_some(at)
     }
 
     /// Whether the topic's messages are another host's.
@@ -412,16 +412,18 @@ impl<B: Body> Radio<B> {
     /// Whether the receipt that is all that `peer` is owed goes along with the fragment that is planned, now or within the time of
     /// a frame.
     fn receipt_rides(&self, now: Time, peer: PeerId, plan: &Plan) -> bool {
-        let (Plan::Fragment(i, _) | Plan::Slot(i, None)) = plan else {
-            return false;
-        };
         let Some(p) = self.peers.get(&peer).filter(|p| p.owes_only()) else {
             return false;
         };
-        let full = p.airtime.airtime(p.config.max_datagram, p.config.hops);
+        let full = || p.airtime.airtime(p.config.max_datagram, p.config.hops);
+        let i = match plan {
+            Plan::Fragment(i, _) => *i,
+            Plan::Slot(i, None) if self.pacer.next() <= now + full() => *i,
+            _ => return false,
+        };
         // Behind a symbol there is little room.
-        let t = &self.topics[*i];
-        t.peer == peer && t.symbol_room().is_none() && self.pacer.next() <= now + full
+        let t = &self.topics[i];
+        t.peer == peer && t.symbol_room().is_none()
     }
 
     /// The carrier did not take the datagram that [`Radio::poll_transmit`] gave last. It is counted as
