@@ -4,7 +4,7 @@ use super::RIDE;
 use super::congestion::Counters;
 use super::pieces::Joiner;
 use crate::carrier::PeerIndex;
-use crate::carrier::team::rank;
+use crate::carrier::team::standing::{self, Standing};
 use noq_proto::{Connection, ConnectionHandle};
 use rustls::pki_types::CertificateDer;
 use std::collections::BTreeMap;
@@ -18,16 +18,7 @@ pub(super) struct Link {
     pub(super) counters: Arc<Counters>,
     /// Counts connections.
     pub(super) id: u64,
-    /// Whose it is: dialled, or proved by its certificate.
-    pub(super) peer: Option<PeerIndex>,
-    /// We made it.
-    pub(super) dialed: bool,
-    pub(super) from: IpAddr,
-    pub(super) started: Instant,
-    /// When it was established.
-    pub(super) up: Option<Instant>,
-    /// When the last datagram of the peer came on it.
-    pub(super) heard: Option<Instant>,
+    pub(super) standing: Standing,
     /// Something may be to be sent.
     pub(super) dirty: bool,
     /// What of a long datagram came on it.
@@ -39,7 +30,7 @@ pub(super) struct Link {
 impl Link {
     /// Whether datagrams may go through it.
     pub(super) fn open(&self) -> bool {
-        self.up.is_some() && self.peer.is_some() && !self.conn.is_closed()
+        self.standing.is_up() && !self.conn.is_closed()
     }
 
     /// When its timed work is to be done at the latest.
@@ -51,11 +42,6 @@ impl Link {
     /// Whether noq still holds a datagram of ours.
     pub(super) fn holds(&mut self) -> bool {
         self.conn.datagrams().send_buffer_space() < self.room
-    }
-
-    /// When it last showed that the peer is there.
-    pub(super) fn alive(&self) -> Option<Instant> {
-        self.heard.max(self.up)
     }
 
     /// The certificate that the other end showed.
@@ -82,20 +68,17 @@ impl Connections {
     pub(super) fn open(&self, peer: PeerIndex) -> impl Iterator<Item = (usize, &Link)> {
         self.0
             .iter()
-            .filter(move |(_, l)| l.peer == Some(peer) && l.open())
+            .filter(move |(_, l)| l.standing.peer == Some(peer) && l.open())
             .map(|(h, l)| (*h, l))
     }
 
     /// Where datagrams for `peer` go.
     pub(super) fn current(&self, peer: PeerIndex, first: bool, now: Instant) -> Option<usize> {
-        self.open(peer)
-            .max_by_key(|(_, l)| rank(l.alive(), l.dialed, first, now))
-            .map(|(h, _)| h)
+        standing::current(self.open(peer).map(|(h, l)| (h, &l.standing)), first, now)
     }
 
     /// Handshakes under way that others began: all, and those from `from`.
     pub(super) fn half_open(&self, from: IpAddr) -> (usize, usize) {
-        let all = self.0.values().filter(|l| !l.dialed && l.up.is_none());
-        all.fold((0, 0), |(n, same), l| (n + 1, same + usize::from(l.from == from)))
+        standing::half_open(self.0.values().map(|l| &l.standing), from)
     }
 }

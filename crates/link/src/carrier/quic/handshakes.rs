@@ -3,10 +3,11 @@
 use super::congestion::Counters;
 use super::connections::Link;
 use super::pieces::Joiner;
-use super::{CONTROL, CarrierError, MAX_OPEN, PeerIndex, QuicCarrier, RECHECK, SILENT, code};
-use crate::carrier::team::counts;
+use super::{CONTROL, CarrierError, PeerIndex, QuicCarrier, RECHECK, code};
 use crate::carrier::team::dial::MAX_ATTEMPTS;
 use crate::carrier::team::incoming::Verdict;
+use crate::carrier::team::standing::{Standing, needless};
+use crate::carrier::team::{counts, tell_of_stranger};
 use crate::keys::names;
 use bytes::Bytes;
 use noq_proto::{Connection, ConnectionError, ConnectionHandle, EndpointEvent, Incoming, VarInt};
@@ -22,7 +23,7 @@ impl QuicCarrier {
         reply: &mut Vec<u8>,
         now: Instant,
     ) -> Result<(), CarrierError> {
-        let known = self.peers.iter().any(|p| p.address == from);
+        let known = self.peers.iter().any(|p| p.known.address == from);
         let half_open = self.connections.half_open(from.ip());
         let validated = incoming.remote_address_validated();
         // A validated address has knocked: only then do we tell it how to validate.
@@ -67,12 +68,7 @@ impl QuicCarrier {
             conn,
             counters,
             id: self.next_id,
-            peer,
-            dialed: peer.is_some(),
-            from,
-            started: now,
-            up: None,
-            heard: None,
+            standing: Standing::new(peer, from, now),
             dirty: true,
             joiner: Joiner::default(),
         };
@@ -87,34 +83,30 @@ impl QuicCarrier {
             return;
         };
         let shown = link.certificate();
-        let peer = link.peer.or_else(|| {
+        let peer = link.standing.peer.or_else(|| {
             let shown = shown.as_ref()?;
-            self.peers.iter().position(|p| names(shown, &p.name))
+            self.peers.iter().position(|p| names(shown, &p.known.name))
         });
         let Some(link) = self.connections.get(handle) else {
             return;
         };
         let Some(peer) = peer else {
-            tracing::warn!(from = %link.from, "a host of the team that is no peer of this one was refused");
+            tracing::warn!(from = %link.standing.from, "a host of the team that is no peer of this one was refused");
             link.conn
                 .close(now, VarInt::from_u32(code::NO_PEER), Bytes::new());
             self.refused += 1;
             return;
         };
-        link.peer = Some(peer);
-        link.up = Some(now);
+        link.standing.peer = Some(peer);
+        link.standing.up = Some(now);
         tracing::debug!(
-            peer = self.peers[peer].name,
-            dialed = link.dialed,
+            peer = self.peers[peer].known.name,
+            dialed = link.standing.dialed,
             "QUIC connection established"
         );
-        // Other attempts are over, and of many connections the one that is silent for the longest time.
-        let attempts = self.connections.0.iter();
-        let attempts = attempts.filter(|(_, l)| l.peer == Some(peer) && l.dialed && l.up.is_none());
-        let mut over: Vec<usize> = attempts.map(|(h, _)| *h).collect();
-        let mut open: Vec<_> = self.connections.open(peer).map(|(h, l)| (l.alive(), h)).collect();
-        open.sort_unstable();
-        over.extend(open.iter().rev().skip(MAX_OPEN).map(|(_, h)| *h));
+        let all = self.connections.0.iter().map(|(h, l)| (*h, &l.standing));
+        let open = self.connections.open(peer).map(|(h, l)| (h, &l.standing));
+        let over = needless(all, open, peer);
         for handle in over {
             self.forget(ConnectionHandle(handle));
         }
@@ -124,16 +116,9 @@ impl QuicCarrier {
         let Some(link) = self.connections.get(handle) else {
             return;
         };
-        let (peer, up, from) = (link.peer, link.up.is_some(), link.from);
+        let (peer, up, from) = (link.standing.peer, link.standing.up.is_some(), link.standing.from);
         let Some(peer) = peer.and_then(|p| self.peers.get_mut(p)) else {
-            // A flood of them is to fill no disk.
-            if self
-                .told
-                .is_none_or(|t| now.saturating_duration_since(t) > SILENT)
-            {
-                self.told = Some(now);
-                tracing::warn!(%from, %reason, "a host was refused");
-            }
+            tell_of_stranger(&mut self.told, from, reason, now);
             self.refused += 1;
             return;
         };
@@ -144,12 +129,12 @@ impl QuicCarrier {
                 | ConnectionError::ApplicationClosed(_)
         );
         if refused && !up {
-            peer.dial.refused(now);
+            peer.known.dial.refused(now);
         }
         if refused {
             let text = reason.to_string();
-            if peer.said.is_new(&text, now) {
-                tracing::warn!(peer = peer.name, reason = text, "connection closed");
+            if peer.known.said.is_new(&text, now) {
+                tracing::warn!(peer = peer.known.name, reason = text, "connection closed");
             }
         }
     }
@@ -167,13 +152,17 @@ impl QuicCarrier {
                 .connections
                 .0
                 .iter_mut()
-                .filter(|(_, l)| l.peer == Some(index) && l.dialed && l.up.is_none() && !l.conn.is_closed())
-                .map(|(h, l)| (l.started, *h, l.conn.stats().udp_rx.datagrams > 0))
+                .filter(|(_, l)| l.standing.attempts(index) && !l.conn.is_closed())
+                .map(|(h, l)| (l.standing.started, *h, l.conn.stats().udp_rx.datagrams > 0))
                 .collect();
-            let alive = self.connections.open(index).filter_map(|(_, l)| l.alive()).max();
+            let alive = self
+                .connections
+                .open(index)
+                .filter_map(|(_, l)| l.standing.alive())
+                .max();
             let answered = attempts.iter().any(|(_, _, answered)| *answered);
             let peer = &mut self.peers[index];
-            if !peer.dial.due(now, alive, answered) {
+            if !peer.known.dial.due(now, alive, answered) {
                 continue;
             }
             attempts.sort_unstable();
@@ -187,13 +176,13 @@ impl QuicCarrier {
             let address = peer
                 .seen
                 .filter(|_| peer.attempts % 2 == 1)
-                .unwrap_or(peer.address);
+                .unwrap_or(peer.known.address);
             peer.attempts += 1;
-            match self.endpoint.connect(now, config, address, &peer.name) {
+            match self.endpoint.connect(now, config, address, &peer.known.name) {
                 Ok((handle, conn)) => {
                     self.add(handle, conn, counters, Some(index), address.ip(), now);
                 }
-                Err(error) => tracing::debug!(%error, peer = peer.name, "cannot dial"),
+                Err(error) => tracing::debug!(%error, peer = peer.known.name, "cannot dial"),
             }
         }
     }
@@ -213,7 +202,11 @@ impl QuicCarrier {
         for link in self.connections.0.values_mut().filter(|l| l.open()) {
             let verdict = counts(&self.tls.verifier, link.certificate().as_ref());
             if let Err(verdict) = verdict {
-                let peer = link.peer.and_then(|p| self.peers.get(p)).map(|p| &p.name);
+                let peer = link
+                    .standing
+                    .peer
+                    .and_then(|p| self.peers.get(p))
+                    .map(|p| &p.known.name);
                 tracing::warn!(
                     peer,
                     %verdict,

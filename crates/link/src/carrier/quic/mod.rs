@@ -13,10 +13,9 @@ pub(crate) mod pieces;
 mod tls;
 
 use super::socket::{IP_UDP, MAX_PAYLOAD, Socket};
-use super::team::dial::Dial;
 use super::team::incoming::Incoming;
 use super::team::watch::Watch;
-use super::team::{HANDSHAKE, MAX_OPEN, RECHECK, RENEWAL, SILENT, Said, TeamPeer};
+use super::team::{HANDSHAKE, Known, RECHECK, RENEWAL, TeamPeer};
 use super::{Carrier, CarrierError, Path, PeerIndex, Received, Sent};
 use crate::keys::Bundle;
 use bytes::{Bytes, BytesMut};
@@ -89,16 +88,11 @@ impl QuicConfig {
 }
 
 struct Peer {
-    name: String,
-    address: SocketAddr,
+    known: Known,
     /// Where it was seen last, if that is elsewhere.
     seen: Option<SocketAddr>,
     /// Attempts that were begun.
     attempts: u64,
-    /// We are first by name.
-    first: bool,
-    dial: Dial,
-    said: Said,
 }
 
 /// A packet that the socket would not take yet.
@@ -153,17 +147,10 @@ impl QuicCarrier {
         let mut endpoint = EndpointConfig::default();
         endpoint.cid_generator(Arc::new(|| Box::new(RandomConnectionIdGenerator::new(ID))));
         let server = tls.server(Arc::default());
-        let peer = |p: TeamPeer| {
-            let first = *bundle.host() < *p.name;
-            Peer {
-                dial: Dial::new(now, first),
-                name: p.name,
-                address: p.address,
-                seen: None,
-                attempts: 0,
-                first,
-                said: Said::default(),
-            }
+        let peer = |p: TeamPeer| Peer {
+            known: Known::new(p, bundle.host(), now),
+            seen: None,
+            attempts: 0,
         };
         Ok(QuicCarrier {
             peers: config.peers.into_iter().map(peer).collect(),
@@ -255,7 +242,7 @@ impl Carrier for QuicCarrier {
         if !self.ready() {
             return Ok(Sent::NotReady);
         }
-        let first = self.peers.get(peer).is_some_and(|p| p.first);
+        let first = self.peers.get(peer).is_some_and(|p| p.known.first);
         let Some(handle) = self.connections.current(peer, first, now) else {
             return Ok(Sent::Lost);
         };
@@ -265,7 +252,6 @@ impl Carrier for QuicCarrier {
         let Some(link) = self.connections.0.get_mut(&handle) else {
             return Ok(Sent::Lost);
         };
-        let wire = self.socket.batch().is_some();
         let is_one = datagram.len() <= MAX_DATAGRAM && datagram.first() != Some(&pieces::MARK);
         // While a new path is validated noq sends nothing: what it holds goes first, and this one not at all.
         if !is_one && (!self.joins || datagram.len() > pieces::MOST) || link.holds() {
@@ -283,7 +269,7 @@ impl Carrier for QuicCarrier {
         }
         link.dirty = true;
         // On a wire it is asked for more once for each batch.
-        let all = !wire;
+        let all = !self.is_wire();
         self.transmit(ConnectionHandle(handle), priority, now, all)?;
         Ok(Sent::Taken)
     }
@@ -322,7 +308,7 @@ impl Carrier for QuicCarrier {
             return Ok(Some(Duration::ZERO));
         }
         let timeouts = self.connections.0.values_mut().filter_map(Link::next_timeout);
-        let dials = self.peers.iter().map(|p| p.dial.next());
+        let dials = self.peers.iter().map(|p| p.known.dial.next());
         let next = timeouts
             .chain(dials)
             .min()
@@ -352,7 +338,7 @@ impl Carrier for QuicCarrier {
     }
 
     fn path(&self, peer: PeerIndex) -> Option<Path> {
-        let first = self.peers.get(peer)?.first;
+        let first = self.peers.get(peer)?.known.first;
         let handle = self.connections.current(peer, first, Instant::now())?;
         let link = self.connections.0.get(&handle)?;
         let count = |n: &std::sync::atomic::AtomicU64| n.load(Ordering::Relaxed);

@@ -172,7 +172,8 @@ impl QuicCarrier {
     pub(super) fn timers(&mut self, now: Instant) {
         let mut due = Vec::new();
         for (handle, link) in &mut self.connections.0 {
-            let slow = link.up.is_none() && now.saturating_duration_since(link.started) > HANDSHAKE;
+            let slow = link.standing.up.is_none()
+                && now.saturating_duration_since(link.standing.started) > HANDSHAKE;
             if slow || link.next_timeout().is_some_and(|t| t <= now) {
                 due.push((ConnectionHandle(*handle), slow));
             }
@@ -208,7 +209,7 @@ impl QuicCarrier {
                 self.readable.pop_front();
                 continue;
             };
-            let Some(peer) = link.peer.filter(|_| link.up.is_some()) else {
+            let Some(peer) = link.standing.peer.filter(|_| link.standing.up.is_some()) else {
                 self.refused += 1;
                 continue;
             };
@@ -220,10 +221,10 @@ impl QuicCarrier {
                     continue;
                 }
             }
-            link.heard = Some(Instant::now());
+            link.standing.heard = Some(Instant::now());
             if let Some(p) = self.peers.get_mut(peer) {
                 let from = link.conn.network_path(PathId::ZERO).map(|path| path.remote());
-                p.seen = from.ok().filter(|a| *a != p.address);
+                p.seen = from.ok().filter(|a| *a != p.known.address);
             }
             return Some(handle.0);
         }
@@ -234,7 +235,7 @@ impl QuicCarrier {
     pub(super) fn found(&self, handle: usize) -> Option<Received<'_>> {
         let link = self.connections.0.get(&handle)?;
         Some(Received {
-            peer: link.peer?,
+            peer: link.standing.peer?,
             datagram: link.joiner.whole(),
         })
     }

@@ -3,25 +3,25 @@
 pub(super) mod dial;
 pub(super) mod incoming;
 pub(super) mod knock;
+#[cfg(test)]
+pub(super) mod pair;
+pub(super) mod standing;
 pub(super) mod watch;
 
 use crate::keys::{Bundle, KeysError};
+use dial::Dial;
 use knock::Knock;
 use rustls::client::Resumption;
 use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::danger::ClientCertVerifier;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// What TLS calls our protocol; another version of the wire format gets another name.
 const ALPN: &[u8] = b"ropewalk-link/3";
-/// A connection is fresh so long after it was heard.
-const FRESH: Duration = Duration::from_millis(300);
 /// A handshake that takes longer is given up.
 pub(super) const HANDSHAKE: Duration = Duration::from_secs(10);
-/// Connections to one peer that are kept at once.
-pub(super) const MAX_OPEN: usize = 3;
 /// How often certificates of open connections are looked at again, for those that expired meanwhile.
 pub(super) const RECHECK: Duration = Duration::from_secs(60);
 /// How often renewed keys are asked for.
@@ -29,7 +29,7 @@ pub(super) const RENEWAL: Duration = Duration::from_millis(250);
 /// A peer that is away for longer is dialled anew.
 pub(super) const IDLE: Duration = Duration::from_secs(30);
 /// How long the log does not repeat what attempts bring up again and again.
-pub(super) const SILENT: Duration = Duration::from_secs(30);
+const SILENT: Duration = Duration::from_secs(30);
 
 /// A peer of a carrier between hosts of one team.
 #[derive(Clone, Debug)]
@@ -38,6 +38,30 @@ pub struct TeamPeer {
     pub name: String,
     /// Where to dial it. It may come from elsewhere.
     pub address: SocketAddr,
+}
+
+/// What a carrier keeps of a peer.
+pub(super) struct Known {
+    pub(super) name: String,
+    pub(super) address: SocketAddr,
+    /// We are first by name.
+    pub(super) first: bool,
+    pub(super) dial: Dial,
+    pub(super) said: Said,
+}
+
+impl Known {
+    /// As `host` knows it.
+    pub(super) fn new(peer: TeamPeer, host: &str, now: Instant) -> Self {
+        let first = *host < *peer.name;
+        Known {
+            name: peer.name,
+            address: peer.address,
+            first,
+            dial: Dial::new(now, first),
+            said: Said::default(),
+        }
+    }
 }
 
 /// TLS 1.3, mutual, from a host's bundle.
@@ -99,12 +123,17 @@ pub(super) fn counts(
     verifier.verify_client_cert(shown, &[], UnixTime::now()).map(drop)
 }
 
-/// Which of several connections to a peer is to be used: the one of the highest rank. Both ends may have dialled, and either
-/// may be the last that a restarted or moved peer knows of: what was heard of late counts, then what the end dialled that is
-/// `first` by name, so that both choose alike. `alive` is when it last showed that the peer is there.
-pub(super) fn rank(alive: Option<Instant>, dialed: bool, first: bool, now: Instant) -> impl Ord {
-    let fresh = alive.is_some_and(|t| now.saturating_duration_since(t) < FRESH);
-    (fresh, fresh && dialed == first, alive)
+/// Tells in the log that a stranger was refused, unless that was `told` of late: a flood of them is to fill no disk.
+pub(super) fn tell_of_stranger(
+    told: &mut Option<Instant>,
+    from: IpAddr,
+    reason: &dyn std::fmt::Display,
+    now: Instant,
+) {
+    if told.is_none_or(|t| now.saturating_duration_since(t) > SILENT) {
+        *told = Some(now);
+        tracing::warn!(%from, %reason, "a host was refused");
+    }
 }
 
 /// What to say of a peer's connections in the log, once in a while.

@@ -3,6 +3,7 @@
 use super::frames::{self, Cutter, HEAD, RECORD};
 use crate::carrier::PeerIndex;
 use crate::carrier::team::knock::KNOCK;
+use crate::carrier::team::standing::Standing;
 use rustls::pki_types::CertificateDer;
 use std::io::{self, BufRead, ErrorKind, IoSlice, Read, Write};
 use std::net::{IpAddr, TcpStream};
@@ -50,16 +51,7 @@ pub(super) struct Connection {
     socket: TcpStream,
     stage: Stage,
     tls: Option<rustls::Connection>,
-    /// Whose it is: dialled, or proved by its certificate.
-    pub(super) peer: Option<PeerIndex>,
-    /// We made it.
-    pub(super) dialed: bool,
-    pub(super) from: IpAddr,
-    pub(super) started: Instant,
-    /// When the handshake was done.
-    pub(super) up: Option<Instant>,
-    /// When something of the peer came last.
-    pub(super) heard: Option<Instant>,
+    pub(super) standing: Standing,
     /// Our knock, as far as it was not sent.
     knock: Vec<u8>,
     /// Datagrams that wait for others to go with in one record.
@@ -87,28 +79,21 @@ impl Connection {
         Connection {
             stage: Stage::Dialing,
             tls: Some(unbound(tls.into())),
-            peer: Some(peer),
-            dialed: true,
             knock: knock.to_vec(),
-            ..Self::new(socket, to, now)
+            ..Self::new(socket, Standing::new(Some(peer), to, now))
         }
     }
 
     pub(super) fn dialed_by(socket: TcpStream, from: IpAddr, now: Instant) -> Self {
-        Self::new(socket, from, now)
+        Self::new(socket, Standing::new(None, from, now))
     }
 
-    fn new(socket: TcpStream, from: IpAddr, now: Instant) -> Self {
+    fn new(socket: TcpStream, standing: Standing) -> Self {
         Connection {
             socket,
             stage: Stage::Knocking(Vec::with_capacity(KNOCK)),
             tls: None,
-            peer: None,
-            dialed: false,
-            from,
-            started: now,
-            up: None,
-            heard: None,
+            standing,
             knock: Vec::new(),
             gathered: Vec::new(),
             room: Vec::new(),
@@ -129,12 +114,7 @@ impl Connection {
 
     /// Whether datagrams may go through it.
     pub(super) fn open(&self) -> bool {
-        self.up.is_some() && self.peer.is_some()
-    }
-
-    /// When it last showed that the peer is there.
-    pub(super) fn alive(&self) -> Option<Instant> {
-        self.heard.max(self.up)
+        self.standing.is_up()
     }
 
     /// Whether datagrams wait in it.
@@ -201,7 +181,7 @@ impl Connection {
         let Some(tls) = &mut self.tls else {
             return Ok(Came::Nothing);
         };
-        self.heard = Some(now);
+        self.standing.heard = Some(now);
         let mut closed = false;
         while !self.cipher.is_empty() && !closed {
             let mut bytes = &self.room[self.cipher.clone()];
@@ -222,7 +202,7 @@ impl Connection {
                 break;
             }
         }
-        let up = !tls.is_handshaking() && self.up.is_none();
+        let up = !tls.is_handshaking() && self.standing.up.is_none();
         // What TLS answers.
         if tls.wants_write() {
             self.flush(now)?;
@@ -231,7 +211,7 @@ impl Connection {
             return Err(ErrorKind::ConnectionAborted.into());
         }
         if up {
-            self.up = Some(now);
+            self.standing.up = Some(now);
             return Ok(Came::Up);
         }
         Ok(Came::Bytes)

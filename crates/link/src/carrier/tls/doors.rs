@@ -5,7 +5,8 @@ use super::{CarrierError, LISTENER, READ, TlsCarrier, UNSENT, VANISHED};
 use crate::carrier::PeerIndex;
 use crate::carrier::team::dial::MAX_ATTEMPTS;
 use crate::carrier::team::incoming::Verdict;
-use crate::carrier::team::{HANDSHAKE, IDLE, MAX_OPEN, RECHECK, SILENT, counts};
+use crate::carrier::team::standing::{half_open, needless};
+use crate::carrier::team::{HANDSHAKE, IDLE, RECHECK, counts, tell_of_stranger};
 use crate::keys::names;
 use rustix::event::epoll;
 use rustls::pki_types::ServerName;
@@ -95,7 +96,6 @@ impl TlsCarrier {
 
     /// Lets in who knocked, or not.
     fn judge(&mut self, number: u64, now: Instant) -> io::Result<Came> {
-        let refused = || Err(ErrorKind::PermissionDenied.into());
         let Some(connection) = self.connections.get_mut(&number) else {
             return Ok(Came::Nothing);
         };
@@ -103,7 +103,7 @@ impl TlsCarrier {
             return Ok(Came::Nothing);
         };
         if !self.tls.knock.accepts(knock) {
-            return refused();
+            return Err(ErrorKind::PermissionDenied.into());
         }
         let server = rustls::ServerConnection::new(self.tls.server.clone());
         connection.let_in(server.map_err(io::Error::other)?, now)
@@ -120,7 +120,7 @@ impl TlsCarrier {
                 Err(error) => return self.stop_listening(&error, now),
             };
             let known = self.peers.iter().any(|p| p.address.ip() == from.ip());
-            let half_open = self.half_open(from.ip());
+            let half_open = half_open(self.connections.values().map(|c| &c.standing), from.ip());
             // TCP has shown that it receives at its address; its knock is to come.
             if self.incoming.decide(true, true, known, half_open, now) != Verdict::Accept {
                 self.refused += 1;
@@ -158,12 +158,6 @@ impl TlsCarrier {
         );
     }
 
-    /// Handshakes under way that others began: all, and those from `from`.
-    fn half_open(&self, from: IpAddr) -> (usize, usize) {
-        let all = self.connections.values().filter(|c| !c.dialed && c.up.is_none());
-        all.fold((0, 0), |(n, same), c| (n + 1, same + usize::from(c.from == from)))
-    }
-
     fn add(&mut self, connection: Connection, events: epoll::EventFlags) {
         let number = self.next_number;
         self.next_number += 1;
@@ -183,26 +177,22 @@ impl TlsCarrier {
             let shown = shown.as_ref()?;
             self.peers.iter().position(|p| names(shown, &p.name))
         };
-        let Some(peer) = connection.peer.or_else(by_name) else {
-            tracing::warn!(from = %connection.from, "a host of the team that is no peer of this one was refused");
+        let Some(peer) = connection.standing.peer.or_else(by_name) else {
+            tracing::warn!(from = %connection.standing.from, "a host of the team that is no peer of this one was refused");
             connection.say_goodbye(now);
             self.connections.remove(&number);
             self.refused += 1;
             return;
         };
-        connection.peer = Some(peer);
+        connection.standing.peer = Some(peer);
         tracing::debug!(
             peer = self.peers[peer].name,
-            dialed = connection.dialed,
+            dialed = connection.standing.dialed,
             "TLS connection established"
         );
-        // Other attempts are over, and of many connections the one that is silent for the longest time.
-        let attempts = self.connections.iter();
-        let attempts = attempts.filter(|(_, c)| c.peer == Some(peer) && c.dialed && c.up.is_none());
-        let mut over: Vec<u64> = attempts.map(|(n, _)| *n).collect();
-        let mut open: Vec<_> = self.open(peer).map(|(n, c)| (c.alive(), n)).collect();
-        open.sort_unstable();
-        over.extend(open.iter().rev().skip(MAX_OPEN).map(|(_, n)| *n));
+        let all = self.connections.iter().map(|(n, c)| (*n, &c.standing));
+        let open = self.open(peer).map(|(n, c)| (n, &c.standing));
+        let over = needless(all, open, peer);
         for number in over {
             self.connections.remove(&number);
         }
@@ -213,20 +203,13 @@ impl TlsCarrier {
         let Some(connection) = self.connections.remove(&number) else {
             return;
         };
-        let Some(peer) = connection.peer.and_then(|p| self.peers.get_mut(p)) else {
-            // A flood of them is to fill no disk.
-            if self
-                .told
-                .is_none_or(|t| now.saturating_duration_since(t) > SILENT)
-            {
-                self.told = Some(now);
-                tracing::warn!(from = %connection.from, %reason, "a host was refused");
-            }
+        let Some(peer) = connection.standing.peer.and_then(|p| self.peers.get_mut(p)) else {
+            tell_of_stranger(&mut self.told, connection.standing.from, reason, now);
             self.refused += 1;
             return;
         };
         // Until it said something, the other end may still refuse our certificate.
-        let talked = connection.open() && connection.heard > connection.up;
+        let talked = connection.open() && connection.standing.heard > connection.standing.up;
         if matches!(connection.stage(), Stage::Dialing) {
             tracing::debug!(peer = peer.name, %reason, "no connection");
             return;
@@ -251,12 +234,12 @@ impl TlsCarrier {
             if self.peers[index].dial.next() > now {
                 continue;
             }
-            let ours = |c: &Connection| c.peer == Some(index) && c.dialed && c.up.is_none();
-            let attempts = self.connections.iter().filter(|(_, c)| ours(c));
+            let attempts = self.connections.iter();
+            let attempts = attempts.filter(|(_, c)| c.standing.attempts(index));
             let mut attempts: Vec<_> = attempts
-                .map(|(n, c)| (c.started, *n, !matches!(c.stage(), Stage::Dialing)))
+                .map(|(n, c)| (c.standing.started, *n, !matches!(c.stage(), Stage::Dialing)))
                 .collect();
-            let alive = self.open(index).filter_map(|(_, c)| c.alive()).max();
+            let alive = self.open(index).filter_map(|(_, c)| c.standing.alive()).max();
             let answered = attempts.iter().any(|(_, _, answered)| *answered);
             let peer = &mut self.peers[index];
             if !peer.dial.due(now, alive, answered) {
@@ -287,9 +270,9 @@ impl TlsCarrier {
     pub(super) fn give_up(&mut self, now: Instant) {
         let over = |c: &Connection| {
             let since = |t: Instant| now.saturating_duration_since(t);
-            match (c.stage(), c.alive().filter(|_| c.up.is_some())) {
-                (Stage::Knocking(_), _) => since(c.started) > KNOCKING,
-                (_, None) => since(c.started) > HANDSHAKE,
+            match (c.stage(), c.standing.alive().filter(|_| c.standing.up.is_some())) {
+                (Stage::Knocking(_), _) => since(c.standing.started) > KNOCKING,
+                (_, None) => since(c.standing.started) > HANDSHAKE,
                 (_, Some(alive)) => since(alive) > IDLE,
             }
         };
@@ -298,7 +281,7 @@ impl TlsCarrier {
             .collect();
         for number in over {
             let gone = self.connections.remove(&number);
-            self.refused += u64::from(gone.is_some_and(|c| c.peer.is_none()));
+            self.refused += u64::from(gone.is_some_and(|c| c.standing.peer.is_none()));
         }
     }
 
@@ -321,7 +304,7 @@ impl TlsCarrier {
             if !c.open() {
                 return true;
             }
-            let peer = c.peer.and_then(|p| peers.get(p)).map(|p| &p.name);
+            let peer = c.standing.peer.and_then(|p| peers.get(p)).map(|p| &p.name);
             tracing::warn!(peer, %verdict, "the certificate counts no longer: connection closed");
             c.say_goodbye(now);
             false
@@ -349,5 +332,5 @@ fn prepare(socket: &Socket) -> io::Result<()> {
     // A batch is not to wait for the answer to the one before.
     socket.set_tcp_nodelay(true)?;
     socket.set_tcp_notsent_lowat(UNSENT)?;
-    socket.set_tcp_user_timeout(Some(Duration::from_millis(VANISHED.into())))
+    socket.set_tcp_user_timeout(Some(VANISHED))
 }

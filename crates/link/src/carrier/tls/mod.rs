@@ -11,10 +11,10 @@ mod connection;
 mod doors;
 pub(crate) mod frames;
 
-use super::team::dial::Dial;
 use super::team::incoming::Incoming;
+use super::team::standing;
 use super::team::watch::Watch;
-use super::team::{self, Mutual, RECHECK, RENEWAL, Said, TeamPeer, rank};
+use super::team::{self, Known, Mutual, RECHECK, RENEWAL, TeamPeer};
 use super::{Carrier, CarrierError, PeerIndex, Received, Sent};
 use crate::keys::{Bundle, KeysError};
 use connection::Connection;
@@ -42,8 +42,8 @@ const READ: usize = 128 << 10;
 const HOLDS: usize = 1024;
 /// A peer whose socket takes nothing for so long no longer holds up the others.
 const PATIENCE: Duration = Duration::from_millis(5);
-/// What was sent and not acknowledged for so long ends a connection (in ms).
-const VANISHED: u32 = 10_000;
+/// What was sent and not acknowledged for so long ends a connection.
+const VANISHED: Duration = Duration::from_secs(10);
 /// Reads, of all connections together, before others have their turn.
 const READS: usize = 8;
 /// Marks the listener's events.
@@ -69,15 +69,6 @@ impl Tls {
     }
 }
 
-struct Peer {
-    name: String,
-    address: SocketAddr,
-    /// We are first by name.
-    first: bool,
-    dial: Dial,
-    said: Said,
-}
-
 /// Datagrams in TLS 1.3 over TCP between hosts of one team.
 pub struct TlsCarrier {
     listener: TcpListener,
@@ -88,7 +79,7 @@ pub struct TlsCarrier {
     /// By number, which is that of their events.
     connections: BTreeMap<u64, Connection>,
     next_number: u64,
-    peers: Vec<Peer>,
+    peers: Vec<Known>,
     incoming: Incoming,
     /// Connections that may have datagrams for us.
     readable: VecDeque<u64>,
@@ -127,16 +118,7 @@ impl TlsCarrier {
         .map_err(|e| failed("watching the listener")(e.into()))?;
         let now = Instant::now();
         let tls = Tls::new(&bundle)?;
-        let peer = |p: TeamPeer| {
-            let first = *bundle.host() < *p.name;
-            Peer {
-                dial: Dial::new(now, first),
-                name: p.name,
-                address: p.address,
-                first,
-                said: Said::default(),
-            }
-        };
+        let peer = |p| Known::new(p, bundle.host(), now);
         Ok(TlsCarrier {
             peers: peers.into_iter().map(peer).collect(),
             listener,
@@ -174,15 +156,13 @@ impl TlsCarrier {
     /// The open connections to `peer`.
     fn open(&self, peer: PeerIndex) -> impl Iterator<Item = (u64, &Connection)> {
         let all = self.connections.iter().map(|(n, c)| (*n, c));
-        all.filter(move |(_, c)| c.peer == Some(peer) && c.open())
+        all.filter(move |(_, c)| c.standing.peer == Some(peer) && c.open())
     }
 
     /// Where datagrams for `peer` go.
     fn current(&self, peer: PeerIndex, now: Instant) -> Option<u64> {
         let first = self.peers.get(peer)?.first;
-        self.open(peer)
-            .max_by_key(|(_, c)| rank(c.alive(), c.dialed, first, now))
-            .map(|(number, _)| number)
+        standing::current(self.open(peer).map(|(n, c)| (n, &c.standing)), first, now)
     }
 
     /// Whether the others wait for what a connection's socket did not take. One peer's alone is waited for: who would send it
@@ -197,7 +177,6 @@ impl TlsCarrier {
         if self.unsent.is_empty() {
             return true;
         }
-        let mut clear = true;
         for number in std::mem::take(&mut self.unsent) {
             let Some(connection) = self.connections.get_mut(&number) else {
                 continue;
@@ -210,10 +189,8 @@ impl TlsCarrier {
                 self.unsent.push(number);
             }
         }
-        for number in &self.unsent {
-            clear &= !(self.connections.get(number)).is_some_and(|c| self.holds_up(c, now));
-        }
-        clear
+        let waits = |n: &u64| (self.connections.get(n)).is_some_and(|c| self.holds_up(c, now));
+        !self.unsent.iter().any(waits)
     }
 
     /// Finds the next datagram of those that were read, and says which connection has it.
@@ -240,7 +217,7 @@ impl TlsCarrier {
     fn found(&mut self, number: u64) -> Option<Received<'_>> {
         let connection = self.connections.get_mut(&number)?;
         Some(Received {
-            peer: connection.peer?,
+            peer: connection.standing.peer?,
             datagram: connection.datagram(),
         })
     }

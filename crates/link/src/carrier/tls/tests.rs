@@ -1,106 +1,47 @@
 use super::*;
 use crate::carrier::conformance::{Rig, conformance};
-use crate::keys::Team;
+use crate::carrier::team::pair::{self, Kind, team_suite};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-const DAY: Duration = Duration::from_secs(86_400);
-const NAMES: [&str; 2] = ["base", "robot"];
+type Pair = pair::Pair<TlsKind>;
 
 conformance!(conforms, Pair);
+team_suite!(TlsKind);
 
-fn free() -> SocketAddr {
-    let any: SocketAddr = "127.0.0.1:0".parse().expect("address");
-    TcpListener::bind(any)
-        .and_then(|s| s.local_addr())
-        .expect("a port")
-}
+struct TlsKind;
 
-/// Two hosts of one team.
-struct Pair {
-    folder: tempfile::TempDir,
-    team: Team,
-    carriers: Vec<TlsCarrier>,
-    addresses: [SocketAddr; 2],
-}
-
-impl Pair {
-    fn open(&self, which: usize) -> TlsCarrier {
-        let peers = vec![self.peer(1 - which)];
-        self.open_as(NAMES[which], self.addresses[which], peers)
-    }
-
-    fn open_as(&self, name: &str, address: SocketAddr, peers: Vec<TeamPeer>) -> TlsCarrier {
-        let bundle = Bundle::load(&self.folder.path().join("team/hosts").join(name), name).expect("loads");
-        TlsCarrier::bind(address, peers, bundle).expect("binds")
-    }
-
-    fn peer(&self, which: usize) -> TeamPeer {
-        TeamPeer {
-            name: NAMES[which].into(),
-            address: self.addresses[which],
-        }
-    }
-
-    /// Lets both work until `done`; false if it does not come true.
-    fn until(&mut self, mut done: impl FnMut(&mut Self) -> bool) -> bool {
-        let start = Instant::now();
-        let mut buffer = vec![0; MOST];
-        while start.elapsed() < Duration::from_secs(20) {
-            if done(self) {
-                return true;
-            }
-            for c in &mut self.carriers {
-                while c.receive(&mut buffer).expect("goes on").is_some() {}
-                c.service().expect("goes on");
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        false
-    }
-
-    fn connected(&mut self) -> bool {
-        self.until(|p| p.carriers.iter().all(|c| c.connected(0)))
-    }
-}
-
-impl Rig for Pair {
+impl Kind for TlsKind {
     type Carrier = TlsCarrier;
 
-    fn new() -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        let team = Team::create(&folder.path().join("team"), "rovers").expect("makes");
-        for name in NAMES {
-            team.add_host(name, DAY).expect("makes");
-        }
-        let mut pair = Pair {
-            folder,
-            team,
-            carriers: Vec::new(),
-            addresses: [free(), free()],
-        };
-        pair.carriers = vec![pair.open(0), pair.open(1)];
-        pair
+    fn free() -> SocketAddr {
+        let any: SocketAddr = "127.0.0.1:0".parse().expect("address");
+        TcpListener::bind(any)
+            .and_then(|s| s.local_addr())
+            .expect("a port")
     }
 
-    fn carrier(&mut self, which: usize) -> &mut TlsCarrier {
-        &mut self.carriers[which]
+    fn bind(own: SocketAddr, peers: Vec<TeamPeer>, bundle: Bundle) -> TlsCarrier {
+        TlsCarrier::bind(own, peers, bundle).expect("binds")
     }
 
-    fn restart(&mut self) {
-        drop(self.carriers.pop());
-        self.carriers.push(self.open(1));
+    fn local(carrier: &TlsCarrier) -> SocketAddr {
+        carrier.local()
     }
 
-    fn intrude(&mut self, bytes: &[u8]) {
-        let mut stranger = TcpStream::connect(self.carriers[0].local()).expect("connects");
+    fn connected(carrier: &TlsCarrier) -> bool {
+        carrier.connected(0)
+    }
+
+    fn intrude(to: SocketAddr, bytes: &[u8]) {
+        let mut stranger = TcpStream::connect(to).expect("connects");
         stranger.write_all(bytes).expect("sends");
     }
 }
 
 /// Connections of nobody that is known.
 fn strangers(carrier: &TlsCarrier) -> usize {
-    let unknown = carrier.connections.values().filter(|c| c.peer.is_none());
+    let unknown = carrier.connections.values().filter(|c| c.standing.peer.is_none());
     unknown.count()
 }
 
@@ -197,8 +138,8 @@ fn a_peer_that_sends_no_frames_is_dropped() {
 #[test]
 fn a_peer_that_reads_nothing_holds_up_nobody_else() {
     let mut pair = Pair::new();
-    pair.team.add_host("third", DAY).expect("makes");
-    let address = free();
+    pair.add_host("third");
+    let address = TlsKind::free();
     let third = TeamPeer {
         name: "third".into(),
         address,
@@ -254,52 +195,9 @@ fn a_peer_that_reads_nothing_holds_up_nobody_else() {
 }
 
 #[test]
-fn revocation_closes_what_is_open_and_keeps_it_closed() {
-    let mut pair = Pair::new();
-    assert!(pair.connected());
-    pair.team.revoke("robot").expect("revokes");
-    assert!(pair.until(|p| !p.carriers[0].connected(0)), "still connected");
-    // Long enough for many attempts.
-    let start = Instant::now();
-    let tries = pair.until(|p| p.carriers[0].connected(0) || start.elapsed() > Duration::from_secs(3));
-    assert!(tries && !pair.carriers[0].connected(0), "it came back");
-}
-
-#[test]
-fn a_host_of_the_team_that_is_no_peer_is_refused() {
-    let mut pair = Pair::new();
-    pair.team.add_host("guest", DAY).expect("makes");
-    pair.carriers[1] = pair.open_as("guest", free(), vec![pair.peer(0)]);
-    assert!(
-        pair.until(|p| {
-            assert!(!p.carriers[0].connected(0));
-            p.carriers[0].refused() > 0
-        }),
-        "never refused"
-    );
-}
-
-#[test]
-fn a_connection_is_to_the_host_that_was_named() {
-    // The address of base is answered by robot's other self.
-    let mut pair = Pair::new();
-    pair.team.add_host("other", DAY).expect("makes");
-    pair.carriers.clear();
-    let other = pair.open_as("other", pair.addresses[0], vec![pair.peer(1)]);
-    let robot = pair.open(1);
-    pair.carriers = vec![other, robot];
-    let start = Instant::now();
-    assert!(pair.until(|p| {
-        assert!(!p.carriers[1].connected(0), "by whoever sits at its address");
-        start.elapsed() > Duration::from_secs(2)
-    }));
-}
-
-#[test]
 fn a_taken_port_is_an_error_that_names_it() {
     let pair = Pair::new();
-    let bundle = Bundle::load(&pair.folder.path().join("team/hosts/base"), "base").expect("loads");
-    let error = TlsCarrier::bind(pair.addresses[0], vec![], bundle)
+    let error = TlsCarrier::bind(pair.addresses[0], vec![], pair.bundle("base"))
         .err()
         .expect("is taken");
     assert!(

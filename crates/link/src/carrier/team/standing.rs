@@ -1,0 +1,94 @@
+//! How connections stand: whose they are, and which of several to a peer counts.
+
+use crate::carrier::PeerIndex;
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+/// A connection is fresh so long after it was heard.
+const FRESH: Duration = Duration::from_millis(300);
+/// Connections to one peer that are kept at once.
+const MAX_OPEN: usize = 3;
+
+/// What carriers know of a connection, established or on the way there.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::carrier) struct Standing {
+    /// Whose it is: dialled, or proved by its certificate.
+    pub(in crate::carrier) peer: Option<PeerIndex>,
+    /// We made it.
+    pub(in crate::carrier) dialed: bool,
+    pub(in crate::carrier) from: IpAddr,
+    pub(in crate::carrier) started: Instant,
+    /// When it was established.
+    pub(in crate::carrier) up: Option<Instant>,
+    /// When something of the peer came last.
+    pub(in crate::carrier) heard: Option<Instant>,
+}
+
+impl Standing {
+    /// Of one that we dial to `peer`, or that somebody else began.
+    pub(in crate::carrier) fn new(peer: Option<PeerIndex>, from: IpAddr, now: Instant) -> Self {
+        Standing {
+            peer,
+            dialed: peer.is_some(),
+            from,
+            started: now,
+            up: None,
+            heard: None,
+        }
+    }
+
+    /// Whether it is established, with a peer.
+    pub(in crate::carrier) fn is_up(&self) -> bool {
+        self.up.is_some() && self.peer.is_some()
+    }
+
+    /// Whether it is an attempt of ours to reach `peer`.
+    pub(in crate::carrier) fn attempts(&self, peer: PeerIndex) -> bool {
+        self.peer == Some(peer) && self.dialed && self.up.is_none()
+    }
+
+    /// When it last showed that the peer is there.
+    pub(in crate::carrier) fn alive(&self) -> Option<Instant> {
+        self.heard.max(self.up)
+    }
+}
+
+/// Which of the `open` connections to a peer is to be used. Both ends may have dialled, and either may be the last that a
+/// restarted or moved peer knows of: what was heard of late counts, then what the end dialled that is `first` by name, so
+/// that both choose alike.
+pub(in crate::carrier) fn current<'a, K>(
+    open: impl Iterator<Item = (K, &'a Standing)>,
+    first: bool,
+    now: Instant,
+) -> Option<K> {
+    let rank = |s: &Standing| {
+        let alive = s.alive();
+        let fresh = alive.is_some_and(|t| now.saturating_duration_since(t) < FRESH);
+        (fresh, fresh && s.dialed == first, alive)
+    };
+    open.max_by_key(|(_, s)| rank(s)).map(|(k, _)| k)
+}
+
+/// Which connections are needless once one to `peer` is established: other attempts, and of many `open` ones to it those that
+/// are silent for the longest time.
+pub(in crate::carrier) fn needless<'a, K: Copy + Ord>(
+    all: impl Iterator<Item = (K, &'a Standing)>,
+    open: impl Iterator<Item = (K, &'a Standing)>,
+    peer: PeerIndex,
+) -> Vec<K> {
+    let attempts = all.filter(|(_, s)| s.attempts(peer));
+    let mut over: Vec<K> = attempts.map(|(k, _)| k).collect();
+    let mut open: Vec<_> = open.map(|(k, s)| (s.alive(), k)).collect();
+    open.sort_unstable();
+    over.extend(open.iter().rev().skip(MAX_OPEN).map(|(_, k)| *k));
+    over
+}
+
+/// Handshakes under way that others began: all, and those from `from`.
+pub(in crate::carrier) fn half_open<'a>(
+    all: impl Iterator<Item = &'a Standing>,
+    from: IpAddr,
+) -> (usize, usize) {
+    let all = all.filter(|s| !s.dialed && s.up.is_none());
+    all.fold((0, 0), |(n, same), s| (n + 1, same + usize::from(s.from == from)))
+}
