@@ -29,6 +29,8 @@ const LARGEST_CORRECTION: Duration = Duration::from_millis(200);
 /// the device queue is to be empty in time.
 const CHANCE: u32 = 4;
 const CHANCE_DEFERRING: u32 = 30;
+/// So long after a receipt that came with data others may.
+const RODE: Duration = Duration::from_millis(500);
 /// Length of a datagram with nothing but a receipt, about.
 pub(crate) const RECEIPT: usize = 24;
 
@@ -43,6 +45,8 @@ pub(crate) struct Peer {
     pub(crate) breadth: Breadth,
     /// The last receipt came with something that the peer had to send.
     pub(crate) receipts_ride: bool,
+    /// When one did.
+    rode: Option<Time>,
     /// Round trips and loss, for what is sent again.
     pub(crate) way: Way,
     /// What a datagram to this peer costs.
@@ -103,6 +107,7 @@ impl Peer {
                 .over_wire(radio.airtime.is_wire()),
             breadth: Breadth::default(),
             receipts_ride: false,
+            rode: None,
             way: Way::default(),
             airtime: radio.airtime,
             // Over a relay, datagrams that were sent together need not arrive one service time apart.
@@ -304,6 +309,11 @@ impl Peer {
         self.flight.window(self.is_clocked(radio), full) + more
     }
 
+    /// Whether the peer has something to send lately, with which receipts wait for their turn.
+    pub(crate) fn receipts_wait(&self, now: Time) -> bool {
+        self.rode.is_some_and(|t| now < t + RODE)
+    }
+
     /// A receipt came in a datagram of `len` bytes. Gives by how much the pacer is ahead of the air; where this host `defers` to
     /// others, for whom its device queue must be empty in time, also if that is little.
     pub(crate) fn receipt(
@@ -316,6 +326,9 @@ impl Peer {
     ) -> Duration {
         let (airtime, hops) = (self.airtime, self.config.hops);
         self.receipts_ride = len > self.config.max_datagram / 4;
+        if self.receipts_ride {
+            self.rode = Some(now);
+        }
         // What the peer has to send takes it along, and is longer than a receipt alone.
         let expected = |n| airtime.airtime(n, hops) + airtime.airtime(len, hops);
         let full = airtime.airtime(self.config.max_datagram, hops);

@@ -117,6 +117,20 @@ fn counts_add_up_on_both_ends_under_any_fault() {
 }
 
 #[test]
+fn fragments_may_come_before_the_first_of_their_message() {
+    let faults = Faults {
+        reorder: 0.3,
+        late: ms(20),
+        ..Faults::default()
+    };
+    let w = disturbed(Setup::hops(1), faults, Ordering::Any);
+    w.print("30 % late by up to 20 ms");
+    let (laser, image) = (w.metrics(0), w.metrics(1));
+    assert_eq!((laser.delivery, image.delivery), (1.0, 1.0));
+    accounted(&w);
+}
+
+#[test]
 fn reordering_and_duplicates_never_deliver_twice_or_backwards() {
     let faults = Faults {
         duplicate: 0.3,

@@ -138,7 +138,9 @@ impl<B: Body> Radio<B> {
             Frame::Receipt(receipt) => {
                 let ahead = p.receipt(now, &self.config, &receipt, len, defers);
                 // What stood in the device queue for a peer that fails says nothing of what goes to others.
-                if !self.router.as_ref().is_some_and(|r| r.is_left(peer)) {
+                let left = self.router.as_ref().is_some_and(|r| r.is_left(peer));
+                // Once nothing is in flight nothing stands there, however long it did.
+                if !left && self.peers.values().any(|p| p.flight.len() > 0) {
                     self.pacer.delay(ahead);
                 }
                 Ok(())
@@ -185,6 +187,14 @@ impl<B: Body> Radio<B> {
                 let outcome = p.timed_data(now, &head, bytes, sink);
                 p.receiver.route = None;
                 outcome
+            }
+            Frame::More(head, bytes) => {
+                hear_part(&mut self.share, now, p, head.topic);
+                match p.receiver.described(&head, bytes) {
+                    Ok(Some(head)) => p.timed_data(now, &head, bytes, sink),
+                    Ok(None) => Ok(()),
+                    Err(reason) => Err(reason),
+                }
             }
             Frame::Object(head, symbol) => {
                 let outcome = p.receiver.object(now, &head, symbol, sink);

@@ -322,7 +322,8 @@ impl<B: Body> Radio<B> {
     fn listens_until(&self, t: &OutTopic<B>) -> Option<Time> {
         // Beside relays the air is not this host's and its peer's alone.
         let plain = |p: &&Peer| p.config.hops == 1 && self.router.is_none() && !p.is_clocked(&self.config);
-        let listens = |p: &&Peer| p.airtime.contends() && p.flight.receipt_comes();
+        // What comes with its data takes no turn of its own.
+        let listens = |p: &&Peer| p.airtime.contends() && p.flight.receipt_comes() && !p.receipts_ride;
         let peer = self.peers.get(&t.peer).filter(plain).filter(listens);
         peer.map(|p| self.pacer.next() + p.airtime.airtime(p.config.max_datagram, 1) / LISTENING)
     }
@@ -418,7 +419,7 @@ impl<B: Body> Radio<B> {
         let full = || p.airtime.airtime(p.config.max_datagram, p.config.hops);
         let i = match plan {
             Plan::Fragment(i, _) => *i,
-            Plan::Slot(i, None) if self.pacer.next() <= now + full() => *i,
+            Plan::Slot(i, listens) if listens.unwrap_or(self.pacer.next()) <= now + full() => *i,
             _ => return false,
         };
         // Behind a symbol there is little room.
@@ -567,7 +568,7 @@ impl<B: Body> Radio<B> {
         while let Some(i) = next {
             self.put_timing(now, i, max, out);
             let t = &mut self.topics[i];
-            if let Some(route) = t.route() {
+            if let Some(route) = t.route().filter(|_| !t.continues()) {
                 Frame::Route(route, t.left_ms(now)).encode(out);
             }
             let ended = t.put_fragment(i as u32, max, out, &mut when);
@@ -669,7 +670,7 @@ impl<B: Body> Radio<B> {
         if let Some(asks) = in_flight {
             let number = p.last_number();
             // So many frames may be ahead of it or of its receipt by contention; one that goes with data waits for its turn, too.
-            let ahead = if p.receipts_ride { 8 } else { 3 };
+            let ahead = if p.receipts_wait(now) { 8 } else { 3 };
             let full = model.airtime(p.config.max_datagram, hops);
             let late_at = if clocked || model.rate_bits == 0 {
                 Time::MAX

@@ -2,6 +2,7 @@
 
 mod announcing;
 mod bulk;
+mod early;
 mod late;
 mod parity;
 mod ranges;
@@ -18,6 +19,7 @@ use crate::wire::{AckState, Acknowledgement, DataHead, Frame, Reader};
 use announcing::Assembly;
 use bulk::Collector;
 use core::time::Duration;
+use early::Early;
 use ranges::Ranges;
 use reliable::Owed;
 pub(crate) use reliable::SPAN;
@@ -44,6 +46,7 @@ pub(crate) struct Receiver {
     earlier: BTreeMap<String, Counts>,
     partials: usize,
     partial_bytes: u64,
+    early: Early,
     /// Whether datagrams of this peer get lost, as far as is known.
     pub(crate) lossy: bool,
     /// How the message of the next fragment goes on, and when nobody waits for it any more.
@@ -64,6 +67,7 @@ impl Receiver {
             earlier: BTreeMap::new(),
             partials: 0,
             partial_bytes: 0,
+            early: Early::default(),
             lossy: true,
             route: None,
         }
@@ -80,6 +84,7 @@ impl Receiver {
         }
         self.announcing.clear();
         self.acks.clear();
+        self.early = Early::default();
     }
 
     /// Gives up every partial message.
@@ -158,10 +163,13 @@ impl Receiver {
                 }
                 Fate::Dropped | Fate::Ancient => return Ok(()),
                 Fate::Open if !admits => return Err(DropReason::Malformed),
-                Fate::Open => match self.open(now, head, None, sink) {
-                    Some(at) => at,
-                    None => return Ok(()),
-                },
+                Fate::Open => {
+                    let Some(at) = self.open(now, head, None, sink) else {
+                        return Ok(());
+                    };
+                    self.add(now, at, head, bytes, sink)?;
+                    return self.add_early(now, head.topic, head.seq, sink);
+                }
             },
         };
         self.add(now, at, head, bytes, sink)

@@ -44,6 +44,9 @@ const SYMBOL_POLL: u8 = 0x4B;
 const DATA_ALIKE: u8 = 0x4C;
 const ALIKE_LENGTH: u8 = 0x01;
 const ALIKE_POLL: u8 = 0x02;
+/// More of a message that a data frame described; bit 0: length.
+const MORE: u8 = 0x50;
+const MORE_LENGTH: u8 = 0x01;
 /// In place of the number of data parts: the message is an envelope, and has none.
 const PACKED: u8 = 0x80;
 
@@ -176,6 +179,31 @@ impl DataHead {
         });
         for n in self.geometry.part_lens() {
             put_varint(out, (*n).into());
+        }
+    }
+}
+
+/// The head of a fragment of a message that its first fragment describes; the bytes follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MoreHead {
+    pub(crate) topic: u32,
+    pub(crate) seq: u64,
+    /// Not 0.
+    pub(crate) offset: u32,
+}
+
+impl MoreHead {
+    /// Most that it takes, with the length of the bytes.
+    pub(crate) const ROOM: usize = 1 + 4 + 8 + 4 + 4;
+
+    /// Appends it. Without a length the fragment is the last frame of its datagram.
+    pub(crate) fn encode(&self, out: &mut Vec<u8>, length: Option<u32>) {
+        out.push(MORE | if length.is_some() { MORE_LENGTH } else { 0 });
+        put_varint(out, self.topic.into());
+        put_varint(out, self.seq);
+        put_varint(out, self.offset.into());
+        if let Some(n) = length {
+            put_varint(out, n.into());
         }
     }
 }
@@ -322,6 +350,8 @@ pub(crate) enum Frame<'a> {
     /// How the message of the data frame behind it goes on.
     Route(Route, Option<u32>),
     Data(DataHead, &'a [u8]),
+    /// A fragment of a message of which another one, at 0, says the rest.
+    More(MoreHead, &'a [u8]),
     /// A message of which only symbols come, of so many bytes each.
     Object(DataHead, u16),
     /// One of them.
@@ -432,6 +462,10 @@ impl<'a> Frame<'a> {
             }
             Frame::Data(head, bytes) => {
                 head.encode(out, Some(bytes.len() as u32), None);
+                out.extend_from_slice(bytes);
+            }
+            Frame::More(head, bytes) => {
+                head.encode(out, Some(bytes.len() as u32));
                 out.extend_from_slice(bytes);
             }
             Frame::Object(head, symbol) => {
@@ -576,6 +610,22 @@ impl<'a> Frame<'a> {
                 }
                 *origin = Some(head.origin);
                 Frame::Data(head, bytes)
+            }
+            _ if kind & !MORE_LENGTH == MORE => {
+                let (topic, seq) = (r.varint32("topic number")?, r.varint()?);
+                let offset = r.varint32("fragment offset")?;
+                let bytes = match kind & MORE_LENGTH {
+                    0 => r.rest(),
+                    _ => r.bytes("fragment length")?,
+                };
+                let end = u64::from(offset) + bytes.len() as u64;
+                if offset == 0 || bytes.is_empty() || end > u32::MAX.into() {
+                    return Err(PacketError::Invalid {
+                        what: "fragment offset",
+                        at,
+                    });
+                }
+                Frame::More(MoreHead { topic, seq, offset }, bytes)
             }
             _ if kind & !DATA_ORIGIN == OBJECT => {
                 let head = decode_head(r, kind & DATA_ORIGIN != 0)?;

@@ -12,13 +12,15 @@ mod ways;
 pub(crate) use acknowledgement::Acknowledgement;
 pub(crate) use bytes::{Reader, put_bytes, put_varint, varint_len};
 pub use error::PacketError;
-pub(crate) use frame::{AckState, AnnouncePiece, DataHead, Frame, Header, Hello, ReportEntry, SymbolHead};
+pub(crate) use frame::{
+    AckState, AnnouncePiece, DataHead, Frame, Header, Hello, MoreHead, ReportEntry, SymbolHead,
+};
 pub(crate) use receipt::Receipt;
 pub(crate) use sharing::{Beat, Claim, MOST_ENTRIES, Sharing};
 pub(crate) use ways::{ENTRY_ROOM, Entry, MAX_ENTRIES, ROUTE_ROOM, Ways};
 
 /// Version of the wire format, in the low half of a datagram's first byte.
-const VERSION: u8 = 4;
+const VERSION: u8 = 5;
 const MAGIC: u8 = 0xB0;
 
 /// The frames of a datagram that was checked to parse to its end, and the origin of the data read last.
@@ -293,6 +295,14 @@ mod tests {
                 b"symbol",
             ),
             Frame::Route(ROUTE, Some(2_000)),
+            Frame::More(
+                MoreHead {
+                    topic: 3,
+                    seq: 20_000,
+                    offset: 1_404,
+                },
+                b"more",
+            ),
         ]
     }
 
@@ -398,6 +408,10 @@ mod tests {
         };
         head.encode(&mut out, None, None);
         assert!(out.len() <= 32, "{} B of header", out.len());
+        let first = out.len();
+        let (topic, seq, offset) = (head.topic, head.seq, head.offset);
+        MoreHead { topic, seq, offset }.encode(&mut out, None);
+        assert!(out.len() - first <= 8, "{} B of head", out.len() - first);
     }
 
     #[test]
@@ -406,10 +420,10 @@ mod tests {
         assert_eq!(err(b"GET / HTTP/1.1"), PacketError::Foreign { first: b'G' });
         assert_eq!(
             err(&[0xB1, 1, 0, 0, 0, 0]),
-            PacketError::Version { theirs: 1, ours: 4 }
+            PacketError::Version { theirs: 1, ours: 5 }
         );
         assert_eq!(
-            err(&[0xB4, 0, 0, 0, 0, 0]),
+            err(&[0xB5, 0, 0, 0, 0, 0]),
             PacketError::Invalid {
                 what: "session",
                 at: 1
@@ -420,6 +434,17 @@ mod tests {
             PacketError::UnknownFrame { kind: 0x7F, at: 6 }
         );
         assert_eq!(err(&[]), PacketError::Truncated { at: 0, len: 0 });
+        // More of a message: at 0 it would be its first fragment, and none is empty or goes beyond 4 GiB.
+        for tail in [
+            &[0x50, 3, 9, 0, 1][..],
+            &[0x50, 3, 9, 5],
+            &[0x51, 3, 9, 5, 0],
+            &[0x50, 3, 9, 0xC0, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF, 1],
+        ] {
+            let all = [&[MAGIC | VERSION, 1, 0, 0, 0, 0], tail].concat();
+            let what = "fragment offset";
+            assert_eq!(err(&all), PacketError::Invalid { what, at: 6 }, "{tail:?}");
+        }
     }
 
     /// Each frame in a datagram of its own, as other implementations must write and read it.

@@ -5,7 +5,7 @@ use crate::body::Body;
 use crate::send::bulk::Bulk;
 use crate::send::parity::{AROUND, Coder};
 use crate::send::reliable::Sent;
-use crate::wire::{DataHead, Frame, ROUTE_ROOM};
+use crate::wire::{DataHead, Frame, MoreHead, ROUTE_ROOM};
 
 impl<B: Body> OutTopic<B> {
     /// Appends a fragment of the message that goes next to a datagram that may grow to `max` bytes. If that
@@ -45,6 +45,8 @@ impl<B: Body> OutTopic<B> {
         let (from, ready) = (s.at, s.pending.ready()?);
         let (name, asks) = ((id, s.seq), self.keeper.is_some());
         s.at += match &mut self.coder {
+            // Whoever missed its first fragment has no use for the others.
+            None if from > 0 && !asks => put_more(&s.pending, name, (from, ready), max, out),
             None => put_piece(&s.pending, name, (from, ready), asks, max, out, &mut when.origin),
             Some(coder) => {
                 let mut frame = Vec::new();
@@ -143,6 +145,11 @@ impl<B: Body> OutTopic<B> {
         self.keeper.is_none() && self.coder.is_none()
     }
 
+    /// Whether the fragment that goes next leaves to the first one what the message is, and how it goes on.
+    pub(crate) fn continues(&self) -> bool {
+        self.is_best_effort() && self.sending.as_ref().is_some_and(|s| s.at > 0)
+    }
+
     /// Whether what goes next is the first fragment of a message.
     pub(crate) fn begins_anew(&self) -> bool {
         let repeats = self.keeper.as_ref().is_some_and(|k| k.due().is_some());
@@ -156,6 +163,7 @@ impl<B: Body> OutTopic<B> {
             return room;
         }
         match &self.coder {
+            None if self.continues() => MoreHead::ROOM,
             None => self
                 .head()
                 .map_or(0, |p| DataHead::room(&p.geometry) + Self::route_room(p)),
@@ -190,7 +198,11 @@ impl<B: Body> OutTopic<B> {
         let at = self.sending.as_ref().map_or(0, |s| s.at);
         self.head().map_or(0, |p| {
             let rest = again.map_or_else(|| p.geometry.total_len() - at, |(from, to)| to - from);
-            DataHead::room(&p.geometry) + Self::route_room(p) + rest as usize + around
+            let head = match self.continues() {
+                true => MoreHead::ROOM,
+                false => DataHead::room(&p.geometry) + Self::route_room(p),
+            };
+            head + rest as usize + around
         })
     }
 
@@ -199,6 +211,20 @@ impl<B: Body> OutTopic<B> {
         let parity = |c: &Coder| c.presses() || c.is_due() && self.head().is_none();
         self.coder.as_ref().is_some_and(parity)
     }
+}
+
+/// Appends bytes of a message of which some went, as [`put_piece`] does.
+fn put_more<B: Body>(
+    pending: &Pending<B>,
+    (topic, seq): (u32, u64),
+    (from, to): (u32, u32),
+    max: usize,
+    out: &mut Vec<u8>,
+) -> u32 {
+    let offset = from;
+    let ends = MoreHead::ROOM + (to - from) as usize <= max.saturating_sub(out.len());
+    MoreHead { topic, seq, offset }.encode(out, ends.then_some(to - from));
+    put_bytes(pending, (from, to), max, out)
 }
 
 /// Appends bytes of a message, no further than `to`, to a datagram that may grow to `max` bytes, and gives
@@ -229,14 +255,19 @@ fn put_piece<B: Body>(
     let ends = DataHead::room(&geometry).saturating_add(left as usize) <= room;
     let mark = out.len();
     head.encode(out, ends.then_some(left), before.replace(origin));
-    // Fragments go by byte offset, so a prediction of the next urgent message may cut this one short.
-    let n = left.min(u32::try_from(max.saturating_sub(out.len())).unwrap_or(u32::MAX));
-    debug_assert!(n > 0 || left == 0, "a fragment of nothing");
-    let start = out.len();
-    out.resize(start + n as usize, 0);
-    message.body.copy_at(from, &mut out[start..]);
+    let n = put_bytes(pending, (from, to), max, out);
     if asks && n == left {
         DataHead::ask(&mut out[mark..]);
     }
+    n
+}
+
+fn put_bytes<B: Body>(pending: &Pending<B>, (from, to): (u32, u32), max: usize, out: &mut Vec<u8>) -> u32 {
+    // Fragments go by byte offset, so a prediction of the next urgent message may cut this one short.
+    let n = (to - from).min(u32::try_from(max.saturating_sub(out.len())).unwrap_or(u32::MAX));
+    debug_assert!(n > 0 || from == to, "a fragment of nothing");
+    let start = out.len();
+    out.resize(start + n as usize, 0);
+    pending.message.body.copy_at(from, &mut out[start..]);
     n
 }
