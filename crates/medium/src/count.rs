@@ -55,6 +55,9 @@ pub struct MediumStats {
     /// Time during which the channel was busy anywhere. DIFS and back-off are idle time. Of a wire: the sum
     /// of both directions.
     pub busy: Duration,
+    /// Time during which somebody had a frame in its queue or on the air: of a channel that is full, all of it. Of a wire it
+    /// is not counted, whose `busy` says it.
+    pub wanted: Duration,
     /// Times that transmissions met so that at least one was spoilt.
     pub collisions: u64,
     /// Attempts lost by [`crate::Loss`] or because link or receiver was down.

@@ -34,6 +34,8 @@ pub struct Medium<P> {
     /// Hosts that transmit or are about to.
     pub(crate) on_air: Vec<usize>,
     pub(crate) busy_since: Time,
+    /// Until when it is counted for how long somebody wanted the channel.
+    wanted_until: Time,
     /// When the first of the idle hosts will transmit.
     pub(crate) next_attempt: Option<Time>,
     /// The least duration of a frame that is at the head of a queue; `None` if all are empty.
@@ -109,6 +111,7 @@ impl<P: Clone> Medium<P> {
             stations: (0..hosts).map(|_| Station::new(&rules)).collect(),
             on_air: Vec::new(),
             busy_since: Time::ZERO,
+            wanted_until: Time::ZERO,
             next_attempt: None,
             shortest: None,
             contested: false,
@@ -455,11 +458,20 @@ impl<P: Clone> Medium<P> {
 
     fn advance(&mut self, now: Time) {
         while let Some(t) = self.next_step().filter(|t| *t <= now) {
-            self.clock = self.clock.max(t);
+            self.pass(t);
             self.step(self.clock);
             self.refresh();
         }
-        self.clock = self.clock.max(now);
+        self.pass(now);
+    }
+
+    /// Time goes by in which nothing begins or ends.
+    fn pass(&mut self, to: Time) {
+        self.clock = self.clock.max(to);
+        if !self.on_air.is_empty() || self.stations.iter().any(|s| s.queued() > 0) {
+            self.transfer.stats.wanted += self.clock.since(self.wanted_until);
+        }
+        self.wanted_until = self.clock;
     }
 
     pub(crate) fn next_step(&self) -> Option<Time> {

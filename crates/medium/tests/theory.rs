@@ -2,7 +2,9 @@
 
 mod common;
 use common::*;
-use medium::{Loss, MediumConfig, Phy, Standard, Topology, theory};
+use medium::{Loss, Medium, MediumConfig, Phy, Standard, Topology, theory};
+use stats::Time;
+use std::time::Duration;
 
 fn cell(hosts: usize, standard: Standard, rate_bits: u64) -> MediumConfig {
     MediumConfig {
@@ -58,7 +60,28 @@ fn a_lone_sender_gets_the_closed_form() {
         let want = theory::lone_sender(&phy(standard, rate), IP, PAYLOAD);
         within(&format!("{standard} at {rate}"), got[0], want, 0.005);
         assert_eq!(air.stats().collisions, 0, "a lone sender collides with nobody");
+        within("wanted", air.stats().wanted.as_secs_f64(), 30.0, 0.001);
+        assert!(air.stats().busy < air.stats().wanted);
     }
+}
+
+#[test]
+fn a_channel_is_wanted_from_the_queue_to_the_acknowledgement() {
+    let phy = phy(Standard::A, 6_000_000);
+    let mut air: Medium<()> = Medium::new(cell(2, Standard::A, 6_000_000)).expect("valid");
+    let at = |i: u64| Time::from_millis(100 * i);
+    for i in 1..=10 {
+        air.send(at(i), 0, 1, IP, ()).expect("room");
+        while air.poll(at(i + 1)).is_some() {}
+    }
+    let stats = air.stats();
+    assert_eq!(stats.busy, phy.exchange(IP) * 10);
+    // DIFS, and the longest first back-off.
+    let most = (phy.exchange(IP) + Duration::from_micros(34 + 15 * 9)) * 10;
+    assert!(
+        (stats.busy..=most).contains(&stats.wanted) && stats.wanted > Duration::ZERO,
+        "{stats:?}"
+    );
 }
 
 #[test]

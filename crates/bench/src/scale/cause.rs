@@ -5,6 +5,8 @@ use super::measured::Measured;
 /// A thread, a medium or all processors that are used so much are at their end.
 const THREAD: f64 = 0.9;
 const WIRE: f64 = 0.9;
+/// A channel is never busy all the time: who waits for it backs off first.
+const AIR: f64 = 0.97;
 const HOST: f64 = 0.93;
 /// Who used at least this share of what all used is named.
 const PART: f64 = 0.2;
@@ -12,8 +14,15 @@ const PART: f64 = 0.2;
 /// What was seen, and what was at its end, in one line.
 pub(super) fn of(run: &Measured) -> String {
     let mut ends = Vec::new();
-    if let Some(wire) = run.wire.as_ref().filter(|w| w.busy >= WIRE) {
-        ends.push(format!("wire: busy {}", percent(wire.busy)));
+    match &run.wire {
+        Some(w) if w.wanted >= AIR => ends.push(format!(
+            "air: in use or waited for {} of the time (busy {}, {} collisions)",
+            percent(w.wanted),
+            percent(w.busy),
+            w.collisions
+        )),
+        Some(w) if w.busy >= WIRE => ends.push(format!("wire: busy {}", percent(w.busy))),
+        _ => {}
     }
     let all: f64 = run.cpu_s.values().sum();
     if run.host_busy >= HOST {
@@ -110,6 +119,14 @@ mod tests {
             ..Wire::default()
         });
         assert!(of(&run).starts_with("wire: busy 98 %"));
+        run.wire = Some(Wire {
+            busy: 0.86,
+            wanted: 0.99,
+            collisions: 7,
+            ..Wire::default()
+        });
+        let air = "air: in use or waited for 99 % of the time (busy 86 %, 7 collisions)";
+        assert!(of(&run).starts_with(air));
         run.schedule = 0.5;
         assert!(of(&run).ends_with("50 % of the schedule sent"));
         run.schedule = 1.0;

@@ -56,6 +56,9 @@ pub struct Busiest {
 pub struct Wire {
     /// How much of the time it was busy; of a wire's two directions the mean.
     pub busy: f64,
+    /// How much of the time somebody sent or waited to, where it is a channel.
+    #[serde(default)]
+    pub wanted: f64,
     /// Of this, airtime by host.
     pub air: BTreeMap<String, f64>,
     /// Collisions.

@@ -229,6 +229,7 @@ pub(super) fn wire_between(before: &Status, after: &Status, idle: Duration) -> W
             most
         };
         wire.busy = wire.busy.max(busy);
+        wire.wanted = wire.wanted.max((new.wanted_s - old.wanted_s) / time);
     }
     wire
 }
@@ -280,7 +281,7 @@ mod tests {
         let status = json!({
             "name": "l", "scenario": "s", "congestion_control": "cubic", "uptime_s": uptime_s, "hosts": [],
             "media": [{
-                "name": medium, "busy_s": busy_s, "collisions": 3, "lost_frames": 0, "delivered_frames": 0,
+                "name": medium, "busy_s": busy_s, "wanted_s": busy_s * 1.25, "collisions": 3, "lost_frames": 0, "delivered_frames": 0,
                 "delivered_bytes": 0, "hosts": hosts,
             }],
             "timing": {
@@ -298,6 +299,7 @@ mod tests {
         let idle = Duration::from_secs(1);
         let radio = wire_between(&before(RADIO), &after(RADIO), idle);
         assert_eq!((radio.busy, radio.air["h1"], radio.in_time), (0.75, 0.5, true));
+        assert_eq!(radio.wanted, 0.9375);
         let wire = wire_between(&before("eth"), &after("eth"), idle);
         assert_eq!((wire.busy, wire.air["h0"], wire.collisions), (0.5, 0.25, 0));
     }

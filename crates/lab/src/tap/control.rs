@@ -212,6 +212,7 @@ fn status(emulator: &Emulator) -> Result<Status, String> {
     let media = media.map(|(medium, counts)| MediumStatus {
         name: medium.name.clone(),
         busy_s: counts.stats.busy.as_secs_f64(),
+        wanted_s: counts.stats.wanted.as_secs_f64(),
         collisions: counts.stats.collisions,
         lost_frames: counts.stats.lost,
         delivered_frames: counts.stats.delivered,

@@ -56,6 +56,8 @@ pub struct MediumStatus {
     pub name: String,
     /// How long it was busy.
     pub busy_s: f64,
+    /// How long any of its hosts sent or waited to, where it is a channel; of a wire 0.
+    pub wanted_s: f64,
     /// Transmissions in which more than one host spoke.
     pub collisions: u64,
     /// Frames lost by the scenario's loss.
