@@ -18,6 +18,11 @@ const CROWD: f64 = 0.04;
 /// One that costs as much as a coefficient; larger ones must earn more.
 const USUAL: f64 = 0.1;
 
+/// Sizes that show what a byte costs, by their ratio.
+const APART: f64 = 10.0;
+/// The place of that in [`Costs::columns`].
+const PER_BYTE: usize = 1;
+
 /// Why no model can be fitted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -157,10 +162,13 @@ fn solve_limits(rows: &[Row], cells: &[Sample], crowd: f64) -> Model {
         ..Model::default()
     };
     let of = |limit: usize| rows.iter().filter(move |r| r.limit == limit);
+    let bytes_show = shows_bytes(of(0).map(|r| &r.point));
     let process: Vec<Equation> = of(0)
         .map(|r| {
+            let mut columns = columns(&r.point);
+            columns[PER_BYTE] *= f64::from(u8::from(bytes_show));
             equation(
-                columns(&r.point).to_vec(),
+                columns.to_vec(),
                 r.point.senders * r.point.share / r.point.rate,
                 1.0,
             )
@@ -188,6 +196,17 @@ fn solve_limits(rows: &[Row], cells: &[Sample], crowd: f64) -> Model {
         }
     }
     model
+}
+
+/// Whether these tell what a byte costs a process beside what sockets do with it. Else all of it is the sockets', since memory is shared
+/// where there are none: it would be taken for a cost of long messages on one host.
+fn shows_bytes<'a>(points: impl Iterator<Item = &'a Point> + Clone) -> bool {
+    let without = points.clone().filter(|p| !p.network.is_sockets());
+    let sizes = without.map(|p| p.bytes.max(1) as f64);
+    let (least, most) = sizes
+        .clone()
+        .fold((f64::MAX, 0.0), |(a, b), s| (s.min(a), s.max(b)));
+    sizes.count() == 0 || most >= least * APART
 }
 
 /// Knees that the processors make, and what each cell took of them.
@@ -292,5 +311,31 @@ pub(super) fn median(values: &mut [f64]) -> Option<f64> {
         0 => None,
         _ if n % 2 == 1 => Some(values[n / 2]),
         _ => Some((values[n / 2 - 1] + values[n / 2]) / 2.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Params;
+    use super::*;
+
+    fn points(of: &[(&str, u64)]) -> Vec<Point> {
+        let point = |(medium, bytes): &(&str, u64)| {
+            Point::of(&Params {
+                medium: (*medium).into(),
+                bytes: *bytes,
+                ..Params::default()
+            })
+        };
+        of.iter().map(point).collect()
+    }
+
+    #[test]
+    fn a_byte_costs_what_is_seen_where_there_are_no_sockets() {
+        let shows = |of: &[(&str, u64)]| shows_bytes(points(of).iter());
+        assert!(!shows(&[("bus", 1_000), ("veth", 50_000), ("veth", 11)]));
+        assert!(!shows(&[("bus", 1_000), ("bus", 4_250), ("veth", 50_000)]));
+        assert!(shows(&[("bus", 1_000), ("bus", 50_000), ("veth", 11)]));
+        assert!(shows(&[("loopback", 11), ("loopback", 50_000)]), "sockets alone");
     }
 }

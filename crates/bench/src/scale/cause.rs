@@ -8,6 +8,8 @@ const WIRE: f64 = 0.9;
 /// A channel is never busy all the time: who waits for it backs off first.
 const AIR: f64 = 0.97;
 const HOST: f64 = 0.93;
+/// A link in which so many messages waited has more to send than goes through.
+const HELD: u64 = 8;
 /// Who used at least this share of what all used is named.
 const PART: f64 = 0.2;
 
@@ -52,10 +54,27 @@ pub(super) fn of(run: &Measured) -> String {
     if run.refused > 0 {
         ends.push(format!("memory: {} messages refused", run.refused));
     }
-    let mut drops: Vec<_> = run.drops.iter().filter(|(_, n)| **n > 0).collect();
+    // Fewer than what would be too many are no cause.
+    let counts = |n: u64| 1_000 * n > run.all;
+    let mut drops: Vec<_> = run.drops.iter().filter(|(_, n)| counts(**n)).collect();
     drops.sort_by(|a, b| b.1.cmp(a.1));
     if let Some((name, n)) = drops.first() {
         ends.push(format!("drops: {name} {n}"));
+    }
+    // Where it leaves the air to others, that is not in use all the time.
+    if ends.is_empty()
+        && let Some(held) = run.held.as_ref().filter(|h| h.messages >= HELD)
+    {
+        let used = run.wire.as_ref().map(|w| w.busy.max(w.wanted));
+        ends.push(format!(
+            "queue: {} messages waited for their turn in {}'s link{}",
+            held.messages,
+            held.host,
+            used.map_or(String::new(), |u| format!(
+                ", of a medium in use {} of the time",
+                percent(u)
+            ))
+        ));
     }
     if ends.is_empty() {
         ends.push(
@@ -87,13 +106,22 @@ fn percent(share: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::measured::{Busiest, Wire, example};
+    use super::super::measured::{Busiest, Held, Wire, example};
     use super::*;
 
     #[test]
     fn what_is_at_its_end_is_named_first() {
         let mut run = example(150.0, 0);
         assert!(of(&run).starts_with("nothing that is counted") && of(&run).contains("150.0 ms"));
+        let held = |messages| Held {
+            host: "h1".into(),
+            bytes: 4_250 * messages,
+            messages,
+        };
+        run.held = Some(held(7));
+        assert!(of(&run).starts_with("nothing that is counted"));
+        run.held = Some(held(12));
+        assert!(of(&run).starts_with("queue: 12 messages waited for their turn in h1's link; seen"));
         run.host_busy = 0.99;
         run.busiest = Some(Busiest {
             part: "echo".into(),
@@ -127,6 +155,8 @@ mod tests {
         });
         let air = "air: in use or waited for 99 % of the time (busy 86 %, 7 collisions)";
         assert!(of(&run).starts_with(air));
+        run.drops = [("link: no_peer".to_owned(), 1)].into();
+        assert!(!of(&run).contains("drops"), "one of {}: {}", run.all, of(&run));
         run.schedule = 0.5;
         assert!(of(&run).ends_with("50 % of the schedule sent"));
         run.schedule = 1.0;

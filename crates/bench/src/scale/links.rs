@@ -1,6 +1,7 @@
 //! Link daemons between the hosts of a run.
 
 use super::Medium;
+use super::measured::Held;
 use super::point::{Point, Topology};
 use super::stage::Stage;
 use super::tools::Tools;
@@ -125,6 +126,20 @@ pub(super) fn drops(last: &BTreeMap<String, Value>) -> BTreeMap<String, u64> {
     sums
 }
 
+/// The link in which most bytes of messages waited at a time, where they have so many each.
+pub(super) fn held(last: &BTreeMap<String, Value>, each: u64) -> Option<Held> {
+    let all = last.iter().filter_map(|(host, status)| {
+        let bytes = status["radio"]["queued_bytes_max"].as_u64()?;
+        let (host, messages) = (host.clone(), bytes / each.max(1));
+        Some(Held {
+            host,
+            bytes,
+            messages,
+        })
+    });
+    all.max_by_key(|h| h.bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::point::example;
@@ -169,8 +184,12 @@ mod tests {
         let status = json!({
             "sent": [{"bus_drops": {"queue_full": 2}, "drops": {"overflow": 1}, "sent": 5}],
             "received": [{"drops": {"incomplete": 3}, "bus_drops": {}}],
-            "radio": {"drops": {"overflow": 1}},
+            "radio": {"drops": {"overflow": 1}, "queued_bytes_max": 9_000},
         });
+        let other = json!({"radio": {"queued_bytes_max": 500}});
+        let both = BTreeMap::from([("a".to_owned(), status.clone()), ("c".to_owned(), other)]);
+        let most = held(&both, 4_250).expect("two links");
+        assert_eq!((most.host.as_str(), most.bytes, most.messages), ("a", 9_000, 2));
         let last = BTreeMap::from([("a".to_owned(), status.clone()), ("b".to_owned(), status)]);
         let sums = drops(&last);
         assert_eq!(sums["link: queue_full"], 4);

@@ -35,9 +35,23 @@ pub(super) struct Measured {
     pub(super) drops: BTreeMap<String, u64>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(super) wire: Option<Wire>,
+    /// The link in which most messages waited.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(super) held: Option<Held>,
     /// Where processor time went, in a run that sampled it.
     #[serde(skip)]
     pub(super) profile: Option<Profile>,
+}
+
+/// Messages that waited in a link.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Held {
+    /// Its host.
+    pub(super) host: String,
+    /// How many bytes there were at most.
+    pub(super) bytes: u64,
+    /// The same in messages.
+    pub(super) messages: u64,
 }
 
 /// A thread.

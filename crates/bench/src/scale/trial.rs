@@ -82,6 +82,7 @@ pub(super) fn run(
     let measured = nodes(tools, stage, system, point, run, &pids);
     let (mut measured, last) = daemons.end(measured, tools.ground.stopped)?;
     measured.drops.extend(links::drops(&last));
+    measured.held = links::held(&last, point.bytes);
     Ok(measured)
 }
 
