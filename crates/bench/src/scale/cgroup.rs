@@ -7,12 +7,31 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// The period of the quota: short, so that what is throttled waits about as long as a slower processor would take.
+/// The period of the quota: short, so that what is throttled waits about as long as a slower processor would take. Nor does
+/// Linux take shorter periods or quotas.
 const PERIOD_US: u64 = 1_000;
 /// How our groups' names begin; the process that made one follows.
 const PREFIX: &str = "ropewalk-bench-";
 /// How long what was killed may take to leave its group.
 const LEAVE: Duration = Duration::from_secs(5);
+
+/// How long its processes run, together, in each period.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Limit {
+    quota_us: u64,
+    period_us: u64,
+}
+
+impl Limit {
+    /// So much of one processor; of less than all of it the period is longer.
+    fn of(processors: f64) -> Limit {
+        let period = PERIOD_US as f64 / processors.clamp(0.001, 1.0);
+        Limit {
+            quota_us: ((processors * period).round() as u64).max(PERIOD_US),
+            period_us: period.round() as u64,
+        }
+    }
+}
 
 /// A control group of our own. Dropping it removes it, when its processes have ended.
 #[derive(Debug)]
@@ -25,13 +44,13 @@ impl Quota {
     /// What is in the way, with the mend.
     pub(super) fn new(share: f64) -> Result<Quota, String> {
         let processors = std::thread::available_parallelism().map_or(1, |n| n.get()) as f64;
-        let quota_us = ((share * processors * PERIOD_US as f64).round() as u64).max(PERIOD_US);
+        let limit = Limit::of(share * processors);
         let mounts = read(Path::new("/proc/self/mountinfo"))?;
         let own = read(Path::new("/proc/self/cgroup"))?;
         let hierarchy = Hierarchy::of(&mounts, &own)
             .ok_or("a CPU share needs control groups with the controller cpu, which are not mounted here: mount them, or leave \
                     out --cpu and the experiments 3 and 5 at less than 100 %")?;
-        hierarchy.make(quota_us)
+        hierarchy.make(limit)
     }
 
     /// The same program inside of the group.
@@ -113,7 +132,8 @@ impl Hierarchy {
         Some(Hierarchy::Two(inside(mount("cgroup2", None)?, group)))
     }
 
-    fn make(&self, quota_us: u64) -> Result<Quota, String> {
+    fn make(&self, limit: Limit) -> Result<Quota, String> {
+        let Limit { quota_us, period_us } = limit;
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("{PREFIX}{}-{number}", std::process::id());
@@ -121,7 +141,7 @@ impl Hierarchy {
             Hierarchy::One(parent) => {
                 sweep(parent);
                 let quota = made(parent.join(name))?;
-                write(&quota.0.join("cpu.cfs_period_us"), &PERIOD_US.to_string())?;
+                write(&quota.0.join("cpu.cfs_period_us"), &period_us.to_string())?;
                 write(&quota.0.join("cpu.cfs_quota_us"), &quota_us.to_string())?;
                 Ok(quota)
             }
@@ -139,7 +159,7 @@ impl Hierarchy {
                             continue;
                         }
                     };
-                    match write(&quota.0.join("cpu.max"), &format!("{quota_us} {PERIOD_US}")) {
+                    match write(&quota.0.join("cpu.max"), &format!("{quota_us} {period_us}")) {
                         Ok(()) => return Ok(quota),
                         Err(why) => error = why,
                     }
@@ -235,6 +255,25 @@ mod tests {
     }
 
     #[test]
+    fn quotas_are_what_linux_takes() {
+        let of = |p| {
+            let Limit { quota_us, period_us } = Limit::of(p);
+            (quota_us, period_us)
+        };
+        assert_eq!(
+            [of(2.0), of(1.5), of(1.0), of(0.75), of(0.5), of(0.01)],
+            [
+                (2_000, 1_000),
+                (1_500, 1_000),
+                (1_000, 1_000),
+                (1_000, 1_333),
+                (1_000, 2_000),
+                (1_000, 100_000)
+            ]
+        );
+    }
+
+    #[test]
     fn groups_of_the_dead_are_removed() {
         let folder = tempfile::tempdir().expect("a folder");
         let group = |pid: &str| folder.path().join(format!("{PREFIX}{pid}-0"));
@@ -250,7 +289,7 @@ mod tests {
     #[test]
     fn a_refusal_names_the_place_and_the_mend() {
         let error = Hierarchy::One("/proc/self".into())
-            .make(1000)
+            .make(Limit::of(1.0))
             .expect_err("not there");
         assert!(
             error.contains("/proc/self/ropewalk-bench") && error.contains("root"),
