@@ -81,15 +81,37 @@ impl Document {
         }
         let cells = cells.iter().enumerate();
         let cells = cells.map(|(i, c)| cell(c).ok_or(ReadError::Cell(i)));
+        let cells = cells.collect::<Result<Vec<_>, _>>()?;
         let paper = whole.get("paper").and_then(Value::as_array);
         Ok(Document {
             name,
-            experiment: experiment.to_owned(),
+            experiment: heading(experiment, &cells),
             about,
             notes,
-            cells: cells.collect::<Result<_, _>>()?,
+            cells,
             paper: paper.map_or_else(Vec::new, |rows| rows.iter().filter_map(paper_row).collect()),
         })
+    }
+}
+
+/// What was done, with the experiments of its kind that the cells are of.
+fn heading(experiment: &str, cells: &[Flat]) -> String {
+    let mut of = Vec::new();
+    for c in cells {
+        if let Some(n) = find(&c.params, "experiment").map(plain)
+            && n != experiment
+            && !of.contains(&n)
+        {
+            of.push(n);
+        }
+    }
+    match of.len() {
+        0 => experiment.to_owned(),
+        n => format!(
+            "{experiment}: experiment{} {}",
+            if n == 1 { "" } else { "s" },
+            of.join(", ")
+        ),
     }
 }
 
@@ -228,6 +250,14 @@ mod tests {
             Some(&Value::String("1, 2".into()))
         );
         assert_eq!(d.paper[0].number("delay_ms.mean"), Some(18.6));
+        assert_eq!(d.experiment, "e");
+        let two = text.replace(
+            r#""cells":["#,
+            r#""cells":[{"system":"t","params":{"experiment":5},"metrics":{}},"#,
+        );
+        let two = two.replace(r#"{"hz":5}"#, r#"{"experiment":6}"#);
+        let two = Document::parse(&two, "f".into()).expect("a result");
+        assert_eq!(two.experiment, "e: experiments 5, 6");
         assert_eq!(d.notes, ["notes: n", "missing: system a, why b"]);
     }
 
