@@ -468,7 +468,7 @@ impl<P: Clone> Medium<P> {
     /// Time goes by in which nothing begins or ends.
     fn pass(&mut self, to: Time) {
         self.clock = self.clock.max(to);
-        if !self.on_air.is_empty() || self.stations.iter().any(|s| s.queued() > 0) {
+        if !self.on_air.is_empty() || self.shortest.is_some() {
             self.transfer.stats.wanted += self.clock.since(self.wanted_until);
         }
         self.wanted_until = self.clock;

@@ -201,7 +201,7 @@ fn solve_limits(rows: &[Row], cells: &[Sample], crowd: f64) -> Model {
 /// Whether these tell what a byte costs a process beside what sockets do with it. Else all of it is the sockets', since memory is shared
 /// where there are none: it would be taken for a cost of long messages on one host.
 fn shows_bytes<'a>(points: impl Iterator<Item = &'a Point> + Clone) -> bool {
-    let without = points.clone().filter(|p| !p.network.is_sockets());
+    let without = points.filter(|p| !p.network.is_sockets());
     let sizes = without.map(|p| p.bytes.max(1) as f64);
     let (least, most) = sizes
         .clone()

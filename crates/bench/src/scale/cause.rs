@@ -1,6 +1,6 @@
 //! Why a load was too much, from the counters.
 
-use super::measured::Measured;
+use super::measured::{DELIVERY, Measured, SCHEDULE};
 
 /// A thread, a medium or all processors that are used so much are at their end.
 const THREAD: f64 = 0.9;
@@ -55,7 +55,7 @@ pub(super) fn of(run: &Measured) -> String {
         ends.push(format!("memory: {} messages refused", run.refused));
     }
     // Fewer than what would be too many are no cause.
-    let counts = |n: u64| 1_000 * n > run.all;
+    let counts = |n: u64| n as f64 > (1.0 - DELIVERY) * run.all as f64;
     let mut drops: Vec<_> = run.drops.iter().filter(|(_, n)| counts(**n)).collect();
     drops.sort_by(|a, b| b.1.cmp(a.1));
     if let Some((name, n)) = drops.first() {
@@ -87,11 +87,11 @@ pub(super) fn of(run: &Measured) -> String {
 /// What made it too much.
 fn symptom(run: &Measured) -> String {
     let delivery = run.trips.delivery();
-    if run.schedule < 0.98 {
+    if run.schedule < SCHEDULE {
         return format!("seen as {} of the schedule sent", percent(run.schedule));
     }
     match run.trips.mean_ms {
-        _ if delivery < 0.999 => format!("seen as {:.2} % delivered", delivery * 100.0),
+        _ if delivery < DELIVERY => format!("seen as {:.2} % delivered", delivery * 100.0),
         Some(mean) => format!(
             "seen as a mean of {mean:.1} ms, {:.1} at the end",
             run.trips.tail_ms.unwrap_or(mean)

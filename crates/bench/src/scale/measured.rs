@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What is sustained: so much is delivered, and the mean is no longer.
-const DELIVERY: f64 = 0.999;
+pub(super) const DELIVERY: f64 = 0.999;
 const MEAN_MS: f64 = 100.0;
 /// The least of the schedule's rate that a sender must have kept: otherwise it was not sent what is measured.
-const SCHEDULE: f64 = 0.98;
+pub(super) const SCHEDULE: f64 = 0.98;
 
 /// What one run gave.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -1,6 +1,6 @@
 //! Fragments that come before the one that says what their message is.
 
-use super::{Fate, MAX_JUMP, Receiver};
+use super::{Fate, MAX_JUMP, Partial, Receiver};
 use crate::body::Sink;
 use crate::wire::{DataHead, MoreHead};
 use stats::{DropReason, Time};
@@ -42,6 +42,25 @@ impl Early {
     }
 }
 
+impl Partial {
+    /// What a fragment says that leaves the rest to the first one.
+    fn more(&self, head: &MoreHead, bytes: &[u8]) -> Result<DataHead, DropReason> {
+        let m = &self.message;
+        if u64::from(head.offset) + bytes.len() as u64 > m.geometry.total_len().into() {
+            return Err(DropReason::Malformed);
+        }
+        Ok(DataHead {
+            topic: head.topic,
+            seq: head.seq,
+            stamp: m.stamp,
+            origin: m.origin,
+            offset: head.offset,
+            geometry: m.geometry,
+            poll: false,
+        })
+    }
+}
+
 impl Receiver {
     /// What a fragment is of, as its message's first one said. `None`: that has not come, and this one is kept for it, or it is of
     /// a message that is done with.
@@ -54,19 +73,7 @@ impl Receiver {
     ) -> Result<Option<DataHead>, DropReason> {
         let topic = self.accepted(head.topic)?;
         if let Some(p) = topic.partials.iter().find(|p| p.seq == head.seq) {
-            let (m, end) = (&p.message, u64::from(head.offset) + bytes.len() as u64);
-            return match end <= m.geometry.total_len().into() {
-                true => Ok(Some(DataHead {
-                    topic: head.topic,
-                    seq: head.seq,
-                    stamp: m.stamp,
-                    origin: m.origin,
-                    offset: head.offset,
-                    geometry: m.geometry,
-                    poll: false,
-                })),
-                false => Err(DropReason::Malformed),
-            };
+            return p.more(head, bytes).map(Some);
         }
         // What is repaired or sent again says in each fragment what it is.
         let plain = topic.tracker.is_none() && topic.decoder.is_none();
@@ -94,12 +101,12 @@ impl Receiver {
         sink: &mut impl Sink,
     ) -> Result<(), DropReason> {
         for (head, bytes) in self.early.take(topic, seq) {
-            let at = |t: &super::InTopic| t.partials.iter().position(|p| p.seq == seq);
-            if let Some(at) = self.topics.get(&topic).and_then(at)
-                && let Some(head) = self.described(&head, &bytes)?
-            {
-                self.add(now, at, &head, &bytes, sink)?;
-            }
+            let partials = self.topics.get(&topic).map_or(&[][..], |t| &t.partials);
+            let Some(at) = partials.iter().position(|p| p.seq == seq) else {
+                break;
+            };
+            let head = partials[at].more(&head, &bytes)?;
+            self.add(now, at, &head, &bytes, sink)?;
         }
         Ok(())
     }

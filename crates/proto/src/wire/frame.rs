@@ -595,10 +595,7 @@ impl<'a> Frame<'a> {
                 head.origin = before.unwrap_or(head.origin);
                 let bytes = match has(DATA_LENGTH, ALIKE_LENGTH) {
                     false => r.rest(),
-                    true => {
-                        let n = r.varint32("fragment length")?;
-                        r.take(n as usize)?
-                    }
+                    true => r.bytes("fragment length")?,
                 };
                 let end = u64::from(head.offset) + bytes.len() as u64;
                 let total = head.geometry.total_len();

@@ -163,14 +163,9 @@ impl<B: Body> OutTopic<B> {
             return room;
         }
         match &self.coder {
-            None if self.continues() => MoreHead::ROOM,
-            None => self
-                .head()
-                .map_or(0, |p| DataHead::room(&p.geometry) + Self::route_room(p)),
+            None => self.head().map_or(0, |p| self.next_head(p)),
             Some(coder) => {
-                let fresh = self
-                    .head()
-                    .map_or(0, |p| DataHead::room(&p.geometry) + Self::route_room(p) + AROUND);
+                let fresh = self.head().map_or(0, |p| self.next_head(p) + AROUND);
                 fresh.max(if self.puts_parity() {
                     coder.frame_length()
                 } else {
@@ -180,8 +175,13 @@ impl<B: Body> OutTopic<B> {
         }
     }
 
-    pub(super) fn route_room(p: &Pending<B>) -> usize {
-        if p.message.route.is_some() { ROUTE_ROOM } else { 0 }
+    /// Most that goes before the bytes of a fragment of `p`, the message that goes next.
+    fn next_head(&self, p: &Pending<B>) -> usize {
+        if self.continues() {
+            return MoreHead::ROOM;
+        }
+        let route = if p.message.route.is_some() { ROUTE_ROOM } else { 0 };
+        DataHead::room(&p.geometry) + route
     }
 
     /// Bytes that the rest of the next message takes at most in a datagram, with its head.
@@ -198,11 +198,7 @@ impl<B: Body> OutTopic<B> {
         let at = self.sending.as_ref().map_or(0, |s| s.at);
         self.head().map_or(0, |p| {
             let rest = again.map_or_else(|| p.geometry.total_len() - at, |(from, to)| to - from);
-            let head = match self.continues() {
-                true => MoreHead::ROOM,
-                false => DataHead::room(&p.geometry) + Self::route_room(p),
-            };
-            head + rest as usize + around
+            self.next_head(p) + rest as usize + around
         })
     }
 
