@@ -336,6 +336,39 @@ fn receipts_of_equals_that_fill_the_air_both_ways_go_with_their_data() {
     }
 }
 
+/// Mean delays, each way, of scans that go both ways every `period`.
+fn scans_both_ways(seed: u64, period: Duration) -> [f64; 2] {
+    let mut t = Team::new(2, wifi(seed), &[(0, 1)], &CLOCKS, |_| ());
+    for ends in [(0, 1), (1, 0)] {
+        t.stream(ends, topic("/scan", 10, 100), 4_250, period, EXACT, RUN);
+    }
+    t.run_until(end());
+    t.print(&format!("scans every {period:?} both ways"));
+    [0, 1].map(|stream| {
+        let m = t.metrics(stream);
+        assert!(m.delivery >= 0.999, "{m:?}");
+        m.delay_ms.mean
+    })
+}
+
+#[test]
+fn equals_that_nearly_fill_the_air_take_turns_and_no_queue_stays() {
+    for seed in [1, 2, 3] {
+        // Three full frames each: 0.92 of the air, in datagrams that have 34 bytes more for messages than QUIC's.
+        let delays = scans_both_ways(seed, Duration::from_micros(13_850));
+        assert!(delays.iter().all(|d| *d < 30.0), "{delays:?}");
+    }
+}
+
+#[test]
+fn what_a_host_has_sent_it_claims_no_more() {
+    for seed in [1, 2, 3] {
+        // Of 6.7 ms of air each. Who has sent all that it claimed no longer halves what the other may take.
+        let delays = scans_both_ways(seed, ms(40));
+        assert!(delays.iter().all(|d| *d < 9.0), "{delays:?}");
+    }
+}
+
 #[test]
 fn a_saturating_topic_leaves_the_stated_share() {
     // By the radio's setting and by the topic's own.

@@ -68,6 +68,8 @@ impl<B: Body> Radio<B> {
         for frame in frames {
             self.frame(now, peer, frame, datagram.len(), sink);
         }
+        // After what it claims, which it is a part of.
+        self.hear_use(now, peer, datagram.len(), frames);
         Ok(())
     }
 

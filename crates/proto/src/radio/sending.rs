@@ -689,6 +689,7 @@ impl<B: Body> Radio<B> {
         }
         let shares = over.equals || self.share.is_outranked(now, importance);
         if in_flight.is_some() {
+            self.share.takes(now, model.airtime(bytes, hops));
             self.share.goes();
             let yields = shares && self.share.charge(now, importance, airtime);
             self.stats.yielded += u64::from(yields);

@@ -248,6 +248,28 @@ impl<B: Body> Radio<B> {
         p.airtime.airtime(p.config.max_datagram, p.config.hops) / part
     }
 
+    /// A datagram came from `peer`. If it is of messages, its host took so much of the air for them. Receipts do not count:
+    /// where the air is full they go along.
+    pub(super) fn hear_use(&mut self, now: Time, peer: PeerId, bytes: usize, mut frames: Frames<'_>) {
+        let of_message = |f| {
+            matches!(
+                f,
+                Frame::Data(..)
+                    | Frame::More(..)
+                    | Frame::Source { .. }
+                    | Frame::Parity { .. }
+                    | Frame::Symbol(..)
+            )
+        };
+        if let Some(p) = self.peers.get(&peer)
+            && let Some(info) = &p.info
+            && frames.any(of_message)
+        {
+            let air = p.airtime.airtime(bytes, p.config.hops);
+            self.share.took(now, info.host, air);
+        }
+    }
+
     /// A datagram came: it took the air that this host reckoned with for itself, but for a receipt that it asked for. Where others
     /// may say something important at any time, no receipt shows in time what that made wait in the device queue.
     pub(super) fn air_taken(&mut self, now: Time, peer: PeerId, bytes: usize, mut frames: Frames<'_>) {

@@ -5,6 +5,7 @@
 
 mod clock;
 mod table;
+mod used;
 
 pub use clock::ClockOffset;
 pub(crate) use clock::{Exchange, PeerClock};
@@ -15,6 +16,7 @@ use core::time::Duration;
 use serde::Serialize;
 use stats::{Histogram, Time};
 use std::collections::BTreeMap;
+use used::Used;
 
 /// How late a caller may be without losing its share, as with the pacer's slots.
 const LATENESS: Duration = Duration::from_millis(1);
@@ -32,6 +34,7 @@ pub(crate) struct Share {
     /// The least share of the air that claims leave us.
     least: f64,
     pub(crate) table: Table,
+    used: Used,
     /// When our share lets the next less important datagram go.
     gate: Time,
     /// Since when something waits for a message that another host is to send.
@@ -49,6 +52,7 @@ impl Share {
             yields,
             least,
             table: Table::default(),
+            used: Used::new(),
             gate: Time::ZERO,
             held: None,
             control_held: None,
@@ -61,14 +65,19 @@ impl Share {
         if !self.yields {
             return 1.0;
         }
-        let (more, same) = self.table.rivals(now, priority);
+        let (more, same) = self.rivals(now, priority);
         let all = if more > 0 { self.least } else { 1.0 };
         (all / (same as f64 + 1.0)).max(self.least / 4.0)
     }
 
+    /// How many others claim the air at more than `priority`, and at just that.
+    fn rivals(&self, now: Time, priority: u8) -> (usize, usize) {
+        self.table.rivals(now, priority, self.used.is_full(now))
+    }
+
     /// Whether others claim the air for what is more important.
     pub(crate) fn is_outranked(&self, now: Time, priority: u8) -> bool {
-        self.yields && self.table.rivals(now, priority).0 > 0
+        self.yields && self.rivals(now, priority).0 > 0
     }
 
     /// When something of this priority may go, if not now.
@@ -84,6 +93,17 @@ impl Share {
         }
         self.goes();
         share < 1.0
+    }
+
+    /// A datagram of messages was sent, which takes so much air.
+    pub(crate) fn takes(&mut self, now: Time, air: Duration) {
+        self.used.add(now, air);
+    }
+
+    /// A datagram of messages came from a host, which takes so much air.
+    pub(crate) fn took(&mut self, now: Time, host: u64, air: Duration) {
+        self.used.add(now, air);
+        self.table.heard(now, short(host), air);
     }
 
     /// A datagram was sent, so what waited did not wait in vain.
@@ -365,7 +385,7 @@ mod tests {
                 ..claim(9, 60)
             },
         );
-        assert_eq!(table.rivals(t, 30), (0, 0), "the newest says 20");
+        assert_eq!(table.rivals(t, 30, false), (0, 0), "the newest says 20");
         let told = table.claims_for(t, PEER);
         assert_eq!((told.len(), told[0].age_ms), (1, 21));
         assert!(table.claims_for(t, other).is_empty(), "who said it knows");
@@ -382,6 +402,43 @@ mod tests {
         assert_eq!(table.claimants(t), 1, "neither old ones nor our own");
         table.expire(t + Duration::from_millis(180));
         assert_eq!(table.claimants(t), 0);
+    }
+
+    #[test]
+    fn a_claim_ends_with_what_it_claims_and_for_equals_in_full_air_later() {
+        let (t, ms) = (Time::from_millis(1_000), Duration::from_millis);
+        let message = Claim {
+            demand_ms: 6,
+            ..claim(9, 50)
+        };
+        let claimed = |before: u32| {
+            let mut s = Share::new(1, 1, true, 0.1);
+            for n in 0..before {
+                s.takes(t - AIR * (before - n), AIR);
+            }
+            s.table.claim(t, 1, PEER, &message);
+            for n in 1..=3 {
+                assert_eq!(s.rivals(t + AIR * n, 50), (0, 1));
+                s.took(t + AIR * n, 9, AIR);
+            }
+            s
+        };
+        let end = t + AIR * 3;
+        let free = claimed(0);
+        assert_eq!((free.rivals(end, 50), free.rivals(end, 20)), ((0, 0), (0, 0)));
+        let full = claimed(1_000);
+        assert_eq!(full.rivals(end, 50), (0, 1), "they go on taking turns");
+        assert_eq!(
+            full.rivals(end, 20),
+            (0, 0),
+            "what is less important need not wait"
+        );
+        assert_eq!(full.rivals(end + ms(60), 50), (0, 0));
+        // Whom it does not hear it waits for as long as what it claims should take.
+        let mut unheard = Share::new(1, 1, true, 0.1);
+        unheard.table.claim(t, 1, PEER, &message);
+        assert_eq!(unheard.rivals(end, 50), (0, 1));
+        assert_eq!(unheard.rivals(t + ms(14), 50), (0, 0));
     }
 
     #[test]

@@ -9,6 +9,10 @@ use std::collections::BTreeMap;
 
 /// A claim that was not renewed for so long counts no more.
 const EXPIRY: Duration = Duration::from_millis(200);
+/// After what it claims the air for a host is expected to have gone on for so long; and where the air is full, its equals
+/// expect that it soon has more.
+const SLACK: Duration = Duration::from_millis(5);
+const SLACK_WHERE_FULL: Duration = Duration::from_millis(40);
 /// A rhythm foretells longer than a claim.
 const RHYTHM_EXPIRY: Duration = Duration::from_millis(600);
 /// Claims and rhythms that are kept.
@@ -25,6 +29,9 @@ const MOST_DOUBT: Duration = Duration::from_millis(1);
 struct Claimed {
     priority: u8,
     demand: Duration,
+    /// What its host has sent since, as far as this host heard it, and when that became what it claimed.
+    heard: Duration,
+    served: Option<Time>,
     at: Time,
     via: PeerId,
 }
@@ -58,6 +65,8 @@ impl Table {
         let entry = Claimed {
             priority: c.priority,
             demand,
+            heard: Duration::ZERO,
+            served: None,
             at,
             via,
         };
@@ -66,6 +75,16 @@ impl Table {
             && let Some(oldest) = self.claims.iter().min_by_key(|(_, k)| k.at).map(|(h, _)| *h)
         {
             self.claims.remove(&oldest);
+        }
+    }
+
+    /// A host sent something that takes so much air.
+    pub(crate) fn heard(&mut self, now: Time, host: u32, air: Duration) {
+        if let Some(c) = self.claims.get_mut(&host) {
+            c.heard += air;
+            if c.served.is_none() && c.heard >= c.demand {
+                c.served = Some(now);
+            }
         }
     }
 
@@ -104,13 +123,17 @@ impl Table {
 
     /// Lets go of what is out of date.
     pub(crate) fn expire(&mut self, now: Time) {
-        self.claims.retain(|_, c| now < c.until());
+        self.claims.retain(|_, c| now < c.until_full());
         self.rhythms.retain(|_, r| now < r.at + RHYTHM_EXPIRY);
     }
 
-    /// How many hosts claim the air at more than `priority`, and at just that.
-    pub(crate) fn rivals(&self, now: Time, priority: u8) -> (usize, usize) {
-        let claims = self.claims.values().filter(|c| now < c.until());
+    /// How many hosts claim the air at more than `priority`, and at just that. `full`: hardly any is left.
+    pub(crate) fn rivals(&self, now: Time, priority: u8, full: bool) -> (usize, usize) {
+        let until = |c: &Claimed| match full && c.priority == priority {
+            true => c.until_full(),
+            false => c.until(),
+        };
+        let claims = self.claims.values().filter(|c| now < until(c));
         claims.fold((0, 0), |(more, same), c| {
             (
                 more + usize::from(c.priority > priority),
@@ -201,8 +224,18 @@ impl Table {
 impl Claimed {
     /// When its host has what it waits for, or does not claim it any more.
     fn until(&self) -> Time {
+        self.served.unwrap_or(self.expected(SLACK))
+    }
+
+    /// When its equals do not take turns with its host any more, where the air is full: without turns they collide, and the
+    /// little that is left of the air is gone.
+    fn until_full(&self) -> Time {
+        self.expected(SLACK_WHERE_FULL)
+    }
+
+    fn expected(&self, slack: Duration) -> Time {
         // The others' least share and contention are in its way.
-        self.at + EXPIRY.min(self.demand * 3 / 2 + Duration::from_millis(5))
+        self.at + EXPIRY.min(self.demand * 3 / 2 + slack)
     }
 }
 

@@ -1,0 +1,67 @@
+//! How much of the air messages take: those that this host sends, and those that it hears.
+
+use core::time::Duration;
+use stats::Time;
+
+/// Older use counts e times less.
+const SPAN: Duration = Duration::from_millis(200);
+/// What is left then are receipts, collisions, and turns that nobody takes.
+const FULL: f64 = 0.92;
+
+/// The share of the air that messages take, without those of hosts that this one does not hear.
+#[derive(Debug)]
+pub(super) struct Used {
+    share: f64,
+    at: Time,
+}
+
+impl Used {
+    pub(super) fn new() -> Self {
+        Used {
+            share: 0.0,
+            at: Time::ZERO,
+        }
+    }
+
+    /// A datagram that takes so much air was sent, or came.
+    pub(super) fn add(&mut self, now: Time, air: Duration) {
+        self.share = self.share(now) + air.div_duration_f64(SPAN);
+        self.at = now;
+    }
+
+    /// Whether hardly any is left.
+    pub(super) fn is_full(&self, now: Time) -> bool {
+        self.share(now) > FULL
+    }
+
+    fn share(&self, now: Time) -> f64 {
+        self.share * (-now.since(self.at).div_duration_f64(SPAN)).exp()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_full_while_hardly_any_air_is_left() {
+        let air = Duration::from_millis(2);
+        let full_after = |each: Duration| {
+            let mut used = Used::new();
+            let mut now = Time::from_millis(5);
+            for n in 0..2_000 {
+                if used.is_full(now) {
+                    return Some(n);
+                }
+                used.add(now, air);
+                now += each;
+            }
+            None
+        };
+        assert_eq!(full_after(air.mul_f64(1.1)), None);
+        assert!(full_after(air.mul_f64(1.03)).is_some_and(|n| n > 200));
+        let mut used = Used::new();
+        used.add(Time::from_millis(5), SPAN);
+        assert!(used.is_full(Time::from_millis(5)) && !used.is_full(Time::from_millis(25)));
+    }
+}
