@@ -247,11 +247,11 @@ fn shape(experiment: u32, quick: bool) -> Shape {
         7 | 8 => Shape {
             payloads: vec![(
                 SCAN,
-                pick(vec![1.0, 10.0, 20.0, 100.0, 200.0, 300.0], &[1.0, 20.0, 100.0]),
+                pick(vec![1.0, 10.0, 20.0, 100.0, 200.0, 300.0], &[1.0, 100.0]),
                 SCANS,
             )],
             nodes: if quick {
-                vec![2, 16, 64, 256]
+                vec![2, 16, 256]
             } else {
                 (1..=8).map(|i| 1 << i).collect()
             },
