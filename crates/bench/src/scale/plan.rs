@@ -234,10 +234,11 @@ fn shape(experiment: u32, quick: bool) -> Shape {
             ..one
         },
         6 => {
-            let mut rates = clocked();
-            rates.extend(pick(steps(100, 600, 50), &[100.0, 300.0]));
-            rates.sort_by(f64::total_cmp);
-            rates.dedup();
+            let mut all = steps(200, 2000, 200);
+            all.extend(steps(100, 600, 50));
+            all.sort_by(f64::total_cmp);
+            all.dedup();
+            let rates = pick(all, &[50.0, 200.0, 1000.0]);
             Shape {
                 payloads: vec![(SCAN, rates, SCANS), (IMAGE, images(), IMAGES)],
                 media: vec![Wifi24, Wifi6],
