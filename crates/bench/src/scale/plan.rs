@@ -240,7 +240,10 @@ fn shape(experiment: u32, quick: bool) -> Shape {
             all.dedup();
             let rates = pick(all, &[50.0, 200.0, 1000.0]);
             Shape {
-                payloads: vec![(SCAN, rates, SCANS), (IMAGE, images(), IMAGES)],
+                payloads: vec![
+                    (SCAN, rates, SCANS),
+                    (IMAGE, pick(steps(10, 60, 10), &[1.0, 10.0]), IMAGES),
+                ],
                 media: vec![Wifi24, Wifi6],
                 ..one
             }
