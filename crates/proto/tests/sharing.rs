@@ -361,6 +361,24 @@ fn equals_that_nearly_fill_the_air_take_turns_and_no_queue_stays() {
 }
 
 #[test]
+fn short_messages_fill_frames_also_where_another_peers_turn_is_next() {
+    let mut t = Team::new(3, wifi(1), &[(0, 1), (0, 2)], &CLOCKS, |_| ());
+    for to in [1, 2] {
+        // A little more than three frames.
+        t.stream((0, to), topic("/scan", 10, 10), 4_450, ms(10), EXACT, RUN);
+    }
+    t.run_until(Time::from_millis(500) + RUN);
+    t.print("scans to two peers");
+    let sent: Vec<u64> = [0, 1].map(|i| t.metrics(i).received).into();
+    let peers = t.hosts[0].peers.iter();
+    let stats = peers.map(|(p, _)| t.hosts[0].radio.peer_stats(*p).expect("a peer"));
+    let datagrams: u64 = stats.map(|p| p.datagrams_sent - p.control_sent).sum();
+    let each = datagrams as f64 / sent.iter().sum::<u64>() as f64;
+    assert!(each < 3.3, "{each:.2} datagrams a scan");
+    assert!(sent[0].abs_diff(sent[1]) <= 10, "{sent:?}");
+}
+
+#[test]
 fn what_a_host_has_sent_it_claims_no_more() {
     for seed in [1, 2, 3] {
         // Of 6.7 ms of air each. Who has sent all that it claimed no longer halves what the other may take.

@@ -601,15 +601,21 @@ impl<B: Body> Radio<B> {
         Transmit::Datagram { peer, priority }
     }
 
-    /// Whether a topic's next message, which is what goes next in any case, begins in the `room` behind the one that
-    /// ended: a frame costs the air of many bytes before its first. Of long messages few frames are not full. On a wire
-    /// all are to be, since a batch ends with one that is not.
+    /// Whether a topic's next message begins in the `room` behind the one that ended, where nothing more important waits: a frame
+    /// costs the air of many bytes before its first. Topics of other peers whose turn it is cannot go along; what goes
+    /// before them is charged. Of long messages few frames are not full. On a wire all are to be, since a batch ends with one
+    /// that is not.
     fn fills(&self, i: usize, room: usize) -> bool {
         let t = &self.topics[i];
+        let equal = |(j, work): (usize, Work)| {
+            let other = &self.topics[j];
+            work == Work::Data
+                && (j == i || other.peer != t.peer && other.config.priority == t.config.priority)
+        };
         t.begins_anew()
             && t.head().is_some_and(|p| self.config.wire || p.is_short())
             && room >= t.head_room() + LEAST_BEGUN
-            && self.scheduler.pick(&self.topics, |_| true) == Some((i, Work::Data))
+            && self.scheduler.pick(&self.topics, |_| true).is_some_and(equal)
     }
 
     /// Whether the next datagram to `peer`, with something of this priority, should ask for a receipt. `calm`: there is time
