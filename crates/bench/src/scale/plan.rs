@@ -188,7 +188,7 @@ fn shape(experiment: u32, quick: bool) -> Shape {
     let pick = |full: Vec<f64>, short: &[f64]| if quick { short.to_vec() } else { full };
     let text = |rates| vec![(TEXT, rates, TEXTS)];
     let clocked = || pick(steps(200, 2000, 200), &[200.0, 1000.0, 2000.0]);
-    let images = || pick(steps(10, 60, 10), &[10.0, 60.0]);
+    let images = |short: &[f64]| pick(steps(10, 60, 10), short);
     let cpu = || if quick { vec![100, 50] } else { vec![100, 75, 50] };
     let one = Shape {
         payloads: Vec::new(),
@@ -229,7 +229,7 @@ fn shape(experiment: u32, quick: bool) -> Shape {
             ..one
         },
         5 => Shape {
-            payloads: vec![(SCAN, clocked(), SCANS), (IMAGE, images(), IMAGES)],
+            payloads: vec![(SCAN, clocked(), SCANS), (IMAGE, images(&[10.0, 60.0]), IMAGES)],
             cpu: cpu(),
             ..one
         },
@@ -240,10 +240,7 @@ fn shape(experiment: u32, quick: bool) -> Shape {
             all.dedup();
             let rates = pick(all, &[50.0, 200.0, 1000.0]);
             Shape {
-                payloads: vec![
-                    (SCAN, rates, SCANS),
-                    (IMAGE, pick(steps(10, 60, 10), &[1.0, 10.0]), IMAGES),
-                ],
+                payloads: vec![(SCAN, rates, SCANS), (IMAGE, images(&[1.0, 10.0]), IMAGES)],
                 media: vec![Wifi24, Wifi6],
                 ..one
             }

@@ -261,7 +261,8 @@ impl<B: Body> Radio<B> {
                     | Frame::Symbol(..)
             )
         };
-        if let Some(p) = self.peers.get(&peer)
+        if self.config.yields
+            && let Some(p) = self.peers.get(&peer)
             && let Some(info) = &p.info
             && frames.any(of_message)
         {

@@ -103,7 +103,7 @@ impl Share {
     /// A datagram of messages came from a host, which takes so much air.
     pub(crate) fn took(&mut self, now: Time, host: u64, air: Duration) {
         self.used.add(now, air);
-        self.table.heard(now, short(host), air);
+        self.table.took(short(host), air);
     }
 
     /// A datagram was sent, so what waited did not wait in vain.
@@ -434,6 +434,15 @@ mod tests {
             "what is less important need not wait"
         );
         assert_eq!(full.rivals(end + ms(60), 50), (0, 0));
+        // A quick radio's claim of less than a millisecond is not over with the datagram that says it.
+        let mut quick = Share::new(1, 1, true, 0.1);
+        let least = Claim {
+            demand_ms: 0,
+            ..message
+        };
+        quick.table.claim(t, 1, PEER, &least);
+        quick.took(t, 9, AIR / 8);
+        assert_eq!(quick.rivals(t, 50), (0, 1));
         // Whom it does not hear it waits for as long as what it claims should take.
         let mut unheard = Share::new(1, 1, true, 0.1);
         unheard.table.claim(t, 1, PEER, &message);

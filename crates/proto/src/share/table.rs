@@ -29,9 +29,8 @@ const MOST_DOUBT: Duration = Duration::from_millis(1);
 struct Claimed {
     priority: u8,
     demand: Duration,
-    /// What its host has sent since, as far as this host heard it, and when that became what it claimed.
+    /// What its host has sent since, as far as this host heard it.
     heard: Duration,
-    served: Option<Time>,
     at: Time,
     via: PeerId,
 }
@@ -66,7 +65,6 @@ impl Table {
             priority: c.priority,
             demand,
             heard: Duration::ZERO,
-            served: None,
             at,
             via,
         };
@@ -79,12 +77,9 @@ impl Table {
     }
 
     /// A host sent something that takes so much air.
-    pub(crate) fn heard(&mut self, now: Time, host: u32, air: Duration) {
+    pub(crate) fn took(&mut self, host: u32, air: Duration) {
         if let Some(c) = self.claims.get_mut(&host) {
             c.heard += air;
-            if c.served.is_none() && c.heard >= c.demand {
-                c.served = Some(now);
-            }
         }
     }
 
@@ -224,7 +219,11 @@ impl Table {
 impl Claimed {
     /// When its host has what it waits for, or does not claim it any more.
     fn until(&self) -> Time {
-        self.served.unwrap_or(self.expected(SLACK))
+        // What is claimed is in whole milliseconds: less than one is not known.
+        match !self.demand.is_zero() && self.heard >= self.demand {
+            true => self.at,
+            false => self.expected(SLACK),
+        }
     }
 
     /// When its equals do not take turns with its host any more, where the air is full: without turns they collide, and the
