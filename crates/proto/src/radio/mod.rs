@@ -1,6 +1,7 @@
 //! The engine: one host's side of one radio.
 
 mod jobs;
+mod offering;
 mod receiving;
 mod routing;
 mod sending;

@@ -1,18 +1,18 @@
-//! Messages are offered and leave in pieces.
+//! Messages leave in pieces.
 
 use super::{Radio, Transmit};
-use crate::body::{Body, Message};
-use crate::config::{MAX_PRIORITY, Order, PeerId, TopicId};
+use crate::body::Body;
+use crate::config::{MAX_PRIORITY, Order, PeerId};
 use crate::peer::{Peer, RECEIPT, put};
-use crate::send::{CONTROL, Entry, Foreseen, OutTopic, Pending, URGENT, When, Work, account};
-use crate::wire::{AnnouncePiece, DataHead, Frame};
+use crate::send::{CONTROL, Entry, Foreseen, OutTopic, URGENT, When, Work, account};
+use crate::wire::{AnnouncePiece, Frame};
 use core::time::Duration;
 use stats::{DropReason, Time};
 
 /// Most that the head of a datagram and of a piece of an announcement take together.
 pub(super) const ANNOUNCE_HEAD: usize = 64;
 /// Most that the head of a datagram takes.
-const HEAD: usize = 16;
+pub(super) const HEAD: usize = 16;
 /// So long before a foreseen message the air is to be free: the back-off of the frame before it varies by
 /// that much.
 const EARLY: Duration = Duration::from_micros(100);
@@ -50,147 +50,6 @@ enum Plan {
 }
 
 impl<B: Body> Radio<B> {
-    /// Offers a message of `topic`. It waits for the radio, as one of the newest `depth` of its topic.
-    ///
-    /// # Errors
-    /// The reason if this very message was dropped at once: no peer, a topic that the peer does not want,
-    /// the rate limit, its size, or more important ones that fill the radio's bound. It is counted. Older
-    /// messages that it displaced are seen in the counts only.
-    pub fn offer(&mut self, now: Time, topic: TopicId, message: Message<B>) -> Result<(), DropReason> {
-        let now = self.tick(now);
-        let Some(t) = self.topics.get_mut(topic.0 as usize) else {
-            return Err(DropReason::Unannounced);
-        };
-        let geometry = message.body.geometry();
-        let bytes = u64::from(geometry.total_len());
-        t.counts.offered += 1;
-        t.counts.offered_bytes += bytes;
-        // What is reliable waits for a peer that was lost, and may come back as the same session.
-        let waits = t.keeper.is_some() && t.announcer.accepted() == Some(true);
-        let peer = self.peers.get(&t.peer);
-        let max_datagram = peer.map_or(0, |p| p.config.max_datagram);
-        let shape = t.cut(&geometry, max_datagram);
-        let refused = match peer.filter(|p| p.session.is_up() || waits) {
-            None => Some(DropReason::NoPeer),
-            Some(_) if t.withdrawn || t.announcer.accepted() == Some(false) => Some(DropReason::Unannounced),
-            Some(p) => {
-                let head = HEAD + DataHead::room(&geometry);
-                let too_large = p.info.as_ref().is_some_and(|i| bytes > i.max_message.into())
-                    || bytes > self.config.max_queued_bytes
-                    || head >= p.config.max_datagram
-                    || shape.is_err();
-                if too_large {
-                    Some(DropReason::TooLarge)
-                } else if !t.passes_rate(now) {
-                    Some(DropReason::RateLimit)
-                } else {
-                    None
-                }
-            }
-        };
-        if t.config.latched && matches!(refused, None | Some(DropReason::NoPeer)) {
-            t.latch
-                .keep(&message, self.arrivals, refused.is_some(), t.config.depth);
-        }
-        if let Some(reason) = refused {
-            self.arrivals += 1;
-            t.counts.drops.add(reason, 1);
-            return Err(reason);
-        }
-        let arrival = self.arrivals;
-        self.arrivals += 1;
-        let hops = self.route_hops(topic, &message);
-        let t = &mut self.topics[topic.0 as usize];
-        t.rhythm.arrived(now);
-        (t.last_bytes, t.last_hops) = (geometry.total_len() as usize, hops);
-        if !t.is_backlogged() {
-            self.scheduler.wake(t);
-        }
-        t.waiting.push_back(Pending {
-            message,
-            geometry,
-            arrival,
-            offered_at: now,
-            hops,
-            shape: shape.unwrap_or_default(),
-        });
-        t.took();
-        let freed = t.keep_last();
-        self.stats.queued_bytes += bytes;
-        self.released(freed);
-        self.drop_overflow();
-        self.stats.queued_bytes_max = self.stats.queued_bytes_max.max(self.stats.queued_bytes);
-        match self.topics[topic.0 as usize].waiting.back() {
-            Some(p) if p.arrival == arrival => Ok(()),
-            _ => Err(DropReason::Overflow),
-        }
-    }
-
-    /// Gives a peer the messages of a latched topic, all if the topic is `new` to it, else those that it missed.
-    pub(super) fn offer_latched(&mut self, now: Time, topic: usize, new: bool) {
-        let Some(t) = self.topics.get_mut(topic).filter(|t| t.config.latched) else {
-            return;
-        };
-        if t.withdrawn || t.announcer.accepted() != Some(true) {
-            return;
-        }
-        let rested = !t.is_backlogged();
-        let due = t.latch.due(new, t.waiting.iter());
-        let max_datagram = self.peers.get(&t.peer).map_or(0, |p| p.config.max_datagram);
-        let mut added = 0;
-        // Before what came since.
-        for (message, arrival) in due.into_iter().rev() {
-            let geometry = message.body.geometry();
-            let bytes = u64::from(geometry.total_len());
-            t.counts.offered += 1;
-            t.counts.offered_bytes += bytes;
-            added += bytes;
-            let shape = t.cut(&geometry, max_datagram).unwrap_or_default();
-            t.waiting.push_front(Pending {
-                shape,
-                message,
-                geometry,
-                arrival,
-                offered_at: now,
-                hops: 0,
-            });
-        }
-        if rested && t.is_backlogged() {
-            self.scheduler.wake(t);
-        }
-        let freed = t.keep_last();
-        self.stats.queued_bytes += added;
-        self.released(freed);
-        self.drop_overflow();
-        self.stats.queued_bytes_max = self.stats.queued_bytes_max.max(self.stats.queued_bytes);
-    }
-
-    /// Whether a message of `topic` that is offered now would not be dropped at once for want of a peer, by the
-    /// peer's refusal, by decimation or by the rate limit: whether it is worth preparing one.
-    pub fn would_take(&self, now: Time, topic: TopicId) -> bool {
-        let now = self.clock.max(now);
-        self.topics.get(topic.0 as usize).is_some_and(|t| {
-            (self.is_up(t.peer) || t.keeper.is_some())
-                && t.announcer.accepted() != Some(false)
-                && t.would_pass(now)
-        })
-    }
-
-    /// Past the total bound the lowest priority goes first, and of it the oldest. What is partly sent stays.
-    fn drop_overflow(&mut self) {
-        while self.stats.queued_bytes > self.config.max_queued_bytes {
-            let waiting = self
-                .topics
-                .iter_mut()
-                .filter_map(|t| Some((t.config.priority, t.oldest()?.arrival, t)));
-            let Some((_, _, victim)) = waiting.min_by_key(|(p, a, _)| (*p, *a)) else {
-                return;
-            };
-            let bytes = victim.drop_oldest(DropReason::Overflow);
-            self.released(bytes);
-        }
-    }
-
     /// Writes the next datagram into `datagram` (cleared first), if one may go now.
     ///
     /// At most one goes per slot of airtime, except that something more important than what was handed
@@ -695,7 +554,9 @@ impl<B: Body> Radio<B> {
         }
         let shares = over.equals || self.share.is_outranked(now, importance);
         if in_flight.is_some() {
-            self.share.takes(now, model.airtime(bytes, hops));
+            if self.config.yields {
+                self.share.takes(now, model.airtime(bytes, hops));
+            }
             self.share.goes();
             let yields = shares && self.share.charge(now, importance, airtime);
             self.stats.yielded += u64::from(yields);
