@@ -2,7 +2,7 @@
 
 use crate::ipc::error::RunError;
 use crate::lab::site::{Ground, Job};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -77,11 +77,43 @@ impl Daemons {
         let mut last = BTreeMap::new();
         for (host, job) in self.0 {
             let said = job.end(END, stopped)?;
-            let line = said.lines().last().unwrap_or_default();
-            let status = serde_json::from_str(line)
+            let status = last_whole(&said)
                 .map_err(|e| format!("the link on {host} said no state that is JSON: {e}"))?;
             last.insert(host, status);
         }
         Ok(last)
+    }
+}
+
+/// The last state among those that name the most bridged topics. A bridge forgets a topic soon after whoever published
+/// it has gone, which may be before the bridge itself is told to end. Links and bridges without topics: the last.
+fn last_whole(said: &str) -> Result<Value, serde_json::Error> {
+    let bridged = |state: &Value| {
+        let ways = ["to_bus", "to_ros"].map(|way| state[way].as_object().map_or(0, Map::len));
+        ways.iter().sum::<usize>()
+    };
+    let states: Vec<Value> = said.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+    match states.into_iter().max_by_key(bridged) {
+        Some(state) => Ok(state),
+        None => serde_json::from_str(""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_topic_that_a_bridge_forgot_at_its_end_is_still_counted() {
+        let line = |n: u32, topics: &str| format!(r#"{{"n": {n}, "to_bus": {{{topics}}}, "to_ros": {{}}}}"#);
+        let laser = r#""/laser": {"messages": 9}"#;
+        let said = [line(1, ""), line(2, laser), line(3, laser), line(4, "")].join("\n");
+        assert_eq!(last_whole(&said).expect("JSON")["n"], 3);
+    }
+
+    #[test]
+    fn a_link_s_last_state_is_taken() {
+        assert_eq!(last_whole("{\"n\": 1}\n{\"n\": 2}\n").expect("JSON")["n"], 2);
+        assert!(last_whole("").is_err() && last_whole("stopped").is_err());
     }
 }
