@@ -40,9 +40,15 @@ pub(super) struct Session<'a> {
     failed: Vec<Failed>,
     notes: Vec<String>,
     in_a_row: BTreeMap<(System, Medium), u32>,
+    /// Crowds that did not find each other, which takes minutes to see: they are not brought up again.
+    lost_crowds: BTreeSet<Crowd>,
     stage: Option<Stage<'a>>,
     number: u64,
 }
+
+/// The nodes of a system, on a medium: hosts, nodes and the bits of the processors' share. Sizes and rates do not matter to who is
+/// found.
+type Crowd = (System, Medium, u32, u32, u64);
 
 /// Why a session ends early.
 enum End {
@@ -86,6 +92,7 @@ impl<'a> Session<'a> {
             failed: Vec::new(),
             notes,
             in_a_row: BTreeMap::new(),
+            lost_crowds: BTreeSet::new(),
             stage: None,
             number: 0,
         })
@@ -177,7 +184,18 @@ impl<'a> Session<'a> {
                 Step::Knee(sweep, _, system) => (&sweep.base, *system),
             };
             let there = (system, point.medium);
-            if self.in_a_row.get(&there).is_some_and(|n| *n >= GIVE_UP) {
+            let nodes = match step {
+                Step::Knee(_, nodes, _) => *nodes,
+                _ => point.nodes,
+            };
+            let crowd = (
+                system,
+                point.medium,
+                point.hosts,
+                nodes,
+                point.cpu_share.to_bits(),
+            );
+            if self.in_a_row.get(&there).is_some_and(|n| *n >= GIVE_UP) || self.lost_crowds.contains(&crowd) {
                 progress.skip();
                 continue;
             }
@@ -229,6 +247,14 @@ impl<'a> Session<'a> {
                     // What is left of a run that failed may be in the way of the next.
                     self.stage = None;
                     *self.in_a_row.entry(there).or_insert(0) += 1;
+                    if why.contains(trial::NOT_READY) {
+                        self.lost_crowds.insert(crowd);
+                        self.notes.push(format!(
+                            "{}: {nodes} nodes on {} did not find each other, so that their other points are left out",
+                            system.name(),
+                            point.medium.name(system)
+                        ));
+                    }
                     self.failed.push(Failed {
                         system,
                         params: Params::new(point, system, "cell", 0),

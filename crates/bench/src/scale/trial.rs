@@ -14,10 +14,13 @@ use crate::ipc::crew::Crew;
 use crate::ipc::error::RunError;
 use crate::links::Daemons;
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+/// What is said of nodes that do not find each other.
+pub(super) const NOT_READY: &str = "nodes are not ready";
 /// What is said of a sender that does not come to its end.
 pub(super) const HANGS: &str = "it did not come to its end";
 /// Messages before those that count, of each sender.
@@ -122,25 +125,54 @@ fn nodes(
     Ok(measured)
 }
 
+/// Waits until all nodes are ready.
+fn all_ready(cast: &mut dyn Cast, point: &Point) -> Result<(), RunError> {
+    let nodes = 0..2 * point.senders() as usize;
+    let begin = Instant::now();
+    let most = READY + READY_EACH * point.nodes;
+    let (mut seen, mut until) = (0, READY);
+    while !cast.listen(
+        clock::monotonic() + until.saturating_sub(begin.elapsed()),
+        0,
+        |said| said.ready,
+    )? {
+        let waited = begin.elapsed();
+        let ready = nodes.clone().filter(|n| cast.said(*n).ready).count();
+        match patience(waited, [seen, ready], most) {
+            Some(longer) => (seen, until) = (ready, longer),
+            None => return Err(not_ready(cast, point, nodes, waited)),
+        }
+    }
+    Ok(())
+}
+
+/// How long from the start others are waited for, when there were so many before and now: as long again as it took, a
+/// minute at least. Nothing if they are not: who has not found the others by then does not.
+fn patience(waited: Duration, [before, now]: [usize; 2], most: Duration) -> Option<Duration> {
+    let longer = match now {
+        0 => most,
+        _ if now > before => (waited + waited.max(READY)).min(most),
+        _ => return None,
+    };
+    (longer > waited).then_some(longer)
+}
+
+fn not_ready(cast: &dyn Cast, point: &Point, nodes: Range<usize>, waited: Duration) -> RunError {
+    let late: Vec<_> = nodes.filter(|n| !cast.said(*n).ready).collect();
+    let few: Vec<_> = late.iter().take(4).map(|n| cast.name(*n)).collect();
+    let hint = if point.medium.is_real() && point.hosts > 1 {
+        "; do the machines reach each other at their addresses, through their firewalls?"
+    } else {
+        ""
+    };
+    let (late, few) = (late.len(), few.join(", "));
+    format!("{late} {NOT_READY} after {waited:.0?}: {few}{hint}").into()
+}
+
 /// From the start of the processes to their results.
 pub(super) fn conduct(cast: &mut dyn Cast, point: &Point, linger: Duration) -> Result<Measured, RunError> {
-    let patience = READY + READY_EACH * point.nodes;
     let echoes = point.senders() as usize;
-    if !cast.listen(clock::monotonic() + patience, 0, |said| said.ready)? {
-        let late: Vec<_> = (0..2 * echoes).filter(|n| !cast.said(*n).ready).collect();
-        let few: Vec<_> = late.iter().take(4).map(|n| cast.name(*n)).collect();
-        let hint = if point.medium.is_real() && point.hosts > 1 {
-            "; do the machines reach each other at their addresses, through their firewalls?"
-        } else {
-            ""
-        };
-        return Err(format!(
-            "{} nodes are not ready within {patience:?}: {}{hint}",
-            late.len(),
-            few.join(", ")
-        )
-        .into());
-    }
+    all_ready(cast, point)?;
     cast.go()?;
     let nearly = clock::monotonic() + BEFORE + point.lasts().mul_f64(MOST);
     cast.listen(nearly, echoes, |said| said.closed)?;
@@ -255,5 +287,19 @@ mod tests {
         assert!(
             matches!(logs(&mut measured, &more, folder.path()), Err(RunError::Failed(w)) if w.contains("sender2"))
         );
+    }
+
+    #[test]
+    fn nodes_are_waited_for_while_they_come() {
+        let [minute, all] = [60, 316].map(Duration::from_secs);
+        // Interpreters that start together are ready together.
+        assert_eq!(patience(minute, [0, 0], all), Some(all));
+        assert_eq!(patience(minute, [0, 128], all), Some(minute * 2));
+        assert_eq!(patience(minute * 2, [128, 200], all), Some(minute * 4));
+        assert_eq!(patience(minute * 4, [200, 255], all), Some(all));
+        // Half of them wait for each other.
+        assert_eq!(patience(minute * 2, [128, 128], all), None);
+        assert_eq!(patience(all, [200, 255], all), None);
+        assert_eq!(patience(all, [0, 0], all), None);
     }
 }
