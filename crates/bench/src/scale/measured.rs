@@ -79,7 +79,7 @@ pub struct Wire {
     pub collisions: u64,
     /// Transmissions after the first of their frame.
     pub retries: u64,
-    /// Whether the emulator kept its time.
+    /// Whether the emulator kept its time meanwhile.
     pub in_time: bool,
 }
 

@@ -209,7 +209,7 @@ pub(super) fn ros_words(address: Ipv4Addr) -> [String; 2] {
 pub(super) fn wire_between(before: &Status, after: &Status, idle: Duration) -> Wire {
     let time = (after.uptime_s - before.uptime_s - idle.as_secs_f64()).max(1e-9);
     let mut wire = Wire {
-        in_time: after.timing.trusted && after.timing.verdict == lab::Verdict::Good,
+        in_time: after.timing.good_since(&before.timing),
         ..Wire::default()
     };
     for (old, new) in before.media.iter().zip(&after.media) {

@@ -184,6 +184,22 @@ impl Timing {
             lateness: buckets(h),
         }
     }
+
+    /// Whether the time since an earlier look at the same lab can be used: the measure of [`Timing::verdict`], which is of
+    /// the lab's whole life.
+    pub fn good_since(&self, before: &Timing) -> bool {
+        let limit = crate::Lateness::P99_LIMIT.as_micros() as u64;
+        let late = |t: &Timing| -> u64 {
+            let beyond = t
+                .lateness
+                .iter()
+                .filter(|b| b.up_to_us.is_none_or(|bound| bound > limit));
+            beyond.map(|b| b.events).sum()
+        };
+        let late = late(self).saturating_sub(late(before));
+        let events = self.events.saturating_sub(before.events);
+        self.trusted && late * 100 <= events && self.stalls.saturating_sub(before.stalls) <= 1
+    }
 }
 
 fn buckets(h: &Histogram) -> Vec<LatenessBucket> {
@@ -233,5 +249,30 @@ mod tests {
             late.lateness.last().map(|b| (b.up_to_us, b.events)),
             Some((None, 2))
         );
+    }
+
+    #[test]
+    fn a_lab_that_was_late_once_is_good_again_later() {
+        let mut lateness = Lateness::default();
+        let mut late = |us: u64, events: u32| {
+            (0..events).for_each(|_| lateness.record(Time(0), Time::from_micros(us)));
+            Timing::new(&lateness, Scheduling::Fifo(50))
+        };
+        let start = late(6_000, 2);
+        let first = late(40, 1_000);
+        assert_eq!((start.verdict, first.verdict), (Verdict::Rerun, Verdict::Rerun));
+        assert!(first.good_since(&start));
+        let one = late(6_000, 1);
+        assert!(
+            one.good_since(&start) && !one.good_since(&first),
+            "one of one is no percent"
+        );
+        let tail = late(400, 20);
+        assert!(!tail.good_since(&start));
+        let untrusted = Timing {
+            trusted: false,
+            ..first
+        };
+        assert!(!untrusted.good_since(&start));
     }
 }
