@@ -13,8 +13,10 @@ pub struct Lateness {
 impl Lateness {
     /// A p99 above this makes a run's timing doubtful.
     pub const P99_LIMIT: Duration = Duration::from_micros(300);
-    /// More than one event later than this makes a run's timing doubtful.
+    /// More than [`Lateness::MOST_STALLS`] events later than this make a run's timing doubtful.
     pub const STALL: Duration = Duration::from_millis(5);
+    /// So many events later than [`Lateness::STALL`] are nothing.
+    pub const MOST_STALLS: u64 = 1;
 
     /// Counts an event that was due at `ideal` and handled at `actual`.
     pub fn record(&mut self, ideal: Time, actual: Time) {
@@ -35,7 +37,7 @@ impl Lateness {
 
     /// Whether the timing of a run with this lateness can be trusted.
     pub fn good(&self) -> bool {
-        self.histogram.quantile(0.99) <= Self::P99_LIMIT.as_nanos() as u64 && self.stalls <= 1
+        self.histogram.quantile(0.99) <= Self::P99_LIMIT.as_nanos() as u64 && self.stalls <= Self::MOST_STALLS
     }
 }
 

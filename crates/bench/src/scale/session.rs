@@ -46,8 +46,8 @@ pub(super) struct Session<'a> {
     number: u64,
 }
 
-/// The nodes of a system, on a medium: hosts, nodes and the bits of the processors' share. Sizes and rates do not matter to who is
-/// found.
+/// The nodes of a system, on a medium: hosts, nodes and the bits of the processors' share. Sizes and rates do not matter
+/// to who is found.
 type Crowd = (System, Medium, u32, u32, u64);
 
 /// Why a session ends early.

@@ -198,7 +198,8 @@ impl Timing {
         };
         let late = late(self).saturating_sub(late(before));
         let events = self.events.saturating_sub(before.events);
-        self.trusted && late * 100 <= events && self.stalls.saturating_sub(before.stalls) <= 1
+        let stalls = self.stalls.saturating_sub(before.stalls);
+        self.trusted && late * 100 <= events && stalls <= crate::Lateness::MOST_STALLS
     }
 }
 
