@@ -2,7 +2,7 @@
 
 mod common;
 
-use analysis::model::{Knee, Limit, Model, Params, Sample, Varied, validate};
+use analysis::model::{Knee, Limit, Model, Params, Sample, Varied, read, validate};
 use common::{Truth, run, sweep};
 
 /// Cheap messages over shared memory, dear ones over sockets.
@@ -172,4 +172,33 @@ fn too_little_is_refused_and_what_is_missing_is_named() {
         "{:?}",
         model.assumed
     );
+}
+
+/// Of a virtual machine with two processors whose host was slow and changed: what `ropewalk bench scale --json` gave of two systems in experiments 4, 6, 7 and 9
+/// (`--quick --runs 1`) and in sweeps of 1 and 50 kB and of a radio of 54 Mbit/s, without what the model does not read.
+const MEASURED: &str = include_str!("data/two-processors.json");
+
+#[test]
+fn knees_of_a_real_machine_are_predicted_from_twelve_cells() {
+    let all = read(MEASURED).expect("what the bench wrote");
+    for system in ["ropewalk", "roscpp"] {
+        let samples: Vec<Sample> = all
+            .samples
+            .iter()
+            .filter(|s| s.0 == system)
+            .map(|s| s.1.clone())
+            .collect();
+        let knees: Vec<Knee> = all
+            .knees
+            .iter()
+            .filter(|k| k.0 == system)
+            .map(|k| k.1.clone())
+            .collect();
+        let m = validate(system, &samples, &knees)
+            .expect("sweeps that break")
+            .metrics;
+        println!("{system}: {m:?}");
+        assert!(m.calibrated <= 12 && m.cells >= 20 && m.outside >= 2, "{m:?}");
+        assert!(m.median_error < 0.15 && m.cslv_median_error > 0.5, "{m:?}");
+    }
 }

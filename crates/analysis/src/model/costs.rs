@@ -101,6 +101,10 @@ pub struct Model {
     pub wire: f64,
     /// The same of radios: acknowledgements of the transport, collisions.
     pub radio: f64,
+    /// How much of what a message takes on a wire it takes as a part of packets that it shares with others; the rest alone.
+    pub wire_together: f64,
+    /// The same of radios.
+    pub radio_together: f64,
     /// The round trip on idle machines, beside the medium, for two processes.
     pub delay: Costs,
     /// Processors that are really there, if the calibration tells.
@@ -229,7 +233,13 @@ impl Model {
     }
 
     pub(super) fn occupied(&self, p: &Point) -> f64 {
-        p.network.occupied(p.bytes) * self.factor(p)
+        let (lines, together) = match p.network.share() {
+            Some(Share::Wire) => (p.lines, self.wire_together),
+            Some(Share::Radio) => (1.0, self.radio_together),
+            None => return 0.0,
+        };
+        let (alone, shared) = (p.network.occupied(p.bytes), p.network.occupied_together(p.bytes));
+        (alone + (shared - alone) * together) * self.factor(p) / lines
     }
 
     fn mean(&self, params: &Params) -> f64 {
@@ -308,6 +318,8 @@ pub(super) struct Point {
     pub(super) network: Network,
     pub(super) share: f64,
     pub(super) machines: f64,
+    /// Wires that carry at once, each in both directions: through a switch each sending host has its own.
+    pub(super) lines: f64,
     pub(super) trips: Option<f64>,
 }
 
@@ -321,6 +333,7 @@ impl Point {
             network: Network::named(&params.medium),
             share: params.share(),
             machines: f64::from(params.machines.max(1)),
+            lines: params.lines(),
             trips: params.trips(),
         }
     }

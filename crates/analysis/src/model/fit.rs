@@ -18,6 +18,11 @@ const CROWD: f64 = 0.04;
 /// One that costs as much as a coefficient; larger ones must earn more.
 const USUAL: f64 = 0.1;
 
+/// Relative errors beyond that are taken for disturbances.
+const FAR: f64 = 0.15;
+/// In how many steps of how much messages share their packets.
+const TOGETHER: u32 = 4;
+
 /// Sizes that show what a byte costs, by their ratio.
 const APART: f64 = 10.0;
 /// The place of that in [`Costs::columns`].
@@ -176,26 +181,59 @@ fn solve_limits(rows: &[Row], cells: &[Sample], crowd: f64) -> Model {
         .collect();
     model.process = Costs::from_all(&solve(&process, COSTS, PRICE));
     machine(&mut model, rows, cells);
-    for (share, default) in [(Share::Wire, WIRE), (Share::Radio, RADIO)] {
-        let factors: Vec<f64> = of(2)
-            .filter(|r| r.point.network.share() == Some(share))
-            .map(|r| (1.0 / r.point.rate) / r.point.network.occupied(r.point.bytes))
-            .collect();
-        let measured = factors.iter().sum::<f64>() / factors.len().max(1) as f64;
-        let (to, name) = match share {
-            Share::Wire => (&mut model.wire, "wires"),
-            Share::Radio => (&mut model.radio, "radios"),
-        };
-        if factors.is_empty() {
-            *to = default;
-            model.assumed.push(format!(
-                "{name} are occupied for {default} of the closed form: no knee of the calibration was theirs"
-            ));
-        } else {
-            *to = measured.clamp(0.5, 4.0);
-        }
+    for share in [Share::Wire, Share::Radio] {
+        let medium: Vec<&Row> = of(2).filter(|r| r.point.network.share() == Some(share)).collect();
+        occupation(&mut model, share, &medium);
     }
     model
+}
+
+/// How long messages occupy a kind of media, by the knees that it made. The middle one counts, and where they are even in number
+/// the closed form with its usual factor is one of them: a knee that something else made does not move it far.
+fn occupation(model: &mut Model, share: Share, rows: &[&Row]) {
+    let (usual, name) = match share {
+        Share::Wire => (WIRE, "wires"),
+        Share::Radio => (RADIO, "radios"),
+    };
+    if rows.is_empty() {
+        model.assumed.push(format!(
+            "{name} are occupied for {usual} of the closed form: no knee of the calibration was theirs"
+        ));
+    }
+    let tries = (0..=TOGETHER)
+        .map(|i| f64::from(i) / f64::from(TOGETHER))
+        .map(|together| {
+            let mut blank = Model::default();
+            set(&mut blank, share, 1.0, together);
+            let each = rows
+                .iter()
+                .map(|r| 1.0 / (r.point.rate * blank.occupied(&r.point)));
+            let usual = rows.len().is_multiple_of(2).then_some(usual);
+            let mut all: Vec<f64> = each.chain(usual).collect();
+            let factor = median(&mut all).unwrap_or(1.0);
+            let left: f64 = all.iter().map(|f| deviation((f / factor).ln())).sum();
+            let price = f64::from(u8::from(together > 0.0)) * FAR * FAR;
+            (left + price, factor, together)
+        });
+    let best = tries.min_by(|a, b| a.0.total_cmp(&b.0));
+    let (_, factor, together) = best.unwrap_or((0.0, usual, 0.0));
+    set(model, share, factor.clamp(0.5, 4.0), together);
+}
+
+fn set(model: &mut Model, share: Share, factor: f64, together: f64) {
+    match share {
+        Share::Wire => (model.wire, model.wire_together) = (factor, together),
+        Share::Radio => (model.radio, model.radio_together) = (factor, together),
+    }
+}
+
+/// What a relative error counts: its square, and beyond [`FAR`] no more than its size, since a knee may have been found while the machine
+/// was disturbed (Huber 1964).
+fn deviation(error: f64) -> f64 {
+    match error.abs() {
+        e if e <= FAR => e * e,
+        e => FAR * (2.0 * e - FAR),
+    }
 }
 
 /// Whether these tell what a byte costs a process beside what sockets do with it. Else all of it is the sockets', since memory is shared
@@ -328,6 +366,40 @@ mod tests {
             })
         };
         of.iter().map(point).collect()
+    }
+
+    fn row(medium: &str, bytes: u64, rate: f64) -> Row {
+        let mut point = points(&[(medium, bytes)]).remove(0);
+        point.rate = rate;
+        Row {
+            point,
+            cpu_s: None,
+            limit: 2,
+        }
+    }
+
+    fn occupied_by(share: Share, rows: &[Row]) -> Model {
+        let mut model = Model::default();
+        occupation(&mut model, share, &rows.iter().collect::<Vec<_>>());
+        model
+    }
+
+    #[test]
+    fn a_knee_that_something_else_made_does_not_move_a_medium_far() {
+        let rows = [row("100mbit", 4250, 2700.0), row("100mbit", 1000, 5000.0)];
+        let model = occupied_by(Share::Wire, &rows);
+        assert!((0.97..1.05).contains(&model.wire), "{model:?}");
+        let one = occupied_by(Share::Wire, &rows[1..]);
+        assert!((2.2..2.4).contains(&one.wire), "alone it counts: {one:?}");
+        assert!(occupied_by(Share::Wire, &[]).wire == WIRE);
+    }
+
+    #[test]
+    fn small_messages_that_share_packets_are_noticed() {
+        let alone = [row("wifi-24", 1000, 950.0), row("wifi-24", 11, 2300.0)];
+        let together = [row("wifi-24", 1000, 950.0), row("wifi-24", 11, 21_000.0)];
+        assert_eq!(occupied_by(Share::Radio, &alone).radio_together, 0.0);
+        assert_eq!(occupied_by(Share::Radio, &together).radio_together, 1.0);
     }
 
     #[test]

@@ -116,6 +116,12 @@ impl Network {
             _ => self.one_way(bytes),
         }
     }
+
+    /// The same of one of many messages that fill packets together.
+    pub fn occupied_together(&self, bytes: u64) -> f64 {
+        let part = (bytes + AROUND as u64) as f64 / FRAGMENT as f64;
+        self.occupied(bytes).min(self.occupied(FRAGMENT) * part)
+    }
 }
 
 /// The part of a packet that a message of so many bytes fills, up to a whole one.
@@ -162,5 +168,9 @@ mod tests {
         assert!((wire.one_way(1400) - (1490.0 * 8.0 / 1e8)).abs() < 1e-12);
         assert_eq!(wire.occupied(1400), wire.one_way(1400));
         assert_eq!(Network::Memory.occupied(u64::MAX), 0.0);
+        // 27 messages of 11 B and what is around each fill a packet.
+        let packet = radio.occupied(1400);
+        assert!((radio.occupied_together(11) * 1400.0 / 51.0 - packet).abs() < 1e-12);
+        assert!(radio.occupied_together(4250) <= radio.occupied(4250));
     }
 }

@@ -136,7 +136,9 @@ fn by_nodes(of: &Params, found: &Value) -> Option<Knee> {
         senders: nodes / 2,
         ..of.clone()
     };
-    let params = at_rate(params, rate);
+    let mut params = at_rate(params, rate);
+    // All runs of a search take as long.
+    params.messages = (f64::from(of.messages) * params.hz / of.hz.max(1e-9)).ceil() as u32;
     check(&params).ok()?;
     Some(Knee {
         params,
@@ -204,6 +206,19 @@ mod tests {
             (Some(80.0), Some(3.5), 1.0)
         );
         assert_eq!(all.knees[0].1.params.hz, 160.0);
+    }
+
+    #[test]
+    fn runs_of_a_search_take_as_long_for_any_number_of_nodes() {
+        let json = r#"{"cells":[{"system":"a","params":{"what":"knee","nodes":8,"senders":4,"hz":700,"messages":1400},"metrics":{"by_nodes":[
+            {"nodes":2,"messages_per_s":2800},{"nodes":8,"messages_per_s":2800}]}}]}"#;
+        let knees = read(json).expect("knees").knees;
+        let seconds = |k: &Knee| f64::from(k.params.messages) / k.params.hz;
+        assert!(
+            knees.iter().all(|(_, k)| (seconds(k) - 2.0).abs() < 1e-3),
+            "{knees:?}"
+        );
+        assert_eq!(knees.len(), 2);
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub struct Params {
     pub medium: String,
     /// Share of the processors' time that may be used, 1 for all.
     pub cpu_share: f64,
-    /// Who talks to whom: `pairs`, `all-to-all` (each sender to all that answer), `full` (each to all others).
+    /// Who talks to whom: `pairs`, or `full` (each sender to all that answer; also `all-to-all`).
     pub topology: String,
     /// Runs.
     pub runs: u32,
@@ -59,8 +59,7 @@ impl Params {
     /// To how many a message goes.
     pub fn copies(&self) -> f64 {
         let others = match self.topology.as_str() {
-            "all-to-all" => self.nodes.saturating_sub(self.senders),
-            "full" => self.nodes.saturating_sub(1),
+            "full" | "all-to-all" => self.nodes.saturating_sub(self.senders),
             _ => 1,
         };
         f64::from(others.max(1))
@@ -79,6 +78,11 @@ impl Params {
             self.cpu_share
         };
         share.clamp(0.01, 1.5)
+    }
+
+    /// Hosts that send, half of all: each of them has a line of its own.
+    pub(super) fn lines(&self) -> f64 {
+        f64::from((self.hosts / 2).max(1))
     }
 
     /// Round trips of a run, if known.
@@ -103,4 +107,24 @@ pub struct Sample {
     pub switches: Option<f64>,
     /// Whether it works ([`super::SUSTAINED`]).
     pub sustained: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_sends_to_all_has_a_line_for_each_sending_host() {
+        let all = Params {
+            hosts: 4,
+            nodes: 8,
+            senders: 4,
+            hz: 10.0,
+            topology: "full".into(),
+            ..Params::default()
+        };
+        assert_eq!((all.copies(), all.rate(), all.lines()), (4.0, 160.0, 2.0));
+        let one = Params::default();
+        assert_eq!((one.copies(), one.lines()), (1.0, 1.0));
+    }
 }
