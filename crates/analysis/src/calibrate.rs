@@ -1,7 +1,7 @@
 //! A machine's calibration from what `ropewalk bench scale` measured (`ropewalk bench model`).
 
 use crate::file::{self, FileError};
-use crate::model::{self, Knee, Model, ReadError, Sample, Validation, knees, validate};
+use crate::model::{self, Model, ReadError, Validation, knees, validate};
 use crate::raw::value;
 use crate::table::{Align, Table};
 use clap::Args;
@@ -69,8 +69,7 @@ pub fn run(options: &Options, machine: BTreeMap<String, Value>) -> Result<Outcom
         if !options.of.is_empty() && !options.of.contains(system) {
             continue;
         }
-        let samples: Vec<Sample> = own(&all.samples, system);
-        let measured: Vec<Knee> = own(&all.knees, system);
+        let (samples, measured) = all.of(system);
         // Bisected knees are better than what lies between two cells.
         let found = if measured.is_empty() {
             knees(&samples)
@@ -94,11 +93,6 @@ pub fn run(options: &Options, machine: BTreeMap<String, Value>) -> Result<Outcom
         notes,
         machine,
     })
-}
-
-fn own<T: Clone>(all: &[(String, T)], system: &str) -> Vec<T> {
-    let own = all.iter().filter(|(s, _)| s == system);
-    own.map(|(_, t)| t.clone()).collect()
 }
 
 impl Outcome {

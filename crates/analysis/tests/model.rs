@@ -182,18 +182,7 @@ const MEASURED: &str = include_str!("data/two-processors.json");
 fn knees_of_a_real_machine_are_predicted_from_twelve_cells() {
     let all = read(MEASURED).expect("what the bench wrote");
     for system in ["ropewalk", "roscpp"] {
-        let samples: Vec<Sample> = all
-            .samples
-            .iter()
-            .filter(|s| s.0 == system)
-            .map(|s| s.1.clone())
-            .collect();
-        let knees: Vec<Knee> = all
-            .knees
-            .iter()
-            .filter(|k| k.0 == system)
-            .map(|k| k.1.clone())
-            .collect();
+        let (samples, knees) = all.of(system);
         let m = validate(system, &samples, &knees)
             .expect("sweeps that break")
             .metrics;

@@ -119,14 +119,19 @@ impl Network {
 
     /// The same of one of many messages that fill packets together.
     pub fn occupied_together(&self, bytes: u64) -> f64 {
-        let part = (bytes + AROUND as u64) as f64 / FRAGMENT as f64;
-        self.occupied(bytes).min(self.occupied(FRAGMENT) * part)
+        self.occupied(bytes)
+            .min(self.occupied(FRAGMENT) * packets(bytes as f64))
     }
 }
 
 /// The part of a packet that a message of so many bytes fills, up to a whole one.
 pub(super) fn packet(bytes: f64) -> f64 {
-    ((bytes + AROUND as f64) / FRAGMENT as f64).min(1.0)
+    packets(bytes).min(1.0)
+}
+
+/// The packets that it fills together with others.
+fn packets(bytes: f64) -> f64 {
+    (bytes + AROUND as f64) / FRAGMENT as f64
 }
 
 #[cfg(test)]

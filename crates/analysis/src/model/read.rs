@@ -16,6 +16,18 @@ pub struct Read {
     pub knees: Vec<(String, Knee)>,
 }
 
+impl Read {
+    /// What one system has.
+    pub fn of(&self, system: &str) -> (Vec<Sample>, Vec<Knee>) {
+        (own(&self.samples, system), own(&self.knees, system))
+    }
+}
+
+fn own<T: Clone>(all: &[(String, T)], system: &str) -> Vec<T> {
+    let own = all.iter().filter(|(s, _)| s == system);
+    own.map(|(_, t)| t.clone()).collect()
+}
+
 /// What is no benchmark's JSON.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -136,9 +148,7 @@ fn by_nodes(of: &Params, found: &Value) -> Option<Knee> {
         senders: nodes / 2,
         ..of.clone()
     };
-    let mut params = at_rate(params, rate);
-    // All runs of a search take as long.
-    params.messages = (f64::from(of.messages) * params.hz / of.hz.max(1e-9)).ceil() as u32;
+    let params = at_rate(params, rate);
     check(&params).ok()?;
     Some(Knee {
         params,
@@ -149,10 +159,13 @@ fn by_nodes(of: &Params, found: &Value) -> Option<Knee> {
     })
 }
 
-/// The same setting at so many round trips a second.
+/// The same setting at so many round trips a second, in a run that takes as long.
 fn at_rate(params: Params, rate: f64) -> Params {
+    let hz = rate / f64::from(params.senders) / params.copies();
+    let longer = if params.hz > 0.0 { hz / params.hz } else { 1.0 };
     Params {
-        hz: rate / f64::from(params.senders) / params.copies(),
+        hz,
+        messages: (f64::from(params.messages) * longer).round() as u32,
         ..params
     }
 }
