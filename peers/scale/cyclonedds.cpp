@@ -2,6 +2,7 @@
 #include <dds/dds.h>
 
 #include <memory>
+#include <thread>
 
 #include "scale.h"
 #include "scale.hpp"
@@ -31,9 +32,9 @@ struct Node {
 
     dds_entity_t writer(const std::string& name) const { return need(dds_create_writer(participant, topic(name), qos, nullptr), "writer"); }
 
-    dds_entity_t reader(const std::string& name, dds_on_data_available_fn callback, void* argument) const {
+    dds_entity_t reader(const std::string& name, dds_on_data_available_fn callback = nullptr, void* argument = nullptr) const {
         dds_listener_t* listener = dds_create_listener(argument);
-        dds_lset_data_available(listener, callback);
+        if (callback) dds_lset_data_available(listener, callback);
         const dds_entity_t reader = need(dds_create_reader(participant, topic(name), qos, listener), "reader");
         dds_delete_listener(listener);
         return reader;
@@ -81,14 +82,49 @@ void send(const scale::Options& o, const peer::Orchestrator& orchestrator) {
 }
 
 struct Echo {
-    dds_entity_t writer;
+    dds_entity_t reader, writer;
     std::atomic<uint64_t> echoed{0}, refused{0};
 };
 
-void on_message(dds_entity_t reader, void* argument) {
-    auto* echo = static_cast<Echo*>(argument);
-    take_all(reader, [&](const ropewalk_Scale& message) { ++(dds_write(echo->writer, &message) == DDS_RETCODE_OK ? echo->echoed : echo->refused); });
+void on_message(Echo* echo) {
+    take_all(echo->reader, [&](const ropewalk_Scale& message) { ++(dds_write(echo->writer, &message) == DDS_RETCODE_OK ? echo->echoed : echo->refused); });
 }
+
+// A thread that waits for messages and answers them, as nodes on ROS 2 do. It must not be a listener, which runs on the thread
+// that receives: dds_write waits there for acknowledgements that this very thread would have to take.
+class Waits {
+    const dds_entity_t set, over;
+    std::vector<Echo*> echoes;
+    std::thread thread;
+
+    void run() {
+        std::vector<dds_attach_t> woken(echoes.size() + 1);
+        for (;;) {
+            const dds_return_t n = need(dds_waitset_wait(set, woken.data(), woken.size(), DDS_INFINITY), "waitset");
+            for (dds_return_t i = 0; i < n; ++i) {
+                if (woken[i] == 0) return;
+                on_message(reinterpret_cast<Echo*>(woken[i]));
+            }
+        }
+    }
+
+   public:
+    Waits(const Node& node, const std::vector<std::unique_ptr<Echo>>& all)
+        : set(need(dds_create_waitset(node.participant), "waitset")), over(need(dds_create_guardcondition(node.participant), "guard condition")) {
+        need(dds_waitset_attach(set, over, 0), "waitset");
+        for (const auto& echo : all) {
+            const dds_entity_t condition = need(dds_create_readcondition(echo->reader, DDS_ANY_STATE), "read condition");
+            need(dds_waitset_attach(set, condition, reinterpret_cast<dds_attach_t>(echo.get())), "waitset");
+            echoes.push_back(echo.get());
+        }
+        thread = std::thread([this] { run(); });
+    }
+
+    ~Waits() {
+        dds_set_guardcondition(over, true);
+        thread.join();
+    }
+};
 
 void echo(const scale::Options& o, const peer::Orchestrator& orchestrator) {
     std::vector<std::unique_ptr<Echo>> echoes;
@@ -96,11 +132,14 @@ void echo(const scale::Options& o, const peer::Orchestrator& orchestrator) {
     for (const scale::Way& way : o.ways) {
         echoes.push_back(std::make_unique<Echo>());
         echoes.back()->writer = node.writer(way.output);
-        node.reader(way.input, on_message, echoes.back().get());
+        echoes.back()->reader = node.reader(way.input);
     }
-    peer::say("ready");
-    orchestrator.wait_stop();
-    dds_delete(DDS_CYCLONEDDS_HANDLE);  // waits for callbacks
+    {
+        const Waits waits(node, echoes);
+        peer::say("ready");
+        orchestrator.wait_stop();
+    }
+    dds_delete(DDS_CYCLONEDDS_HANDLE);
     uint64_t echoed = 0, refused = 0;
     for (const auto& e : echoes) echoed += e->echoed, refused += e->refused;
     peer::say("{\"echoed\": " + std::to_string(echoed) + ", \"refused\": " + std::to_string(refused) + "}");

@@ -21,9 +21,9 @@ impl Usage {
     pub(crate) fn of(pid: Pid) -> Option<Usage> {
         let mut usage = Usage::default();
         for thread in fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten() {
-            let (cpu, status) = thread_usage(&thread.path());
-            usage.cpu += cpu;
-            usage.voluntary_switches += field(&status, "voluntary_ctxt_switches:").unwrap_or(0);
+            let of = thread_usage(&thread.path());
+            usage.cpu += of.cpu;
+            usage.voluntary_switches += field(&of.status, "voluntary_ctxt_switches:").unwrap_or(0);
         }
         Some(usage)
     }
@@ -56,12 +56,25 @@ impl Memory {
     }
 }
 
-/// Processor time of the thread in this folder, and its status; nothing of one that has ended meanwhile.
-pub(crate) fn thread_usage(folder: &Path) -> (Duration, String) {
+/// What a thread has used since it began.
+pub(crate) struct ThreadUsage {
+    pub(crate) cpu: Duration,
+    /// For how long it could have run, and others did.
+    pub(crate) waited: Duration,
+    pub(crate) status: String,
+}
+
+/// Of the thread in this folder; nothing of one that has ended meanwhile.
+pub(crate) fn thread_usage(folder: &Path) -> ThreadUsage {
     let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
     let stat = read("schedstat");
-    let ns = stat.split_whitespace().next().and_then(|n| n.parse().ok());
-    (Duration::from_nanos(ns.unwrap_or(0)), read("status"))
+    let mut ns = stat.split_whitespace().map(|n| n.parse().unwrap_or(0));
+    let mut next = || Duration::from_nanos(ns.next().unwrap_or(0));
+    ThreadUsage {
+        cpu: next(),
+        waited: next(),
+        status: read("status"),
+    }
 }
 
 /// The number of a line of a file such as `status`.

@@ -3,6 +3,7 @@
 use crate::ipc::usage::{field, thread_usage};
 use std::collections::BTreeMap;
 use std::fs;
+use std::time::Duration;
 
 /// All threads of some processes and of what these started, at one instant.
 #[derive(Clone, Debug, Default)]
@@ -11,7 +12,8 @@ pub(super) struct Snapshot(BTreeMap<u32, Thread>);
 #[derive(Clone, Debug)]
 struct Thread {
     name: String,
-    cpu_ns: u64,
+    cpu: Duration,
+    waited: Duration,
     switches: u64,
 }
 
@@ -20,8 +22,17 @@ struct Thread {
 pub(super) struct Used {
     pub(super) cpu_s: f64,
     pub(super) switches: u64,
-    /// The thread that used most: its name and its processor time.
-    pub(super) busiest: Option<(String, f64)>,
+    /// The thread that ran and waited for a processor most.
+    pub(super) busiest: Option<ThreadUsed>,
+}
+
+/// The same of a thread.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct ThreadUsed {
+    pub(super) name: String,
+    pub(super) cpu_s: f64,
+    /// It could have run, and others did.
+    pub(super) waited_s: f64,
 }
 
 impl Snapshot {
@@ -37,14 +48,15 @@ impl Snapshot {
                 let Some(tid) = task.file_name().to_str().and_then(|t| t.parse().ok()) else {
                     continue;
                 };
-                let (cpu, status) = thread_usage(&task.path());
+                let of = thread_usage(&task.path());
                 let name = fs::read_to_string(task.path().join("comm")).unwrap_or_default();
-                let switches = |name| field(&status, name).unwrap_or(0);
+                let switches = |name| field(&of.status, name).unwrap_or(0);
                 all.0.insert(
                     tid,
                     Thread {
                         name: name.trim().to_owned(),
-                        cpu_ns: u64::try_from(cpu.as_nanos()).unwrap_or(u64::MAX),
+                        cpu: of.cpu,
+                        waited: of.waited,
                         switches: switches("voluntary_ctxt_switches:")
                             + switches("nonvoluntary_ctxt_switches:"),
                     },
@@ -62,11 +74,20 @@ impl Snapshot {
         let mut used = Used::default();
         for (tid, thread) in &self.0 {
             let before = earlier.0.get(tid);
-            let cpu_s = thread.cpu_ns.saturating_sub(before.map_or(0, |t| t.cpu_ns)) as f64 / 1e9;
-            used.cpu_s += cpu_s;
+            let since = |of: fn(&Thread) -> Duration| {
+                let before = before.map_or(Duration::ZERO, of);
+                of(thread).saturating_sub(before).as_secs_f64()
+            };
+            let of = ThreadUsed {
+                name: thread.name.clone(),
+                cpu_s: since(|t| t.cpu),
+                waited_s: since(|t| t.waited),
+            };
+            used.cpu_s += of.cpu_s;
             used.switches += thread.switches.saturating_sub(before.map_or(0, |t| t.switches));
-            if used.busiest.as_ref().is_none_or(|b| b.1 < cpu_s) {
-                used.busiest = Some((thread.name.clone(), cpu_s));
+            let wanted = |t: &ThreadUsed| t.cpu_s + t.waited_s;
+            if used.busiest.as_ref().is_none_or(|b| wanted(b) < wanted(&of)) {
+                used.busiest = Some(of);
             }
         }
         used
@@ -129,15 +150,20 @@ mod tests {
 
     #[test]
     fn only_what_lies_between_counts() {
-        let at = |cpu_ns, switches| Thread {
-            name: "t".into(),
-            cpu_ns,
+        let at = |cpu, waited, switches| Thread {
+            name: format!("t{switches}"),
+            cpu: Duration::from_secs(cpu),
+            waited: Duration::from_secs(waited),
             switches,
         };
-        let before = Snapshot([(1, at(5_000_000_000, 7))].into());
-        let after = Snapshot([(1, at(6_000_000_000, 9)), (2, at(3_000_000_000, 1))].into());
+        let before = Snapshot([(1, at(5, 8, 7))].into());
+        let after = Snapshot([(1, at(6, 11, 9)), (2, at(3, 0, 1))].into());
         let used = after.since(&before);
         assert_eq!((used.cpu_s, used.switches), (4.0, 3));
-        assert_eq!(used.busiest, Some(("t".into(), 3.0)));
+        let busiest = used.busiest.expect("a thread");
+        assert_eq!(
+            (busiest.name.as_str(), busiest.cpu_s, busiest.waited_s),
+            ("t9", 1.0, 3.0)
+        );
     }
 }

@@ -26,7 +26,7 @@ pub(super) struct Measured {
     pub(super) cpu_s: BTreeMap<String, f64>,
     pub(super) switches: u64,
     pub(super) memory_kib: u64,
-    /// While messages were sent: the busiest thread and its share of a processor.
+    /// While messages were sent: the thread that most wanted a processor.
     pub(super) busiest: Option<Busiest>,
     /// Share of all processors that were in use by anything on this machine, and that other guests took.
     pub(super) host_busy: f64,
@@ -38,6 +38,11 @@ pub(super) struct Measured {
     /// The link in which most messages waited.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(super) held: Option<Held>,
+    /// The process in whose sockets most waited.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(super) sockets: Option<InSockets>,
+    #[serde(default)]
+    pub(super) lost: Lost,
     /// Where processor time went, in a run that sampled it.
     #[serde(skip)]
     pub(super) profile: Option<Profile>,
@@ -54,15 +59,68 @@ pub(super) struct Held {
     pub(super) messages: u64,
 }
 
-/// A thread.
+/// Bytes that waited in the sockets of one process, just before the last messages were sent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct InSockets {
+    /// Which part the process belongs to.
+    pub(super) part: String,
+    /// Sent by it, and not acknowledged yet.
+    pub(super) to_send: u64,
+    /// Received, and not read by it yet.
+    pub(super) to_read: u64,
+}
+
+impl InSockets {
+    pub(super) fn most(&self) -> u64 {
+        self.to_send.max(self.to_read)
+    }
+}
+
+/// What kernels lost while messages were sent. A system may send it again.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Lost {
+    /// Datagrams that came to a socket whose buffer was full.
+    pub(super) datagrams: u64,
+    /// Frames that came to a device whose queue was full.
+    pub(super) frames: u64,
+    /// Fragments of datagrams that were never whole, or for which there was no memory.
+    pub(super) fragments: u64,
+}
+
+impl Lost {
+    pub(super) fn add(&mut self, other: &Lost) {
+        self.datagrams = self.datagrams.saturating_add(other.datagrams);
+        self.frames = self.frames.saturating_add(other.frames);
+        self.fragments = self.fragments.saturating_add(other.fragments);
+    }
+
+    pub(super) fn since(&self, earlier: &Lost) -> Lost {
+        Lost {
+            datagrams: self.datagrams.saturating_sub(earlier.datagrams),
+            frames: self.frames.saturating_sub(earlier.frames),
+            fragments: self.fragments.saturating_sub(earlier.fragments),
+        }
+    }
+}
+
+/// The thread that most wanted a processor.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Busiest {
     /// Which part it belongs to.
     pub part: String,
     /// Its name.
     pub thread: String,
-    /// Of one processor.
+    /// How much of the time it ran.
     pub share: f64,
+    /// How much of the time it could have run, but others had the processors.
+    #[serde(default)]
+    pub waiting_share: f64,
+}
+
+impl Busiest {
+    pub(super) fn wanted(&self) -> f64 {
+        self.share + self.waiting_share
+    }
 }
 
 /// The medium while messages were sent.
@@ -190,7 +248,7 @@ pub struct CellMetrics {
     pub schedule: f64,
     /// Whether 99.9 % were back, after 100 ms on average, and the schedule was kept.
     pub sustained: bool,
-    /// The busiest thread while messages were sent.
+    /// The thread that most wanted a processor while messages were sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub busiest: Option<Busiest>,
     /// Share of all processors in use; where the medium is emulated, by the system's own processes.
@@ -308,7 +366,7 @@ pub(super) fn pool(runs: &[&Measured]) -> Option<CellMetrics> {
         censored: runs.iter().map(|m| m.trips.censored).sum(),
         schedule: mean(&|m| m.schedule),
         sustained: 2 * sustained > runs.len(),
-        busiest: busiest.max_by(|a, b| a.share.total_cmp(&b.share)).cloned(),
+        busiest: busiest.max_by(|a, b| a.wanted().total_cmp(&b.wanted())).cloned(),
         host_busy: mean(&|m| m.host_busy),
         drops,
         wire: runs.iter().rev().find_map(|m| m.wire.clone()),

@@ -24,6 +24,7 @@ mod profile;
 mod raw;
 mod said;
 mod session;
+mod sockets;
 mod stage;
 mod statistics;
 mod store;

@@ -122,17 +122,10 @@ impl Play<'_> {
         let environment = (self.system == System::Cyclonedds).then(|| {
             let peers = self.addresses.iter();
             let peers: String = peers.map(|a| format!("<Peer address=\"{a}\"/>")).collect();
-            let interface = if self.point.medium.is_emulated() {
-                String::new()
-            } else {
-                // A real machine may have others.
-                format!(
-                    "<Interfaces><NetworkInterface address=\"{}\"/></Interfaces>",
-                    self.address(host)
-                )
-            };
+            // A machine may have several, and so have a lab's hosts: the emulated one, and wires between their namespaces.
+            let interface = self.address(host);
             let value = format!(
-                "<CycloneDDS><Domain><General>{interface}<AllowMulticast>false</AllowMulticast></General><Discovery>\
+                "<CycloneDDS><Domain><General><Interfaces><NetworkInterface address=\"{interface}\"/></Interfaces><AllowMulticast>false</AllowMulticast></General><Discovery>\
                  <ParticipantIndex>auto</ParticipantIndex><MaxAutoParticipantIndex>{}</MaxAutoParticipantIndex>\
                  <Peers>{peers}</Peers></Discovery></Domain></CycloneDDS>",
                 self.point.nodes + 8

@@ -356,10 +356,11 @@ impl<'a> Session<'a> {
                 let _ = fs::remove_dir_all(&folder);
                 sustained = measured.lasts();
                 eprintln!("    {} Hz: {}", shown_hz(probe.hz), said(&measured));
-                *(if sustained { &mut good } else { &mut bad }) = Some(measured);
                 if sustained {
+                    good = Some(measured);
                     break;
                 }
+                bad = Some((measured, probe.clone()));
             }
             search.tell(hz, sustained);
         }
@@ -373,7 +374,7 @@ impl<'a> Session<'a> {
             }
             .messages_per_s(),
             cause: match (&bad, hung) {
-                (Some(bad), _) => cause::of(bad),
+                (Some((bad, probe)), _) => cause::of(bad, probe),
                 (None, Some(why)) => format!("seen as {why}"),
                 (None, None) => UNBROKEN.into(),
             },

@@ -1,7 +1,8 @@
 //! How busy a machine was during a run, and what the run's processes used.
 
 use super::counters::{Snapshot, memory_kib};
-use super::measured::{Busiest, Measured, Wire};
+use super::measured::{Busiest, InSockets, Lost, Measured, Wire};
+use super::sockets;
 use super::stage::wire_between;
 use crate::ipc::usage::Host;
 use lab::Status;
@@ -25,6 +26,8 @@ struct Look {
     host: Host,
     parts: BTreeMap<&'static str, Snapshot>,
     wire: Option<Status>,
+    sockets: Option<InSockets>,
+    lost: Lost,
     at: Time,
 }
 
@@ -41,6 +44,12 @@ pub(super) struct Load {
     pub(super) switches: u64,
     /// At the end.
     pub(super) memory_kib: u64,
+    /// At the second look.
+    #[serde(default)]
+    pub(super) sockets: Option<InSockets>,
+    /// Between the first two looks.
+    #[serde(default)]
+    pub(super) lost: Lost,
     #[serde(skip)]
     pub(super) wire: Option<Wire>,
 }
@@ -52,8 +61,11 @@ impl Watch {
             pids.iter().for_each(|pid| all.add(Snapshot::of(*pid)));
             all
         };
+        let sending = self.0.len() == 1;
         self.0.push(Look {
             host: Host::now(),
+            sockets: sending.then(|| sockets::fullest(parts)).flatten(),
+            lost: sockets::lost(parts),
             parts: parts.iter().map(|(part, pids)| (*part, snapshot(pids))).collect(),
             wire,
             at: clock::monotonic(),
@@ -80,12 +92,9 @@ impl Watch {
 impl Look {
     /// How busy everything was.
     fn since(&self, earlier: &Look) -> Load {
-        let time = self
-            .at
-            .since(earlier.at)
-            .saturating_sub(BEFORE)
-            .as_secs_f64()
-            .max(1e-3);
+        let span = self.at.since(earlier.at);
+        // In what lies before the first message nothing was to be done.
+        let time = span.saturating_sub(BEFORE).as_secs_f64().max(1e-3);
         let host = self.host.since(&earlier.host);
         let used = self
             .parts
@@ -94,23 +103,26 @@ impl Look {
         let used: Vec<_> = used.collect();
         let own_s: f64 = used.iter().map(|(_, u)| u.cpu_s).sum();
         let busiest = used.into_iter().filter_map(|(part, used)| {
-            let (thread, cpu_s) = used.busiest?;
+            let thread = used.busiest?;
             Some(Busiest {
                 part: (*part).to_owned(),
-                thread,
-                share: cpu_s / time,
+                share: thread.cpu_s / time,
+                waiting_share: thread.waited_s / time,
+                thread: thread.name,
             })
         });
         let wire = self.wire.as_ref().zip(earlier.wire.as_ref());
         Load {
-            busiest: busiest.max_by(|a, b| a.share.total_cmp(&b.share)),
+            busiest: busiest.max_by(|a, b| a.wanted().total_cmp(&b.wanted())),
             // A lab keeps all processors awake.
             host_busy: if wire.is_some() {
                 own_s / time / processors()
             } else {
-                host.busy
+                (host.busy * span.as_secs_f64() / time).min(1.0)
             },
             host_steal: host.steal,
+            sockets: self.sockets.clone(),
+            lost: self.lost.since(&earlier.lost),
             wire: wire.map(|(after, before)| wire_between(before, after, BEFORE)),
             ..Load::default()
         }
@@ -120,10 +132,15 @@ impl Look {
 impl Load {
     /// Adds what another machine used: processor time is a sum, and how busy they were that of the busier one.
     pub(super) fn add(&mut self, other: Load) {
-        let share = |busiest: &Option<Busiest>| busiest.as_ref().map_or(0.0, |b| b.share);
-        if share(&other.busiest) > share(&self.busiest) {
+        let wanted = |busiest: &Option<Busiest>| busiest.as_ref().map_or(0.0, Busiest::wanted);
+        if wanted(&other.busiest) > wanted(&self.busiest) {
             self.busiest = other.busiest;
         }
+        let waits = |sockets: &Option<InSockets>| sockets.as_ref().map_or(0, InSockets::most);
+        if waits(&other.sockets) > waits(&self.sockets) {
+            self.sockets = other.sockets;
+        }
+        self.lost.add(&other.lost);
         self.host_busy = self.host_busy.max(other.host_busy);
         self.host_steal = self.host_steal.max(other.host_steal);
         for (part, cpu_s) in other.cpu_s {
@@ -143,6 +160,8 @@ impl Load {
             switches: self.switches,
             memory_kib: self.memory_kib,
             wire: self.wire,
+            sockets: self.sockets,
+            lost: self.lost,
             ..Measured::default()
         }
     }
@@ -163,6 +182,7 @@ mod tests {
                 part: format!("echo on {share}"),
                 thread: "t".into(),
                 share,
+                waiting_share: 0.0,
             }),
             host_busy: busy,
             cpu_s: [("echo".to_owned(), 2.0)].into(),

@@ -230,7 +230,9 @@ fn a_machine_that_falls_silent_is_told_and_ends_what_it_ran() {
     let result = json(&done);
     let why = result["failed"][0]["why"].as_str().expect("a reason");
     assert!(
-        done.code == 1 && why.contains("nothing was heard of it") && why.contains("left"),
+        done.code == 1
+            && why.contains(" is gone: nothing was heard of it")
+            && (why.contains("left") || why.contains("right")),
         "{why}: {done:?}"
     );
     assert!(done.stderr.contains("goes on from here"), "{done:?}");

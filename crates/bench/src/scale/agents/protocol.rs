@@ -337,7 +337,7 @@ pub(super) fn example() -> Run {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::measured::Busiest;
+    use super::super::super::measured::{Busiest, InSockets, Lost};
     use super::*;
 
     #[test]
@@ -367,7 +367,17 @@ mod tests {
                 part: "echo".into(),
                 thread: "t".into(),
                 share: 0.5,
+                waiting_share: 0.25,
             }),
+            sockets: Some(InSockets {
+                part: "echo".into(),
+                to_send: 1,
+                to_read: 2,
+            }),
+            lost: Lost {
+                datagrams: 3,
+                ..Lost::default()
+            },
             cpu_s: [("echo".to_owned(), 0.25)].into(),
             ..Load::default()
         };
