@@ -85,6 +85,9 @@ pub(super) struct Lost {
     pub(super) frames: u64,
     /// Fragments of datagrams that were never whole, or for which there was no memory.
     pub(super) fragments: u64,
+    /// Datagrams that were still not whole at the end.
+    #[serde(default)]
+    pub(super) parts: u64,
 }
 
 impl Lost {
@@ -92,6 +95,7 @@ impl Lost {
         self.datagrams = self.datagrams.saturating_add(other.datagrams);
         self.frames = self.frames.saturating_add(other.frames);
         self.fragments = self.fragments.saturating_add(other.fragments);
+        self.parts = self.parts.saturating_add(other.parts);
     }
 
     pub(super) fn since(&self, earlier: &Lost) -> Lost {
@@ -99,6 +103,7 @@ impl Lost {
             datagrams: self.datagrams.saturating_sub(earlier.datagrams),
             frames: self.frames.saturating_sub(earlier.frames),
             fragments: self.fragments.saturating_sub(earlier.fragments),
+            parts: self.parts,
         }
     }
 }

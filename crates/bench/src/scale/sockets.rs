@@ -66,9 +66,17 @@ pub(super) fn lost(parts: &Parts) -> Lost {
             datagrams: of("RcvbufErrors", "Udp:", "Udp6RcvbufErrors"),
             frames: read("dev").lines().map(device_drops).fold(0, u64::saturating_add),
             fragments: of("ReasmFails", "Ip:", "Ip6ReasmFails"),
+            parts: in_parts(&read("sockstat")).saturating_add(in_parts(&read("sockstat6"))),
         });
     }
     sum
+}
+
+/// Of `/proc/net/sockstat`: datagrams of which some fragments have come.
+fn in_parts(list: &str) -> u64 {
+    let mut lines = list.lines().filter(|l| l.starts_with("FRAG"));
+    let number = lines.next().and_then(|l| l.split_ascii_whitespace().nth(2));
+    number.and_then(|n| n.parse().ok()).unwrap_or(0)
 }
 
 /// A number of `/proc/net/snmp`, which has for each protocol a line of names above one of numbers.
@@ -186,6 +194,11 @@ mod tests {
         ] {
             assert_eq!(of(odd), 0, "{odd}");
         }
+        assert_eq!(in_parts("UDP: inuse 1 mem 4\nFRAG: inuse 12 memory 512\n"), 12);
+        assert_eq!(
+            in_parts("FRAG:\n") + in_parts("FRAG: inuse x\n") + in_parts(""),
+            0
+        );
         let list = "Ip6InReceives   4\nIp6ReasmFails           \t23\n";
         assert_eq!((line(list, "Ip6ReasmFails"), line(list, "Ip6")), (23, 0));
         assert_eq!(device_drops("  eth: 1 2 3 40 5 6 7 8 9 10 11 12 13 14 15 16"), 52);

@@ -84,6 +84,7 @@ impl Watch {
             load.cpu_s.insert((*part).to_owned(), used.cpu_s);
             load.switches += used.switches;
         }
+        load.lost.parts = after.lost.parts;
         load.memory_kib = parts.values().flatten().map(|pid| memory_kib(*pid)).sum();
         load
     }
