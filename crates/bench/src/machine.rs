@@ -38,3 +38,15 @@ pub fn describe() -> BTreeMap<String, Value> {
 pub fn versions() -> BTreeMap<String, String> {
     BTreeMap::from([("ropewalk".into(), env!("CARGO_PKG_VERSION").into())])
 }
+
+/// Its wireless devices, such as `wlan0`, as `/sys/class/net` tells.
+pub(crate) fn radios() -> Vec<String> {
+    let devices = std::fs::read_dir("/sys/class/net")
+        .into_iter()
+        .flatten()
+        .flatten();
+    let radios = devices.filter(|d| ["phy80211", "wireless"].iter().any(|n| d.path().join(n).exists()));
+    radios
+        .map(|d| d.file_name().to_string_lossy().into_owned())
+        .collect()
+}

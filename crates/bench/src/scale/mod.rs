@@ -83,6 +83,10 @@ fn run_with<'a>(
         plan = plan.without_shares();
     }
     let mut tools = tools()?;
+    if options.media.is_empty() && tools.wired() {
+        notes.push("no machine has a radio, so links send without a limit (--media machines-wired); --media machines lets them find out how much the network carries".into());
+        plan = plan.wired();
+    }
     notes.iter().for_each(|note| eprintln!("{note}"));
     tools.notes.append(&mut notes);
     session::Session::open(options, &tools)?.measure(&plan)

@@ -141,7 +141,7 @@ impl Options {
         }
         if !self.media.iter().all(|m| m.is_real()) {
             return Err(Error::Input(
-                "--media: everything runs on the machines that were named: leave it out, or give machines-wired".into(),
+                "--media: everything runs on the machines that were named: leave it out, or give machines or machines-wired".into(),
             ));
         }
         if self.hosts.iter().any(|n| *n > self.machines) {

@@ -70,6 +70,17 @@ impl Plan {
         self.sweeps.retain(|s| s.base.cpu_share >= 1.0);
         self
     }
+
+    /// The same between machines that are joined by cables.
+    pub(super) fn wired(mut self) -> Plan {
+        let bases = self.sweeps.iter_mut().map(|s| &mut s.base);
+        for point in self.points.iter_mut().chain(bases) {
+            if point.medium == Medium::Machines && point.hosts > 1 {
+                point.medium = Medium::MachinesWired;
+            }
+        }
+        self
+    }
 }
 
 /// One experiment, before the user's wishes.
@@ -428,6 +439,12 @@ mod tests {
                 "{experiment}"
             );
             assert_eq!(all.map(|p| p.hosts).max(), Some(hosts), "{experiment}");
+            let wired = plan.wired();
+            let mut all = wired.points.iter().chain(wired.sweeps.iter().map(|s| &s.base));
+            assert!(
+                all.all(|p| (p.medium == Medium::MachinesWired) == (hosts > 1)),
+                "{experiment}"
+            );
         }
         let nine = of(9, |o| {
             (o.machines, o.hosts, o.media) = (6, vec![2], vec![Medium::MachinesWired]);

@@ -100,6 +100,11 @@ impl<'a> Tools<'a> {
         self.agents.as_ref().is_some_and(|a| a.lost().is_some())
     }
 
+    /// Whether there are several machines, which are joined by cables.
+    pub(super) fn wired(&self) -> bool {
+        self.agents.as_ref().is_some_and(Agents::wired)
+    }
+
     /// Where results were made.
     pub(super) fn machine(&self) -> BTreeMap<String, Value> {
         let mut about = machine::describe();

@@ -45,6 +45,8 @@ fn tiny(hz: &str) -> Vec<String> {
         "--runs",
         "1",
         "--no-knees",
+        "--media",
+        "machines",
         "--json",
         "--out",
         "kept",
@@ -467,7 +469,7 @@ fn who_is_no_agent_or_a_bad_one_is_told_with_the_mend() {
     let own = env!("CARGO_PKG_VERSION");
     let hello = |version: &str| {
         format!(
-            "echo '{{\"hello\":{{\"protocol\":1,\"version\":\"{version}\",\"systems\":{{\"ropewalk\":\"1\"}}}}}}'\n"
+            "echo '{{\"hello\":{{\"protocol\":2,\"version\":\"{version}\",\"systems\":{{\"ropewalk\":\"1\"}}}}}}'\n"
         )
     };
     let answering = "n=0; while read -r l; do case \"$l\" in *order*) n=$((n+1)); \

@@ -6,7 +6,7 @@ use super::agent::Agent;
 use super::board::Board;
 use super::machine;
 use super::options::Options;
-use super::protocol::{Answer, Hello, Line, Order, PROTOCOL};
+use super::protocol::{Answer, Hello, Line, Order, PROTOCOL, RADIOS};
 use crate::ipc::Error;
 use crate::ipc::error::RunError;
 use serde_json::{Value, json};
@@ -97,6 +97,11 @@ impl<'a> Agents<'a> {
             }
         }
         Ok(versions.join(" and "))
+    }
+
+    /// Whether there are several, none of which has a radio: they are joined by cables.
+    pub(in crate::scale) fn wired(&self) -> bool {
+        self.hellos.len() > 1 && self.hellos.iter().all(has_no_radio)
     }
 
     /// The machines, as results name them.
@@ -202,6 +207,12 @@ impl Drop for Agents<'_> {
 }
 
 /// Whether both ends understand each other, and measure the same.
+/// What it does not say is not known.
+fn has_no_radio(hello: &Hello) -> bool {
+    let radios = hello.machine.get(RADIOS).and_then(Value::as_array);
+    radios.is_some_and(Vec::is_empty)
+}
+
 fn check(host: &str, hello: &Hello) -> Result<(), String> {
     let own = env!("CARGO_PKG_VERSION");
     if hello.version == own && hello.protocol == PROTOCOL {
@@ -221,6 +232,18 @@ fn check(host: &str, hello: &Hello) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_has_no_radio_says_so() {
+        let says = |radios: Option<Value>| Hello {
+            machine: radios.map(|r| (RADIOS.to_owned(), r)).into_iter().collect(),
+            ..Hello::default()
+        };
+        assert!(has_no_radio(&says(Some(json!([])))));
+        for other in [None, Some(json!(["wlan0"])), Some(json!(0)), Some(Value::Null)] {
+            assert!(!has_no_radio(&says(other)));
+        }
+    }
 
     #[test]
     fn other_versions_are_told_with_the_mend() {

@@ -13,7 +13,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 /// Changes when lines change; both ends must have the same.
-pub(super) const PROTOCOL: u32 = 1;
+pub(super) const PROTOCOL: u32 = 2;
 /// The longest line of either end, in bytes.
 pub(super) const LONGEST: usize = 1 << 20;
 /// Rows of raw data in a line.
@@ -24,6 +24,8 @@ pub(super) const NODE_LINES: usize = 16;
 /// Between beats, and after how long without a line the other end is gone.
 pub(super) const BEAT: Duration = Duration::from_secs(1);
 pub(super) const SILENT: Duration = Duration::from_secs(30);
+/// Where a machine names its wireless devices.
+pub(super) const RADIOS: &str = "radios";
 /// The files of a host's keys.
 pub(super) const KEYS: [&str; 5] = [
     link::keys::HOST_KEY,
@@ -255,8 +257,11 @@ impl Answer {
             Answer::Load(load) => {
                 let shares = [load.host_busy, load.host_steal];
                 let used = load.cpu_s.values().copied();
-                let used = used.chain(load.busiest.iter().map(|b| b.share)).chain(shares);
-                let names = load.busiest.iter().flat_map(|b| [&b.part, &b.thread]);
+                let busiest = load.busiest.iter();
+                let used = used.chain(busiest.clone().flat_map(|b| [b.share, b.waiting_share]));
+                let used = used.chain(shares);
+                let names = busiest.flat_map(|b| [&b.part, &b.thread]);
+                let names = names.chain(load.sockets.iter().map(|s| &s.part));
                 short(load.cpu_s.keys().chain(names)) && used.into_iter().all(|n| (0.0..1e9).contains(&n))
             }
         };

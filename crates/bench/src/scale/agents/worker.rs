@@ -1,7 +1,7 @@
 //! An agent: obeys, one order after another.
 
 use super::inbox::{Inbox, Numbered, Over, say};
-use super::protocol::{self, Answer, Hello, Order, PROTOCOL, Report, Run};
+use super::protocol::{self, Answer, Hello, Order, PROTOCOL, RADIOS, Report, Run};
 use super::seat::{Cast, Seat, Stage, find};
 use crate::ipc::Error;
 use crate::ipc::error::RunError;
@@ -49,10 +49,12 @@ fn obey(options: &Work, inbox: &Inbox) -> Result<(), Error> {
         Err(RunError::Failed(why)) => return Err(Error::Nothing(why)),
     };
     let versions = programs.0.iter().map(|(s, p)| (s.name().to_owned(), p.1.clone()));
+    let mut machine = machine::describe();
+    machine.insert(RADIOS.into(), machine::radios().into());
     say(&Report::Hello(Box::new(Hello {
         protocol: PROTOCOL,
         version: env!("CARGO_PKG_VERSION").into(),
-        machine: machine::describe(),
+        machine,
         systems: versions.collect(),
         missing,
     })));
