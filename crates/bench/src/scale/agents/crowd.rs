@@ -206,13 +206,13 @@ impl Drop for Agents<'_> {
     }
 }
 
-/// Whether both ends understand each other, and measure the same.
-/// What it does not say is not known.
+/// Whether a machine has said that it has none: what it does not say is not known.
 fn has_no_radio(hello: &Hello) -> bool {
     let radios = hello.machine.get(RADIOS).and_then(Value::as_array);
     radios.is_some_and(Vec::is_empty)
 }
 
+/// Whether both ends understand each other, and measure the same.
 fn check(host: &str, hello: &Hello) -> Result<(), String> {
     let own = env!("CARGO_PKG_VERSION");
     if hello.version == own && hello.protocol == PROTOCOL {
