@@ -18,7 +18,7 @@ pub struct HostCosts {
 /// the demo's mean delays on a quiet virtual machine of two cores, less those of the same messages in virtual time
 /// (`docs/decisions/252-plans-run-the-protocol.md`).
 const BUS_MS: f64 = 0.04;
-const LINK_MS: f64 = 0.35;
+const LINK_MS: f64 = 0.2;
 /// Processor time of a host for a message over a link: a guess.
 const LINK_US: f64 = 150.0;
 
