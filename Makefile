@@ -6,10 +6,16 @@ VENV   := .venv
 PYTHON := $(VENV)/bin/python
 PREFIX ?= /usr/local
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
+# What users get.
 BIN    := $(TARGET)/release
+# What the tests run (Cargo.toml, profile `tested`).
+TESTED := $(TARGET)/tested
 
-.PHONY: demo test build built install setup packages libzmq lint unit unit-posix cpp sanitized ros1 python deb installed loom miri schema-crosscheck recording-crosscheck kill soak \
-    day fuzz-build fuzz-short fuzz-packets fuzz-coverage fuzz clean
+# The steps of `make test`, the cheap ones first.
+STEPS := packages lint fuzz-build schema-crosscheck recording-crosscheck loom unit-posix cpp sanitized kill attacks python installed unit ros1
+
+.PHONY: demo test build built built-tested install setup packages libzmq lint unit unit-posix cpp sanitized ros1 python deb installed loom miri schema-crosscheck recording-crosscheck kill \
+    attacks soak day fuzz-build fuzz-short fuzz-packets fuzz-coverage fuzz clean
 
 # Why priorities matter, in a minute: no ROS, no root.
 demo: build
@@ -19,11 +25,19 @@ build: libzmq
 	$(CARGO) build --release --locked -p ropewalk-cli
 
 # The command, the libraries and the examples at once: one after the other what they share would be built again, with other features.
-built: libzmq
-	$(CARGO) build --release --locked -p ropewalk-cli -p capi -p examples
+PROGRAMS := -p ropewalk-cli -p capi -p examples
 
-test: packages lint unit unit-posix cpp sanitized ros1 python installed loom schema-crosscheck recording-crosscheck kill fuzz-build
-	@echo "all tests passed"
+built: libzmq
+	$(CARGO) build --release --locked $(PROGRAMS)
+
+built-tested: libzmq
+	$(CARGO) build --profile tested --locked $(PROGRAMS)
+
+# All steps, even after one failed, and at the end which those are and how long each took. Each can be run alone: `make unit`.
+# Nothing is built twice here, so nothing is gained by building incrementally.
+test: export CARGO_INCREMENTAL := 0
+test:
+	@MAKE=$(MAKE) scripts/steps $(STEPS)
 
 packages: libzmq
 	scripts/apt-install $$(grep -hv '^#' tests/lab/apt.txt tests/ros1/apt.txt tests/report/apt.txt)
@@ -46,25 +60,25 @@ install: built
 
 # The C++ interface against an installed prefix: its tests, and the examples among themselves and with Rust's. With
 # SANITIZE=address, undefined or thread the tests are built with it (the library itself is not).
-cpp: built
-	SANITIZE=$(SANITIZE) tests/cpp/run $(BIN) $(BIN)
+cpp: built-tested
+	SANITIZE=$(SANITIZE) tests/cpp/run $(TESTED) $(TESTED)
 
 # The C++ tests under sanitizers (the library itself is without).
-sanitized: built
-	for each in address,undefined thread; do ONLY=tests TYPE=Debug SANITIZE=$$each tests/cpp/run $(BIN) || exit 1; done
+sanitized: built-tested
+	for each in address,undefined thread; do ONLY=tests TYPE=Debug SANITIZE=$$each tests/cpp/run $(TESTED) || exit 1; done
 
 # The package for roscpp's nodes against an installed prefix, with Debian's ROS.
-ros1: built packages
-	ros1/test/run $(BIN)
+ros1: built-tested packages
+	ros1/test/run $(TESTED)
 
 # The Python package, built and installed as `pip install ./python` does, and its tests. Its workspace is another, what it builds on the same.
-python: setup built
+python: setup built-tested
 	$(CARGO) fmt --manifest-path python/Cargo.toml --check
 	$(CARGO) clippy --manifest-path python/Cargo.toml --locked --target-dir $(TARGET) -- -D warnings
 	rm -rf $(TARGET)/wheels
-	CARGO_TARGET_DIR=$(TARGET) $(PYTHON) -m pip wheel -q --no-deps -w $(TARGET)/wheels ./python
+	CARGO_TARGET_DIR=$(TARGET) MATURIN_PEP517_ARGS="--profile tested" $(PYTHON) -m pip wheel -q --no-deps -w $(TARGET)/wheels ./python
 	$(PYTHON) -m pip install -q --force-reinstall --no-deps $(TARGET)/wheels/*.whl
-	cd python/tests && ROPEWALK=$(BIN)/ropewalk timeout 900 ../../$(PYTHON) -X dev -m pytest -q -p no:cacheprovider .
+	cd python/tests && ROPEWALK=$(TESTED)/ropewalk timeout 900 ../../$(PYTHON) -X dev -m pytest -q -p no:cacheprovider .
 
 # The Debian package, in $(DEB).
 DEB := $(TARGET)/packages
@@ -74,9 +88,11 @@ deb: built
 	scripts/deb $(BIN) $(DEB)
 
 # Package and wheel in a bare Debian, by debootstrap.
-installed: deb python
-	scripts/apt-install debootstrap
-	tests/packages/run $(DEB)/ropewalk_*.deb $(TARGET)/wheels/ropewalk-*.whl
+installed: built-tested python
+	scripts/apt-install debootstrap dpkg-dev
+	mkdir -p $(TESTED)/packages
+	scripts/deb $(TESTED) $(TESTED)/packages
+	tests/packages/run $(TESTED)/packages/ropewalk_*.deb $(TARGET)/wheels/ropewalk-*.whl
 
 # The bus's suite over shm_open and passed pipes instead of memfds (docs/decisions/037-posix-variant.md).
 unit-posix:
@@ -85,7 +101,7 @@ unit-posix:
 
 # Every interleaving of the ring and the doorbell, up to loom's bound.
 loom:
-	RUSTFLAGS="--cfg loom" $(CARGO) test -p bus --release --locked --target-dir $(TARGET)/loom --test loom_ring
+	RUSTFLAGS="--cfg loom" $(CARGO) test -p bus --profile tested --locked --target-dir $(TARGET)/loom --test loom_ring
 
 # The ring's unit tests under Miri, which needs a nightly toolchain with the components miri and rust-src.
 miri:
@@ -93,21 +109,25 @@ miri:
 
 # Sums, hashes and bytes of every type that Debian and rosbags know, against genmsg and rosbags.
 schema-crosscheck: setup
-	$(CARGO) build --release --locked -p schema --example crosscheck
-	$(PYTHON) tests/schema/crosscheck.py --binary $(BIN)/examples/crosscheck
+	$(CARGO) build --profile tested --locked -p schema --example crosscheck
+	$(PYTHON) tests/schema/crosscheck.py --binary $(TESTED)/examples/crosscheck
 
 # A recording that we wrote, read by rosbags and the mcap package.
 recording-crosscheck: setup
-	$(CARGO) build --release --locked -p recording --example convert
+	$(CARGO) build --profile tested --locked -p recording --example convert
 	folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
-	    $(BIN)/examples/convert "$$folder/out.mcap" tests/vectors/recording/bz2.bag && \
+	    $(TESTED)/examples/convert "$$folder/out.mcap" tests/vectors/recording/bz2.bag && \
 	    $(PYTHON) tests/recording/cross_check.py "$$folder/out.mcap" tests/vectors/recording/bz2.bag && \
-	    $(BIN)/examples/convert "$$folder/simulated.mcap" && \
+	    $(TESTED)/examples/convert "$$folder/simulated.mcap" && \
 	    $(PYTHON) tests/recording/cross_check.py "$$folder/simulated.mcap"
 
 # kill -9 of each part of the demo at random moments; KILLS is how often.
-kill: built
-	python3 tests/demo/kill.py --binary $(BIN)/ropewalk --kills $(or $(KILLS),20)
+kill: built-tested
+	python3 tests/demo/kill.py --binary $(TESTED)/ropewalk --kills $(or $(KILLS),20)
+
+# Programs that attack Ropewalk from outside, none linked with it; ATTACKS names some of them.
+attacks: built-tested setup packages
+	$(PYTHON) tests/attacks/run --binary $(TESTED) $(ATTACKS)
 
 # Processes on a bus that come and are killed at random moments; `make test` runs 300.
 soak:
