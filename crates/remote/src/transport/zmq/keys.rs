@@ -1,5 +1,6 @@
 //! Keys of CURVE (ZeroMQ's RFC 26): who a robot is, and who may speak to it.
 
+use super::z85;
 use crate::transport::TransportError;
 use std::collections::HashMap;
 use std::fmt;
@@ -63,7 +64,7 @@ impl KeyPair {
     /// [`TransportError::Setup`]: a file exists already, or cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), TransportError> {
         let public = format!("{}\n", self.public);
-        create(path, 0o600, &format!("{public}{}\n", z85(&self.secret)))?;
+        create(path, 0o600, &format!("{public}{}\n", z85::encode(&self.secret)))?;
         let mut beside = path.as_os_str().to_owned();
         beside.push(".pub");
         create(Path::new(&beside), 0o644, &public)
@@ -86,7 +87,7 @@ impl KeyPair {
         }
         let text = text(path)?;
         let mut lines = text.lines();
-        let mut key = |what| match lines.next().map(unz85) {
+        let mut key = |what| match lines.next().map(z85::decode) {
             Some(Some(key)) => Ok(key),
             _ => Err(setup(format!(
                 "{at}: no {what} key where one belongs: make a new one"
@@ -168,24 +169,11 @@ fn create(path: &Path, mode: u32, text: &str) -> Result<(), TransportError> {
         .map_err(|error| setup(format!("cannot write the key {}: {error}", path.display())))
 }
 
-fn z85(key: &[u8; 32]) -> String {
-    ::zmq::z85_encode(key).unwrap_or_default()
-}
-
-fn unz85(text: &str) -> Option<[u8; 32]> {
-    if text.len() != 40 || !text.is_ascii() {
-        return None;
-    }
-    let key = ::zmq::z85_decode(text).ok()?.try_into().ok()?;
-    // The library decodes anything; only a key comes back the same.
-    (z85(&key) == text).then_some(key)
-}
-
 impl FromStr for PublicKey {
     type Err = TransportError;
 
     fn from_str(text: &str) -> Result<Self, TransportError> {
-        unz85(text).map(PublicKey).ok_or_else(|| {
+        z85::decode(text).map(PublicKey).ok_or_else(|| {
             setup(format!(
                 "no public key of 40 characters: {}",
                 text.chars().take(45).collect::<String>().escape_debug()
@@ -196,7 +184,7 @@ impl FromStr for PublicKey {
 
 impl fmt::Display for PublicKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&z85(&self.0))
+        f.write_str(&z85::encode(&self.0))
     }
 }
 
@@ -224,7 +212,7 @@ mod tests {
             PublicKey::read(&folder.path().join("robot.key.pub")).unwrap(),
             key.public
         );
-        assert!(!format!("{key:?}").contains(&z85(&key.secret)));
+        assert!(!format!("{key:?}").contains(&z85::encode(&key.secret)));
 
         let again = KeyPair::generate().unwrap().write(&path).unwrap_err().to_string();
         assert!(again.contains("robot.key"), "{again}");

@@ -31,6 +31,7 @@ mod publisher;
 mod robot;
 mod settings;
 mod wake;
+mod z85;
 mod zap;
 mod zmtp;
 
