@@ -304,6 +304,7 @@ impl<C: Carrier> Daemon<C> {
             }
             let hold_off = held_up.then(|| now + HOLD_OFF);
             let service = self.carrier.service()?.map(|d| clock::monotonic() + d);
+            self.follow_paths();
             let times = [
                 // A carrier that takes several at once may have some although its descriptor is not readable.
                 more.then_some(now),
@@ -432,6 +433,15 @@ impl<C: Carrier> Daemon<C> {
         Ok(more)
     }
 
+    fn follow_paths(&mut self) {
+        let mut way = pump::Way {
+            radio: &mut self.radio,
+            carrier: &mut self.carrier,
+            peers: &self.peers,
+        };
+        way.follow_paths();
+    }
+
     /// Sends what is due, and says when the next is.
     fn transmit(&mut self, datagram: &mut Vec<u8>) -> Result<Option<Time>, LinkError> {
         let mut way = pump::Way {
@@ -521,8 +531,10 @@ impl<C: Carrier> Daemon<C> {
             scheduling: self.scheduling.to_string(),
             radio: self.radio.stats(),
             peers: std::iter::zip(&self.config.peers, &self.peers)
-                .map(|(c, id)| PeerStatus {
+                .enumerate()
+                .map(|(i, (c, id))| PeerStatus {
                     name: c.name.clone(),
+                    path_mtu: self.carrier.path_mtu(i),
                     refused_topics: self.inbound.refused(*id),
                     stats: self.radio.peer_stats(*id).unwrap_or_default(),
                 })

@@ -23,6 +23,14 @@ pub(crate) struct Way<'a, C> {
 }
 
 impl<C: Carrier> Way<'_, C> {
+    /// Lets the scheduler make datagrams that go in one packet each.
+    pub(crate) fn follow_paths(&mut self) {
+        for (index, peer) in self.peers.iter().enumerate() {
+            self.radio
+                .set_max_datagram(*peer, self.carrier.max_datagram_to(index));
+        }
+    }
+
     /// Takes what came, up to a bound; true if there may be more.
     pub(crate) fn receive(&mut self, sink: &mut impl Sink, buffer: &mut [u8]) -> Result<bool, LinkError> {
         let (mut taken, one) = (0, self.carrier.max_datagram());

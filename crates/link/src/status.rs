@@ -62,6 +62,8 @@ pub struct WayStatus {
 pub struct PeerStatus {
     /// Its configured name.
     pub name: String,
+    /// Bytes of the largest IP packet that passes on the way there, where the carrier knows it.
+    pub path_mtu: Option<usize>,
     /// Topics that `allow` or the list of topics refused it, each time that it came up.
     pub refused_topics: u64,
     /// Its numbers.

@@ -27,7 +27,7 @@ pub fn client(knock: Option<[u8; 32]>) -> ClientConfig {
         .expect("ring has TLS 1.3")
         .with_root_certificates(rustls::RootCertStore::empty())
         .with_no_client_auth();
-    tls.alpn_protocols = vec![b"ropewalk-link/3".to_vec()];
+    tls.alpn_protocols = vec![b"ropewalk-link/4".to_vec()];
     let crypto = QuicClientConfig::try_from(tls).expect("ring has QUIC's first cipher");
     let mut config = ClientConfig::new(Arc::new(crypto));
     if let Some(secret) = knock {

@@ -36,6 +36,8 @@ pub(crate) const RECEIPT: usize = 24;
 
 pub(crate) struct Peer {
     pub(crate) config: PeerConfig,
+    /// The largest datagram that the carrier takes; now they may have to be shorter.
+    pub(crate) takes: usize,
     pub(crate) session: Session,
     pub(crate) receiver: Receiver,
     pub(crate) info: Option<PeerInfo>,
@@ -97,6 +99,7 @@ struct Newest {
 impl Peer {
     pub(crate) fn new(now: Time, id: PeerId, config: PeerConfig, radio: &RadioConfig) -> Self {
         Peer {
+            takes: config.max_datagram,
             config,
             session: Session::new(now, radio),
             receiver: Receiver::new(id, radio.receive),

@@ -273,3 +273,37 @@ fn what_no_carrier_joins_is_refused() {
         assert!(error.to_string().contains("joined"), "{error}");
     }
 }
+
+#[test]
+fn datagrams_that_are_to_be_shorter_carry_what_was_begun_when_they_were_longer() {
+    let kinds = [
+        ("/best", Reliability::BestEffort),
+        ("/reliable", Reliability::Reliable),
+        ("/redundant", Reliability::Redundant { share: 0.5 }),
+        ("/bulk", Reliability::Bulk),
+    ];
+    let mut w = Setup::hops(1).build();
+    for (name, reliability) in kinds {
+        let config = TopicConfig {
+            reliability,
+            ordering: Ordering::Any,
+            ..topic(name, 50, 8)
+        };
+        w.later(
+            0,
+            config,
+            (ms(1000), ms(500), 6),
+            Geometry::new(12, &[30_000]).expect("good"),
+        );
+    }
+    w.run(ms(1010));
+    for (after, most) in [(700, 474), (700, 1438), (700, 100), (10_000, 100_000)] {
+        let peer = w.nodes[0].peer;
+        w.nodes[0].radio.set_max_datagram(peer, most);
+        w.run(ms(after));
+    }
+    w.check_books();
+    for (name, _) in kinds {
+        assert_eq!(w.nodes[1].sink.delivered[name].len(), 6, "{name}");
+    }
+}

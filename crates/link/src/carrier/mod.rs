@@ -3,6 +3,7 @@
 mod batch;
 #[cfg(test)]
 mod conformance;
+mod path_mtu;
 pub(crate) mod quic;
 pub(crate) mod serial;
 mod socket;
@@ -109,11 +110,12 @@ pub fn open_carrier(config: &Config) -> Result<Box<dyn Carrier>, CarrierError> {
     Ok(match config.carrier() {
         CarrierKind::Udp => {
             let peers = addressed.map(|(_, a)| a).collect();
-            Box::new(if config.has_wire() {
+            let udp = if config.has_wire() {
                 UdpCarrier::bind_to_wire(bind, peers)?
             } else {
                 UdpCarrier::bind(bind, peers)?
-            })
+            };
+            Box::new(udp.with_mtu(config.radio.mtu))
         }
         CarrierKind::Serial => {
             let line = config.radio.line.as_deref().unwrap_or("".as_ref());
@@ -127,11 +129,14 @@ pub fn open_carrier(config: &Config) -> Result<Box<dyn Carrier>, CarrierError> {
             };
             let peers = addressed.map(peer).collect();
             if kind == CarrierKind::Tls {
-                return Ok(Box::new(TlsCarrier::bind(bind, peers, bundle)?));
+                return Ok(Box::new(
+                    TlsCarrier::bind(bind, peers, bundle)?.with_mtu(config.radio.mtu),
+                ));
             }
             let mut quic = QuicConfig::new(bind, peers);
             quic.wire = config.has_wire();
             quic.joins = config.is_wire();
+            quic.mtu = config.radio.mtu;
             Box::new(QuicCarrier::bind(quic, bundle)?)
         }
     })
@@ -148,6 +153,19 @@ pub fn open_carrier(config: &Config) -> Result<Box<dyn Carrier>, CarrierError> {
 pub trait Carrier: Send {
     /// The largest datagram in bytes.
     fn max_datagram(&self) -> usize;
+
+    /// The largest datagram in bytes that goes to `peer` in one packet now. Longer ones, up to [`Carrier::max_datagram`], go in
+    /// several, and cost as much.
+    fn max_datagram_to(&self, peer: PeerIndex) -> usize {
+        let _ = peer;
+        self.max_datagram()
+    }
+
+    /// Bytes of the largest IP packet that passes on the way to `peer`, as far as that is known.
+    fn path_mtu(&self, peer: PeerIndex) -> Option<usize> {
+        let _ = peer;
+        None
+    }
 
     /// Datagrams of which it makes one: up to so many times [`Carrier::max_datagram`] bytes may come as one, and over a
     /// wire may be sent as one.
@@ -229,6 +247,14 @@ pub trait Carrier: Send {
 impl<C: Carrier + ?Sized> Carrier for Box<C> {
     fn max_datagram(&self) -> usize {
         (**self).max_datagram()
+    }
+
+    fn max_datagram_to(&self, peer: PeerIndex) -> usize {
+        (**self).max_datagram_to(peer)
+    }
+
+    fn path_mtu(&self, peer: PeerIndex) -> Option<usize> {
+        (**self).path_mtu(peer)
     }
 
     fn joined(&self) -> usize {

@@ -12,7 +12,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 /// Ethernet's 1500 bytes less IPv4 and UDP.
 pub(super) const MAX_PAYLOAD: usize = 1472;
 /// IPv4 and UDP headers.
-pub(super) const IP_UDP: usize = 28;
+const IP_UDP: usize = 28;
+/// IPv6 and UDP headers.
+const IP6_UDP: usize = 48;
 
 /// What is asked of the system for datagrams that were not read yet; it doubles that, for what it keeps beside them.
 const RECEIVE_BUFFER: usize = 1 << 20;
@@ -24,8 +26,10 @@ pub(super) enum Given {
     Taken,
     /// Not now.
     Full,
-    /// They are gone: no route, peer unreachable, too large for the path.
+    /// They are gone: no route, peer unreachable.
     Lost,
+    /// This host's device does not take so many at once.
+    TooLong,
 }
 
 #[derive(Debug)]
@@ -100,6 +104,23 @@ impl Socket {
         sockopt::socket_recv_buffer_size(&self.fd).unwrap_or(0) / (2 * MAX_PAYLOAD)
     }
 
+    /// Bytes of IP's and UDP's headers.
+    pub(super) fn headers(&self) -> usize {
+        if self.local.is_ipv4() { IP_UDP } else { IP6_UDP }
+    }
+
+    /// Whether IP is to cut nothing on the way, neither here nor in routers, whatever this host believes of the path:
+    /// what is too long is lost. A host that cannot say so cuts as it did.
+    pub(super) fn set_whole(&self, whole: bool) {
+        use sockopt::{Ipv4PathMtuDiscovery as V4, Ipv6PathMtuDiscovery as V6};
+        let _ = match (self.local.is_ipv4(), whole) {
+            (true, true) => sockopt::set_ip_mtu_discover(&self.fd, V4::PROBE),
+            (true, false) => sockopt::set_ip_mtu_discover(&self.fd, V4::DONT),
+            (false, true) => sockopt::set_ipv6_mtu_discover(&self.fd, V6::PROBE),
+            (false, false) => sockopt::set_ipv6_mtu_discover(&self.fd, V6::DONT),
+        };
+    }
+
     pub(super) fn local(&self) -> SocketAddr {
         self.local
     }
@@ -137,6 +158,7 @@ impl Socket {
         match net::sendto(&self.fd, bytes, SendFlags::NOSIGNAL, &to) {
             Ok(_) => Ok(Given::Taken),
             Err(Errno::AGAIN | Errno::NOBUFS | Errno::INTR) => Ok(Given::Full),
+            Err(Errno::MSGSIZE) => Ok(Given::TooLong),
             Err(e) if passes(e) => Ok(Given::Lost),
             Err(e) => Err(CarrierError::Socket {
                 doing: "sending",

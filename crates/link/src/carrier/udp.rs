@@ -3,7 +3,7 @@
 //! There is no encryption and no proof of who sent a datagram beyond its source address, so
 //! [`crate::Config`] wants the user's word before it binds anything but loopback.
 
-use super::socket::{Given, IP_UDP, MAX_PAYLOAD, Socket};
+use super::socket::{Given, MAX_PAYLOAD, Socket};
 use super::{Carrier, CarrierError, PeerIndex, Received, Sent};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,6 +13,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 pub struct UdpCarrier {
     socket: Socket,
     peers: Vec<SocketAddr>,
+    /// The largest datagram.
+    most: usize,
     refused: u64,
 }
 
@@ -25,6 +27,7 @@ impl UdpCarrier {
         Ok(UdpCarrier {
             socket: Socket::bind(local)?,
             peers,
+            most: MAX_PAYLOAD,
             refused: 0,
         })
     }
@@ -37,8 +40,21 @@ impl UdpCarrier {
         Ok(UdpCarrier {
             socket: Socket::bind_to_wire(local)?,
             peers,
+            most: MAX_PAYLOAD,
             refused: 0,
         })
+    }
+
+    /// Lets no IP packet be longer than `mtu` bytes. Without it, and where the path takes less, IP cuts them.
+    #[must_use]
+    pub fn with_mtu(mut self, mtu: Option<u16>) -> Self {
+        self.socket.set_whole(false);
+        if let Some(mtu) = mtu {
+            self.most = usize::from(mtu)
+                .saturating_sub(self.socket.headers())
+                .min(MAX_PAYLOAD);
+        }
+        self
     }
 
     /// The bound address.
@@ -49,11 +65,11 @@ impl UdpCarrier {
 
 impl Carrier for UdpCarrier {
     fn max_datagram(&self) -> usize {
-        MAX_PAYLOAD
+        self.most
     }
 
     fn overhead(&self) -> usize {
-        IP_UDP
+        self.socket.headers()
     }
 
     fn holds(&self) -> usize {
@@ -68,13 +84,13 @@ impl Carrier for UdpCarrier {
         let Some(address) = self.peers.get(peer).copied() else {
             return Ok(Sent::Lost);
         };
-        if datagram.len() > MAX_PAYLOAD {
+        if datagram.len() > self.most {
             return Ok(Sent::Lost);
         }
         Ok(match self.socket.send(address, priority, datagram)? {
             Given::Taken => Sent::Taken,
             Given::Full => Sent::NotReady,
-            Given::Lost => Sent::Lost,
+            Given::Lost | Given::TooLong => Sent::Lost,
         })
     }
 

@@ -207,12 +207,13 @@ impl Config {
         let foreign = [
             ("radio.bind", radio.bind.is_some()),
             ("radio.rate", radio.rate.is_some()),
+            ("radio.mtu", radio.mtu.is_some()),
             ("keys", self.keys.is_some()),
         ];
         if let Some((key, _)) = foreign.iter().find(|(_, given)| *given) {
             return Err(Problem::at(
                 *key,
-                "`radio.bind`, `radio.rate` and `keys` are not for a serial carrier: leave them out",
+                "`radio.bind`, `radio.rate`, `radio.mtu` and `keys` are not for a serial carrier: leave them out",
             ));
         }
         match self.peers.as_slice() {

@@ -33,7 +33,7 @@ use crate::rules::{Allow, Relayed};
 use crate::tf::TfConfig;
 use parse::{
     a_tenth, all_of_them, every, hops, maybe_address, maybe_baud, maybe_depth, maybe_duration,
-    maybe_frequency, maybe_size, middle, one, priority, share, syntax, yes,
+    maybe_frequency, maybe_mtu, maybe_size, middle, one, priority, share, syntax, yes,
 };
 pub use rate::Rate;
 use serde::Deserialize;
@@ -96,6 +96,9 @@ pub struct RadioConfig {
     /// The serial line's speed in bit/s.
     #[serde(default, deserialize_with = "maybe_baud")]
     pub baud: Option<u32>,
+    /// Bytes of the largest IP packet on the way to the peers. Without it QUIC finds it, and UDP lets IP cut what is longer.
+    #[serde(default, deserialize_with = "maybe_mtu")]
+    pub mtu: Option<u16>,
     /// Bit rate, as the radio's standard names it (802.11a/g OFDM: 6 to 54 Mbit/s), `auto`, or `unlimited` for a wire.
     /// A serial line's follows from its speed.
     #[serde(default)]
@@ -141,6 +144,7 @@ impl RadioConfig {
             bind: Some(bind),
             line: None,
             baud: None,
+            mtu: None,
             rate: Some(Rate::Set(rate)),
             hops: one(),
             gain: None,

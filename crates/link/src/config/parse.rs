@@ -164,6 +164,10 @@ pub(super) fn maybe_baud<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u32>,
     number(d, "baud", 300..=100_000_000).map(Some)
 }
 
+pub(super) fn maybe_mtu<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u16>, D::Error> {
+    number(d, "mtu", 576..=1500).map(Some)
+}
+
 pub(super) fn maybe_address<'de, D: Deserializer<'de>>(d: D) -> Result<Option<SocketAddr>, D::Error> {
     let read = |text: &str| {
         let wrong = |_| format!("'{text}' is no IP address with a port: write for example 192.168.1.7:7400");

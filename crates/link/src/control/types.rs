@@ -83,6 +83,7 @@ pub(super) fn status_json(link: &str, s: &Status) -> Value {
             "bytes_received": p.stats.bytes_received,
             "datagrams_missing": p.stats.datagrams_missing,
             "refused_topics": p.refused_topics,
+            "path_mtu": p.path_mtu.unwrap_or_default(),
             "round_trip_ms": positive(p.stats.round_trip_us, 1e3),
             "rate_mbit_s": positive(p.stats.rate_bit_s, 1e6),
             "rate_source": word(p.stats.rate_source),
@@ -221,6 +222,7 @@ mod tests {
             host: "robot".into(),
             peers: vec![PeerStatus {
                 name: "base".into(),
+                path_mtu: Some(1280),
                 refused_topics: 1,
                 stats: PeerStats::default(),
             }],

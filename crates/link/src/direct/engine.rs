@@ -239,7 +239,8 @@ impl Engine {
             peers: &self.peers,
         };
         let slot = way.transmit(&mut self.datagram)?;
-        let service = carrier.service()?.map(|d| clock::monotonic() + d);
+        let service = way.carrier.service()?.map(|d| clock::monotonic() + d);
+        way.follow_paths();
         while let Some(job) = self.radio.next_job() {
             self.coder.take(job);
         }

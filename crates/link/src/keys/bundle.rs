@@ -11,6 +11,7 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 /// A host's own key and certificate, and what it needs to know its team's other hosts by.
 pub struct Bundle {
@@ -21,6 +22,22 @@ pub struct Bundle {
     team: CertificateDer<'static>,
     revoked: CertificateRevocationListDer<'static>,
     knock: [u8; 32],
+    stamps: Stamps,
+}
+
+/// When each file of a bundle was changed last, and its length: what differs when the keys were renewed.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Stamps([Option<(SystemTime, u64)>; 5]);
+
+impl Stamps {
+    /// Of the bundle in `folder` as it is now.
+    pub(crate) fn of(folder: &Path) -> Self {
+        let look = |name: &str| {
+            let data = std::fs::metadata(folder.join(name)).ok()?;
+            Some((data.modified().ok()?, data.len()))
+        };
+        Stamps([HOST_KEY, HOST_CERTIFICATE, TEAM_CERTIFICATE, KNOCK, REVOKED].map(look))
+    }
 }
 
 /// What a certificate says.
@@ -52,6 +69,7 @@ impl Bundle {
     /// expired, revoked.
     pub fn load(folder: &Path, host: &str) -> Result<Bundle, KeysError> {
         check_name(host)?;
+        let stamps = Stamps::of(folder);
         let path = |name: &str| folder.join(name);
         let key = files::read_secret(&path(HOST_KEY))?;
         let key = parsed(&path(HOST_KEY), PrivateKeyDer::from_pem_slice(key.as_bytes()))?;
@@ -71,6 +89,7 @@ impl Bundle {
                 CertificateRevocationListDer::from_pem_slice(files::read(&path(REVOKED))?.as_bytes()),
             )?,
             knock,
+            stamps,
         };
         bundle.check()?;
         Ok(bundle)
@@ -84,6 +103,11 @@ impl Bundle {
     /// Where it lies.
     pub fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// Of before it was read.
+    pub(crate) fn stamps(&self) -> &Stamps {
+        &self.stamps
     }
 
     /// What its certificate says, for people.

@@ -10,8 +10,8 @@ mod files;
 mod ledger;
 mod team;
 
-pub(crate) use bundle::names;
 pub use bundle::{About, Bundle};
+pub(crate) use bundle::{Stamps, names};
 pub use ledger::{Entry, Ledger, LedgerError};
 pub use team::{HOSTS_FOLDER, Team};
 

@@ -159,7 +159,8 @@ impl<B: Body> Radio<B> {
         };
         let max = match t.is_best_effort() {
             true => p.config.max_joined(),
-            false => p.config.max_datagram,
+            // What was cut when datagrams might be longer needs its room.
+            false => p.config.max_datagram.max((HEAD + t.head_room()).min(p.takes)),
         };
         if !free || !by_priority || !self.config.predict || p.is_clocked(&self.config) {
             return Plan::Fragment(i, max);

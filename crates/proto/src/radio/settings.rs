@@ -101,6 +101,15 @@ impl<B: Body> Radio<B> {
         Ok(id)
     }
 
+    /// From now on datagrams to `peer` have up to so many bytes, 256 or more, but no more than those of its settings when it
+    /// was added. Messages of which something went go on in shorter fragments. What was cut once for all goes as it
+    /// is: symbols of bulk messages that were offered before, and parity over longer fragments.
+    pub fn set_max_datagram(&mut self, peer: PeerId, bytes: usize) {
+        if let Some(p) = self.peers.get_mut(&peer) {
+            p.config.max_datagram = bytes.max(*DATAGRAM.start()).min(p.takes);
+        }
+    }
+
     /// Forgets a peer. Its partial messages are aborted, what waited for it is dropped as
     /// [`DropReason::PeerLost`]; its topics stay in the statistics and take nothing more.
     pub fn remove_peer(&mut self, now: Time, peer: PeerId, sink: &mut impl Sink) {

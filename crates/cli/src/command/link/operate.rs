@@ -278,11 +278,15 @@ fn text(state: &Value) -> String {
     )];
     for p in list(&state["peers"]) {
         lines.push(format!(
-            "peer {}: {}, {} lost, {} topics refused",
+            "peer {}: {}, {} lost, {} topics refused{}",
             word(&p["name"]),
             if p["up"] == true { "up" } else { "down" },
             count(&p["lost"]),
             count(&p["refused_topics"]),
+            match p["path_mtu"].as_u64() {
+                None | Some(0) => String::new(),
+                Some(mtu) => format!(", path MTU {mtu}"),
+            },
         ));
     }
     for w in list(&state["ways"]).filter(|w| w["host"] != w["over"]) {

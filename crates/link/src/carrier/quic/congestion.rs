@@ -1,22 +1,41 @@
 //! No congestion control of QUIC's own: the radio's scheduler decides what leaves when.
 
+use crate::carrier::path_mtu::PathMtu;
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{Controller, ControllerFactory};
 use std::any::Any;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// A window that never binds. Above 4 GiB noq does not pace either.
 const WINDOW: u64 = 1 << 40;
 
 /// What the acknowledgements of one connection told, in bytes.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Counters {
+    mtu: Mutex<PathMtu>,
     pub(super) sent: AtomicU64,
     pub(super) acked: AtomicU64,
     pub(super) lost: AtomicU64,
     pub(super) in_flight: AtomicU64,
+}
+
+impl Counters {
+    /// Of a path that is believed to let `size` bytes of UDP's payload pass.
+    pub(super) fn new(size: u16) -> Self {
+        Counters {
+            mtu: Mutex::new(PathMtu::new(size)),
+            sent: AtomicU64::default(),
+            acked: AtomicU64::default(),
+            lost: AtomicU64::default(),
+            in_flight: AtomicU64::default(),
+        }
+    }
+
+    pub(super) fn mtu(&self) -> MutexGuard<'_, PathMtu> {
+        self.mtu.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Makes controllers that count into the same place, whatever path the connection takes.
@@ -34,12 +53,15 @@ impl ControllerFactory for Unbound {
 struct Counting(Arc<Counters>);
 
 impl Controller for Counting {
-    fn on_packet_sent(&mut self, _: Instant, bytes: u16, _: u64) {
+    fn on_packet_sent(&mut self, now: Instant, bytes: u16, number: u64) {
+        self.0.mtu().sent(now, bytes, number);
         self.0.sent.fetch_add(bytes.into(), Ordering::Relaxed);
         self.0.in_flight.fetch_add(bytes.into(), Ordering::Relaxed);
     }
 
-    fn on_ack(&mut self, _: Instant, _: Instant, bytes: u64, _: u64, _: bool, _: &RttEstimator) {
+    fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, number: u64, _: bool, _: &RttEstimator) {
+        let len = u16::try_from(bytes).unwrap_or(u16::MAX);
+        self.0.mtu().acked(now, sent, len, number);
         self.0.acked.fetch_add(bytes, Ordering::Relaxed);
     }
 

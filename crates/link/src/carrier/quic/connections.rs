@@ -1,15 +1,17 @@
 //! The connections of a carrier, and which of them leads to a peer.
 
-use super::RIDE;
 use super::congestion::Counters;
 use super::pieces::Joiner;
+use super::{AROUND, RIDE};
 use crate::carrier::PeerIndex;
+use crate::carrier::path_mtu::PathMtu;
 use crate::carrier::team::standing::{self, Standing};
-use noq_proto::{Connection, ConnectionHandle};
+use bytes::Bytes;
+use noq_proto::{Connection, ConnectionHandle, PathId, VarInt};
 use rustls::pki_types::CertificateDer;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// One QUIC connection, established or on the way there.
@@ -23,6 +25,8 @@ pub(super) struct Link {
     pub(super) dirty: bool,
     /// What of a long datagram came on it.
     pub(super) joiner: Joiner,
+    /// A probe of the path came, of which the peer waits to hear.
+    pub(super) hurry: bool,
     /// noq's room for datagrams when it holds none.
     pub(super) room: usize,
 }
@@ -33,10 +37,35 @@ impl Link {
         self.standing.is_up() && !self.conn.is_closed()
     }
 
+    /// Closes it for a `reason`. Nothing that came over it and was not given out yet counts any more.
+    pub(super) fn end(&mut self, now: Instant, reason: u32) {
+        self.standing.peer = None;
+        self.conn.close(now, VarInt::from_u32(reason), Bytes::new());
+        self.dirty = true;
+    }
+
     /// When its timed work is to be done at the latest.
     pub(super) fn next_timeout(&mut self) -> Option<Instant> {
-        let patience = if self.open() { RIDE } else { Duration::ZERO };
+        let patience = if self.open() && !self.hurry {
+            RIDE
+        } else {
+            Duration::ZERO
+        };
         self.conn.poll_timeout().map(|t| t + patience)
+    }
+
+    pub(super) fn mtu(&self) -> MutexGuard<'_, PathMtu> {
+        self.counters.mtu()
+    }
+
+    /// The round trip, without what the peer holds its acknowledgements back.
+    pub(super) fn rtt(&self) -> Duration {
+        self.conn.rtt(PathId::ZERO).unwrap_or_default()
+    }
+
+    /// The largest datagram that goes in one packet.
+    pub(super) fn max_datagram(&self) -> usize {
+        usize::from(self.mtu().size()).saturating_sub(AROUND)
     }
 
     /// Whether noq still holds a datagram of ours.
@@ -77,8 +106,8 @@ impl Connections {
         standing::current(self.open(peer).map(|(h, l)| (h, &l.standing)), first, now)
     }
 
-    /// Handshakes under way that others began: all, and those from `from`.
-    pub(super) fn half_open(&self, from: IpAddr) -> (usize, usize) {
-        standing::half_open(self.0.values().map(|l| &l.standing), from)
+    /// Whether a handshake is under way that others began from an address.
+    pub(super) fn is_half_open(&self, from: IpAddr) -> bool {
+        standing::is_half_open(self.0.values().map(|l| &l.standing), from)
     }
 }

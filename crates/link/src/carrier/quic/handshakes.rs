@@ -3,14 +3,13 @@
 use super::congestion::Counters;
 use super::connections::Link;
 use super::pieces::Joiner;
-use super::{CONTROL, CarrierError, PeerIndex, QuicCarrier, RECHECK, code};
+use super::{CONTROL, CarrierError, LEAST, PeerIndex, QuicCarrier, RECHECK, START, code, parts};
 use crate::carrier::team::dial::MAX_ATTEMPTS;
-use crate::carrier::team::incoming::Verdict;
+use crate::carrier::team::incoming::{Verdict, surplus};
 use crate::carrier::team::standing::{Standing, needless};
-use crate::carrier::team::{counts, tell_of_stranger};
+use crate::carrier::team::{self, counts, tell_of_stranger};
 use crate::keys::names;
-use bytes::Bytes;
-use noq_proto::{Connection, ConnectionError, ConnectionHandle, EndpointEvent, Incoming, VarInt};
+use noq_proto::{Connection, ConnectionError, ConnectionHandle, EndpointEvent, Incoming};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Instant;
@@ -19,16 +18,28 @@ impl QuicCarrier {
     pub(super) fn incoming(
         &mut self,
         incoming: Incoming,
-        from: SocketAddr,
+        (from, parted): (SocketAddr, bool),
         reply: &mut Vec<u8>,
         now: Instant,
     ) -> Result<(), CarrierError> {
-        let known = self.peers.iter().any(|p| p.known.address == from);
-        let half_open = self.connections.half_open(from.ip());
         let validated = incoming.remote_address_validated();
         // A validated address has knocked: only then do we tell it how to validate.
-        let knocked = validated || self.tls.knock.accepts(&incoming.orig_dst_cid());
-        match self.incoming.decide(knocked, validated, known, half_open, now) {
+        if !validated && !self.has_knocked(&incoming) {
+            self.endpoint.ignore(incoming);
+            self.refused += 1;
+            return Ok(());
+        }
+        let expected = team::expected(self.peers.iter().map(|p| &p.known), from.ip());
+        // A peer where we expect it is spared a round trip, once at a time: an address may be forged.
+        let spared = self
+            .peers
+            .iter()
+            .any(|p| p.known.address == from || p.seen == Some(from))
+            && !self.connections.is_half_open(from.ip());
+        match self
+            .incoming
+            .decide(from.ip(), validated || spared, expected, now)
+        {
             Verdict::Ignore => {
                 self.endpoint.ignore(incoming);
                 self.refused += 1;
@@ -40,10 +51,21 @@ impl QuicCarrier {
                 }
             }
             Verdict::Accept => {
-                let counters = Arc::<Counters>::default();
+                let all = self.connections.0.iter().map(|(h, l)| (*h, &l.standing));
+                if let Some(handle) = surplus(all, from.ip(), expected) {
+                    self.forget(ConnectionHandle(handle));
+                    self.refused += 1;
+                }
+                // What comes in parts is answered in such.
+                let counters = self.counters(parted);
                 let config = self.tls.server(counters.clone());
                 match self.endpoint.accept(incoming, now, reply, Some(config)) {
-                    Ok((handle, conn)) => self.add(handle, conn, counters, None, from.ip(), now),
+                    Ok((handle, conn)) => {
+                        self.add(handle, conn, counters, None, from.ip(), now);
+                        if let Some(link) = self.connections.get(handle) {
+                            link.standing.expected = expected > 0;
+                        }
+                    }
                     Err(error) => {
                         tracing::debug!(%from, error = %error.cause, "a handshake failed");
                         self.refused += 1;
@@ -52,6 +74,18 @@ impl QuicCarrier {
             }
         }
         Ok(())
+    }
+
+    /// Those of a connection that begins in parts, or whole.
+    fn counters(&self, parted: bool) -> Arc<Counters> {
+        let size = self.fixed.unwrap_or(if parted { LEAST } else { START });
+        Counters::new(size).into()
+    }
+
+    /// Whether the sender of a first packet knows the team's secret, and is the first to use this knock.
+    fn has_knocked(&mut self, incoming: &Incoming) -> bool {
+        let id = incoming.orig_dst_cid();
+        self.tls.knock.accepts(&id) && (id.first_chunk()).is_some_and(|knock| self.incoming.is_fresh(knock))
     }
 
     pub(super) fn add(
@@ -71,18 +105,26 @@ impl QuicCarrier {
             standing: Standing::new(peer, from, now),
             dirty: true,
             joiner: Joiner::default(),
+            hurry: false,
         };
         self.next_id += 1;
         self.connections.0.insert(handle.0, link);
         self.drive(handle, now);
     }
 
-    /// A handshake is done: the certificate counts, and says who it is.
+    /// A handshake is done: if the certificate counts now, it says who it is. TLS verified it by the keys with which the
+    /// handshake began, which may have been renewed since.
     pub(super) fn established(&mut self, handle: ConnectionHandle, now: Instant) {
         let Some(link) = self.connections.get(handle) else {
             return;
         };
         let shown = link.certificate();
+        if let Err(verdict) = counts(&self.tls.verifier, shown.as_ref()) {
+            tell_of_stranger(&mut self.told, link.standing.from, &verdict, now);
+            link.end(now, code::NOT_VALID);
+            self.refused += 1;
+            return;
+        }
         let peer = link.standing.peer.or_else(|| {
             let shown = shown.as_ref()?;
             self.peers.iter().position(|p| names(shown, &p.known.name))
@@ -92,13 +134,16 @@ impl QuicCarrier {
         };
         let Some(peer) = peer else {
             tracing::warn!(from = %link.standing.from, "a host of the team that is no peer of this one was refused");
-            link.conn
-                .close(now, VarInt::from_u32(code::NO_PEER), Bytes::new());
+            link.end(now, code::NO_PEER);
             self.refused += 1;
             return;
         };
         link.standing.peer = Some(peer);
         link.standing.up = Some(now);
+        if self.fixed.is_none() {
+            link.mtu().search(now);
+        }
+        self.peers[peer].known.proven = Some(link.standing.from);
         tracing::debug!(
             peer = self.peers[peer].known.name,
             dialed = link.standing.dialed,
@@ -169,7 +214,8 @@ impl QuicCarrier {
             if attempts.len() >= MAX_ATTEMPTS {
                 self.forget(ConnectionHandle(attempts[0].1));
             }
-            let counters = Arc::<Counters>::default();
+            let parted = parts::is_for_attempt(self.peers[index].attempts);
+            let counters = self.counters(parted);
             let config = self.tls.client(counters.clone());
             let peer = &mut self.peers[index];
             // A peer that moved is sought where it was seen and where it should be, in turn.
@@ -187,7 +233,8 @@ impl QuicCarrier {
         }
     }
 
-    /// Takes renewed keys, and closes connections whose certificate counts no longer.
+    /// Takes renewed keys. Connections whose certificate counts no longer are closed, and handshakes under way are dropped:
+    /// they verify by the keys with which they began.
     pub(super) fn renew(&mut self, now: Instant) {
         let renewed = self.watch.renewed();
         if renewed.is_none() && now < self.recheck {
@@ -196,26 +243,22 @@ impl QuicCarrier {
         if let Some(tls) = renewed {
             self.tls = tls;
             self.endpoint
-                .set_server_config(Some(self.tls.server(Arc::default())));
+                .set_server_config(Some(self.tls.server(self.counters(false))));
+            let under_way = self.connections.0.iter().filter(|(_, l)| l.standing.up.is_none());
+            let under_way: Vec<usize> = under_way.map(|(handle, _)| *handle).collect();
+            for handle in under_way {
+                self.forget(ConnectionHandle(handle));
+            }
         }
         self.recheck = now + RECHECK;
         for link in self.connections.0.values_mut().filter(|l| l.open()) {
-            let verdict = counts(&self.tls.verifier, link.certificate().as_ref());
-            if let Err(verdict) = verdict {
-                let peer = link
-                    .standing
-                    .peer
-                    .and_then(|p| self.peers.get(p))
-                    .map(|p| &p.known.name);
-                tracing::warn!(
-                    peer,
-                    %verdict,
-                    "the certificate counts no longer: connection closed"
-                );
-                link.conn
-                    .close(now, VarInt::from_u32(code::NOT_VALID), Bytes::new());
-                link.dirty = true;
-            }
+            let Err(verdict) = counts(&self.tls.verifier, link.certificate().as_ref()) else {
+                continue;
+            };
+            let peer = link.standing.peer.and_then(|p| self.peers.get(p));
+            let peer = peer.map(|p| &p.known.name);
+            tracing::warn!(peer, %verdict, "the certificate counts no longer: connection closed");
+            link.end(now, code::NOT_VALID);
         }
     }
 }

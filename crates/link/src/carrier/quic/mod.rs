@@ -9,18 +9,22 @@ mod congestion;
 mod connections;
 mod handshakes;
 mod packets;
+mod parts;
 pub(crate) mod pieces;
 mod tls;
 
-use super::socket::{IP_UDP, MAX_PAYLOAD, Socket};
+use super::path_mtu::{LEAST, MOST, START};
+use super::socket::{MAX_PAYLOAD, Socket};
 use super::team::incoming::Incoming;
 use super::team::watch::Watch;
 use super::team::{HANDSHAKE, Known, RECHECK, RENEWAL, TeamPeer};
 use super::{Carrier, CarrierError, Path, PeerIndex, Received, Sent};
 use crate::keys::Bundle;
 use bytes::{Bytes, BytesMut};
+use congestion::Counters;
 use connections::{Connections, Link};
-use noq_proto::{ConnectionHandle, Endpoint, EndpointConfig, PathId, RandomConnectionIdGenerator, VarInt};
+use noq_proto::{ConnectionHandle, Endpoint, EndpointConfig, RandomConnectionIdGenerator, VarInt};
+use parts::Parts;
 use pieces::Cutter;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -33,6 +37,8 @@ use tls::{Habits, Tls};
 
 /// [`MAX_PAYLOAD`] less QUIC's header (1, connection id 4, packet number up to 4), tag (16) and the frame's head (9).
 const MAX_DATAGRAM: usize = 1438;
+/// What of a packet is not its datagram, at most.
+const AROUND: usize = MAX_PAYLOAD - MAX_DATAGRAM;
 /// What QUIC adds on the wire: header 1 + 4 + 2, frame's type 1, tag 16.
 const QUIC: usize = 24;
 /// Bytes of a connection id.
@@ -70,6 +76,8 @@ pub struct QuicConfig {
     pub ack_every: u32,
     /// The path is a wire: datagrams are gathered and sent in batches. Default false.
     pub wire: bool,
+    /// Bytes of the largest IP packet on the way to the peers; `None`: it is found. Default none.
+    pub mtu: Option<u16>,
     /// Long datagrams are cut into several packets, which takes `wire`. Default false.
     pub joins: bool,
 }
@@ -82,6 +90,7 @@ impl QuicConfig {
             peers,
             ack_every: 60,
             wire: false,
+            mtu: None,
             joins: false,
         }
     }
@@ -93,6 +102,8 @@ struct Peer {
     seen: Option<SocketAddr>,
     /// Attempts that were begun.
     attempts: u64,
+    /// The path MTU that was last told of in the log.
+    told_mtu: Option<usize>,
 }
 
 /// A packet that the socket would not take yet.
@@ -113,7 +124,13 @@ pub struct QuicCarrier {
     connections: Connections,
     peers: Vec<Peer>,
     incoming: Incoming,
-    pending: Option<Pending>,
+    /// Of one packet, or of what it was cut into.
+    pending: VecDeque<Pending>,
+    parts: Parts,
+    /// Counts packets that were cut.
+    cut: u16,
+    /// Bytes of UDP payload that a configured path MTU leaves.
+    fixed: Option<u16>,
     /// Connections that have datagrams for us.
     readable: VecDeque<ConnectionHandle>,
     packet: Vec<u8>,
@@ -138,6 +155,11 @@ impl QuicCarrier {
         } else {
             Socket::bind(config.bind)?
         };
+        socket.set_whole(config.mtu.is_none());
+        let headers = socket.headers() as u16;
+        let fixed = config
+            .mtu
+            .map(|mtu| mtu.saturating_sub(headers).clamp(LEAST, MOST));
         let now = Instant::now();
         let habits = Habits {
             ack_every: config.ack_every,
@@ -145,12 +167,16 @@ impl QuicCarrier {
         };
         let tls = Tls::new(&bundle, habits)?;
         let mut endpoint = EndpointConfig::default();
-        endpoint.cid_generator(Arc::new(|| Box::new(RandomConnectionIdGenerator::new(ID))));
-        let server = tls.server(Arc::default());
+        endpoint
+            .cid_generator(Arc::new(|| Box::new(RandomConnectionIdGenerator::new(ID))))
+            // By this bit parts are told from packets.
+            .grease_quic_bit(false);
+        let server = tls.server(Counters::new(START).into());
         let peer = |p: TeamPeer| Peer {
             known: Known::new(p, bundle.host(), now),
             seen: None,
             attempts: 0,
+            told_mtu: None,
         };
         Ok(QuicCarrier {
             peers: config.peers.into_iter().map(peer).collect(),
@@ -165,7 +191,10 @@ impl QuicCarrier {
             tls,
             connections: Connections::default(),
             incoming: Incoming::new(now),
-            pending: None,
+            pending: VecDeque::new(),
+            parts: Parts::default(),
+            cut: 0,
+            fixed,
             readable: VecDeque::new(),
             packet: Vec::with_capacity(MAX_PAYLOAD),
             cutter: Cutter::default(),
@@ -202,11 +231,19 @@ impl QuicCarrier {
             Some(_) => Socket::bind_to_wire(local)?,
             None => Socket::bind(local)?,
         };
+        self.socket.set_whole(self.fixed.is_none());
         for link in self.connections.0.values_mut() {
             link.conn.handle_network_change(None, Instant::now());
             link.dirty = true;
         }
         Ok(())
+    }
+
+    /// The connection over which datagrams go to `peer`.
+    fn way(&self, peer: PeerIndex) -> Option<&Link> {
+        let first = self.peers.get(peer)?.known.first;
+        let handle = self.connections.current(peer, first, Instant::now())?;
+        self.connections.0.get(&handle)
     }
 
     fn is_wire(&self) -> bool {
@@ -219,12 +256,21 @@ impl Carrier for QuicCarrier {
         if self.joins { pieces::PIECE } else { MAX_DATAGRAM }
     }
 
+    fn max_datagram_to(&self, peer: PeerIndex) -> usize {
+        let most = self.way(peer).map_or(MAX_DATAGRAM, Link::max_datagram);
+        most.saturating_sub(if self.joins { pieces::HEAD } else { 0 })
+    }
+
+    fn path_mtu(&self, peer: PeerIndex) -> Option<usize> {
+        Some(usize::from(self.way(peer)?.mtu().size()) + self.socket.headers())
+    }
+
     fn joined(&self) -> usize {
         if self.joins { pieces::MOST_PIECES } else { 1 }
     }
 
     fn overhead(&self) -> usize {
-        IP_UDP + QUIC
+        self.socket.headers() + QUIC
     }
 
     fn holds(&self) -> usize {
@@ -234,7 +280,7 @@ impl Carrier for QuicCarrier {
     fn ready(&mut self) -> bool {
         // An error shows again, and is told, at the next call that can tell it.
         self.socket.ready()
-            && (self.pending.is_none() || matches!(self.send_waiting(Instant::now()), Ok(true)))
+            && (self.pending.is_empty() || matches!(self.send_waiting(Instant::now()), Ok(true)))
     }
 
     fn send(&mut self, peer: PeerIndex, priority: u8, datagram: &[u8]) -> Result<Sent, CarrierError> {
@@ -246,13 +292,17 @@ impl Carrier for QuicCarrier {
         let Some(handle) = self.connections.current(peer, first, now) else {
             return Ok(Sent::Lost);
         };
-        if self.is_wire() || datagram.len() + RIDER <= MAX_DATAGRAM {
+        let most = self.connections.0.get(&handle).map_or(0, Link::max_datagram);
+        if self.is_wire() || datagram.len() + RIDER <= most {
             self.let_ride(ConnectionHandle(handle), now);
         }
         let Some(link) = self.connections.0.get_mut(&handle) else {
             return Ok(Sent::Lost);
         };
-        let is_one = datagram.len() <= MAX_DATAGRAM && datagram.first() != Some(&pieces::MARK);
+        // What is longer than the path's packets, but not than QUIC's, goes in parts.
+        let most = if self.joins { most } else { MAX_DATAGRAM };
+        let marked = matches!(datagram.first(), Some(&(pieces::MARK | pieces::PROBE)));
+        let is_one = datagram.len() <= most && !marked;
         // While a new path is validated noq sends nothing: what it holds goes first, and this one not at all.
         if !is_one && (!self.joins || datagram.len() > pieces::MOST) || link.holds() {
             return Ok(Sent::Lost);
@@ -261,7 +311,7 @@ impl Carrier for QuicCarrier {
         let sent = if is_one {
             datagrams.send(Bytes::copy_from_slice(datagram), false)
         } else {
-            let mut pieces = self.cutter.cut(datagram);
+            let mut pieces = self.cutter.cut(datagram, most.saturating_sub(pieces::HEAD));
             pieces.try_for_each(|piece| datagrams.send(piece, false))
         };
         if sent.is_err() {
@@ -302,15 +352,20 @@ impl Carrier for QuicCarrier {
         self.renew(now);
         self.timers(now);
         self.dial(now);
+        self.probe(now)?;
         let all_sent = self.send_waiting(now)?;
         self.socket.flush()?;
         if !self.readable.is_empty() || self.socket.has_more() {
             return Ok(Some(Duration::ZERO));
         }
+        let probes = self.connections.0.values().filter(|l| l.open());
+        let probes = probes.filter_map(|l| l.mtu().next(l.rtt()));
+        let probes: Vec<Instant> = probes.collect();
         let timeouts = self.connections.0.values_mut().filter_map(Link::next_timeout);
         let dials = self.peers.iter().map(|p| p.known.dial.next());
         let next = timeouts
             .chain(dials)
+            .chain(probes)
             .min()
             .map(|t| t.saturating_duration_since(now));
         // A full socket is waited for by its descriptor, not by time.
@@ -334,13 +389,11 @@ impl Carrier for QuicCarrier {
     }
 
     fn held(&self) -> usize {
-        usize::from(self.pending.is_some()) + self.socket.gathered()
+        usize::from(!self.pending.is_empty()) + self.socket.gathered()
     }
 
     fn path(&self, peer: PeerIndex) -> Option<Path> {
-        let first = self.peers.get(peer)?.known.first;
-        let handle = self.connections.current(peer, first, Instant::now())?;
-        let link = self.connections.0.get(&handle)?;
+        let link = self.way(peer)?;
         let count = |n: &std::sync::atomic::AtomicU64| n.load(Ordering::Relaxed);
         Some(Path {
             connection: link.id,
@@ -348,7 +401,7 @@ impl Carrier for QuicCarrier {
             acked_bytes: count(&link.counters.acked),
             lost_bytes: count(&link.counters.lost),
             in_flight_bytes: count(&link.counters.in_flight),
-            rtt: link.conn.rtt(PathId::ZERO).unwrap_or_default(),
+            rtt: link.rtt(),
         })
     }
 }

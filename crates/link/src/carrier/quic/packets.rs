@@ -1,8 +1,14 @@
 //! Packets between the socket, the endpoint and its connections.
 
 use super::super::socket::{Given, MAX_PAYLOAD};
-use super::super::{CarrierError, Received};
-use super::{CONTROL, HANDSHAKE, Pending, QuicCarrier, TOGETHER};
+use super::super::{Carrier, CarrierError, PeerIndex, Received};
+use super::connections::Link;
+use super::parts::{self, Malformed};
+use super::pieces::PROBE;
+use super::{AROUND, CONTROL, HANDSHAKE, Pending, QuicCarrier, TOGETHER};
+use crate::carrier::path_mtu::News;
+use crate::carrier::team;
+use bytes::{Bytes, BytesMut};
 use noq_proto::{ConnectionHandle, DatagramEvent, Event, FourTuple, PathId};
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -16,7 +22,7 @@ impl QuicCarrier {
         while let Some((len, from)) = self.socket.receive_into(&mut self.buffer)? {
             taken += 1;
             if let (Some(from), 1..=MAX_PAYLOAD) = (from, len) {
-                let touched = self.take_packet(from, now)?;
+                let touched = self.take_datagram(from, now)?;
                 // Once for all of one connection.
                 if let Some(before) = of.filter(|_| of != touched) {
                     self.drive(before, now);
@@ -35,13 +41,34 @@ impl QuicCarrier {
         Ok(taken)
     }
 
-    /// Takes the packet in the buffer, and says which connection is to be driven then.
-    pub(super) fn take_packet(
+    /// Takes the packet in the buffer, or a part of one, and says which connection is to be driven then.
+    fn take_datagram(
         &mut self,
         from: SocketAddr,
         now: Instant,
     ) -> Result<Option<ConnectionHandle>, CarrierError> {
-        let packet = self.buffer.split();
+        let datagram = self.buffer.split();
+        if !parts::is_part(&datagram) {
+            return self.take_packet((from, false), datagram, now);
+        }
+        let expected = team::expected(self.peers.iter().map(|p| &p.known), from.ip()) > 0;
+        match self.parts.take(from, expected, &datagram) {
+            Ok(Some(packet)) => self.take_packet((from, true), packet, now),
+            Ok(None) => Ok(None),
+            Err(Malformed) => {
+                self.refused += 1;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Takes a packet that came `from` there, in parts or whole, and says which connection is to be driven then.
+    pub(super) fn take_packet(
+        &mut self,
+        (from, parted): (SocketAddr, bool),
+        packet: BytesMut,
+        now: Instant,
+    ) -> Result<Option<ConnectionHandle>, CarrierError> {
         let mut of = None;
         let mut reply = std::mem::take(&mut self.packet);
         reply.clear();
@@ -57,7 +84,7 @@ impl QuicCarrier {
             }
             Some(DatagramEvent::NewConnection(incoming)) => {
                 reply.clear();
-                self.incoming(incoming, from, &mut reply, now)?;
+                self.incoming(incoming, (from, parted), &mut reply, now)?;
             }
             // Whoever gets these is nobody we know: a wrong version, a forged token, an unknown connection.
             Some(DatagramEvent::Response(_)) | None => self.refused += 1,
@@ -100,7 +127,7 @@ impl QuicCarrier {
 
     /// Sends what connections have to send, until the socket is full. True if nothing is left.
     pub(super) fn send_waiting(&mut self, now: Instant) -> Result<bool, CarrierError> {
-        if let Some(p) = &mut self.pending {
+        while let Some(p) = self.pending.front_mut() {
             if !self.socket.ready() {
                 return Ok(false);
             }
@@ -110,7 +137,7 @@ impl QuicCarrier {
             if given == Given::Full {
                 return Ok(false);
             }
-            self.pending = None;
+            self.pending.pop_front();
         }
         let dirty: Vec<usize> = self
             .connections
@@ -140,10 +167,10 @@ impl QuicCarrier {
         } else {
             NonZeroUsize::MIN
         };
-        let Some(link) = self.connections.0.get_mut(&handle.0) else {
-            return Ok(true);
-        };
         loop {
+            let Some(link) = self.connections.0.get_mut(&handle.0) else {
+                return Ok(true);
+            };
             self.packet.clear();
             let Some(transmit) = link.conn.poll_transmit(now, most, &mut self.packet) else {
                 link.dirty = false;
@@ -151,20 +178,155 @@ impl QuicCarrier {
             };
             let to = transmit.destination;
             let segment = transmit.segment_size.unwrap_or(transmit.size);
-            let given = self
-                .socket
-                .send_several(to, priority, &mut self.packet, segment)?;
-            if given == Given::Full {
-                self.pending = Some(Pending {
-                    to,
-                    priority,
-                    packet: std::mem::take(&mut self.packet),
-                    segment,
-                });
+            let (is_probe, passes) = {
+                let mut mtu = link.mtu();
+                (mtu.made_probe(), usize::from(mtu.passes()))
+            };
+            if segment > passes && !is_probe {
+                self.give_in_parts(to, priority, segment, passes)?;
+            } else {
+                match self
+                    .socket
+                    .send_several(to, priority, &mut self.packet, segment)?
+                {
+                    Given::Full => self.pending.push_back(Pending {
+                        to,
+                        priority,
+                        packet: std::mem::take(&mut self.packet),
+                        segment,
+                    }),
+                    Given::TooLong => {
+                        let passes = {
+                            let mut mtu = link.mtu();
+                            mtu.refused(u16::try_from(segment).unwrap_or(u16::MAX), now);
+                            usize::from(mtu.passes())
+                        };
+                        if !is_probe {
+                            self.give_in_parts(to, priority, segment, passes)?;
+                        }
+                    }
+                    Given::Taken | Given::Lost => {}
+                }
+            }
+            if !self.pending.is_empty() {
                 return Ok(false);
             }
-            if !all && !link.holds() {
+            let holds = self.connections.get(handle).is_some_and(Link::holds);
+            if !all && !holds {
                 return Ok(true);
+            }
+        }
+    }
+
+    /// Sends what was made, packets of `segment` bytes each, in parts of what passes.
+    fn give_in_parts(
+        &mut self,
+        to: SocketAddr,
+        priority: u8,
+        segment: usize,
+        passes: usize,
+    ) -> Result<(), CarrierError> {
+        let made = std::mem::take(&mut self.packet);
+        for packet in made.chunks(segment.max(1)) {
+            self.cut = self.cut.wrapping_add(1);
+            let whole = packet.len() <= passes;
+            let parts = (!whole).then(|| parts::split(packet, passes, self.cut));
+            let all = parts.into_iter().flatten().chain(whole.then(|| packet.to_vec()));
+            for mut packet in all {
+                let segment = packet.len();
+                let given = match self.pending.is_empty() {
+                    true => self.socket.send_several(to, priority, &mut packet, segment)?,
+                    false => Given::Full,
+                };
+                if given == Given::Full {
+                    self.pending.push_back(Pending {
+                        to,
+                        priority,
+                        packet,
+                        segment,
+                    });
+                }
+            }
+        }
+        self.packet = made;
+        Ok(())
+    }
+
+    /// Asks paths for larger packets, where that is due, and tells of what was found.
+    pub(super) fn probe(&mut self, now: Instant) -> Result<(), CarrierError> {
+        let open = self.connections.0.iter().filter(|(_, l)| l.open());
+        let open: Vec<usize> = open.map(|(handle, _)| *handle).collect();
+        for handle in open {
+            let Some(link) = self.connections.0.get_mut(&handle) else {
+                continue;
+            };
+            let rtt = link.rtt();
+            let (size, news) = {
+                let mut mtu = link.mtu();
+                let size = mtu.due(now, rtt);
+                (size, mtu.news())
+            };
+            let peer = link.standing.peer;
+            if let (Some(peer), Some(news)) = (peer, news) {
+                self.tell_of_path(peer, news);
+            }
+            let handle = ConnectionHandle(handle);
+            // What it has to send besides goes first, and would make the probe longer.
+            if let Some(size) = size
+                && self.ready()
+                && self.transmit(handle, CONTROL, now, true)?
+            {
+                self.send_probe(handle, usize::from(size), now)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn send_probe(
+        &mut self,
+        handle: ConnectionHandle,
+        size: usize,
+        now: Instant,
+    ) -> Result<(), CarrierError> {
+        self.socket.flush()?;
+        let Some(link) = self.connections.get(handle).filter(|_| self.socket.ready()) else {
+            return Ok(());
+        };
+        let mut probe = vec![0; size.saturating_sub(AROUND)];
+        probe[0] = PROBE;
+        if link.holds() || link.conn.datagrams().send(probe.into(), false).is_err() {
+            return Ok(());
+        }
+        link.mtu().arm();
+        link.dirty = true;
+        self.transmit(handle, CONTROL, now, false)?;
+        self.socket.flush()?;
+        // If this one is acknowledged and the probe is not, the probe is lost.
+        if let Some(link) = self.connections.get(handle) {
+            link.mtu().disarm();
+            let _ = link.conn.datagrams().send(Bytes::from_static(&[PROBE]), false);
+            link.dirty = true;
+        }
+        self.transmit(handle, CONTROL, Instant::now(), false).map(drop)
+    }
+
+    fn tell_of_path(&mut self, peer: PeerIndex, news: News) {
+        let headers = self.socket.headers();
+        let peer = &mut self.peers[peer];
+        match news {
+            News::Found(size) => {
+                let mtu = usize::from(size) + headers;
+                if peer.told_mtu.replace(mtu) != Some(mtu) {
+                    tracing::info!(peer = peer.known.name, mtu, "path MTU found");
+                }
+            }
+            News::Hole(size) => {
+                peer.told_mtu = None;
+                tracing::warn!(
+                    peer = peer.known.name,
+                    mtu = usize::from(size) + headers,
+                    "packets of the path MTU no longer arrive, smaller ones do: it is sought anew"
+                );
             }
         }
     }
@@ -182,6 +344,7 @@ impl QuicCarrier {
             if slow {
                 self.forget(handle);
             } else if let Some(link) = self.connections.get(handle) {
+                link.hurry = false;
                 link.conn.handle_timeout(now);
                 self.drive(handle, now);
             }
@@ -213,6 +376,10 @@ impl QuicCarrier {
                 self.refused += 1;
                 continue;
             };
+            if datagram.first() == Some(&PROBE) {
+                link.hurry = true;
+                continue;
+            }
             match link.joiner.take(datagram) {
                 Ok(true) => {}
                 Ok(false) => continue,

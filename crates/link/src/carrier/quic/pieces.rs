@@ -7,6 +7,8 @@ use bytes::{BufMut, Bytes, BytesMut};
 
 /// The first byte of a piece. Datagrams of the link begin with another one.
 pub(crate) const MARK: u8 = 0xC3;
+/// The first byte of what asks whether its packet passes, and is thrown away by whoever gets it.
+pub(super) const PROBE: u8 = 0xC4;
 /// The mark, then the datagram's number, its length, and where in it the piece begins, each as two bytes, the lower
 /// first.
 pub(crate) const HEAD: usize = 7;
@@ -26,17 +28,18 @@ pub(super) struct Cutter {
 }
 
 impl Cutter {
-    /// The pieces of a datagram of at most [`MOST`] bytes, in order.
-    pub(super) fn cut<'a>(&'a mut self, datagram: &'a [u8]) -> impl Iterator<Item = Bytes> + 'a {
+    /// The pieces of a datagram of at most [`MOST`] bytes, in order, each of `size` bytes at most without its head.
+    pub(super) fn cut<'a>(&'a mut self, datagram: &'a [u8], size: usize) -> impl Iterator<Item = Bytes> + 'a {
         self.number = self.number.wrapping_add(1);
-        let pieces = datagram.len().div_ceil(PIECE);
+        let size = size.max(1);
+        let pieces = datagram.len().div_ceil(size);
         self.bytes.reserve(datagram.len() + pieces * HEAD);
-        datagram.chunks(PIECE).enumerate().map(move |(i, piece)| {
+        datagram.chunks(size).enumerate().map(move |(i, piece)| {
             self.bytes.put_u8(MARK);
             self.bytes.put_u16_le(self.number);
             // Less than 2^16, as is what it is a multiple of.
             self.bytes.put_u16_le(datagram.len() as u16);
-            self.bytes.put_u16_le((i * PIECE) as u16);
+            self.bytes.put_u16_le((i * size) as u16);
             self.bytes.put_slice(piece);
             self.bytes.split().freeze()
         })
@@ -115,7 +118,7 @@ mod tests {
         let (mut cutter, mut joiner) = (Cutter::default(), Joiner::default());
         for len in [1, PIECE, PIECE + 1, 2 * PIECE, MOST - 1, MOST] {
             let sent = datagram(len);
-            let pieces: Vec<Bytes> = cutter.cut(&sent).collect();
+            let pieces: Vec<Bytes> = cutter.cut(&sent, PIECE).collect();
             assert_eq!(pieces.len(), len.div_ceil(PIECE));
             let (last, before) = pieces.split_last().expect("a piece");
             for piece in before {
@@ -138,7 +141,7 @@ mod tests {
             ..Cutter::default()
         };
         let sent = datagram(PIECE + 2);
-        let pieces: Vec<Bytes> = cutter.cut(&sent).collect();
+        let pieces: Vec<Bytes> = cutter.cut(&sent, PIECE).collect();
         assert_eq!(pieces[0][..8], [0xC3, 0x34, 0x12, 0x99, 0x05, 0, 0, 0]);
         assert_eq!(
             pieces[1][..],
@@ -151,12 +154,12 @@ mod tests {
         let (mut cutter, mut joiner) = (Cutter::default(), Joiner::default());
         let sent = datagram(3 * PIECE);
         for missing in 0..3 {
-            let pieces: Vec<Bytes> = cutter.cut(&sent).collect();
+            let pieces: Vec<Bytes> = cutter.cut(&sent, PIECE).collect();
             for (i, piece) in pieces.iter().enumerate().filter(|(i, _)| *i != missing) {
                 let expected = if i < missing { Ok(None) } else { Err(Stray) };
                 assert_eq!(take(&mut joiner, piece), expected);
             }
-            let again: Vec<Bytes> = cutter.cut(&sent).collect();
+            let again: Vec<Bytes> = cutter.cut(&sent, PIECE).collect();
             assert_eq!(take(&mut joiner, &again[0]), Ok(None));
             assert_eq!(take(&mut joiner, &again[0]), Ok(None), "it begins anew");
             assert_eq!(take(&mut joiner, &again[1]), Ok(None));

@@ -1,13 +1,24 @@
-//! What happens to those who knock.
+//! What happens to those who knock: who is expected has a budget of its own, and strangers share one by address.
 
+use super::knock::KNOCK;
+use super::standing::{Standing, prefix};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-/// Handshakes under way that others began.
+/// Handshakes under way that strangers began. One more ends another.
 const MAX_HALF_OPEN: usize = 64;
-/// The same from one address.
+/// The same from one address, or for each peer that is expected there.
 const MAX_SAME: usize = 4;
-/// Handshakes begun in one second, since each costs a key agreement and a signature.
+/// Handshakes of strangers begun in one second, since each costs a key agreement and a signature.
 const MAX_RATE: u32 = 50;
+/// The same from one address.
+const MAX_SAME_RATE: u32 = 8;
+/// Handshakes begun in one second for each peer that is expected at an address. Both ends dial 2.5 times a second, there and
+/// where a peer was seen last.
+const EXPECTED_RATE: u32 = 16;
+/// Knocks that are remembered, so that none lets in a second one: those of a peer's dials in 27 minutes.
+const MAX_USED: usize = 4096;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::carrier) enum Verdict {
@@ -19,47 +30,132 @@ pub(in crate::carrier) enum Verdict {
     Accept,
 }
 
-/// Decides about first packets, at a bounded rate.
+/// Decides about those who knocked, at a bounded rate.
 #[derive(Debug)]
 pub(in crate::carrier) struct Incoming {
     second: Instant,
-    begun: u32,
+    strangers: u32,
+    /// Begun in this second by strangers, by the prefix of their address, of which there are no more than of those.
+    same: BTreeMap<IpAddr, u32>,
+    /// Begun in this second from where peers are expected.
+    expected: BTreeMap<IpAddr, u32>,
+    used: Used,
 }
 
 impl Incoming {
     pub(in crate::carrier) fn new(now: Instant) -> Self {
         Incoming {
             second: now,
-            begun: 0,
+            strangers: 0,
+            same: BTreeMap::new(),
+            expected: BTreeMap::new(),
+            used: Used::default(),
         }
     }
 
-    /// Decides. `knocked` is whether the sender showed that it knows the team's secret, or is still to be asked, `validated`
-    /// whether it is known to receive at its address, `known` whether a peer is configured there, and the last how many
-    /// handshakes are under way in all and with that address.
+    /// Whether nobody was let in by this knock, and from now on nobody else is. It was overheard otherwise.
+    pub(in crate::carrier) fn is_fresh(&mut self, knock: &[u8; KNOCK]) -> bool {
+        self.used.put(knock)
+    }
+
+    /// Decides about who knocked `from` an address, where so many peers are `expected`. Unless it is `validated` it is to
+    /// show that it receives there.
     pub(in crate::carrier) fn decide(
         &mut self,
-        knocked: bool,
+        from: IpAddr,
         validated: bool,
-        known: bool,
-        (all, same): (usize, usize),
+        expected: usize,
         now: Instant,
     ) -> Verdict {
-        if !knocked {
-            return Verdict::Ignore;
-        }
-        // A peer where we expect it is spared a round trip, once at a time.
-        if !validated && (!known || same > 0) {
+        if !validated {
             return Verdict::Retry;
         }
         if now.saturating_duration_since(self.second) >= Duration::from_secs(1) {
-            *self = Incoming::new(now);
+            self.second = now;
+            self.strangers = 0;
+            self.same.clear();
+            self.expected.clear();
         }
-        if same >= MAX_SAME || (!known && all >= MAX_HALF_OPEN) || self.begun >= MAX_RATE {
+        if expected > 0 {
+            let begun = self.expected.entry(from).or_default();
+            if *begun < EXPECTED_RATE.saturating_mul(u32::try_from(expected).unwrap_or(u32::MAX)) {
+                *begun += 1;
+                return Verdict::Accept;
+            }
+        }
+        // Whoever shares the address of a peer is a stranger beyond the peer's budget.
+        let prefix = prefix(from);
+        let same = self.same.get(&prefix).copied().unwrap_or_default();
+        if self.strangers >= MAX_RATE || same >= MAX_SAME_RATE {
             return Verdict::Ignore;
         }
-        self.begun += 1;
+        self.strangers += 1;
+        self.same.insert(prefix, same + 1);
         Verdict::Accept
+    }
+}
+
+/// Which handshakes that others began are to end before one more begins `from` an address where so many peers are
+/// `expected`: the oldest of many from there, or of many strangers the oldest from where most of them are.
+pub(in crate::carrier) fn surplus<'a, K: Copy>(
+    all: impl Iterator<Item = (K, &'a Standing)>,
+    from: IpAddr,
+    expected: usize,
+) -> Option<K> {
+    let half_open = all.filter(|(_, s)| !s.dialed && s.up.is_none());
+    let half_open: Vec<_> = half_open.collect();
+    let from = prefix(from);
+    let same = half_open.iter().filter(|(_, s)| prefix(s.from) == from);
+    if same.clone().count() >= MAX_SAME * expected.max(1) {
+        return same.min_by_key(|(_, s)| s.started).map(|(k, _)| *k);
+    }
+    if expected > 0 {
+        return None;
+    }
+    let strangers = half_open.into_iter().filter(|(_, s)| !s.expected);
+    oldest_of_most(strangers, MAX_HALF_OPEN)
+}
+
+/// The oldest of those from the prefix that has most of them, if there are `most` or more.
+pub(in crate::carrier) fn oldest_of_most<'a, K: Copy>(
+    all: impl Iterator<Item = (K, &'a Standing)>,
+    most: usize,
+) -> Option<K> {
+    let all: Vec<_> = all.collect();
+    if all.len() < most {
+        return None;
+    }
+    let mut counts = BTreeMap::<IpAddr, usize>::new();
+    all.iter()
+        .for_each(|(_, s)| *counts.entry(prefix(s.from)).or_default() += 1);
+    let largest = counts.into_iter().max_by_key(|(_, n)| *n)?.0;
+    let its = all.into_iter().filter(|(_, s)| prefix(s.from) == largest);
+    its.min_by_key(|(_, s)| s.started).map(|(k, _)| k)
+}
+
+/// The random halves of the knocks that were used, the newest of them.
+#[derive(Debug, Default)]
+struct Used {
+    order: VecDeque<[u8; 8]>,
+    all: BTreeSet<[u8; 8]>,
+}
+
+impl Used {
+    /// Adds one. False if it is there.
+    fn put(&mut self, knock: &[u8; KNOCK]) -> bool {
+        let Some(random) = knock.first_chunk::<8>() else {
+            return false;
+        };
+        if !self.all.insert(*random) {
+            return false;
+        }
+        self.order.push_back(*random);
+        if self.order.len() > MAX_USED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.all.remove(&oldest);
+        }
+        true
     }
 }
 
@@ -67,20 +163,68 @@ impl Incoming {
 mod tests {
     use super::*;
 
+    fn at(last: u8) -> IpAddr {
+        IpAddr::from([10, 0, 0, last])
+    }
+
     #[test]
-    fn strangers_cost_nothing_and_floods_little() {
+    fn strangers_share_a_rate_by_address_and_peers_have_their_own() {
         let now = Instant::now();
         let mut i = Incoming::new(now);
-        assert_eq!(i.decide(false, false, true, (0, 0), now), Verdict::Ignore);
-        assert_eq!(i.decide(true, false, false, (0, 0), now), Verdict::Retry);
-        assert_eq!(i.decide(true, false, true, (0, 0), now), Verdict::Accept);
-        assert_eq!(i.decide(true, false, true, (1, 1), now), Verdict::Retry);
-        assert_eq!(i.decide(true, true, false, (64, 0), now), Verdict::Ignore);
-        assert_eq!(i.decide(true, true, true, (64, 1), now), Verdict::Accept);
-        assert_eq!(i.decide(true, true, true, (64, 4), now), Verdict::Ignore);
-        let accepted = (0..1000).filter(|_| i.decide(true, true, false, (0, 0), now) == Verdict::Accept);
-        assert_eq!(accepted.count(), 48);
+        assert_eq!(i.decide(at(1), false, 0, now), Verdict::Retry);
+        let mut accepted = |from, expected, now| {
+            let all = (0..1000).filter(|_| i.decide(from, true, expected, now) == Verdict::Accept);
+            all.count()
+        };
+        assert_eq!(accepted(at(1), 0, now), 8, "one address");
+        let many: usize = (2..200).map(|n| accepted(at(n), 0, now)).sum();
+        assert_eq!(many, 42, "what was left of all");
+        assert_eq!(accepted(at(250), 1, now), 16, "a peer is not among them");
+        assert_eq!(accepted(at(251), 2, now), 32, "nor are two");
         let later = now + Duration::from_secs(1);
-        assert_eq!(i.decide(true, true, false, (0, 0), later), Verdict::Accept);
+        assert_eq!(accepted(at(251), 1, later), 24, "who shares its address is");
+        let network = |n: u16| IpAddr::from([0xfd00, 0, 0, 1, 0, 0, 0, n]);
+        let many: usize = (1..200).map(|n| accepted(network(n), 0, later)).sum();
+        assert_eq!(many, 8, "a network of IPv6 is one address");
+    }
+
+    #[test]
+    fn a_knock_lets_in_once() {
+        let mut i = Incoming::new(Instant::now());
+        let knock = |n: usize| {
+            let mut knock = [7; KNOCK];
+            knock[..8].copy_from_slice(&n.to_le_bytes());
+            knock
+        };
+        assert!(i.is_fresh(&knock(0)) && !i.is_fresh(&knock(0)));
+        assert!((1..MAX_USED).all(|n| i.is_fresh(&knock(n))));
+        assert!(!i.is_fresh(&knock(0)), "it is remembered for so long");
+        assert!(i.is_fresh(&knock(MAX_USED)) && i.used.all.len() == MAX_USED);
+    }
+
+    #[test]
+    fn one_more_handshake_ends_the_oldest_of_whoever_has_most() {
+        let now = Instant::now();
+        let begun = |from, ms, expected| {
+            let at = now + Duration::from_millis(ms);
+            Standing {
+                expected,
+                ..Standing::new(None, from, at)
+            }
+        };
+        let ends = |all: &[Standing], from, expected| surplus(all.iter().enumerate(), from, expected);
+        let few: Vec<_> = (0..3).map(|ms| begun(at(1), ms, false)).collect();
+        assert_eq!(ends(&few, at(1), 0), None);
+        let mut many = few.clone();
+        many.push(begun(at(1), 9, false));
+        assert_eq!(ends(&many, at(1), 0), Some(0), "the oldest from there");
+        assert_eq!(ends(&many, at(1), 2), None, "two peers may be there");
+        assert_eq!(ends(&many, at(2), 0), None, "somebody else");
+        many.extend((10..69).map(|n| begun(at(n), 0, false)));
+        many.push(begun(at(99), 0, true));
+        assert_eq!(ends(&many, at(2), 0), None, "of which one is expected");
+        many.push(begun(at(3), 0, false));
+        assert_eq!(ends(&many, at(2), 0), Some(0), "of the address that has most");
+        assert_eq!(ends(&many, at(2), 1), None, "a peer ends no stranger's");
     }
 }

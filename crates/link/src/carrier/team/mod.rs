@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// What TLS calls our protocol; another version of the wire format gets another name.
-const ALPN: &[u8] = b"ropewalk-link/3";
+const ALPN: &[u8] = b"ropewalk-link/4";
 /// A handshake that takes longer is given up.
 pub(super) const HANDSHAKE: Duration = Duration::from_secs(10);
 /// How often certificates of open connections are looked at again, for those that expired meanwhile.
@@ -48,6 +48,17 @@ pub(super) struct Known {
     pub(super) first: bool,
     pub(super) dial: Dial,
     pub(super) said: Said,
+    /// Whence it last proved who it is.
+    pub(super) proven: Option<IpAddr>,
+}
+
+/// How many peers are expected at an address: they are configured there, or proved from there who they are.
+pub(super) fn expected<'a>(peers: impl Iterator<Item = &'a Known>, from: IpAddr) -> usize {
+    let from = from.to_canonical();
+    let is_there = |p: &&Known| {
+        p.address.ip().to_canonical() == from || p.proven.is_some_and(|a| a.to_canonical() == from)
+    };
+    peers.filter(is_there).count()
 }
 
 impl Known {
@@ -60,6 +71,7 @@ impl Known {
             first,
             dial: Dial::new(now, first),
             said: Said::default(),
+            proven: None,
         }
     }
 }

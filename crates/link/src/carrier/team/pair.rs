@@ -140,6 +140,29 @@ pub(in crate::carrier) fn revocation_closes_what_is_open_and_keeps_it_closed<K: 
     assert!(tries && !K::connected(&pair.carriers[0]), "it came back");
 }
 
+pub(in crate::carrier) fn a_handshake_that_began_before_a_revocation_lets_nobody_in<K: Kind>() {
+    let mut pair = Pair::<K>::new();
+    let mut buffer = vec![0; ROOM];
+    let mut work = |carrier: &mut K::Carrier, time: u64| {
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_millis(time) {
+            while carrier.receive(&mut buffer).expect("goes on").is_some() {}
+            carrier.service().expect("goes on");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    };
+    // Robot dials; base answers it, and dials robot, which stands still meanwhile.
+    work(&mut pair.carriers[1], 300);
+    work(&mut pair.carriers[0], 300);
+    pair.team.revoke("robot").expect("revokes");
+    work(&mut pair.carriers[0], 1500);
+    let start = Instant::now();
+    pair.until(|p| {
+        assert!(!K::connected(&p.carriers[0]), "a revoked host was let in");
+        start.elapsed() > Duration::from_secs(5)
+    });
+}
+
 pub(in crate::carrier) fn a_host_of_the_team_that_is_no_peer_is_refused<K: Kind>() {
     let mut pair = Pair::<K>::new();
     pair.add_host("guest");
@@ -174,6 +197,11 @@ macro_rules! team_suite {
         #[test]
         fn revocation_closes_what_is_open_and_keeps_it_closed() {
             pair::revocation_closes_what_is_open_and_keeps_it_closed::<$kind>();
+        }
+
+        #[test]
+        fn a_handshake_that_began_before_a_revocation_lets_nobody_in() {
+            pair::a_handshake_that_began_before_a_revocation_lets_nobody_in::<$kind>();
         }
 
         #[test]

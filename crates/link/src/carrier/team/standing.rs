@@ -17,6 +17,8 @@ pub(in crate::carrier) struct Standing {
     /// We made it.
     pub(in crate::carrier) dialed: bool,
     pub(in crate::carrier) from: IpAddr,
+    /// A peer is configured at that address, or proved who it is from there.
+    pub(in crate::carrier) expected: bool,
     pub(in crate::carrier) started: Instant,
     /// When it was established.
     pub(in crate::carrier) up: Option<Instant>,
@@ -31,6 +33,7 @@ impl Standing {
             peer,
             dialed: peer.is_some(),
             from,
+            expected: false,
             started: now,
             up: None,
             heard: None,
@@ -84,11 +87,21 @@ pub(in crate::carrier) fn needless<'a, K: Copy + Ord>(
     over
 }
 
-/// Handshakes under way that others began: all, and those from `from`.
-pub(in crate::carrier) fn half_open<'a>(
-    all: impl Iterator<Item = &'a Standing>,
+/// Whether a handshake is under way that others began from an address.
+pub(in crate::carrier) fn is_half_open<'a>(
+    mut all: impl Iterator<Item = &'a Standing>,
     from: IpAddr,
-) -> (usize, usize) {
-    let all = all.filter(|s| !s.dialed && s.up.is_none());
-    all.fold((0, 0), |(n, same), s| (n + 1, same + usize::from(s.from == from)))
+) -> bool {
+    all.any(|s| !s.dialed && s.up.is_none() && s.from == from)
+}
+
+/// What of an address one host cannot choose freely: all of IPv4, and of IPv6 the network (RFC 4291, section 2.5.4).
+pub(in crate::carrier) fn prefix(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(a) => a.into(),
+        IpAddr::V6(a) => {
+            let [a, b, c, d, ..] = a.segments();
+            IpAddr::from([a, b, c, d, 0, 0, 0, 0])
+        }
+    }
 }

@@ -1,10 +1,9 @@
 //! Notices when a host's keys change, so that a revocation needs no restart.
 
-use crate::keys::{Bundle, HOST_CERTIFICATE, HOST_KEY, KNOCK, KeysError, REVOKED, TEAM_CERTIFICATE};
+use crate::keys::{Bundle, KeysError, Stamps};
 use crate::worker::Worker;
-use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, sync_channel};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 /// How often the files' times are looked at.
 const INTERVAL: Duration = Duration::from_millis(500);
@@ -22,10 +21,10 @@ impl<T: Send + 'static> Watch<T> {
         make: impl Fn(&Bundle) -> Result<T, KeysError> + Send + 'static,
     ) -> std::io::Result<Self> {
         let (sender, renewed) = sync_channel(1);
-        // Before the thread starts, so that no change goes unseen.
-        let mut seen = times(bundle.folder());
+        // Of before the bundle was read, so that no change goes unseen.
+        let mut seen = bundle.stamps().clone();
         let worker = Worker::start("link-keys", move || {
-            let now = times(bundle.folder());
+            let now = Stamps::of(bundle.folder());
             if now == seen {
                 return Some(INTERVAL);
             }
@@ -53,14 +52,4 @@ impl<T: Send + 'static> Watch<T> {
     pub(in crate::carrier) fn renewed(&self) -> Option<T> {
         self.renewed.try_recv().ok()
     }
-}
-
-/// When each file was changed last, and its length.
-fn times(folder: &Path) -> Vec<Option<(SystemTime, u64)>> {
-    let files = [HOST_KEY, HOST_CERTIFICATE, TEAM_CERTIFICATE, KNOCK, REVOKED].map(|f| folder.join(f));
-    let look = |path: &PathBuf| {
-        let data = std::fs::metadata(path).ok()?;
-        Some((data.modified().ok()?, data.len()))
-    };
-    files.iter().map(look).collect()
 }

@@ -5,6 +5,7 @@ use crate::carrier::PeerIndex;
 use crate::carrier::team::knock::KNOCK;
 use crate::carrier::team::standing::Standing;
 use rustls::pki_types::CertificateDer;
+use socket2::SockRef;
 use std::io::{self, BufRead, ErrorKind, IoSlice, Read, Write};
 use std::net::{IpAddr, TcpStream};
 use std::ops::Range;
@@ -141,6 +142,8 @@ impl Connection {
     pub(super) fn let_in(&mut self, tls: rustls::ServerConnection, now: Instant) -> io::Result<Came> {
         self.tls = Some(unbound(tls.into()));
         self.stage = Stage::Talking;
+        // What is said to it at last is to arrive.
+        SockRef::from(&self.socket).set_linger(None)?;
         self.take(now)
     }
 

@@ -4,9 +4,9 @@ use super::connection::{Came, Connection, Stage};
 use super::{CarrierError, LISTENER, READ, TlsCarrier, UNSENT, VANISHED};
 use crate::carrier::PeerIndex;
 use crate::carrier::team::dial::MAX_ATTEMPTS;
-use crate::carrier::team::incoming::Verdict;
-use crate::carrier::team::standing::{half_open, needless};
-use crate::carrier::team::{HANDSHAKE, IDLE, RECHECK, counts, tell_of_stranger};
+use crate::carrier::team::incoming::{Verdict, oldest_of_most, surplus};
+use crate::carrier::team::standing::needless;
+use crate::carrier::team::{self, HANDSHAKE, IDLE, RECHECK, counts, tell_of_stranger};
 use crate::keys::names;
 use rustix::event::epoll;
 use rustls::pki_types::ServerName;
@@ -18,6 +18,9 @@ use std::time::{Duration, Instant};
 
 /// Who dialled and does not knock for so long is sent away.
 const KNOCKING: Duration = Duration::from_secs(2);
+/// Connections that are kept of those who did not knock yet. One more sends another away. A peer's knock comes with its
+/// connection, or at once after it.
+const MAX_UNKNOCKED: usize = 128;
 /// Connections accepted before others have their turn.
 const ACCEPTED: usize = 16;
 /// So long nobody is let in after the system refused a connection.
@@ -102,9 +105,27 @@ impl TlsCarrier {
         let Stage::Knocking(knock) = connection.stage() else {
             return Ok(Came::Nothing);
         };
-        if !self.tls.knock.accepts(knock) {
+        let fresh = |knock| self.incoming.is_fresh(knock);
+        if !self.tls.knock.accepts(knock) || !knock.first_chunk().is_some_and(fresh) {
             return Err(ErrorKind::PermissionDenied.into());
         }
+        // TCP has shown that it receives at its address.
+        let from = connection.standing.from;
+        let expected = team::expected(self.peers.iter(), from);
+        if self.incoming.decide(from, true, expected, now) != Verdict::Accept {
+            return Err(ErrorKind::ResourceBusy.into());
+        }
+        let begun = (self.connections.iter())
+            .filter(|(_, c)| matches!(c.stage(), Stage::Talking))
+            .map(|(n, c)| (*n, &c.standing));
+        if let Some(number) = surplus(begun, from, expected) {
+            self.connections.remove(&number);
+            self.refused += 1;
+        }
+        let Some(connection) = self.connections.get_mut(&number) else {
+            return Ok(Came::Nothing);
+        };
+        connection.standing.expected = expected > 0;
         let server = rustls::ServerConnection::new(self.tls.server.clone());
         connection.let_in(server.map_err(io::Error::other)?, now)
     }
@@ -117,21 +138,37 @@ impl TlsCarrier {
                     continue;
                 }
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return,
+                // For want of a descriptor, as a rule.
+                Err(_) if self.make_room(1) => continue,
                 Err(error) => return self.stop_listening(&error, now),
             };
-            let known = self.peers.iter().any(|p| p.address.ip() == from.ip());
-            let half_open = half_open(self.connections.values().map(|c| &c.standing), from.ip());
-            // TCP has shown that it receives at its address; its knock is to come.
-            if self.incoming.decide(true, true, known, half_open, now) != Verdict::Accept {
-                self.refused += 1;
+            let socket = Socket::from(socket);
+            // Nothing is kept of whoever is sent away, by the system neither.
+            if prepare(&socket)
+                .and_then(|()| socket.set_linger(Some(Duration::ZERO)))
+                .is_err()
+            {
                 continue;
             }
-            let socket = Socket::from(socket);
-            if prepare(&socket).is_ok() {
-                let connection = Connection::dialed_by(socket.into(), from.ip(), now);
-                self.add(connection, epoll::EventFlags::IN);
-            }
+            self.make_room(MAX_UNKNOCKED);
+            let connection = Connection::dialed_by(socket.into(), from.ip(), now);
+            let number = self.add(connection, epoll::EventFlags::IN);
+            // A peer's knock is there as a rule.
+            self.happened(number, now);
         }
+    }
+
+    /// Sends away one that did not knock, of `most` or more: the oldest from where most of them are. False if there was none.
+    fn make_room(&mut self, most: usize) -> bool {
+        let unknocked = (self.connections.iter())
+            .filter(|(_, c)| matches!(c.stage(), Stage::Knocking(_)))
+            .map(|(n, c)| (*n, &c.standing));
+        let Some(number) = oldest_of_most(unknocked, most) else {
+            return false;
+        };
+        self.connections.remove(&number);
+        self.refused += 1;
+        true
     }
 
     /// Whoever waits at the door cannot be let in, for want of a descriptor as a rule: it would wake this thread again and again.
@@ -158,21 +195,30 @@ impl TlsCarrier {
         );
     }
 
-    fn add(&mut self, connection: Connection, events: epoll::EventFlags) {
+    fn add(&mut self, connection: Connection, events: epoll::EventFlags) -> u64 {
         let number = self.next_number;
         self.next_number += 1;
         let data = epoll::EventData::new_u64(number);
         if epoll::add(&self.epoll, connection.fd(), data, events).is_ok() {
             self.connections.insert(number, connection);
         }
+        number
     }
 
-    /// A handshake is done: the certificate counts, and says who it is.
+    /// A handshake is done: if the certificate counts now, it says who it is. TLS verified it by the keys with which the
+    /// handshake began, which may have been renewed since.
     fn established(&mut self, number: u64, now: Instant) {
         let Some(connection) = self.connections.get_mut(&number) else {
             return;
         };
         let shown = connection.certificate();
+        if let Err(verdict) = counts(&self.tls.verifier, shown.as_ref()) {
+            tell_of_stranger(&mut self.told, connection.standing.from, &verdict, now);
+            connection.say_goodbye(now);
+            self.connections.remove(&number);
+            self.refused += 1;
+            return;
+        }
         let by_name = || {
             let shown = shown.as_ref()?;
             self.peers.iter().position(|p| names(shown, &p.name))
@@ -185,6 +231,7 @@ impl TlsCarrier {
             return;
         };
         connection.standing.peer = Some(peer);
+        self.peers[peer].proven = Some(connection.standing.from);
         tracing::debug!(
             peer = self.peers[peer].name,
             dialed = connection.standing.dialed,
@@ -257,7 +304,7 @@ impl TlsCarrier {
 
     fn begin(&mut self, index: PeerIndex, now: Instant) -> io::Result<()> {
         let peer = &self.peers[index];
-        let socket = connect(self.local.ip(), peer.address)?;
+        let socket = connect(self.local.ip(), peer.address, self.segment())?;
         let name = ServerName::try_from(peer.name.clone()).map_err(io::Error::other)?;
         let tls = rustls::ClientConnection::new(self.tls.client.clone(), name).map_err(io::Error::other)?;
         let (knock, to) = (self.tls.knock.make(), peer.address.ip());
@@ -285,7 +332,8 @@ impl TlsCarrier {
         }
     }
 
-    /// Takes renewed keys, and closes connections whose certificate counts no longer.
+    /// Takes renewed keys. Connections whose certificate counts no longer are closed, and handshakes under way are dropped:
+    /// they verify by the keys with which they began. Who is still to knock is judged by the new ones.
     pub(super) fn renew(&mut self, now: Instant) {
         let renewed = self.watch.renewed();
         if renewed.is_none() && now < self.recheck {
@@ -293,17 +341,19 @@ impl TlsCarrier {
         }
         if let Some(tls) = renewed {
             self.tls = tls;
+            self.connections
+                .retain(|_, c| c.open() || matches!(c.stage(), Stage::Knocking(_)));
         }
         self.recheck = now + RECHECK;
         let verifier = &self.tls.verifier;
         let peers = &self.peers;
         self.connections.retain(|_, c| {
-            let Err(verdict) = counts(verifier, c.certificate().as_ref()) else {
-                return true;
-            };
             if !c.open() {
                 return true;
             }
+            let Err(verdict) = counts(verifier, c.certificate().as_ref()) else {
+                return true;
+            };
             let peer = c.standing.peer.and_then(|p| peers.get(p)).map(|p| &p.name);
             tracing::warn!(peer, %verdict, "the certificate counts no longer: connection closed");
             c.say_goodbye(now);
@@ -313,12 +363,15 @@ impl TlsCarrier {
 }
 
 /// Begins to connect, from the address that the peer knows us by.
-fn connect(own: IpAddr, to: SocketAddr) -> io::Result<TcpStream> {
+fn connect(own: IpAddr, to: SocketAddr, segment: Option<u32>) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::TCP))?;
     if !own.is_unspecified() {
         socket.bind(&SocketAddr::new(own, 0).into())?;
     }
     prepare(&socket)?;
+    if let Some(most) = segment {
+        socket.set_tcp_mss(most)?;
+    }
     match socket.connect(&to.into()) {
         Ok(()) => {}
         Err(e) if e.raw_os_error() == Some(rustix::io::Errno::INPROGRESS.raw_os_error()) => {}

@@ -44,6 +44,8 @@ const HOLDS: usize = 1024;
 const PATIENCE: Duration = Duration::from_millis(5);
 /// What was sent and not acknowledged for so long ends a connection.
 const VANISHED: Duration = Duration::from_secs(10);
+/// Connections that wait to be accepted.
+const BACKLOG: i32 = 4096;
 /// Reads, of all connections together, before others have their turn.
 const READS: usize = 8;
 /// Marks the listener's events.
@@ -73,6 +75,7 @@ impl Tls {
 pub struct TlsCarrier {
     listener: TcpListener,
     local: SocketAddr,
+    mtu: Option<u16>,
     epoll: OwnedFd,
     tls: Tls,
     watch: Watch<Tls>,
@@ -106,6 +109,8 @@ impl TlsCarrier {
         let failed = |doing| move |source| CarrierError::Socket { doing, source };
         let listener = TcpListener::bind(local).map_err(bind)?;
         listener.set_nonblocking(true).map_err(bind)?;
+        // What the system keeps while this thread is busy: a peer that finds no room there tries again after a second.
+        rustix::net::listen(&listener, BACKLOG).map_err(|e| bind(e.into()))?;
         let local = listener.local_addr().map_err(bind)?;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)
             .map_err(|e| failed("making an epoll descriptor")(e.into()))?;
@@ -123,6 +128,7 @@ impl TlsCarrier {
             peers: peers.into_iter().map(peer).collect(),
             listener,
             local,
+            mtu: None,
             epoll,
             tls,
             watch: Watch::start(bundle, Tls::new).map_err(failed("starting a thread"))?,
@@ -136,6 +142,23 @@ impl TlsCarrier {
             told: None,
             refused: 0,
         })
+    }
+
+    /// Lets no IP packet be longer than `mtu` bytes, as far as TCP makes them of what is sent here.
+    #[must_use]
+    pub fn with_mtu(mut self, mtu: Option<u16>) -> Self {
+        self.mtu = mtu;
+        // What is accepted has it from the listener.
+        if let Some(most) = self.segment() {
+            let _ = socket2::SockRef::from(&self.listener).set_tcp_mss(most);
+        }
+        self
+    }
+
+    /// Bytes of TCP's payload in an IP packet, if they are set.
+    fn segment(&self) -> Option<u32> {
+        let headers = if self.local.is_ipv4() { 40 } else { 60 };
+        self.mtu.map(|mtu| u32::from(mtu).saturating_sub(headers))
     }
 
     /// The bound address.
