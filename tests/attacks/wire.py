@@ -75,8 +75,12 @@ def claims(entries: list[tuple[int, int, int, int]]) -> bytes:
     return bytes([0x20, len(entries)]) + b"".join(struct.pack("<IBBB", *e) for e in entries)
 
 
-def clock(now_us: int) -> bytes:
-    return b"\x21" + v(now_us) + b"\x00"
+def clock(now_us: int, ahead_us: int | None = None) -> bytes:
+    """What the sender's clock says; with `ahead_us` also by how much the receiver's is ahead of it, to a microsecond."""
+    if ahead_us is None:
+        return b"\x21" + v(now_us) + b"\x00"
+    zigzag = ahead_us * 2 if ahead_us >= 0 else -2 * ahead_us - 1
+    return b"\x21" + v(now_us) + b"\x01" + v(zigzag) + v(1) + v(1)
 
 
 def rhythms(entries: list[tuple[int, int, int, int, int, int, int]]) -> bytes:

@@ -520,6 +520,18 @@ impl<C: Carrier> Daemon<C> {
         }
     }
 
+    /// The radio's counts, with the names of the hosts that this one yields to.
+    fn radio_stats(&self) -> proto::RadioStats {
+        let mut stats = self.radio.stats();
+        for y in &mut stats.yields_to {
+            let mut peers = self.config.peers.iter();
+            if let Some(p) = peers.find(|p| proto::short_id(host_id(&p.name)) == y.id) {
+                y.host.clone_from(&p.name);
+            }
+        }
+        stats
+    }
+
     fn renew_status(&mut self) {
         let recent = self.inbound.recent(clock::realtime());
         let name = |peer: PeerId| self.peer_name(peer);
@@ -529,7 +541,7 @@ impl<C: Carrier> Daemon<C> {
             link: self.config.link_name(),
             uptime_clock_s: clock::monotonic().as_secs_f64(),
             scheduling: self.scheduling.to_string(),
-            radio: self.radio.stats(),
+            radio: self.radio_stats(),
             peers: std::iter::zip(&self.config.peers, &self.peers)
                 .enumerate()
                 .map(|(i, (c, id))| PeerStatus {
@@ -616,6 +628,9 @@ pub(crate) fn radio(
         min_share: config.radio.min_share,
         yields: config.radio.yields,
         least_share: config.radio.least_share,
+        denied_air: (config.peers.iter().filter(|p| !p.has_air()))
+            .map(|p| host_id(&p.name))
+            .collect(),
         in_flight: if config.is_wire() {
             WIRE_IN_FLIGHT
         } else {
@@ -636,8 +651,8 @@ pub(crate) fn radio(
         .neighbours()
         .iter()
         .map(|p| {
-            let host = host_id(&p.name);
-            radio.add_peer(now, proto::PeerConfig { host, ..peer })
+            let (host, air) = (host_id(&p.name), p.has_air());
+            radio.add_peer(now, proto::PeerConfig { host, air, ..peer })
         })
         .collect::<Result<Vec<_>, _>>()?;
     Ok((radio, peers))

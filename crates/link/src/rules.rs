@@ -16,6 +16,9 @@ pub struct Allow {
     pub subscribe: Vec<String>,
     /// Services of this host that the peer may call.
     pub call: Vec<String>,
+    /// Whether it has a say about the air: this host yields to what it claims, and repeats that to others. Default: whether
+    /// anything else is allowed it, or it is a relay for this host.
+    pub air: Option<bool>,
 }
 
 /// The topics that go over a relay: all (`true`), none (`false`), or those of a list of patterns as in [`Allow`].
@@ -83,6 +86,13 @@ pub fn may(rules: Option<&Allow>, right: Right, topic: &str) -> bool {
 }
 
 impl Allow {
+    /// Whether it names anything.
+    pub(crate) fn is_any(&self) -> bool {
+        ![&self.publish, &self.subscribe, &self.call]
+            .iter()
+            .all(|l| l.is_empty())
+    }
+
     /// A pattern that can match nothing, if there is one.
     pub(crate) fn bad_pattern(&self) -> Option<&str> {
         bad_pattern(self.publish.iter().chain(&self.subscribe).chain(&self.call))
@@ -114,6 +124,7 @@ mod tests {
             publish: vec!["/cmd_vel".into(), "/served".into()],
             subscribe: vec!["/camera/*".into()],
             call: vec!["/add".into()],
+            air: None,
         }
     }
 

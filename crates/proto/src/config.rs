@@ -79,8 +79,11 @@ pub struct RadioConfig {
     /// Whether this host tells its peers what it waits for and when its periodic messages come, and yields to
     /// what is more important elsewhere; not over a wire, where nobody contends.
     pub yields: bool,
-    /// The least share of the air that others' claims leave to this host's less important messages, 0.01 to 1.
+    /// The least share of the air that others leave to this host's less important messages, whatever they say, 0.01 to 1.
     pub least_share: f64,
+    /// Ids of hosts that have no say about the air: nothing is believed of them, through whomever it comes. Peers that have
+    /// none (`PeerConfig::air`) need not be among them.
+    pub denied_air: Vec<u64>,
     /// Bytes of messages waiting for the radio, over all topics; beyond it the lowest priority goes first.
     pub max_queued_bytes: u64,
     /// How often an unanswered greeting is repeated.
@@ -114,6 +117,7 @@ impl RadioConfig {
             min_share: 0.0,
             yields: true,
             least_share: 0.1,
+            denied_air: Vec::new(),
             max_queued_bytes: 64 << 20,
             hello_interval: Duration::from_millis(150),
             keep_alive: Duration::from_millis(250),
@@ -194,8 +198,12 @@ pub struct PeerConfig {
     /// of best-effort messages go in such up to so many times `max_datagram`, at most 65507 bytes, and what goes in one
     /// is in flight as what it is cut into.
     pub joined: u32,
-    /// Its host id, by which ways to it and over it are known; 0 if it is none of them.
+    /// Its host id, by which ways to it and over it are known, and as which it speaks of the air; 0 if it is none of them, and
+    /// its own word counts.
     pub host: u64,
+    /// Whether it has a say about the air: this host yields to what it claims for itself and repeats of others, and repeats
+    /// to others what it claims for itself.
+    pub air: bool,
 }
 
 impl Default for PeerConfig {
@@ -206,6 +214,7 @@ impl Default for PeerConfig {
             max_datagram: 1472,
             joined: 1,
             host: 0,
+            air: true,
         }
     }
 }

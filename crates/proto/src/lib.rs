@@ -76,6 +76,6 @@ pub use route::{MAX_DESTINATIONS, MAX_HOPS, Route, RouteConfig, Seen, Way};
 pub use share::{ClockOffset, LinkDelay};
 pub use statistics::{
     BulkStats, ClockStats, PeerStats, RadioStats, RateSource, ReceiverReport, RemoteTopicStats, SenderReport,
-    TopicState, TopicStats,
+    TopicState, TopicStats, YieldsTo, short_id,
 };
 pub use wire::PacketError;

@@ -277,4 +277,33 @@ pub struct RadioStats {
     pub claimants: u64,
     /// Periodic flows of other hosts that are known now.
     pub rhythms: u64,
+    /// The hosts for which something waited here in the last seconds.
+    pub yields_to: Vec<YieldsTo>,
+}
+
+/// A host for whose messages those of this one wait.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct YieldsTo {
+    /// The short form of its id; see [`short_id`].
+    #[serde(skip)]
+    pub id: u32,
+    /// Its name, or its id in hexadecimal digits where that is not known.
+    pub host: String,
+    /// The share of the last two seconds or so in which something waited for it.
+    pub share: f64,
+}
+
+impl From<(u32, f64)> for YieldsTo {
+    fn from((id, share): (u32, f64)) -> Self {
+        YieldsTo {
+            id,
+            host: format!("{id:08x}"),
+            share,
+        }
+    }
+}
+
+/// The short form of a host's id, by which hosts speak of the air.
+pub fn short_id(host: u64) -> u32 {
+    crate::share::id(host, 0)
 }

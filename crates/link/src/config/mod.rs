@@ -218,6 +218,13 @@ pub struct PeerConfig {
 }
 
 impl PeerConfig {
+    /// Whether it has a say about the air.
+    pub fn has_air(&self) -> bool {
+        let relays = || self.relay.as_ref().is_some_and(Relayed::is_any);
+        let rules = self.allow.as_ref();
+        rules.is_none_or(|a| a.air.unwrap_or_else(|| a.is_any() || relays()))
+    }
+
     /// Whether it may carry a topic between this host and others.
     pub fn carries(&self, topic: &str) -> bool {
         self.relay.as_ref().is_some_and(|r| r.covers(topic))

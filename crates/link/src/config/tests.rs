@@ -33,6 +33,26 @@ fn reads_a_configuration_with_its_defaults() {
 }
 
 #[test]
+fn who_may_do_anything_has_a_say_about_the_air_unless_it_is_denied() {
+    for (peer, expected) in [
+        ("", true),
+        (", allow: {}", false),
+        (", allow: {publish: [], call: []}", false),
+        (", allow: {subscribe: [/scan]}", true),
+        (", allow: {call: [/a]}", true),
+        (", allow: {publish: [/cmd_vel], air: false}", false),
+        (", allow: {air: true}", true),
+        (", relay: true, allow: {}", true),
+        (", relay: false, allow: {}", false),
+        (", relay: [/scan], allow: {air: false}", false),
+    ] {
+        let text = GOOD.replace("127.0.0.1:7401'", &format!("127.0.0.1:7401'{peer}"));
+        let c = Config::parse(&text).expect("is good");
+        assert_eq!(c.peers[0].has_air(), expected, "{peer}");
+    }
+}
+
+#[test]
 fn a_rate_may_be_unknown_and_a_serial_line_s_is_not() {
     let c = Config::parse(&GOOD.replace("6Mbit/s", "auto")).expect("is good");
     assert_eq!(c.radio.rate, Some(Rate::Auto));

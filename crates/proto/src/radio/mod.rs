@@ -296,6 +296,12 @@ impl<B: Body> Radio<B> {
         RadioStats {
             claimants: self.share.table.claimants(self.clock) as u64,
             rhythms: self.share.table.rhythms() as u64,
+            yields_to: self
+                .share
+                .yielded(self.clock)
+                .into_iter()
+                .map(Into::into)
+                .collect(),
             ..self.stats.clone()
         }
     }

@@ -282,7 +282,7 @@ impl<B: Body> Radio<B> {
 
 /// The table of the air's users hears that a peer sends a part of its `topic`.
 fn hear_part(share: &mut Share, now: Time, p: &Peer, topic: u32) {
-    if let (Some(priority), Some(info)) = (p.receiver.priority(topic), &p.info) {
+    if let (true, Some(priority), Some(info)) = (p.config.air, p.receiver.priority(topic), &p.info) {
         share.heard(now, info.host, priority);
     }
 }

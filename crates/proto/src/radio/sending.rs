@@ -35,6 +35,8 @@ struct Over {
     hops: u32,
     /// Whether it shares the air with its equals.
     equals: bool,
+    /// Whether it was made shorter for others.
+    cut: bool,
 }
 
 /// What would be sent next.
@@ -68,16 +70,25 @@ impl<B: Body> Radio<B> {
             p.receiver.tick(now);
         }
         let free = self.pacer.is_free(now);
-        let plan = self.plan(now, free);
-        let mut control = self.control_due();
-        let waits = control.and_then(|peer| self.control_waits(now, peer));
-        if waits.is_some() {
-            self.share.control_holds(Some(now));
-            control = None;
+        let plan = match self.plan(now, free) {
+            Plan::Hold(until) => Plan::Hold(self.holds(now, until)),
+            plan => {
+                self.share.waits_no_more(now);
+                plan
+            }
+        };
+        let due = self.control_due();
+        let waits =
+            due.and_then(|peer| Some((self.control_waits(now, peer)?, self.peers.get(&peer)?.full_air())));
+        let waits = waits.map(|(until, full)| {
+            self.share
+                .control_waits(now, full)
+                .map_or(until, |t| t.min(until))
+        });
+        if waits.is_none() {
+            self.share.control_rests(now);
         }
-        if let Plan::Hold(_) = plan {
-            self.share.holds(now);
-        }
+        let control = due.filter(|_| waits.is_none());
         match (waits, self.carry_out(now, plan, control, datagram)) {
             (Some(until), Transmit::Wait(t)) => Transmit::Wait(t.min(until)),
             (Some(until), Transmit::Idle) => Transmit::Wait(until),
@@ -171,7 +182,7 @@ impl<B: Body> Radio<B> {
         let here = self
             .foreseen(now, t.config.priority)
             .filter(|_| !p.flight.doubts());
-        let elsewhere = self.foreseen_elsewhere(now, p, t.config.priority);
+        let elsewhere = self.foreseen_elsewhere(now, t.config.priority);
         match here.into_iter().chain(elsewhere).min_by_key(|f| f.from) {
             Some(f) => self.cut(now, i, p, max, f),
             None => Plan::Fragment(i, max),
@@ -343,8 +354,9 @@ impl<B: Body> Radio<B> {
             return Transmit::Idle;
         };
         p.stats.control_sent += 1;
-        self.share.control_holds(None);
+        let (full, air, hops) = (p.full_air(), p.airtime, p.config.hops);
         self.put_sharing(now, peer, receipt, usize::MAX, out);
+        self.share.control_goes(now, air.airtime(out.len(), hops), full);
         self.sent(now, peer, CONTROL, out.len(), None);
         Transmit::Datagram {
             peer,
@@ -417,7 +429,7 @@ impl<B: Body> Radio<B> {
                 true => Duration::ZERO,
                 false => air(p_max) * SETTLING,
             };
-            self.receipt_meets(now, p, priority, air(max) + air(RECEIPT) + settling)
+            self.receipt_meets(now, priority, air(max) + air(RECEIPT) + settling)
         });
         let asks = self.should_ask(now, peer, priority, uncut && !meets);
         if asks {
@@ -455,7 +467,11 @@ impl<B: Body> Radio<B> {
             }
         }
         let equals = !self.is_forwarded(&self.topics[i]);
-        let over = Over { hops, equals };
+        let over = Over {
+            hops,
+            equals,
+            cut: !uncut,
+        };
         self.lately.went(now, priority);
         self.sent_over(now, peer, priority, out.len(), Some(asks), over);
         Transmit::Datagram { peer, priority }
@@ -502,7 +518,11 @@ impl<B: Body> Radio<B> {
     /// receipt, whose air is charged too.
     fn sent(&mut self, now: Time, peer: PeerId, importance: u8, bytes: usize, in_flight: Option<bool>) {
         let hops = self.peers.get(&peer).map_or(1, |p| p.config.hops);
-        let over = Over { hops, equals: true };
+        let over = Over {
+            hops,
+            equals: true,
+            cut: false,
+        };
         self.sent_over(now, peer, importance, bytes, in_flight, over);
     }
 
@@ -558,7 +578,11 @@ impl<B: Body> Radio<B> {
             if self.config.yields {
                 self.share.takes(now, model.airtime(bytes, hops));
             }
-            self.share.goes();
+            // What is cut short for others carries less for its air than what they leave us would.
+            let full = model.airtime(p.config.max_datagram, hops);
+            let whole = full.mul_f64(bytes as f64 / p.config.max_datagram as f64);
+            let worth = if over.cut { airtime.min(whole) } else { airtime };
+            self.share.goes(now, importance, worth, full);
             let yields = shares && self.share.charge(now, importance, airtime);
             self.stats.yielded += u64::from(yields);
         }

@@ -57,7 +57,13 @@ impl<B: Body> Radio<B> {
         Ok(Radio {
             scheduler: Scheduler::new(config.order, config.min_share),
             lately: Lately::default(),
-            share: Share::new(config.host, config.session, config.yields, config.least_share),
+            share: Share::new(
+                config.host,
+                config.session,
+                config.yields,
+                config.least_share,
+                &config.denied_air,
+            ),
             router: config.route.map(|r| Router::new(r, config.host, config.session)),
             unwanted: Vec::new(),
             config,
@@ -94,6 +100,9 @@ impl<B: Body> Radio<B> {
         }
         let id = PeerId(self.next_peer);
         self.next_peer += 1;
+        if !config.air && config.host != 0 {
+            self.share.table.deny(crate::share::id(config.host, 0));
+        }
         self.peers.insert(id, Peer::new(now, id, config, &self.config));
         if let Some(router) = &mut self.router {
             router.add(now, id, config.host);

@@ -5,7 +5,7 @@ use crate::body::{Body, Sink};
 use crate::config::PeerId;
 use crate::peer::{Peer, RECEIPT, put};
 use crate::send::{Foreseen, OutTopic};
-use crate::share::Exchange;
+use crate::share::{Exchange, OWN_RHYTHMS, Speaker, id};
 use crate::wire::{Beat, Claim, DataHead, Frame, Frames, MOST_ENTRIES, Sharing};
 use core::time::Duration;
 use stats::{DropReason, Time};
@@ -13,8 +13,6 @@ use stats::{DropReason, Time};
 /// Claims are told a peer this often while there are any, and rhythms.
 const CLAIMS_EVERY: Duration = Duration::from_millis(20);
 const RHYTHMS_EVERY: Duration = Duration::from_millis(100);
-/// Rhythms of our own that are told.
-const OWN_RHYTHMS: usize = 4;
 /// A host claims nothing if what waits goes with so many datagrams.
 const SOON: u32 = 2;
 /// Topics without a deadline tell the receiver this often how old a message is.
@@ -170,12 +168,13 @@ impl<B: Body> Radio<B> {
         let Some(p) = self.peers.get_mut(&peer) else {
             return;
         };
-        let own = self.share.own;
-        self.share.table.expire(now);
+        self.share.expire(now);
+        let speaker = p.speaker(peer);
         match frame {
+            Sharing::Claims(_) | Sharing::Rhythms(_) if !p.config.air => {}
             Sharing::Claims(claims) => {
                 for c in &claims {
-                    self.share.table.claim(now, own, peer, c);
+                    self.share.table.claim(now, speaker, c);
                 }
             }
             Sharing::Clock { time, ahead } => {
@@ -197,7 +196,7 @@ impl<B: Body> Radio<B> {
                 };
                 for b in &beats {
                     let next = clock.ours(Time(b.at.saturating_mul(1000)));
-                    self.share.table.rhythm(now, own, peer, b, next, clock.likely);
+                    self.share.table.rhythm(now, speaker, b, next, clock.likely);
                 }
             }
             Sharing::Timing {
@@ -210,9 +209,8 @@ impl<B: Body> Radio<B> {
     }
 
     /// The next message of another host that is more important than this topic's.
-    pub(super) fn foreseen_elsewhere(&self, now: Time, p: &Peer, priority: u8) -> Option<Foreseen> {
-        let full = p.airtime.airtime(p.config.max_datagram, p.config.hops);
-        let f = self.share.foreseen(now, priority, full)?;
+    pub(super) fn foreseen_elsewhere(&self, now: Time, priority: u8) -> Option<Foreseen> {
+        let f = self.share.foreseen(now, priority)?;
         Some(Foreseen {
             from: f.from - EARLIER,
             ..f
@@ -221,8 +219,8 @@ impl<B: Body> Radio<B> {
 
     /// Whether a receipt for a datagram of this priority that goes now, and takes `air` with it, would meet a more
     /// important message of another host.
-    pub(super) fn receipt_meets(&self, now: Time, p: &Peer, priority: u8, air: Duration) -> bool {
-        let next = self.foreseen_elsewhere(now, p, priority);
+    pub(super) fn receipt_meets(&self, now: Time, priority: u8, air: Duration) -> bool {
+        let next = self.foreseen_elsewhere(now, priority);
         next.is_some_and(|f| f.from < now + air)
     }
 
@@ -232,9 +230,26 @@ impl<B: Body> Radio<B> {
         let p = self.peers.get(&peer).filter(|p| p.session.is_up())?;
         let air = |bytes| p.airtime.airtime(bytes, p.config.hops);
         let full = air(p.config.max_datagram);
-        let f = self.share.foreseen_of_others(now, p.info.as_ref()?.host, full)?;
+        let f = self.share.foreseen_of_others(now, p.speaker(peer).host)?;
         let meets = f.from < now + air(RECEIPT) + EARLIER;
         (meets && f.until.since(f.from) < full * 2).then_some(f.until)
+    }
+
+    /// Something waits until then, perhaps for others: gives until when it does, as they have no more than their share.
+    pub(super) fn holds(&mut self, now: Time, until: Time) -> Time {
+        // What is least important heeds all that anything here does.
+        let waiting = self
+            .topics
+            .iter()
+            .filter(|t| t.is_backlogged() && self.is_up(t.peer));
+        let least = waiting.min_by_key(|t| t.config.priority);
+        let least = least.and_then(|t| Some((t.config.priority, self.peers.get(&t.peer)?.full_air())));
+        let Some((priority, full)) = least else {
+            self.share.waits_no_more(now);
+            return until;
+        };
+        let due = self.share.holds(now, priority, full);
+        due.map_or(until, |t| t.min(until))
     }
 
     /// The air that is left free after a datagram of this priority, for others who have something more important. `own`: what
@@ -313,6 +328,25 @@ impl<B: Body> Radio<B> {
 }
 
 impl Peer {
+    /// Who it is for tables: what the configuration says, which the carrier proves, counts before its own word.
+    fn speaker(&self, peer: PeerId) -> Speaker {
+        let told = self.info.as_ref().map_or(0, |i| i.host);
+        let host = if self.config.host == 0 {
+            told
+        } else {
+            self.config.host
+        };
+        Speaker {
+            peer,
+            host: id(host, self.session.remote().unwrap_or(0)),
+        }
+    }
+
+    /// What a full datagram to it takes of the air.
+    pub(crate) fn full_air(&self) -> Duration {
+        self.airtime.airtime(self.config.max_datagram, self.config.hops)
+    }
+
     /// Takes a fragment, unless its datagram says that its message is past its deadline for certain.
     pub(crate) fn timed_data(
         &mut self,

@@ -589,9 +589,9 @@ impl Receiver {
         }
     }
 
-    /// How important the messages of a topic are.
+    /// How important the messages of a topic are, if they are wanted.
     pub(crate) fn priority(&self, topic: u32) -> Option<u8> {
-        self.topics.get(&topic).map(|t| t.priority)
+        self.topics.get(&topic).filter(|t| t.accepted).map(|t| t.priority)
     }
 
     /// The topics with their counts.

@@ -4,15 +4,17 @@
 //! periodic messages come, and common peers repeat it. What is less important than that yields.
 
 mod clock;
+mod floor;
 mod table;
 mod used;
 
 pub use clock::ClockOffset;
 pub(crate) use clock::{Exchange, PeerClock};
-pub(crate) use table::Table;
+pub(crate) use table::{OWN_RHYTHMS, Speaker, Table};
 
 use crate::send::Foreseen;
 use core::time::Duration;
+use floor::Floor;
 use serde::Serialize;
 use stats::{Histogram, Time};
 use std::collections::BTreeMap;
@@ -22,6 +24,11 @@ use used::Used;
 const LATENESS: Duration = Duration::from_millis(1);
 /// So long after a message of others more like it may come.
 const MORE_COMES: Duration = Duration::from_millis(200);
+/// Over this time is told how much of the air is yielded to whom; less than this share is not.
+const YIELDED_SPAN: Duration = Duration::from_secs(2);
+const LEAST_TOLD: f64 = 0.001;
+/// Hosts that are told apart in it.
+const MOST_YIELDED: usize = 64;
 /// Topics whose delays are counted, for each peer.
 const MOST_TOPICS: usize = crate::config::MAX_TOPICS;
 
@@ -31,31 +38,41 @@ pub(crate) struct Share {
     /// Short form of our own id.
     pub(crate) own: u32,
     yields: bool,
-    /// The least share of the air that claims leave us.
+    /// The least share of the air that others leave us.
     least: f64,
     pub(crate) table: Table,
     used: Used,
     /// When our share lets the next less important datagram go.
     gate: Time,
-    /// Since when something waits for a message that another host is to send.
-    held: Option<Time>,
+    /// What waits for others, against what went.
+    floor: Floor,
     /// The same of what the protocol itself has to say.
-    control_held: Option<Time>,
+    control: Floor,
+    /// For whom something waits, and since when.
+    waits_for: Option<(u32, Time)>,
+    /// The time that something waited for each host.
+    yielded: BTreeMap<u32, Used>,
     /// The priority of the most important message that came lately and was not foreseen, and when.
     heard: Option<(u8, Time)>,
 }
 
 impl Share {
-    pub(crate) fn new(host: u64, session: u32, yields: bool, least: f64) -> Self {
+    /// `denied`: host ids of which nothing is believed, through whomever it comes.
+    pub(crate) fn new(host: u64, session: u32, yields: bool, least: f64, denied: &[u64]) -> Self {
+        let own = id(host, session);
+        let mut table = Table::new(own);
+        denied.iter().for_each(|host| table.deny(short(*host)));
         Share {
-            own: if host == 0 { session } else { short(host) },
+            own,
             yields,
             least,
-            table: Table::default(),
+            table,
             used: Used::new(),
             gate: Time::ZERO,
-            held: None,
-            control_held: None,
+            floor: Floor::new(least),
+            control: Floor::new(least),
+            waits_for: None,
+            yielded: BTreeMap::new(),
             heard: None,
         }
     }
@@ -65,9 +82,10 @@ impl Share {
         if !self.yields {
             return 1.0;
         }
-        let (more, same) = self.rivals(now, priority);
-        let all = if more > 0 { self.least } else { 1.0 };
-        (all / (same as f64 + 1.0)).max(self.least / 4.0)
+        match self.rivals(now, priority) {
+            (0, same) => (1.0 / (same as f64 + 1.0)).max(self.least),
+            _ => self.least,
+        }
     }
 
     /// How many others claim the air at more than `priority`, and at just that.
@@ -82,7 +100,8 @@ impl Share {
 
     /// When something of this priority may go, if not now.
     pub(crate) fn gate(&self, now: Time, priority: u8) -> Option<Time> {
-        (now < self.gate && self.share(now, priority) < 1.0).then_some(self.gate)
+        let shut = now < self.gate && !self.floor.is_due(now) && self.share(now, priority) < 1.0;
+        shut.then_some(self.gate)
     }
 
     /// A datagram of this priority was sent. True if the next of its kind has to wait for others.
@@ -91,7 +110,6 @@ impl Share {
         if share < 1.0 {
             self.gate = self.gate.max(now - LATENESS) + airtime.div_f64(share);
         }
-        self.goes();
         share < 1.0
     }
 
@@ -106,34 +124,53 @@ impl Share {
         self.table.took(short(host), air);
     }
 
-    /// A datagram was sent, so what waited did not wait in vain.
-    pub(crate) fn goes(&mut self) {
-        self.held = None;
+    /// A datagram of this priority was sent, and is worth so much air; a full one takes `full`. What others have no say in
+    /// is not counted: it is not what they leave us.
+    pub(crate) fn goes(&mut self, now: Time, priority: u8, worth: Duration, full: Duration) {
+        self.waits_no_more(now);
+        if self.heeds(now, priority).is_some() {
+            self.floor.takes(now, worth, full);
+        }
+    }
+
+    /// The host for which something of this priority would have to wait.
+    fn heeds(&self, now: Time, priority: u8) -> Option<u32> {
+        let claimant = || self.table.claimant(now, priority, self.used.is_full(now));
+        let foreseen = || self.table.foreseen(now, priority).map(|(host, _)| host);
+        self.yields.then(|| claimant().or_else(foreseen))?
     }
 
     /// The next message of another host for which something of `priority` makes room; nothing if it has waited
-    /// for its least share already, a datagram of which takes `full`.
-    pub(crate) fn foreseen(&self, now: Time, priority: u8, full: Duration) -> Option<Foreseen> {
-        let patience = full.div_f64(self.least);
-        if !self.yields || self.held.is_some_and(|t| now >= t + patience) {
+    /// for its least share already.
+    pub(crate) fn foreseen(&self, now: Time, priority: u8) -> Option<Foreseen> {
+        if !self.yields || self.floor.is_due(now) {
             return None;
         }
-        self.table.foreseen(now, priority)
+        self.table.foreseen(now, priority).map(|(_, f)| f)
     }
 
-    /// The next message of a host other than `peer`, for which a receipt to `peer` makes room; nothing if something
-    /// has waited too long already.
-    pub(crate) fn foreseen_of_others(&self, now: Time, peer: u64, full: Duration) -> Option<Foreseen> {
-        let patience = full.div_f64(self.least);
-        if !self.yields || self.control_held.is_some_and(|t| now >= t + patience) {
+    /// The next message of a host other than `peer`, for which a receipt to `peer` makes room; nothing if receipts
+    /// have waited enough.
+    pub(crate) fn foreseen_of_others(&self, now: Time, peer: u32) -> Option<Foreseen> {
+        if !self.yields || self.control.is_due(now) {
             return None;
         }
-        self.table.foreseen_of_others(now, short(peer))
+        self.table.foreseen_of_others(now, peer)
     }
 
-    /// A receipt waits for another host, or one was sent.
-    pub(crate) fn control_holds(&mut self, since: Option<Time>) {
-        self.control_held = since.map(|now| self.control_held.unwrap_or(now));
+    /// A receipt waits for another host; a full datagram takes `full`. Gives when it need not any longer.
+    pub(crate) fn control_waits(&mut self, now: Time, full: Duration) -> Option<Time> {
+        self.control.waits(now, full)
+    }
+
+    /// No receipt waits for another host.
+    pub(crate) fn control_rests(&mut self, now: Time) {
+        self.control.rests(now);
+    }
+
+    /// What the protocol has to say was sent.
+    pub(crate) fn control_goes(&mut self, now: Time, air: Duration, full: Duration) {
+        self.control.takes(now, air, full);
     }
 
     /// A part of a message of this priority came from a host.
@@ -159,9 +196,54 @@ impl Share {
         self.is_outranked(now, priority) || self.yields && self.table.foreseen(now, priority).is_some()
     }
 
-    /// Something waits, perhaps for another host.
-    pub(crate) fn holds(&mut self, now: Time) {
-        self.held.get_or_insert(now);
+    /// Something of this priority waits, perhaps for another host; a datagram of its peer takes `full` at most. Gives when
+    /// it need not wait for others any longer, if it does.
+    pub(crate) fn holds(&mut self, now: Time, priority: u8, full: Duration) -> Option<Time> {
+        self.count_waiting(now);
+        let Some(host) = self.heeds(now, priority) else {
+            self.floor.rests(now);
+            return None;
+        };
+        self.waits_for = Some((host, now));
+        self.floor.waits(now, full)
+    }
+
+    /// Nothing waits for others.
+    pub(crate) fn waits_no_more(&mut self, now: Time) {
+        self.count_waiting(now);
+        self.floor.rests(now);
+    }
+
+    fn count_waiting(&mut self, now: Time) {
+        if let Some((host, since)) = self.waits_for.take()
+            && (self.yielded.len() < MOST_YIELDED || self.yielded.contains_key(&host))
+        {
+            let waited = now.since(since);
+            self.yielded
+                .entry(host)
+                .or_insert_with(|| Used::over(YIELDED_SPAN))
+                .add(now, waited);
+        }
+    }
+
+    /// To whom this host yields the air, or did lately, by the short forms of their ids.
+    pub(crate) fn yielded(&self, now: Time) -> Vec<(u32, f64)> {
+        let shares = self.yielded.iter().map(|(host, used)| (*host, used.share(now)));
+        shares.filter(|(_, share)| *share >= LEAST_TOLD).collect()
+    }
+
+    /// Lets go of what is out of date.
+    pub(crate) fn expire(&mut self, now: Time) {
+        self.table.expire(now);
+        self.yielded.retain(|_, used| used.share(now) >= LEAST_TOLD);
+    }
+}
+
+/// The short form of a host's id as others know it: of its session where it has none.
+pub(crate) fn id(host: u64, session: u32) -> u32 {
+    match host {
+        0 => session,
+        host => short(host),
     }
 }
 
@@ -274,6 +356,12 @@ mod tests {
 
     const AIR: Duration = Duration::from_millis(2);
     const PEER: PeerId = PeerId(0);
+    /// The peer, which is host 9.
+    const NINE: Speaker = Speaker { peer: PEER, host: 9 };
+
+    fn share() -> Share {
+        Share::new(1, 1, true, 0.1, &[])
+    }
 
     fn claim(host: u32, priority: u8) -> Claim {
         Claim {
@@ -286,14 +374,14 @@ mod tests {
 
     #[test]
     fn the_less_important_keeps_its_least_share_and_the_important_all() {
-        let mut s = Share::new(1, 1, true, 0.1);
+        let mut s = share();
         let t = Time::from_millis(1_000);
-        s.table.claim(t, 1, PEER, &claim(9, 50));
+        s.table.claim(t, NINE, &claim(9, 50));
         s.charge(t, 50, AIR);
         let half = s.gate(t, 50).expect("an equal has its half");
         assert!(half.since(t) <= AIR * 2);
-        let mut s = Share::new(1, 1, true, 0.1);
-        s.table.claim(t, 1, PEER, &claim(9, 50));
+        let mut s = share();
+        s.table.claim(t, NINE, &claim(9, 50));
         s.charge(t, 10, AIR);
         assert_eq!(s.gate(t, 51), None);
         let gate = s.gate(t, 10).expect("yields");
@@ -307,98 +395,153 @@ mod tests {
             None,
             "it was not renewed"
         );
-        let mut s = Share::new(1, 1, false, 0.1);
-        s.table.claim(t, 1, PEER, &claim(9, 50));
+        let mut s = Share::new(1, 1, false, 0.1, &[]);
+        s.table.claim(t, NINE, &claim(9, 50));
         s.charge(t, 10, AIR);
         assert_eq!(s.gate(t, 10), None, "it is told not to yield");
     }
 
-    #[test]
-    fn a_liar_is_bounded_and_takes_no_more_than_what_is_beyond_the_least_share() {
-        let mut s = Share::new(1, 1, true, 0.1);
-        let t = Time::from_millis(1_000);
-        for host in 0..10_000 {
-            s.table.claim(t, 1, PEER, &claim(host, 127));
-        }
-        assert!(s.table.claimants(t) <= 16);
-        // Sixteen that say they are equals leave a share that is not less than a quarter of the least.
-        s.charge(t, 127, AIR);
-        assert!(s.gate(t, 127).expect("yields").since(t) <= AIR * 40);
-        let beat = |host, at| Beat {
-            host,
-            priority: 127,
-            at,
-            period: 5_000,
-            air: 2_500,
-            spread: 1_000,
-            age_ms: 0,
-        };
-        let mut sent = 0;
-        let mut now = t;
-        for _ in 0..10_000 {
-            now += Duration::from_micros(100);
-            for host in 2..40u32 {
-                let next = now + Duration::from_micros(u64::from(host) * 100);
-                s.table.rhythm(now, 1, PEER, &beat(host, 0), next, Duration::ZERO);
+    /// Sends datagrams of this priority whenever that may be, for four seconds beside three peers that say all they can every
+    /// 20 ms; the share of the air that it took.
+    fn beside_liars(priority: u8, lies: impl Fn(&mut Table, Speaker, Time)) -> f64 {
+        let mut s = share();
+        let start = Time::from_millis(1_000);
+        let (mut now, mut sent, mut lied) = (start, Duration::ZERO, Time::ZERO);
+        while now < start + Duration::from_secs(4) {
+            if now >= lied + Duration::from_millis(20) {
+                lied = now;
+                for n in 0..3 {
+                    let (peer, host) = (PeerId(n), 2 + n);
+                    lies(&mut s.table, Speaker { peer, host }, now);
+                }
+                s.expire(now);
             }
-            assert!(s.table.rhythms() <= 16);
-            match s.foreseen(now, 126, AIR) {
-                Some(f) if f.from < now + AIR => s.holds(now),
-                _ => {
-                    s.charge(now, 126, AIR);
-                    sent += 1;
+            let foreseen = s.foreseen(now, priority).is_some_and(|f| f.from < now + AIR);
+            if s.gate(now, priority).is_some() || foreseen {
+                s.holds(now, priority, AIR);
+                now += Duration::from_micros(200);
+            } else {
+                s.goes(now, priority, AIR, AIR);
+                s.charge(now, priority, AIR);
+                sent += AIR;
+                now += AIR;
+            }
+        }
+        sent.div_duration_f64(now.since(start))
+    }
+
+    #[test]
+    fn whatever_others_say_the_least_share_is_left() {
+        let claims = |priority: u8| {
+            move |table: &mut Table, by: Speaker, now: Time| {
+                for host in 0..12 {
+                    table.claim(now, by, &claim(by.host + 10 * host, priority));
                 }
             }
+        };
+        let rhythms = |table: &mut Table, by: Speaker, now: Time| {
+            for n in 0..16u32 {
+                let beat = Beat {
+                    host: by.host + 10 * (n % 10),
+                    priority: 120 + (n % 8) as u8,
+                    at: 0,
+                    period: 5_000,
+                    air: 2_500,
+                    spread: 1_000,
+                    age_ms: 0,
+                };
+                let next = now + Duration::from_micros(u64::from(n) * 130);
+                table.rhythm(now, by, &beat, next, Duration::ZERO);
+            }
+        };
+        let all = |table: &mut Table, by: Speaker, now: Time| {
+            claims(127)(table, by, now);
+            rhythms(table, by, now);
+        };
+        let more = beside_liars(10, claims(127));
+        let equal = beside_liars(50, claims(50));
+        let foreseen = beside_liars(119, rhythms);
+        let both = beside_liars(10, all);
+        println!("{more} {equal} {foreseen} {both}");
+        for share in [more, equal, foreseen, both] {
+            assert!((0.097..0.3).contains(&share), "{more} {equal} {foreseen} {both}");
         }
-        // A second has passed, in which a tenth of the air was due.
-        assert!(sent >= 45, "{sent} datagrams of 2 ms in a second");
+    }
+
+    #[test]
+    fn nobody_speaks_for_another_nor_takes_the_room_of_anothers_words() {
+        let (t, ms) = (Time::from_millis(1_000), Duration::from_millis);
+        let mut table = Table::new(1);
+        let liar = Speaker {
+            peer: PeerId(1),
+            host: 7,
+        };
+        table.claim(t, NINE, &claim(9, 50));
+        for host in 10..10_000 {
+            table.claim(t + ms(1), liar, &claim(host, 0));
+        }
+        assert_eq!(table.rivals(t + ms(1), 30, false).0, 1, "its own word holds");
+        assert!(table.claimants(t + ms(1)) <= 10);
+        table.claim(t + ms(1), liar, &claim(9, 127));
+        assert_eq!(table.rivals(t + ms(1), 60, false), (0, 0), "and is no more");
+        let told = table.claims_for(t + ms(1), PeerId(2));
+        let hosts: Vec<u32> = told.iter().map(|c| c.host).collect();
+        assert_eq!(hosts, [9], "only what a host says of itself is repeated");
+        table.deny(9);
+        assert_eq!(table.rivals(t + ms(1), 30, false).0, 0, "it was denied");
+        table.claim(t + ms(2), NINE, &claim(9, 50));
+        table.claim(t + ms(2), liar, &claim(9, 50));
+        assert_eq!(table.rivals(t + ms(2), 30, false).0, 0, "through nobody");
+    }
+
+    #[test]
+    fn a_rhythm_of_another_counts_until_its_host_tells_its_own() {
+        let (t, ms) = (Time::from_millis(1_000), Duration::from_millis);
+        let mut table = Table::new(1);
+        let beat = |priority| Beat {
+            host: 9,
+            priority,
+            at: 0,
+            period: 20_000,
+            air: 1_500,
+            spread: 50,
+            age_ms: 0,
+        };
+        let common = Speaker {
+            peer: PeerId(1),
+            host: 7,
+        };
+        table.rhythm(t, common, &beat(100), t + ms(3), Duration::ZERO);
+        assert!(table.foreseen(t, 99).is_some() && table.rhythms_for(t, PeerId(2)).is_empty());
+        table.rhythm(t, NINE, &beat(100), t + ms(9), Duration::ZERO);
+        table.rhythm(t, common, &beat(110), t + ms(3), Duration::ZERO);
+        let (host, f) = table.foreseen(t, 99).expect("its own");
+        assert_eq!((host, f.from), (9, t + ms(9) - Duration::from_micros(50)));
+        assert_eq!(table.foreseen(t, 100), None);
+        assert_eq!(table.rhythms_for(t, PeerId(2)).len(), 1);
+        assert!(table.rhythms_for(t, PEER).is_empty(), "it knows its own");
     }
 
     #[test]
     fn ages_grow_as_they_are_repeated_and_the_newest_counts() {
-        let (t, us, other) = (Time::from_millis(1_000), 1, PeerId(1));
-        let mut table = Table::default();
-        table.claim(
-            t,
-            us,
-            PEER,
-            &Claim {
-                age_ms: 100,
-                ..claim(9, 50)
-            },
-        );
-        table.claim(
-            t,
-            us,
-            other,
-            &Claim {
-                age_ms: 20,
-                ..claim(9, 20)
-            },
-        );
-        table.claim(
-            t,
-            us,
-            PEER,
-            &Claim {
-                age_ms: 90,
-                ..claim(9, 60)
-            },
-        );
+        let t = Time::from_millis(1_000);
+        let mut table = Table::new(1);
+        let aged = |age_ms, priority| Claim {
+            age_ms,
+            ..claim(9, priority)
+        };
+        table.claim(t, NINE, &aged(20, 20));
+        table.claim(t, NINE, &aged(90, 60));
         assert_eq!(table.rivals(t, 30, false), (0, 0), "the newest says 20");
-        let told = table.claims_for(t, PEER);
+        let told = table.claims_for(t, PeerId(1));
         assert_eq!((told.len(), told[0].age_ms), (1, 21));
-        assert!(table.claims_for(t, other).is_empty(), "who said it knows");
-        table.claim(
-            t,
-            us,
-            PEER,
-            &Claim {
-                age_ms: 210,
-                ..claim(8, 50)
-            },
-        );
-        table.claim(t, us, PEER, &claim(us, 50));
+        assert!(table.claims_for(t, PEER).is_empty(), "who said it knows");
+        let old = Claim {
+            age_ms: 210,
+            ..claim(8, 50)
+        };
+        table.claim(t, NINE, &old);
+        table.claim(t, NINE, &claim(1, 50));
         assert_eq!(table.claimants(t), 1, "neither old ones nor our own");
         table.expire(t + Duration::from_millis(180));
         assert_eq!(table.claimants(t), 0);
@@ -412,11 +555,11 @@ mod tests {
             ..claim(9, 50)
         };
         let claimed = |before: u32| {
-            let mut s = Share::new(1, 1, true, 0.1);
+            let mut s = share();
             for n in 0..before {
                 s.takes(t - AIR * (before - n), AIR);
             }
-            s.table.claim(t, 1, PEER, &message);
+            s.table.claim(t, NINE, &message);
             for n in 1..=3 {
                 assert_eq!(s.rivals(t + AIR * n, 50), (0, 1));
                 s.took(t + AIR * n, 9, AIR);
@@ -435,17 +578,17 @@ mod tests {
         );
         assert_eq!(full.rivals(end + ms(60), 50), (0, 0));
         // A quick radio's claim of less than a millisecond is not over with the datagram that says it.
-        let mut quick = Share::new(1, 1, true, 0.1);
+        let mut quick = share();
         let least = Claim {
             demand_ms: 0,
             ..message
         };
-        quick.table.claim(t, 1, PEER, &least);
+        quick.table.claim(t, NINE, &least);
         quick.took(t, 9, AIR / 8);
         assert_eq!(quick.rivals(t, 50), (0, 1));
         // Whom it does not hear it waits for as long as what it claims should take.
-        let mut unheard = Share::new(1, 1, true, 0.1);
-        unheard.table.claim(t, 1, PEER, &message);
+        let mut unheard = share();
+        unheard.table.claim(t, NINE, &message);
         assert_eq!(unheard.rivals(end, 50), (0, 1));
         assert_eq!(unheard.rivals(t + ms(14), 50), (0, 0));
     }
@@ -453,7 +596,7 @@ mod tests {
     #[test]
     fn a_foreign_rhythm_goes_on_until_it_expires() {
         let (t, ms) = (Time::from_millis(1_000), Duration::from_millis);
-        let mut s = Share::new(1, 1, true, 0.1);
+        let mut s = share();
         let beat = Beat {
             host: 9,
             priority: 100,
@@ -464,18 +607,18 @@ mod tests {
             age_ms: 0,
         };
         s.table
-            .rhythm(t, 1, PEER, &beat, t + ms(7), Duration::from_micros(50));
-        assert_eq!(s.foreseen(t, 100, AIR), None, "an equal does not make room");
+            .rhythm(t, NINE, &beat, t + ms(7), Duration::from_micros(50));
+        assert_eq!(s.foreseen(t, 100), None, "an equal does not make room");
         for n in 0..20 {
             let now = t + ms(20) * n;
-            let f = s.foreseen(now, 99, AIR).expect("foreseen");
+            let f = s.foreseen(now, 99).expect("foreseen");
             assert_eq!(f.from, now + ms(7) - Duration::from_micros(100));
             assert!(f.until > now + ms(7));
             // While its frames are in the air ours wait by themselves.
-            let f = s.foreseen(now + ms(10), 99, AIR).expect("the next");
+            let f = s.foreseen(now + ms(10), 99).expect("the next");
             assert_eq!(f.from, now + ms(27) - Duration::from_micros(100));
         }
         s.table.expire(t + ms(600));
-        assert_eq!(s.foreseen(t + ms(600), 99, AIR), None);
+        assert_eq!(s.foreseen(t + ms(600), 99), None);
     }
 }

@@ -1,11 +1,11 @@
-//! Who else wants the air, by what they and common peers say.
+//! Who else wants the air, by what they say of themselves and common peers repeat.
 
 use crate::config::PeerId;
 use crate::send::Foreseen;
 use crate::wire::{Beat, Claim, MOST_ENTRIES};
 use core::time::Duration;
 use stats::Time;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A claim that was not renewed for so long counts no more.
 const EXPIRY: Duration = Duration::from_millis(200);
@@ -15,8 +15,9 @@ const SLACK: Duration = Duration::from_millis(5);
 const SLACK_WHERE_FULL: Duration = Duration::from_millis(40);
 /// A rhythm foretells longer than a claim.
 const RHYTHM_EXPIRY: Duration = Duration::from_millis(600);
-/// Claims and rhythms that are kept.
-const MOST: usize = 16;
+/// Claims and rhythms of other hosts that are kept of one peer, and rhythms of its own.
+const MOST_REPEATED: usize = MOST_ENTRIES;
+pub(crate) const OWN_RHYTHMS: usize = 4;
 /// A source quicker than this is not waited for, and none that takes more of the air than a half.
 const LEAST_PERIOD: Duration = Duration::from_millis(5);
 const MOST_SPREAD: Duration = Duration::from_millis(2);
@@ -25,6 +26,14 @@ const BEGUN: Duration = Duration::from_micros(250);
 /// Of what clocks are uncertain by, so much is allowed for beside the spread.
 const MOST_DOUBT: Duration = Duration::from_millis(1);
 
+/// The peer that says something, and the host that it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Speaker {
+    pub(crate) peer: PeerId,
+    /// The short form of its id, which its connection proves.
+    pub(crate) host: u32,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Claimed {
     priority: u8,
@@ -32,7 +41,8 @@ struct Claimed {
     /// What its host has sent since, as far as this host heard it.
     heard: Duration,
     at: Time,
-    via: PeerId,
+    /// Its host said so itself.
+    direct: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -42,35 +52,67 @@ struct Rhythmic {
     air: Duration,
     spread: Duration,
     at: Time,
-    via: PeerId,
+    direct: bool,
 }
 
-/// What other hosts claim of the air. Bounded, whatever peers say; what is claimed decides over no more of
-/// the air than [`super::Share`] lets it.
-#[derive(Debug, Default)]
+/// What other hosts claim of the air, by who they are and through which peer it came: none can speak for another, nor use up
+/// the room of another's words. What is claimed decides over no more of the air than [`super::Share`] lets it.
+#[derive(Debug)]
 pub(crate) struct Table {
-    claims: BTreeMap<u32, Claimed>,
-    rhythms: BTreeMap<(u32, u8), Rhythmic>,
+    own: u32,
+    /// Hosts of which nothing is believed.
+    denied: BTreeSet<u32>,
+    claims: BTreeMap<(u32, PeerId), Claimed>,
+    rhythms: BTreeMap<(u32, PeerId, u8), Rhythmic>,
 }
 
 impl Table {
-    /// Takes what a peer says of itself or repeats of others. `own` is our own host.
-    pub(crate) fn claim(&mut self, now: Time, own: u32, via: PeerId, c: &Claim) {
+    /// The table of the host whose id is `own` in its short form.
+    pub(crate) fn new(own: u32) -> Self {
+        Table {
+            own,
+            denied: BTreeSet::new(),
+            claims: BTreeMap::new(),
+            rhythms: BTreeMap::new(),
+        }
+    }
+
+    /// Nothing is believed of this host, through whomever it comes.
+    pub(crate) fn deny(&mut self, host: u32) {
+        self.denied.insert(host);
+        self.claims.retain(|(h, _), _| *h != host);
+        self.rhythms.retain(|(h, ..), _| *h != host);
+    }
+
+    fn listens_to(&self, host: u32) -> bool {
+        host != self.own && !self.denied.contains(&host)
+    }
+
+    /// Takes what a peer says of itself or repeats of others.
+    pub(crate) fn claim(&mut self, now: Time, by: Speaker, c: &Claim) {
         let at = now - Duration::from_millis(c.age_ms.into());
-        if c.host == own || now.since(at) >= EXPIRY || self.claims.get(&c.host).is_some_and(|k| k.at > at) {
+        let key = (c.host, by.peer);
+        if !self.listens_to(c.host)
+            || now.since(at) >= EXPIRY
+            || self.claims.get(&key).is_some_and(|k| k.at > at)
+        {
             return;
         }
-        let demand = Duration::from_millis(c.demand_ms.into());
         let entry = Claimed {
             priority: c.priority,
-            demand,
+            demand: Duration::from_millis(c.demand_ms.into()),
             heard: Duration::ZERO,
             at,
-            via,
+            direct: c.host == by.host,
         };
-        self.claims.insert(c.host, entry);
-        if self.claims.len() > MOST
-            && let Some(oldest) = self.claims.iter().min_by_key(|(_, k)| k.at).map(|(h, _)| *h)
+        self.claims.insert(key, entry);
+        let repeated = self
+            .claims
+            .iter()
+            .filter(|((_, via), k)| *via == by.peer && !k.direct);
+        if !entry.direct
+            && repeated.clone().count() > MOST_REPEATED
+            && let Some(oldest) = repeated.min_by_key(|(_, k)| k.at).map(|(key, _)| *key)
         {
             self.claims.remove(&oldest);
         }
@@ -78,19 +120,20 @@ impl Table {
 
     /// A host sent something that takes so much air.
     pub(crate) fn took(&mut self, host: u32, air: Duration) {
-        if let Some(c) = self.claims.get_mut(&host) {
+        for (_, c) in self.claims.range_mut(of_host(host)) {
             c.heard += air;
         }
     }
 
     /// Takes a rhythm; `next` is when its next message comes by our clock, `doubt` how far that may be wrong.
-    pub(crate) fn rhythm(&mut self, now: Time, own: u32, via: PeerId, b: &Beat, next: Time, doubt: Duration) {
+    pub(crate) fn rhythm(&mut self, now: Time, by: Speaker, b: &Beat, next: Time, doubt: Duration) {
         let us = |n: u32| Duration::from_micros(n.into());
         let at = now - Duration::from_millis(b.age_ms.into());
         let spread = us(b.spread) + doubt;
         let (period, air) = (us(b.period), us(b.air));
-        let key = (b.host, b.priority);
-        if b.host == own
+        let key = (b.host, by.peer, b.priority);
+        let direct = b.host == by.host;
+        if !self.listens_to(b.host)
             || now.since(at) >= RHYTHM_EXPIRY
             || period < LEAST_PERIOD
             || air > period / 2
@@ -106,11 +149,16 @@ impl Table {
             air,
             spread,
             at,
-            via,
+            direct,
         };
         self.rhythms.insert(key, entry);
-        if self.rhythms.len() > MOST
-            && let Some(oldest) = self.rhythms.iter().min_by_key(|(_, k)| k.at).map(|(h, _)| *h)
+        let most = if direct { OWN_RHYTHMS } else { MOST_REPEATED };
+        let alike = self
+            .rhythms
+            .iter()
+            .filter(|((_, via, _), r)| *via == by.peer && r.direct == direct);
+        if alike.clone().count() > most
+            && let Some(oldest) = alike.min_by_key(|(_, r)| r.at).map(|(key, _)| *key)
         {
             self.rhythms.remove(&oldest);
         }
@@ -119,17 +167,28 @@ impl Table {
     /// Lets go of what is out of date.
     pub(crate) fn expire(&mut self, now: Time) {
         self.claims.retain(|_, c| now < c.until_full());
-        self.rhythms.retain(|_, r| now < r.at + RHYTHM_EXPIRY);
+        self.rhythms.retain(|_, r| now < r.until());
+    }
+
+    /// The claims that hold now, one of each host: what it says itself, else the most that is repeated of it.
+    fn claimed(
+        &self,
+        now: Time,
+        until: impl Fn(&Claimed) -> Time + Copy,
+    ) -> impl Iterator<Item = (u32, &Claimed)> {
+        let holds = move |c: &Claimed| now < until(c);
+        let counts = |c: &Claimed, via: PeerId| (c.direct, c.priority, via);
+        self.claims.iter().filter_map(move |((host, via), c)| {
+            let mut same = self.claims.range(of_host(*host));
+            let silent = !holds(c) || same.any(|((_, v), o)| holds(o) && counts(o, *v) > counts(c, *via));
+            (!silent).then_some((*host, c))
+        })
     }
 
     /// How many hosts claim the air at more than `priority`, and at just that. `full`: hardly any is left.
     pub(crate) fn rivals(&self, now: Time, priority: u8, full: bool) -> (usize, usize) {
-        let until = |c: &Claimed| match full && c.priority == priority {
-            true => c.until_full(),
-            false => c.until(),
-        };
-        let claims = self.claims.values().filter(|c| now < until(c));
-        claims.fold((0, 0), |(more, same), c| {
+        let claims = self.claimed(now, until_at(priority, full));
+        claims.fold((0, 0), |(more, same), (_, c)| {
             (
                 more + usize::from(c.priority > priority),
                 same + usize::from(c.priority == priority),
@@ -137,9 +196,17 @@ impl Table {
         })
     }
 
+    /// Who claims the air for the most important that something of `priority` yields to.
+    pub(crate) fn claimant(&self, now: Time, priority: u8, full: bool) -> Option<u32> {
+        let claims = self.claimed(now, until_at(priority, full));
+        let most = claims.filter(|(_, c)| c.priority >= priority);
+        most.max_by_key(|(host, c)| (c.priority, *host))
+            .map(|(host, _)| host)
+    }
+
     /// The hosts that claim the air now.
     pub(crate) fn claimants(&self, now: Time) -> usize {
-        self.claims.values().filter(|c| now < c.until()).count()
+        self.claimed(now, Claimed::until).count()
     }
 
     /// The rhythms that are known.
@@ -147,37 +214,42 @@ impl Table {
         self.rhythms.len()
     }
 
-    /// The next message of another host that is more important than `priority`.
-    pub(crate) fn foreseen(&self, now: Time, priority: u8) -> Option<Foreseen> {
-        let more = self
-            .rhythms
-            .iter()
-            .filter(|((_, p), r)| *p > priority && now < r.at + RHYTHM_EXPIRY);
-        more.filter_map(|(_, r)| r.next(now)).min_by_key(|f| f.from)
+    /// The rhythms that count now: what is repeated of a host does not while it tells its own.
+    fn told(&self, now: Time) -> impl Iterator<Item = ((u32, u8), &Rhythmic)> {
+        self.rhythms.iter().filter_map(move |((host, _, priority), r)| {
+            let mut own = self
+                .rhythms
+                .range((*host, PeerId(0), 0)..=(*host, PeerId(u32::MAX), u8::MAX));
+            let counts = now < r.until() && (r.direct || !own.any(|(_, o)| o.direct && now < o.until()));
+            counts.then_some(((*host, *priority), r))
+        })
+    }
+
+    /// The next message of another host that is more important than `priority`, and whose it is.
+    pub(crate) fn foreseen(&self, now: Time, priority: u8) -> Option<(u32, Foreseen)> {
+        let more = self.told(now).filter(|((_, p), _)| *p > priority);
+        let next = more.filter_map(|((host, _), r)| Some((host, r.next(now)?)));
+        next.min_by_key(|(_, f)| f.from)
     }
 
     /// Whether it is known when the messages of this priority come from a host.
     pub(crate) fn foresees(&self, now: Time, host: u32, priority: u8) -> bool {
-        let rhythm = self.rhythms.get(&(host, priority));
-        rhythm.is_some_and(|r| now < r.at + RHYTHM_EXPIRY)
+        self.told(now).any(|(of, _)| of == (host, priority))
     }
 
     /// The next message of a host that is neither we nor `peer`.
     pub(crate) fn foreseen_of_others(&self, now: Time, peer: u32) -> Option<Foreseen> {
-        let others = self
-            .rhythms
-            .iter()
-            .filter(|((host, _), r)| *host != peer && now < r.at + RHYTHM_EXPIRY);
+        let others = self.told(now).filter(|((host, _), _)| *host != peer);
         others.filter_map(|(_, r)| r.next(now)).min_by_key(|f| f.from)
     }
 
-    /// What is repeated to a peer: what it does not know better itself.
+    /// What is repeated to a peer: what others said of themselves. Who is farther away does not share the air.
     pub(crate) fn claims_for(&self, now: Time, peer: PeerId) -> Vec<Claim> {
         let others = self
             .claims
             .iter()
-            .filter(|(_, c)| c.via != peer && now < c.until());
-        let claim = |(host, c): (&u32, &Claimed)| Claim {
+            .filter(|((_, via), c)| *via != peer && c.direct && now < c.until());
+        let claim = |((host, _), c): (&(u32, PeerId), &Claimed)| Claim {
             host: *host,
             priority: c.priority,
             demand_ms: u8::try_from(c.demand.as_millis()).unwrap_or(u8::MAX),
@@ -194,8 +266,8 @@ impl Table {
         let others = self
             .rhythms
             .iter()
-            .filter(|(_, r)| r.via != peer && now < r.at + RHYTHM_EXPIRY);
-        let beat = |((host, priority), r): (&(u32, u8), &Rhythmic)| Beat {
+            .filter(|((_, via, _), r)| *via != peer && r.direct && now < r.until());
+        let beat = |((host, _, priority), r): (&(u32, PeerId, u8), &Rhythmic)| Beat {
             host: *host,
             priority: *priority,
             at: r.next.as_nanos() / 1000,
@@ -211,8 +283,21 @@ impl Table {
 
     /// What came by way of a peer is of no use when it is gone.
     pub(crate) fn forget(&mut self, peer: PeerId) {
-        self.claims.retain(|_, c| c.via != peer);
-        self.rhythms.retain(|_, r| r.via != peer);
+        self.claims.retain(|(_, via), _| *via != peer);
+        self.rhythms.retain(|(_, via, _), _| *via != peer);
+    }
+}
+
+/// The keys of a host's claims.
+fn of_host(host: u32) -> core::ops::RangeInclusive<(u32, PeerId)> {
+    (host, PeerId(0))..=(host, PeerId(u32::MAX))
+}
+
+/// Until when a claim counts for something of `priority`. `full`: hardly any air is left.
+fn until_at(priority: u8, full: bool) -> impl Fn(&Claimed) -> Time + Copy {
+    move |c| match full && c.priority == priority {
+        true => c.until_full(),
+        false => c.until(),
     }
 }
 
@@ -239,6 +324,10 @@ impl Claimed {
 }
 
 impl Rhythmic {
+    fn until(&self) -> Time {
+        self.at + RHYTHM_EXPIRY
+    }
+
     fn next(&self, now: Time) -> Option<Foreseen> {
         let busy = self.air.max(BEGUN);
         let past = (now - busy - self.spread).since(self.next);

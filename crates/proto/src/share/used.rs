@@ -8,16 +8,23 @@ const SPAN: Duration = Duration::from_millis(200);
 /// What is left then are receipts, collisions, and turns that nobody takes.
 const FULL: f64 = 0.92;
 
-/// The share of the air that messages take, without those of hosts that this one does not hear.
+/// A share of the last time that was used: of the air by messages, without those of hosts that this one does not hear.
 #[derive(Debug)]
 pub(super) struct Used {
+    span: Duration,
     share: f64,
     at: Time,
 }
 
 impl Used {
     pub(super) fn new() -> Self {
+        Self::over(SPAN)
+    }
+
+    /// Use that counts e times less after `span`.
+    pub(super) fn over(span: Duration) -> Self {
         Used {
+            span,
             share: 0.0,
             at: Time::ZERO,
         }
@@ -25,7 +32,7 @@ impl Used {
 
     /// A datagram that takes so much air was sent, or came.
     pub(super) fn add(&mut self, now: Time, air: Duration) {
-        self.share = self.share(now) + air.div_duration_f64(SPAN);
+        self.share = self.share(now) + air.div_duration_f64(self.span);
         self.at = now;
     }
 
@@ -34,8 +41,8 @@ impl Used {
         self.share(now) > FULL
     }
 
-    fn share(&self, now: Time) -> f64 {
-        self.share * (-now.since(self.at).div_duration_f64(SPAN)).exp()
+    pub(super) fn share(&self, now: Time) -> f64 {
+        self.share * (-now.since(self.at).div_duration_f64(self.span)).exp()
     }
 }
 

@@ -106,7 +106,17 @@ pub struct Team {
     pub start: Duration,
     stamp: u64,
     pub air_drops: Drops,
+    /// Hosts that put frames of their own in front of those of each small datagram, by their clocks.
+    pub liars: BTreeMap<usize, fn(Time) -> Vec<u8>>,
 }
+
+/// Where the frames of a datagram begin.
+fn head(datagram: &[u8]) -> usize {
+    5 + (1 << (datagram[5] >> 6))
+}
+
+/// Datagrams that liars have room in.
+const SMALL: usize = 400;
 
 impl Team {
     /// `n` hosts that all hear each other; `pairs` are peers of each other.
@@ -117,6 +127,19 @@ impl Team {
         clocks: &[Clock],
         change: impl Fn(&mut RadioConfig),
     ) -> Team {
+        let all = |_, _| PeerConfig::default();
+        Team::with_peers(n, medium, pairs, clocks, |_, config| change(config), all)
+    }
+
+    /// The same, where each host has settings of its own, and for each of its peers.
+    pub fn with_peers(
+        n: usize,
+        medium: MediumConfig,
+        pairs: &[(usize, usize)],
+        clocks: &[Clock],
+        change: impl Fn(usize, &mut RadioConfig),
+        peer: impl Fn(usize, usize) -> PeerConfig,
+    ) -> Team {
         let rate = medium.rate_bits;
         let seed = medium.seed;
         let host = |i: usize| {
@@ -126,7 +149,7 @@ impl Team {
                 name: format!("host-{i}"),
                 ..RadioConfig::new(i as u32 + 1, AirtimeModel::wifi(rate))
             };
-            change(&mut config);
+            change(i, &mut config);
             let mut radio = Radio::new(config).expect("a valid radio");
             let others = pairs.iter().filter_map(|(a, b)| match (*a == i, *b == i) {
                 (true, _) => Some(*b),
@@ -137,7 +160,7 @@ impl Team {
                 .map(|o| {
                     (
                         radio
-                            .add_peer(clock.local(Time::ZERO), PeerConfig::default())
+                            .add_peer(clock.local(Time::ZERO), peer(i, o))
                             .expect("a peer"),
                         o,
                     )
@@ -165,6 +188,7 @@ impl Team {
             start: Duration::from_millis(500),
             stamp: 0,
             air_drops: Drops::default(),
+            liars: BTreeMap::new(),
         }
     }
 
@@ -276,6 +300,10 @@ impl Team {
             match h.radio.poll_transmit(local, &mut buffer) {
                 Transmit::Datagram { peer, priority } => {
                     let to = h.peers.iter().find(|(p, _)| *p == peer).expect("a peer").1;
+                    if let Some(lies) = self.liars.get(&i).filter(|_| buffer.len() < SMALL) {
+                        let at = head(&buffer);
+                        buffer.splice(at..at, lies(local));
+                    }
                     let len = buffer.len() + IP;
                     let dscp = [1, 0, 34, 46][usize::from(priority.min(127)) / 32];
                     let sent = self

@@ -301,6 +301,13 @@ fn text(state: &Value) -> String {
     for host in list(&state["unreachable"]) {
         lines.push(format!("peer {}: no relay reaches it", word(host)));
     }
+    for y in list(&state["radio"]["yields_to"]) {
+        lines.push(format!(
+            "yields the air to {}: {:.0} % of the time",
+            word(&y["host"]),
+            100.0 * y["share"].as_f64().unwrap_or_default(),
+        ));
+    }
     let relay = &state["relay"];
     if relay["forwarded"].as_u64() > Some(0) || !drops([&relay["drops"]]).is_empty() {
         let lost = match drops([&relay["drops"]]) {
