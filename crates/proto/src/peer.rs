@@ -29,6 +29,8 @@ const LARGEST_CORRECTION: Duration = Duration::from_millis(200);
 /// the device queue is to be empty in time.
 const CHANCE: u32 = 4;
 const CHANCE_DEFERRING: u32 = 30;
+/// A datagram that waited for longer than this part of a full frame's air met something.
+const MET: u32 = 8;
 /// So long after a receipt that came with data others may.
 const RODE: Duration = Duration::from_millis(500);
 /// Length of a datagram with nothing but a receipt, about.
@@ -339,6 +341,9 @@ impl Peer {
         let lesson = self.flight.receipt(now, receipt, expected, full);
         if let Some(trip) = lesson.round_trip.filter(|_| radio.wire) {
             self.breadth.receipt(now, trip, filled);
+        }
+        if self.share.probe == Some(receipt.newest) && lesson.round_trip.is_some() {
+            self.share.met = Some(lesson.waited > full / MET);
         }
         let held = Duration::from_micros(receipt.held);
         self.share.exchange = lesson.round_trip.map(|trip| Exchange {

@@ -277,6 +277,10 @@ pub struct RadioStats {
     pub claimants: u64,
     /// Periodic flows of other hosts that are known now.
     pub rhythms: u64,
+    /// Claims and rhythms of hosts that have no say about the air, and so were ignored.
+    pub denied_claims: u64,
+    /// How often what hosts claimed that are not heard here was no longer believed for some seconds, since the air was free.
+    pub found_free: u64,
     /// The hosts for which something waited here in the last seconds.
     pub yields_to: Vec<YieldsTo>,
 }

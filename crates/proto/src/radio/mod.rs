@@ -296,6 +296,7 @@ impl<B: Body> Radio<B> {
         RadioStats {
             claimants: self.share.table.claimants(self.clock) as u64,
             rhythms: self.share.table.rhythms() as u64,
+            found_free: self.share.found_free(),
             yields_to: self
                 .share
                 .yielded(self.clock)

@@ -139,6 +139,10 @@ impl<B: Body> Radio<B> {
             }
             Frame::Receipt(receipt) => {
                 let ahead = p.receipt(now, &self.config, &receipt, len, defers);
+                if let Some(met) = p.share.met.take() {
+                    p.share.probe = None;
+                    self.share.probed(now, met);
+                }
                 // What stood in the device queue for a peer that fails says nothing of what goes to others.
                 let left = self.router.as_ref().is_some_and(|r| r.is_left(peer));
                 // Once nothing is in flight nothing stands there, however long it did.

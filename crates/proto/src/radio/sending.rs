@@ -435,6 +435,10 @@ impl<B: Body> Radio<B> {
         if asks {
             Frame::Ask.encode(out);
         }
+        let probes = asks && self.share.is_probe(now, priority);
+        if let Some(p) = self.peers.get_mut(&peer).filter(|_| probes) {
+            p.share.probe = Some(p.last_number());
+        }
         let mut next = Some(i);
         let (mut bytes_first, mut charged) = (None, Duration::ZERO);
         while let Some(i) = next {

@@ -171,9 +171,11 @@ impl<B: Body> Radio<B> {
         self.share.expire(now);
         let speaker = p.speaker(peer);
         match frame {
-            Sharing::Claims(_) | Sharing::Rhythms(_) if !p.config.air => {}
+            Sharing::Claims(c) if !p.config.air => self.stats.denied_claims += c.len() as u64,
+            Sharing::Rhythms(r) if !p.config.air => self.stats.denied_claims += r.len() as u64,
             Sharing::Claims(claims) => {
                 for c in &claims {
+                    self.stats.denied_claims += u64::from(self.share.table.is_denied(c.host));
                     self.share.table.claim(now, speaker, c);
                 }
             }
@@ -195,6 +197,7 @@ impl<B: Body> Radio<B> {
                     return;
                 };
                 for b in &beats {
+                    self.stats.denied_claims += u64::from(self.share.table.is_denied(b.host));
                     let next = clock.ours(Time(b.at.saturating_mul(1000)));
                     self.share.table.rhythm(now, speaker, b, next, clock.likely);
                 }

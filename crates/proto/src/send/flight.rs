@@ -88,6 +88,8 @@ pub(crate) struct Lesson {
     pub(crate) asked: usize,
     /// What of that neither airtimes nor the path explain: it waited in the device queue.
     pub(crate) queued: Duration,
+    /// The same, also if a correction was made for it already.
+    pub(crate) waited: Duration,
     /// How long after the one before it came, where both were handed over at once: its service time.
     pub(crate) service: Option<Duration>,
 }
@@ -328,10 +330,10 @@ impl Flight {
         let explained = ask.map_or(Duration::ZERO, |a| expected(a.bytes));
         self.round_trip(now, round_trip, explained);
         // One correction at a time: what was sent before the last one waited for the same.
+        let known = explained + self.path_delay(service);
+        let waited = round_trip.unwrap_or_default().saturating_sub(known);
         let queued = match ask {
-            Some(ask) if ask.at >= self.corrected => round_trip
-                .unwrap_or_default()
-                .saturating_sub(explained + self.path_delay(service)),
+            Some(ask) if ask.at >= self.corrected => waited,
             _ => Duration::ZERO,
         };
         let spacing = self.spacing(receipt);
@@ -345,6 +347,7 @@ impl Flight {
             round_trip,
             asked: ask.map_or(0, |a| a.bytes),
             queued,
+            waited,
             service: spacing.map(|(_, d)| d),
         }
     }

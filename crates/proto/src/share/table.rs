@@ -1,5 +1,6 @@
 //! Who else wants the air, by what they say of themselves and common peers repeat.
 
+use super::used::Used;
 use crate::config::PeerId;
 use crate::send::Foreseen;
 use crate::wire::{Beat, Claim, MOST_ENTRIES};
@@ -25,6 +26,17 @@ const MOST_SPREAD: Duration = Duration::from_millis(2);
 const BEGUN: Duration = Duration::from_micros(250);
 /// Of what clocks are uncertain by, so much is allowed for beside the spread.
 const MOST_DOUBT: Duration = Duration::from_millis(1);
+
+/// Over this time what a host claims is held against what is heard of it.
+const KEPT_SPAN: Duration = Duration::from_secs(2);
+/// While a host claims the air it gets so much of it at least: half of the least share that all leave it by default.
+const LEAST_OF_CLAIMED: f64 = 0.05;
+/// A host that sends less of what it says than this part does not do what it says; some is lost, or for others on the way.
+const KEPT: f64 = 0.125;
+/// And less of the air than this is nothing.
+const LEAST_HEARD: f64 = 0.0005;
+/// Hosts whose word is held against what they do.
+const MOST_KEPT: usize = 64;
 
 /// The peer that says something, and the host that it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +67,22 @@ struct Rhythmic {
     direct: bool,
 }
 
+/// The time for which a host claimed the air lately, and the air that it took, as far as this host heard it.
+#[derive(Debug)]
+struct Kept {
+    claimed: Used,
+    heard: Used,
+}
+
+impl Kept {
+    fn new() -> Self {
+        Kept {
+            claimed: Used::over(KEPT_SPAN),
+            heard: Used::over(KEPT_SPAN),
+        }
+    }
+}
+
 /// What other hosts claim of the air, by who they are and through which peer it came: none can speak for another, nor use up
 /// the room of another's words. What is claimed decides over no more of the air than [`super::Share`] lets it.
 #[derive(Debug)]
@@ -64,6 +92,9 @@ pub(crate) struct Table {
     denied: BTreeSet<u32>,
     claims: BTreeMap<(u32, PeerId), Claimed>,
     rhythms: BTreeMap<(u32, PeerId, u8), Rhythmic>,
+    kept: BTreeMap<u32, Kept>,
+    /// Until then hosts are believed only if they are heard to take what they claim.
+    doubts_until: Time,
 }
 
 impl Table {
@@ -74,6 +105,8 @@ impl Table {
             denied: BTreeSet::new(),
             claims: BTreeMap::new(),
             rhythms: BTreeMap::new(),
+            kept: BTreeMap::new(),
+            doubts_until: Time::ZERO,
         }
     }
 
@@ -82,6 +115,37 @@ impl Table {
         self.denied.insert(host);
         self.claims.retain(|(h, _), _| *h != host);
         self.rhythms.retain(|(h, ..), _| *h != host);
+    }
+
+    /// Until then nothing is believed of hosts that are not heard to take what they claim.
+    pub(crate) fn doubt(&mut self, until: Time) {
+        self.doubts_until = until;
+    }
+
+    /// Whether a host takes the air that it claims, as far as this host hears it.
+    pub(crate) fn keeps_word(&self, now: Time, host: u32) -> bool {
+        let Some(kept) = self.kept.get(&host) else {
+            return false;
+        };
+        let rhythms = self.rhythms.range(rhythms_of(host)).map(|(_, r)| r);
+        let told = rhythms.filter(|r| r.direct && now < r.until());
+        let beats: f64 = told.map(|r| r.air.div_duration_f64(r.period)).sum();
+        let heard = kept.heard.share(now);
+        heard >= LEAST_HEARD && heard >= KEPT * (beats + LEAST_OF_CLAIMED * kept.claimed.share(now))
+    }
+
+    fn believes(&self, now: Time, host: u32) -> bool {
+        now >= self.doubts_until || self.keeps_word(now, host)
+    }
+
+    fn kept(&mut self, host: u32) -> Option<&mut Kept> {
+        let has_room = self.kept.len() < MOST_KEPT || self.kept.contains_key(&host);
+        has_room.then(|| self.kept.entry(host).or_insert_with(Kept::new))
+    }
+
+    /// Whether nothing is believed of this host.
+    pub(crate) fn is_denied(&self, host: u32) -> bool {
+        self.denied.contains(&host)
     }
 
     fn listens_to(&self, host: u32) -> bool {
@@ -105,7 +169,12 @@ impl Table {
             at,
             direct: c.host == by.host,
         };
-        self.claims.insert(key, entry);
+        let before = self.claims.insert(key, entry);
+        if let (true, Some(before)) = (entry.direct, before)
+            && let Some(kept) = self.kept(c.host)
+        {
+            kept.claimed.add(now, now.min(before.until()).since(before.at));
+        }
         let repeated = self
             .claims
             .iter()
@@ -119,7 +188,10 @@ impl Table {
     }
 
     /// A host sent something that takes so much air.
-    pub(crate) fn took(&mut self, host: u32, air: Duration) {
+    pub(crate) fn took(&mut self, now: Time, host: u32, air: Duration) {
+        if let Some(kept) = self.kept(host) {
+            kept.heard.add(now, air);
+        }
         for (_, c) in self.claims.range_mut(of_host(host)) {
             c.heard += air;
         }
@@ -168,6 +240,8 @@ impl Table {
     pub(crate) fn expire(&mut self, now: Time) {
         self.claims.retain(|_, c| now < c.until_full());
         self.rhythms.retain(|_, r| now < r.until());
+        let counts = |used: &Used| used.share(now) >= LEAST_HEARD / 2.0;
+        self.kept.retain(|_, k| counts(&k.claimed) || counts(&k.heard));
     }
 
     /// The claims that hold now, one of each host: what it says itself, else the most that is repeated of it.
@@ -181,7 +255,7 @@ impl Table {
         self.claims.iter().filter_map(move |((host, via), c)| {
             let mut same = self.claims.range(of_host(*host));
             let silent = !holds(c) || same.any(|((_, v), o)| holds(o) && counts(o, *v) > counts(c, *via));
-            (!silent).then_some((*host, c))
+            (!silent && self.believes(now, *host)).then_some((*host, c))
         })
     }
 
@@ -217,11 +291,9 @@ impl Table {
     /// The rhythms that count now: what is repeated of a host does not while it tells its own.
     fn told(&self, now: Time) -> impl Iterator<Item = ((u32, u8), &Rhythmic)> {
         self.rhythms.iter().filter_map(move |((host, _, priority), r)| {
-            let mut own = self
-                .rhythms
-                .range((*host, PeerId(0), 0)..=(*host, PeerId(u32::MAX), u8::MAX));
+            let mut own = self.rhythms.range(rhythms_of(*host));
             let counts = now < r.until() && (r.direct || !own.any(|(_, o)| o.direct && now < o.until()));
-            counts.then_some(((*host, *priority), r))
+            (counts && self.believes(now, *host)).then_some(((*host, *priority), r))
         })
     }
 
@@ -237,18 +309,22 @@ impl Table {
         self.told(now).any(|(of, _)| of == (host, priority))
     }
 
-    /// The next message of a host that is neither we nor `peer`.
+    /// The next message of a host that is neither we nor `peer`, if it does as it says: what the protocol has to say waits for
+    /// no other.
     pub(crate) fn foreseen_of_others(&self, now: Time, peer: u32) -> Option<Foreseen> {
         let others = self.told(now).filter(|((host, _), _)| *host != peer);
+        let others = others.filter(|((host, _), _)| self.keeps_word(now, *host));
         others.filter_map(|(_, r)| r.next(now)).min_by_key(|f| f.from)
     }
 
-    /// What is repeated to a peer: what others said of themselves. Who is farther away does not share the air.
+    /// What is repeated to a peer: what others said of themselves and are heard to do. Who is farther away does not share the
+    /// air.
     pub(crate) fn claims_for(&self, now: Time, peer: PeerId) -> Vec<Claim> {
         let others = self
             .claims
             .iter()
-            .filter(|((_, via), c)| *via != peer && c.direct && now < c.until());
+            .filter(|((_, via), c)| *via != peer && c.direct && now < c.until())
+            .filter(|((host, _), _)| self.keeps_word(now, *host));
         let claim = |((host, _), c): (&(u32, PeerId), &Claimed)| Claim {
             host: *host,
             priority: c.priority,
@@ -266,7 +342,8 @@ impl Table {
         let others = self
             .rhythms
             .iter()
-            .filter(|((_, via, _), r)| *via != peer && r.direct && now < r.until());
+            .filter(|((_, via, _), r)| *via != peer && r.direct && now < r.until())
+            .filter(|((host, ..), _)| self.keeps_word(now, *host));
         let beat = |((host, _, priority), r): (&(u32, PeerId, u8), &Rhythmic)| Beat {
             host: *host,
             priority: *priority,
@@ -291,6 +368,11 @@ impl Table {
 /// The keys of a host's claims.
 fn of_host(host: u32) -> core::ops::RangeInclusive<(u32, PeerId)> {
     (host, PeerId(0))..=(host, PeerId(u32::MAX))
+}
+
+/// The keys of a host's rhythms.
+fn rhythms_of(host: u32) -> core::ops::RangeInclusive<(u32, PeerId, u8)> {
+    (host, PeerId(0), 0)..=(host, PeerId(u32::MAX), u8::MAX)
 }
 
 /// Until when a claim counts for something of `priority`. `full`: hardly any air is left.
