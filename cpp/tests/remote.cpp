@@ -378,7 +378,7 @@ static void fetched(remote::Robot& robot, remote::Controller& controller) {
     put(into + "/.log.part", "all ill.");
     EXPECT(content(controller.download("log", "", into).value()) == "all well");
     auto all = controller.download_all("model", into + "/all").value();
-    EXPECT(all.size() == 2 && content(all[0]) == mesh && content(into + "/all/robot.urdf") == "<robot/>");
+    EXPECT(all.size() == 2 && content(all[0]) == mesh && content(into + "/all/model/robot.urdf") == "<robot/>");
 
     // Nothing leads out.
     for (auto* path : {"../../secret", "/etc/passwd", "meshes/../../secret"}) {

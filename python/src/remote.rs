@@ -216,7 +216,7 @@ impl Robot {
         let me = robot.name().to_owned();
         robot.on_kind(&entry, move |body, context| {
             let (controller, id) = match &context.origin {
-                Origin::Controller { id, name } => (&**name, *id),
+                Origin::Controller { id, name, .. } => (&**name, *id),
                 Origin::V6 { .. } => ("", 0),
                 Origin::Robot => (&*me, 0),
             };
@@ -257,8 +257,8 @@ impl Robot {
     fn on_controller(&self, callback: Py<PyAny>) -> PyResult<()> {
         self.0.get()?.on_controller(move |event| {
             let (id, name, found) = match event {
-                ControllerEvent::Found { id, name } => (id, name, true),
-                ControllerEvent::Lost { id, name } => (id, name, false),
+                ControllerEvent::Found { id, name, .. } => (id, name, true),
+                ControllerEvent::Lost { id, name, .. } => (id, name, false),
             };
             call(|py| callback.call1(py, (id, &*name, found)));
         });

@@ -49,6 +49,13 @@ impl Message {
         self.connection.publisher
     }
 
+    /// User and process of its publisher, as the kernel says of the connection (`SO_PEERCRED`); process 0 is one that is in a
+    /// PID namespace which is not visible from here.
+    pub fn sender(&self) -> (u32, u32) {
+        let peer = self.connection.peer;
+        (peer.uid, u32::try_from(peer.pid).unwrap_or(0))
+    }
+
     /// When it was queued: nanoseconds of this host's `CLOCK_MONOTONIC`.
     pub fn queued_at(&self) -> Time {
         Time(self.content.taken.place.time)

@@ -354,8 +354,8 @@ pub unsafe extern "C" fn ropewalk_robot_on_controller(
         let calls = ends.calls.clone();
         ends.robot.on_controller(move |event| {
             let (id, name, found) = match event {
-                ControllerEvent::Found { id, name } => (id, name, true),
-                ControllerEvent::Lost { id, name } => (id, name, false),
+                ControllerEvent::Found { id, name, .. } => (id, name, true),
+                ControllerEvent::Lost { id, name, .. } => (id, name, false),
             };
             let name = text(&name);
             // SAFETY: the crate's contract; the text lives until it returns.
@@ -508,7 +508,7 @@ fn call(
     context: &Context,
 ) -> Result<(), Rejection> {
     let (controller, controller_id) = match &context.origin {
-        Origin::Controller { id, name } => (text(name), *id),
+        Origin::Controller { id, name, .. } => (text(name), *id),
         Origin::Robot => (me.clone(), 0),
         Origin::V6 { .. } => (CString::default(), 0),
     };

@@ -8,7 +8,7 @@
 //! asleep. Nothing spins.
 
 use remote::transport::zmq::{AllowedKeys, KeyPair, PublicKey, ZmqController, ZmqRobot};
-use remote::transport::{Class, ControllerEnd, ControllerSink, Reply, RobotEnd, RobotSink};
+use remote::transport::{Class, ControllerEnd, ControllerSink, Peer, Reply, RobotEnd, RobotSink};
 use remote::{Controller, Outcome, Robot, command, types};
 use std::error::Error;
 use std::io::{BufRead, BufReader, Write};
@@ -81,7 +81,7 @@ fn robot(keys: &Path) -> Anything<()> {
 struct Echo;
 
 impl RobotSink for Echo {
-    fn request(&self, frame: &[u8], reply: Reply) {
+    fn request(&self, frame: &[u8], _: &Peer, reply: Reply) {
         let _ = reply.send(&frame[..1]);
     }
 }

@@ -17,6 +17,11 @@ pub(crate) fn parts(path: &str) -> io::Result<Vec<String>> {
     Ok(path.split('/').map(str::to_owned).collect())
 }
 
+/// Whether a part begins with a dot: what programs read without being asked, as a shell does its `.bashrc`.
+pub(crate) fn is_hidden(parts: &[String]) -> bool {
+    parts.iter().any(|part| part.starts_with('.'))
+}
+
 /// Opens a regular file below `root` for reading. The kernel sees to it that links do not lead out; where it cannot, links are not
 /// followed at all.
 ///
@@ -42,6 +47,21 @@ pub(crate) fn open(root: &Path, path: &str) -> io::Result<File> {
         other => other?,
     };
     regular(File::from(fd))
+}
+
+/// Opens a regular file below `root` for reading, without following any link.
+///
+/// # Errors
+/// There is none, it is no regular file, or it may not be read.
+pub(crate) fn open_without_links(root: &Path, parts: &[String]) -> io::Result<File> {
+    let (folder, name) = walk(open_folder(root)?, parts, false)?;
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    regular(File::from(rustix::fs::openat(
+        &folder,
+        name.as_str(),
+        flags,
+        Mode::empty(),
+    )?))
 }
 
 /// Opens a regular file that the user named.

@@ -51,6 +51,7 @@ mod callback;
 mod clock;
 pub mod controller;
 pub mod convert;
+mod decode;
 #[doc(hidden)]
 pub mod fuzzing;
 mod inbox;

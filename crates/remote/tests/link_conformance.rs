@@ -6,28 +6,34 @@ mod link_common;
 use conformance::Place;
 use link::Config;
 use link_common::Places;
+use remote::transport::ControllerEnd;
 use remote::transport::link::{DirectController, DirectRobot, LinkController, LinkRobot};
 use std::net::UdpSocket;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-fn place(places: Places) -> Place {
+fn place(places: Places, joined: bool) -> Place {
     let places = Arc::new(places);
-    let robots = places.clone();
+    let (robots, beside) = (places.clone(), places.clone());
+    // Of a host that a link joins, a program of the robot's own host is another.
+    let other =
+        move || -> Arc<dyn ControllerEnd> { Arc::new(LinkController::new(&beside.robots_node(), "r1")) };
     Place {
         robot: Box::new(move || Arc::new(LinkRobot::new(&robots.robots_node(), "r1"))),
         connect: Box::new(move || Arc::new(LinkController::new(&places.controllers_node(), "r1"))),
+        other: joined.then(|| -> Box<dyn Fn() -> _> { Box::new(other) }),
+        proves: true,
     }
 }
 
 #[test]
 fn it_conforms_on_one_bus() {
-    conformance::run(|| place(Places::one()));
+    conformance::run(|| place(Places::one(), false));
 }
 
 #[test]
 fn it_conforms_over_two_links() {
-    conformance::run(|| place(Places::two()));
+    conformance::run(|| place(Places::two(), true));
 }
 
 /// A robot and its controllers with a link each, in their own programs.
@@ -51,18 +57,23 @@ fn apart() -> Place {
         services("role: serve"),
     );
     let next = AtomicUsize::new(0);
+    // Each has a link of its own, and so is another host.
+    let connect = Arc::new(move || -> Arc<dyn ControllerEnd> {
+        let i = next.fetch_add(1, Ordering::Relaxed);
+        let own = addresses[1 + i];
+        let config = format!(
+            "{{host: c{i}, radio: {{bind: '{own}', rate: 600Mbit/s, queue_bytes: 64MiB}}, \
+             peers: [{{name: robot, address: '{robot}'}}], services: [{}], topics: [{{{topic}, direction: in}}]}}",
+            services("role: call, from: robot"),
+        );
+        Arc::new(DirectController::new(parse(&config), "r1"))
+    });
+    let other = connect.clone();
     Place {
         robot: Box::new(move || Arc::new(DirectRobot::new(parse(&robots), "r1"))),
-        connect: Box::new(move || {
-            let i = next.fetch_add(1, Ordering::Relaxed);
-            let own = addresses[1 + i];
-            let config = format!(
-                "{{host: c{i}, radio: {{bind: '{own}', rate: 600Mbit/s, queue_bytes: 64MiB}}, \
-                 peers: [{{name: robot, address: '{robot}'}}], services: [{}], topics: [{{{topic}, direction: in}}]}}",
-                services("role: call, from: robot"),
-            );
-            Arc::new(DirectController::new(parse(&config), "r1"))
-        }),
+        connect: Box::new(move || connect()),
+        other: Some(Box::new(move || other())),
+        proves: true,
     }
 }
 

@@ -7,19 +7,28 @@ use remote::transport::{Wire, gzip, local};
 
 fn place(wire: Wire) -> Place {
     let (_, connect) = local::end("rover", wire);
-    let robots = connect.clone();
+    let (robots, others) = (connect.clone(), connect.clone());
     Place {
         robot: Box::new(move || robots.robot_end()),
         connect: Box::new(move || connect.end()),
+        other: Some(Box::new(move || others.end())),
+        proves: true,
     }
 }
 
 fn packed(wire: Wire) -> Place {
-    let Place { robot, connect } = place(wire);
+    let Place {
+        robot,
+        connect,
+        other,
+        proves,
+    } = place(wire);
     let robot = Box::new(move || gzip::robot(robot()));
     Place {
         robot,
         connect: Box::new(move || gzip::controller(connect())),
+        other: other.map(|other| -> Box<dyn Fn() -> _> { Box::new(move || gzip::controller(other())) }),
+        proves,
     }
 }
 

@@ -56,12 +56,13 @@ impl Publisher {
     }
 
     /// Queues a message of [`Publisher::loan_correlated`] to subscriber `to` alone, and wakes it if it sleeps.
-    /// Never blocks.
+    /// Never blocks. `origin`: where it comes from, unless from here.
     pub(crate) fn publish_to(
         &self,
         to: u64,
         mut loan: Loan,
         correlation: &[u8; CORRELATION],
+        origin: Option<u64>,
     ) -> Result<Directed, PublishError> {
         let core = &self.core;
         if core.birth.is_foreign() {
@@ -78,7 +79,7 @@ impl Publisher {
         let block = loan.seal(Label {
             sequence: state.sequence,
             stamp,
-            origin: core.id,
+            origin: origin.unwrap_or(core.id),
         });
         let at = state.pool.locate(block);
         let outcome = match state.attached.iter_mut().find(|a| a.id == to) {

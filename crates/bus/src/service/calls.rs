@@ -85,8 +85,8 @@ impl Calls {
         }
     }
 
-    /// Sends a request and gives its number.
-    pub(super) fn send(&self, loan: Loan, timeout: Duration) -> Result<u64, CallError> {
+    /// Sends a request, on behalf of `origin` if that is given, and gives its number.
+    pub(super) fn send(&self, loan: Loan, timeout: Duration, origin: Option<u64>) -> Result<u64, CallError> {
         self.check_fork()?;
         let now = sys::monotonic_ns();
         let mut guard = self.lock();
@@ -110,7 +110,7 @@ impl Calls {
             number,
             deadline,
         };
-        match self.requests.publish_to(server, loan, &header.encode())? {
+        match self.requests.publish_to(server, loan, &header.encode(), origin)? {
             Directed::Queued => {}
             Directed::Absent => return Err(self.no_server()),
             Directed::Refused(reason) => {

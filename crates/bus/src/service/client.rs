@@ -109,8 +109,18 @@ impl Client {
     /// Sends a request, whose reply is awaited later, at most `timeout` from now. Never blocks. Fails at once
     /// without a server, and if the server's queue has no room.
     pub fn send(&self, request: Loan, timeout: Duration) -> Result<Pending, CallError> {
+        self.send_from(request, timeout, None)
+    }
+
+    /// As [`Client::send`], on behalf of `origin`, which the server is told
+    /// ([`Request::on_behalf_of`](crate::Request::on_behalf_of)): what passes requests of others on says so whose they are.
+    pub fn send_for(&self, origin: u64, request: Loan, timeout: Duration) -> Result<Pending, CallError> {
+        self.send_from(request, timeout, Some(origin))
+    }
+
+    fn send_from(&self, request: Loan, timeout: Duration, origin: Option<u64>) -> Result<Pending, CallError> {
         let deadline = Instant::now().checked_add(timeout);
-        let number = self.calls.send(request, timeout)?;
+        let number = self.calls.send(request, timeout, origin)?;
         Ok(Pending {
             calls: self.calls.clone(),
             number,

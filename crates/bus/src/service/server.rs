@@ -325,7 +325,7 @@ impl Desk {
             self.replies
                 .wait_for_subscriber(to, PATIENCE.min(Duration::from_nanos(left)));
         }
-        match self.replies.publish_to(to, loan, &header.encode())? {
+        match self.replies.publish_to(to, loan, &header.encode(), None)? {
             Directed::Queued => Ok(()),
             Directed::Absent => {
                 count(&self.counts.client_gone);
@@ -386,6 +386,13 @@ impl Request {
     /// The client that asks ([`Client::id`](crate::Client::id)).
     pub fn client(&self) -> u64 {
         self.header.client
+    }
+
+    /// For whom the client says that it asks ([`Client::send_for`](crate::Client::send_for)); `None`: for itself. It is the client's
+    /// word: of two clients that say the same, only the process behind each is known ([`Message::sender`]).
+    pub fn on_behalf_of(&self) -> Option<u64> {
+        let origin = self.message.origin();
+        (origin != self.header.client).then_some(origin)
     }
 
     /// Which request of that client it is, from 1 up.

@@ -3,7 +3,7 @@
 use crate::failure::{Failure, OrFail};
 use clap::Args;
 use remote::transport::link::{LinkController, LinkRobot};
-use remote::transport::zmq::{AllowedKeys, KeyPair, PublicKey, ZmqController, ZmqRobot};
+use remote::transport::zmq::{KeyPair, PublicKey, ZmqController, ZmqRobot};
 use remote::transport::{ControllerEnd, RobotEnd};
 use ropewalk::Node;
 use std::path::PathBuf;
@@ -52,11 +52,8 @@ impl RobotEnds {
         if let Some(address) = &self.zmq {
             let mut options = ZmqRobot::own(address);
             if let (Some(key), Some(allow)) = (&self.key, &self.allow) {
-                let (key, allowed) = (
-                    KeyPair::read(key).or_input()?,
-                    AllowedKeys::read(allow).or_input()?,
-                );
-                options = options.curve(key, allowed);
+                let key = KeyPair::read(key).or_input()?;
+                options = options.curve_file(key, allow).or_input()?;
             }
             if self.insecure {
                 options = options.insecure();

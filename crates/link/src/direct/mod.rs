@@ -92,7 +92,8 @@ struct Shared {
 
 /// What happened, to be handed up without the engine.
 enum Event {
-    Request(String, Vec<u8>, Geometry, AnswerTo),
+    /// The service, and the name of the host that calls it.
+    Request(String, Arc<str>, Vec<u8>, Geometry, AnswerTo),
     Message(String, Vec<u8>, Geometry),
     Offered(String, bool),
     Answered(Answered, Result<(Vec<u8>, Geometry), CallError>),
@@ -232,7 +233,7 @@ impl Shared {
     fn hand_up(self: &Arc<Self>, events: Vec<Event>) {
         for event in events {
             match event {
-                Event::Request(service, bytes, geometry, answer_to) => {
+                Event::Request(service, from, bytes, geometry, answer_to) => {
                     let content = Content {
                         bytes: &bytes,
                         geometry,
@@ -240,6 +241,7 @@ impl Shared {
                     };
                     let asked = Asked {
                         shared: Arc::downgrade(self),
+                        from,
                         answer_to,
                         is_over: false,
                     };
@@ -399,11 +401,17 @@ impl Drop for Borrowed<'_> {
 /// A call that is to be answered. Dropping it unanswered tells the caller so.
 pub struct Asked {
     shared: Weak<Shared>,
+    from: Arc<str>,
     answer_to: AnswerTo,
     is_over: bool,
 }
 
 impl Asked {
+    /// The host that calls, as the link knows it: by its certificate, or on carriers without keys by its address.
+    pub fn from(&self) -> &Arc<str> {
+        &self.from
+    }
+
     /// Answers. Never blocks.
     ///
     /// # Errors

@@ -37,6 +37,8 @@ pub(crate) enum Job {
         ticket: u64,
         loan: Loan,
         timeout: Duration,
+        /// The host that asks.
+        origin: u64,
     },
     /// The end of a request of this host.
     Respond {
@@ -136,11 +138,12 @@ impl Desk {
                 ticket,
                 loan,
                 timeout,
+                origin,
             } => {
                 let Some(used) = self.used.get_mut(&place) else {
                     return;
                 };
-                match used.client.send(loan, timeout) {
+                match used.client.send_for(origin, loan, timeout) {
                     Ok(pending) => used.pending.push((ticket, clock::monotonic() + timeout, pending)),
                     Err(error) => self.events.push_back(Event::Answered(ticket, Err(error))),
                 }
@@ -376,9 +379,12 @@ mod tests {
             ticket,
             loan: client.loan(0, &[]).expect("a loan"),
             timeout,
+            origin: 77,
         };
         desk.ask(call(7, LONG));
         let request = served.take_timeout(LONG).expect("takes").expect("a request");
+        assert_eq!(request.on_behalf_of(), Some(77), "the host that asks");
+        assert_eq!(request.message().sender().1, std::process::id());
         let loan = served.loan(4, &[]).expect("a loan");
         served.respond(request, loan).expect("is sent");
         assert!(matches!(event(&mut desk), Event::Answered(7, Ok(r)) if r.control().len() == 4));

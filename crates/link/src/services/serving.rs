@@ -6,6 +6,7 @@ use super::line::{Air, Line, REPLY};
 use super::seen::Seen;
 use super::{Failure, MAX_OPEN, Of, Office};
 use crate::outgoing::Outgoing;
+use crate::relay::host_id;
 use bus::{CallError, Client, ClientOptions, Loan, Reply, ServiceType};
 use proto::{Body, PeerId, Radio};
 use stats::{DropReason, Time};
@@ -234,6 +235,7 @@ impl Serving {
             ticket: self.last,
             loan,
             timeout: deadline.since(air.now),
+            origin: host_id(office.peer(of.peer)),
         });
     }
 

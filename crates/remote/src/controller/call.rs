@@ -238,7 +238,7 @@ impl Core {
             What::Other(what) => what.clone(),
         };
         let request = own::Request {
-            controller: self.id,
+            controller: self.number,
             sequence: call.sequence,
             echo,
             expiry_ms,

@@ -3,6 +3,7 @@
 use super::call::Call;
 use super::telemetry::Streams;
 use crate::clock::{now, random_id};
+use crate::decode;
 use crate::own::{self, Outcome, request, response};
 use crate::safety::Stamps;
 use crate::statistics::Counters;
@@ -34,7 +35,8 @@ pub enum Connection {
 
 /// The state is never held while a transport or a user's code is called.
 pub(crate) struct Core {
-    pub(crate) id: u64,
+    /// Of its run; only its robot is told.
+    pub(crate) number: u64,
     pub(crate) name: String,
     pub(crate) period: Duration,
     /// Carries requests.
@@ -79,12 +81,26 @@ pub(crate) struct State {
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     pub(crate) run: u64,
+    /// As the robot calls this controller.
+    pub(crate) controller: u64,
     pub(crate) robot: String,
     pub(crate) commands: BTreeMap<String, u32>,
     pub(crate) telemetry: BTreeMap<String, u32>,
     pub(crate) telemetry_names: BTreeMap<u32, Arc<str>>,
     pub(crate) channels: Vec<own::Channel>,
     pub(crate) subsystems: Vec<String>,
+}
+
+/// A robot has at most so many kinds of commands, and of telemetry, and subsystems; each kind has at most 255 channels.
+const MOST_KINDS: usize = 512;
+
+fn is_too_much(welcome: &own::Welcome) -> bool {
+    let kinds = [
+        welcome.commands.len(),
+        welcome.telemetry.len(),
+        welcome.subsystems.len(),
+    ];
+    kinds.iter().any(|n| *n > MOST_KINDS) || welcome.channels.len() > MOST_KINDS * 255
 }
 
 impl State {
@@ -115,7 +131,7 @@ impl Core {
         telemetry: Vec<Arc<dyn ControllerEnd>>,
     ) -> Self {
         Core {
-            id: random_id(),
+            number: random_id(),
             name,
             period,
             requests,
@@ -135,6 +151,14 @@ impl Core {
         self.sequence.fetch_add(1, Ordering::Relaxed) + 1
     }
 
+    /// As the robot calls it; 0: it was not met.
+    pub(crate) fn id(&self) -> u64 {
+        lock(&self.state)
+            .known
+            .as_ref()
+            .map_or(0, |known| known.controller)
+    }
+
     pub(crate) fn has_ended(&self) -> bool {
         self.ended.load(Ordering::Acquire)
     }
@@ -148,7 +172,7 @@ impl Core {
     ) {
         let echo = lock(&self.state).stamps.echo(now());
         let request = own::Request {
-            controller: self.id,
+            controller: self.number,
             sequence: self.next_sequence(),
             echo,
             expiry_ms: 0,
@@ -181,19 +205,27 @@ impl Core {
             let Some(core) = core.upgrade() else { return };
             let arrived = now();
             let why = result.as_ref().err().map(ToString::to_string);
-            let welcome = match result {
-                Ok(frame) => core.heard_response(frame).and_then(|response| {
-                    let (run, stamp) = (response.run, response.stamp);
-                    match response.what {
-                        Some(response::What::Welcome(welcome)) => Some((run, stamp, welcome)),
-                        _ => None,
-                    }
-                }),
+            let response = match result {
+                Ok(frame) => core.heard_response(frame),
                 Err(_) => None,
             };
-            match welcome {
-                Some((run, stamp, welcome)) => core.met(run, stamp, welcome, arrived.since(sent), arrived),
-                None => core.not_met(why.unwrap_or_else(|| "the answer was not one to a greeting".into())),
+            let Some(response) = response else {
+                return core.not_met(why.unwrap_or_else(|| "the answer was malformed".into()));
+            };
+            let version = crate::robot::OWN_VERSION;
+            match response.what {
+                Some(response::What::Welcome(welcome)) if is_too_much(&welcome) => {
+                    core.not_met("the robot says that it has more kinds, channels or subsystems than may be".into());
+                }
+                Some(response::What::Welcome(welcome)) if welcome.version == version => {
+                    core.met(response.run, response.stamp, welcome, arrived.since(sent), arrived);
+                }
+                Some(response::What::Welcome(other)) => core.not_met(format!(
+                    "the robot speaks version {} of the wire, this controller {version}: update the older one",
+                    other.version
+                )),
+                _ if !response.reason.is_empty() => core.not_met(response.reason),
+                _ => core.not_met("the answer was not one to a greeting".into()),
             }
         });
     }
@@ -217,6 +249,7 @@ impl Core {
         let names = |kinds: &[own::Kind]| kinds.iter().map(|k| (k.name.clone(), k.number)).collect();
         let known = Known {
             run,
+            controller: welcome.controller,
             robot: welcome.robot,
             commands: names(&welcome.commands),
             telemetry: names(&welcome.telemetry),
@@ -280,7 +313,7 @@ impl Core {
     /// Reads a response, and what every response tells. `None`: it is none.
     pub(crate) fn heard_response(self: &Arc<Self>, frame: &[u8]) -> Option<own::Response> {
         let arrived = now();
-        let Ok(response) = own::Response::decode(frame) else {
+        let Ok(response) = decode::message::<own::Response>("ropewalk.remote.Response", frame) else {
             self.counters.dropped("malformed", 1);
             return None;
         };

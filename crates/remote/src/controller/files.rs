@@ -10,7 +10,8 @@ use crate::clock::now;
 use crate::own::{FileChunk, FileRequest, request, response};
 use crate::transport::Class;
 use crate::v6::{self, FilesError};
-use rustix::fs::{AtFlags, FlockOperation};
+use rustix::fs::{AtFlags, FlockOperation, RenameFlags};
+use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 use stats::Time;
 use std::collections::VecDeque;
@@ -29,6 +30,10 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// How often in a row a piece is asked for again.
 const TRIES: u32 = 6;
 const FIRST_WAIT: Duration = Duration::from_millis(100);
+/// Most files of a list, and bytes of their paths; and answers that it may take, of which an honest robot needs a tenth.
+const LIST_FILES: usize = 100_000;
+const LIST_BYTES: usize = 32 << 20;
+const LIST_PAGES: usize = 1_000;
 /// Bytes of a whole folder on version 6's wire.
 const WHOLE: u64 = 256 << 20;
 
@@ -39,6 +44,78 @@ pub struct FileInfo {
     pub path: String,
     /// Bytes.
     pub size: u64,
+}
+
+/// What a download may do beyond making new files; by default nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Saving {
+    /// Files of the same name are replaced.
+    pub replace: bool,
+    /// Files and folders may have names that begin with a dot, which programs read without being asked.
+    pub hidden: bool,
+}
+
+impl Saving {
+    /// Allows to replace files.
+    #[must_use]
+    pub fn with_replace(mut self, replace: bool) -> Self {
+        self.replace = replace;
+        self
+    }
+
+    /// Allows names that begin with a dot.
+    #[must_use]
+    pub fn with_hidden(mut self, hidden: bool) -> Self {
+        self.hidden = hidden;
+        self
+    }
+}
+
+/// Where a file is put: below `into`, in parts none of which leads elsewhere.
+struct Place<'a> {
+    into: &'a Path,
+    name: String,
+    parts: Vec<String>,
+    saving: Saving,
+}
+
+impl<'a> Place<'a> {
+    fn new(into: &'a Path, name: String, saving: Saving) -> Result<Self, FileError> {
+        let parts =
+            beneath::parts(&name).and_then(|parts| match beneath::is_hidden(&parts) && !saving.hidden {
+                false => Ok(parts),
+                true => Err(io::Error::new(
+                    io::ErrorKind::InvalidInput,
+                    "its name begins with a dot: allow hidden files if it is wanted",
+                )),
+            });
+        let parts = parts.map_err(|error| FileError::Io {
+            path: into.join(&name),
+            error,
+        })?;
+        Ok(Place {
+            into,
+            name,
+            parts,
+            saving,
+        })
+    }
+
+    fn path(&self) -> PathBuf {
+        self.into.join(self.parts.join("/"))
+    }
+
+    fn failed(&self, error: io::Error) -> FileError {
+        FileError::Io {
+            path: self.into.join(&self.name),
+            error,
+        }
+    }
+
+    fn open(&self) -> Result<Part, FileError> {
+        Part::open(self.into, &self.parts, self.saving.replace).map_err(|e| self.failed(e))
+    }
 }
 
 /// How far a download is.
@@ -112,7 +189,8 @@ impl Core {
             ));
         }
         let mut files: Vec<FileInfo> = Vec::new();
-        loop {
+        let mut bytes = 0;
+        for _ in 0..LIST_PAGES {
             let request = FileRequest {
                 identifier: identifier.into(),
                 offset: files.len() as u64,
@@ -120,6 +198,12 @@ impl Core {
             };
             let chunk = self.ask_file(request).wait()?;
             let done = chunk.entries.is_empty() || files.len() as u64 >= chunk.size;
+            bytes += chunk.entries.iter().map(|e| e.path.len()).sum::<usize>();
+            if files.len() + chunk.entries.len() > LIST_FILES || bytes > LIST_BYTES {
+                return Err(RequestError::Malformed(format!(
+                    "its list has more than {LIST_FILES} files, or {LIST_BYTES} B of paths"
+                )));
+            }
             files.extend(chunk.entries.into_iter().map(|e| FileInfo {
                 path: e.path,
                 size: e.size,
@@ -128,23 +212,75 @@ impl Core {
                 return Ok(files);
             }
         }
+        Err(RequestError::Malformed(format!(
+            "its list of files does not end within {LIST_PAGES} answers"
+        )))
     }
 
+    /// One file, under the name that was asked for: a single one under its identifier.
     pub(super) fn download(
         self: &Arc<Self>,
         identifier: &str,
         path: &str,
         into: &Path,
+        saving: Saving,
         progress: &mut dyn FnMut(Progress<'_>) -> bool,
     ) -> Result<PathBuf, FileError> {
-        // A single file is called as what it is shared under.
         let name = if path.is_empty() { identifier } else { path };
-        let failed = |error| FileError::Io {
-            path: into.join(name),
-            error,
+        let place = Place::new(into, name.to_owned(), saving)?;
+        if self.speaks_v6() {
+            return self.download_v6(identifier, path, &place, progress);
+        }
+        self.download_to(identifier, path, &place, progress)
+    }
+
+    /// All files, in a folder that is called as what they are shared under; of a single one as [`Core::download`].
+    pub(super) fn download_all(
+        self: &Arc<Self>,
+        identifier: &str,
+        into: &Path,
+        saving: Saving,
+        progress: &mut dyn FnMut(Progress<'_>) -> bool,
+    ) -> Result<Vec<PathBuf>, FileError> {
+        let below = |path: &str| {
+            let name = if path.is_empty() {
+                identifier.to_owned()
+            } else {
+                format!("{identifier}/{path}")
+            };
+            Place::new(into, name, saving)
         };
-        let parts = beneath::parts(name).map_err(failed)?;
-        let mut part = Part::open(into, &parts).map_err(failed)?;
+        if self.speaks_v6() {
+            return self.download_all_v6(identifier, below, progress);
+        }
+        let files = self.files(identifier)?;
+        // None is fetched where one may not be written.
+        let places = files
+            .iter()
+            .map(|file| below(&file.path))
+            .collect::<Result<Vec<_>, _>>()?;
+        let fetch = |(file, place): (&FileInfo, &Place<'_>)| {
+            self.download_to(identifier, &file.path, place, progress)
+        };
+        files.iter().zip(&places).map(fetch).collect()
+    }
+
+    fn download_to(
+        self: &Arc<Self>,
+        identifier: &str,
+        path: &str,
+        place: &Place<'_>,
+        progress: &mut dyn FnMut(Progress<'_>) -> bool,
+    ) -> Result<PathBuf, FileError> {
+        let failed = |error| place.failed(error);
+        let mut part = match place.open() {
+            Ok(part) => part,
+            // An earlier download, of this file or of all of them, got so far.
+            Err(error) if error.is_there() && self.is_fetched(identifier, path, place, progress)? => {
+                return Ok(place.path());
+            }
+            Err(error) => return Err(error),
+        };
         let mut again = part.done > 0;
         loop {
             let sum = match self.fetch_pieces(identifier, path, &mut part, progress, &failed) {
@@ -156,13 +292,40 @@ impl Core {
             };
             if sum == part.sha.clone().finalize().as_slice() {
                 part.finish().map_err(failed)?;
-                return Ok(into.join(parts.join("/")));
+                return Ok(place.path());
             }
             part.restart().map_err(failed)?;
             if !std::mem::take(&mut again) {
                 part.abandon();
-                return Err(FileError::Checksum(name.to_owned()));
+                return Err(FileError::Checksum(place.name.clone()));
             }
+        }
+    }
+
+    /// Whether the file that stands there is the robot's.
+    fn is_fetched(
+        self: &Arc<Self>,
+        identifier: &str,
+        path: &str,
+        place: &Place<'_>,
+        progress: &mut dyn FnMut(Progress<'_>) -> bool,
+    ) -> Result<bool, FileError> {
+        let Ok((size, sha)) = place.content() else {
+            return Ok(false);
+        };
+        // What reaches the end, though it is nothing, has the checksum of all of it.
+        let end = self.ask_file(FileRequest {
+            identifier: identifier.into(),
+            path: path.into(),
+            offset: size,
+            length: 1,
+        });
+        let end = end.wait()?;
+        let is_same = end.size == size && *end.sha256 == *sha;
+        let done = size;
+        match is_same && !progress(Progress { path, done, size }) {
+            true => Err(FileError::Stopped),
+            false => Ok(is_same),
         }
     }
 
@@ -248,47 +411,109 @@ impl Core {
         }
     }
 
-    /// All files of version 6's answer.
-    pub(super) fn download_v6(
-        self: &Arc<Self>,
-        identifier: &str,
-        into: &Path,
-        progress: &mut dyn FnMut(Progress<'_>) -> bool,
-    ) -> Result<Vec<PathBuf>, FileError> {
+    /// Version 6's answer: files under names that the robot chooses.
+    fn ask_v6(self: &Arc<Self>, identifier: &str) -> Result<v6::Files, FileError> {
         let request = FileRequest {
             identifier: identifier.into(),
             ..Default::default()
         };
         let reply = self.ask_file(request).wait()?;
-        let files = v6::parse_files(&reply.data, WHOLE)?;
-        let mut written = Vec::new();
-        for (path, data) in files {
-            let failed = |error| FileError::Io {
-                path: into.join(&path),
-                error,
-            };
-            let parts = beneath::parts(&path).map_err(failed)?;
-            let mut part = Part::open(into, &parts).map_err(failed)?;
-            part.restart().map_err(failed)?;
-            part.write(&data).map_err(failed)?;
-            part.finish().map_err(failed)?;
-            let told = Progress {
-                path: &path,
-                done: part.done,
-                size: part.done,
-            };
-            if !progress(told) {
-                return Err(FileError::Stopped);
+        Ok(v6::parse_files(&reply.data, WHOLE)?)
+    }
+
+    /// The file of version 6's answer that was asked for: the only one, or that of a path.
+    fn download_v6(
+        self: &Arc<Self>,
+        identifier: &str,
+        path: &str,
+        place: &Place<'_>,
+        progress: &mut dyn FnMut(Progress<'_>) -> bool,
+    ) -> Result<PathBuf, FileError> {
+        let files = self.ask_v6(identifier)?;
+        let none = |text: String| FileError::from(RequestError::Rejected(text));
+        let wanted = place.parts.join("/");
+        let data = match path.is_empty() {
+            true if files.len() == 1 => files.values().next(),
+            true => {
+                let text = format!("{} files came: say which, or fetch all", files.len());
+                return Err(none(text));
             }
-            written.push(into.join(path));
+            false => files.get(&wanted),
+        };
+        let data = data.ok_or_else(|| none(format!("what came has no file {path:?}")))?;
+        place.put(data, path, progress)
+    }
+
+    /// All files of version 6's answer.
+    fn download_all_v6<'a>(
+        self: &Arc<Self>,
+        identifier: &str,
+        below: impl Fn(&str) -> Result<Place<'a>, FileError>,
+        progress: &mut dyn FnMut(Progress<'_>) -> bool,
+    ) -> Result<Vec<PathBuf>, FileError> {
+        let files = self.ask_v6(identifier)?;
+        let places = files
+            .keys()
+            .map(|path| below(path))
+            .collect::<Result<Vec<_>, _>>()?;
+        let put = |(place, (path, data)): (&Place<'_>, (&String, &Vec<u8>))| place.put(data, path, progress);
+        places.iter().zip(&files).map(put).collect()
+    }
+}
+
+impl FileError {
+    /// A file stands where one is to be made.
+    fn is_there(&self) -> bool {
+        matches!(self, FileError::Io { error, .. } if error.kind() == io::ErrorKind::AlreadyExists)
+    }
+}
+
+impl Place<'_> {
+    /// Length and SHA-256 of the file that stands there.
+    fn content(&self) -> io::Result<(u64, Vec<u8>)> {
+        let mut file = beneath::open_without_links(self.into, &self.parts)?;
+        let mut sha = Sha256::new();
+        let size = hash(&mut file, &mut sha)?;
+        Ok((size, sha.finalize().to_vec()))
+    }
+
+    /// Writes a file that came whole.
+    fn put(
+        &self,
+        data: &[u8],
+        path: &str,
+        progress: &mut dyn FnMut(Progress<'_>) -> bool,
+    ) -> Result<PathBuf, FileError> {
+        let size = data.len() as u64;
+        match self.open() {
+            Ok(mut part) => {
+                let written = part.restart().and_then(|()| part.write(data));
+                written
+                    .and_then(|()| part.finish())
+                    .map_err(|error| self.failed(error))?;
+            }
+            Err(error) if error.is_there() => match self.content() {
+                Ok(there) if there == (size, Sha256::digest(data).to_vec()) => {}
+                _ => return Err(error),
+            },
+            Err(error) => return Err(error),
         }
-        Ok(written)
+        let told = Progress {
+            path,
+            done: size,
+            size,
+        };
+        match progress(told) {
+            true => Ok(self.path()),
+            false => Err(FileError::Stopped),
+        }
     }
 }
 
 /// What came of a file so far: beside where it will stand, under another name.
 struct Part {
     folder: OwnedFd,
+    replace: bool,
     name: String,
     temporary: String,
     file: File,
@@ -297,27 +522,22 @@ struct Part {
 }
 
 impl Part {
-    fn open(into: &Path, parts: &[String]) -> io::Result<Self> {
+    fn open(into: &Path, parts: &[String], replace: bool) -> io::Result<Self> {
         std::fs::create_dir_all(into)?;
         let (folder, name) = beneath::walk(beneath::open_folder(into)?, parts, true)?;
+        let there = rustix::fs::statat(&folder, name.as_str(), AtFlags::SYMLINK_NOFOLLOW);
+        if !replace && there.is_ok() {
+            return Err(exists());
+        }
         let temporary = format!(".{name}.part");
         let mut file = beneath::create(&folder, &temporary)?;
         rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)
             .map_err(|_| io::Error::new(io::ErrorKind::WouldBlock, "it is being fetched already"))?;
         let mut sha = Sha256::new();
-        let mut done = 0;
-        let mut buffer = vec![0; 1 << 20];
-        loop {
-            match file.read(&mut buffer)? {
-                0 => break,
-                read => {
-                    sha.update(&buffer[..read]);
-                    done += read as u64;
-                }
-            }
-        }
+        let done = hash(&mut file, &mut sha)?;
         Ok(Part {
             folder,
+            replace,
             name,
             temporary,
             file,
@@ -350,11 +570,41 @@ impl Part {
     /// Whole and checked: it gets its name.
     fn finish(&self) -> io::Result<()> {
         self.file.sync_all()?;
-        Ok(rustix::fs::renameat(
-            &self.folder,
-            self.temporary.as_str(),
-            &self.folder,
-            self.name.as_str(),
-        )?)
+        let (folder, from, to) = (&self.folder, self.temporary.as_str(), self.name.as_str());
+        if self.replace {
+            return Ok(rustix::fs::renameat(folder, from, folder, to)?);
+        }
+        match rustix::fs::renameat_with(folder, from, folder, to, RenameFlags::NOREPLACE) {
+            Err(Errno::EXIST) => Err(exists()),
+            // Some file systems know no such renaming; a link replaces nothing, either.
+            Err(Errno::INVAL | Errno::NOSYS) => {
+                match rustix::fs::linkat(folder, from, folder, to, AtFlags::empty()) {
+                    Err(Errno::EXIST) => return Err(exists()),
+                    linked => linked?,
+                }
+                Ok(rustix::fs::unlinkat(folder, from, AtFlags::empty())?)
+            }
+            renamed => Ok(renamed?),
+        }
     }
+}
+
+/// What a file holds from where it stands goes into `sha`; its bytes.
+fn hash(file: &mut File, sha: &mut Sha256) -> io::Result<u64> {
+    let mut done = 0;
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(done),
+            read => {
+                sha.update(&buffer[..read]);
+                done += read as u64;
+            }
+        }
+    }
+}
+
+fn exists() -> io::Error {
+    let text = "it exists already: choose another folder, or allow to replace files";
+    io::Error::new(io::ErrorKind::AlreadyExists, text)
 }

@@ -15,7 +15,7 @@ mod v6;
 pub use self::core::Connection;
 pub use builder::ControllerBuilder;
 pub use call::Expiry;
-pub use files::{FileError, FileInfo, GoOn, Progress};
+pub use files::{FileError, FileInfo, GoOn, Progress, Saving};
 pub use pending::Pending;
 pub(crate) use pending::Promise;
 pub use requests::{RequestError, Right};
@@ -44,6 +44,7 @@ use std::time::Duration;
 pub struct Controller {
     core: Arc<Core>,
     expiry: Expiry,
+    saving: Saving,
     _life: Arc<Life>,
 }
 
@@ -70,6 +71,7 @@ impl Controller {
             _life: Arc::new(Life(core.clone())),
             core,
             expiry,
+            saving: Saving::default(),
         }
     }
 
@@ -202,7 +204,7 @@ impl Controller {
         self.core.wish(subsystem, Wish::Release, 0, PATIENCE).wait()
     }
 
-    /// Hands the right to move a subsystem over to the controller of this number ([`Controller::id`]).
+    /// Hands the right to move a subsystem over to the controller that the robot calls so ([`Controller::id`]).
     ///
     /// # Errors
     /// [`RequestError`]: it is not this controller's, the robot does not hear the other, or no answer came.
@@ -236,9 +238,19 @@ impl Controller {
         self.core.files(identifier)
     }
 
-    /// Fetches one file into the folder `into`, under its path there (a single file under its identifier), and blocks until it is whole and its SHA-256 is
+    /// The same controller, whose downloads from this handle may do more than make new files that are not hidden.
+    #[must_use]
+    pub fn saving(&self, saving: Saving) -> Controller {
+        Controller {
+            saving,
+            ..self.clone()
+        }
+    }
+
+    /// Fetches one file into the folder `into`, under the path that is asked for (a single file under its identifier), and blocks until it is whole and its SHA-256 is
     /// the robot's. `progress` is told of each piece, and ends the download where it says so ([`GoOn`]). An interrupted download goes on where it was; before it is whole it is called `.NAME.part`. Nothing outside of `into`
-    /// is written, whatever the robot calls it. Not from a handler or callback.
+    /// is written, whatever the robot says, no file is replaced, and none whose name begins with a dot is made, unless [`Controller::saving`] allows it. Not from
+    /// a handler or callback.
     ///
     /// # Errors
     /// [`FileError`]
@@ -250,20 +262,16 @@ impl Controller {
         mut progress: impl FnMut(Progress<'_>) -> G,
     ) -> Result<PathBuf, FileError> {
         let mut progress = |p: Progress<'_>| progress(p).goes_on();
-        if !self.core.speaks_v6() {
-            return self.core.download(identifier, path, into, &mut progress);
-        }
-        let written = self.core.download_v6(identifier, into, &mut progress)?;
-        let wanted = |file: &PathBuf| path.is_empty() || file.ends_with(path);
-        let none = || RequestError::Rejected(format!("what came has no file {path:?}"));
-        Ok(written.into_iter().find(wanted).ok_or_else(none)?)
+        self.core
+            .download(identifier, path, into, self.saving, &mut progress)
     }
 
-    /// Fetches all files that are shared under an identifier, one after the other, as [`Controller::download`]. On version 6's wire all of it
+    /// Fetches all files that are shared under an identifier, one after the other, as [`Controller::download`], into a folder of their own:
+    /// `into/IDENTIFIER` (a single file is called so itself). The robot chooses their names within that. On version 6's wire all of it
     /// comes in one answer, of at most 256 MiB.
     ///
     /// # Errors
-    /// [`FileError`] of the first that was not fetched.
+    /// [`FileError`] of the first that was not fetched; where one may not be written by its name, none is.
     pub fn download_all<G: GoOn>(
         &self,
         identifier: &str,
@@ -271,12 +279,8 @@ impl Controller {
         mut progress: impl FnMut(Progress<'_>) -> G,
     ) -> Result<Vec<PathBuf>, FileError> {
         let mut progress = |p: Progress<'_>| progress(p).goes_on();
-        if self.core.speaks_v6() {
-            return self.core.download_v6(identifier, into, &mut progress);
-        }
-        let files = self.core.files(identifier)?;
-        let fetch = |file: FileInfo| self.core.download(identifier, &file.path, into, &mut progress);
-        files.into_iter().map(fetch).collect()
+        self.core
+            .download_all(identifier, into, self.saving, &mut progress)
     }
 
     /// Called when the robot is found or lost.
@@ -350,9 +354,10 @@ impl Controller {
         self.core.counters.statistics(now())
     }
 
-    /// The number of this run: who it is to the robot and to other controllers.
+    /// As the robot calls this run to other controllers, who hand the right to move over to it by this; 0 before the robot was met, and on
+    /// version 6's wire. Whoever knows it can do nothing as this controller.
     pub fn id(&self) -> u64 {
-        self.core.id
+        self.core.id()
     }
 
     /// Ends it: requests under way end as unreachable, no callback begins after this.
@@ -363,6 +368,6 @@ impl Controller {
 
 impl std::fmt::Debug for Controller {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Controller({}, {:x})", self.core.name, self.core.id)
+        write!(f, "Controller({}, {:x})", self.core.name, self.core.id())
     }
 }

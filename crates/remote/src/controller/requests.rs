@@ -7,7 +7,7 @@ use crate::kind::{CommandKind, TelemetryKind};
 use crate::outcome::Outcome;
 use crate::own::{self, request, response};
 use crate::transport::Class;
-use crate::{command, telemetry};
+use crate::{command, decode, telemetry};
 use prost::Message;
 use prost::bytes::Bytes;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub enum RequestError {
 pub struct Right {
     /// Empty: the whole robot.
     pub subsystem: String,
-    /// The number of a controller's run, and what it calls itself; `None`: nobody.
+    /// As the robot calls the controller ([`Controller::id`](super::Controller::id)), and as that calls itself; `None`: nobody.
     pub holder: Option<(u64, String)>,
     /// Whether that is this controller.
     pub mine: bool,
@@ -95,7 +95,7 @@ impl Core {
         channel: u8,
         timeout: Duration,
     ) -> Pending<Result<Option<K::Body>, RequestError>> {
-        let decode = |body| K::Body::decode(body).ok();
+        let decode = |body| decode::body::<K::Body>(K::NAME, body).ok();
         self.fetch_kind(&telemetry::Entry::of::<K>(), channel, timeout, decode)
     }
 
@@ -130,7 +130,7 @@ impl Core {
             wish: wish.into(),
             to,
         };
-        let me = self.id;
+        let core = Arc::downgrade(self);
         self.request(
             Class::Command,
             What::Other(request::What::Authority(wish)),
@@ -141,11 +141,13 @@ impl Core {
                     holder,
                     holder_name,
                 })) => {
+                    let me = core.upgrade().map_or(0, |core| core.id());
                     let somebody = (holder != crate::safety::NOBODY).then_some((holder, holder_name));
+                    let somebody_holds = somebody.is_some();
                     Some(Right {
                         subsystem,
                         holder: somebody,
-                        mine: holder == me,
+                        mine: holder == me && somebody_holds,
                     })
                 }
                 _ => None,

@@ -6,8 +6,8 @@ use crate::inbox::{Inbox, Queue};
 use crate::kind::TelemetryKind;
 use crate::own;
 use crate::sync::{lock, read, write};
-use crate::telemetry;
 use crate::transport::{ControllerSink, Listen, Stream, Wire};
+use crate::{decode, telemetry};
 use prost::bytes::Bytes;
 use prost::{DecodeError, Message};
 use std::collections::{BTreeMap, VecDeque};
@@ -192,7 +192,7 @@ impl Core {
     }
 
     pub(crate) fn latest<K: TelemetryKind>(&self, channel: u8) -> Option<K::Body> {
-        K::Body::decode(self.latest_kind(&telemetry::Entry::of::<K>(), channel)?).ok()
+        decode::body(K::NAME, self.latest_kind(&telemetry::Entry::of::<K>(), channel)?).ok()
     }
 
     pub(crate) fn latest_kind(&self, kind: &telemetry::Entry, channel: u8) -> Option<Bytes> {
@@ -206,7 +206,9 @@ impl Core {
         channel: u8,
         mut callback: impl FnMut(K::Body, &Info) + Send + 'static,
     ) {
-        let parse = move |body: &[u8], info: &Info| K::Body::decode(body).map(|body| callback(body, info));
+        let parse = move |body: &[u8], info: &Info| {
+            decode::body::<K::Body>(K::NAME, body).map(|body| callback(body, info))
+        };
         self.on_kind(&telemetry::Entry::of::<K>(), channel, parse);
     }
 

@@ -1,6 +1,6 @@
 //! Commands. What each carries stands in [`types`](crate::types).
 
-use super::{any, check, interned};
+use super::{any, check_command, interned};
 use crate::kind::{ARM, BASE, CommandKind};
 use crate::types;
 
@@ -24,7 +24,7 @@ impl Entry {
             name: K::NAME,
             v6: K::V6,
             moves: K::MOVES,
-            check: check::<K::Body>,
+            check: check_command::<K>,
         }
     }
 

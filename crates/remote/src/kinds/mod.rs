@@ -3,13 +3,20 @@
 pub mod command;
 pub mod telemetry;
 
+use crate::decode;
+use crate::kind::{CommandKind, TelemetryKind};
 use crate::sync::lock;
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-/// Whether the bytes are a message of this type.
-fn check<M: prost::Message + Default>(body: &[u8]) -> Result<(), prost::DecodeError> {
-    M::decode(body).map(drop)
+/// Whether the bytes are a body of this kind.
+fn check_command<K: CommandKind>(body: &[u8]) -> Result<(), prost::DecodeError> {
+    decode::body::<K::Body>(K::NAME, body).map(drop)
+}
+
+/// Whether the bytes are a body of this kind.
+fn check_telemetry<K: TelemetryKind>(body: &[u8]) -> Result<(), prost::DecodeError> {
+    decode::body::<K::Body>(K::NAME, body).map(drop)
 }
 
 /// Whatever the bytes are.

@@ -1,6 +1,6 @@
 //! Telemetry. What each kind carries stands in [`types`](crate::types).
 
-use super::{any, check, interned};
+use super::{any, check_telemetry, interned};
 use crate::kind::TelemetryKind;
 use crate::types;
 
@@ -27,7 +27,7 @@ impl Entry {
             v6: K::V6,
             priority: K::PRIORITY,
             on_request: K::ON_REQUEST,
-            check: check::<K::Body>,
+            check: check_telemetry::<K>,
         }
     }
 

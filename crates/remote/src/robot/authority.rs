@@ -70,15 +70,17 @@ impl Core {
                 Which::One(one) => *n == one,
             });
             let held = concerned.find(|(_, (_, holder))| *holder != NOBODY && *holder != who);
-            held.map(|(_, (_, holder))| (state.called(holder), holder))
+            held.map(|(_, (_, holder))| (state.called(holder), holder, state.peer(holder), state.peer(who)))
         };
-        let (Some(from), callback) = (from, self.events.take_over.get()) else {
+        let (Some((holder, id, from_peer, by_peer)), callback) = (from, self.events.take_over.get()) else {
             return true;
         };
         let wanted = TakeOver {
             subsystem: subsystem.to_owned(),
             by: (name.to_owned(), who),
-            from,
+            by_peer,
+            from: (holder, id),
+            from_peer,
         };
         let permitted = callback.is_some_and(|callback| callback(wanted.clone()));
         tracing::info!(

@@ -47,7 +47,8 @@ impl Core {
                 .controllers
                 .get_mut(from)
                 .map(|k| k.is_newest(entry.number, subsystem, context.sequence));
-            if newest == Some(false) {
+            // One that stops is never too old for its order: whatever was carried out since.
+            if newest == Some(false) && !entry.is_stop(body) {
                 return Verdict::new(Outcome::Expired, "a newer one was carried out");
             }
         }
@@ -81,6 +82,8 @@ impl Core {
         let holds = |s: usize| lock(&self.state).rights.holder(crate::safety::Which::One(s));
         let may = match (subsystem, from) {
             (Some(subsystem), Some(from)) => holds(subsystem) == from,
+            // Not of one whose key was revoked since.
+            (None, Some(from)) => lock(&self.state).controllers.get(from).is_some(),
             _ => true,
         };
         may && !is_late(context)

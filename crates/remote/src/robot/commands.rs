@@ -2,10 +2,10 @@
 
 use super::Context;
 use super::core::Core;
-use crate::command;
 use crate::kind::CommandKind;
 use crate::outcome::Rejection;
 use crate::sync::{lock, read, write};
+use crate::{command, decode, types};
 use prost::Message;
 use std::sync::{Arc, Mutex, RwLock};
 
@@ -32,6 +32,20 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
+    /// Whether a body is the one that stops what the kind moves: no velocity, or what a user's kind says ([`CommandKind::stop`]).
+    pub(crate) fn is_stop(&self, body: &[u8]) -> bool {
+        if self.subsystem.is_none() {
+            return false;
+        }
+        if self.name != command::Twist::NAME {
+            return self.stop.as_deref() == Some(body);
+        }
+        types::Twist::decode(body).is_ok_and(|twist| {
+            let mut axes = [twist.linear, twist.angular].into_iter().flatten();
+            axes.all(|v| [v.x, v.y, v.z] == [0.0; 3])
+        })
+    }
+
     /// Runs the handler. A panic in it is the command's rejection.
     pub(crate) fn handle(&self, body: &[u8], context: &Context) -> Result<(), Rejection> {
         let handler = read(&self.handler).clone();
@@ -73,7 +87,8 @@ impl Core {
         mut handle: impl FnMut(K::Body, &Context) -> Result<(), Rejection> + Send + 'static,
     ) {
         let handler: Handler = Box::new(move |body: &[u8], context: &Context| {
-            let body = K::Body::decode(body).map_err(|e| Rejection::from(format!("malformed: {e}")))?;
+            let body = decode::body::<K::Body>(K::NAME, body)
+                .map_err(|e| Rejection::from(format!("malformed: {e}")))?;
             handle(body, context)
         });
         let stop = K::stop().map(|body| body.encode_to_vec());

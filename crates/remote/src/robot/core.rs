@@ -11,7 +11,7 @@ use crate::own;
 use crate::safety::{Controllers, Id, Rights, Which};
 use crate::statistics::Counters;
 use crate::sync::{lock, read};
-use crate::transport::{Reply, RobotEnd};
+use crate::transport::{Peer, Reply, RobotEnd};
 use stats::Time;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, RwLock};
@@ -87,6 +87,13 @@ impl State {
         for known in silent {
             self.rights.release(known.id, Which::All);
         }
+    }
+
+    /// Who a controller is, as its transport proves.
+    pub(crate) fn peer(&self, id: Id) -> Peer {
+        self.controllers
+            .get(id)
+            .map_or(Peer::Unproven, |known| known.peer.clone())
     }
 
     /// The name of a controller, for people.

@@ -2,6 +2,7 @@
 
 use super::core::Core;
 use crate::callback::Slot;
+use crate::transport::Peer;
 use std::sync::Arc;
 
 /// A controller came or went.
@@ -9,17 +10,21 @@ use std::sync::Arc;
 pub enum ControllerEvent {
     /// It said hello, or was heard again after it was lost.
     Found {
-        /// Of its run.
+        /// As the robot calls it: of its run, and known to all.
         id: u64,
-        /// As it calls itself.
+        /// As it calls itself, whoever it is.
         name: Arc<str>,
+        /// Who it is, as its transport proves.
+        peer: Peer,
     },
-    /// Nothing was heard of it for too long, or so many others came that it was forgotten.
+    /// Nothing was heard of it for too long, so many others came that it was forgotten, or it may not speak any more.
     Lost {
-        /// Of its run.
+        /// As the robot calls it.
         id: u64,
         /// As it calls itself.
         name: Arc<str>,
+        /// Who it is, as its transport proves.
+        peer: Peer,
     },
 }
 
@@ -28,10 +33,14 @@ pub enum ControllerEvent {
 pub struct TakeOver {
     /// What it wants to move; empty: the whole robot.
     pub subsystem: String,
-    /// Who wants it: name and number of its run.
+    /// Who wants it: as it calls itself, and as the robot calls it.
     pub by: (String, u64),
-    /// Who holds it.
+    /// Who that is, as its transport proves: decide by this, since anyone may call itself anything.
+    pub by_peer: Peer,
+    /// Who holds it, in the same way.
     pub from: (String, u64),
+    /// Who that is, as its transport proves; [`Peer::Unproven`] also where the robot does not know it any more.
+    pub from_peer: Peer,
 }
 
 /// The holder of the right to move a subsystem was lost. Nothing else moves the subsystem until the callback returns.
@@ -89,11 +98,11 @@ impl Events {
 impl Core {
     pub(crate) fn tell(&self, event: ControllerEvent) {
         match &event {
-            ControllerEvent::Found { id, name } => {
-                tracing::info!("{}: controller {name} ({id:x})", self.name)
+            ControllerEvent::Found { id, name, peer } => {
+                tracing::info!("{}: controller {name} ({id:x}), {peer}", self.name)
             }
-            ControllerEvent::Lost { id, name } => {
-                tracing::warn!("{}: lost controller {name} ({id:x})", self.name);
+            ControllerEvent::Lost { id, name, peer } => {
+                tracing::warn!("{}: lost controller {name} ({id:x}), {peer}", self.name);
             }
         }
         if let Some(callback) = self.events.controller.get() {

@@ -2,7 +2,7 @@
 
 use super::builder::RobotBuilder;
 use super::core::Core;
-use crate::transport::{Reply, Wire};
+use crate::transport::{Peer, Reply, Wire};
 use crate::{command, own, telemetry, types};
 use prost::Message;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -37,7 +37,7 @@ pub(crate) fn serve(frames: &[&[u8]], wire: Wire) {
             Ok(())
         });
         match wire {
-            Wire::Own => core.serve(frame, reply),
+            Wire::Own => core.serve(frame, &Peer::Unproven, reply),
             Wire::V6 => core.serve_v6(0, frame, reply),
         }
         assert_eq!(answers.load(Ordering::Relaxed), 1);

@@ -7,7 +7,7 @@ use crate::clock::now;
 use crate::kind::CommandKind;
 use crate::safety::{Gone, Which};
 use crate::sync::lock;
-use crate::transport::TransportError;
+use crate::transport::{Peer, TransportError};
 use crate::{command, telemetry, types};
 use prost::Message;
 use std::sync::{Arc, PoisonError};
@@ -95,7 +95,17 @@ impl Core {
         self.tell(ControllerEvent::Lost {
             id: gone.id,
             name: gone.name,
+            peer: gone.peer,
         });
+    }
+
+    /// This peer may not speak any more: its controllers are lost at once.
+    pub(super) fn revoke(&self, peer: &Peer) {
+        let gone = lock(&self.state).controllers.revoke(peer);
+        for gone in gone {
+            self.counters.dropped("controllers_revoked", 1);
+            self.lose(gone);
+        }
     }
 }
 

@@ -32,7 +32,7 @@ use crate::outcome::Rejection;
 use crate::safety::{Id, NOBODY};
 use crate::statistics::Statistics;
 use crate::sync::lock;
-use crate::transport::TransportError;
+use crate::transport::{Peer, TransportError};
 use crate::types::LogLevel;
 use crate::{command::Entry as CommandEntry, telemetry::Entry as TelemetryEntry};
 use stats::Time;
@@ -78,10 +78,12 @@ pub struct Context {
 pub enum Origin {
     /// A controller.
     Controller {
-        /// Of its run.
+        /// As the robot calls it: of its run, and known to all.
         id: u64,
-        /// As it calls itself.
+        /// As it calls itself, whoever it is.
         name: Arc<str>,
+        /// Who it is, as its transport proves.
+        peer: Peer,
     },
     /// Whoever speaks version 6 over the end of this number: that wire has no identities.
     V6 {
@@ -95,10 +97,12 @@ pub enum Origin {
 /// A controller as the robot knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControllerState {
-    /// Of its run.
+    /// As the robot calls it: of its run, and known to all.
     pub id: u64,
-    /// As it calls itself.
+    /// As it calls itself, whoever it is.
     pub name: Arc<str>,
+    /// Who it is, as its transport proves.
+    pub peer: Peer,
     /// Whether it is not lost.
     pub alive: bool,
     /// Since something came of it.
@@ -242,13 +246,15 @@ impl Robot {
         self.core.events.take_over.set(Some(Arc::new(callback)));
     }
 
-    /// The controllers that it knows: at most 64, the one not heard for longest goes.
+    /// The controllers that it knows: at most 64. Beyond that one goes that holds no right, of those who are lost or of the peer that has the
+    /// most.
     pub fn controllers(&self) -> Vec<ControllerState> {
         let (now, state) = (now(), lock(&self.core.state));
         let holds = |id: Id| state.rights.all().filter(move |(_, holder)| *holder == id);
         let known = state.controllers.iter().map(|known| ControllerState {
             id: known.id,
             name: known.name.clone(),
+            peer: known.peer.clone(),
             alive: state.controllers.is_alive(known.id),
             silent_for: now.since(known.heard),
             round_trip: known.rtt,
@@ -257,7 +263,7 @@ impl Robot {
         known.collect()
     }
 
-    /// Who holds the right to move a subsystem: the number of its run.
+    /// Who holds the right to move a subsystem, as the robot calls it.
     pub fn holder(&self, subsystem: &str) -> Option<u64> {
         let state = lock(&self.core.state);
         let holder = state.rights.holder(state.rights.which(subsystem)?);

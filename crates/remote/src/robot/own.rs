@@ -3,43 +3,80 @@
 use super::core::{Core, Verdict};
 use super::events::ControllerEvent;
 use super::{Context, Origin};
-use crate::clock::now;
+use crate::clock::{now, random_id};
 use crate::own::{self, Outcome, request, response};
-use crate::safety::{Begin, Id, bound, is_valid};
+use crate::safety::{Begin, Guest, Id, MOST_JUMP, bound, is_valid};
 use crate::sync::lock;
-use crate::transport::Reply;
+use crate::transport::{Peer, Reply};
 use prost::Message;
 use stats::Time;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Of the own wire.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 
 /// A request of a controller that the robot knows.
 struct From {
     id: Id,
     name: Arc<str>,
+    peer: Peer,
     sequence: u64,
     age: Option<Duration>,
     good_until: Option<Time>,
+    /// It asks for what it moves to stop.
+    stops: bool,
+    /// And does so by a sequence that jumps.
+    jumped: bool,
+}
+
+/// A request, before it is known whose it is.
+struct Sent<'a> {
+    peer: &'a Peer,
+    number: u64,
+    sequence: u64,
+    echo: Option<&'a own::Echo>,
+    expiry: Duration,
+    stops: bool,
+}
+
+/// Why a request is not looked at further.
+enum Unheard {
+    Stranger,
+    Jump,
 }
 
 impl Core {
-    pub(crate) fn serve(self: &Arc<Self>, frame: &[u8], reply: Reply) {
+    pub(crate) fn serve(self: &Arc<Self>, frame: &[u8], from: &Peer, reply: Reply) {
         let now = now();
         let request = match own::Request::decode(frame) {
             Ok(request) => request,
             Err(e) => return self.refuse(0, &format!("malformed: {e}"), reply),
         };
-        let (id, sequence) = (request.controller, request.sequence);
-        if !is_valid(id) || sequence == 0 {
+        let (number, sequence) = (request.controller, request.sequence);
+        if !is_valid(number) || sequence == 0 {
             return self.refuse(sequence, "malformed: no controller or no sequence", reply);
         }
         let what = match request.what {
             Some(request::What::Hello(hello)) => {
-                self.admit(id, &hello.name, false, now);
-                let what = response::What::Welcome(self.describe());
+                if hello.version != VERSION {
+                    let reason = format!(
+                        "malformed: it speaks version {} of the wire, this robot {VERSION}: update the older one",
+                        hello.version
+                    );
+                    return self.refuse(sequence, &reason, reply);
+                }
+                let guest = Guest {
+                    peer: from,
+                    number,
+                    sequence,
+                    name: &hello.name,
+                    anonymous: false,
+                };
+                let Some(id) = self.admit(guest, random_id(), now) else {
+                    return self.refuse_jump(sequence, reply);
+                };
+                let what = response::What::Welcome(self.describe(id));
                 return self.answer(sequence, Verdict::new(Outcome::Executed, ""), Some(what), reply);
             }
             Some(what) => what,
@@ -52,12 +89,36 @@ impl Core {
             }
         };
         let expiry = Duration::from_millis(request.expiry_ms.into());
-        let Some(from) = self.recognize(id, sequence, request.echo.as_ref(), expiry, now) else {
-            self.counters.dropped("stranger", 1);
-            let reason = "say hello first";
-            return self.answer(sequence, Verdict::new(Outcome::Stranger, reason), None, reply);
+        let stops = match &what {
+            request::What::Command(command) => self
+                .commands
+                .get(command.number)
+                .is_some_and(|entry| entry.is_stop(&command.body)),
+            _ => false,
         };
-        self.serve_known(from, what, reply);
+        let sent = Sent {
+            peer: from,
+            number,
+            sequence,
+            echo: request.echo.as_ref(),
+            expiry,
+            stops,
+        };
+        match self.recognize(&sent, now) {
+            Ok(from) => self.serve_known(from, what, reply),
+            Err(Unheard::Jump) => self.refuse_jump(sequence, reply),
+            Err(Unheard::Stranger) => {
+                self.counters.dropped("stranger", 1);
+                let reason = "say hello first";
+                self.answer(sequence, Verdict::new(Outcome::Stranger, reason), None, reply);
+            }
+        }
+    }
+
+    fn refuse_jump(&self, sequence: u64, reply: Reply) {
+        self.counters.dropped("sequence_jumped", 1);
+        let reason = format!("its sequence is more than {MOST_JUMP} above those before it");
+        self.answer(sequence, Verdict::rejected(reason), None, reply);
     }
 
     fn serve_known(self: &Arc<Self>, from: From, what: request::What, reply: Reply) {
@@ -93,24 +154,21 @@ impl Core {
         }
     }
 
-    /// Hears of a controller; `None` if it has to say hello (again) before anything else.
-    fn recognize(
-        &self,
-        id: Id,
-        sequence: u64,
-        echo: Option<&own::Echo>,
-        expiry: Duration,
-        now: Time,
-    ) -> Option<From> {
-        let age = match echo {
-            Some(echo) => Some(bound(self.run, now, echo)?),
+    /// Hears of a controller, unless it has to say hello (again) before anything else.
+    fn recognize(&self, sent: &Sent<'_>, now: Time) -> Result<From, Unheard> {
+        let expiry = sent.expiry;
+        let age = match sent.echo {
+            Some(echo) => Some(bound(self.run, now, echo).ok_or(Unheard::Stranger)?),
             // Nobody could tell whether it is expired.
-            None if !expiry.is_zero() => return None,
+            None if !expiry.is_zero() => return Err(Unheard::Stranger),
             None => None,
         };
         let (from, found) = {
             let mut state = lock(&self.state);
-            let (known, found) = state.controllers.hear(id, now)?;
+            let id = state.controllers.find(sent.peer, sent.number);
+            let id = id.ok_or(Unheard::Stranger)?;
+            let heard = state.controllers.hear(id, sent.sequence, sent.stops, now);
+            let (known, found) = heard.ok_or(Unheard::Jump)?;
             if let Some(age) = age {
                 known.aged(age);
             }
@@ -120,56 +178,55 @@ impl Core {
                     Some(left) => now + left,
                     None => Time::ZERO,
                 });
-            (
-                From {
-                    id,
-                    name: known.name.clone(),
-                    sequence,
-                    age,
-                    good_until,
-                },
-                found,
-            )
+            let from = From {
+                id,
+                name: known.name.clone(),
+                peer: known.peer.clone(),
+                sequence: sent.sequence,
+                age,
+                good_until,
+                stops: sent.stops,
+                jumped: known.has_jumped(sent.sequence),
+            };
+            (from, found)
         };
         if found {
             self.changed.notify_all();
             self.tell(ControllerEvent::Found {
-                id,
+                id: from.id,
                 name: from.name.clone(),
+                peer: from.peer.clone(),
             });
         }
-        Some(from)
+        Ok(from)
     }
 
-    /// A controller is there: one that is new, was lost, or says hello again.
-    pub(super) fn admit(&self, id: Id, name: &str, anonymous: bool, now: Time) {
-        let (new, gone, name) = {
+    /// A controller is there: one that is new and called `id` then, was lost, or says hello again. As what it is known; `None`: its sequence
+    /// jumps.
+    pub(super) fn admit(&self, guest: Guest<'_>, id: Id, now: Time) -> Option<Id> {
+        let peer = guest.peer.clone();
+        let (admitted, name) = {
             let mut state = lock(&self.state);
             let state = &mut *state;
             let keep = |id| state.rights.holds_any(id);
-            let (new, gone) = state.controllers.admit(id, name, anonymous, now, keep);
-            (
-                new,
-                gone,
-                state
-                    .controllers
-                    .get(id)
-                    .map(|k| k.name.clone())
-                    .unwrap_or_default(),
-            )
+            let admitted = state.controllers.admit(guest, id, now, keep)?;
+            let name = state.controllers.get(admitted.id).map(|k| k.name.clone());
+            (admitted, name.unwrap_or_default())
         };
-        if let Some(gone) = gone {
+        if let Some(gone) = admitted.gone {
             self.counters.dropped("controllers_forgotten", 1);
             self.lose(gone);
         }
-        if new {
+        let id = admitted.id;
+        if admitted.found {
             self.changed.notify_all();
-            self.tell(ControllerEvent::Found { id, name });
+            self.tell(ControllerEvent::Found { id, name, peer });
         }
+        Some(id)
     }
 
-    /// What this robot can do.
-    fn describe(&self) -> own::Welcome {
+    /// What this robot can do, for the controller that it calls `controller`.
+    fn describe(&self, controller: Id) -> own::Welcome {
         let commands = self.commands.all();
         let streams = self.streams.all();
         let subsystems = {
@@ -207,6 +264,7 @@ impl Core {
             telemetry: streams.iter().map(|t| kind(t.number, t.name)).collect(),
             channels: channels.collect(),
             subsystems,
+            controller,
             lost_after_ms: u32::try_from(self.options.lost_after.as_millis()).unwrap_or(u32::MAX),
         }
     }
@@ -216,6 +274,8 @@ impl Core {
         let begin = {
             let mut state = lock(&self.state);
             match state.controllers.get_mut(from.id) {
+                // What came before would be too old if it were remembered.
+                _ if from.jumped => Begin::TooOld(reply),
                 Some(known) => known.window.begin(from.sequence, reply),
                 None => Begin::TooOld(reply),
             }
@@ -225,6 +285,11 @@ impl Core {
             Begin::Waits => return self.counters.dropped("repeated", 1),
             Begin::Again(verdict, reply) => {
                 self.counters.dropped("repeated", 1);
+                return self.answer(from.sequence, verdict, None, reply);
+            }
+            // A stop is carried out, whatever else is under way and came before: twice, if it has to be.
+            Begin::TooOld(reply) | Begin::Full(reply) if from.stops => {
+                let verdict = work(&from);
                 return self.answer(from.sequence, verdict, None, reply);
             }
             Begin::TooOld(reply) => {
@@ -265,6 +330,7 @@ impl Core {
             origin: Origin::Controller {
                 id: from.id,
                 name: from.name.clone(),
+                peer: from.peer.clone(),
             },
             sequence: from.sequence,
             age: from.age,

@@ -1,7 +1,7 @@
 //! What a robot's transports call.
 
 use super::core::Core;
-use crate::transport::{Reply, RobotSink, Wire};
+use crate::transport::{Peer, Reply, RobotSink, Wire};
 use std::sync::Arc;
 
 pub(super) struct Sink {
@@ -16,13 +16,17 @@ impl Sink {
 }
 
 impl RobotSink for Sink {
-    fn request(&self, frame: &[u8], reply: Reply) {
+    fn request(&self, frame: &[u8], from: &Peer, reply: Reply) {
         if self.core.has_ended() {
             return;
         }
         match self.core.ends[self.end].end.wire() {
-            Wire::Own => self.core.serve(frame, reply),
+            Wire::Own => self.core.serve(frame, from, reply),
             Wire::V6 => self.core.serve_v6(self.end, frame, reply),
         }
+    }
+
+    fn revoked(&self, peer: &Peer) {
+        self.core.revoke(peer);
     }
 }

@@ -4,9 +4,9 @@ use super::core::Core;
 use super::{Context, Origin};
 use crate::clock::now;
 use crate::own::Outcome;
-use crate::safety::anonymous;
+use crate::safety::{Guest, anonymous};
 use crate::sync::lock;
-use crate::transport::Reply;
+use crate::transport::{Peer, Reply};
 use crate::v6::{self, Request};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -56,7 +56,15 @@ impl Core {
     }
 
     fn hear_v6(&self, end: usize) {
-        self.admit(anonymous(end), "v6", true, now());
+        let id = anonymous(end);
+        let guest = Guest {
+            peer: &Peer::Unproven,
+            number: id,
+            sequence: 0,
+            name: "v6",
+            anonymous: true,
+        };
+        self.admit(guest, id, now());
     }
 
     /// Its heartbeats come so often.

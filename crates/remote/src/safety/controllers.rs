@@ -1,7 +1,12 @@
 //! The controllers that a robot knows: a bounded table, since anyone may say hello.
+//!
+//! A controller is what its transport proves ([`Peer`]), and within that the random number of its run, which it alone sends: a word
+//! of it that others do not learn. What the robot and other controllers call it by is an id of the robot's own making.
 
 use super::{Id, Window};
+use crate::transport::Peer;
 use stats::Time;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,6 +15,9 @@ use std::time::Duration;
 const MOST_CONTROLLERS: usize = 64;
 /// Characters of a controller's name that are kept.
 const NAME: usize = 64;
+/// By how much a sequence may exceed the highest one before it, while its controller is not lost: requests that were lost on the way
+/// leave a gap, of at most what is sent while a controller counts as alive.
+pub(crate) const MOST_JUMP: u64 = 1 << 20;
 /// Silence that is allowed beyond an announced period at least: the wire's own rule, version 6.
 const SLACK: Duration = Duration::from_millis(100);
 
@@ -22,7 +30,11 @@ pub(crate) struct Controllers<A, W> {
 /// One controller.
 #[derive(Debug)]
 pub(crate) struct Known<A, W> {
+    /// As the robot and others call it: it proves nothing.
     pub(crate) id: Id,
+    pub(crate) peer: Peer,
+    /// Of its run, as it says itself.
+    number: u64,
     pub(crate) name: Arc<str>,
     pub(crate) heard: Time,
     /// Between its heartbeats, as it announced.
@@ -33,6 +45,8 @@ pub(crate) struct Known<A, W> {
     /// Without an identity on the wire: its period counts to the letter, and without one it is never lost.
     pub(crate) anonymous: bool,
     lost: bool,
+    /// Of all its requests.
+    highest: u64,
     /// The newest sequence that was carried out, by kind and subsystem.
     newest: BTreeMap<(u32, usize), u64>,
 }
@@ -42,17 +56,65 @@ pub(crate) struct Known<A, W> {
 pub(crate) struct Gone {
     pub(crate) id: Id,
     pub(crate) name: Arc<str>,
+    pub(crate) peer: Peer,
+}
+
+/// Who says hello.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Guest<'a> {
+    pub(crate) peer: &'a Peer,
+    /// Of its run, as it says.
+    pub(crate) number: u64,
+    pub(crate) sequence: u64,
+    pub(crate) name: &'a str,
+    pub(crate) anonymous: bool,
+}
+
+/// What came of a hello.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Admitted {
+    pub(crate) id: Id,
+    /// It is new here, or was lost.
+    pub(crate) found: bool,
+    /// Who had to go for it.
+    pub(crate) gone: Option<Gone>,
 }
 
 impl<A: Clone, W> Known<A, W> {
-    /// Is this request newer than all of its kind that were carried out? It counts as carried out from now on.
+    /// Is this request newer than all of its kind that were carried out? It counts as carried out from now on, unless it jumped.
     pub(crate) fn is_newest(&mut self, kind: u32, subsystem: usize, sequence: u64) -> bool {
+        if self.has_jumped(sequence) {
+            return true;
+        }
         let newest = self.newest.entry((kind, subsystem)).or_default();
         let newer = sequence > *newest;
         if newer {
             *newest = sequence;
         }
         newer
+    }
+
+    /// Whether a request of this sequence may follow those before it; if it may, it counts among them. Where nothing came for so long that
+    /// it was lost, nobody knows how many requests were.
+    fn follows(&mut self, sequence: u64) -> bool {
+        let follows = self.lost || sequence <= self.highest.saturating_add(MOST_JUMP);
+        if follows {
+            self.highest = self.highest.max(sequence);
+        }
+        follows
+    }
+
+    /// Whether a sequence was let pass although it jumps, as a stop's is: what follows is not measured by it.
+    pub(crate) fn has_jumped(&self, sequence: u64) -> bool {
+        !self.anonymous && sequence > self.highest
+    }
+
+    fn gone(&self) -> Gone {
+        Gone {
+            id: self.id,
+            name: self.name.clone(),
+            peer: self.peer.clone(),
+        }
     }
 
     /// The age of a request was at most so much.
@@ -91,48 +153,104 @@ impl<A: Clone, W> Controllers<A, W> {
         self.get(id).is_some_and(|k| !k.lost)
     }
 
-    /// Something came of a controller. Whether it was lost before; `None` if it is not known.
-    pub(crate) fn hear(&mut self, id: Id, now: Time) -> Option<(&mut Known<A, W>, bool)> {
+    /// Who it is that sends this number over a connection that proves this peer.
+    pub(crate) fn find(&self, peer: &Peer, number: u64) -> Option<Id> {
+        let known = self.known.iter().find(|k| k.number == number && k.peer == *peer);
+        known.map(|k| k.id)
+    }
+
+    /// A request of this sequence came of a controller. Whether it was lost before; `None` if it is not known, or the sequence jumps
+    /// ([`MOST_JUMP`]): then nothing came of it. With `any` it may.
+    pub(crate) fn hear(
+        &mut self,
+        id: Id,
+        sequence: u64,
+        any: bool,
+        now: Time,
+    ) -> Option<(&mut Known<A, W>, bool)> {
         let known = self.get_mut(id)?;
+        if !known.follows(sequence) && !any {
+            return None;
+        }
         known.heard = known.heard.max(now);
         let found = std::mem::take(&mut known.lost);
         Some((known, found))
     }
 
-    /// A controller said hello. Whether it is new here or was lost, and who had to go: of those that `keep` does not hold, the one not
-    /// heard for longest.
+    /// A controller said hello; if it is not known, it is called `id` from now on. Where there is no room, one goes that `keep` does not
+    /// hold: of those that are lost, if there are any, else of the peer that has the most here, the one not heard for longest. So one peer
+    /// that says hello under many numbers costs no other its place.
+    ///
+    /// `None`: its sequence jumps ([`MOST_JUMP`]).
     pub(crate) fn admit(
         &mut self,
+        guest: Guest<'_>,
         id: Id,
-        name: &str,
-        anonymous: bool,
         now: Time,
         keep: impl Fn(Id) -> bool,
-    ) -> (bool, Option<Gone>) {
-        let name: String = name.chars().filter(|c| !c.is_control()).take(NAME).collect();
-        if let Some((known, found)) = self.hear(id, now) {
+    ) -> Option<Admitted> {
+        let name: String = guest
+            .name
+            .chars()
+            .filter(|c| !c.is_control())
+            .take(NAME)
+            .collect();
+        if let Some(id) = self.find(guest.peer, guest.number) {
+            let (known, found) = self.hear(id, guest.sequence, false, now)?;
             known.name = name.into();
-            return (found, None);
+            return Some(Admitted {
+                id,
+                found,
+                gone: None,
+            });
         }
         let mut gone = None;
         if self.known.len() >= MOST_CONTROLLERS {
-            let free = (0..self.known.len()).filter(|n| !keep(self.known[*n].id));
-            let oldest = free.min_by_key(|n| self.known[*n].heard).unwrap_or(0);
-            let Known { id, name, lost, .. } = self.known.swap_remove(oldest);
-            gone = (!lost).then_some(Gone { id, name });
+            let leaves = self.who_leaves(keep);
+            let known = self.known.swap_remove(leaves);
+            gone = (!known.lost).then(|| known.gone());
         }
         self.known.push(Known {
             id,
+            peer: guest.peer.clone(),
+            number: guest.number,
             name: name.into(),
             heard: now,
             period: None,
             rtt: None,
             window: Window::new(),
-            anonymous,
+            anonymous: guest.anonymous,
             lost: false,
+            highest: guest.sequence,
             newest: BTreeMap::new(),
         });
-        (true, gone)
+        Some(Admitted {
+            id,
+            found: true,
+            gone,
+        })
+    }
+
+    fn who_leaves(&self, keep: impl Fn(Id) -> bool) -> usize {
+        let mut of_peer: BTreeMap<&Peer, usize> = BTreeMap::new();
+        for known in &self.known {
+            *of_peer.entry(&known.peer).or_default() += 1;
+        }
+        let free = (0..self.known.len()).filter(|n| !keep(self.known[*n].id));
+        let first = free.max_by_key(|n| {
+            let known = &self.known[*n];
+            (known.lost, of_peer.get(&known.peer), Reverse(known.heard))
+        });
+        first.unwrap_or(0)
+    }
+
+    /// Forgets all controllers of a peer.
+    pub(crate) fn revoke(&mut self, peer: &Peer) -> Vec<Gone> {
+        let (gone, known) = std::mem::take(&mut self.known)
+            .into_iter()
+            .partition(|k| k.peer == *peer);
+        self.known = known;
+        gone.iter().map(Known::gone).collect()
     }
 
     /// Who has been silent for too long and was not before.
@@ -143,10 +261,7 @@ impl<A: Clone, W> Controllers<A, W> {
                 return None;
             }
             known.lost = true;
-            Some(Gone {
-                id: known.id,
-                name: known.name.clone(),
-            })
+            Some(known.gone())
         });
         silent.collect()
     }
@@ -174,34 +289,126 @@ mod tests {
         Controllers::new()
     }
 
+    fn host(name: &str) -> Peer {
+        Peer::Host(name.into())
+    }
+
+    fn guest<'a>(peer: &'a Peer, number: u64, name: &'a str) -> Guest<'a> {
+        Guest {
+            peer,
+            number,
+            sequence: 1,
+            name,
+            anonymous: false,
+        }
+    }
+
     #[test]
     fn the_least_recently_heard_goes_but_never_who_holds_a_right() {
-        let mut table = table();
+        let (mut table, peer) = (table(), Peer::Unproven);
         for id in 1..=64 {
-            assert_eq!(table.admit(id, "c", false, at(id), |_| false), (true, None));
+            let new = table
+                .admit(guest(&peer, id, "c"), id, at(id), |_| false)
+                .expect("follows");
+            assert_eq!((new.id, new.found, new.gone), (id, true, None));
         }
-        assert!(table.hear(2, at(100)).is_some());
-        let (new, gone) = table.admit(65, "new\n", false, at(101), |id| id == 1);
-        assert!(new && gone.is_some_and(|g| g.id == 3));
-        assert!(table.get(1).is_some() && table.get(2).is_some() && table.hear(3, at(102)).is_none());
+        assert!(table.hear(2, 1, false, at(100)).is_some());
+        let new = table.admit(guest(&peer, 65, "new\n"), 65, at(101), |id| id == 1);
+        let new = new.expect("follows");
+        assert!(new.found && new.gone.is_some_and(|g| g.id == 3));
+        assert!(table.get(1).is_some() && table.get(2).is_some() && table.get(3).is_none());
         assert_eq!(table.get(65).expect("known").name.as_ref(), "new");
-        for id in 1_000..100_000 {
-            table.admit(id, &"x".repeat(500), false, at(id), |id| id == 1);
+        for id in 1_000..3_000 {
+            let long = "x".repeat(500);
+            table
+                .admit(guest(&peer, id, &long), id, at(id), |id| id == 1)
+                .expect("follows");
         }
         assert_eq!((table.iter().count(), table.get(1).is_some()), (64, true));
         assert!(table.iter().all(|k| k.name.len() <= NAME));
     }
 
     #[test]
+    fn one_peer_under_many_numbers_takes_no_place_of_others() {
+        let mut table = table();
+        for id in 1..=8 {
+            table
+                .admit(guest(&host(&id.to_string()), 1, "honest"), id, at(id), |_| false)
+                .expect("follows");
+        }
+        for number in 100..2_000 {
+            table
+                .admit(guest(&host("greedy"), number, "g"), number, at(number), |_| false)
+                .expect("follows");
+        }
+        assert!((1..=8).all(|id| table.get(id).is_some()));
+        assert_eq!(table.iter().count(), MOST_CONTROLLERS);
+    }
+
+    #[test]
+    fn the_number_of_another_peer_is_another_controller() {
+        let mut table = table();
+        let (base, thief) = (host("base"), host("thief"));
+        let first = table
+            .admit(guest(&base, 5, "a"), 1, at(0), |_| false)
+            .expect("follows");
+        let second = table
+            .admit(guest(&thief, 5, "b"), 2, at(0), |_| false)
+            .expect("follows");
+        assert_eq!((first.id, second.id, second.found), (1, 2, true));
+        assert_eq!((table.find(&base, 5), table.find(&thief, 5)), (Some(1), Some(2)));
+        assert_eq!(table.find(&Peer::Unproven, 5), None);
+        assert_eq!(table.find(&base, 1), None, "an id is no number");
+        table.hear(2, 2, false, at(5_000));
+        assert_eq!(
+            table.lose(at(5_000), SECOND).len(),
+            1,
+            "it keeps nobody else alive"
+        );
+        let gone = table.revoke(&thief);
+        assert!(gone.len() == 1 && gone[0].id == 2 && table.find(&thief, 5).is_none());
+        assert!(table.find(&base, 5).is_some());
+    }
+
+    #[test]
+    fn a_sequence_does_not_jump_unless_its_controller_was_lost() {
+        let (mut table, peer) = (table(), host("base"));
+        table
+            .admit(guest(&peer, 5, "a"), 1, at(0), |_| false)
+            .expect("follows");
+        assert!(table.hear(1, 1 + MOST_JUMP, false, at(1)).is_some());
+        assert!(table.hear(1, 2 + 2 * MOST_JUMP, false, at(900)).is_none());
+        assert!(table.hear(1, 7, false, at(2)).is_some(), "behind is not ahead");
+        let mut far = guest(&peer, 5, "a");
+        far.sequence = u64::MAX;
+        assert!(
+            table.admit(far, 9, at(3), |_| false).is_none(),
+            "a hello does not jump, either"
+        );
+        assert_eq!(
+            table.lose(at(1_500), SECOND).len(),
+            1,
+            "what jumps keeps nobody alive"
+        );
+        assert!(table.hear(1, 1 << 60, false, at(2_000)).is_some());
+        assert!(
+            table.hear(1, u64::MAX, true, at(2_000)).is_some(),
+            "a stop passes"
+        );
+    }
+
+    #[test]
     fn silence_is_judged_by_period_and_round_trip() {
         let mut table = table();
-        table.admit(1, "c", false, at(0), |_| false);
+        table
+            .admit(guest(&Peer::Unproven, 1, "c"), 1, at(0), |_| false)
+            .expect("follows");
         assert_eq!(table.next_loss(SECOND), Some(at(1_000)));
         assert!(table.lose(at(1_000), SECOND).is_empty());
         assert_eq!(table.lose(at(1_001), SECOND).len(), 1);
         assert!(table.lose(at(5_000), SECOND).is_empty(), "told once");
         assert!(!table.is_alive(1));
-        let (known, found) = table.hear(1, at(6_000)).expect("known");
+        let (known, found) = table.hear(1, 1, false, at(6_000)).expect("known");
         assert!(found);
         known.aged(Duration::from_secs(2));
         assert_eq!(
@@ -216,7 +423,11 @@ mod tests {
     #[test]
     fn whoever_has_no_identity_is_lost_by_its_announced_period_alone() {
         let mut table = table();
-        table.admit(1, "v6", true, at(0), |_| false);
+        let anonymous = Guest {
+            anonymous: true,
+            ..guest(&Peer::Unproven, 1, "v6")
+        };
+        table.admit(anonymous, 1, at(0), |_| false).expect("follows");
         assert_eq!(table.next_loss(SECOND), None);
         table.get_mut(1).expect("known").period = Some(Duration::from_millis(500));
         assert_eq!(table.next_loss(SECOND), Some(at(600)));
@@ -225,11 +436,16 @@ mod tests {
     #[test]
     fn motion_goes_forward_only() {
         let mut table = table();
-        table.admit(1, "c", false, at(0), |_| false);
+        table
+            .admit(guest(&Peer::Unproven, 1, "c"), 1, at(0), |_| false)
+            .expect("follows");
+        table.hear(1, 10, false, at(0)).expect("follows");
         let known = table.get_mut(1).expect("known");
         assert!(known.is_newest(3, 0, 5) && !known.is_newest(3, 0, 5) && !known.is_newest(3, 0, 4));
         assert!(known.is_newest(3, 1, 4), "another subsystem");
         assert!(known.is_newest(4, 0, 4), "another kind");
         assert!(known.is_newest(3, 0, 6));
+        assert!(known.is_newest(3, 0, MOST_JUMP * 2), "a stop that jumps");
+        assert!(known.is_newest(3, 0, 7), "and what follows it");
     }
 }

@@ -8,11 +8,12 @@ mod rights;
 mod window;
 
 pub(crate) use age::{Stamps, bound};
-pub(crate) use controllers::{Controllers, Gone};
+pub(crate) use controllers::{Controllers, Gone, Guest, MOST_JUMP};
 pub(crate) use rights::{Held, Rights, Which};
 pub(crate) use window::{Begin, Window};
 
-/// Who sends: the random number of a controller's run, or one of those kept for ends whose peers have none.
+/// What the robot calls a controller: a random number of its own making, or one of those kept for ends whose peers have none. It is told
+/// to everyone and proves nothing.
 pub(crate) type Id = u64;
 
 /// Nobody.
@@ -23,7 +24,7 @@ pub(crate) fn anonymous(end: usize) -> Id {
     Id::MAX - end.min(0xFF) as Id
 }
 
-/// Whether a controller may call itself so.
+/// Whether a controller's run may have this number, and a controller be called so.
 pub(crate) fn is_valid(id: Id) -> bool {
     id != NOBODY && id < Id::MAX - 0xFF
 }

@@ -12,8 +12,8 @@
 //! ```
 
 use super::{
-    Class, ControllerEnd, ControllerSink, Done, Listen, Reply, RobotEnd, RobotSink, Stream, TransportError,
-    Wire,
+    Class, ControllerEnd, ControllerSink, Done, Listen, Peer, Reply, RobotEnd, RobotSink, Stream,
+    TransportError, Wire,
 };
 use crate::zlib::{self, ZlibError};
 use std::sync::Arc;
@@ -21,8 +21,10 @@ use std::time::Duration;
 
 /// Bytes of one inflated request that a robot takes: 64 MiB.
 pub const LONGEST_REQUEST: u64 = 64 << 20;
-/// Bytes of one inflated answer or telemetry frame that a controller takes: 512 MiB.
-pub const LONGEST_ANSWER: u64 = 512 << 20;
+/// Bytes of one inflated telemetry frame that a controller takes: 64 MiB.
+pub const LONGEST_TELEMETRY: u64 = 64 << 20;
+/// Bytes of one inflated answer that a controller takes: 257 MiB, since version 6's files come whole.
+pub const LONGEST_ANSWER: u64 = 257 << 20;
 
 /// Wraps a robot's end.
 pub fn robot(end: Arc<dyn RobotEnd>) -> Arc<dyn RobotEnd> {
@@ -75,16 +77,20 @@ impl RobotEnd for Packed<Arc<dyn RobotEnd>> {
 }
 
 impl RobotSink for Packed<Arc<dyn RobotSink>> {
-    fn request(&self, frame: &[u8], reply: Reply) {
+    fn request(&self, frame: &[u8], from: &Peer, reply: Reply) {
         let reply = Reply::new(move |frame| reply.send(&pack(frame)?));
         match zlib::unpack(frame, LONGEST_REQUEST) {
-            Ok(frame) => self.0.request(&frame, reply),
+            Ok(frame) => self.0.request(&frame, from, reply),
             // The robot refuses and counts what is empty.
             Err(e) => {
                 tracing::debug!("a request that is not compressed: {e}");
-                self.0.request(&[], reply);
+                self.0.request(&[], from, reply);
             }
         }
+    }
+
+    fn revoked(&self, peer: &Peer) {
+        self.0.revoked(peer);
     }
 }
 
@@ -137,7 +143,7 @@ impl ControllerEnd for Packed<Arc<dyn ControllerEnd>> {
 
 impl ControllerSink for Packed<Arc<dyn ControllerSink>> {
     fn telemetry(&self, frame: &[u8]) {
-        match zlib::unpack(frame, LONGEST_ANSWER) {
+        match zlib::unpack(frame, LONGEST_TELEMETRY) {
             Ok(frame) => self.0.telemetry(&frame),
             Err(e) => {
                 tracing::debug!("telemetry that is not compressed: {e}");

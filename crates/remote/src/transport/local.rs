@@ -11,14 +11,14 @@
 //! ```
 
 use super::{
-    Class, ControllerEnd, ControllerSink, Done, Listen, Reply, RobotEnd, RobotSink, Stream, TransportError,
-    Wire,
+    Class, ControllerEnd, ControllerSink, Done, Listen, Peer, Reply, RobotEnd, RobotSink, Stream,
+    TransportError, Wire,
 };
 
 use crate::sync::{lock, read, write};
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock, Weak};
 use std::time::Duration;
 
@@ -26,6 +26,9 @@ use std::time::Duration;
 const UNDER_WAY: usize = 1024;
 /// Calls that may wait for the one that this thread is in.
 const DEFERRED: usize = 1024;
+
+/// Numbers of controllers' ends in this process.
+static LINES: AtomicU64 = AtomicU64::new(1);
 
 /// A robot's end, and what connects controllers to it.
 pub fn end(name: &str, wire: Wire) -> (Arc<dyn RobotEnd>, Connect) {
@@ -51,6 +54,7 @@ impl Connect {
     /// An end for one controller.
     pub fn end(&self) -> Arc<dyn ControllerEnd> {
         Arc::new(Controller(Arc::new(Line {
+            peer: Peer::Local(LINES.fetch_add(1, Ordering::Relaxed)),
             hub: self.0.clone(),
             sink: RwLock::default(),
             listens: RwLock::default(),
@@ -143,6 +147,8 @@ struct Controller(Arc<Line>);
 
 /// What one controller's end is connected by.
 struct Line {
+    /// Who it is to the robot.
+    peer: Peer,
     hub: Arc<Hub>,
     sink: RwLock<Option<Arc<dyn ControllerSink>>>,
     /// `None`: to all.
@@ -213,7 +219,8 @@ impl Line {
             }
             under_way.push(Arc::downgrade(&answer));
         }
-        robot.request(frame, Reply::new(move |frame| answer.give(Ok(frame))));
+        let reply = Reply::new(move |frame| answer.give(Ok(frame)));
+        robot.request(frame, &self.peer, reply);
     }
 }
 
@@ -337,7 +344,7 @@ mod tests {
     struct Echo(Arc<dyn RobotEnd>);
 
     impl RobotSink for Echo {
-        fn request(&self, frame: &[u8], reply: Reply) {
+        fn request(&self, frame: &[u8], _: &Peer, reply: Reply) {
             let stream = Stream {
                 kind: "k",
                 channel: 0,
@@ -397,11 +404,11 @@ mod tests {
     fn each_request_ends_once_whatever_happens() {
         struct Never;
         impl RobotSink for Never {
-            fn request(&self, _: &[u8], _: Reply) {}
+            fn request(&self, _: &[u8], _: &Peer, _: Reply) {}
         }
         struct Later(Mutex<Option<Reply>>);
         impl RobotSink for Later {
-            fn request(&self, _: &[u8], reply: Reply) {
+            fn request(&self, _: &[u8], _: &Peer, reply: Reply) {
                 *lock(&self.0) = Some(reply);
             }
         }

@@ -7,8 +7,11 @@
 pub mod gzip;
 pub mod link;
 pub mod local;
+mod peer;
 #[cfg(feature = "zmq")]
 pub mod zmq;
+
+pub use peer::Peer;
 
 use std::fmt;
 use std::sync::Arc;
@@ -84,8 +87,13 @@ pub trait RobotEnd: Send + Sync {
 /// What a robot's end hands up, from threads of the transport. Implementations return soon: they call handlers, which decide whether they
 /// queue.
 pub trait RobotSink: Send + Sync {
-    /// A request came. The answer may be given at once or later, from any thread; without one the controller's time ends.
-    fn request(&self, frame: &[u8], reply: Reply);
+    /// A request of `from` came. The answer may be given at once or later, from any thread; without one the controller's time ends.
+    fn request(&self, frame: &[u8], from: &Peer, reply: Reply);
+
+    /// From now on `peer` may not speak: its key was taken off the list. What it holds is to end.
+    fn revoked(&self, peer: &Peer) {
+        let _ = peer;
+    }
 }
 
 /// The way back to whoever sent a request.

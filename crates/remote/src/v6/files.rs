@@ -1,5 +1,6 @@
 //! Files and folders: what a request of them is answered, whole in one frame.
 
+use crate::decode;
 use crate::types::{FileTransfer, FolderTransfer};
 use crate::zlib::{self, ZlibError};
 use prost::Message;
@@ -110,7 +111,8 @@ pub fn no_files(why: &str) -> Vec<u8> {
 /// # Errors
 /// [`FilesError`]: it is malformed, too much, or would write outside of the folder that it is put into.
 pub fn parse_files(reply: &[u8], most: u64) -> Result<Files, FilesError> {
-    let folder = FolderTransfer::decode(reply).map_err(FilesError::Body)?;
+    let folder = decode::message::<FolderTransfer>("robot_remote_control.FolderTransfer", reply)
+        .map_err(FilesError::Body)?;
     if folder.file.len() > MAX_ENTRIES {
         return Err(FilesError::TooMany(folder.file.len()));
     }

@@ -94,7 +94,7 @@ pub enum Malformed {
 /// # Errors
 /// [`Malformed::Body`]: the bytes are not that message.
 pub fn body<M: Message + Default>(bytes: &[u8]) -> Result<M, Malformed> {
-    M::decode(bytes).map_err(|error| Malformed::Body { what: "body", error })
+    crate::decode::body("", bytes).map_err(|error| Malformed::Body { what: "body", error })
 }
 
 #[cfg(test)]

@@ -296,7 +296,7 @@ pub fn found_and_lost(place: &dyn Fn() -> Place) {
 }
 
 /// Sinks that hear nothing: for frames that no controller would send.
-struct Deaf;
+pub struct Deaf;
 impl ControllerSink for Deaf {
     fn telemetry(&self, _: &[u8]) {}
     fn lost(&self, _: u64) {}

@@ -3,7 +3,7 @@
 use super::rough::Treatment;
 use super::*;
 use remote::Expiry;
-use remote::controller::{FileError, FileInfo, Progress};
+use remote::controller::{FileError, FileInfo, Progress, Saving};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -58,8 +58,11 @@ pub fn fetched(place: &dyn Fn() -> Place) {
         seen.push((p.path.to_owned(), p.done, p.size))
     });
     assert_eq!(all.expect("fetched").len(), 3);
-    assert_eq!(std::fs::read(into.join("meshes/arm.stl")).expect("there"), mesh);
-    assert_eq!(std::fs::read(into.join("empty")).expect("there"), b"");
+    assert_eq!(
+        std::fs::read(into.join("model/meshes/arm.stl")).expect("there"),
+        mesh
+    );
+    assert_eq!(std::fs::read(into.join("model/empty")).expect("there"), b"");
     assert!(
         seen.contains(&("meshes/arm.stl".to_owned(), 1_500_000, 1_500_000)) && seen.len() >= 8,
         "{seen:?}"
@@ -116,6 +119,56 @@ pub fn refused(place: &dyn Fn() -> Place) {
     assert!(controller.download("root", "a", &into, |_| {}).is_ok());
 }
 
+/// What a robot shares, and how it calls it, writes nothing that was not asked for.
+pub fn only_new_files(place: &dyn Fn() -> Place) {
+    let place = place();
+    let robot = robot(&place);
+    let disk = tempfile::tempdir().expect("a folder");
+    write(&disk.path().join("root/a"), b"theirs");
+    robot.share("root", &disk.path().join("root")).expect("there");
+    let controller = controller("c", (place.connect)());
+    let into = disk.path().join("into");
+    write(&into.join("a"), b"mine");
+    write(&into.join("root/a"), b"mine");
+    let mine = || {
+        let read = |name: &str| std::fs::read(into.join(name)).expect("there");
+        assert_eq!((read("a"), read("root/a")), (b"mine".to_vec(), b"mine".to_vec()));
+    };
+    let error = controller
+        .download("root", "a", &into, |_| {})
+        .expect_err("exists")
+        .to_string();
+    assert!(error.contains("exists already"), "{error}");
+    assert!(controller.download_all("root", &into, |_| {}).is_err());
+    mine();
+    // One hidden file, and none is fetched.
+    std::fs::remove_file(into.join("root/a")).expect("there");
+    write(&disk.path().join("root/sub/.bashrc"), b"theirs");
+    let error = controller
+        .download_all("root", &into, |_| {})
+        .expect_err("hidden")
+        .to_string();
+    assert!(error.contains("dot"), "{error}");
+    assert!(!into.join("root/a").exists() && !into.join("root/sub").exists());
+    assert!(controller.download("root", "sub/.bashrc", &into, |_| {}).is_err());
+    // Unless it is allowed.
+    let bold = controller.saving(Saving::default().with_replace(true).with_hidden(true));
+    assert!(bold.download("root", "a", &into, |_| {}).is_ok());
+    assert_eq!(
+        bold.download_all("root", &into, |_| {}).expect("fetched").len(),
+        2
+    );
+    assert_eq!(std::fs::read(into.join("a")).expect("there"), b"theirs");
+    assert!(into.join("root/sub/.bashrc").exists());
+    // What is there already as the robot has it needs no replacing.
+    let again = controller.saving(Saving::default().with_hidden(true));
+    assert_eq!(
+        again.download_all("root", &into, |_| {}).expect("is there").len(),
+        2
+    );
+    assert!(controller.download("root", "a", &into, |_| {}).is_ok());
+}
+
 pub fn interrupted(place: &dyn Fn() -> Place) {
     let place = place();
     let robot = robot(&place);
@@ -136,6 +189,7 @@ pub fn interrupted(place: &dyn Fn() -> Place) {
         .expect("fetched");
     assert!(std::fs::read(&fetched).expect("there") == first);
     assert!(least > 1_234_567, "it went on where it was: {least}");
+    let controller = controller.saving(Saving::default().with_replace(true));
     // What came of another content is noticed, and fetched anew.
     let second = content(3_000_000, 3);
     write(&disk.path().join("map"), &second);

@@ -6,6 +6,7 @@
 
 mod basics;
 mod files;
+mod identity;
 mod kinds;
 mod library;
 mod people;
@@ -33,6 +34,10 @@ pub struct Place {
     pub robot: Box<dyn Fn() -> Arc<dyn RobotEnd>>,
     /// An end for one more controller.
     pub connect: Box<dyn Fn() -> Arc<dyn ControllerEnd>>,
+    /// An end that proves to be somebody else's than those, where a test of the transport can have one.
+    pub other: Option<Box<dyn Fn() -> Arc<dyn ControllerEnd>>>,
+    /// Whether the transport proves who sends.
+    pub proves: bool,
 }
 
 type Case = fn(&dyn Fn() -> Place);
@@ -61,10 +66,18 @@ const CASES: &[(&str, Case)] = &[
     ("a right that has to be requested", rights::requested),
     ("a lost holder", rights::lost_holder),
     ("a lost holder's robot stops", rights::stops),
+    ("who sends is proven, or said not to be", identity::proven),
+    ("what others learn of a holder", identity::what_others_learn),
+    (
+        "another that sends the holder's number",
+        identity::the_number_of_another,
+    ),
+    ("a stop of the holder", identity::stops_pass),
     ("permissions and the log", people::asked_and_told),
     ("every kind", library::every_kind),
     ("files", files::fetched),
     ("files that are not to be had", files::refused),
+    ("files that are there", files::only_new_files),
     ("an interrupted file", files::interrupted),
     ("a large file beside a command", files::beside_commands),
 ];

@@ -23,6 +23,7 @@ pub struct Rough {
     inner: Arc<dyn ControllerEnd>,
     treatment: Mutex<Treatment>,
     held: Mutex<Vec<Held>>,
+    last: Mutex<Vec<u8>>,
 }
 
 impl Rough {
@@ -31,6 +32,7 @@ impl Rough {
             inner,
             treatment: Mutex::default(),
             held: Mutex::default(),
+            last: Mutex::default(),
         })
     }
 
@@ -44,6 +46,11 @@ impl Rough {
         for (class, frame, timeout, done) in held {
             self.inner.request(class, &frame, timeout, done);
         }
+    }
+
+    /// The newest request.
+    pub fn last(&self) -> Vec<u8> {
+        self.last.lock().expect("no panic").clone()
     }
 
     pub fn held(&self) -> usize {
@@ -61,6 +68,7 @@ impl ControllerEnd for Rough {
     }
 
     fn request(&self, class: Class, frame: &[u8], timeout: Duration, done: Done) {
+        *self.last.lock().expect("no panic") = frame.to_vec();
         let treatment = *self.treatment.lock().expect("no panic");
         match treatment {
             Treatment::Pass => self.inner.request(class, frame, timeout, done),

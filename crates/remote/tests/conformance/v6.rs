@@ -272,11 +272,26 @@ fn files(place: &dyn Fn() -> Place) {
     let controller = controller("c", (place.connect)());
     let into = disk.path().join("into");
     let written = controller.download_all("model", &into, |_| {}).expect("fetched");
-    assert_eq!(written, [into.join("b"), into.join("sub/a")]);
+    assert_eq!(written, [into.join("model/b"), into.join("model/sub/a")]);
     assert_eq!(
-        std::fs::read(into.join("sub/a")).expect("there"),
+        std::fs::read(into.join("model/sub/a")).expect("there"),
         vec![7; 3_000_000]
     );
+    // One alone, under the name that was asked for.
+    let get = |path: &str| controller.download("model", path, &into, |_| {});
+    assert_eq!(get("sub/a").expect("fetched"), into.join("sub/a"));
+    assert!(get("a").is_err(), "not by its end");
+    assert!(get("").is_err(), "two files came");
+    assert!(get("sub/a").is_ok(), "it is there");
+    std::fs::write(into.join("sub/a"), b"mine").expect("written");
+    assert!(get("sub/a").is_err(), "another is there");
+    std::fs::write(disk.path().join("model/.bashrc"), b"x").expect("written");
+    let other = disk.path().join("other");
+    assert!(
+        controller.download_all("model", &other, |_| {}).is_err(),
+        "hidden"
+    );
+    assert!(!other.exists());
     let refused = controller.download_all("nothing", &into, |_| {});
     assert!(
         refused

@@ -4,7 +4,9 @@
 use bus::BusConfig;
 use link::{Config, Daemon, Handle, LinkError, Status};
 use remote::transport::link::{LinkController, LinkRobot};
-use remote::transport::{Class, ControllerEnd, ControllerSink, Reply, RobotEnd, RobotSink, TransportError};
+use remote::transport::{
+    Class, ControllerEnd, ControllerSink, Peer, Reply, RobotEnd, RobotSink, TransportError,
+};
 use ropewalk::Node;
 use std::net::UdpSocket;
 use std::path::Path;
@@ -169,7 +171,7 @@ impl RobotSide {
 }
 
 impl RobotSink for RobotSide {
-    fn request(&self, frame: &[u8], reply: Reply) {
+    fn request(&self, frame: &[u8], _: &Peer, reply: Reply) {
         (self.0)(frame, reply);
     }
 }

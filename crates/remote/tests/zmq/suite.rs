@@ -13,6 +13,8 @@ fn conforms_over_tcp() {
         Place {
             robot: Box::new(move || Arc::new(ZmqRobot::own(&robot).open().unwrap())),
             connect: Box::new(move || Arc::new(ZmqController::own(&controller).open().unwrap())),
+            other: None,
+            proves: false,
         }
     });
 }
@@ -23,12 +25,18 @@ fn conforms_with_curve() {
         let address = address();
         let (robot_key, key) = (KeyPair::generate().unwrap(), KeyPair::generate().unwrap());
         let robot_is = robot_key.public();
-        let allowed = AllowedKeys::new().with("desk", key.public());
+        let other = KeyPair::generate().unwrap();
+        let allowed = AllowedKeys::new()
+            .with("desk", key.public())
+            .with("other", other.public());
         let robot = ZmqRobot::own(&address).curve(robot_key, allowed);
         let controller = ZmqController::own(&address).curve(key, robot_is);
+        let other = ZmqController::own(&address).curve(other, robot_is);
         Place {
             robot: Box::new(move || Arc::new(robot.clone().open().unwrap())),
             connect: Box::new(move || Arc::new(controller.clone().open().unwrap())),
+            other: Some(Box::new(move || Arc::new(other.clone().open().unwrap()))),
+            proves: true,
         }
     });
 }
@@ -42,6 +50,8 @@ fn conforms_in_version_6() {
         Place {
             robot: Box::new(move || Arc::new(robot.clone().open().unwrap())),
             connect: Box::new(move || Arc::new(controller.clone().open().unwrap())),
+            other: None,
+            proves: false,
         }
     });
 }

@@ -1,7 +1,7 @@
 //! Sinks that keep what they got, and a pyzmq process.
 
 use remote::transport::{
-    Class, ControllerEnd, ControllerSink, Reply, RobotEnd, RobotSink, Stream, TransportError,
+    self, Class, ControllerEnd, ControllerSink, Reply, RobotEnd, RobotSink, Stream, TransportError,
 };
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ pub(crate) const STREAM: Stream<'_> = Stream {
 pub(crate) struct Robot<F>(pub(crate) F);
 
 impl<F: Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync> RobotSink for Robot<F> {
-    fn request(&self, frame: &[u8], reply: Reply) {
+    fn request(&self, frame: &[u8], _: &transport::Peer, reply: Reply) {
         if let Some(answer) = (self.0)(frame) {
             let _ = reply.send(&answer);
         }
@@ -39,7 +39,7 @@ pub(crate) fn echo() -> Arc<dyn RobotSink> {
 pub(crate) struct Later(pub(crate) Mutex<Vec<(Vec<u8>, Reply)>>);
 
 impl RobotSink for Later {
-    fn request(&self, frame: &[u8], reply: Reply) {
+    fn request(&self, frame: &[u8], _: &transport::Peer, reply: Reply) {
         self.0.lock().unwrap().push((frame.to_vec(), reply));
     }
 }

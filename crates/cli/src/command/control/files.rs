@@ -1,25 +1,33 @@
 //! The robot's files.
 
 use super::session::{Done, PATIENCE, Problem, Session, usage};
-use remote::controller::Progress;
+use remote::controller::{Progress, Saving};
 use remote::telemetry;
 use serde_json::json;
 use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-const FORM: &str = "files ls [IDENTIFIER] | files get IDENTIFIER [PATH [FOLDER]]";
+const FORM: &str = "files ls [IDENTIFIER] | files get IDENTIFIER [PATH [FOLDER]] [--replace] [--hidden]";
 /// Between two words on how far it is.
 const PERIOD: Duration = Duration::from_millis(200);
 
 /// Lists and fetches.
 pub(super) fn files(session: &Session, line: &str, words: &[&str]) -> Done {
-    match words {
+    let saving = Saving::default()
+        .with_replace(words.contains(&"--replace"))
+        .with_hidden(words.contains(&"--hidden"));
+    let words: Vec<&str> = words
+        .iter()
+        .copied()
+        .filter(|w| !["--replace", "--hidden"].contains(w))
+        .collect();
+    match words[..] {
         ["ls"] => shared(session, line),
         ["ls", identifier] => list(session, line, identifier),
-        ["get", identifier] => get(session, line, identifier, None, "."),
-        ["get", identifier, path] => get(session, line, identifier, Some(path), "."),
-        ["get", identifier, path, folder] => get(session, line, identifier, Some(path), folder),
+        ["get", identifier] => get(session, line, identifier, (None, "."), saving),
+        ["get", identifier, path] => get(session, line, identifier, (Some(path), "."), saving),
+        ["get", identifier, path, folder] => get(session, line, identifier, (Some(path), folder), saving),
         _ => usage(FORM),
     }
 }
@@ -63,8 +71,14 @@ fn list(session: &Session, line: &str, identifier: &str) -> Done {
     Ok(())
 }
 
-/// One file, or all of an identifier; without a path, or with an empty one.
-fn get(session: &Session, line: &str, identifier: &str, path: Option<&str>, folder: &str) -> Done {
+/// One file, under its path; or all of an identifier, in a folder that is called so.
+fn get(
+    session: &Session,
+    line: &str,
+    identifier: &str,
+    (path, folder): (Option<&str>, &str),
+    saving: Saving,
+) -> Done {
     let show = session.interactive && !session.output.json;
     let mut told = Instant::now();
     let progress = |progress: Progress<'_>| {
@@ -77,7 +91,11 @@ fn get(session: &Session, line: &str, identifier: &str, path: Option<&str>, fold
             let _ = std::io::stdout().flush();
         }
     };
-    let (controller, into, began) = (&session.controller, Path::new(folder), Instant::now());
+    let (controller, into, began) = (
+        session.controller.saving(saving),
+        Path::new(folder),
+        Instant::now(),
+    );
     let fetched = match path {
         Some(path) => controller
             .download(identifier, path, into, progress)

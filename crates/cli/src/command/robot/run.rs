@@ -152,14 +152,15 @@ pub(super) fn log(robot: &Robot, level: LogLevel, message: &str) {
 fn watch(robot: &Robot, rover: &Shared, tell: &Arc<Teller>, take_over: bool) {
     let told = tell.clone();
     robot.on_controller(move |event| {
-        let (word, id, name) = match &event {
-            ControllerEvent::Found { id, name } => ("found", id, name),
-            ControllerEvent::Lost { id, name } => ("lost", id, name),
+        let (word, id, name, peer) = match &event {
+            ControllerEvent::Found { id, name, peer } => ("found", id, name, peer),
+            ControllerEvent::Lost { id, name, peer } => ("lost", id, name, peer),
         };
-        let fields = json!({ "what": word, "controller": &**name, "id": format!("{id:x}") });
+        let fields =
+            json!({ "what": word, "controller": &**name, "id": format!("{id:x}"), "peer": peer.to_string() });
         told.tell(
             "controller",
-            &format!("{word} controller {name} ({id:x})"),
+            &format!("{word} controller {name} ({id:x}, {peer})"),
             fields,
         );
     });

@@ -116,8 +116,11 @@ impl Engine {
             return;
         }
         *open += 1;
-        let here = self.here(of);
+        let (here, from) = (
+            self.here(of),
+            self.config.peers[of.peer.0 as usize].name.as_str().into(),
+        );
         self.events
-            .push(Event::Request(here, came.bytes, came.geometry, answer_to));
+            .push(Event::Request(here, from, came.bytes, came.geometry, answer_to));
     }
 }

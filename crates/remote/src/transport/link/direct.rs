@@ -5,8 +5,8 @@ use super::robot::{LAST_WORDS, MOST_STREAMS, check_len, setup};
 use super::{errors, frame, names, types};
 use crate::sync::{lock, read, write};
 use crate::transport::{
-    Class, ControllerEnd, ControllerSink, Done, Listen, Reply, RobotEnd, RobotSink, Stream, TransportError,
-    Wire,
+    Class, ControllerEnd, ControllerSink, Done, Listen, Peer, Reply, RobotEnd, RobotSink, Stream,
+    TransportError, Wire,
 };
 use ::link::Config;
 use ::link::direct::{Asked, Content, Direct, Local};
@@ -68,6 +68,7 @@ impl Local for ForRobot {
         let Some(pass) = self.gate.enter() else { return };
         match frame::of(&content) {
             Ok(frame) => {
+                let from = Peer::Host(asked.from().clone());
                 let reply = Reply::new(move |answer| {
                     let _pass = pass;
                     check_len(answer)?;
@@ -77,7 +78,7 @@ impl Local for ForRobot {
                         TransportError::Unreachable(format!("the answer is lost: {}", reason.name()))
                     })
                 });
-                self.sink.request(frame, reply);
+                self.sink.request(frame, &from, reply);
             }
             Err(error) => tracing::debug!(%error, "a request without a frame is not answered"),
         }

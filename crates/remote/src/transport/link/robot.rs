@@ -3,7 +3,7 @@
 use super::gate::{Gate, Pass};
 use super::{errors, frame, names, types};
 use crate::sync::lock;
-use crate::transport::{Class, Reply, RobotEnd, RobotSink, Stream, TransportError, Wire};
+use crate::transport::{Class, Peer, Reply, RobotEnd, RobotSink, Stream, TransportError, Wire};
 use bus::{Interrupt, TakeError};
 use ropewalk::{Loan, Node, Publisher, PublisherOptions, Request, Server, ServerOptions};
 use std::collections::BTreeMap;
@@ -231,7 +231,12 @@ impl Asked {
     fn hand(self, sink: &dyn RobotSink, buffer: &mut Vec<u8>) {
         let Some(request) = &self.request else { return };
         match frame::read(request.bus().message(), buffer) {
-            Ok(frame) => sink.request(frame, Reply::new(move |answer| self.answer(answer))),
+            Ok(frame) => {
+                let (uid, pid) = request.bus().message().sender();
+                let host = request.bus().on_behalf_of();
+                let from = Peer::Process { uid, pid, host };
+                sink.request(frame, &from, Reply::new(move |answer| self.answer(answer)));
+            }
             Err(error) => tracing::debug!(%error, "a request without a frame is not answered"),
         }
     }

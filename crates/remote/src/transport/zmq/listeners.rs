@@ -5,7 +5,7 @@
 
 use super::backlog::{Backlog, Kinds, Waiting};
 use super::envelope::{Filter, ToController};
-use crate::transport::Stream;
+use crate::transport::{self, Stream};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -28,6 +28,8 @@ pub(super) struct Listeners {
 }
 
 struct Listener {
+    /// Who listens, as the transport proves.
+    who: transport::Peer,
     epoch: u32,
     filter: Filter,
     backlog: Backlog,
@@ -46,14 +48,18 @@ impl Listeners {
         }
     }
 
-    /// False: there are as many as may be already.
-    pub(super) fn listen(&mut self, peer: &[u8], epoch: u32, filter: Filter) -> bool {
+    /// False: there are as many as may be already. One that has fewer than others takes a place of those who have the most.
+    pub(super) fn listen(&mut self, peer: &[u8], who: &transport::Peer, epoch: u32, filter: Filter) -> bool {
+        if self.all.len() >= MAX_LISTENERS && !self.all.contains_key(peer) {
+            self.make_room(who);
+        }
         let is_full = self.all.len() >= MAX_LISTENERS;
         match self.all.get_mut(peer) {
             Some(known) if known.epoch == epoch => known.filter = filter,
             None if is_full => return false,
             _ => {
                 let new = Listener {
+                    who: who.clone(),
                     epoch,
                     filter,
                     backlog: Backlog::default(),
@@ -65,6 +71,26 @@ impl Listeners {
             }
         }
         true
+    }
+
+    fn make_room(&mut self, who: &transport::Peer) {
+        let mut of: BTreeMap<&transport::Peer, (usize, &Peer)> = BTreeMap::new();
+        for (peer, listener) in &self.all {
+            of.entry(&listener.who).or_insert((0, peer)).0 += 1;
+        }
+        let own = of.get(who).map_or(0, |(n, _)| *n);
+        let most = of.values().max_by_key(|(n, _)| *n);
+        let leaves = most
+            .filter(|(n, _)| *n > own + 1)
+            .map(|(_, peer)| (*peer).clone());
+        if let Some(peer) = leaves {
+            self.all.remove(&peer);
+        }
+    }
+
+    /// They may not listen any more.
+    pub(super) fn revoke(&mut self, who: &transport::Peer) {
+        self.all.retain(|_, listener| listener.who != *who);
     }
 
     pub(super) fn credit(&mut self, peer: &[u8], epoch: u32, frames: u64, bytes: u64) {
@@ -189,6 +215,8 @@ mod tests {
         priority: 50,
     };
 
+    const UNPROVEN: transport::Peer = transport::Peer::Unproven;
+
     fn drain(listeners: &mut Listeners) -> Vec<Vec<u8>> {
         std::iter::from_fn(|| listeners.round().pop().map(|(_, message)| message)).collect()
     }
@@ -196,7 +224,7 @@ mod tests {
     #[test]
     fn a_listener_that_says_nothing_gets_a_window_and_learns_what_it_lost() {
         let mut listeners = Listeners::new(1000);
-        assert!(listeners.listen(b"a", 1, Filter::All));
+        assert!(listeners.listen(b"a", &UNPROVEN, 1, Filter::All));
         let mut lost = 0;
         for _ in 0..1000 {
             lost += listeners.publish(STREAM, &[0; 100]);
@@ -216,7 +244,7 @@ mod tests {
         let mut listeners = Listeners::new(64 << 20);
         let mut arrivals = Arrivals::default();
         arrivals.begin();
-        listeners.listen(b"a", 1, Filter::All);
+        listeners.listen(b"a", &UNPROVEN, 1, Filter::All);
         let mut got = 0;
         for round in 0..50 {
             let len = if round % 5 == 4 { 10 << 20 } else { 1000 };
@@ -240,19 +268,36 @@ mod tests {
     #[test]
     fn only_what_is_wanted_is_kept_and_a_new_epoch_begins_anew() {
         let mut listeners = Listeners::new(1000);
-        listeners.listen(b"a", 1, Filter::Only(vec![("k".into(), 1)]));
+        listeners.listen(b"a", &UNPROVEN, 1, Filter::Only(vec![("k".into(), 1)]));
         assert_eq!(listeners.publish(STREAM, &[0; 10]), 0);
         assert!(!listeners.ready());
-        listeners.listen(b"a", 1, Filter::Only(vec![("k".into(), 0)]));
+        listeners.listen(b"a", &UNPROVEN, 1, Filter::Only(vec![("k".into(), 0)]));
         listeners.publish(STREAM, &[0; 10]);
         assert!(listeners.ready());
-        listeners.listen(b"a", 2, Filter::All);
+        listeners.listen(b"a", &UNPROVEN, 2, Filter::All);
         assert!(!listeners.ready());
         listeners.forget(b"a");
         assert_eq!(listeners.all.len(), 0);
         for peer in 0..MAX_LISTENERS {
-            assert!(listeners.listen(&[peer as u8], 1, Filter::All));
+            assert!(listeners.listen(&[peer as u8], &UNPROVEN, 1, Filter::All));
         }
-        assert!(!listeners.listen(b"more", 1, Filter::All));
+        assert!(!listeners.listen(b"more", &UNPROVEN, 1, Filter::All));
+    }
+
+    #[test]
+    fn who_fills_all_places_makes_room_for_others_and_loses_them_with_the_right_to_listen() {
+        let mut listeners = Listeners::new(1000);
+        let (greedy, other) = (transport::Peer::Local(1), transport::Peer::Local(2));
+        for peer in 0..200 {
+            let listens = listeners.listen(&[peer], &greedy, 1, Filter::All);
+            assert_eq!(listens, usize::from(peer) < MAX_LISTENERS);
+        }
+        for peer in 200..230 {
+            assert!(listeners.listen(&[peer], &other, 1, Filter::All));
+        }
+        let of = |who: &transport::Peer| listeners.all.values().filter(|l| l.who == *who).count();
+        assert_eq!((of(&greedy), of(&other)), (MAX_LISTENERS - 30, 30));
+        listeners.revoke(&greedy);
+        assert_eq!(listeners.all.len(), 30);
     }
 }

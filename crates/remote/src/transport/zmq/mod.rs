@@ -125,7 +125,7 @@ impl Limits {
             Wire::Own => Limits {
                 request: MAX_REQUEST + ENVELOPE,
                 answer: MAX_ANSWER,
-                requests_waiting: 256,
+                requests_waiting: 8,
                 answers_waiting: 1024,
                 given_bytes: MAX_ANSWER,
             },

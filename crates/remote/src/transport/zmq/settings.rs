@@ -1,6 +1,6 @@
 //! Ends by names of files, as configurations and other languages give them.
 
-use super::{AllowedKeys, KeyPair, PublicKey, ZmqController, ZmqRobot};
+use super::{KeyPair, PublicKey, ZmqController, ZmqRobot};
 use crate::transport::TransportError;
 use std::path::PathBuf;
 
@@ -39,7 +39,7 @@ impl ZmqSettings {
             true => ZmqRobot::plain_v6().bind_v6(&self.address, &self.telemetry),
         };
         if let (Some(key), Some(peers)) = (&self.key, &self.peers) {
-            options = options.curve(KeyPair::read(key)?, AllowedKeys::read(peers)?);
+            options = options.curve_file(KeyPair::read(key)?, peers)?;
         }
         if self.insecure {
             options = options.insecure();

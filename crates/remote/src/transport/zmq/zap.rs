@@ -1,13 +1,55 @@
 //! Who may connect to a robot: ZeroMQ's authentication protocol (RFC 27), answered by the thread that owns the robot's socket.
 
 use super::keys::{AllowedKeys, PublicKey};
+use crate::transport;
 use ::zmq::{Context, DONTWAIT, REP, Socket};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Every handshake of CURVE asks here. Without it everyone who knows the robot's public key gets in.
 pub(super) struct Gate {
     pub(super) socket: Socket,
-    allowed: AllowedKeys,
+    allowed: Allowed,
+}
+
+/// The newest list of keys. What a message's connection proved when it began counts only as long as its key stands here.
+pub(super) struct Allowed {
+    keys: AllowedKeys,
+    /// By the text of the key: what ZeroMQ says of each message's connection.
+    who: HashMap<String, transport::Peer>,
+}
+
+impl Allowed {
+    pub(super) fn new(keys: AllowedKeys) -> Self {
+        let who = |(key, name): (&PublicKey, &String)| {
+            let key = key.to_string();
+            let peer = transport::Peer::Key {
+                key: key.as_str().into(),
+                name: name.as_str().into(),
+            };
+            (key, peer)
+        };
+        Allowed {
+            who: keys.0.iter().map(who).collect(),
+            keys,
+        }
+    }
+
+    /// Who has the secret key to this public one, if they may speak.
+    pub(super) fn who(&self, key: &str) -> Option<&transport::Peer> {
+        self.who.get(key)
+    }
+
+    /// Whether they still may.
+    pub(super) fn has(&self, who: &transport::Peer) -> bool {
+        matches!(who, transport::Peer::Key { key, .. } if self.who.get(&**key) == Some(who))
+    }
+
+    /// Those of this list that `newer` does not have, or calls otherwise.
+    fn without(&self, newer: &Allowed) -> Vec<transport::Peer> {
+        let all = self.who.values();
+        all.filter(|who| !newer.has(who)).cloned().collect()
+    }
 }
 
 impl Gate {
@@ -16,7 +58,23 @@ impl Gate {
         let socket = context.socket(REP)?;
         socket.set_linger(0)?;
         socket.bind("inproc://zeromq.zap.01")?;
-        Ok(Gate { socket, allowed })
+        Ok(Gate {
+            socket,
+            allowed: Allowed::new(allowed),
+        })
+    }
+
+    /// Another list counts from now on. Returns who may not speak any more.
+    pub(super) fn allow(&mut self, keys: AllowedKeys) -> Vec<transport::Peer> {
+        let newer = Allowed::new(keys);
+        let gone = self.allowed.without(&newer);
+        self.allowed = newer;
+        gone
+    }
+
+    /// The newest list.
+    pub(super) fn allowed(&self) -> &Allowed {
+        &self.allowed
     }
 
     /// Answers whoever asks now.
@@ -42,7 +100,7 @@ impl Gate {
                 id,
                 code.as_bytes(),
                 text.as_bytes(),
-                known.unwrap_or_default().as_bytes(),
+                known.as_deref().unwrap_or_default().as_bytes(),
                 b"",
             ];
             if self.socket.send_multipart(reply, DONTWAIT).is_err() {
@@ -51,7 +109,8 @@ impl Gate {
         }
     }
 
-    fn judge(&self, request: &[Vec<u8>]) -> Option<&str> {
+    /// The key, as text: ZeroMQ says it with each message of the connection (`User-Id`).
+    fn judge(&self, request: &[Vec<u8>]) -> Option<String> {
         let [version, _, _, _, _, mechanism, key] = request else {
             return None;
         };
@@ -59,7 +118,7 @@ impl Gate {
             return None;
         }
         let key = PublicKey(key.as_slice().try_into().ok()?);
-        self.allowed.0.get(&key).map(String::as_str)
+        self.allowed.keys.0.contains_key(&key).then(|| key.to_string())
     }
 }
 
@@ -74,14 +133,17 @@ mod tests {
             KeyPair::generate().unwrap().public(),
             KeyPair::generate().unwrap().public(),
         );
-        let gate = Gate::open(&Context::new(), AllowedKeys::new().with("base", known)).unwrap();
+        let mut gate = Gate::open(&Context::new(), AllowedKeys::new().with("base", known)).unwrap();
         let request = |version: &[u8], mechanism: &[u8], key: &[u8]| -> Vec<Vec<u8>> {
             [version, b"1", b"ropewalk", b"127.0.0.1", b"", mechanism, key]
                 .iter()
                 .map(|p| p.to_vec())
                 .collect()
         };
-        assert_eq!(gate.judge(&request(b"1.0", b"CURVE", &known.0)), Some("base"));
+        assert_eq!(
+            gate.judge(&request(b"1.0", b"CURVE", &known.0)),
+            Some(known.to_string())
+        );
         for wrong in [
             request(b"1.0", b"CURVE", &unknown.0),
             request(b"1.0", b"NULL", &known.0),
@@ -91,5 +153,11 @@ mod tests {
         ] {
             assert_eq!(gate.judge(&wrong), None);
         }
+        let base = gate.allowed().who(&known.to_string()).cloned().unwrap();
+        assert!(gate.allowed().has(&base) && !gate.allowed().has(&transport::Peer::Unproven));
+        // A list without it, or that gives its name to another.
+        let newer = AllowedKeys::new().with("base", unknown);
+        assert_eq!(gate.allow(newer), [base.clone()]);
+        assert!(!gate.allowed().has(&base) && gate.judge(&request(b"1.0", b"CURVE", &known.0)).is_none());
     }
 }

@@ -1,7 +1,9 @@
 //! The robot's end: what it is asked for, and what its thread shares with everyone else.
 
+mod list;
 mod serve;
 
+use self::list::List;
 use self::serve::{Ends, Loop};
 use super::address::Address;
 use super::keys::{AllowedKeys, KeyPair};
@@ -12,9 +14,10 @@ use super::wake::Wake;
 use super::zap::Gate;
 use super::{Limits, Places, check_keys, tune, wake};
 use crate::sync::lock;
-use crate::transport::{RobotEnd, RobotSink, Stream, TransportError, Wire};
+use crate::transport::{self, RobotEnd, RobotSink, Stream, TransportError, Wire};
 use ::zmq::{Context, ROUTER};
 use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
@@ -29,6 +32,7 @@ pub struct ZmqRobotOptions {
     requests: String,
     telemetry: String,
     curve: Option<(KeyPair, AllowedKeys)>,
+    list: Option<PathBuf>,
     insecure: bool,
     waiting_bytes: usize,
 }
@@ -46,6 +50,18 @@ impl ZmqRobotOptions {
     pub fn curve(mut self, key: KeyPair, allowed: AllowedKeys) -> Self {
         self.curve = Some((key, allowed));
         self
+    }
+
+    /// As [`curve`](Self::curve), with the list of controllers in a file ([`AllowedKeys::read`]), which is read again when it changes: a
+    /// controller that is taken off it is not heard any more within half a second, and what it moves stops. A file that
+    /// cannot be read then changes nothing, and is logged.
+    ///
+    /// # Errors
+    /// [`TransportError::Setup`]: as of [`AllowedKeys::read`].
+    pub fn curve_file(mut self, key: KeyPair, allowed: &Path) -> Result<Self, TransportError> {
+        self.curve = Some((key, AllowedKeys::read(allowed)?));
+        self.list = Some(allowed.to_owned());
+        Ok(self)
     }
 
     /// Lets anyone who reaches an address that other hosts reach listen to the robot and command it.
@@ -85,6 +101,7 @@ impl ZmqRobotOptions {
             wake: wake()?,
             wire: self.wire,
             given: Mutex::default(),
+            newer: Mutex::default(),
             listeners: Mutex::new(Listeners::new(self.waiting_bytes)),
             stopping: AtomicBool::new(false),
             ended: AtomicBool::new(false),
@@ -119,6 +136,8 @@ struct Shared {
     wake: Wake,
     wire: Wire,
     given: Mutex<Given>,
+    /// The list of keys that counts from now on.
+    newer: Mutex<Option<AllowedKeys>>,
     listeners: Mutex<Listeners>,
     stopping: AtomicBool,
     ended: AtomicBool,
@@ -141,6 +160,7 @@ struct Given {
 
 struct Answer {
     peer: Peer,
+    who: transport::Peer,
     way: Way,
     /// `None`: whoever had the request let it fall.
     frame: Option<Vec<u8>>,
@@ -156,6 +176,7 @@ enum Way {
 struct Counts {
     malformed: AtomicU64,
     refused: Arc<AtomicU64>,
+    revoked: AtomicU64,
     busy: AtomicU64,
     undelivered: AtomicU64,
     telemetry_lost: Arc<AtomicU64>,
@@ -169,6 +190,8 @@ pub struct ZmqRobotStatistics {
     pub malformed: u64,
     /// Handshakes by keys that are not allowed.
     pub refused: u64,
+    /// Messages, and answers to them, of controllers whose key is not allowed any more.
+    pub revoked: u64,
     /// Requests that came while as many were unanswered as may be.
     pub busy: u64,
     /// Answers whose asker was gone, or read too slowly.
@@ -185,6 +208,7 @@ impl ZmqRobot {
             requests: address.to_owned(),
             telemetry: String::new(),
             curve: None,
+            list: None,
             insecure: false,
             waiting_bytes: 64 << 20,
         }
@@ -198,6 +222,13 @@ impl ZmqRobot {
             ..Self::own("tcp://127.0.0.1:7001")
         }
         .bind_v6("tcp://127.0.0.1:7001", "tcp://127.0.0.1:7002")
+    }
+
+    /// Only these controllers may speak from now on: no message that is taken after this counts for another, whatever it is part of, and
+    /// what others move stops. Of an end without CURVE it changes nothing.
+    pub fn allow(&self, allowed: AllowedKeys) {
+        *lock(&self.shared.newer) = Some(allowed);
+        self.shared.wake.ring();
     }
 
     /// Where controllers send requests, once started: the address with its port.
@@ -218,6 +249,7 @@ impl ZmqRobot {
         ZmqRobotStatistics {
             malformed: read(&counts.malformed),
             refused: read(&counts.refused),
+            revoked: read(&counts.revoked),
             busy: read(&counts.busy),
             undelivered: read(&counts.undelivered),
             telemetry_lost: read(&counts.telemetry_lost),
@@ -296,7 +328,7 @@ impl RobotEnd for ZmqRobot {
             Running::Over => return Err(TransportError::Ended),
         }
         let ends = self.bind()?;
-        let shared = self.shared.clone();
+        let (shared, list) = (self.shared.clone(), self.options.list.clone());
         let thread = std::thread::Builder::new()
             .name("zmq-robot".into())
             .spawn(move || {
@@ -306,6 +338,7 @@ impl RobotEnd for ZmqRobot {
                     sink,
                     orders: Orders::default(),
                     last_sent: None,
+                    list: list.map(List::new),
                 }
                 .run()
             })

@@ -5,9 +5,10 @@ use super::super::listeners::Peer;
 use super::super::order::{self, Orders};
 use super::super::zap::Gate;
 use super::super::{LINGER, ceil_ms, guarded};
+use super::list::{LOOK, List};
 use super::{Answer, MAX_UNANSWERED, Shared, Way};
 use crate::sync::lock;
-use crate::transport::{Reply, RobotSink, TransportError, Wire};
+use crate::transport::{self, Reply, RobotSink, TransportError, Wire};
 use ::zmq::{DONTWAIT, Message, POLLIN, PollItem, SNDMORE, Socket};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -25,6 +26,8 @@ pub(super) struct Loop {
     pub(super) sink: Arc<dyn RobotSink>,
     pub(super) orders: Orders,
     pub(super) last_sent: Option<Instant>,
+    /// Where the allowed keys are read from, if from a file.
+    pub(super) list: Option<List>,
 }
 
 /// What a socket with `ZMQ_IMMEDIATE` has not read when its connection ends is lost there, so the last answer gets a start on the end.
@@ -37,6 +40,7 @@ impl Loop {
     pub(super) fn run(mut self) {
         let mut until = None;
         loop {
+            self.renew_keys();
             self.send_given();
             let telemetry_left = self.send_telemetry();
             let stopping = self.shared.stopping.load(Ordering::SeqCst);
@@ -56,6 +60,7 @@ impl Loop {
             let timeout = match until {
                 _ if !idle => 0,
                 Some(until) => ceil_ms(until - now),
+                None if self.list.is_some() => ceil_ms(LOOK),
                 None => -1,
             };
             let mut items = vec![PollItem::from_fd(self.shared.wake.raw(), POLLIN)];
@@ -91,12 +96,17 @@ impl Loop {
             let Some(mut parts) = receive_parts(&self.ends.router) else {
                 return;
             };
+            self.renew_keys();
             if self.shared.stopping.load(Ordering::SeqCst) {
                 return;
             }
             let peer = parts.remove(0).to_vec();
+            let Some(who) = self.who(&mut parts) else {
+                self.shared.counts.revoked.fetch_add(1, Ordering::Relaxed);
+                continue;
+            };
             let known = match self.shared.wire {
-                Wire::Own => self.own(&peer, &parts),
+                Wire::Own => self.own(&peer, &who, &parts),
                 Wire::V6 => self.v6(&peer, parts),
             };
             if !known {
@@ -110,18 +120,46 @@ impl Loop {
         }
     }
 
+    /// The newest list of keys counts for whatever is taken from now on.
+    fn renew_keys(&mut self) {
+        let newer = lock(&self.shared.newer).take();
+        let newer = newer.or_else(|| self.list.as_mut().and_then(List::look));
+        let (Some(newer), Some(gate)) = (newer, &mut self.ends.gate) else {
+            return;
+        };
+        for who in gate.allow(newer) {
+            tracing::warn!(at = self.shared.at(), %who, "may not command any more");
+            lock(&self.shared.listeners).revoke(&who);
+            let sink = &self.sink;
+            guarded(|| sink.revoked(&who));
+        }
+    }
+
+    /// Who sent a message, as its connection proved in its handshake; `None`: their key is not on the newest list.
+    fn who(&self, parts: &mut [Message]) -> Option<transport::Peer> {
+        let Some(gate) = &self.ends.gate else {
+            return Some(transport::Peer::Unproven);
+        };
+        let key = parts.first_mut()?.gets("User-Id")?;
+        gate.allowed().who(key).cloned()
+    }
+
+    fn may_hear(&self, who: &transport::Peer) -> bool {
+        self.ends.gate.as_ref().is_none_or(|gate| gate.allowed().has(who))
+    }
+
     /// False: it makes no sense.
-    fn own(&mut self, peer: &[u8], parts: &[Message]) -> bool {
+    fn own(&mut self, peer: &[u8], who: &transport::Peer, parts: &[Message]) -> bool {
         let [message] = parts else { return false };
         match ToRobot::parse(message) {
             Some(ToRobot::Request { id, frame }) => {
-                if !self.hand_up(peer, Way::Id(id), frame) {
+                if !self.hand_up(peer, who, Way::Id(id), frame) {
                     let busy = ToController::Busy { id }.encode();
                     let _ = send(&self.ends.router, peer, &[], busy);
                 }
             }
             Some(ToRobot::Listen { epoch, filter }) => {
-                if !lock(&self.shared.listeners).listen(peer, epoch, filter) {
+                if !lock(&self.shared.listeners).listen(peer, who, epoch, filter) {
                     tracing::warn!(
                         at = self.shared.at(),
                         "a listener was refused: there are too many"
@@ -142,7 +180,7 @@ impl Loop {
         };
         match self.orders.ask(peer, envelope) {
             Some(ticket) => {
-                if !self.hand_up(peer, Way::Ticket(ticket), &request) {
+                if !self.hand_up(peer, &transport::Peer::Unproven, Way::Ticket(ticket), &request) {
                     self.orders.answer(peer, ticket, None);
                 }
             }
@@ -153,7 +191,7 @@ impl Loop {
         true
     }
 
-    fn hand_up(&self, peer: &[u8], way: Way, frame: &[u8]) -> bool {
+    fn hand_up(&self, peer: &[u8], who: &transport::Peer, way: Way, frame: &[u8]) -> bool {
         let counts = &self.shared.counts;
         if counts.unanswered.fetch_add(1, Ordering::SeqCst) >= MAX_UNANSWERED {
             counts.unanswered.fetch_sub(1, Ordering::SeqCst);
@@ -163,12 +201,13 @@ impl Loop {
         let mut asker = Asker {
             shared: self.shared.clone(),
             peer: peer.to_vec(),
+            who: who.clone(),
             way,
             is_answered: false,
         };
         let reply = Reply::new(move |frame| asker.answer(frame));
         let sink = &self.sink;
-        if !guarded(|| sink.request(frame, reply)) {
+        if !guarded(|| sink.request(frame, who, reply)) {
             tracing::error!(at = self.shared.at(), "so a request stays unanswered");
         }
         true
@@ -185,7 +224,16 @@ impl Loop {
                 return;
             };
             self.shared.counts.unanswered.fetch_sub(1, Ordering::SeqCst);
-            let Answer { peer, way, frame } = answer;
+            let Answer {
+                peer,
+                who,
+                way,
+                frame,
+            } = answer;
+            if frame.is_some() && !self.may_hear(&who) {
+                self.shared.counts.revoked.fetch_add(1, Ordering::Relaxed);
+                continue;
+            }
             match (way, frame) {
                 (Way::Id(_), None) => {}
                 // Its number and tag stand in front already.
@@ -258,6 +306,7 @@ fn send(router: &Socket, peer: &[u8], envelope: &[Vec<u8>], frame: Vec<u8>) -> :
 struct Asker {
     shared: Arc<Shared>,
     peer: Peer,
+    who: transport::Peer,
     way: Way,
     is_answered: bool,
 }
@@ -291,6 +340,7 @@ impl Asker {
         given.bytes += len;
         given.queue.push_back(Answer {
             peer: std::mem::take(&mut self.peer),
+            who: self.who.clone(),
             way: self.way,
             frame,
         });
