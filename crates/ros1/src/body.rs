@@ -1,5 +1,6 @@
 //! The bytes of messages between sockets and blocks: written once where they shall lie, and sent from there.
 
+use crate::peers::{Full, Share};
 use bus::{Loan, LoanError};
 use schema::{CodecError, Schema};
 use std::borrow::Cow;
@@ -7,6 +8,8 @@ use std::io::{self, IoSlice, Read, Write};
 
 /// What is read before it is decided where the rest goes.
 const HEAD: usize = 4096;
+/// A whole message is gathered in steps of at least this.
+const STEP: usize = 64 << 10;
 /// Shorter messages are sent as one piece.
 const SMALL: usize = 64 << 10;
 
@@ -17,6 +20,8 @@ pub(crate) enum Untaken {
     Content { type_name: String, source: CodecError },
     #[error(transparent)]
     Loan(#[from] LoanError),
+    #[error(transparent)]
+    Full(#[from] Full),
 }
 
 impl Untaken {
@@ -28,7 +33,8 @@ impl Untaken {
     }
 }
 
-/// Reads a message of `len` bytes into a block. `buffer` is kept from message to message.
+/// Reads a message of `len` bytes into a block. `buffer` is kept from message to message; `share` has room for what was
+/// taken when this returns.
 ///
 /// An `Err` is the stream's; the message's own trouble is inside.
 pub(crate) fn read(
@@ -36,19 +42,28 @@ pub(crate) fn read(
     len: usize,
     schema: &Schema,
     buffer: &mut Vec<u8>,
+    share: &mut Share,
     loan: impl FnOnce(usize, &[usize]) -> Result<Loan, LoanError>,
 ) -> io::Result<Result<Loan, Untaken>> {
     buffer.clear();
-    gather(stream, len.min(HEAD), buffer)?;
+    if let Err(full) = gather(stream, len.min(HEAD), buffer, share)? {
+        skip(stream, len - buffer.len())?;
+        return Ok(Err(full.into()));
+    }
     let Some(bulk) = schema.bulk_ros1(buffer, len) else {
-        gather(stream, len, buffer)?;
+        if let Err(full) = gather(stream, len, buffer, share)? {
+            skip(stream, len - buffer.len())?;
+            return Ok(Err(full.into()));
+        }
         return Ok(split(schema, buffer, loan));
     };
-    let mut loan = match loan(bulk.control_len(), &[bulk.part_len()]) {
+    // A block is taken whole, before its bytes are there: the peer's share bounds what it may promise.
+    let covered = share.cover(len as u64).map_err(Untaken::from);
+    let mut loan = match covered.and_then(|()| Ok(loan(bulk.control_len(), &[bulk.part_len()])?)) {
         Ok(loan) => loan,
         Err(error) => {
             skip(stream, len - buffer.len())?;
-            return Ok(Err(error.into()));
+            return Ok(Err(error));
         }
     };
     let (control, mut parts) = loan.split_mut();
@@ -69,14 +84,27 @@ pub(crate) fn read(
     Ok(whole.map_err(|e| Untaken::content(schema, e)).map(|()| loan))
 }
 
-/// Reads until `buffer` has `len` bytes. It grows with what has come, not with what is promised.
-pub(crate) fn gather(stream: &mut impl Read, len: usize, buffer: &mut Vec<u8>) -> io::Result<()> {
-    let missing = len.saturating_sub(buffer.len()) as u64;
-    stream.take(missing).read_to_end(buffer)?;
-    if buffer.len() < len {
-        return Err(io::ErrorKind::UnexpectedEof.into());
+/// Reads until `buffer` has `len` bytes. It, and what it takes of the peer's share, grow with what has come, not with what is
+/// promised. An `Err` inside is the share's; the rest is then still to be read.
+pub(crate) fn gather(
+    stream: &mut impl Read,
+    len: usize,
+    buffer: &mut Vec<u8>,
+    share: &mut Share,
+) -> io::Result<Result<(), Full>> {
+    while buffer.len() < len {
+        let step = (len - buffer.len()).min(buffer.len().max(STEP));
+        let next = buffer.len() + step;
+        if let Err(full) = share.cover(next as u64) {
+            return Ok(Err(full));
+        }
+        buffer.reserve_exact(step);
+        stream.take(step as u64).read_to_end(buffer)?;
+        if buffer.len() < next {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
     }
-    Ok(())
+    Ok(Ok(()))
 }
 
 /// Reads bytes that nobody wants.

@@ -8,6 +8,7 @@ use crate::listener::Listener;
 use crate::master::{ApiError, Master, State};
 use crate::net::Place;
 use crate::offered::Offered;
+use crate::peers::Peers;
 use crate::publication::Publication;
 use crate::slave;
 use crate::status::Status;
@@ -29,6 +30,10 @@ const PATIENCE: Duration = Duration::from_millis(200);
 const GRACE: Duration = Duration::from_secs(3);
 /// How often a service that could not be offered is looked at again.
 const AGAIN: Duration = Duration::from_secs(5);
+
+/// Most topics that come from ROS, and services: a node may register as many names as it likes.
+const MAX_TOPICS: usize = 1024;
+const MAX_SERVICES: usize = 256;
 
 /// A bridge between one ROS master and the bus.
 #[derive(Debug)]
@@ -99,10 +104,15 @@ impl Bridge {
         };
         let address = Address::choose(config.listen, var("ROS_HOSTNAME"), var("ROS_IP"), host_name);
         let address = address.map_err(|e| BridgeError::Address(e.to_string()))?;
+        let peers = Arc::new(Peers::new(
+            &config.peers,
+            config.peer_memory(),
+            config.known_memory(),
+        ));
         let hub = Arc::<OnceLock<Weak<Hub>>>::default();
         let listen = |name, serve: fn(&Arc<Hub>, &crate::listener::Accepted)| {
             let hub = hub.clone();
-            let listener = Listener::start(name, address.bind, move |accepted| {
+            let listener = Listener::start(name, address.bind, &peers, move |accepted| {
                 if let Some(hub) = hub.get().and_then(Weak::upgrade) {
                     serve(&hub, &accepted);
                 }
@@ -125,6 +135,7 @@ impl Bridge {
         let master = Master {
             caller: config.node_name(),
             api: format!("http://{}/", at(slave.port())),
+            peers: peers.clone(),
             place,
         };
         let mut registry = Registry::from_env(Flavour::Ros1);
@@ -239,15 +250,25 @@ impl Bridge {
             let Some((rule, bus_topic)) = hub.config.to_bus(topic).filter(|_| self.others(nodes)) else {
                 continue;
             };
-            let known = lock(&hub.subscriptions).get(topic).cloned();
+            let (known, count) = {
+                let all = lock(&hub.subscriptions);
+                (all.get(topic).cloned(), all.len())
+            };
+            if known.is_none() && count >= MAX_TOPICS {
+                hub.problem(
+                    topic,
+                    format_args!("more than {MAX_TOPICS} topics; the others are left out"),
+                );
+                continue;
+            }
             let subscription = known.unwrap_or_else(|| {
                 let kind = types.get(topic).cloned().unwrap_or_else(|| "*".into());
                 let new = Subscription::new(topic.clone(), bus_topic, kind, rule.clone());
                 lock(&hub.subscriptions).insert(topic.clone(), new.clone());
                 new
             });
-            // Also after the master was restarted.
-            if !self.registered(state.subscribers.get(topic)) {
+            // Also after the master was restarted, and where others say that publishers changed.
+            if !self.registered(state.subscribers.get(topic)) || subscription.take_doubt() {
                 let uris = hub.master.register_subscriber(topic, &subscription.kind)?;
                 subscription.update(hub, &uris);
             }
@@ -351,6 +372,13 @@ impl Bridge {
             };
             let early = |(who, when): &(Vec<String>, Instant)| who == nodes && when.elapsed() < AGAIN;
             if self.called.contains_key(name) || self.refused.get(name).is_some_and(early) {
+                continue;
+            }
+            if self.called.len() + self.refused.len() >= MAX_SERVICES && !self.refused.contains_key(name) {
+                hub.problem(
+                    name,
+                    format_args!("more than {MAX_SERVICES} services; the others are left out"),
+                );
                 continue;
             }
             match Called::start(&hub, name, bus_name, rule) {
@@ -497,6 +525,7 @@ impl Handle {
             master: format!("http://{}", hub.master.place),
             master_reached: self.reached.load(Ordering::Acquire),
             problems: hub.problems(),
+            refused: hub.peers.refused(),
             ..Status::default()
         };
         for (topic, s) in lock(&hub.subscriptions).iter() {

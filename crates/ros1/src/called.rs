@@ -1,11 +1,12 @@
 //! A service of ROS's, offered on the bus.
 
 use crate::body;
-use crate::config::{Config, ServiceRule};
-use crate::header::{BRIDGE, Header, HeaderError};
-use crate::hub::Hub;
+use crate::config::{MaxMessage, ServiceRule};
+use crate::header::{BRIDGE, Header, HeaderError, MAX_HEADER};
+use crate::hub::{Hub, plain};
 use crate::master::{ApiError, TIMEOUT};
 use crate::net::{Place, Timed};
+use crate::peers::{Full, Share};
 use crate::status::Counts;
 use crate::subscription::prepare;
 use crate::types::{self, TypeError};
@@ -19,6 +20,9 @@ use std::time::Duration;
 /// Calls of one service that are under way at a time; others wait.
 const WORKERS: usize = 4;
 
+/// Longest reason that a server gives for a failure, in bytes.
+const MAX_REASON: MaxMessage = MaxMessage(64 << 10);
+
 /// A service of ROS's, offered on the bus.
 #[derive(Debug)]
 pub(crate) struct Called {
@@ -29,6 +33,7 @@ pub(crate) struct Called {
     /// Where it was when it was offered.
     pub(crate) place: Place,
     timeout: Duration,
+    max_message: MaxMessage,
     server: Server,
     closed: AtomicBool,
     pub(crate) counts: Counts,
@@ -55,6 +60,8 @@ pub(crate) enum CalledError {
     Thread(io::Error),
     #[error("its server sends {0}")]
     TooLong(#[from] crate::config::TooLong),
+    #[error("its server's answer: {0}")]
+    Memory(#[from] Full),
     #[error("its server ended while it was called: {0}")]
     Stream(io::Error),
     /// It comes from a bridge.
@@ -87,6 +94,7 @@ impl Called {
             service,
             place,
             timeout: rule.timeout(),
+            max_message: hub.config.max_message_of(rule.max_message),
             closed: AtomicBool::new(false),
             counts: Counts::default(),
         });
@@ -134,20 +142,24 @@ impl Called {
         let bytes = request.ros1().map_err(|e| e.to_string());
         let answer = bytes.and_then(|bytes| self.call(hub, &bytes, timeout).map_err(|e| e.to_string()));
         let answered = match answer {
-            Ok(Ok(answer)) => {
+            Ok((Ok(answer), _share)) => {
                 self.counts.passed(answer.len());
                 self.server
                     .respond_ros1(request, &answer)
                     .map_err(|e| e.to_string())
             }
             // What its server says went wrong.
-            Ok(Err(text)) => {
+            Ok((Err(text), _)) => {
                 self.counts.failed();
-                self.server.reject(request, &text).map_err(|e| e.to_string())
+                self.server
+                    .reject(request, &plain(&text))
+                    .map_err(|e| e.to_string())
             }
             Err(text) => {
                 self.counts.failed();
-                self.server.reject(request, &text).map_err(|e| e.to_string())
+                self.server
+                    .reject(request, &plain(&text))
+                    .map_err(|e| e.to_string())
             }
         };
         if let Err(error) = answered {
@@ -156,12 +168,7 @@ impl Called {
     }
 
     /// One call. The inner `Err` is the server's own. A request that was begun is never sent again.
-    fn call(
-        &self,
-        hub: &Hub,
-        request: &[u8],
-        timeout: Duration,
-    ) -> Result<Result<Vec<u8>, String>, CalledError> {
+    fn call(&self, hub: &Hub, request: &[u8], timeout: Duration) -> Result<(Answer, Share), CalledError> {
         let sum = self.service.md5_hex();
         let (stream, _) = match greet(hub.name(), &self.place, &self.name, &sum, false) {
             // It may have moved.
@@ -171,17 +178,24 @@ impl Called {
             }
             other => other?,
         };
-        exchange(&hub.config, &stream, request, timeout)
+        let who = hub.peers.standing(&stream).map_err(CalledError::Stream)?;
+        let mut share = Share::new(&hub.peers, who);
+        let answer = exchange(self.max_message, &stream, request, timeout, &mut share)?;
+        Ok((answer, share))
     }
 }
 
+/// What a server answers; an `Err` is its reason for a failure.
+type Answer = Result<Vec<u8>, String>;
+
 /// Sends a request and reads its answer.
 fn exchange(
-    config: &Config,
+    most: MaxMessage,
     stream: &TcpStream,
     request: &[u8],
     timeout: Duration,
-) -> Result<Result<Vec<u8>, String>, CalledError> {
+    share: &mut Share,
+) -> Result<Answer, CalledError> {
     let mut timed = Timed::new(stream, timeout);
     let len = u32::try_from(request.len()).map_err(|e| CalledError::Stream(io::Error::other(e)))?;
     let mut whole = len.to_le_bytes().to_vec();
@@ -190,9 +204,10 @@ fn exchange(
     let mut head = [0; 5];
     timed.read_exact(&mut head).map_err(CalledError::Stream)?;
     let [good, len @ ..] = head;
-    let len = config.max_message().check(u32::from_le_bytes(len))?;
+    let most = if good == 1 { most } else { MAX_REASON };
+    let len = most.check(u32::from_le_bytes(len))?;
     let mut answer = Vec::new();
-    body::gather(&mut timed, len, &mut answer).map_err(CalledError::Stream)?;
+    body::gather(&mut timed, len, &mut answer, share).map_err(CalledError::Stream)??;
     if good == 1 {
         return Ok(Ok(answer));
     }
@@ -224,7 +239,7 @@ fn greet(
     }
     let mut timed = Timed::new(&stream, TIMEOUT);
     Header::new(&fields).write(&mut timed).map_err(HeaderError::Io)?;
-    let header = Header::read(&mut timed)?;
+    let header = Header::read(&mut timed, MAX_HEADER)?;
     match header.get("error") {
         Some(error) => Err(CalledError::Refused(error.to_owned())),
         None => Ok((stream, header)),

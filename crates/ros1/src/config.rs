@@ -32,6 +32,9 @@ const MAX_FILE: u64 = 1 << 20;
 const MASTER: &str = "http://localhost:11311";
 /// The longest message, unless told otherwise.
 const MAX_MESSAGE: u64 = 64 << 20;
+/// What one stranger may take, and one known host, unless told otherwise.
+const PEER_MEMORY: u64 = 256 << 20;
+const KNOWN_MEMORY: u64 = 2 << 30;
 
 /// What a bridge does: one ROS master, and the topics and services that cross.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -50,6 +53,17 @@ pub struct Config {
     /// The longest message in bytes that is taken from a ROS node. Default 64 MiB.
     #[serde(default, deserialize_with = "read::maybe_size")]
     pub max_message: Option<u64>,
+    /// Addresses of hosts that have a share of connections and memory of their own, beside this host and the master's, and may
+    /// end the bridge (`rosnode kill`). All others are strangers, who share what is left.
+    #[serde(default)]
+    pub peers: Vec<IpAddr>,
+    /// Most bytes that a stranger's messages and calls under way, and its topics on the bus, may take; all strangers
+    /// together take at most four times as much. Default 256 MiB.
+    #[serde(default, deserialize_with = "read::maybe_size")]
+    pub peer_memory: Option<u64>,
+    /// The same of this host, the master's and each of `peers`. Default 2 GiB.
+    #[serde(default, deserialize_with = "read::maybe_size")]
+    pub known_memory: Option<u64>,
     /// Folders with packages, or packages' own folders; relative ones count from the configuration's folder.
     #[serde(default)]
     pub definitions: Vec<PathBuf>,
@@ -91,6 +105,9 @@ impl Default for Config {
             node: None,
             listen: None,
             max_message: None,
+            peers: Vec::new(),
+            peer_memory: None,
+            known_memory: None,
             definitions: Vec::new(),
             topics: Vec::new(),
             services: Vec::new(),
@@ -155,8 +172,16 @@ impl Config {
         if let Err(problem) = rule::check_name(self.node_name().as_str(), false) {
             return at(None, format!("node: {problem}"));
         }
-        if self.max_message().0 < 1024 || self.max_message().0 > 1 << 30 {
-            return at(None, "max_message: it must be 1KiB to 1GiB".into());
+        if let Err(problem) = self.max_message().valid() {
+            return at(None, problem);
+        }
+        for (key, bytes) in [
+            ("peer_memory", self.peer_memory()),
+            ("known_memory", self.known_memory()),
+        ] {
+            if !(1 << 20..=1 << 40).contains(&bytes) {
+                return at(None, format!("{key}: it must be 1MiB to 1TiB"));
+            }
         }
         for (i, rule) in self.topics.iter().enumerate() {
             let twice = self.topics[..i].iter().any(|r| r.value.name == rule.value.name);
@@ -241,9 +266,22 @@ impl Config {
         format!("/{}", name.trim_start_matches('/'))
     }
 
-    /// The longest message.
+    /// The longest message, where no rule says otherwise.
     pub(crate) fn max_message(&self) -> MaxMessage {
         MaxMessage(self.max_message.unwrap_or(MAX_MESSAGE))
+    }
+
+    /// The longest message of a rule.
+    pub(crate) fn max_message_of(&self, rule: Option<u64>) -> MaxMessage {
+        rule.map_or(self.max_message(), MaxMessage)
+    }
+
+    pub(crate) fn peer_memory(&self) -> u64 {
+        self.peer_memory.unwrap_or(PEER_MEMORY)
+    }
+
+    pub(crate) fn known_memory(&self) -> u64 {
+        self.known_memory.unwrap_or(KNOWN_MEMORY)
     }
 }
 
@@ -252,6 +290,13 @@ impl Config {
 pub(crate) struct MaxMessage(pub(crate) u64);
 
 impl MaxMessage {
+    /// Whether it may be written in a configuration.
+    pub(crate) fn valid(self) -> Result<(), String> {
+        let good = (1024..=1 << 30).contains(&self.0);
+        good.then_some(())
+            .ok_or_else(|| "max_message: it must be 1KiB to 1GiB".into())
+    }
+
     /// The length that a peer announced, if it is acceptable.
     pub(crate) fn check(self, len: u32) -> Result<usize, TooLong> {
         let fits = u64::from(len) <= self.0;

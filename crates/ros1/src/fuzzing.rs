@@ -2,24 +2,25 @@
 
 use crate::body;
 use crate::config::Config;
-use crate::header::Header;
+use crate::header::{Header, MAX_HEADER};
 use crate::http::Parsed;
 use crate::import::{self, Imported, Nimbro};
 use crate::master::State;
+use crate::peers::{Peers, Share};
 use crate::xmlrpc::{self, Response};
 use schema::{Flavour, Registry, Schema};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 /// A connection header: what is read comes back when it is written.
 pub fn header(data: &[u8]) {
     match Header::decode(data) {
         Ok(header) => {
             let mut again = &header.encode()[..];
-            assert_eq!(Header::read(&mut again).ok(), Some(header));
+            assert_eq!(Header::read(&mut again, MAX_HEADER).ok(), Some(header));
         }
         Err(error) => assert_eq!(error.to_string().lines().count(), 1),
     }
-    let _ = Header::read(&mut &data[..]);
+    let _ = Header::read(&mut &data[..], MAX_HEADER);
 }
 
 /// A call and an answer, as HTTP and as XML; what is read comes back when it is written.
@@ -35,6 +36,12 @@ pub fn xml(data: &[u8]) {
         let _ = State::read(&value);
         assert!(xmlrpc::response(xmlrpc::write_response(&value).as_bytes()).is_ok());
     }
+}
+
+/// Room for the longest message.
+fn share() -> Share {
+    let peers = Arc::new(Peers::new(&[], 1 << 30, 1 << 30));
+    Share::test(&peers)
 }
 
 static SCHEMAS: LazyLock<Vec<Schema>> = LazyLock::new(|| {
@@ -71,10 +78,17 @@ pub fn message(data: &[u8]) {
         .map(|bytes| (bytes, schema.split_ros1(bytes).is_ok()));
     // Where it would lie: bounded by what there is, since memory is not what is tested.
     let mut asked = None;
-    let read = body::read(&mut stream, len, &schema, &mut Vec::new(), |control, parts| {
-        asked = Some((control, parts.to_vec()));
-        Err(bus::LoanError::Forked)
-    });
+    let read = body::read(
+        &mut stream,
+        len,
+        &schema,
+        &mut Vec::new(),
+        &mut share(),
+        |control, parts| {
+            asked = Some((control, parts.to_vec()));
+            Err(bus::LoanError::Forked)
+        },
+    );
     match (whole, asked) {
         (Some((bytes, true)), Some((control, parts))) => {
             assert!(read.is_ok());

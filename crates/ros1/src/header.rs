@@ -3,12 +3,22 @@
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 
-/// Longest header in bytes. The definition of the message stands in it.
+/// Longest header of a peer that the bridge connected to, in bytes. The definition of the message stands in it.
 pub(crate) const MAX_HEADER: usize = 1 << 20;
+/// Longest header of a peer that connects, in bytes: the longest definitions of Debian's packages have some 60 KiB.
+pub(crate) const MAX_GREETING: usize = 256 << 10;
 /// Most fields.
 const MAX_FIELDS: usize = 64;
-/// The longest name of a node that is shown, in characters.
-const MAX_CALLER: usize = 256;
+/// Fields that are names: they reach logs, status and the bus.
+const NAMES: [&str; 7] = [
+    "callerid",
+    "topic",
+    "service",
+    "type",
+    "md5sum",
+    "request_type",
+    "response_type",
+];
 /// The field by which bridges know each other. What one publishes in ROS no other takes: nothing goes round in circles.
 pub(crate) const BRIDGE: &str = "ropewalk_bridge";
 
@@ -21,14 +31,19 @@ pub(crate) struct Header(BTreeMap<String, String>);
 pub(crate) enum HeaderError {
     #[error("{0}")]
     Io(#[from] io::Error),
-    #[error("a connection header of {len} bytes: at most {MAX_HEADER}, so this is no TCPROS")]
-    TooLong { len: u32 },
+    #[error("a connection header of {len} bytes: at most {most}, so this is no TCPROS")]
+    TooLong { len: u32, most: usize },
     #[error("more than {MAX_FIELDS} fields in the connection header")]
     TooMany,
     #[error("a connection header that is cut at byte {at}")]
     Cut { at: usize },
     #[error("a field without `=` at byte {at} of the connection header")]
     NoEquals { at: usize },
+    #[error(
+        "`{key}` of the connection header is no name: at most {} printable characters",
+        bus::MAX_NAME
+    )]
+    Name { key: &'static str },
 }
 
 impl Header {
@@ -52,11 +67,7 @@ impl Header {
 
     /// Who is at the other end, for people.
     pub(crate) fn caller(&self) -> &str {
-        let name = self.get("callerid").unwrap_or("a node without a name");
-        match name.char_indices().nth(MAX_CALLER) {
-            Some((end, _)) => &name[..end],
-            None => name,
-        }
+        self.get("callerid").unwrap_or("a node without a name")
     }
 
     /// With its length in front.
@@ -97,16 +108,20 @@ impl Header {
             }
             at = start + field.len();
         }
-        Ok(Header(fields))
+        let bad = |key: &&str| fields.get(*key).is_some_and(|v| !v.is_empty() && !is_name(v));
+        match NAMES.into_iter().find(bad) {
+            Some(key) => Err(HeaderError::Name { key }),
+            None => Ok(Header(fields)),
+        }
     }
 
-    /// Reads a header from a stream. Memory grows with what has come.
-    pub(crate) fn read(stream: &mut impl Read) -> Result<Header, HeaderError> {
+    /// Reads a header of at most `most` bytes from a stream. Memory grows with what has come.
+    pub(crate) fn read(stream: &mut impl Read, most: usize) -> Result<Header, HeaderError> {
         let mut len = [0; 4];
         stream.read_exact(&mut len)?;
         let len = u32::from_le_bytes(len);
-        if len as usize > MAX_HEADER {
-            return Err(HeaderError::TooLong { len });
+        if len as usize > most {
+            return Err(HeaderError::TooLong { len, most });
         }
         let mut bytes = Vec::new();
         stream.take(len.into()).read_to_end(&mut bytes)?;
@@ -122,6 +137,12 @@ impl Header {
     }
 }
 
+/// Whether a text of another's can be a name: not longer than the bus takes, and without blanks, control characters and what
+/// is not ASCII. (ROS asks for more, and its nodes do not keep to that.)
+pub(crate) fn is_name(text: &str) -> bool {
+    (1..=bus::MAX_NAME).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,14 +155,18 @@ mod tests {
             ("message_definition", "a=b\nc"),
         ]);
         let mut bytes = &header.encode()[..];
-        assert_eq!(Header::read(&mut bytes).unwrap(), header);
+        assert_eq!(Header::read(&mut bytes, MAX_HEADER).unwrap(), header);
         assert!(bytes.is_empty());
         assert_eq!(header.get("message_definition"), Some("a=b\nc"));
     }
 
     #[test]
     fn hostile_lengths_are_refused() {
-        let text = |bytes: &[u8]| Header::read(&mut &bytes[..]).unwrap_err().to_string();
+        let text = |bytes: &[u8]| {
+            Header::read(&mut &bytes[..], MAX_GREETING)
+                .unwrap_err()
+                .to_string()
+        };
         assert!(text(&[0xff; 8]).contains("4294967295 bytes"));
         assert!(text(b"GET / HT").contains("no TCPROS"));
         assert!(text(&[8, 0, 0, 0, 200, 0, 0, 0, 1, 2, 3, 4]).contains("cut at byte 0"));
@@ -150,5 +175,28 @@ mod tests {
         assert!(text(&[8, 0, 0, 0, 4]).contains("cut at byte 1"));
         let many = (0..100).map(|i| (format!("k{i}"), "v".to_owned())).collect();
         assert!(text(&Header(many).encode()).contains("more than 64"));
+        assert!(text(&(MAX_GREETING as u32 + 1).to_le_bytes()).contains("at most 262144"));
+    }
+
+    #[test]
+    fn names_that_would_write_to_a_terminal_are_refused() {
+        let long = "a".repeat(bus::MAX_NAME + 1);
+        for bad in ["/a\x1b[2J", "/a b", "/\u{202e}a", "/a\n", long.as_str()] {
+            for key in NAMES {
+                let header = Header::new(&[(key, bad)]).encode();
+                let error = Header::read(&mut &header[..], MAX_HEADER)
+                    .unwrap_err()
+                    .to_string();
+                assert!(error.contains(key) && error.contains("255 printable"), "{error}");
+            }
+        }
+        let good = Header::new(&[
+            ("callerid", "/a_1"),
+            ("md5sum", "*"),
+            ("type", ""),
+            ("error", "a b\n"),
+        ])
+        .encode();
+        assert!(Header::read(&mut &good[..], MAX_HEADER).is_ok());
     }
 }

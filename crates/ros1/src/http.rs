@@ -2,15 +2,19 @@
 
 use crate::net::{Place, Timed};
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
+use std::net::{IpAddr, TcpStream};
 use std::time::Duration;
 
 /// Longest head of a message, in bytes.
 const MAX_HEAD: usize = 16 << 10;
 /// Most header fields.
 const MAX_FIELDS: usize = 64;
-/// Longest body, in bytes: the state of a graph of ten thousand topics has some megabytes.
-pub(crate) const MAX_BODY: usize = 16 << 20;
+/// Longest body of a request, in bytes: calls of a node have some hundred; 256 publishers' addresses have some ten thousand.
+pub(crate) const MAX_REQUEST: usize = 64 << 10;
+/// Longest body of a node's answer, in bytes.
+pub(crate) const MAX_ANSWER: usize = 64 << 10;
+/// Longest body of the master's answer, in bytes: the state of a graph of ten thousand topics has some megabytes.
+pub(crate) const MAX_STATE: usize = 16 << 20;
 
 /// Why an exchange failed.
 #[derive(Debug, thiserror::Error)]
@@ -23,18 +27,25 @@ pub(crate) enum HttpError {
     Syntax(String),
     #[error("a head of more than {MAX_HEAD} bytes")]
     Head,
-    #[error("a body of {len} bytes: at most {MAX_BODY}")]
-    Body { len: u64 },
+    #[error("a body of {len} bytes: at most {most}")]
+    Body { len: u64, most: usize },
     #[error("it does not state the length of what it sends (Content-Length)")]
     NoLength,
     #[error("it answered with status {0}")]
     Status(u16),
 }
 
-/// Sends `body` to `place` and gives the answer's body.
-pub(crate) fn post(place: &Place, path: &str, body: &str, timeout: Duration) -> Result<Vec<u8>, HttpError> {
+/// Sends `body` to `place` and gives the answer's body, of at most `most` bytes, and the address that answered.
+pub(crate) fn post(
+    place: &Place,
+    path: &str,
+    body: &str,
+    most: usize,
+    timeout: Duration,
+) -> Result<(Vec<u8>, IpAddr), HttpError> {
     let stream = place.connect(timeout)?;
     stream.set_nodelay(true)?;
+    let ip = stream.peer_addr()?.ip();
     let mut stream = Timed::new(&stream, timeout);
     let head = format!(
         "POST {path} HTTP/1.1\r\nHost: {place}\r\nUser-Agent: ropewalk\r\nContent-Type: text/xml\r\nContent-Length: {}\r\n\
@@ -46,14 +57,14 @@ pub(crate) fn post(place: &Place, path: &str, body: &str, timeout: Duration) -> 
     if head.status != 200 {
         return Err(HttpError::Status(head.status));
     }
-    read_body(&mut stream, bytes, &head)
+    Ok((read_body(&mut stream, bytes, &head, most)?, ip))
 }
 
 /// Reads one request from a caller and gives its body.
 pub(crate) fn request(stream: &TcpStream, timeout: Duration) -> Result<Vec<u8>, HttpError> {
     let mut stream = Timed::new(stream, timeout);
     let (bytes, head) = read_head(&mut stream, Parsed::request)?;
-    read_body(&mut stream, bytes, &head)
+    read_body(&mut stream, bytes, &head, MAX_REQUEST)
 }
 
 /// Answers a request.
@@ -150,10 +161,15 @@ fn read_head(
 }
 
 /// `bytes` begin with the head and may hold some of the body. Memory grows with what has come, not with what is promised.
-fn read_body(stream: &mut impl Read, mut bytes: Vec<u8>, head: &Parsed) -> Result<Vec<u8>, HttpError> {
+fn read_body(
+    stream: &mut impl Read,
+    mut bytes: Vec<u8>,
+    head: &Parsed,
+    most: usize,
+) -> Result<Vec<u8>, HttpError> {
     let len = head.body.ok_or(HttpError::NoLength)?;
-    if len > MAX_BODY as u64 {
-        return Err(HttpError::Body { len });
+    if len > most as u64 {
+        return Err(HttpError::Body { len, most });
     }
     bytes.drain(..head.len);
     let missing = len.saturating_sub(bytes.len() as u64);
@@ -172,7 +188,7 @@ mod tests {
     fn read(bytes: &[u8]) -> Result<Vec<u8>, HttpError> {
         let mut stream = bytes;
         let (bytes, head) = read_head(&mut stream, Parsed::request)?;
-        read_body(&mut stream, bytes, &head)
+        read_body(&mut stream, bytes, &head, MAX_REQUEST)
     }
 
     #[test]
@@ -186,6 +202,7 @@ mod tests {
         assert!(
             text(b"POST / HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n").contains("99999999999 bytes")
         );
+        assert!(text(b"POST / HTTP/1.1\r\nContent-Length: 65537\r\n\r\n").contains("at most 65536"));
         assert!(text(b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n").contains("no number"));
         assert!(
             text(b"POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab")

@@ -4,6 +4,7 @@ use crate::config::Config;
 use crate::master::Master;
 use crate::net::Place;
 use crate::offered::Offered;
+use crate::peers::Peers;
 use crate::publication::Publication;
 use crate::subscription::Subscription;
 use ropewalk::{Node, NodeError, Publisher, PublisherOptions};
@@ -27,6 +28,8 @@ pub(crate) struct Hub {
     /// Where its TCPROS connections are taken.
     pub(crate) tcpros: Place,
     pub(crate) node: Node,
+    /// What its peers have taken.
+    pub(crate) peers: Arc<Peers>,
     /// Definitions of messages and services.
     pub(crate) registry: Registry,
     /// Tells this ROS graph from others, in the origins of messages; 0 while the master was never reached.
@@ -47,6 +50,7 @@ pub(crate) struct Hub {
 impl Hub {
     pub(crate) fn new(config: Config, master: Master, tcpros: Place, node: Node, registry: Registry) -> Hub {
         Hub {
+            peers: master.peers.clone(),
             config,
             master,
             tcpros,
@@ -152,7 +156,7 @@ impl Hub {
 }
 
 /// What others chose stands in it: on one line, and not longer than a person reads.
-fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     let line = text.chars().map(|c| if c.is_control() { ' ' } else { c });
     line.take(MAX_TEXT).collect()
 }

@@ -39,6 +39,7 @@ mod listener;
 mod master;
 mod net;
 mod offered;
+mod peers;
 mod publication;
 mod slave;
 mod status;

@@ -1,17 +1,28 @@
-//! Accepting connections from whoever comes: each has a thread of its own, and those that say nothing make room.
+//! Accepting connections of anyone: each has a thread of its own, and those that say nothing make room.
+//!
+//! Limits are spent by peer. Strangers and known peers have places of their own, so that no number of strangers keeps this
+//! host's nodes or the master's out.
 
+use crate::hub::lock;
+use crate::peers::{Peer, Peers, Reason, Standing};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Connections that have not said who they are. The oldest goes when one more comes.
+/// Connections that have not said who they are, of one peer and of all strangers or all known peers. Beyond them the oldest
+/// goes, of the peer itself or of the one that has most.
+const MAX_PENDING_EACH: usize = 32;
 const MAX_PENDING: usize = 64;
-/// Connections altogether. Beyond them new ones are closed.
-const MAX_CONNECTIONS: usize = 1024;
+/// Connections of one stranger, of one known peer, and of all strangers or all known peers. Beyond them new ones are closed.
+const MAX_OF_STRANGER: usize = 128;
+const MAX_OF_KNOWN: usize = 512;
+const MAX_CONNECTIONS: usize = 512;
+/// Of the descriptors that the process may have, one part of so many is for each of the two.
+const DESCRIPTORS: u64 = 8;
 /// After accepting failed, for want of descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -23,9 +34,12 @@ pub(crate) struct Listener {
     thread: Option<JoinHandle<()>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Shared {
     stop: AtomicBool,
+    peers: Arc<Peers>,
+    /// Connections of all strangers, or of all known peers.
+    most: usize,
     open: Mutex<Open>,
 }
 
@@ -38,14 +52,16 @@ struct Open {
 
 #[derive(Debug)]
 struct Connection {
-    stream: TcpStream,
+    stream: Arc<TcpStream>,
+    who: Standing,
     pending: bool,
 }
 
 /// One accepted connection, as long as its thread works on it.
 #[derive(Debug)]
 pub(crate) struct Accepted {
-    pub(crate) stream: TcpStream,
+    pub(crate) stream: Arc<TcpStream>,
+    pub(crate) who: Standing,
     id: u64,
     shared: Arc<Shared>,
 }
@@ -53,8 +69,7 @@ pub(crate) struct Accepted {
 impl Accepted {
     /// The other end has said who it is.
     pub(crate) fn settle(&self) {
-        let mut open = self.shared.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(connection) = open.connections.get_mut(&self.id) {
+        if let Some(connection) = lock(&self.shared.open).connections.get_mut(&self.id) {
             connection.pending = false;
         }
     }
@@ -62,8 +77,7 @@ impl Accepted {
 
 impl Drop for Accepted {
     fn drop(&mut self) {
-        let mut open = self.shared.open.lock().unwrap_or_else(PoisonError::into_inner);
-        open.connections.remove(&self.id);
+        lock(&self.shared.open).connections.remove(&self.id);
         let _ = self.stream.shutdown(Shutdown::Both);
     }
 }
@@ -73,11 +87,19 @@ impl Listener {
     pub(crate) fn start(
         name: &'static str,
         bind: IpAddr,
+        peers: &Arc<Peers>,
         serve: impl Fn(Accepted) + Send + Sync + 'static,
     ) -> io::Result<Listener> {
         let listener = TcpListener::bind((bind, 0))?;
         let address = listener.local_addr()?;
-        let shared = Arc::<Shared>::default();
+        let descriptors = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+        let most = usize::try_from(descriptors.unwrap_or(u64::MAX) / DESCRIPTORS).unwrap_or(usize::MAX);
+        let shared = Arc::new(Shared {
+            stop: AtomicBool::new(false),
+            peers: peers.clone(),
+            most: most.min(MAX_CONNECTIONS),
+            open: Mutex::default(),
+        });
         let inside = shared.clone();
         let thread = std::thread::Builder::new().name(name.into()).spawn(move || {
             accept(name, &listener, &inside, Arc::new(serve));
@@ -113,48 +135,99 @@ fn accept(
             .name(name.into())
             .spawn(move || serve(accepted));
         if let Err(error) = spawned {
-            tracing::warn!(%error, "a connection is closed: no thread for it");
+            let why = format_args!("no thread for a connection: {error}");
+            shared.peers.refuse(Reason::Connection, why);
         }
     }
 }
 
 fn enter(stream: TcpStream, shared: &Arc<Shared>) -> Option<Accepted> {
-    let copy = stream.try_clone().ok()?;
-    let mut open = shared.open.lock().unwrap_or_else(PoisonError::into_inner);
-    if open.connections.len() >= MAX_CONNECTIONS {
-        tracing::warn!("a connection is closed: {MAX_CONNECTIONS} are open already");
+    let who = shared.peers.standing(&stream).ok()?;
+    let mut open = lock(&shared.open);
+    let (all, each) = open.count(who, |_| true);
+    let most = if who.known { MAX_OF_KNOWN } else { MAX_OF_STRANGER };
+    if each >= most || all >= shared.most {
+        drop(open);
+        let why = format_args!("a connection of {}, which has {each} of {all}", who.peer);
+        shared.peers.refuse(Reason::Connection, why);
         return None;
     }
-    let pending = open.connections.iter().filter(|(_, c)| c.pending);
-    let mut pending: Vec<u64> = pending.map(|(id, _)| *id).take(MAX_PENDING).collect();
-    if pending.len() == MAX_PENDING
-        && let Some(oldest) = open.connections.remove(&pending.swap_remove(0))
-    {
-        let _ = oldest.stream.shutdown(Shutdown::Both);
-    }
+    let (all, each) = open.count(who, |c| c.pending);
+    let crowded = match (each >= MAX_PENDING_EACH, all >= MAX_PENDING) {
+        (true, _) => Some(who.peer),
+        (false, true) => open.most_pending(who.known),
+        (false, false) => None,
+    };
+    let oldest = crowded.and_then(|peer| open.turn_out(peer, who.known));
     let id = open.next;
     open.next += 1;
+    let stream = Arc::new(stream);
     let connection = Connection {
-        stream: copy,
+        stream: stream.clone(),
+        who,
         pending: true,
     };
     open.connections.insert(id, connection);
     drop(open);
+    if let Some(peer) = oldest {
+        let why = format_args!("a connection of {peer} that has not said who it is makes room for another");
+        shared.peers.refuse(Reason::Silent, why);
+    }
     Some(Accepted {
         stream,
+        who,
         id,
         shared: shared.clone(),
     })
 }
 
+impl Open {
+    /// Of the connections that count: those of all known peers or of all strangers, and those of the peer.
+    fn count(&self, who: Standing, counts: impl Fn(&Connection) -> bool) -> (usize, usize) {
+        let alike = self
+            .connections
+            .values()
+            .filter(|c| c.who.known == who.known && counts(c));
+        alike.fold((0, 0), |(all, each), c| {
+            (all + 1, each + usize::from(c.who.peer == who.peer))
+        })
+    }
+
+    fn most_pending(&self, known: bool) -> Option<Peer> {
+        let mut counts = BTreeMap::<Peer, usize>::new();
+        let pending = self
+            .connections
+            .values()
+            .filter(|c| c.pending && c.who.known == known);
+        pending.for_each(|c| *counts.entry(c.who.peer).or_default() += 1);
+        // Where several have as many, whose connection is the oldest.
+        let most = counts.values().max().copied()?;
+        let mut pending = self
+            .connections
+            .values()
+            .filter(|c| c.pending && c.who.known == known);
+        pending
+            .find(|c| counts.get(&c.who.peer) == Some(&most))
+            .map(|c| c.who.peer)
+    }
+
+    /// Closes the oldest connection of a peer that has not said who it is.
+    fn turn_out(&mut self, peer: Peer, known: bool) -> Option<Peer> {
+        let mut all = self.connections.iter();
+        let (id, _) = all.find(|(_, c)| c.pending && c.who.peer == peer && c.who.known == known)?;
+        let id = *id;
+        let oldest = self.connections.remove(&id)?;
+        let _ = oldest.stream.shutdown(Shutdown::Both);
+        Some(peer)
+    }
+}
+
 impl Drop for Listener {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Release);
-        let open = self.shared.open.lock().unwrap_or_else(PoisonError::into_inner);
-        for connection in open.connections.values() {
+        for connection in lock(&self.shared.open).connections.values() {
             let _ = connection.stream.shutdown(Shutdown::Both);
         }
-        drop(open);
         // Accepting ends with one more connection.
         let mut own = self.address;
         if own.ip().is_unspecified() {
@@ -175,28 +248,83 @@ mod tests {
     use super::*;
     use std::io::{Read, Write};
 
+    /// A listener that echoes one byte and keeps the connection.
+    fn echo() -> (Listener, Arc<Peers>) {
+        let peers = Arc::new(Peers::new(&[], 1 << 20, 1 << 20));
+        let listener = Listener::start("test", Ipv4Addr::LOCALHOST.into(), &peers, |accepted| {
+            let mut byte = [0];
+            if (&*accepted.stream).read_exact(&mut byte).is_ok() {
+                accepted.settle();
+                let _ = (&*accepted.stream).write_all(&byte);
+                let _ = (&*accepted.stream).read_exact(&mut byte);
+            }
+        });
+        (listener.unwrap(), peers)
+    }
+
+    /// Connects from an address of 127.0.0.0/8, each of which is a peer of its own.
+    fn connect(to: &Listener, from: u8) -> TcpStream {
+        use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
+        let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+        bind(&socket, &SocketAddr::from(([127, 0, 0, from], 0))).unwrap();
+        connect(&socket, &to.address).unwrap();
+        socket.into()
+    }
+
+    fn settle(mut stream: &TcpStream) {
+        let mut byte = [7];
+        stream.write_all(&byte).unwrap();
+        stream.read_exact(&mut byte).unwrap();
+    }
+
     #[test]
     fn silent_connections_make_room_and_everything_ends() {
-        let listener = Listener::start("test", Ipv4Addr::LOCALHOST.into(), |accepted| {
-            let mut byte = [0];
-            if (&accepted.stream).read_exact(&mut byte).is_ok() {
-                accepted.settle();
-                let _ = (&accepted.stream).write_all(&byte);
-                let _ = (&accepted.stream).read_exact(&mut byte);
-            }
-        })
-        .unwrap();
-        let connect = || TcpStream::connect(listener.address).unwrap();
-        let mut settled = connect();
-        let mut byte = [7];
-        settled.write_all(&byte).unwrap();
-        settled.read_exact(&mut byte).unwrap();
-        let silent: Vec<_> = (0..3 * MAX_PENDING).map(|_| connect()).collect();
-        let mut late = connect();
-        late.write_all(&byte).unwrap();
-        late.read_exact(&mut byte).unwrap();
+        let (listener, peers) = echo();
+        let settled = connect(&listener, 1);
+        settle(&settled);
+        let silent: Vec<_> = (0..3 * MAX_PENDING).map(|_| connect(&listener, 1)).collect();
+        settle(&connect(&listener, 1));
+        let mut byte = [0];
         assert_eq!((&silent[0]).read(&mut byte).unwrap(), 0, "the oldest made room");
+        assert!(peers.refused()["silent"] > 0);
         drop(listener);
-        assert_eq!(settled.read(&mut byte).unwrap(), 0);
+        assert_eq!((&settled).read(&mut byte).unwrap(), 0);
+    }
+
+    #[test]
+    fn strangers_turn_out_strangers_alone_and_first_those_that_have_most() {
+        let (listener, _peers) = echo();
+        let slow = connect(&listener, 1);
+        let modest = connect(&listener, 2);
+        let crowd: Vec<_> = (0..4 * MAX_PENDING)
+            .map(|n| connect(&listener, 3 + (n % 2) as u8))
+            .collect();
+        // What was accepted after them all has seen them all.
+        settle(&connect(&listener, 1));
+        settle(&slow);
+        settle(&modest);
+        drop(crowd);
+    }
+
+    #[test]
+    fn a_stranger_has_its_share_of_connections_and_leaves_the_rest() {
+        let (listener, peers) = echo();
+        let held: Vec<_> = (0..MAX_OF_STRANGER)
+            .map(|_| {
+                let stream = connect(&listener, 2);
+                settle(&stream);
+                stream
+            })
+            .collect();
+        let mut byte = [0];
+        assert_eq!(
+            connect(&listener, 2).read(&mut byte).unwrap_or(0),
+            0,
+            "one too many"
+        );
+        settle(&connect(&listener, 3));
+        settle(&connect(&listener, 1));
+        assert!(peers.refused()["connections"] > 0);
+        drop(held);
     }
 }

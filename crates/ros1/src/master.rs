@@ -1,9 +1,13 @@
 //! The ROS master, as a node sees it (wiki.ros.org/ROS/Master_API).
 
+use crate::header::is_name;
 use crate::http::{self, HttpError};
 use crate::net::Place;
+use crate::peers::{Peers, Reason};
 use crate::xmlrpc::{self, Response, Value, XmlError};
 use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a call of the master or another node may take.
@@ -41,12 +45,22 @@ impl ApiError {
     }
 }
 
-/// Calls a method of the master or of a node. ROS's methods give a code, a text and a value; the value is given.
+/// Calls a method of a node. ROS's methods give a code, a text and a value; the value is given.
 pub(crate) fn call(place: &Place, method: &'static str, params: &[Value]) -> Result<Value, ApiError> {
+    ask(place, method, params, http::MAX_ANSWER).map(|(value, _)| value)
+}
+
+/// As [`call`], and gives the address that answered, with at most `most` bytes.
+fn ask(
+    place: &Place,
+    method: &'static str,
+    params: &[Value],
+    most: usize,
+) -> Result<(Value, IpAddr), ApiError> {
     let body = xmlrpc::write_call(method, params);
     let place = || place.clone();
-    let answer = http::post(&place(), "/RPC2", &body, TIMEOUT);
-    let answer = answer.map_err(|source| ApiError::Http {
+    let answer = http::post(&place(), "/RPC2", &body, most, TIMEOUT);
+    let (answer, ip) = answer.map_err(|source| ApiError::Http {
         place: place(),
         method,
         source,
@@ -72,7 +86,7 @@ pub(crate) fn call(place: &Place, method: &'static str, params: &[Value]) -> Res
     };
     let (value, text, code) = (triple.pop(), triple.pop(), triple.pop());
     match (code.as_ref().and_then(Value::as_int), text, value) {
-        (Some(1), _, Some(value)) => Ok(value),
+        (Some(1), _, Some(value)) => Ok((value, ip)),
         (Some(_), Some(text), Some(_)) => Err(refused(text.as_str().unwrap_or_default().to_owned())),
         _ => Err(ApiError::Shape {
             place: place(),
@@ -89,6 +103,8 @@ pub(crate) struct Master {
     pub(crate) caller: String,
     /// Where the node's own methods are called.
     pub(crate) api: String,
+    /// Who learn where it is.
+    pub(crate) peers: Arc<Peers>,
 }
 
 /// Who publishes, subscribes and serves, by the names of nodes.
@@ -97,6 +113,8 @@ pub(crate) struct State {
     pub(crate) publishers: BTreeMap<String, Vec<String>>,
     pub(crate) subscribers: BTreeMap<String, Vec<String>>,
     pub(crate) services: BTreeMap<String, Vec<String>>,
+    /// Names that are none, and were left out.
+    pub(crate) odd: usize,
 }
 
 impl State {
@@ -105,23 +123,44 @@ impl State {
         let [publishers, subscribers, services] = value.as_array()? else {
             return None;
         };
+        let mut odd = 0;
+        let mut read = |value| names(value, &mut odd);
         Some(State {
-            publishers: names(publishers)?,
-            subscribers: names(subscribers)?,
-            services: names(services)?,
+            publishers: read(publishers)?,
+            subscribers: read(subscribers)?,
+            services: read(services)?,
+            odd,
         })
     }
 }
 
-/// `[[topic, [node, …]], …]`
-fn names(value: &Value) -> Option<BTreeMap<String, Vec<String>>> {
-    let entry = |entry: &Value| {
+/// `[[topic, [node, …]], …]`, without names that cannot be shown; they are counted.
+fn names(value: &Value, odd: &mut usize) -> Option<BTreeMap<String, Vec<String>>> {
+    let mut all = BTreeMap::new();
+    let mut good = |name: &String| {
+        let good = is_name(name);
+        *odd += usize::from(!good);
+        good
+    };
+    for entry in value.as_array()? {
         let [name, nodes] = entry.as_array()? else {
             return None;
         };
-        Some((name.as_str()?.to_owned(), strings(nodes)?))
-    };
-    value.as_array()?.iter().map(entry).collect()
+        let (name, mut nodes) = (name.as_str()?.to_owned(), strings(nodes)?);
+        nodes.retain(&mut good);
+        if good(&name) {
+            all.insert(name, nodes);
+        }
+    }
+    Some(all)
+}
+
+/// A topic and its type.
+fn pair(pair: &Value) -> Option<(&str, &str)> {
+    match pair.as_array()? {
+        [topic, kind] => Some((topic.as_str()?, kind.as_str()?)),
+        _ => None,
+    }
 }
 
 /// A list of strings.
@@ -134,7 +173,9 @@ impl Master {
     fn call(&self, method: &'static str, more: &[&str]) -> Result<Value, ApiError> {
         let mut params = vec![Value::from(self.caller.as_str())];
         params.extend(more.iter().map(|p| Value::from(*p)));
-        call(&self.place, method, &params)
+        let (value, ip) = ask(&self.place, method, &params, http::MAX_STATE)?;
+        self.peers.set_master(ip);
+        Ok(value)
     }
 
     fn shaped<T>(&self, method: &'static str, read: Option<T>) -> Result<T, ApiError> {
@@ -146,21 +187,24 @@ impl Master {
 
     pub(crate) fn state(&self) -> Result<State, ApiError> {
         let method = "getSystemState";
-        self.shaped(method, State::read(&self.call(method, &[])?))
+        let state = self.shaped(method, State::read(&self.call(method, &[])?))?;
+        if state.odd > 0 {
+            let why = format_args!("{} names of the master's that are none", state.odd);
+            self.peers.refuse(Reason::Name, why);
+        }
+        Ok(state)
     }
 
     /// The type of each topic that was ever published.
     pub(crate) fn types(&self) -> Result<BTreeMap<String, String>, ApiError> {
         let method = "getTopicTypes";
-        let pair = |pair: &Value| match pair.as_array()? {
-            [topic, kind] => Some((topic.as_str()?.to_owned(), kind.as_str()?.to_owned())),
-            _ => None,
-        };
         let answer = self.call(method, &[])?;
-        self.shaped(
-            method,
-            answer.as_array().and_then(|a| a.iter().map(pair).collect()),
-        )
+        let pairs = answer.as_array().map(|all| all.iter().map(pair));
+        let pairs = self.shaped(method, pairs.and_then(Iterator::collect::<Option<Vec<_>>>))?;
+        let good = pairs
+            .into_iter()
+            .filter(|(topic, kind)| is_name(topic) && is_name(kind));
+        Ok(good.map(|(t, k)| (t.to_owned(), k.to_owned())).collect())
     }
 
     /// What tells this master, as long as it lives, from every other.
@@ -225,6 +269,21 @@ mod tests {
         let whole: Value = [[topic.clone()].into(), Value::Array(vec![]), Value::Array(vec![])].into();
         let state = State::read(&whole).unwrap();
         assert_eq!(state.publishers["/a"], ["/n", "/m"]);
+        assert_eq!(state.odd, 0);
+        let nodes: Value = ["/n".into(), "/m\x1b[2J".into()].into();
+        let topics: Value = [
+            ["/a".into(), nodes.clone()].into(),
+            ["/b\x07".into(), nodes.clone()].into(),
+            [Value::String("b".repeat(300)), nodes].into(),
+        ]
+        .into();
+        let hostile = [topics, Value::Array(vec![]), Value::Array(vec![])].into();
+        let state = State::read(&hostile).unwrap();
+        assert_eq!(
+            state.publishers,
+            [("/a".to_owned(), vec!["/n".to_owned()])].into()
+        );
+        assert_eq!(state.odd, 5);
         for bad in [
             Value::from(1),
             [topic.clone()].into(),

@@ -2,6 +2,7 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, TcpStream, ToSocketAddrs};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Longest host name, by the DNS.
@@ -106,6 +107,49 @@ impl Write for Timed<'_> {
     }
 }
 
+/// A peer that stops in the middle of a message for so long is left.
+pub(crate) const STALL: Duration = Duration::from_secs(30);
+/// The slowest that a message may come beyond that, in bytes a second. Without a bound a peer would keep a message's memory
+/// for ever by a byte now and then.
+const LEAST_RATE: u64 = 128 << 10;
+
+/// How long a message of `len` bytes may take once it has begun.
+pub(crate) fn patience(len: usize) -> Duration {
+    STALL + Duration::from_secs(len as u64 / LEAST_RATE)
+}
+
+/// A stream whose reads wait for [`STALL`] each, and of which a message has a deadline.
+pub(crate) struct Paced {
+    stream: Arc<TcpStream>,
+    deadline: Option<Instant>,
+}
+
+impl Paced {
+    pub(crate) fn new(stream: Arc<TcpStream>) -> io::Result<Paced> {
+        stream.set_read_timeout(Some(STALL))?;
+        stream.set_write_timeout(None)?;
+        Ok(Paced {
+            stream,
+            deadline: None,
+        })
+    }
+
+    /// A message of so many bytes begins, or, with `None`, has ended.
+    pub(crate) fn expect(&mut self, len: Option<usize>) {
+        self.deadline = len.map(|len| Instant::now() + patience(len));
+    }
+}
+
+impl Read for Paced {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        if self.deadline.is_some_and(|d| Instant::now() > d) {
+            let slow = format!("slower than {} kB a second", LEAST_RATE / 1000);
+            return Err(io::Error::other(slow));
+        }
+        (&mut &*self.stream).read(to)
+    }
+}
+
 /// What sockets call a timeout says nothing to a user.
 fn timed_out(error: io::Error) -> io::Error {
     match error.kind() {
@@ -119,6 +163,28 @@ fn timed_out(error: io::Error) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_message_that_trickles_in_ends_at_its_deadline() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut far = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let mut paced = Paced::new(Arc::new(listener.accept().unwrap().0)).unwrap();
+        far.write_all(b"abc").unwrap();
+        let mut byte = [0];
+        paced.expect(Some(10));
+        paced.read_exact(&mut byte).unwrap();
+        paced.deadline = Some(Instant::now() - Duration::from_millis(1));
+        assert!(
+            paced
+                .read_exact(&mut byte)
+                .unwrap_err()
+                .to_string()
+                .contains("slower than 131 kB")
+        );
+        paced.expect(None);
+        paced.read_exact(&mut byte).unwrap();
+        assert_eq!(patience(64 << 20), STALL + Duration::from_secs(512));
+    }
 
     #[test]
     fn places_are_read() {

@@ -1,11 +1,12 @@
 //! A service of the bus, served in ROS.
 
 use crate::body;
-use crate::config::{Config, ServiceRule};
+use crate::config::{MaxMessage, ServiceRule};
 use crate::header::{BRIDGE, Header};
 use crate::hub::Hub;
 use crate::listener::Accepted;
-use crate::net::Timed;
+use crate::net::{STALL, Timed, patience};
+use crate::peers::{Full, Share};
 use crate::status::Counts;
 use crate::subscription::prepare;
 use ropewalk::{Client, NodeError, Service};
@@ -16,10 +17,11 @@ use std::time::Duration;
 
 /// How long a peer may take for its part of the greeting.
 const GREETING: Duration = Duration::from_secs(5);
-/// How long a caller may take to send a request that it has begun, or to take its answer.
-const STALL: Duration = Duration::from_secs(30);
 /// How long a caller that keeps its connection may be silent.
 const IDLE: Duration = Duration::from_secs(3600);
+
+/// Answers up to this leave in one piece, since a copy costs less than a packet.
+const ONE_PIECE: usize = 64 << 10;
 
 /// A service of the bus, served in ROS.
 #[derive(Debug)]
@@ -28,6 +30,7 @@ pub(crate) struct Offered {
     pub(crate) bus_name: String,
     pub(crate) service: Service,
     timeout: Duration,
+    max_message: MaxMessage,
     client: Client,
     closed: AtomicBool,
     pub(crate) counts: Counts,
@@ -47,6 +50,7 @@ impl Offered {
             bus_name,
             service,
             timeout: rule.timeout(),
+            max_message: hub.config.max_message_of(rule.max_message),
             closed: AtomicBool::new(false),
             counts: Counts::default(),
         })
@@ -81,7 +85,7 @@ impl Offered {
         accepted.settle();
         let persistent = header.is("persistent");
         loop {
-            match self.answer(&hub.config, &accepted.stream) {
+            match self.answer(&accepted.stream, Share::new(&hub.peers, accepted.who)) {
                 Ok(()) if persistent && !self.closed.load(Ordering::Acquire) => {}
                 Ok(()) => return,
                 Err(error) => {
@@ -108,11 +112,11 @@ impl Offered {
     }
 
     /// One request. An `Err` is the stream's.
-    fn answer(&self, config: &Config, stream: &TcpStream) -> io::Result<()> {
+    fn answer(&self, stream: &TcpStream, mut share: Share) -> io::Result<()> {
         let mut len = [0; 4];
         Timed::new(stream, IDLE).read_exact(&mut len)?;
         let mut timed = Timed::new(stream, STALL);
-        let len = match config.max_message().check(u32::from_le_bytes(len)) {
+        let len = match self.max_message.check(u32::from_le_bytes(len)) {
             Ok(len) => len,
             Err(error) => {
                 self.counts.failed();
@@ -120,18 +124,29 @@ impl Offered {
                 return Err(io::Error::other(error));
             }
         };
+        let mut timed = Timed::new(stream, patience(len));
         let mut request = Vec::new();
-        body::gather(&mut timed, len, &mut request)?;
-        let answer = self.call(&request);
-        let mut timed = Timed::new(stream, STALL);
-        match answer {
+        if let Err(full) = body::gather(&mut timed, len, &mut request, &mut share)? {
+            self.counts.failed();
+            reply(&mut timed, false, full.to_string().as_bytes())?;
+            return Err(io::Error::other(full));
+        }
+        let answer = self.call(&request).map_err(|e| e.to_string());
+        drop(request);
+        // A caller that takes no answers keeps them here.
+        let covered = |answer: Vec<u8>| {
+            let covered = share.set(answer.len() as u64);
+            covered.map(|()| answer).map_err(|e: Full| e.to_string())
+        };
+        match answer.and_then(covered) {
             Ok(answer) => {
                 self.counts.passed(answer.len());
+                let mut timed = Timed::new(stream, patience(answer.len()));
                 reply(&mut timed, true, &answer)
             }
             Err(error) => {
                 self.counts.failed();
-                reply(&mut timed, false, error.to_string().as_bytes())
+                reply(&mut Timed::new(stream, STALL), false, error.as_bytes())
             }
         }
     }
@@ -144,6 +159,10 @@ impl Offered {
 /// An answer of a service: whether it went well, and the length of what follows.
 fn reply(stream: &mut impl Write, good: bool, bytes: &[u8]) -> io::Result<()> {
     let len = u32::try_from(bytes.len()).map_err(|_| io::Error::other("longer than ROS can send"))?;
+    if bytes.len() > ONE_PIECE {
+        stream.write_all(&[[good.into()].as_slice(), &len.to_le_bytes()].concat())?;
+        return stream.write_all(bytes);
+    }
     let mut whole = Vec::with_capacity(bytes.len() + 5);
     whole.push(good.into());
     whole.extend(len.to_le_bytes());

@@ -7,6 +7,7 @@ use crate::header::{BRIDGE, Header};
 use crate::hub::{Hub, lock};
 use crate::listener::Accepted;
 use crate::net::Timed;
+use crate::peers::{Reason, Standing};
 use crate::status::Counts;
 use crate::subscription::prepare;
 use bus::{Interrupt, SubscriberOptions, TakeError};
@@ -17,8 +18,10 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Most listeners of one topic.
+/// Most listeners of one topic, of these those of strangers, and those of one stranger.
 const MAX_LISTENERS: usize = 64;
+const MAX_STRANGERS: usize = 48;
+const MAX_OF_STRANGER: usize = 16;
 /// Most publishers of the bus whose last message is kept for later listeners.
 const MAX_KEPT: usize = 64;
 /// A listener that takes nothing for so long is left.
@@ -55,7 +58,8 @@ struct State {
 #[derive(Debug)]
 struct Listener {
     name: String,
-    stream: TcpStream,
+    who: Standing,
+    stream: Arc<TcpStream>,
     queue: Mutex<Queue>,
     ready: Condvar,
 }
@@ -231,8 +235,9 @@ impl Publication {
     pub(crate) fn serve(&self, hub: &Hub, accepted: &Accepted, header: &Header) {
         let stream = &accepted.stream;
         let refused = self.difference(header).or_else(|| {
-            (self.connected() >= MAX_LISTENERS)
-                .then(|| format!("{} has {MAX_LISTENERS} listeners already", self.topic))
+            let crowd = self.crowd(accepted.who)?;
+            hub.peers.refuse(Reason::Connection, &crowd);
+            Some(crowd)
         });
         let mut timed = Timed::new(stream, GREETING);
         if let Some(error) = refused {
@@ -255,7 +260,7 @@ impl Publication {
             return;
         }
         accepted.settle();
-        let Some((id, listener)) = self.enrol(stream, header.caller()) else {
+        let Some((id, listener)) = self.enrol(accepted, header.caller()) else {
             return;
         };
         if let Err(error) = self.send_all(&listener) {
@@ -264,7 +269,28 @@ impl Publication {
         lock(&self.state).listeners.remove(&id);
     }
 
-    fn enrol(&self, stream: &TcpStream, name: &str) -> Option<(u64, Arc<Listener>)> {
+    /// Why there is no place for another listener.
+    fn crowd(&self, who: Standing) -> Option<String> {
+        let state = lock(&self.state);
+        let strangers = || state.listeners.values().filter(|l| !l.who.known);
+        let alike = strangers().filter(|l| l.who.peer == who.peer).count();
+        let topic = &self.topic;
+        if state.listeners.len() >= MAX_LISTENERS || !who.known && strangers().count() >= MAX_STRANGERS {
+            Some(format!("{topic} has {} listeners already", state.listeners.len()))
+        } else if !who.known && alike >= MAX_OF_STRANGER {
+            Some(format!(
+                "{} has {alike} listeners of {topic} already; known hosts (`peers`) may have {MAX_LISTENERS}",
+                who.peer
+            ))
+        } else {
+            None
+        }
+    }
+
+    fn enrol(&self, accepted: &Accepted, name: &str) -> Option<(u64, Arc<Listener>)> {
+        if self.crowd(accepted.who).is_some() {
+            return None;
+        }
         let mut state = lock(&self.state);
         if state.closed {
             return None;
@@ -272,7 +298,8 @@ impl Publication {
         let kept = state.kept.iter().map(|(_, m)| m.clone()).collect();
         let listener = Arc::new(Listener {
             name: name.to_owned(),
-            stream: stream.try_clone().ok()?,
+            who: accepted.who,
+            stream: accepted.stream.clone(),
             queue: Mutex::new(Queue {
                 messages: kept,
                 closed: false,
@@ -307,7 +334,7 @@ impl Publication {
     }
 
     fn send_all(&self, listener: &Listener) -> io::Result<()> {
-        let mut stream = &listener.stream;
+        let mut stream = &*listener.stream;
         stream.set_write_timeout(Some(STALL))?;
         loop {
             let message = {

@@ -1,10 +1,11 @@
 //! What other nodes call of this one (wiki.ros.org/ROS/Slave_API).
 
-use crate::header::Header;
+use crate::header::{Header, MAX_GREETING, is_name};
 use crate::http;
 use crate::hub::{Hub, lock};
 use crate::listener::Accepted;
 use crate::net::Timed;
+use crate::peers::{Reason, Standing};
 use crate::xmlrpc::{self, Call, Value};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,25 +19,26 @@ pub(crate) fn serve(hub: &Arc<Hub>, accepted: &Accepted) {
     let stream = &accepted.stream;
     let sent = match http::request(stream, PATIENCE) {
         Ok(body) => match xmlrpc::call(&body) {
-            Ok(call) => http::answer(stream, "200 OK", &answer(hub, &call), PATIENCE),
-            Err(error) => http::answer(
-                stream,
-                "400 Bad Request",
-                &xmlrpc::write_fault(&error.to_string()),
-                PATIENCE,
-            ),
+            Ok(call) => {
+                drop(body);
+                accepted.settle();
+                http::answer(stream, "200 OK", &answer(hub, &call, accepted.who), PATIENCE)
+            }
+            Err(error) => refuse(hub, accepted, &error),
         },
         Err(http::HttpError::Io(error)) => Err(error),
-        Err(error) => http::answer(
-            stream,
-            "400 Bad Request",
-            &xmlrpc::write_fault(&error.to_string()),
-            PATIENCE,
-        ),
+        Err(error) => refuse(hub, accepted, &error),
     };
     if let Err(error) = sent {
         tracing::debug!(%error, "a call of this node was not answered");
     }
+}
+
+fn refuse(hub: &Hub, accepted: &Accepted, error: &dyn std::fmt::Display) -> std::io::Result<()> {
+    let why = format_args!("a request of {}: {error}", accepted.who.peer);
+    hub.peers.refuse(Reason::Malformed, why);
+    let fault = xmlrpc::write_fault(&error.to_string());
+    http::answer(&accepted.stream, "400 Bad Request", &fault, PATIENCE)
 }
 
 /// A code, a text and a value, as all of ROS's methods give them.
@@ -44,7 +46,7 @@ fn triple(code: i32, text: &str, value: impl Into<Value>) -> Value {
     [code.into(), text.into(), value.into()].into()
 }
 
-fn answer(hub: &Arc<Hub>, call: &Call) -> String {
+fn answer(hub: &Arc<Hub>, call: &Call, who: Standing) -> String {
     let text = |i: usize| call.params.get(i).and_then(Value::as_str);
     let good = |value: Value| triple(1, "", value);
     let value = match call.method.as_str() {
@@ -54,8 +56,15 @@ fn answer(hub: &Arc<Hub>, call: &Call) -> String {
             match text(1).zip(uris) {
                 Some((topic, uris)) => {
                     let subscription = lock(&hub.subscriptions).get(topic).cloned();
-                    if let Some(subscription) = subscription {
-                        subscription.update(hub, &uris);
+                    match subscription {
+                        Some(subscription) if who.master => subscription.update(hub, &uris),
+                        // Anyone can say so. The master knows.
+                        Some(subscription) => {
+                            let why = format_args!("publisherUpdate by {}: the master is asked", who.peer);
+                            hub.peers.refuse(Reason::Call, why);
+                            subscription.doubt();
+                        }
+                        None => {}
                     }
                     good(0.into())
                 }
@@ -84,13 +93,24 @@ fn answer(hub: &Arc<Hub>, call: &Call) -> String {
         "getUri" => good(hub.master.api.as_str().into()),
         // Parameters are left alone.
         "paramUpdate" => good(0.into()),
+        "shutdown" if !who.known => {
+            let why = format!(
+                "{} may not end the bridge: this host, the master's and `peers` may",
+                who.peer
+            );
+            hub.peers.refuse(Reason::Call, &why);
+            triple(-1, &why, 0)
+        }
         "shutdown" => {
-            let reason = text(1).unwrap_or("no reason").to_owned();
+            let reason = crate::hub::plain(text(1).unwrap_or("no reason"));
             *lock(&hub.dismissed) = Some(reason);
             hub.stop.store(true, Ordering::Release);
             good(0.into())
         }
-        other => return xmlrpc::write_fault(&format!("{other} is no method of a ROS node")),
+        other if is_name(other) => {
+            return xmlrpc::write_fault(&format!("{other} is no method of a ROS node"));
+        }
+        _ => return xmlrpc::write_fault("that is no method of a ROS node"),
     };
     xmlrpc::write_response(&value)
 }
@@ -145,9 +165,11 @@ fn bus_info(hub: &Hub) -> Value {
 /// A TCPROS connection: a listener of a topic, or a caller of a service.
 pub(crate) fn connection(hub: &Arc<Hub>, accepted: &Accepted) {
     let mut timed = Timed::new(&accepted.stream, PATIENCE);
-    let header = match Header::read(&mut timed) {
+    let header = match Header::read(&mut timed, MAX_GREETING) {
         Ok(header) => header,
         Err(error) => {
+            hub.peers
+                .refuse(Reason::Malformed, format_args!("{}: {error}", accepted.who.peer));
             tracing::debug!(%error, "a connection without a header");
             return;
         }

@@ -22,6 +22,10 @@ pub struct Status {
     pub services: BTreeMap<String, ServiceStatus>,
     /// What is wrong, by what it concerns.
     pub problems: BTreeMap<String, String>,
+    /// What was refused, by reason, of those that were: `connections` and `silent` ones beyond a peer's share, `malformed`
+    /// requests and headers, `memory`, `calls` that only the master or a known host may make, `names` that are none, and
+    /// publishers that were not `dialled` since there are too many.
+    pub refused: BTreeMap<&'static str, u64>,
 }
 
 /// One topic.

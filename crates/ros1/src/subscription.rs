@@ -3,10 +3,11 @@
 use crate::body;
 use crate::config::TopicRule;
 use crate::filter::Filter;
-use crate::header::{BRIDGE, Header, HeaderError};
+use crate::header::{BRIDGE, Header, HeaderError, MAX_HEADER};
 use crate::hub::{Hub, lock};
 use crate::master::{self, ApiError, TIMEOUT};
-use crate::net::{Place, Timed};
+use crate::net::{Paced, Place, STALL, Timed};
+use crate::peers::{Dialled, Full, Share, Standing};
 use crate::status::Counts;
 use crate::types::{self, TypeError};
 use bus::{PublisherOptions, Stamp};
@@ -14,6 +15,7 @@ use schema::Schema;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead, BufReader, ErrorKind};
 use std::net::{Shutdown, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
@@ -22,8 +24,15 @@ const MAX_PUBLISHERS: usize = 256;
 /// Between two tries to reach a publisher, at first and at last.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LAST_PAUSE: Duration = Duration::from_secs(5);
-/// A publisher that stops in the middle of a message for so long is left.
-const STALL: Duration = Duration::from_secs(30);
+/// The longest message whose content is looked at (`tf`, `level`): as values it takes many times its bytes.
+const MAX_LOOKED_AT: usize = 4 << 20;
+/// Buffers up to this stay from message to message.
+const MAX_KEPT: usize = 256 << 10;
+/// Messages from this length on, and each of so many shorter ones, are followed by a look at what the bus's publisher reserves.
+const LARGE: usize = 64 << 10;
+const LOOK_AGAIN: u64 = 256;
+/// Most that a stranger's topic reserves on the bus, as a part of all that it may take.
+const PARTS: u64 = 2;
 
 /// One topic of ROS on its way onto the bus.
 #[derive(Debug)]
@@ -34,6 +43,8 @@ pub(crate) struct Subscription {
     pub(crate) kind: String,
     rule: TopicRule,
     pub(crate) counts: Counts,
+    /// Someone else than the master named publishers: the master is to be asked.
+    doubted: AtomicBool,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -44,7 +55,7 @@ struct State {
     /// The publishers that the master named last.
     listed: BTreeSet<Place>,
     /// Those that have a thread, and its socket while there is one.
-    connections: BTreeMap<Place, Option<TcpStream>>,
+    connections: BTreeMap<Place, Option<Arc<TcpStream>>>,
     /// What crosses; made with the first publisher's type.
     filter: Option<Filter>,
     /// The one publisher on the bus for all of ROS's, where they are gathered.
@@ -56,11 +67,19 @@ struct State {
 struct Bound {
     publisher: ropewalk::Publisher,
     hub: Arc<Hub>,
+    /// What it reserves on the bus.
+    reserved: Mutex<Share>,
 }
 
 impl Bound {
     fn id(&self) -> u64 {
         self.publisher.bus().id()
+    }
+
+    /// Charges the peer with what its publisher has reserved by now.
+    fn charge(&self) -> Result<(), Full> {
+        let reserved = self.publisher.bus().stats().memory_reserved;
+        lock(&self.reserved).set(reserved)
     }
 }
 
@@ -97,6 +116,8 @@ enum End {
         caller: String,
         source: crate::config::TooLong,
     },
+    #[error("{caller}: its topic on the bus takes too much: {source}")]
+    Memory { caller: String, source: Full },
     #[error("{caller}: {source}")]
     Stream { caller: String, source: io::Error },
     /// It is a bridge, too.
@@ -115,9 +136,20 @@ impl Subscription {
             kind,
             rule,
             counts: Counts::default(),
+            doubted: AtomicBool::new(false),
             state: Mutex::default(),
             changed: Condvar::new(),
         })
+    }
+
+    /// Someone else than the master says that publishers have changed.
+    pub(crate) fn doubt(&self) {
+        self.doubted.store(true, Ordering::Release);
+    }
+
+    /// Whether the master is to be asked who publishes.
+    pub(crate) fn take_doubt(&self) -> bool {
+        self.doubted.swap(false, Ordering::AcqRel)
     }
 
     /// The master names the publishers that there are. Connections to others go on until those close them: a master
@@ -147,9 +179,14 @@ impl Subscription {
                 );
                 break;
             }
+            let Some(dialled) = hub.peers.dial(&place.host) else {
+                // Tried again when the master is asked next.
+                self.doubt();
+                continue;
+            };
             let (this, with, at) = (self.clone(), hub.clone(), place.clone());
             let thread = std::thread::Builder::new().name("ros-subscriber".into());
-            match thread.spawn(move || this.follow(&with, &at)) {
+            match thread.spawn(move || this.follow(&with, &at, dialled)) {
                 Ok(_) => drop(state.connections.insert(place, None)),
                 Err(error) => hub.problem(&self.topic, format_args!("no thread for {place}: {error}")),
             }
@@ -188,7 +225,7 @@ impl Subscription {
     }
 
     /// Hears one publisher as long as the master names it.
-    fn follow(&self, hub: &Arc<Hub>, place: &Place) {
+    fn follow(&self, hub: &Arc<Hub>, place: &Place, _dialled: Dialled) {
         let what = format!("{} from {place}", self.topic);
         let mut pause = FIRST_PAUSE;
         loop {
@@ -246,14 +283,14 @@ impl Subscription {
             place: tcpros.clone(),
             source,
         };
-        let stream = tcpros.connect(TIMEOUT).map_err(unreached)?;
-        let copy = stream.try_clone().map_err(unreached)?;
+        let stream = Arc::new(tcpros.connect(TIMEOUT).map_err(unreached)?);
+        let who = hub.peers.standing(&stream).map_err(unreached)?;
         {
             let mut state = lock(&self.state);
             if state.stop {
                 return Ok(());
             }
-            state.connections.insert(place.clone(), Some(copy));
+            state.connections.insert(place.clone(), Some(stream.clone()));
         }
         prepare(&stream).map_err(unreached)?;
         // Any type is asked for, so that what differs is known and can be told here.
@@ -267,23 +304,22 @@ impl Subscription {
         ]);
         let mut timed = Timed::new(&stream, TIMEOUT);
         header.write(&mut timed).map_err(HeaderError::Io)?;
-        let header = Header::read(&mut timed)?;
+        let header = Header::read(&mut timed, MAX_HEADER)?;
         if let Some(error) = header.get("error") {
             return Err(End::Refused(error.to_owned()));
         }
         if header.is(BRIDGE) {
             return Err(End::Bridge);
         }
-        let bound = self.bind(hub, &header)?;
+        let bound = self.bind(hub, &header, who)?;
         hub.solved(what);
         let caller = header.caller();
-        stream.set_read_timeout(Some(STALL)).map_err(unreached)?;
-        stream.set_write_timeout(None).map_err(unreached)?;
-        self.pump(hub, &bound, stream, caller, what)
+        let paced = Paced::new(stream).map_err(unreached)?;
+        self.pump(hub, &bound, paced, who, caller, what)
     }
 
     /// The bus's publisher for a publisher of ROS's.
-    fn bind(&self, hub: &Arc<Hub>, header: &Header) -> Result<Arc<Bound>, End> {
+    fn bind(&self, hub: &Arc<Hub>, header: &Header, who: Standing) -> Result<Arc<Bound>, End> {
         let caller = || header.caller().to_owned();
         let wrong = |source: TypeError| End::Type {
             caller: caller(),
@@ -306,11 +342,18 @@ impl Subscription {
             return Ok(bound.clone());
         }
         let latched = self.rule.latched.unwrap_or(header.is("latching"));
-        let options = PublisherOptions::default().with_history(latched.into());
+        let mut options = PublisherOptions::default().with_history(latched.into());
+        let most = if who.known {
+            hub.config.known_memory()
+        } else {
+            hub.config.peer_memory()
+        };
+        options.memory_limit = options.memory_limit.min(most / PARTS);
         let publisher = hub.publish(&self.bus_topic, &schema, options)?;
         let bound = Arc::new(Bound {
             publisher,
             hub: hub.clone(),
+            reserved: Mutex::new(Share::new(&hub.peers, who)),
         });
         if gathers {
             state.gathered = Some(bound.clone());
@@ -318,7 +361,15 @@ impl Subscription {
         Ok(bound)
     }
 
-    fn pump(&self, hub: &Hub, bound: &Bound, stream: TcpStream, caller: &str, what: &str) -> Result<(), End> {
+    fn pump(
+        &self,
+        hub: &Hub,
+        bound: &Bound,
+        stream: Paced,
+        who: Standing,
+        caller: &str,
+        what: &str,
+    ) -> Result<(), End> {
         let broken = |source: io::Error| End::Stream {
             caller: caller.to_owned(),
             source: match source.kind() {
@@ -331,6 +382,12 @@ impl Subscription {
         };
         let mut stream = BufReader::new(stream);
         let mut buffer = Vec::new();
+        let mut share = Share::new(&hub.peers, who);
+        let mut small = 0;
+        let full = |source| End::Memory {
+            caller: caller.to_owned(),
+            source,
+        };
         let publisher = bound.publisher.bus();
         let schema = bound.publisher.schema();
         let stamp = Stamp {
@@ -338,11 +395,12 @@ impl Subscription {
             origin: Some(hub.origin(bound.id())),
         };
         while let Some(len) = next(&mut stream).map_err(broken)? {
-            let len = hub.config.max_message().check(len);
+            let len = hub.config.max_message_of(self.rule.max_message).check(len);
             let len = len.map_err(|source| End::TooLong {
                 caller: caller.to_owned(),
                 source,
             })?;
+            stream.get_mut().expect(Some(len));
             let reads = {
                 let mut state = lock(&self.state);
                 let filter = state.filter.as_mut();
@@ -358,18 +416,31 @@ impl Subscription {
             let loan = |control, parts: &[usize]| publisher.loan(control, parts);
             let loan = if reads {
                 buffer.clear();
-                body::gather(&mut stream, len, &mut buffer).map_err(broken)?;
-                match self.filtered(schema, &buffer) {
-                    Some(bytes) => body::split(schema, &bytes, loan),
-                    None => {
-                        self.counts.filtered();
-                        continue;
+                let gathered = if len > MAX_LOOKED_AT {
+                    Err(format!(
+                        "a message of {len} bytes: at most {MAX_LOOKED_AT} of a topic with `tf` or `level`"
+                    ))
+                } else {
+                    let gathered = body::gather(&mut stream, len, &mut buffer, &mut share);
+                    gathered.map_err(broken)?.map_err(|full| full.to_string())
+                };
+                if let Err(error) = gathered {
+                    body::skip(&mut stream, len - buffer.len()).map_err(broken)?;
+                    Err(error)
+                } else {
+                    match self.filtered(schema, &buffer) {
+                        Some(bytes) => body::split(schema, &bytes, loan).map_err(|e| e.to_string()),
+                        None => {
+                            self.counts.filtered();
+                            continue;
+                        }
                     }
                 }
             } else {
-                body::read(&mut stream, len, schema, &mut buffer, loan).map_err(broken)?
+                let read = body::read(&mut stream, len, schema, &mut buffer, &mut share, loan);
+                read.map_err(broken)?.map_err(|e| e.to_string())
             };
-            let published = loan.map_err(|e| e.to_string());
+            let published = loan;
             let published = published.and_then(|l| publisher.publish(l, stamp).map_err(|e| e.to_string()));
             match published {
                 Ok(_) => self.counts.passed(len),
@@ -378,8 +449,14 @@ impl Subscription {
                     hub.problem(what, format_args!("{caller}: {error}"));
                 }
             }
-            if buffer.capacity() > 4 << 20 && len < 1 << 20 {
+            if buffer.capacity() > MAX_KEPT {
                 buffer = Vec::new();
+            }
+            share.set(buffer.capacity() as u64).map_err(full)?;
+            small += 1;
+            if len >= LARGE || small == LOOK_AGAIN {
+                small = 0;
+                bound.charge().map_err(full)?;
             }
         }
         Err(End::Closed)
@@ -408,7 +485,8 @@ pub(crate) fn prepare(stream: &TcpStream) -> io::Result<()> {
 }
 
 /// Waits for the next message's length, as long as it takes; `None` if the stream ends here.
-fn next(stream: &mut BufReader<TcpStream>) -> io::Result<Option<u32>> {
+fn next(stream: &mut BufReader<Paced>) -> io::Result<Option<u32>> {
+    stream.get_mut().expect(None);
     loop {
         match stream.fill_buf() {
             Ok([]) => return Ok(None),

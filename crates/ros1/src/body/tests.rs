@@ -2,6 +2,10 @@ use super::*;
 use bus::{Bus, BusConfig, PublisherOptions, TopicType};
 use schema::{Flavour, Registry};
 
+fn share() -> Share {
+    Share::test(&std::sync::Arc::new(crate::peers::Peers::new(&[], 1, 1 << 30)))
+}
+
 struct Desk {
     publisher: bus::Publisher,
     _folder: tempfile::TempDir,
@@ -58,7 +62,7 @@ fn what_comes_in_any_pieces_is_what_goes_out() {
             let mut stream = bytes.chain(&b"next"[..]);
             let mut buffer = Vec::new();
             let loan = |c, p: &[usize]| desk.publisher.loan(c, p);
-            let mut loan = read(&mut stream, bytes.len(), &schema, &mut buffer, loan)
+            let mut loan = read(&mut stream, bytes.len(), &schema, &mut buffer, &mut share(), loan)
                 .unwrap()
                 .unwrap();
             let (control, parts) = loan.split_mut();
@@ -86,7 +90,7 @@ fn the_stream_stays_in_step_whatever_is_wrong_with_a_message() {
     let len = large.len();
     large.extend(b"next");
     let mut stream = &large[..];
-    let refused = read(&mut stream, len, &schema, &mut Vec::new(), loan)
+    let refused = read(&mut stream, len, &schema, &mut Vec::new(), &mut share(), loan)
         .unwrap()
         .unwrap_err();
     assert!(refused.to_string().contains("memory"), "{refused}");
@@ -96,18 +100,82 @@ fn the_stream_stays_in_step_whatever_is_wrong_with_a_message() {
     let mut long = message(&schema, 5000);
     long.extend(b"+next");
     let mut stream = &long[..];
-    let refused = read(&mut stream, long.len() - 4, &schema, &mut Vec::new(), loan)
-        .unwrap()
-        .unwrap_err();
+    let refused = read(
+        &mut stream,
+        long.len() - 4,
+        &schema,
+        &mut Vec::new(),
+        &mut share(),
+        loan,
+    )
+    .unwrap()
+    .unwrap_err();
     assert!(refused.to_string().contains("no sensor_msgs/Image"), "{refused}");
     assert_eq!(stream, b"next");
     let short = message(&schema, 5000);
     let mut stream = &short[..];
-    let refused = read(&mut stream, short.len() - 1, &schema, &mut Vec::new(), loan)
-        .unwrap()
-        .unwrap_err();
+    let refused = read(
+        &mut stream,
+        short.len() - 1,
+        &schema,
+        &mut Vec::new(),
+        &mut share(),
+        loan,
+    )
+    .unwrap()
+    .unwrap_err();
     assert!(refused.to_string().contains("no sensor_msgs/Image"), "{refused}");
     // Promised and not sent.
     let mut stream = &short[..];
-    assert!(read(&mut stream, 60 << 20, &schema, &mut Vec::new(), loan).is_err());
+    assert!(
+        read(
+            &mut stream,
+            60 << 20,
+            &schema,
+            &mut Vec::new(),
+            &mut share(),
+            loan
+        )
+        .is_err()
+    );
+}
+
+#[test]
+fn what_a_peer_promises_is_bounded_by_its_share() {
+    let desk = desk(64 << 20);
+    let peers = std::sync::Arc::new(crate::peers::Peers::new(&[], 1, 1 << 20));
+    let registry = Registry::new(Flavour::Ros1);
+    let next = b"next";
+    for name in ["sensor_msgs/Image", "tf2_msgs/TFMessage"] {
+        let schema = registry.schema(name).unwrap();
+        let mut bytes = message(&schema, 100);
+        let len = 2 << 20;
+        if name.ends_with("Image") {
+            let at = bytes.len() - 100 - 4;
+            bytes[at..at + 4].copy_from_slice(&(len as u32 - at as u32 - 4).to_le_bytes());
+        }
+        bytes.resize(len, 0);
+        bytes.extend(next);
+        let mut stream = &bytes[..];
+        let mut share = Share::test(&peers);
+        let mut loaned = false;
+        let refused = read(&mut stream, len, &schema, &mut Vec::new(), &mut share, |c, p| {
+            loaned = true;
+            desk.publisher.loan(c, p)
+        });
+        let error = refused.unwrap().unwrap_err();
+        assert!(matches!(error, Untaken::Full(_)), "{name}: {error}");
+        assert!(!loaned && stream == next, "{name}: the stream stands behind it");
+    }
+}
+
+#[test]
+fn memory_is_taken_as_bytes_come() {
+    let peers = std::sync::Arc::new(crate::peers::Peers::new(&[], 1, 1 << 30));
+    let mut share = Share::test(&peers);
+    let mut buffer = Vec::new();
+    let cut = vec![7; 100_000];
+    let gathered = gather(&mut &cut[..], 60 << 20, &mut buffer, &mut share);
+    assert!(gathered.is_err());
+    assert!(buffer.capacity() < 4 * cut.len(), "{}", buffer.capacity());
 }

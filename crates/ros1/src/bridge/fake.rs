@@ -33,7 +33,9 @@ impl FakeMaster {
         let graph = Arc::<Mutex<Graph>>::default();
         lock(&graph).run = rand();
         let inside = graph.clone();
-        let listener = Listener::start("master", LOCAL, move |accepted| answer(&inside, &accepted));
+        let listener = Listener::start("master", LOCAL, &strangers(), move |accepted| {
+            answer(&inside, &accepted)
+        });
         FakeMaster {
             graph,
             listener: listener.unwrap(),
@@ -170,9 +172,9 @@ pub(super) struct FakeNode {
 
 impl FakeNode {
     pub(super) fn start(name: &str, serve: impl Fn(Accepted) + Send + Sync + 'static) -> FakeNode {
-        let tcpros = Listener::start("node", LOCAL, serve).unwrap();
+        let tcpros = Listener::start("node", LOCAL, &strangers(), serve).unwrap();
         let port = tcpros.port();
-        let slave = Listener::start("slave", LOCAL, move |accepted| {
+        let slave = Listener::start("slave", LOCAL, &strangers(), move |accepted| {
             let Ok(body) = http::request(&accepted.stream, PATIENCE) else {
                 return;
             };
@@ -199,4 +201,9 @@ impl FakeNode {
     pub(super) fn uri(&self) -> String {
         format!("http://127.0.0.1:{}/", self.slave.port())
     }
+}
+
+/// Of a listener that limits nobody.
+fn strangers() -> Arc<crate::peers::Peers> {
+    Arc::new(crate::peers::Peers::new(&[], u64::MAX, u64::MAX))
 }

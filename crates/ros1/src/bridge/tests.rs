@@ -1,7 +1,7 @@
 use super::fake::{FakeMaster, FakeNode, Graph, Table};
 use super::*;
 use crate::config::{ServiceRule, TopicRule};
-use crate::header::Header;
+use crate::header::{Header, MAX_HEADER};
 use crate::net::Timed;
 use bus::Stamp;
 use schema::Schema;
@@ -70,8 +70,8 @@ fn until(what: &str, mut done: impl FnMut() -> bool) {
 
 /// Greets as a publisher of strings; then sends `hello` every 50 ms.
 fn talk(accepted: &crate::listener::Accepted, fields: &[(&str, &str)]) {
-    let mut stream = &accepted.stream;
-    if Header::read(&mut Timed::new(stream, LONG)).is_err() {
+    let mut stream = &*accepted.stream;
+    if Header::read(&mut Timed::new(stream, LONG), MAX_HEADER).is_err() {
         return;
     }
     let schema = string();
@@ -96,7 +96,7 @@ fn ask(robot: &Robot, fields: &[(&str, &str)]) -> (TcpStream, Header) {
     let stream = robot.handle.hub.tcpros.connect(LONG).unwrap();
     let mut timed = Timed::new(&stream, LONG);
     Header::new(fields).write(&mut timed).unwrap();
-    let header = Header::read(&mut timed).unwrap();
+    let header = Header::read(&mut timed, MAX_HEADER).unwrap();
     (stream, header)
 }
 
@@ -129,23 +129,23 @@ fn next(stream: &TcpStream, patience: Duration) -> Option<Vec<u8>> {
 fn silent_hostile_and_broken_publishers_hurt_only_themselves() {
     let master = FakeMaster::start();
     let robot = robot(&master, topic("/chatter", Direction::ToBus));
-    let silent = FakeNode::start("/silent", |a| drop((&a.stream).read_to_end(&mut Vec::new())));
+    let silent = FakeNode::start("/silent", |a| drop((&*a.stream).read_to_end(&mut Vec::new())));
     let hostile = FakeNode::start("/hostile", |a| {
-        let _ = Header::read(&mut Timed::new(&a.stream, LONG));
-        let _ = (&a.stream).write_all(&[0xff; 64]);
-        let _ = (&a.stream).read_to_end(&mut Vec::new());
+        let _ = Header::read(&mut Timed::new(&a.stream, LONG), MAX_HEADER);
+        let _ = (&*a.stream).write_all(&[0xff; 64]);
+        let _ = (&*a.stream).read_to_end(&mut Vec::new());
     });
     let long = FakeNode::start("/long", |a| {
-        let _ = Header::read(&mut Timed::new(&a.stream, LONG));
+        let _ = Header::read(&mut Timed::new(&a.stream, LONG), MAX_HEADER);
         let schema = string();
         let header = Header::new(&[
             ("callerid", "/long"),
             ("type", "std_msgs/String"),
             ("md5sum", &schema.md5_hex()),
         ]);
-        let _ = header.write(&mut &a.stream);
-        let _ = (&a.stream).write_all(&[0xff; 64]);
-        let _ = (&a.stream).read_to_end(&mut Vec::new());
+        let _ = header.write(&mut &*a.stream);
+        let _ = (&*a.stream).write_all(&[0xff; 64]);
+        let _ = (&*a.stream).read_to_end(&mut Vec::new());
     });
     let other = FakeNode::start("/other", |a| {
         talk(
@@ -403,8 +403,8 @@ fn two_bridges_of_one_master_and_one_bus_make_no_circle() {
     let master = FakeMaster::start();
     let talker = FakeNode::start("/talker", |a| {
         // One message, and silence.
-        let mut stream = &a.stream;
-        let Ok(_) = Header::read(&mut Timed::new(stream, LONG)) else {
+        let mut stream = &*a.stream;
+        let Ok(_) = Header::read(&mut Timed::new(stream, LONG), MAX_HEADER) else {
             return;
         };
         let schema = string();
@@ -496,8 +496,8 @@ fn two_robots_whose_buses_are_joined_echo_nothing() {
         let (said, say) = mpsc::channel::<()>();
         let say = Mutex::new(say);
         let talker = FakeNode::start("/talker", move |a| {
-            let mut stream = &a.stream;
-            let Ok(_) = Header::read(&mut Timed::new(stream, LONG)) else {
+            let mut stream = &*a.stream;
+            let Ok(_) = Header::read(&mut Timed::new(stream, LONG), MAX_HEADER) else {
                 return;
             };
             let schema = string();
@@ -547,7 +547,7 @@ fn services_cross_both_ways_and_their_failures_too() {
     // In ROS: answers true with an answer, false with an error.
     let server = FakeNode::start("/server", move |a| {
         let mut stream = Timed::new(&a.stream, LONG);
-        let Ok(asked) = Header::read(&mut stream) else {
+        let Ok(asked) = Header::read(&mut stream, MAX_HEADER) else {
             return;
         };
         assert_eq!(asked.get("service"), Some("/ros/set"));

@@ -1,6 +1,7 @@
 //! The rules by which topics and services cross.
 
-use super::read::{frequencies, maybe_duration, maybe_frequency, maybe_level};
+use super::MaxMessage;
+use super::read::{frequencies, maybe_duration, maybe_frequency, maybe_level, maybe_size};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -57,6 +58,9 @@ pub struct TopicRule {
     /// At most so many messages a second cross; the others are dropped. Default: all.
     #[serde(default, deserialize_with = "maybe_frequency")]
     pub rate_limit: Option<f64>,
+    /// The longest message in bytes of this topic, onto the bus. Default: the bridge's `max_message`.
+    #[serde(default, deserialize_with = "maybe_size")]
+    pub max_message: Option<u64>,
     /// How many messages wait for one slow listener; a newer one replaces the oldest. Default 16.
     #[serde(default)]
     pub depth: Option<u32>,
@@ -100,6 +104,9 @@ pub struct ServiceRule {
     /// The type that it must have. Default: whatever its server says.
     #[serde(default, rename = "type")]
     pub kind: Option<String>,
+    /// The longest message in bytes of this service, in requests and answers. Default: the bridge's `max_message`.
+    #[serde(default, deserialize_with = "maybe_size")]
+    pub max_message: Option<u64>,
     /// How long a call waits for its answer. Default 30 s; a caller on the bus may wait less.
     #[serde(default, deserialize_with = "maybe_duration")]
     pub timeout: Option<Duration>,
@@ -115,6 +122,7 @@ impl TopicRule {
             kind: None,
             priority: None,
             rate_limit: None,
+            max_message: None,
             depth: None,
             latched: None,
             tf: None,
@@ -144,6 +152,7 @@ impl TopicRule {
         if self.rate_limit.is_some_and(|hz| hz <= 0.0) {
             return Err("rate_limit: it must be more than 0Hz".into());
         }
+        self.max_message.map_or(Ok(()), |m| MaxMessage(m).valid())?;
         if !(1..=1024).contains(&self.depth()) {
             return Err(format!("depth is {}; it must be 1 to 1024", self.depth()));
         }
@@ -169,6 +178,7 @@ impl ServiceRule {
             direction,
             bus: None,
             kind: None,
+            max_message: None,
             timeout: None,
         }
     }
@@ -189,6 +199,7 @@ impl ServiceRule {
                 self.name
             ));
         }
+        self.max_message.map_or(Ok(()), |m| MaxMessage(m).valid())?;
         if self.timeout().is_zero() || self.timeout() > Duration::from_secs(3600) {
             return Err("timeout: it must be more than 0 s and at most an hour".into());
         }
