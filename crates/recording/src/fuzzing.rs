@@ -8,6 +8,7 @@ use crate::reader::{Limits, Recording};
 const LIMITS: Limits = Limits {
     block: 1 << 20,
     memory: 2 << 20,
+    index: 1 << 20,
 };
 
 /// Reads `data` as whatever its magic says, to the end, and returns the number of messages. What the reader

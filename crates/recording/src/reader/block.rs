@@ -1,7 +1,11 @@
 //! The unit of reading: a chunk, or a run of records outside chunks.
 
+use std::io::{Read, Seek};
+
 use stats::Time;
 
+use super::Limits;
+use super::source::Source;
 use crate::error::ReadError;
 use crate::model::ChannelId;
 
@@ -42,6 +46,22 @@ impl Decoded {
             damage: Some(damage),
             ..Decoded::default()
         }
+    }
+
+    /// Whether one more entry is within the limit of a block.
+    pub(crate) fn check_entries<R: Read + Seek>(
+        count: usize,
+        source: &Source<R>,
+        limits: &Limits,
+        offset: u64,
+    ) -> Result<(), ReadError> {
+        let length = ((count + 1) * size_of::<Entry>()) as u64;
+        source.check(
+            offset,
+            "what is noted of a chunk's messages",
+            length,
+            limits.block,
+        )
     }
 
     pub(crate) fn sort(&mut self) {

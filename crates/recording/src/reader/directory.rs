@@ -67,6 +67,10 @@ impl Directory {
             channel.topic.len(),
             channel.type_name.len(),
             channel.definition.len(),
+            channel.definition_encoding.len(),
+            channel.md5.as_ref().map_or(0, String::len),
+            channel.callerid.as_ref().map_or(0, String::len),
+            channel.encoding.name().len(),
             CHANNEL_OVERHEAD,
         ];
         self.charge(&lengths, limit)?;

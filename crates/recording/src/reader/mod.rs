@@ -24,18 +24,22 @@ use crate::model::{Channel, ChannelId, Summary};
 /// How much memory a file may ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Longest record or uncompressed chunk, in bytes. Default: 256 MiB.
+    /// Longest record or uncompressed chunk, in bytes, and most that is noted of a chunk's messages. Default: 256 MiB.
     pub block: u64,
     /// Uncompressed chunks held at a time while chunks that overlap in time are merged, in bytes; one
-    /// chunk is always held. Default: 512 MiB.
+    /// chunk is always held. Default: 256 MiB.
     pub memory: u64,
+    /// What a file says of itself beside its messages, in bytes: texts of channels, definitions, the list of its chunks.
+    /// Default: 128 MiB.
+    pub index: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         Limits {
             block: 256 << 20,
-            memory: 512 << 20,
+            memory: 256 << 20,
+            index: 128 << 20,
         }
     }
 }
@@ -230,6 +234,17 @@ impl Contents {
             _ => return,
         }
         self.blocks.push(block);
+    }
+
+    /// Whether the list of blocks is within its limit; `offset` is where it grew.
+    fn check_blocks<R: Read + Seek>(
+        &self,
+        source: &Source<R>,
+        limits: &Limits,
+        offset: u64,
+    ) -> Result<(), ReadError> {
+        let length = (self.blocks.len() * size_of::<Block>()) as u64;
+        source.check(offset, "the list of chunks", length, limits.index)
     }
 
     fn summary(&self) -> Summary {

@@ -348,3 +348,120 @@ fn an_index_that_lies_is_not_believed() {
     let (messages, errors) = read(&open(bytes).expect("opens"));
     assert_eq!((messages.len(), errors.len()), (30, 1));
 }
+
+/// A record of a bag.
+fn record(op: u8, fields: &[(&str, &[u8])], data: &[u8]) -> Vec<u8> {
+    let field = |name: &str, value: &[u8]| {
+        let len = (name.len() + 1 + value.len()) as u32;
+        [&len.to_le_bytes(), name.as_bytes(), b"=", value].concat()
+    };
+    let mut header = field("op", &[op]);
+    fields.iter().for_each(|(n, v)| header.extend(field(n, v)));
+    let len = |bytes: &[u8]| (bytes.len() as u32).to_le_bytes();
+    [&len(&header), &header[..], &len(data), data].concat()
+}
+
+fn bag_header(index: u64, connections: u32, chunks: u32) -> Vec<u8> {
+    let (index, connections, chunks) = (
+        index.to_le_bytes(),
+        connections.to_le_bytes(),
+        chunks.to_le_bytes(),
+    );
+    let fields: [(&str, &[u8]); 3] = [
+        ("index_pos", &index),
+        ("conn_count", &connections),
+        ("chunk_count", &chunks),
+    ];
+    [&b"#ROSBAG V2.0\n"[..], &record(3, &fields, b"")].concat()
+}
+
+fn connection(number: u32, caller: &[u8]) -> Vec<u8> {
+    let field = |text: &[u8]| [&(text.len() as u32).to_le_bytes(), text].concat();
+    let data = [
+        field(b"type=std_msgs/Empty"),
+        field(b"md5sum=*"),
+        field(&[b"callerid=", caller].concat()),
+    ]
+    .concat();
+    record(7, &[("conn", &number.to_le_bytes()), ("topic", b"/a")], &data)
+}
+
+fn message(number: u32, at: u32) -> Vec<u8> {
+    let time = [at.to_le_bytes(), [0; 4]].concat();
+    record(2, &[("conn", &number.to_le_bytes()), ("time", &time)], b"")
+}
+
+const SMALL: recording::Limits = recording::Limits {
+    block: 1 << 20,
+    memory: 1 << 20,
+    index: 100_000,
+};
+
+fn complaint(bytes: Vec<u8>) -> String {
+    let recording = recording::Recording::read(std::io::Cursor::new(bytes), "hostile", SMALL).expect("opens");
+    let (_, errors) = read(&recording);
+    errors.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn names_of_nodes_count_towards_what_a_file_may_say_of_itself() {
+    let mut bytes = bag_header(0, 0, 0);
+    for n in 0..20 {
+        bytes.extend(connection(n, &[b'n'; 10_000]));
+        bytes.extend(message(n, n));
+    }
+    let told = complaint(bytes);
+    assert!(
+        told.contains("all channels' texts") && told.contains("100000"),
+        "{told}"
+    );
+}
+
+#[test]
+fn an_index_of_a_bag_is_bounded() {
+    let first = bag_header(0, 0, 0).len() as u64;
+    let mut bytes = bag_header(first, 1, 20);
+    bytes.extend(connection(0, b"/n"));
+    for _ in 0..20 {
+        let (at, time) = (first.to_le_bytes(), [0; 8]);
+        let fields: [(&str, &[u8]); 4] = [
+            ("ver", &[1, 0, 0, 0]),
+            ("chunk_pos", &at),
+            ("start_time", &time),
+            ("end_time", &time),
+        ];
+        bytes.extend(record(6, &fields, &[0; 8000]));
+    }
+    let told = complaint(bytes);
+    assert!(
+        told.contains("the list of chunks") && told.contains("100000"),
+        "{told}"
+    );
+}
+
+#[test]
+fn what_is_noted_of_a_chunks_messages_is_bounded() {
+    let mut data = connection(0, b"/n");
+    // Smaller records than what is noted of each do not exist; so the limit is of what is noted.
+    (0..19_000).for_each(|_| data.extend(message(0, 1)));
+    data.truncate(1 << 20);
+    let mut bytes = bag_header(0, 0, 0);
+    bytes.extend(record(
+        5,
+        &[
+            ("compression", b"none"),
+            ("size", &(data.len() as u32).to_le_bytes()),
+        ],
+        &data,
+    ));
+    let recording = recording::Recording::read(
+        std::io::Cursor::new(bytes),
+        "hostile",
+        recording::Limits {
+            block: 1 << 20,
+            ..SMALL
+        },
+    );
+    let (messages, _) = read(&recording.expect("opens"));
+    assert!(messages.len() * 40 <= 1 << 20, "{}", messages.len());
+}

@@ -132,6 +132,7 @@ fn little_memory_gives_the_same_messages() {
         let limits = Limits {
             block: 1 << 20,
             memory: 1,
+            index: 1 << 20,
         };
         let recording: InMemory =
             Recording::read(std::io::Cursor::new(fixture(name)), name, limits).expect("opens");

@@ -155,6 +155,10 @@ fn parse<R: Read + Seek>(
         match record(source, limits, offset, header, body, &mut access) {
             Ok(None) => {}
             Ok(Some(mut entry)) => {
+                if let Err(error) = Decoded::check_entries(entries.len(), source, limits, offset) {
+                    damage.get_or_insert(error);
+                    break;
+                }
                 entry.start = data.len() - records.0.len() - body.len();
                 entries.push(entry);
             }
@@ -229,8 +233,8 @@ pub(crate) fn define<R: Read + Seek>(
     let (number, channel) = connection(header, body)
         .ok_or_else(|| source.malformed(offset, "a connection with conn, topic and type", "one without"))?;
     directory
-        .define(number, channel, limits.block)
-        .map_err(|length| source.check(offset, "all channels' texts", length, limits.block))
+        .define(number, channel, limits.index)
+        .map_err(|length| source.check(offset, "all channels' texts", length, limits.index))
         .or_else(|error| error)
 }
 

@@ -26,6 +26,9 @@ pub(crate) const MAGIC: &[u8] = b"#ROSBAG V2.0\n";
 /// Records outside chunks are read in runs of about this many bytes.
 const RUN: u64 = 1 << 20;
 
+/// What an entry of the index takes beside its counts, about.
+const INFO: u64 = 128;
+
 /// Reads the bag's header and its index, or the whole bag if it has none.
 pub(crate) fn open<R: Read + Seek>(source: &Source<R>, limits: &Limits) -> Result<Contents, OpenError> {
     let start = MAGIC.len() as u64;
@@ -91,6 +94,7 @@ fn read_index<R: Read + Seek>(
     }
     let mut directory = Directory::default();
     let mut infos = Vec::new();
+    let mut held = 0u64;
     let mut offset = index;
     while offset < source.len() {
         let head = Head::read(source, offset, "an index record")?;
@@ -107,7 +111,11 @@ fn read_index<R: Read + Seek>(
                 let mut access = Access::Fill(&mut directory);
                 define(source, limits, offset, head.fields(), &read()?, &mut access)?;
             }
-            Some(op::CHUNK_INFO) => infos.push((chunk_info(source, &head)?, offset, read()?)),
+            Some(op::CHUNK_INFO) => {
+                held = held.saturating_add(INFO).saturating_add(head.data_len);
+                source.check(offset, "the list of chunks", held, limits.index)?;
+                infos.push((chunk_info(source, &head)?, offset, read()?));
+            }
             _ => {
                 return Err(source.malformed(
                     offset,
@@ -231,6 +239,10 @@ fn scan<R: Read + Seek>(source: &Source<R>, limits: &Limits, mut offset: u64) ->
         }
         if cut > 0 {
             break;
+        }
+        if let Err(error) = contents.check_blocks(source, limits, offset) {
+            contents.damage = Some(error);
+            return contents;
         }
         offset = head.next();
     }

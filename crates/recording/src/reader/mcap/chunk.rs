@@ -223,6 +223,7 @@ impl<R: Read + Seek> Collector<'_, R> {
                             offset,
                             channel: number,
                         })?;
+                Decoded::check_entries(self.decoded.entries.len(), self.source, self.limits, offset)?;
                 let data = &body[MESSAGE_HEADER..];
                 self.decoded.entries.push(Entry {
                     log_time: message.log_time,
@@ -292,7 +293,7 @@ pub(crate) fn define<R: Read + Seek>(
         if id == 0 {
             Ok(())
         } else {
-            directory.define_schema(id, schema, limits.block)
+            directory.define_schema(id, schema, limits.index)
         }
     } else {
         let raw = record::channel(body).ok_or_else(short)?;
@@ -314,10 +315,10 @@ pub(crate) fn define<R: Read + Seek>(
             })?,
         };
         let (number, channel) = (u32::from(raw.number), raw.with_schema(schema));
-        directory.define(number, channel, limits.block)
+        directory.define(number, channel, limits.index)
     };
     match defined {
         Ok(()) => Ok(()),
-        Err(length) => source.check(offset, "all channels' texts", length, limits.block),
+        Err(length) => source.check(offset, "all channels' texts", length, limits.index),
     }
 }

@@ -97,7 +97,11 @@ fn read_summary<R: Read + Seek>(
                     offset,
                 )?;
             }
-            op::CHUNK_INDEX => indexes.push(record::chunk_index(&body()?).ok_or_else(short)?),
+            op::CHUNK_INDEX => {
+                let length = ((indexes.len() + 1) * size_of::<ChunkIndex>()) as u64;
+                source.check(offset, "the list of chunks", length, limits.index)?;
+                indexes.push(record::chunk_index(&body()?).ok_or_else(short)?);
+            }
             op::STATISTICS => statistics = Some(record::statistics(&body()?).ok_or_else(short)?),
             _ => {}
         }
@@ -245,6 +249,10 @@ fn scan<R: Read + Seek>(source: &Source<R>, limits: &Limits, mut offset: u64) ->
         }
         if cut > 0 {
             break;
+        }
+        if let Err(error) = contents.check_blocks(source, limits, offset) {
+            contents.damage = Some(error);
+            return contents;
         }
         data_ended |= head.op == op::DATA_END;
         footer = head.op == op::FOOTER;

@@ -217,6 +217,10 @@ pub(crate) fn statistics(body: &[u8]) -> Option<Statistics> {
     let mut map = Bytes(body.sized()?);
     let mut counts = Vec::new();
     while !map.0.is_empty() {
+        // A channel's number has 16 bits.
+        if counts.len() > usize::from(u16::MAX) {
+            return None;
+        }
         counts.push((map.u16()?, map.u64()?));
     }
     Some(Statistics {
