@@ -24,9 +24,10 @@ impl Table {
         }
     }
 
-    /// Adds a row: as many cells as there are columns.
+    /// Adds a row: as many cells as there are columns. Cells are made fit to print.
     pub fn row<const N: usize>(&mut self, cells: [String; N]) {
-        self.rows.push(cells.into());
+        let printable = |cell: String| stats::text::printable(&cell).into_owned();
+        self.rows.push(cells.map(printable).into());
     }
 
     /// The lines of the table, without trailing spaces.
@@ -73,12 +74,14 @@ mod tests {
         let mut t = Table::new(&[("topic", Align::Left), ("Hz", Align::Right)]);
         t.row(["/scan".into(), "30.0".into()]);
         t.row(["/camera/image".into(), "6.7".into()]);
+        t.row(["/a\u{1b}\n".into(), "1".into()]);
         assert_eq!(
             t.lines(),
             [
                 "topic            Hz",
                 "/scan          30.0",
-                "/camera/image   6.7"
+                "/camera/image   6.7",
+                "/a\\u001b\\n       1"
             ]
         );
     }

@@ -24,6 +24,7 @@ mod histogram;
 mod interval;
 pub mod quantity;
 mod report;
+pub mod text;
 mod time;
 mod window;
 
