@@ -14,9 +14,10 @@ pub const MAX_DEFINITION: usize = 128 * 1024;
 /// are equal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopicType {
-    /// Such as `/scan`; at most [`MAX_NAME`] bytes, not empty.
+    /// Such as `/scan`; at most [`MAX_NAME`] bytes, not empty, without characters that a terminal obeys or hides
+    /// ([`stats::text::is_plain`]).
     pub topic: String,
-    /// Such as `sensor_msgs/LaserScan`; at most [`MAX_NAME`] bytes.
+    /// Such as `sensor_msgs/LaserScan`; the same holds for it.
     pub type_name: String,
     /// The MD5 of the type, as ROS 1 computes it.
     pub type_hash: [u8; 16],
@@ -88,6 +89,12 @@ impl TopicType {
                 });
             }
         }
+        for (what, text) in [("topic", &self.topic), ("type name", &self.type_name)] {
+            if !stats::text::is_plain(text) {
+                let name = stats::text::printable(text).into_owned();
+                return Err(CreateError::Characters { what, name });
+            }
+        }
         Ok(())
     }
 
@@ -125,9 +132,15 @@ pub(crate) struct RefusalLog(Mutex<VecDeque<Refusal>>);
 impl RefusalLog {
     const KEPT: usize = 16;
 
-    pub(crate) fn add(&self, refusal: Refusal) {
-        tracing::warn!(pid = refusal.pid, uid = refusal.uid, reason = %refusal.reason, "not connected");
+    /// A reason may quote what a peer said, and is kept fit to print.
+    pub(crate) fn add(&self, mut refusal: Refusal) {
+        refusal.reason = stats::text::printable(&refusal.reason).into_owned();
         let mut log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // A peer that comes back and back is named once.
+        if log.contains(&refusal) {
+            return;
+        }
+        tracing::warn!(pid = refusal.pid, uid = refusal.uid, reason = %refusal.reason, "not connected");
         if log.len() == Self::KEPT {
             log.pop_front();
         }

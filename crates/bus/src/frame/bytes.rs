@@ -72,6 +72,11 @@ impl<'a> Reader<'a> {
         (len <= max).then(|| text.to_owned())
     }
 
+    /// A name that may be printed as it is.
+    pub(super) fn name(&mut self, max: usize) -> Option<String> {
+        self.text(max).filter(|name| stats::text::is_plain(name))
+    }
+
     pub(super) fn long_text(&mut self, max: usize) -> Option<&'a str> {
         let len = self.u32()? as usize;
         if len > max {

@@ -278,8 +278,8 @@ impl Reader<'_> {
             role: Role::from_code(self.u8()?)?,
             domain: self.u32()?,
             id: self.u64()?,
-            topic: self.text(MAX_NAME)?,
-            type_name: self.text(MAX_NAME)?,
+            topic: self.name(MAX_NAME)?,
+            type_name: self.name(MAX_NAME)?,
             type_hash: self.array()?,
         }))
     }
@@ -325,7 +325,7 @@ impl Reader<'_> {
         let role = Role::from_code(self.u8()?)?;
         let (domain, id, connected) = (self.u32()?, self.u64()?, self.u32()?);
         let (messages, memory) = (self.u64()?, self.u64()?);
-        let (topic, type_name, type_hash) = (self.text(MAX_NAME)?, self.text(MAX_NAME)?, self.array()?);
+        let (topic, type_name, type_hash) = (self.name(MAX_NAME)?, self.name(MAX_NAME)?, self.array()?);
         let definition = self.long_text(MAX_DEFINITION)?.into();
         let topic = TopicType {
             topic,

@@ -131,3 +131,33 @@ fn mutated_frames_give_a_value_or_an_error() {
     }
     assert!(valid > 1000);
 }
+
+#[test]
+fn names_that_a_terminal_would_obey_are_refused() {
+    for evil in ["/a\u{1b}[2J", "/a\n", "/a\u{9b}", "/\u{202e}a", "/a\u{200b}"] {
+        for frame in samples() {
+            let frames = match frame {
+                Frame::Hello(h) => [
+                    Frame::Hello(Hello {
+                        topic: evil.into(),
+                        ..h.clone()
+                    }),
+                    Frame::Hello(Hello {
+                        type_name: evil.into(),
+                        ..h
+                    }),
+                ],
+                Frame::Info(i) => {
+                    let (mut topic, mut type_name) = (i.clone(), i);
+                    topic.topic.topic = evil.into();
+                    type_name.topic.type_name = evil.into();
+                    [Frame::Info(topic), Frame::Info(type_name)]
+                }
+                _ => continue,
+            };
+            for frame in frames {
+                assert!(Frame::decode(&frame.encode()).is_err(), "{frame:?}");
+            }
+        }
+    }
+}

@@ -26,6 +26,14 @@ pub enum CreateError {
         /// The longest allowed.
         max: usize,
     },
+    /// The topic's or the type's name has characters that a terminal obeys or hides.
+    #[error("the {what} {name} has control characters or invisible ones: leave them out")]
+    Characters {
+        /// Which name.
+        what: &'static str,
+        /// The name, fit to print.
+        name: String,
+    },
     /// An option is out of its range.
     #[error("{what} is {value}: it must be from {min} to {max}")]
     Option {

@@ -20,12 +20,12 @@ pub(crate) fn death_watch(pid: i32) -> Option<OwnedFd> {
     pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()
 }
 
-/// The name of the program that process `pid` runs.
+/// The name of the program that process `pid` runs, fit to print: whoever started it chose it.
 pub(crate) fn program(pid: i32) -> Option<String> {
     (pid > 0)
         .then(|| std::fs::read_link(format!("/proc/{pid}/exe")).ok())
         .flatten()
-        .map(|path| path.to_string_lossy().into_owned())
+        .map(|path| stats::text::printable(&path.to_string_lossy()).into_owned())
 }
 
 /// Whether process `pid` of this PID namespace exists.
