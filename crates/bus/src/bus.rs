@@ -135,7 +135,10 @@ pub enum OpenError {
         group: u32,
     },
     /// Others may write the runtime folder, so they could pose as endpoints.
-    #[error("others may write the runtime folder {dir:?} (mode {mode:03o}): run chmod 700 on it")]
+    #[error(
+        "others may write the runtime folder {dir:?} (mode {mode:03o}): run chmod 700 on it, or, if a \
+         group shares it, set ROPEWALK_GROUP to the group's number"
+    )]
     Mode {
         /// The folder.
         dir: PathBuf,
@@ -153,6 +156,12 @@ pub enum OpenError {
         len: usize,
         /// The longest that works without `/proc`.
         max: usize,
+    },
+    /// Without `/proc` there is no way to reach a socket but by its path, which a member of the group may turn elsewhere.
+    #[error("the runtime folder {dir:?} is shared by a group, which needs /proc: mount it")]
+    NoProc {
+        /// The folder.
+        dir: PathBuf,
     },
     /// A descriptor or the thread could not be made.
     #[error("cannot start the bus ({what}): {source}")]

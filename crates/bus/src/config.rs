@@ -17,7 +17,8 @@ pub struct BusConfig {
     /// How long one peer may take for its part of the handshake before it is dropped. Default 5 s.
     pub handshake_timeout: Duration,
     /// If set, members of this group may connect too: sockets get mode 0660 and this group, and the runtime
-    /// folder may be owned by another user as long as its group is this one. Default: the same user only.
+    /// folder may be owned by another user as long as its group is this one. If it is made here its mode is 03770. Needs
+    /// `/proc`. Default: the same user only.
     pub group: Option<u32>,
     /// How many memfds and sockets to make room for: `RLIMIT_NOFILE` is raised up to this, as far as the hard
     /// limit allows. Default 65,536.
@@ -36,8 +37,8 @@ impl BusConfig {
         }
     }
 
-    /// Reads `ROPEWALK_RUNTIME_DIR` (else `$XDG_RUNTIME_DIR/ropewalk`, else `/tmp/ropewalk-<uid>`) and
-    /// `ROPEWALK_DOMAIN` (a number, default 0).
+    /// Reads `ROPEWALK_RUNTIME_DIR` (else `$XDG_RUNTIME_DIR/ropewalk`, else `/tmp/ropewalk-<uid>`),
+    /// `ROPEWALK_DOMAIN` (a number, default 0) and `ROPEWALK_GROUP` (a group's number, default none).
     ///
     /// The folder itself is made and checked by [`Bus::open`](crate::Bus::open).
     pub fn from_env() -> Result<Self, ConfigError> {
@@ -78,16 +79,19 @@ impl BusConfig {
         if !dir.is_absolute() {
             return Err(ConfigError::RelativeDir { dir });
         }
-        let domain = match set("ROPEWALK_DOMAIN") {
-            None => 0,
-            Some(text) => text
-                .to_str()
-                .and_then(|t| t.parse().ok())
-                .ok_or_else(|| ConfigError::Domain {
-                    value: text.to_string_lossy().into_owned(),
-                })?,
+        let number = |name| {
+            let text = set(name)?;
+            let number = text.to_str().and_then(|t| t.parse::<u32>().ok());
+            Some(number.ok_or_else(|| text.to_string_lossy().into_owned()))
         };
-        Ok(BusConfig::new(dir).with_domain(domain))
+        let domain = number("ROPEWALK_DOMAIN").transpose();
+        let group = number("ROPEWALK_GROUP").transpose();
+        let mut config = BusConfig::new(dir);
+        config.domain = domain
+            .map_err(|value| ConfigError::Domain { value })?
+            .unwrap_or(0);
+        config.group = group.map_err(|value| ConfigError::Group { value })?;
+        Ok(config)
     }
 }
 
@@ -98,6 +102,12 @@ pub enum ConfigError {
     /// `ROPEWALK_DOMAIN` is not a number.
     #[error("ROPEWALK_DOMAIN is {value:?}: it must be a number from 0 to 4294967295")]
     Domain {
+        /// What it was set to.
+        value: String,
+    },
+    /// `ROPEWALK_GROUP` is not a number.
+    #[error("ROPEWALK_GROUP is {value:?}: it must be a group's number, as `getent group NAME` prints it")]
+    Group {
         /// What it was set to.
         value: String,
     },
@@ -150,6 +160,12 @@ mod tests {
         assert!(matches!(
             from(&[("ROPEWALK_DOMAIN", "-1")]),
             Err(ConfigError::Domain { .. })
+        ));
+        assert_eq!(from(&[("ROPEWALK_GROUP", "7")]).unwrap().group, Some(7));
+        assert_eq!(from(&[("ROPEWALK_GROUP", "")]).unwrap().group, None);
+        assert!(matches!(
+            from(&[("ROPEWALK_GROUP", "robots")]),
+            Err(ConfigError::Group { .. })
         ));
     }
 }

@@ -6,35 +6,50 @@
 //!
 //! The pid in a name is that of its maker's PID namespace. Another container that shares the folder cannot look it
 //! up, so it says at most that somebody seems to be alive, never that somebody is dead.
+//!
+//! Where a group may write the folder, any member may put a symbolic link in place of what another has just made. So
+//! nothing in it is changed or followed by its path: a socket is bound, given its mode and its group in a [`Stage`], and
+//! then renamed, and a peer's socket is opened without following links before it is connected to.
+
+mod stage;
 
 use crate::bus::OpenError;
 use crate::config::BusConfig;
 use crate::frame::Role;
 use crate::sys::socket::{Listener, MAX_PATH, Socket};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
+use stage::Stage;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
 
 /// The longest name: two 16-digit numbers, a letter, a pid, three dots; a dot more while it is bound.
 const MAX_FILE_NAME: usize = 16 + 1 + 1 + 1 + 10 + 1 + 16 + 1;
+/// The mode of a folder that a group shares: new sockets get its group (setgid), and members cannot remove or rename each
+/// other's (sticky).
+pub(crate) const GROUP_MODE: u32 = 0o3770;
+/// The most sockets that are looked at. A member of the group could fill the folder without end.
+const MAX_ENTRIES: usize = 65_536;
+/// A socket refuses between binding and listening, but not for long.
+const BINDING: Duration = Duration::from_secs(10);
 
-/// The runtime folder of a bus, checked.
+/// The runtime folder of a bus, checked whenever it is used.
 #[derive(Clone, Debug)]
 pub(crate) struct Folder {
     dir: PathBuf,
-    /// The folder itself, where its path does not fit into a socket's address.
-    handle: Option<Arc<OwnedFd>>,
+    /// Whether sockets are reached through descriptors: a group may write the folder, or its path does not fit into a
+    /// socket's address.
+    by_descriptor: bool,
     domain: u32,
     group: Option<u32>,
 }
 
 /// Endpoints by their topics' hashes.
-pub(crate) type ByTopic = BTreeMap<u64, Vec<(Name, PathBuf)>>;
+pub(crate) type ByTopic = BTreeMap<u64, Vec<Name>>;
 
 /// The name of an endpoint's socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,70 +64,119 @@ pub(crate) struct Name {
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) name: Name,
-    pub(crate) path: PathBuf,
     /// It has not its name yet: it is being bound.
     pub(crate) hidden: bool,
+    /// When it was bound.
+    made: Option<SystemTime>,
 }
 
 /// The socket file of an endpoint of this process; removed with it.
 #[derive(Debug)]
 pub(crate) struct SocketFile {
-    path: PathBuf,
+    folder: Folder,
+    name: Name,
     birth: crate::sys::fork::Birth,
+}
+
+/// Why a connection was not made.
+#[derive(Debug)]
+pub(crate) enum ConnectError {
+    /// Nobody listens there any more. Its socket was removed, unless only its user and the folder's owner may do that.
+    Dead {
+        removed: bool,
+    },
+    Io(io::Error),
 }
 
 impl Folder {
     /// Makes the folder if it is missing, and checks that nobody else can put sockets into it.
     pub(crate) fn open(config: &BusConfig) -> Result<Folder, OpenError> {
         let dir = config.runtime_dir.clone();
+        let len = dir.as_os_str().len();
+        let max = MAX_PATH - MAX_FILE_NAME - 1;
+        let folder = Folder {
+            by_descriptor: config.group.is_some() || len > max,
+            dir,
+            domain: config.domain,
+            group: config.group,
+        };
         let fail = |source| OpenError::Dir {
             dir: config.runtime_dir.clone(),
             source,
         };
-        match fs::DirBuilder::new().mode(0o700).create(&dir) {
+        match fs::DirBuilder::new().mode(0o700).create(&folder.dir) {
             Ok(()) => {
                 if let Some(gid) = config.group {
-                    std::os::unix::fs::chown(&dir, None, Some(gid)).map_err(fail)?;
-                    fs::set_permissions(&dir, fs::Permissions::from_mode(0o770)).map_err(fail)?;
+                    share(&folder.open_dir().map_err(fail)?, gid).map_err(fail)?;
                 }
             }
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
             Err(e) => return Err(fail(e)),
         }
-        let meta = fs::symlink_metadata(&dir).map_err(fail)?;
-        if !meta.is_dir() {
-            return Err(OpenError::NotADir { dir });
-        }
-        let uid = rustix::process::geteuid().as_raw();
-        let of_group = config.group == Some(meta.gid());
-        if meta.uid() != uid && !of_group {
-            return Err(OpenError::Owner {
-                dir,
-                owner: meta.uid(),
-                uid,
-                group: meta.gid(),
+        let inside = folder.enter()?;
+        if folder.by_descriptor && fs::metadata(through(&inside)).is_err() {
+            return Err(match config.group {
+                Some(_) => OpenError::NoProc { dir: folder.dir },
+                None => OpenError::PathTooLong {
+                    dir: folder.dir,
+                    len,
+                    max,
+                },
             });
         }
-        let mode = meta.mode() & 0o777;
-        if mode & if of_group { 0o002 } else { 0o022 } != 0 {
-            return Err(OpenError::Mode { dir, mode });
+        let mode = rustix::fs::fstat(&inside).map_err(|e| fail(e.into()))?.st_mode & 0o7777;
+        if config.group.is_some() && mode & 0o020 != 0 && mode & 0o3000 != 0o3000 {
+            tracing::warn!(
+                dir = %folder.dir.display(),
+                "members of the group can remove each other's sockets (mode {mode:04o}): run chmod {GROUP_MODE:o} on the folder"
+            );
         }
-        let max = MAX_PATH - MAX_FILE_NAME - 1;
-        let len = dir.as_os_str().len();
-        let handle = if len > max {
-            match reachable(&dir, &meta) {
-                Ok(Some(handle)) => Some(Arc::new(handle)),
-                Ok(None) => return Err(OpenError::PathTooLong { dir, len, max }),
-                Err(e) => return Err(fail(e)),
-            }
-        } else {
-            None
+        Ok(folder)
+    }
+
+    /// Opens the folder as it is now, and checks it: it may have been replaced since.
+    fn enter(&self) -> Result<OwnedFd, OpenError> {
+        let dir = || self.dir.clone();
+        let fail = |source| OpenError::Dir { dir: dir(), source };
+        let uid = rustix::process::geteuid().as_raw();
+        let foreign = |meta: &Stat| {
+            let is_ours = meta.st_uid == uid || self.group == Some(meta.st_gid);
+            (!is_ours).then(|| OpenError::Owner {
+                dir: dir(),
+                owner: meta.st_uid,
+                uid,
+                group: meta.st_gid,
+            })
         };
-        Ok(Folder {
-            dir,
-            handle,
-            domain: config.domain,
-            group: config.group,
+        let inside = self.open_dir().map_err(|e| match e.raw_os_error() {
+            Some(libc::ELOOP | libc::ENOTDIR) => OpenError::NotADir { dir: dir() },
+            // Whose it is says more than that it cannot be opened.
+            _ => {
+                let meta = rustix::fs::statat(rustix::fs::CWD, &self.dir, AtFlags::SYMLINK_NOFOLLOW);
+                meta.ok().and_then(|m| foreign(&m)).unwrap_or_else(|| fail(e))
+            }
+        })?;
+        let meta = rustix::fs::fstat(&inside).map_err(|e| fail(e.into()))?;
+        if let Some(error) = foreign(&meta) {
+            return Err(error);
+        }
+        let of_group = self.group == Some(meta.st_gid);
+        let mode = meta.st_mode & 0o777;
+        if mode & if of_group { 0o002 } else { 0o022 } != 0 {
+            return Err(OpenError::Mode { dir: dir(), mode });
+        }
+        Ok(inside)
+    }
+
+    fn open_dir(&self) -> io::Result<OwnedFd> {
+        Ok(rustix::fs::open(&self.dir, DIRECTORY, Mode::empty())?)
+    }
+
+    /// [`Folder::enter`] where the caller can only try again later.
+    fn inside(&self) -> io::Result<OwnedFd> {
+        self.enter().map_err(|e| match e {
+            OpenError::Dir { source, .. } => source,
+            other => io::Error::other(other),
         })
     }
 
@@ -138,33 +202,25 @@ impl Folder {
 
     fn try_bind(&self, name: &Name) -> io::Result<(Listener, SocketFile)> {
         let birth = crate::sys::fork::Birth::here()?;
-        let path = self.dir.join(name.to_string());
-        let mut hidden = SocketFile {
-            path: self.dir.join(format!(".{name}")),
+        let inside = self.inside()?;
+        let stage = Stage::new(inside.as_fd(), self.group, format!(".{name}"))?;
+        let listener = Listener::bind(&self.address(stage.fd(), stage.file()))?;
+        crate::hooks::step("bound");
+        stage.show(&name.to_string())?;
+        crate::hooks::step("shown");
+        let file = SocketFile {
+            folder: self.clone(),
+            name: name.clone(),
             birth,
         };
-        let listener = Listener::bind(&self.address(&hidden.path))?;
-        crate::hooks::step("bound");
-        fs::set_permissions(
-            &hidden.path,
-            fs::Permissions::from_mode(if self.group.is_some() { 0o660 } else { 0o600 }),
-        )?;
-        if let Some(gid) = self.group {
-            std::os::unix::fs::chown(&hidden.path, None, Some(gid))?;
-        }
-        fs::rename(&hidden.path, &path)?;
-        // There is nothing to remove under that name any more; its text is freed.
-        hidden.path = PathBuf::new();
-        std::mem::forget(hidden);
-        crate::hooks::step("shown");
-        Ok((listener, SocketFile { path, birth }))
+        Ok((listener, file))
     }
 
     /// All endpoints by their topics' hashes; they may be dead.
     pub(crate) fn by_topic(&self) -> io::Result<ByTopic> {
         let mut topics = ByTopic::new();
-        for (name, path) in self.all()? {
-            topics.entry(name.topic_hash).or_default().push((name, path));
+        for name in self.all()? {
+            topics.entry(name.topic_hash).or_default().push(name);
         }
         Ok(topics)
     }
@@ -175,31 +231,33 @@ impl Folder {
         all: &'a ByTopic,
         topic: &str,
         role: Role,
-    ) -> impl Iterator<Item = &'a (Name, PathBuf)> + use<'a> {
+    ) -> impl Iterator<Item = &'a Name> + use<'a> {
         let of_topic = all.get(&self.topic_hash(topic)).into_iter().flatten();
-        of_topic.filter(move |(name, _)| name.role == role)
+        of_topic.filter(move |name| name.role == role)
     }
 
     /// All endpoints of all domains, by their names; they may be dead.
-    pub(crate) fn all(&self) -> io::Result<Vec<(Name, PathBuf)>> {
+    pub(crate) fn all(&self) -> io::Result<Vec<Name>> {
         let shown = self.entries()?.into_iter().filter(|e| !e.hidden);
-        let mut found: Vec<_> = shown.map(|e| (e.name, e.path)).collect();
-        found.sort_by_key(|(n, _)| n.id);
+        let mut found: Vec<_> = shown.map(|e| e.name).collect();
+        found.sort_by_key(|n| n.id);
         Ok(found)
     }
 
-    /// All sockets, of all domains.
+    /// All sockets, of all domains, at most [`MAX_ENTRIES`].
     pub(crate) fn entries(&self) -> io::Result<Vec<Entry>> {
+        let inside = self.inside()?;
         let mut found = Vec::new();
-        for entry in fs::read_dir(&self.dir)? {
-            let entry = entry?;
-            let file = entry.file_name();
-            let Some(text) = file.to_str() else { continue };
-            let (hidden, text) = text.strip_prefix('.').map_or((false, text), |t| (true, t));
-            if let Some(name) = Name::parse(text) {
-                let path = entry.path();
-                found.push(Entry { name, path, hidden });
+        for file in files(inside.as_fd())? {
+            let (hidden, text) = file.strip_prefix('.').map_or((false, &*file), |t| (true, t));
+            let Some(name) = Name::parse(text) else { continue };
+            if found.len() == MAX_ENTRIES {
+                tracing::warn!(dir = %self.dir.display(), "more than {MAX_ENTRIES} sockets: the rest is left out");
+                break;
             }
+            // Only of hidden ones the age matters, and of those there are few.
+            let made = hidden.then(|| made(inside.as_fd(), &file)).flatten();
+            found.push(Entry { name, hidden, made });
         }
         Ok(found)
     }
@@ -209,15 +267,28 @@ impl Folder {
     pub(crate) fn sweep(&self) {
         for entry in self.entries().into_iter().flatten() {
             if entry.may_be_dead() {
-                let _ = self.connect(&entry.path);
+                let _ = self.connect(&entry.file());
             }
+        }
+        if let Ok(inside) = self.inside() {
+            stage::sweep(inside.as_fd());
         }
     }
 
-    /// Connects to an endpoint; removes its socket if nobody listens there any more ([`is_dead`] of the error).
-    pub(crate) fn connect(&self, path: &Path) -> io::Result<Socket> {
+    /// Connects to the endpoint whose socket has the name `file`; removes it if nobody listens there any more.
+    pub(crate) fn connect(&self, file: &str) -> Result<Socket, ConnectError> {
+        let inside = self.inside().map_err(ConnectError::Io)?;
         let connect = || -> io::Result<Socket> {
-            let socket = Socket::connect(&self.address(path))?;
+            let socket = if self.by_descriptor {
+                let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                let found = rustix::fs::openat(&inside, file, flags, Mode::empty())?;
+                if kind(&rustix::fs::fstat(&found)?) != FileType::Socket {
+                    return Err(io::ErrorKind::NotFound.into());
+                }
+                Socket::connect(&through(&found))?
+            } else {
+                Socket::connect(&self.dir.join(file))?
+            };
             // A fork of the dead may keep the socket, and will never answer.
             match socket.peer()?.pid {
                 // It lives in another PID namespace.
@@ -226,18 +297,20 @@ impl Folder {
                 _ => Err(io::ErrorKind::ConnectionRefused.into()),
             }
         };
-        connect().inspect_err(|e| {
-            if is_dead(e) {
-                let _ = fs::remove_file(path);
-            }
+        connect().map_err(|e| match e.kind() {
+            io::ErrorKind::ConnectionRefused => ConnectError::Dead {
+                removed: rustix::fs::unlinkat(&inside, file, AtFlags::empty()).is_ok(),
+            },
+            _ => ConnectError::Io(e),
         })
     }
 
-    /// What to call a file of this folder in a socket's address.
-    fn address(&self, path: &Path) -> PathBuf {
-        match (&self.handle, path.file_name()) {
-            (Some(handle), Some(name)) => through(handle).join(name),
-            _ => path.to_owned(),
+    /// What to call file `file` of `inside`, which is this folder or one in it, in a socket's address.
+    fn address(&self, inside: BorrowedFd<'_>, file: &str) -> PathBuf {
+        if self.by_descriptor {
+            through(inside).join(file)
+        } else {
+            self.dir.join(file)
         }
     }
 
@@ -252,31 +325,57 @@ impl Folder {
     }
 }
 
-/// Whether [`Folder::connect`] found nobody behind the socket, which it then removed.
-pub(crate) fn is_dead(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::ConnectionRefused
-}
+/// A folder is opened as itself, never as what a symbolic link names.
+const DIRECTORY: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
 
-/// The folder behind a descriptor, by a path that is short.
-fn through(handle: &OwnedFd) -> PathBuf {
-    PathBuf::from(format!("/proc/self/fd/{}", handle.as_raw_fd()))
-}
-
-/// Opens a folder that was checked, to reach it by a short path; `None` if there is no `/proc` for that.
-fn reachable(dir: &Path, checked: &fs::Metadata) -> io::Result<Option<OwnedFd>> {
-    use rustix::fs::{Mode, OFlags};
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let handle = rustix::fs::open(dir, flags, Mode::empty())?;
-    let Ok(seen) = fs::metadata(through(&handle)) else {
-        return Ok(None);
-    };
-    if (seen.dev(), seen.ino()) != (checked.dev(), checked.ino()) {
-        return Err(io::Error::other("it was replaced while it was opened"));
+/// Opens a new folder to a group.
+fn share(inside: &OwnedFd, gid: u32) -> io::Result<()> {
+    let uid = rustix::process::geteuid().as_raw();
+    if rustix::fs::fstat(inside)?.st_uid != uid {
+        return Err(io::Error::other("it was replaced while it was made"));
     }
-    Ok(Some(handle))
+    rustix::fs::fchown(inside, None, Some(rustix::fs::Gid::from_raw(gid)))?;
+    Ok(rustix::fs::fchmod(inside, Mode::from_raw_mode(GROUP_MODE))?)
+}
+
+/// What is behind a descriptor, by a path that is short and that nobody can turn elsewhere.
+fn through(fd: impl AsFd) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd()))
+}
+
+fn kind(meta: &Stat) -> FileType {
+    FileType::from_raw_mode(meta.st_mode)
+}
+
+/// The names in a folder that are text.
+fn files(inside: BorrowedFd<'_>) -> io::Result<impl Iterator<Item = String>> {
+    let entries = Dir::read_from(inside)?;
+    let names = entries.map_while(Result::ok);
+    Ok(names.filter_map(|e| Some(e.file_name().to_str().ok()?.to_owned())))
+}
+
+/// When a file of a folder was last changed.
+fn made(inside: BorrowedFd<'_>, file: &str) -> Option<SystemTime> {
+    let meta = rustix::fs::statat(inside, file, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(u64::try_from(meta.st_mtime).ok()?))
+}
+
+/// Whether it was made so long ago that nobody is still binding it.
+fn is_old(made: Option<SystemTime>) -> bool {
+    made.and_then(|m| m.elapsed().ok())
+        .is_some_and(|age| age > BINDING)
 }
 
 impl Entry {
+    /// Its file in the folder.
+    pub(crate) fn file(&self) -> String {
+        let dot = if self.hidden { "." } else { "" };
+        format!("{dot}{}", self.name)
+    }
+
     /// Whether its process cannot be seen. That of this process may be of another PID namespace: in a container
     /// everybody is number 1.
     pub(crate) fn may_be_dead(&self) -> bool {
@@ -285,16 +384,7 @@ impl Entry {
         if visible && pid != std::process::id() {
             return false;
         }
-        // A socket refuses between binding and listening, but not for long.
-        let age = || {
-            fs::symlink_metadata(&self.path)
-                .ok()?
-                .modified()
-                .ok()?
-                .elapsed()
-                .ok()
-        };
-        !self.hidden || !visible || age().is_some_and(|age| age > Duration::from_secs(10))
+        !self.hidden || !visible || is_old(self.made)
     }
 }
 
@@ -310,12 +400,15 @@ impl Name {
         };
         let pid = fields.next()?.parse().ok()?;
         let id = hex(fields.next()?)?;
-        fields.next().is_none().then_some(Name {
+        fields.next().is_none().then_some(())?;
+        let name = Name {
             topic_hash,
             role,
             pid,
             id,
-        })
+        };
+        // A name stands for its file, so each file has one name.
+        (name.to_string() == text).then_some(name)
     }
 }
 
@@ -332,8 +425,10 @@ fn role_letter(role: Role) -> char {
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        if !self.birth.is_foreign() {
-            let _ = fs::remove_file(&self.path);
+        if !self.birth.is_foreign()
+            && let Ok(inside) = self.folder.inside()
+        {
+            let _ = rustix::fs::unlinkat(inside, self.name.to_string(), AtFlags::empty());
         }
     }
 }
@@ -341,6 +436,8 @@ impl Drop for SocketFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    use std::path::Path;
 
     fn folder(dir: &Path) -> Folder {
         Folder::open(&BusConfig::new(dir)).unwrap()
@@ -411,7 +508,8 @@ mod tests {
         assert_eq!(folder.peers(&all, "/a", Role::Publisher).count(), 2);
         assert_eq!(folder.peers(&all, "/b", Role::Publisher).count(), 0);
         assert_eq!(folder.peers(&all, "/a", Role::Subscriber).count(), 0);
-        let (dead_name, dead_path) = folder.all().unwrap().pop().unwrap();
+        let dead_name = folder.all().unwrap().pop().unwrap();
+        let dead_path = dir.path().join(dead_name.to_string());
         // Somebody who lives has this pid, in this namespace.
         let parent = Name {
             pid: std::os::unix::process::parent_id(),
@@ -439,16 +537,93 @@ mod tests {
         let (dead, dead_file) = folder.bind("/a", Role::Publisher, u64::MAX).unwrap();
         std::mem::forget(dead_file);
         drop(dead);
-        let (name, path) = folder.all().unwrap().swap_remove(0);
+        let name = folder.all().unwrap().swap_remove(0);
         assert_eq!(name.id, 1);
-        folder.connect(&path).unwrap();
+        folder.connect(&name.to_string()).unwrap();
         folder.sweep();
         assert_eq!(folder.all().unwrap().len(), 1);
+    }
 
-        // What was checked is what is used.
-        let meta = fs::symlink_metadata(&long).unwrap();
-        fs::rename(&long, root.path().join("elsewhere")).unwrap();
-        fs::create_dir(&long).unwrap();
-        assert!(reachable(&long, &meta).is_err());
+    #[test]
+    fn a_folder_that_is_replaced_is_checked_again() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("bus");
+        let folder = folder(&dir);
+        let (_listener, file) = folder.bind("/a", Role::Publisher, 1).unwrap();
+        fs::rename(&dir, root.path().join("elsewhere")).unwrap();
+        let again = || folder.bind("/a", Role::Publisher, 2).map(drop);
+        assert_eq!(again().unwrap_err().kind(), io::ErrorKind::NotFound);
+        std::os::unix::fs::symlink(root.path().join("elsewhere"), &dir).unwrap();
+        assert!(again().is_err() && folder.all().is_err(), "it is a link now");
+        drop(file);
+        assert_eq!(fs::read_dir(root.path().join("elsewhere")).unwrap().count(), 1);
+        fs::remove_file(&dir).unwrap();
+        fs::create_dir(&dir).unwrap();
+        fs::set_permissions(&dir, fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(again().is_err(), "others may write it now");
+        fs::set_permissions(&dir, fs::Permissions::from_mode(0o700)).unwrap();
+        again().unwrap();
+    }
+
+    fn of_group(dir: &Path) -> Folder {
+        let gid = rustix::process::getegid().as_raw();
+        Folder::open(&BusConfig::new(dir).with_group(gid)).unwrap()
+    }
+
+    #[test]
+    fn sockets_of_a_group_get_their_mode_and_group_before_they_are_shown() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("bus");
+        let folder = of_group(&dir);
+        assert_eq!(fs::metadata(&dir).unwrap().mode() & 0o7777, GROUP_MODE);
+        let (_listener, _file) = folder.bind("/a", Role::Publisher, 1).unwrap();
+        let entries: Vec<_> = fs::read_dir(&dir).unwrap().flatten().collect();
+        assert_eq!(entries.len(), 1, "nothing else is left: {entries:?}");
+        let meta = entries[0].metadata().unwrap();
+        assert_eq!(meta.mode() & 0o7777, 0o660);
+        assert_eq!(meta.gid(), rustix::process::getegid().as_raw());
+        let name = folder.all().unwrap().remove(0);
+        folder.connect(&name.to_string()).unwrap();
+    }
+
+    #[test]
+    fn a_link_in_a_groups_folder_is_not_followed() {
+        let root = tempfile::tempdir().unwrap();
+        let (dir, other) = (root.path().join("bus"), root.path().join("other"));
+        let folder = of_group(&dir);
+        let (_listener, _file) = of_group(&other).bind("/a", Role::Publisher, 1).unwrap();
+        let name = of_group(&other).all().unwrap().remove(0).to_string();
+        std::os::unix::fs::symlink(other.join(&name), dir.join(&name)).unwrap();
+        assert_eq!(folder.all().unwrap().len(), 1);
+        assert!(
+            matches!(folder.connect(&name), Err(ConnectError::Io(e)) if e.kind() == io::ErrorKind::NotFound)
+        );
+        folder.sweep();
+        assert_eq!(folder.all().unwrap().len(), 1, "and not taken for a dead one's");
+    }
+
+    #[test]
+    fn a_stage_that_a_killed_process_left_goes_when_it_is_old() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("bus");
+        let folder = of_group(&dir);
+        let inside = folder.inside().unwrap();
+        let left = Stage::new(inside.as_fd(), folder.group, ".x".into()).unwrap();
+        rustix::fs::mknodat(left.fd(), ".x", FileType::Fifo, Mode::RUSR, 0).unwrap();
+        let old = rustix::fs::Timespec {
+            tv_sec: 1_000_000_000,
+            tv_nsec: 0,
+        };
+        let times = rustix::fs::Timestamps {
+            last_access: old,
+            last_modification: old,
+        };
+        let fd = left.fd().try_clone_to_owned().unwrap();
+        std::mem::forget(left);
+        folder.sweep();
+        assert_eq!(fs::read_dir(&dir).unwrap().count(), 1, "it may be in use");
+        rustix::fs::futimens(fd, &times).unwrap();
+        folder.sweep();
+        assert_eq!(fs::read_dir(&dir).unwrap().count(), 0);
     }
 }

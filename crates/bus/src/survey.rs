@@ -3,13 +3,14 @@
 use crate::bus::OpenError;
 use crate::config::BusConfig;
 use crate::detail::EndpointDetail;
-use crate::folder::{Folder, is_dead};
+use crate::folder::{ConnectError, Folder};
 use crate::frame::{Frame, Hello, Info, MAX_INFO, Role};
 use crate::sys::Variant;
 use crate::sys::doorbell::wait_readable;
 use crate::sys::process::program;
 use crate::sys::socket::{Received, Socket};
 use crate::topic::{EndpointInfo, TopicInfo};
+use stats::text::printable;
 use std::collections::BTreeMap;
 use std::io::ErrorKind::NotFound;
 use std::os::fd::AsFd;
@@ -27,6 +28,9 @@ pub struct Survey {
     pub silent: Vec<Silent>,
     /// Sockets of processes that are gone; they were removed.
     pub removed: usize,
+    /// Sockets of processes of other members of the group that are gone: only their user and the folder's owner may
+    /// remove them.
+    pub left: usize,
 }
 
 /// An endpoint that did not answer.
@@ -62,11 +66,13 @@ pub(crate) fn survey(folder: &Folder, config: &BusConfig, timeout: Duration) -> 
     let mut survey = Survey::default();
     let mut asked: Vec<Socket> = Vec::new();
     for entry in all {
-        match folder.connect(&entry.path) {
+        match folder.connect(&entry.file()) {
             Ok(_) if entry.hidden => {}
             Ok(socket) => asked.extend(socket.send(&question, &[]).is_ok().then_some(socket)),
+            Err(ConnectError::Dead { removed: false }) => survey.left += 1,
+            Err(ConnectError::Dead { removed: true }) => survey.removed += 1,
             // Housekeeping may have been faster to remove it.
-            Err(e) if is_dead(&e) || e.kind() == NotFound && entry.may_be_dead() => survey.removed += 1,
+            Err(ConnectError::Io(e)) if e.kind() == NotFound && entry.may_be_dead() => survey.removed += 1,
             Err(_) => {}
         }
     }
@@ -95,7 +101,7 @@ pub(crate) fn survey(folder: &Folder, config: &BusConfig, timeout: Duration) -> 
             messages: info.messages,
             memory: info.memory,
             detail: info.detail,
-            refusals: info.refusals,
+            refusals: info.refusals.iter().map(|r| printable(r).into_owned()).collect(),
         };
         let key = (
             info.topic.topic.clone(),
@@ -152,7 +158,7 @@ mod tests {
             let (listener, file) = folder.bind("/a", Role::Publisher, id).unwrap();
             std::mem::forget(file);
             drop(listener);
-            folder.entries().unwrap().pop().unwrap().path
+            dir.path().join(folder.entries().unwrap().pop().unwrap().file())
         };
         let hidden = leave(1);
         let name = hidden.file_name().unwrap().to_str().unwrap();

@@ -67,6 +67,11 @@ fn child_entry() {
             publisher.publish(loan, Stamp::default()).unwrap();
             hear();
         }
+        "sweeper" => {
+            let bus = Bus::open(BusConfig::new(&dir).with_group(NOBODY)).unwrap();
+            let survey = bus.survey(LONG).unwrap();
+            say(format!("removed {}, left {}", survey.removed, survey.left));
+        }
         other => panic!("unknown role {other}"),
     }
 }
@@ -111,6 +116,11 @@ fn another_user_that_waits_is_told_why_nobody_talks_to_it() {
     set_mode(dir.path(), 0o777);
     let child = Child::start("waiter", dir.path(), &[]);
     assert_eq!(child.hear(), "waiting");
+    assert!(
+        bus.publisher(topic("/a"), PublisherOptions::default()).is_err(),
+        "nothing is put into a folder that everybody may write"
+    );
+    set_mode(dir.path(), 0o755);
     let second = bus.publisher(topic("/a"), PublisherOptions::default()).unwrap();
     let text = child.hear();
     assert!(text.contains("user 65534") && text.contains("user 0"), "{text}");
@@ -151,10 +161,18 @@ fn a_group_may_share_a_bus() {
         Bus::open(BusConfig::new(dir.path())),
         Err(OpenError::Mode { mode: 0o770, .. })
     ));
-    let bus = Bus::open(BusConfig::new(dir.path()).with_group(NOBODY)).unwrap();
+    // The mode that was recommended once still works, without protecting members from each other.
+    for mode in [0o770, 0o3770] {
+        set_mode(dir.path(), mode);
+        members_find_each_other(dir.path());
+    }
+}
+
+fn members_find_each_other(dir: &Path) {
+    let bus = Bus::open(BusConfig::new(dir).with_group(NOBODY)).unwrap();
     let publisher = bus.publisher(topic("/a"), PublisherOptions::default()).unwrap();
     let subscriber = bus.subscriber(topic("/b"), SubscriberOptions::default()).unwrap();
-    let child = Child::start("member", dir.path(), &[]);
+    let child = Child::start("member", dir, &[]);
     assert_eq!(child.hear(), "ready");
     assert!(publisher.wait_for_subscribers(1, LONG));
     let mut loan = publisher.loan(0, &[100_000]).unwrap();
@@ -169,4 +187,28 @@ fn a_group_may_share_a_bus() {
     );
     let topics = bus.topics(LONG).unwrap();
     assert_eq!(topics[0].subscribers[0].uid, NOBODY);
+}
+
+/// A dead member's socket stays where only its user may remove it, and is told apart.
+#[test]
+fn a_dead_members_socket_is_left_to_its_user() {
+    if !is_root() {
+        return;
+    }
+    let root = folder();
+    set_mode(root.path(), 0o711);
+    let dir = root.path().join("shared");
+    let group = || BusConfig::new(&dir).with_group(NOBODY);
+    let bus = Bus::open(group()).unwrap();
+    let _publisher = bus.publisher(topic("/a"), PublisherOptions::default()).unwrap();
+    let socket = raw::publishers(&dir).pop().unwrap();
+    let name = socket.file_name().unwrap().to_str().unwrap();
+    let hash = name.split('.').next().unwrap();
+    // A pid that nobody has.
+    let dead = dir.join(format!("{hash}.s.4000000.0000000000000007"));
+    drop(raw::listen(&dead));
+    set_mode(&dead, 0o660);
+    let child = Child::start("sweeper", &dir, &[]);
+    assert_eq!(child.hear(), "removed 0, left 1");
+    assert_eq!(bus.survey(LONG).unwrap().removed, 1, "its user may");
 }

@@ -2,7 +2,7 @@
 
 use super::handshake::Pending;
 use super::{Core, House};
-use crate::folder::ByTopic;
+use crate::folder::{ByTopic, ConnectError};
 use crate::frame::Role;
 use std::io;
 use std::time::{Duration, Instant};
@@ -37,7 +37,7 @@ impl House {
             Core::Subscriber(core) => (core.upgrade().map(|c| c.topic.topic.clone()), Role::Publisher),
         };
         let Some(topic) = topic else { return };
-        for (name, path) in self.shared.folder.peers(names, &topic, role) {
+        for name in self.shared.folder.peers(names, &topic, role) {
             let known = self
                 .endpoints
                 .get(&id)
@@ -47,7 +47,7 @@ impl House {
             if known {
                 continue;
             }
-            match self.shared.folder.connect(path) {
+            match self.shared.folder.connect(&name.to_string()) {
                 Ok(socket) => {
                     crate::hooks::step("connected");
                     match Pending::connected(&self.shared, id, core.clone(), socket, name.id) {
@@ -56,14 +56,11 @@ impl House {
                         Err(false) => self.scan_soon(id),
                     }
                 }
-                // Dead, and removed; or gone since the scan.
-                Err(e)
-                    if matches!(
-                        e.kind(),
-                        io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound
-                    ) => {}
-                Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
-                    let reason = format!("not permitted to connect to {}: {e}", path.display());
+                Err(ConnectError::Dead { .. }) => {}
+                // Gone since the scan.
+                Err(ConnectError::Io(e)) if e.kind() == io::ErrorKind::NotFound => {}
+                Err(ConnectError::Io(e)) if e.kind() == io::ErrorKind::PermissionDenied => {
+                    let reason = format!("not permitted to connect to the socket {name}: {e}");
                     core.refuse(crate::topic::Refusal {
                         pid: name.pid as i32,
                         uid: u32::MAX,

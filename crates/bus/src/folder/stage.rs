@@ -1,0 +1,109 @@
+//! Where a socket is bound before others see it.
+
+use super::{DIRECTORY, files, is_old, kind, made};
+use rustix::fs::{AtFlags, FileType, Gid, Mode};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// What the name of a stage of its own begins with.
+const PREFIX: &str = ".bind-";
+
+/// Where a socket is bound before others see it: the runtime folder itself if nobody else may write that, otherwise a
+/// folder in it that only this user may enter. What is in it is what this process put there, so that its name may be
+/// used to set its mode and its group.
+///
+/// The umask cannot do that: it belongs to the whole process, whose other threads make files too. The socket's own
+/// descriptor cannot either: before binding its mode is subject to the umask, afterwards it is another inode's.
+#[derive(Debug)]
+pub(super) struct Stage<'a> {
+    /// The runtime folder.
+    inside: BorrowedFd<'a>,
+    /// The folder in it, its name first.
+    own: Option<(String, OwnedFd)>,
+    group: Option<u32>,
+    /// The socket's name here, until it is shown.
+    file: String,
+}
+
+impl<'a> Stage<'a> {
+    /// A stage for a socket that is called `file` on it. With a group it is a folder of its own.
+    pub(super) fn new(inside: BorrowedFd<'a>, group: Option<u32>, file: String) -> io::Result<Self> {
+        let own = group.map(|_| make(inside)).transpose()?;
+        Ok(Stage {
+            inside,
+            own,
+            group,
+            file,
+        })
+    }
+
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.own.as_ref().map_or(self.inside, |(_, fd)| fd.as_fd())
+    }
+
+    pub(super) fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// Opens the socket to those who may connect, and gives it its name in the runtime folder.
+    pub(super) fn show(mut self, name: &str) -> io::Result<()> {
+        let mode = if self.group.is_some() { 0o660 } else { 0o600 };
+        if let Some(gid) = self.group {
+            let gid = Some(Gid::from_raw(gid));
+            rustix::fs::chownat(self.fd(), &self.file, None, gid, AtFlags::SYMLINK_NOFOLLOW)?;
+        }
+        rustix::fs::chmodat(self.fd(), &self.file, Mode::from_raw_mode(mode), AtFlags::empty())?;
+        rustix::fs::renameat(self.fd(), &self.file, self.inside, name)?;
+        self.file.clear();
+        Ok(())
+    }
+}
+
+impl Drop for Stage<'_> {
+    fn drop(&mut self) {
+        if !self.file.is_empty() {
+            let _ = rustix::fs::unlinkat(self.fd(), &self.file, AtFlags::empty());
+        }
+        if let Some((name, _)) = &self.own {
+            let _ = rustix::fs::unlinkat(self.inside, name, AtFlags::REMOVEDIR);
+        }
+    }
+}
+
+/// Makes a folder that only this user may enter.
+fn make(inside: BorrowedFd<'_>) -> io::Result<(String, OwnedFd)> {
+    let name = format!("{PREFIX}{:016x}", crate::sys::unique_id());
+    rustix::fs::mkdirat(inside, &name, Mode::RWXU)?;
+    let fd = rustix::fs::openat(inside, &name, DIRECTORY, Mode::empty())?;
+    let meta = rustix::fs::fstat(&fd)?;
+    // In a folder without the sticky bit a member may have put another in its place.
+    if meta.st_uid != rustix::process::geteuid().as_raw() || meta.st_mode & 0o077 != 0 {
+        return Err(io::Error::other(
+            "another member of the group replaced a folder of this process: run chmod 3770 on the runtime folder",
+        ));
+    }
+    Ok((name, fd))
+}
+
+/// Removes the stages of processes of this user that were killed before they could.
+pub(super) fn sweep(inside: BorrowedFd<'_>) {
+    let uid = rustix::process::geteuid().as_raw();
+    let stages: Vec<String> = files(inside)
+        .into_iter()
+        .flatten()
+        .filter(|f| f.starts_with(PREFIX))
+        .collect();
+    for stage in stages.iter().filter(|s| is_old(made(inside, s))) {
+        let Ok(fd) = rustix::fs::openat(inside, stage, DIRECTORY, Mode::empty()) else {
+            continue;
+        };
+        let is_ours =
+            rustix::fs::fstat(&fd).is_ok_and(|m| m.st_uid == uid && kind(&m) == FileType::Directory);
+        if is_ours {
+            for file in files(fd.as_fd()).into_iter().flatten() {
+                let _ = rustix::fs::unlinkat(&fd, file, AtFlags::empty());
+            }
+            let _ = rustix::fs::unlinkat(inside, stage, AtFlags::REMOVEDIR);
+        }
+    }
+}
