@@ -3,6 +3,7 @@
 //! Messages share it: the socket closes with the last view, so that hanging up always means that nobody reads
 //! the publisher's memory through it any more.
 
+use crate::budget::{Grant, Holder, SEGMENT};
 use crate::content::{Content, ContentBox};
 use crate::frame::{Frame, MAX_FRAME};
 use crate::house::{Command, Shared};
@@ -38,11 +39,12 @@ pub(crate) struct Connection {
     /// Memory of messages, to be used again.
     spare: Mutex<Vec<ContentBox>>,
     shared: Arc<Shared>,
+    grant: Grant,
 }
 
 #[derive(Debug, Default)]
 struct Incoming {
-    segments: Vec<(u64, u64, Arc<PeerSegment>)>,
+    segments: Vec<(u64, u64, Arc<PeerSegment>, Grant)>,
     /// Segments that were unmapped, of which the publisher could not be told yet.
     untold: Vec<u64>,
 }
@@ -61,6 +63,7 @@ impl Connection {
         max_held: usize,
         waiter: Arc<Waiter>,
         shared: Arc<Shared>,
+        grant: Grant,
     ) -> Self {
         Connection {
             publisher,
@@ -76,6 +79,7 @@ impl Connection {
             waiter,
             spare: Mutex::default(),
             shared,
+            grant,
         }
     }
 
@@ -85,6 +89,11 @@ impl Connection {
 
     pub(crate) fn socket(&self) -> &Socket {
         &self.socket
+    }
+
+    /// Whose it counts as.
+    pub(crate) fn holder(&self) -> Holder {
+        self.grant.holder()
     }
 
     pub(crate) fn held(&self) -> usize {
@@ -122,7 +131,10 @@ impl Connection {
             };
             let result = match Frame::decode(bytes) {
                 Ok(Frame::Segment { id, len }) => match (fds.pop(), fds.is_empty()) {
-                    (Some(fd), true) => incoming.add(id, len, fd),
+                    (Some(fd), true) => match self.shared.budget.take(self.peer, SEGMENT) {
+                        Ok(grant) => incoming.add(id, len, fd, grant),
+                        Err(text) => Err(text),
+                    },
                     _ => Err("a segment needs one descriptor".into()),
                 },
                 Ok(Frame::Retire { id }) => {
@@ -131,7 +143,7 @@ impl Connection {
                     incoming.untold.push(id);
                     Ok(())
                 }
-                Ok(Frame::Refuse { text, .. }) => Err(text),
+                Ok(Frame::Refuse { text, .. }) => Err(stats::text::printable(&text).into_owned()),
                 Ok(_) => Err("a frame that has no place here".into()),
                 Err(e) => Err(e.to_string()),
             };
@@ -217,7 +229,7 @@ impl Connection {
                 .segments
                 .iter()
                 .find(|(known, ..)| *known == id)
-                .map(|(.., map)| map.clone())
+                .map(|(_, _, map, _)| map.clone())
         };
         let found = find(&self.incoming());
         found.or_else(|| {
@@ -244,8 +256,8 @@ impl Connection {
 }
 
 impl Incoming {
-    fn add(&mut self, id: u64, len: u64, fd: std::os::fd::OwnedFd) -> Result<(), String> {
-        let mapped: u64 = self.segments.iter().map(|(_, len, _)| len).sum();
+    fn add(&mut self, id: u64, len: u64, fd: std::os::fd::OwnedFd, grant: Grant) -> Result<(), String> {
+        let mapped: u64 = self.segments.iter().map(|(_, len, ..)| len).sum();
         if self.segments.len() >= MAX_SEGMENTS || mapped.saturating_add(len) > MAX_MAPPED {
             return Err(format!(
                 "more than {MAX_SEGMENTS} segments or {MAX_MAPPED} bytes of address space"
@@ -256,7 +268,7 @@ impl Incoming {
         }
         let map = PeerSegment::new(fd, len).map_err(|e| format!("segment {id}: {e}"))?;
         crate::hooks::step("segment-mapped");
-        self.segments.push((id, len, Arc::new(map)));
+        self.segments.push((id, len, Arc::new(map), grant));
         Ok(())
     }
 }

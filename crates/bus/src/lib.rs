@@ -34,6 +34,7 @@
 //! ```
 
 mod block;
+mod budget;
 mod bus;
 mod config;
 mod connection;

@@ -1,5 +1,6 @@
 //! A connected subscriber, as its publisher keeps it.
 
+use crate::budget::{Grant, Holder};
 use crate::frame::Frame;
 use crate::losses::Losses;
 use crate::pool::{BlockId, Location, Pool};
@@ -61,6 +62,7 @@ pub(crate) struct Attached {
     /// Whether it said that it takes. Messages are queued to it before.
     pub(crate) ready: bool,
     closing: bool,
+    grant: Grant,
 }
 
 impl Attached {
@@ -71,6 +73,7 @@ impl Attached {
         bell: Arc<Doorbell>,
         ring: (RingMemory, Geometry),
         terms: Terms,
+        grant: Grant,
     ) -> Self {
         Attached {
             id,
@@ -92,6 +95,7 @@ impl Attached {
             untold: 0,
             ready: false,
             closing: false,
+            grant,
         }
     }
 
@@ -333,6 +337,11 @@ impl Attached {
         self.leaving
             .first()
             .is_some_and(|(_, since)| since.elapsed() >= PIN_PATIENCE)
+    }
+
+    /// Whose it counts as.
+    pub(crate) fn holder(&self) -> Holder {
+        self.grant.holder()
     }
 
     pub(crate) fn bytes(&self) -> u64 {

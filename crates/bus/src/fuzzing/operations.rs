@@ -3,6 +3,7 @@
 //! sockets), only the threads are missing, so that a sequence of bytes always does the same.
 
 use crate::block::{LABEL_WORD, Label, Plan};
+use crate::budget::CONNECTION;
 use crate::config::BusConfig;
 use crate::connection::Connection;
 use crate::content::{Content, ContentBox, FRONT};
@@ -95,6 +96,7 @@ impl Reader {
             .map(|fd| fd.try_clone_to_owned());
         let bell = Arc::new(Doorbell::open(&clones.collect::<Result<Vec<OwnedFd>, _>>().ok()?).ok()?);
         let peer = Peer { pid: 0, uid: 0 };
+        let grant = || shared.budget.take(peer, CONNECTION).ok();
         let connection = Connection::new(
             1,
             peer,
@@ -104,6 +106,7 @@ impl Reader {
             max_held as usize,
             waiter,
             shared.clone(),
+            grant()?,
         );
         let terms = Terms {
             quota,
@@ -111,7 +114,7 @@ impl Reader {
             yields: true,
         };
         Some(Reader {
-            attached: Attached::new(1, peer, Arc::new(a), bell, (theirs, geometry), terms),
+            attached: Attached::new(1, peer, Arc::new(a), bell, (theirs, geometry), terms, grant()?),
             connection: Arc::new(connection),
             consumer: Consumer::new(geometry),
             queue: VecDeque::new(),

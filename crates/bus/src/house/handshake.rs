@@ -4,6 +4,7 @@
 //! other at the same moment.
 
 use super::{Core, Shared};
+use crate::budget::{CONNECTION, Grant, Holder};
 use crate::connection::Connection;
 use crate::definition::shown;
 use crate::frame::{Frame, FrameError, Hello, Info, MAX_FRAME, MAX_HANDSHAKE, RefuseCode, Role, Wishes};
@@ -29,8 +30,9 @@ pub(super) struct Pending {
     pub(super) peer_id: Option<u64>,
     pub(super) deadline: Instant,
     core: Core,
-    /// Taken out when the handshake becomes a connection.
+    /// Taken out when the handshake becomes a connection, as its grant is.
     socket: Option<Socket>,
+    grant: Option<Grant>,
     we_connected: bool,
     stage: Stage,
 }
@@ -84,7 +86,19 @@ impl Pending {
             });
             return None;
         }
-        Some(Pending::new(shared, endpoint, core, socket, peer, None))
+        let grant = match shared.budget.take(peer, CONNECTION) {
+            Ok(grant) => grant,
+            Err(reason) => {
+                let _ = socket.send(&refuse(RefuseCode::Busy, &reason), &[]);
+                core.refuse(Refusal {
+                    pid: peer.pid,
+                    uid: peer.uid,
+                    reason,
+                });
+                return None;
+            }
+        };
+        Some(Pending::new(shared, endpoint, core, socket, peer, None, grant))
     }
 
     /// We connected to endpoint `peer_id`. An error says whether never to try again.
@@ -105,12 +119,28 @@ impl Pending {
             });
             return Err(true);
         }
+        let grant = shared.budget.take(peer, CONNECTION).map_err(|reason| {
+            core.refuse(Refusal {
+                pid: peer.pid,
+                uid: peer.uid,
+                reason,
+            });
+            false
+        })?;
         let hello = core.hello(shared).ok_or(true)?;
         socket
             .send(&Frame::Hello(hello).encode(), &[])
             .map_err(|_| false)?;
         crate::hooks::step("hello-sent");
-        Ok(Pending::new(shared, endpoint, core, socket, peer, Some(peer_id)))
+        Ok(Pending::new(
+            shared,
+            endpoint,
+            core,
+            socket,
+            peer,
+            Some(peer_id),
+            grant,
+        ))
     }
 
     fn new(
@@ -120,6 +150,7 @@ impl Pending {
         socket: Socket,
         peer: Peer,
         peer_id: Option<u64>,
+        grant: Grant,
     ) -> Pending {
         Pending {
             endpoint,
@@ -129,6 +160,7 @@ impl Pending {
             deadline: Instant::now() + shared.config.handshake_timeout,
             core,
             socket: Some(socket),
+            grant: Some(grant),
             stage: Stage::Hello,
         }
     }
@@ -136,6 +168,11 @@ impl Pending {
     /// Its socket, until it becomes a connection.
     pub(super) fn socket(&self) -> Option<&Socket> {
         self.socket.as_ref()
+    }
+
+    /// Whether the peer connected, and whose it counts as.
+    pub(super) fn visitor(&self) -> Option<Holder> {
+        (!self.we_connected).then(|| Holder::of(self.peer))
     }
 
     /// Whether we publish and the peer is about to attach.
@@ -258,7 +295,7 @@ impl Pending {
                 let admitted = if rivals.contains(&hello.id) {
                     Err((RefuseCode::Duplicate, "connecting already".into()))
                 } else {
-                    core.admits(hello.id)
+                    core.admits(hello.id, self.peer)
                 };
                 if let Err((code, text)) = admitted {
                     let _ = self.send(&Frame::Refuse { code, text }, &[]);
@@ -273,6 +310,9 @@ impl Pending {
                 };
                 if core.is_connected(hello.id) {
                     return Outcome::Done;
+                }
+                if let Err(text) = core.admits(self.peer) {
+                    return self.put_off(text);
                 }
                 self.attach(&core)
             }
@@ -327,6 +367,10 @@ impl Pending {
                 "depth {depth} and max_held {max_held}: both must be from 1 to {max}"
             ));
         };
+        let granted = (self.grant.as_mut()).map(|g| g.add_ring(RingMemory::file_len(geometry.words())));
+        if let Some(Err(text)) = granted {
+            return self.put_off(text);
+        }
         let mut fds = fds.into_iter();
         let (Some(ring), bell) = (fds.next(), fds.as_slice()) else {
             return self.turn_away("the ring is missing".into());
@@ -339,15 +383,15 @@ impl Pending {
             Ok(bell) => bell,
             Err(e) => return self.turn_away(format!("the doorbell is refused: {e}")),
         };
-        if let Err((code, text)) = core.admits(id) {
+        if let Err((code, text)) = core.admits(id, self.peer) {
             let _ = self.send(&Frame::Refuse { code, text }, &[]);
             return Outcome::Done;
         }
-        let Some(socket) = self.socket.take().map(Arc::new) else {
+        let (Some(socket), Some(grant)) = (self.socket.take().map(Arc::new), self.grant.take()) else {
             return Outcome::Done;
         };
         let terms = core.terms(&wishes);
-        let attached = Attached::new(id, self.peer, socket.clone(), bell, ring, terms);
+        let attached = Attached::new(id, self.peer, socket.clone(), bell, ring, terms, grant);
         if core.attach(attached, wishes.history, wishes.after).is_err() {
             return Outcome::Failed;
         }
@@ -371,7 +415,11 @@ impl Pending {
         let Stage::Welcome(ring, geometry) = std::mem::replace(&mut self.stage, Stage::Hello) else {
             return Outcome::Done;
         };
-        let Some(socket) = self.socket.take() else {
+        // Others may have been faster since it was asked.
+        if let Err(text) = core.admits(self.peer) {
+            return self.put_off(text);
+        }
+        let (Some(socket), Some(grant)) = (self.socket.take(), self.grant.take()) else {
             return Outcome::Done;
         };
         let connection = Connection::new(
@@ -383,6 +431,7 @@ impl Pending {
             core.options.max_held as usize,
             core.waiter.clone(),
             shared.clone(),
+            grant,
         );
         Outcome::Publisher {
             connection: Arc::new(connection),
@@ -419,6 +468,22 @@ impl Pending {
             reason,
         });
         Outcome::Never(self.peer_id)
+    }
+
+    /// There is no place for the peer now: tells it, notes it here, and tries again later if it was us who came.
+    fn put_off(&self, text: String) -> Outcome {
+        self.core.refuse(Refusal {
+            pid: self.peer.pid,
+            uid: self.peer.uid,
+            reason: text.clone(),
+        });
+        let code = RefuseCode::Busy;
+        let _ = self.send(&Frame::Refuse { code, text }, &[]);
+        if self.we_connected {
+            Outcome::Failed
+        } else {
+            Outcome::Done
+        }
     }
 
     /// Tells the peer why, notes it here, and ends.

@@ -2,19 +2,21 @@
 
 use super::handshake::{Outcome, Pending};
 use super::{Core, House, Source};
+use crate::budget::Holder;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// Handshakes in progress for one endpoint; the oldest goes first.
+/// Handshakes that others began with one endpoint. When there are more, the oldest of whoever has the most goes, so that one
+/// peer that connects without end does not keep the others out.
 const MAX_PENDING: usize = 64;
+
 impl House {
     pub(super) fn add_pending(&mut self, pending: Pending) {
         let endpoint = pending.endpoint;
-        let count = self.pending_of(endpoint).count();
-        let oldest = self.pending_of(endpoint).map(|(token, _)| token).next();
-        if let Some(oldest) = oldest.filter(|_| count >= MAX_PENDING) {
-            self.forget(oldest);
+        if pending.visitor().is_some() {
+            self.make_room(endpoint);
         }
         let token = self.token();
         if pending
@@ -23,6 +25,21 @@ impl House {
         {
             self.sources.insert(token, Source::Pending(Box::new(pending)));
             self.pending.insert((endpoint, token));
+        }
+    }
+
+    /// Makes room for one more handshake that somebody else began.
+    fn make_room(&mut self, endpoint: u64) {
+        let mut visitors: BTreeMap<Holder, Vec<u64>> = BTreeMap::new();
+        for (token, p) in self.pending_of(endpoint) {
+            p.visitor()
+                .into_iter()
+                .for_each(|v| visitors.entry(v).or_default().push(token));
+        }
+        if visitors.values().map(Vec::len).sum::<usize>() >= MAX_PENDING
+            && let Some(most) = visitors.values().max_by_key(|tokens| tokens.len())
+        {
+            self.forget(most[0]);
         }
     }
 

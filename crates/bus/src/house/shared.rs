@@ -1,5 +1,6 @@
 //! What the parts of one bus share with its housekeeping thread, and what they ask of it.
 
+use crate::budget::Budget;
 use crate::config::BusConfig;
 use crate::folder::Folder;
 use crate::publisher::PubCore;
@@ -22,6 +23,8 @@ pub(crate) struct Shared {
     pub(crate) folder: Folder,
     pub(crate) birth: Birth,
     pub(crate) epoll: Epoll,
+    /// What peers hold of this process.
+    pub(crate) budget: Arc<Budget>,
     pub(super) commands: Mutex<Vec<Command>>,
     /// Doorbells of other processes, by the pipe's identity: several publishers ring one through one descriptor.
     doorbells: Mutex<BTreeMap<u64, Weak<Doorbell>>>,
@@ -55,6 +58,7 @@ impl Shared {
             folder,
             birth: Birth::here()?,
             epoll: Epoll::new()?,
+            budget: Budget::new(),
             commands: Mutex::default(),
             doorbells: Mutex::default(),
             stop: AtomicBool::new(false),

@@ -3,6 +3,7 @@
 use super::Published;
 use super::history::History;
 use super::{PublisherOptions, PublisherStats};
+use crate::budget::Holder;
 use crate::detail::{EndpointDetail, PublisherInfo};
 use crate::frame::{Frame, Info, RefuseCode, Wishes};
 use crate::house::Shared;
@@ -13,6 +14,7 @@ use crate::ring;
 use crate::subscriber::QueuePolicy;
 use crate::sys;
 use crate::sys::fork::Birth;
+use crate::sys::process::Peer;
 use crate::topic::{RefusalLog, TopicType};
 use crate::waitset::Changed;
 use std::io;
@@ -91,8 +93,8 @@ impl PubCore {
         }
     }
 
-    /// Whether subscriber `id` may attach; if not, why.
-    pub(crate) fn admits(&self, id: u64) -> Result<(), (RefuseCode, String)> {
+    /// Whether subscriber `id` of `peer` may attach; if not, why.
+    pub(crate) fn admits(&self, id: u64, peer: Peer) -> Result<(), (RefuseCode, String)> {
         let state = self.lock();
         if state.attached.iter().any(|a| a.id == id) {
             return Err((RefuseCode::Duplicate, "connected already".into()));
@@ -108,6 +110,16 @@ impl PubCore {
             return Err((
                 RefuseCode::Busy,
                 format!("the publisher has {max} subscribers, the most it accepts"),
+            ));
+        }
+        let holder = Holder::of(peer);
+        let has = state.attached.iter().filter(|a| a.holder() == holder).count();
+        if !holder.may_have_another(has, max) {
+            return Err((
+                RefuseCode::Busy,
+                format!(
+                    "{holder} has {has} of the publisher's {max} places for subscribers, and gets no more"
+                ),
             ));
         }
         Ok(())

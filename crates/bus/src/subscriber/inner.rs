@@ -4,6 +4,7 @@ use super::fetched::Fetched;
 use super::options::SubscriberOptions;
 use super::sources::{Source, State};
 use super::{PublisherPeer, SubscriberStats, TakeError};
+use crate::budget::Holder;
 use crate::connection::Connection;
 use crate::detail::{EndpointDetail, SubscriberInfo};
 use crate::frame::Info;
@@ -12,6 +13,7 @@ use crate::message::Message;
 use crate::ring::{self, Consumer};
 use crate::sys;
 use crate::sys::fork::Birth;
+use crate::sys::process::Peer;
 use crate::topic::{RefusalLog, TopicType};
 use crate::waitset::{Changed, Waiter};
 use stats::DropReason;
@@ -36,6 +38,8 @@ pub(crate) struct SubCore {
     pub(super) readers: Fetched,
 }
 
+/// Publishers that one subscriber takes from. Each costs a ring of the subscriber's own depth, and a socket.
+const MAX_PUBLISHERS: usize = 1024;
 /// Dead publishers whose queues are kept until they were taken from.
 const MAX_DEAD: usize = 8;
 
@@ -154,6 +158,26 @@ impl SubCore {
         drop(state);
         ready.ready();
         self.changed.notify_all();
+    }
+
+    /// Whether there is a place for one more publisher, of `peer`; if not, why.
+    pub(crate) fn admits(&self, peer: Peer) -> Result<(), String> {
+        let state = self.lock();
+        let (all, max) = (state.alive(), MAX_PUBLISHERS);
+        if all >= max {
+            return Err(format!(
+                "the subscriber has {max} publishers, the most it accepts"
+            ));
+        }
+        let holder = Holder::of(peer);
+        let alive = state.sources.iter().filter(|s| !s.connection.has_ended());
+        let has = alive.filter(|s| s.connection.holder() == holder).count();
+        if !holder.may_have_another(has, max) {
+            return Err(format!(
+                "{holder} has {has} of the subscriber's {max} places for publishers, and gets no more"
+            ));
+        }
+        Ok(())
     }
 
     /// Whether publisher `publisher` is connected, or must not be.

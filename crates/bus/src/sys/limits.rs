@@ -20,6 +20,11 @@ pub(crate) fn raise_open_files(wanted: u64) {
     }
 }
 
+/// How many descriptors this process may have open.
+pub(crate) fn open_files() -> u64 {
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
 /// The largest file that this process may make. Exceeding it would raise SIGXFSZ.
 pub(crate) fn file_size() -> u64 {
     getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX)
