@@ -58,7 +58,9 @@ impl Content {
         if !place.offset.is_multiple_of(ALIGN) || place.length < FIXED as u64 {
             return None;
         }
-        segment.at(place.offset, place.length)?;
+        if !segment.exists(place.offset, place.length) {
+            return None;
+        }
         let whole = (FRONT as u64).min(place.length);
         if whole == FRONT as u64 {
             segment.copy(place.offset, &mut self.front);

@@ -191,6 +191,26 @@ fn what_follows_the_protocol_is_taken() {
     eventually("it is gone", || subscriber.publisher_count() == 1);
 }
 
+/// To read a page that does not exist would make it, and the reader would pay.
+#[test]
+fn a_block_that_reaches_into_a_hole_is_not_read() {
+    let dir = folder();
+    let bus = bus(&dir);
+    let (subscriber, publisher) = subscriber_with_honest_publisher(&bus);
+    let mut impostor = Impostor::new(dir.path(), 7);
+    // Its first page exists.
+    impostor.write_block(0);
+    impostor.payload[1].store(SEGMENT_LEN, Ordering::Relaxed);
+    impostor.push(0, [1, 0, SEGMENT_LEN, 0]);
+    honest_round(&subscriber, &publisher, &mut 0);
+    eventually("it is left", || {
+        assert!(subscriber.take().unwrap().is_none());
+        subscriber.publisher_count() == 1
+    });
+    let malformed = subscriber.stats().drops.count(stats::DropReason::Malformed);
+    assert_eq!(malformed, 1);
+}
+
 /// A publisher may queue and ring before the subscriber has read its welcome: the ring must not be forgotten.
 #[test]
 fn what_is_rung_before_the_welcome_is_read_is_still_told() {

@@ -175,7 +175,9 @@ impl Source {
         for _ in 0..=self.connection.geometry.depth() {
             let next = self.consumer.next(self.connection.ring())?;
             let segment = self.segment(next.place.segment);
-            if let Some(segment) = &segment {
+            if let Some(segment) = &segment
+                && segment.exists(next.place.offset, next.place.length)
+            {
                 // The claim has to wait for the cell: what is read after it may come meanwhile.
                 segment.touch(next.place.offset, FRONT.min(next.place.length as usize));
             }

@@ -10,7 +10,7 @@ use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The size of a page, of which every segment's length is a multiple.
 pub(crate) fn page() -> u64 {
@@ -142,9 +142,22 @@ impl OwnSegment {
     /// (5.14), so that touching them for the first time does not trap.
     pub(crate) fn reserve(&self, from: u64, to: u64) -> io::Result<()> {
         Memory::reserve(self.memory.own(), from, to - from)?;
-        let start = self.at(from, to - from).as_ptr().cast::<c_void>();
+        let start = self.at(from, to - from).as_ptr();
         // SAFETY: the range lies inside the mapping (`at` checks it), and mapping its pages changes no byte.
-        let _ = unsafe { madvise(start, (to - from) as usize, Advice::LinuxPopulateWrite) };
+        let mapped = unsafe {
+            madvise(
+                start.cast::<c_void>(),
+                (to - from) as usize,
+                Advice::LinuxPopulateWrite,
+            )
+        };
+        if mapped.is_err() {
+            // Readers take a page that was reserved and never touched for a hole.
+            for at in (0..to - from).step_by(page() as usize) {
+                // SAFETY: inside a live mapping, as was just checked; any byte is a valid u8.
+                let _ = unsafe { start.add(at as usize).read_volatile() };
+            }
+        }
         Ok(())
     }
 
@@ -171,13 +184,20 @@ impl OwnSegment {
 }
 
 /// A payload segment of another process, mapped read-only.
+///
+/// Segments are sparse. To read a page that does not exist yet would make it, at the cost of the reader's memory and not of
+/// the publisher's. So what is read is asked for first ([`PeerSegment::exists`]). The answer stays true: the seals that
+/// are demanded forbid the publisher to give pages back.
 #[derive(Debug)]
 pub(crate) struct PeerSegment {
     map: Mapping,
+    fd: OwnedFd,
+    /// All pages below exist. Publishers reserve from the bottom up.
+    whole: AtomicU64,
 }
 
 impl PeerSegment {
-    /// Maps it, if it is protected and has the right size, and closes the descriptor.
+    /// Maps it, if it is protected and has the right size.
     pub(crate) fn new(fd: OwnedFd, len: u64) -> io::Result<Self> {
         Memory::check(fd.as_fd(), Kind::Payload, len)?;
         if len == 0 || !len.is_multiple_of(page()) {
@@ -185,7 +205,32 @@ impl PeerSegment {
         }
         Ok(PeerSegment {
             map: Mapping::new(fd.as_fd(), len, ProtFlags::READ)?,
+            fd,
+            whole: AtomicU64::new(0),
         })
+    }
+
+    /// Whether `len` bytes at `offset` are inside the segment, and the publisher has made all pages up to their end.
+    #[inline]
+    pub(crate) fn exists(&self, offset: u64, len: u64) -> bool {
+        offset
+            .checked_add(len)
+            .is_some_and(|end| end <= self.whole.load(Ordering::Relaxed) || self.look(end))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn look(&self, end: u64) -> bool {
+        if end > self.map.len as u64 {
+            return false;
+        }
+        let whole = first_hole(
+            self.fd.as_fd(),
+            self.whole.load(Ordering::Relaxed),
+            self.map.len as u64,
+        );
+        self.whole.fetch_max(whole, Ordering::Relaxed);
+        end <= whole
     }
 
     /// The address of `len` bytes at `offset`, if they are inside the segment.
@@ -239,6 +284,21 @@ impl PeerSegment {
     }
 }
 
+/// Where the first page at or behind `from` is that does not exist, or was never touched; the file has `len` bytes.
+#[cfg(target_os = "linux")]
+fn first_hole(fd: BorrowedFd<'_>, from: u64, len: u64) -> u64 {
+    if from >= len {
+        return len;
+    }
+    rustix::fs::seek(fd, rustix::fs::SeekFrom::Hole(from)).unwrap_or(from)
+}
+
+/// There is no portable way to ask.
+#[cfg(not(target_os = "linux"))]
+fn first_hole(_: BorrowedFd<'_>, _: u64, len: u64) -> u64 {
+    len
+}
+
 /// The memory of a ring, which both ends write.
 #[derive(Debug)]
 pub(crate) struct RingMemory {
@@ -248,7 +308,7 @@ pub(crate) struct RingMemory {
 
 impl RingMemory {
     /// The length of the file that holds `words` words.
-    fn file_len(words: usize) -> u64 {
+    pub(crate) fn file_len(words: usize) -> u64 {
         (words as u64 * 8).next_multiple_of(page())
     }
 
@@ -297,6 +357,28 @@ mod tests {
         assert_eq!(byte, [42]);
         assert!(!peer.copy(page(), &mut byte), "outside");
         assert!(!peer.copy(u64::MAX, &mut byte), "overflow");
+    }
+
+    #[test]
+    fn only_pages_that_their_publisher_made_exist_for_a_reader() {
+        let own = OwnSegment::new(64 * page()).unwrap();
+        let peer = PeerSegment::new(own.fd().try_clone_to_owned().unwrap(), 64 * page()).unwrap();
+        assert!(!peer.exists(0, 1));
+        own.reserve(0, 8 * page()).unwrap();
+        assert!(peer.exists(0, 8 * page()) && peer.exists(page(), 64));
+        assert!(!peer.exists(8 * page(), 1) && !peer.exists(0, 9 * page()));
+        // What stands behind a hole does not count.
+        own.reserve(16 * page(), 32 * page()).unwrap();
+        assert!(!peer.exists(16 * page(), 1));
+        own.reserve(8 * page(), 16 * page()).unwrap();
+        assert!(
+            peer.exists(31 * page(), page()) && !peer.exists(64 * page(), 1) && !peer.exists(u64::MAX, 1)
+        );
+        // Asking made nothing.
+        let blocks = rustix::fs::fstat(own.fd()).unwrap().st_blocks as u64;
+        assert_eq!(blocks * 512, 32 * page());
+        own.reserve(32 * page(), 64 * page()).unwrap();
+        assert!(peer.exists(0, 64 * page()));
     }
 
     #[test]

@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""A publisher hands over segments that are holes: to read them makes pages, at the cost of their reader.
+
+The control parts of the messages stand in the holes, so that every reader copies them. The reader must take none of it.
+"""
+
+from __future__ import annotations
+
+import time
+
+import bus
+import kit
+
+SEGMENT = 1 << 40
+BLOCK = 64 << 20
+BLOCKS = 12
+
+
+def main() -> None:
+    options = kit.arguments()
+    broken, figures = [], {}
+    with kit.stage() as stage:
+        env = stage.bus("a")
+        folder = stage.folder / "bus-a"
+        offer = bus.Offer(folder, "/holes", 7, bus.info(7, "/holes"), bus.frame(bus.REFUSE, b"\3\0\0"))
+        victim = stage.start("victim", options.binary / "ropewalk", "record", stage.folder / "out.mcap", "--duration", "20", env=env)
+
+        def found() -> object:
+            offer.serve()
+            return bus.sockets(folder, "s", "/holes")
+
+        path = kit.wait_for("the victim subscribes", found)[0]
+        s, fds, shape, why = bus.welcome(path, "/holes", 8)
+        if s is None:
+            kit.verdict({}, f"the publisher was not let in: {why}")
+        time.sleep(0.5)
+        before = victim.peak()
+        writer = bus.Writer(s, fds[0], shape, SEGMENT)
+        for i in range(BLOCKS):
+            writer.write(i * BLOCK, BLOCK, BLOCK - 4096)
+            writer.push(i * BLOCK, BLOCK)
+        bus.ring(fds[1])
+        time.sleep(5)
+        figures["announced_bytes"] = SEGMENT
+        figures["queued_bytes"] = BLOCKS * BLOCK
+        figures["victims_peak_more"] = victim.peak() - before
+        figures["publishers_pages_kib"] = __import__("os").fstat(writer.fd).st_blocks // 2
+        figures["victim_lives"] = victim.is_alive()
+        figures["log"] = victim.log()[-200:]
+        if figures["publishers_pages_kib"] > 4 * BLOCKS + 64:
+            broken.append(f"reading made {figures['publishers_pages_kib']} KiB of pages")
+        if figures["victims_peak_more"] > 16 << 20:
+            broken.append(f"the reader took {figures['victims_peak_more']} bytes more")
+        if not victim.is_alive():
+            broken.append("the reader ended")
+    kit.verdict(figures, *broken)
+
+
+main()
