@@ -46,14 +46,24 @@ impl Lock {
                 Err(TryLockError::WouldBlock) => {
                     let mut text = Vec::new();
                     let _ = file.take(MAX_HOLDER).read_to_end(&mut text);
-                    return Err(LockError::Held(String::from_utf8_lossy(&text).trim().to_owned()));
+                    let holder = String::from_utf8_lossy(&text);
+                    return Err(LockError::Held(
+                        stats::text::printable(holder.trim()).into_owned(),
+                    ));
                 }
                 Err(TryLockError::Error(e)) => return Err(fail(e)),
             }
             // Its last holder may have removed it between our opening and our locking.
-            let named = std::fs::metadata(&path).map(|m| (m.dev(), m.ino()));
-            let ours = file.metadata().map(|m| (m.dev(), m.ino())).map_err(fail)?;
-            if named.is_ok_and(|n| n == ours) {
+            let named = std::fs::symlink_metadata(&path).map(|m| (m.dev(), m.ino()));
+            let ours = file.metadata().map_err(fail)?;
+            if named.is_ok_and(|n| n == (ours.dev(), ours.ino())) {
+                // Where a group may write the folder, a member could put another name of a file of ours here, or a file of
+                // his own that he reads.
+                if !ours.is_file() || ours.nlink() != 1 || ours.uid() != rustix::process::geteuid().as_raw() {
+                    return Err(fail(std::io::Error::other(
+                        "it is no lock that this user made: remove it",
+                    )));
+                }
                 file.set_len(0).map_err(fail)?;
                 file.write_all(holder.as_bytes()).map_err(fail)?;
                 return Ok(Lock { path, _file: file });
@@ -99,6 +109,19 @@ mod tests {
         let text = std::fs::read_to_string(folder.path().join("link-robot_1.lock")).expect("reads");
         assert_eq!(text, "pid 8");
         drop(again);
+    }
+
+    #[test]
+    fn another_name_of_a_file_is_not_written() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let precious = folder.path().join("precious");
+        std::fs::write(&precious, "keep me").expect("writes");
+        std::fs::hard_link(&precious, folder.path().join("link-a.lock")).expect("links");
+        assert!(matches!(
+            Lock::take(folder.path(), "a", "pid 7"),
+            Err(LockError::File(..))
+        ));
+        assert_eq!(std::fs::read_to_string(precious).expect("reads"), "keep me");
     }
 
     #[test]

@@ -100,7 +100,7 @@ impl Via {
 
     fn decode(r: &mut Reader<'_>) -> Result<Self, PacketError> {
         let (source, run) = (r.u64()?, r.u32()?);
-        let name = r.text(MAX_HOST_NAME, "host name")?.to_owned();
+        let name = r.name(MAX_HOST_NAME, "host name")?.to_owned();
         let at = r.at();
         let count = r.varint()?;
         if !(1..=MAX_DESTINATIONS as u64).contains(&count) {
@@ -186,10 +186,10 @@ impl Announcement {
         };
         let type_hash = r.array()?;
         let at = r.at();
-        let name = Some(r.text(MAX_NAME, "topic name")?)
+        let name = Some(r.name(MAX_NAME, "topic name")?)
             .filter(|n| !n.is_empty())
             .ok_or(invalid("topic name", at))?;
-        let type_name = r.text(MAX_NAME, "type name")?;
+        let type_name = r.name(MAX_NAME, "type name")?;
         let definition = r.text(MAX_DEFINITION, "definition")?;
         let via = if r.is_empty() {
             None

@@ -241,7 +241,7 @@ fn greet(
     Header::new(&fields).write(&mut timed).map_err(HeaderError::Io)?;
     let header = Header::read(&mut timed, MAX_HEADER)?;
     match header.get("error") {
-        Some(error) => Err(CalledError::Refused(error.to_owned())),
+        Some(error) => Err(CalledError::Refused(stats::text::printable(error).into_owned())),
         None => Ok((stream, header)),
     }
 }

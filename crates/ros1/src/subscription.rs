@@ -306,7 +306,7 @@ impl Subscription {
         header.write(&mut timed).map_err(HeaderError::Io)?;
         let header = Header::read(&mut timed, MAX_HEADER)?;
         if let Some(error) = header.get("error") {
-            return Err(End::Refused(error.to_owned()));
+            return Err(End::Refused(stats::text::printable(error).into_owned()));
         }
         if header.is(BRIDGE) {
             return Err(End::Bridge);

@@ -117,6 +117,15 @@ impl<'a> Reader<'a> {
         }
         core::str::from_utf8(self.take(n)?).map_err(|_| PacketError::Invalid { what, at })
     }
+
+    /// The same of a name, which may be printed as it is.
+    pub(crate) fn name(&mut self, max: usize, what: &'static str) -> Result<&'a str, PacketError> {
+        let at = self.at;
+        let name = self.text(max, what)?;
+        stats::text::is_plain(name)
+            .then_some(name)
+            .ok_or(PacketError::Invalid { what, at })
+    }
 }
 
 #[cfg(test)]

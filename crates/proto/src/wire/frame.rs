@@ -502,7 +502,7 @@ impl<'a> Frame<'a> {
                     asks: r.u8()? & 1 != 0,
                     max_message: r.varint32("largest message")?,
                     holds: r.varint32("datagrams held")?,
-                    name: r.text(MAX_HOST_NAME, "host name")?,
+                    name: r.name(MAX_HOST_NAME, "host name")?,
                 })
             }
             PING => Frame::Ping,
