@@ -42,7 +42,7 @@ impl Failure {
 
     /// Prints the message as one line on standard error and gives the exit code.
     pub(crate) fn report(&self) -> ExitCode {
-        eprintln!("ropewalk: {self}");
+        crate::screen::tell!("ropewalk: {self}");
         ExitCode::from(self.code)
     }
 }
@@ -50,7 +50,8 @@ impl Failure {
 impl fmt::Display for Failure {
     /// On one line, whatever a library put into its message.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message.split_whitespace().collect::<Vec<_>>().join(" "))
+        let line = self.message.split_whitespace().collect::<Vec<_>>().join(" ");
+        f.write_str(&stats::text::printable(&line))
     }
 }
 

@@ -8,6 +8,7 @@ mod command;
 mod demo;
 mod failure;
 mod figure;
+mod screen;
 mod signals;
 mod types;
 
@@ -76,7 +77,9 @@ fn main() -> ExitCode {
     let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| level.into());
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        // Colours would be what the screen is to keep away.
+        .with_ansi(false)
+        .with_writer(screen::stderr)
         .with_target(false)
         .init();
     let outcome: Outcome = match cli.command {

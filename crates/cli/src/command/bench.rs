@@ -189,7 +189,7 @@ fn run_model(options: &calibrate::Options) -> Outcome {
 
 fn run_report(options: &report::Options) -> Outcome {
     report::run(options).or_input()?;
-    eprintln!("report: {}", options.output.display());
+    crate::screen::tell!("report: {}", options.output.display());
     Ok(())
 }
 
@@ -238,7 +238,7 @@ fn run_in_lab(
 }
 
 fn print(text: &str) -> Outcome {
-    writeln!(std::io::stdout().lock(), "{text}").or_job("writing")
+    writeln!(crate::screen::stdout(), "{text}").or_job("writing")
 }
 
 fn write(file: &Path, text: &str) -> Outcome {

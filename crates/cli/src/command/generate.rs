@@ -61,7 +61,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
     for file in generate::files(language, &registry, &names).or_input()? {
         let path = options.output.join(&file.path);
         write(&path, &file.text)?;
-        println!("{}", path.display());
+        crate::screen::say!("{}", path.display());
     }
     Ok(())
 }

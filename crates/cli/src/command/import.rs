@@ -107,10 +107,10 @@ fn write(imported: &Imported, folder: &Path) -> Outcome {
             std::fs::create_dir_all(folder).or_job(&format!("making {}", folder.display()))?;
         }
         std::fs::write(&path, text).or_job(&format!("writing {}", path.display()))?;
-        println!("{}", path.display());
+        crate::screen::say!("{}", path.display());
     }
     for note in &imported.notes {
-        eprintln!("{note}");
+        crate::screen::tell!("{note}");
     }
     Ok(())
 }

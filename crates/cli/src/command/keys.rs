@@ -107,7 +107,7 @@ impl TeamFolder {
 
 /// Runs the command.
 pub(crate) fn run(options: &Options) -> Outcome {
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::screen::stdout();
     match &options.command {
         Command::Team { name, folder } => {
             let folder = folder.clone().unwrap_or_else(|| name.into());

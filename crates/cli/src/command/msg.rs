@@ -63,7 +63,9 @@ pub(crate) fn run(options: &Options) -> Outcome {
         }
         What::Parts { name, json } => parts(&options.search.schema(name)?, *json),
     };
-    std::io::stdout().write_all(text.as_bytes()).or_job("writing")
+    crate::screen::stdout()
+        .write_all(text.as_bytes())
+        .or_job("writing")
 }
 
 fn parts(schema: &schema::Schema, as_json: bool) -> String {

@@ -32,7 +32,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
             HostCosts::parse(&json).map_err(bad)?
         }
     };
-    eprintln!(
+    crate::screen::tell!(
         "{} runs of {} s in virtual time{}",
         options.runs,
         options.seconds,
@@ -52,7 +52,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
     } else {
         outcome.text()
     };
-    writeln!(std::io::stdout().lock(), "{shown}").or_job("writing")?;
+    writeln!(crate::screen::stdout(), "{shown}").or_job("writing")?;
     if outcome.fits() {
         Ok(())
     } else {

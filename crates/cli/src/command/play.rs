@@ -8,7 +8,7 @@ use ropewalk::{Node, Publisher};
 use serde_json::json;
 use stats::Drops;
 use std::collections::BTreeMap;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -107,12 +107,12 @@ pub(crate) fn run(options: &Options) -> Outcome {
         all
     });
     if options.json {
-        println!(
+        crate::screen::say!(
             "{}",
             json!({ "messages": played, "topics": publishers.len(), "drops": drops })
         );
     } else {
-        println!(
+        crate::screen::say!(
             "played {played} messages on {} topics; lost: {drops}",
             publishers.len()
         );
@@ -140,7 +140,7 @@ fn publishers(
             continue;
         }
         if let Encoding::Other(encoding) = &channel.encoding {
-            eprintln!("{}: messages in {encoding} are not played", channel.topic);
+            crate::screen::tell!("{}: messages in {encoding} are not played", channel.topic);
             continue;
         }
         let schema = crate::types::of_channel(channel)?;
@@ -170,18 +170,17 @@ impl Progress {
         let now = clock::monotonic();
         if self.terminal && now.since(self.shown) > Duration::from_millis(200) {
             self.shown = now;
-            eprint!(
+            crate::screen::draw(&format!(
                 "\r{:.1} s, {played} of {} messages ",
                 at.as_secs_f64(),
                 self.total
-            );
-            let _ = std::io::stderr().flush();
+            ));
         }
     }
 
     fn end(&self) {
         if self.terminal {
-            eprint!("\r\x1b[K");
+            crate::screen::draw("\r\x1b[K");
         }
     }
 }

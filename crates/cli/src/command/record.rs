@@ -96,29 +96,31 @@ pub(crate) fn run(options: &Options) -> Outcome {
                             .or_job("writing")?;
                         messages += 1;
                     }
-                    Err(error) => eprintln!("{}: left out a message: {error}", topic.subscriber.topic()),
+                    Err(error) => {
+                        crate::screen::tell!("{}: left out a message: {error}", topic.subscriber.topic())
+                    }
                 }
             }
         }
         if std::io::stderr().is_terminal() {
-            eprint!("\r{messages} messages on {} topics ", topics.len());
+            crate::screen::draw(&format!("\r{messages} messages on {} topics ", topics.len()));
         }
     }
     writer.finish().or_job("finishing the file")?;
     if std::io::stderr().is_terminal() {
-        eprint!("\r\x1b[K");
+        crate::screen::draw("\r\x1b[K");
     }
     let mut drops = Drops::default();
     for topic in &topics {
         drops.merge(&topic.subscriber.stats().drops);
     }
     if options.json {
-        println!(
+        crate::screen::say!(
             "{}",
             json!({ "messages": messages, "topics": topics.len(), "drops": drops })
         );
     } else {
-        println!(
+        crate::screen::say!(
             "recorded {messages} messages on {} topics to {}",
             topics.len(),
             options.file.display()

@@ -75,7 +75,7 @@ fn rule(text: &str) -> Result<(String, Direction), String> {
 pub(crate) fn run(options: &Options) -> Outcome {
     let config = config(options)?;
     if options.check {
-        eprintln!("good");
+        crate::screen::tell!("good");
         return Ok(());
     }
     let signals = Signals::watch().or_job("watching signals")?;
@@ -90,7 +90,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
         if options.json && start.elapsed() >= next {
             next += Duration::from_secs_f64(options.every);
             let line = serde_json::to_string(&handle.status()).or_job("writing JSON")?;
-            if writeln!(std::io::stdout(), "{line}").is_err() {
+            if writeln!(crate::screen::stdout(), "{line}").is_err() {
                 break;
             }
         }

@@ -73,13 +73,13 @@ fn to_json(info: &ServiceInfo) -> Value {
 
 fn list(node: &Node, as_json: bool) -> Outcome {
     let services = node.services().or_input()?;
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::screen::stdout();
     if as_json {
         let services: Vec<_> = services.iter().map(to_json).collect();
         return writeln!(out, "{:#}", json!({ "services": services })).or_job("writing");
     }
     if services.is_empty() {
-        eprintln!("no services in {}", node.bus().config().runtime_dir.display());
+        crate::screen::tell!("no services in {}", node.bus().config().runtime_dir.display());
         return Ok(());
     }
     let mut table = Table::new(&[
@@ -108,7 +108,7 @@ fn info(node: &Node, service: &str, as_json: bool) -> Outcome {
             "nobody serves or calls {full}; `ropewalk service list` shows what there is"
         )));
     }
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::screen::stdout();
     // More than one if they disagree about the type.
     for info in &services {
         let definition = info.service.definition.trim_end();
@@ -142,7 +142,7 @@ fn run_call(node: &Node, call: &Call) -> Outcome {
     let answer = client.call_value(&request, left());
     let answer = answer.map_err(Failure::job)?;
     let show = if call.full { Show::ALL } else { Show::SHORT };
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::screen::stdout();
     let written = if call.json {
         writeln!(out, "{}", answer.to_json(show))
     } else {

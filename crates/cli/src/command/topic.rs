@@ -128,7 +128,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
 
 fn list(node: &Node, as_json: bool) -> Outcome {
     let topics = node.topics().or_input()?;
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::screen::stdout();
     if as_json {
         let topics: Vec<_> = (topics.iter())
             .map(|t| {
@@ -154,7 +154,7 @@ fn list(node: &Node, as_json: bool) -> Outcome {
         ]);
     }
     if topics.is_empty() {
-        eprintln!("no topics in {}", node.bus().config().runtime_dir.display());
+        crate::screen::tell!("no topics in {}", node.bus().config().runtime_dir.display());
         return Ok(());
     }
     writeln!(out, "{}", table.lines().join("\n")).or_job("writing")
@@ -194,14 +194,14 @@ fn run_echo(node: &Node, echo: &Echo, signals: &Signals) -> Outcome {
     let subscriber = subscribe(node, &echo.topic)?;
     let show = if echo.full { Show::ALL } else { Show::SHORT };
     let mut left = echo.count.unwrap_or(u64::MAX);
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::screen::stdout();
     if left == 0 {
         return Ok(());
     }
     let print = |message: Message| {
         let lost = message.lost();
         if lost.total() > 0 {
-            eprintln!("lost before the next message: {lost}");
+            crate::screen::tell!("lost before the next message: {lost}");
         }
         let mut value = message.value().or_job("a message")?;
         if let Some(field) = &echo.field {
@@ -223,7 +223,7 @@ fn run_measure(node: &Node, measure: &Measure, signals: &Signals, bandwidth: boo
     let subscriber = subscribe(node, &measure.topic)?;
     let window = std::cell::RefCell::new(Window::new(Duration::from_secs_f64(measure.window), 100_000));
     let mut next = clock::monotonic() + Duration::from_secs(1);
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::screen::stdout();
     let count = |message: Message| {
         let bytes = message.ros1_len().or_job("a message")? as u64;
         window.borrow_mut().record(clock::monotonic(), bytes);
@@ -298,7 +298,7 @@ fn run_publish(node: &Node, publish: &Publish, signals: &Signals) -> Outcome {
     let publisher = node.publisher(&publish.topic, &schema).or_input()?;
     let once = publish.rate.is_none();
     if !publisher.wait_for_subscribers(1, Duration::from_secs_f64(publish.wait)) {
-        eprintln!("nobody subscribes to {} yet", publisher.topic());
+        crate::screen::tell!("nobody subscribes to {} yet", publisher.topic());
     }
     let count = publish.count.unwrap_or(if once { 1 } else { u64::MAX });
     let period = Duration::from_secs_f64(1.0 / publish.rate.unwrap_or(10.0));

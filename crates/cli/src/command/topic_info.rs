@@ -40,7 +40,7 @@ pub(super) fn run(node: &Node, options: &Options) -> Outcome {
             node.bus().config().runtime_dir.display()
         )));
     }
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::screen::stdout();
     if options.json {
         let all: Vec<_> = found.iter().map(|t| to_json(t)).collect();
         return writeln!(out, "{:#}", json!({ "topics": all })).or_job("writing");

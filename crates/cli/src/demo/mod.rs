@@ -178,7 +178,7 @@ fn best_of(tries: u8, mut run: impl FnMut() -> Result<RunResult, Failure>) -> Re
         if best.state.radio.good || best.stopped || !best.casualties.is_empty() {
             break;
         }
-        eprintln!(
+        crate::screen::tell!(
             "{}: this machine stalled the radio's emulation {} times for over 5 ms; try {i} of {tries}",
             best.system.name(),
             best.state.radio.stalls
@@ -205,7 +205,7 @@ fn simulate(work: &Path, options: &Options, signals: &Signals) -> Result<PathBuf
         .collect::<Result<Vec<_>, _>>()
         .or_job(doing)?;
     let terminal = std::io::stderr().is_terminal();
-    eprintln!(
+    crate::screen::tell!(
         "recording {} s of a simulated robot: lidar 30 Hz, camera 6.67 Hz, tf 80 Hz",
         options.seconds
     );
@@ -217,7 +217,7 @@ fn simulate(work: &Path, options: &Options, signals: &Signals) -> Result<PathBuf
         let second = message.log_time.0 / 1_000_000_000;
         if terminal && second > shown {
             shown = second;
-            eprint!("\r{second} s ");
+            crate::screen::draw(&format!("\r{second} s "));
         }
         let id = ids[message.channel.0 as usize];
         writer
@@ -225,7 +225,7 @@ fn simulate(work: &Path, options: &Options, signals: &Signals) -> Result<PathBuf
             .or_job(doing)?;
     }
     if terminal {
-        eprint!("\r\x1b[K");
+        crate::screen::draw("\r\x1b[K");
     }
     writer.finish().or_job(doing)?;
     Ok(file)

@@ -56,7 +56,7 @@ impl Wishes {
 pub(crate) fn report(report: &Report) {
     if let Ok(line) = serde_json::to_string(report) {
         // The demo may be gone; then the end of input stops this process.
-        let _ = writeln!(std::io::stdout().lock(), "{line}");
+        let _ = writeln!(crate::screen::stdout(), "{line}");
     }
 }
 

@@ -44,18 +44,18 @@ struct Metrics {
 
 /// Shows and writes everything; an error if a part did not live to the end or content differs.
 pub(crate) fn finish(options: &Options, results: &[RunResult], awake: bool) -> Outcome {
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::screen::stdout();
     let json_to_stdout = options.json.as_ref().is_some_and(|f| f.as_os_str() == "-");
     let text = comparison(results);
     if json_to_stdout {
-        eprint!("{text}");
+        write!(crate::screen::stderr(), "{text}").or_job("writing the result")?;
     } else {
         out.write_all(text.as_bytes()).or_job("writing the result")?;
     }
     std::fs::write(&options.figure, draw(options, results))
         .map_err(|e| Failure::job(format_args!("cannot write {}: {e}", options.figure.display())))?;
     let figure = std::path::absolute(&options.figure).unwrap_or_else(|_| options.figure.clone());
-    eprintln!("figure of the delays: {}", figure.display());
+    crate::screen::tell!("figure of the delays: {}", figure.display());
     if let Some(file) = &options.json {
         let json = serde_json::to_string_pretty(&json(results, awake)).or_job("writing JSON")?;
         if json_to_stdout {

@@ -147,7 +147,7 @@ pub(crate) fn run(
     let mut processes = Vec::new();
     for parts in groups {
         let process = Process::start(spec, parts, sender.clone())?;
-        eprintln!("{}: started {}", system.name(), process.name());
+        crate::screen::tell!("{}: started {}", system.name(), process.name());
         processes.push(process);
     }
     drop(sender);

@@ -48,13 +48,13 @@ impl View {
     /// Says something above the table.
     pub(crate) fn note(&mut self, text: &str) {
         self.erase();
-        eprintln!("{}: {text}", self.system.name());
+        crate::screen::tell!("{}: {text}", self.system.name());
         self.next = Instant::now();
     }
 
     fn erase(&mut self) {
         if self.terminal && self.drawn > 0 {
-            eprint!("\x1b[{}A\x1b[J", self.drawn);
+            crate::screen::draw(&format!("\x1b[{}A\x1b[J", self.drawn));
         }
         self.drawn = 0;
     }
@@ -97,6 +97,6 @@ impl View {
         let mut lines = vec![head];
         lines.extend(table.lines());
         self.drawn = lines.len();
-        let _ = writeln!(std::io::stderr(), "{}", lines.join("\n"));
+        let _ = writeln!(crate::screen::stderr(), "{}", lines.join("\n"));
     }
 }

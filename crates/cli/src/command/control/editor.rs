@@ -25,13 +25,14 @@ pub(super) fn run(session: &mut Session, found: bool) -> Outcome {
         .output
         .set_printer(editor.create_external_printer().or_job("using the terminal")?);
     let name = session.controller.robot_name().unwrap_or_else(|| "robot".into());
+    let name = stats::text::printable(&name).into_owned();
     if found {
-        eprintln!(
+        crate::screen::tell!(
             "{name} at {}; `help` lists what can be typed, Tab completes",
             session.place
         );
     } else {
-        eprintln!(
+        crate::screen::tell!(
             "nothing was heard of the robot at {} yet; it is listened for",
             session.place
         );

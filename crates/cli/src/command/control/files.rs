@@ -84,11 +84,10 @@ fn get(
     let progress = |progress: Progress<'_>| {
         if show && told.elapsed() >= PERIOD {
             told = Instant::now();
-            print!(
-                "\r\x1b[K{}: {} of {} B",
-                progress.path, progress.done, progress.size
-            );
-            let _ = std::io::stdout().flush();
+            let path = stats::text::printable(progress.path);
+            let mut out = crate::screen::raw();
+            let _ = write!(out, "\r\x1b[K{path}: {} of {} B", progress.done, progress.size);
+            let _ = out.flush();
         }
     };
     let (controller, into, began) = (
@@ -103,7 +102,7 @@ fn get(
         None => controller.download_all(identifier, into, progress),
     };
     if show {
-        print!("\r\x1b[K");
+        let _ = write!(crate::screen::raw(), "\r\x1b[K");
     }
     let seconds = began.elapsed().as_secs_f64();
     let fetched = fetched.map_err(Problem::failed)?;

@@ -79,7 +79,7 @@ impl Raw {
 impl Drop for Raw {
     fn drop(&mut self) {
         let _ = disable_raw_mode();
-        println!();
+        crate::screen::say!("");
     }
 }
 
@@ -96,7 +96,7 @@ pub(super) fn run(session: &Session, line: &str, words: &[&str]) -> Done {
         },
         _ => return usage("joystick [SPEED TURN], in m/s and rad/s"),
     };
-    println!("arrows or WASD drive ({speed} m/s, {turn} rad/s), space stops, q ends");
+    crate::screen::say!("arrows or WASD drive ({speed} m/s, {turn} rad/s), space stops, q ends");
     let raw = Raw::begin()?;
     let start = Instant::now();
     let mut drive = Drive {
@@ -177,8 +177,10 @@ impl Drive<'_> {
                 .send_within::<command::Twist>(&twist, self.session.expiry),
         );
         self.sent += 1;
-        print!("\r\x1b[K{x:5.2} m/s {z:5.2} rad/s  {}", self.last);
-        let _ = std::io::stdout().flush();
+        let last = stats::text::printable(&self.last);
+        let mut out = crate::screen::raw();
+        let _ = write!(out, "\r\x1b[K{x:5.2} m/s {z:5.2} rad/s  {last}");
+        let _ = out.flush();
         while self.pending.len() > MOST_PENDING {
             self.take_first();
         }

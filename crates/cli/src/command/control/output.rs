@@ -50,8 +50,8 @@ impl Output {
         }
         match (problem, number) {
             (Problem::Failed { .. }, _) => print(text),
-            (Problem::Usage(_), Some(number)) => eprintln!("line {number}: {text}"),
-            (Problem::Usage(_), None) => eprintln!("{text}"),
+            (Problem::Usage(_), Some(number)) => crate::screen::tell!("line {number}: {text}"),
+            (Problem::Usage(_), None) => crate::screen::tell!("{text}"),
         }
     }
 
@@ -66,7 +66,7 @@ impl Output {
         };
         let mut printer = self.printer.lock().unwrap_or_else(PoisonError::into_inner);
         match printer.as_mut() {
-            Some(printer) => drop(printer.print(format!("{line}\n"))),
+            Some(printer) => drop(printer.print(format!("{}\n", stats::text::printable_lines(&line)))),
             None => print(&line),
         }
     }
@@ -79,7 +79,7 @@ fn extend(object: &mut Value, fields: Value) {
 }
 
 fn print(text: &str) {
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::screen::stdout();
     // Whoever read it is gone: the exit code still tells.
     let _ = writeln!(out, "{text}").and_then(|()| out.flush());
 }

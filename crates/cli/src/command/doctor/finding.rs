@@ -1,6 +1,7 @@
 //! What a check found.
 
 use serde_json::{Value, json};
+use stats::text::printable;
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,9 +77,9 @@ impl Finding {
         } else {
             mark.to_owned()
         };
-        let mut text = format!("{mark}  {:<18} {}\n", self.check, self.found);
+        let mut text = format!("{mark}  {:<18} {}\n", self.check, printable(&self.found));
         if let Some(mend) = &self.mend {
-            text += &format!("{:28} mend: {mend}\n", "");
+            text += &format!("{:28} mend: {}\n", "", printable(mend));
         }
         text
     }

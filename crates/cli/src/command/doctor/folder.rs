@@ -40,15 +40,7 @@ pub(super) fn check() -> Vec<Finding> {
             ));
             return findings;
         }
-        Ok(data) => findings.push(Finding::ok(
-            "runtime folder",
-            format!(
-                "mode {:03o}, user {}, group {}",
-                data.mode() & 0o777,
-                data.uid(),
-                data.gid()
-            ),
-        )),
+        Ok(data) => findings.push(folder(&config, data.mode(), data.uid(), data.gid())),
     }
     // What is wrong with the folder, opening it says best.
     match Bus::open(config).and_then(|bus| bus.survey(PATIENCE)) {
@@ -56,6 +48,28 @@ pub(super) fn check() -> Vec<Finding> {
         Err(e) => findings.push(Finding::problem("bus", e.to_string(), "as the message says")),
     }
     findings
+}
+
+/// A folder that a group shares needs two more bits: setgid, so that new sockets get the group, and sticky, so that members
+/// cannot put something of theirs in place of each other's.
+fn folder(config: &BusConfig, mode: u32, uid: u32, gid: u32) -> Finding {
+    let found = format!("mode {:03o}, user {uid}, group {gid}", mode & 0o7777);
+    let shared = mode & 0o020 != 0;
+    if shared && mode & 0o3000 != 0o3000 {
+        return Finding::warning(
+            "runtime folder",
+            format!("{found}: members of the group can replace each other's sockets"),
+            format!("chmod 3770 {}", config.runtime_dir.display()),
+        );
+    }
+    if shared && config.group.is_none() {
+        return Finding::warning(
+            "runtime folder",
+            format!("{found}: a group shares it"),
+            format!("set ROPEWALK_GROUP={gid} for every program, or chmod 700 the folder"),
+        );
+    }
+    Finding::ok("runtime folder", found)
 }
 
 fn endpoints(survey: &Survey) -> Vec<Finding> {
@@ -75,6 +89,13 @@ fn endpoints(survey: &Survey) -> Vec<Finding> {
             "stale sockets",
             format!("{} of processes that are gone, removed now", survey.removed),
             "nothing: their programs were killed; look there if you did not do it",
+        ));
+    }
+    if survey.left > 0 {
+        findings.push(Finding::warning(
+            "stale sockets",
+            format!("{} of other users' processes that are gone", survey.left),
+            "run ropewalk doctor as their user, or as the owner of the folder",
         ));
     }
     for silent in &survey.silent {
@@ -176,4 +197,30 @@ fn send() -> Result<String, Box<dyn std::error::Error>> {
         return Err("other bytes came than were sent".into());
     }
     Ok("a message of 4 MiB went through shared memory".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_of_a_group_without_its_two_bits_is_found_with_the_mend() {
+        let config = BusConfig::new("/run/robot").with_group(7);
+        for (mode, mended) in [
+            (0o40770, false),
+            (0o42770, false),
+            (0o41770, false),
+            (0o43770, true),
+            (0o40700, true),
+        ] {
+            let text = folder(&config, mode, 0, 7).text(false);
+            assert_eq!(
+                text.contains("mend: chmod 3770 /run/robot"),
+                !mended,
+                "{mode:o}: {text}"
+            );
+        }
+        let text = folder(&BusConfig::new("/run/robot"), 0o43770, 0, 7).text(false);
+        assert!(text.contains("set ROPEWALK_GROUP=7"), "{text}");
+    }
 }

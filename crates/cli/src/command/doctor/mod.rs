@@ -39,13 +39,13 @@ pub(crate) fn run(options: &Options) -> Outcome {
     findings.extend(memory::check());
     findings.extend(jitter::check());
     if !options.no_measure {
-        eprintln!("measuring how late this host wakes ...");
+        crate::screen::tell!("measuring how late this host wakes ...");
         findings.extend(folder::try_it());
         findings.extend(jitter::measure());
     }
     let count = |level| findings.iter().filter(|f| f.level == level).count();
     let (problems, warnings) = (count(Level::Problem), count(Level::Warning));
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::screen::raw().lock();
     if options.json {
         let all: Vec<_> = findings.iter().map(Finding::json).collect();
         let report = json!({"problems": problems, "warnings": warnings, "checks": all});

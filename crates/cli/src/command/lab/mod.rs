@@ -257,7 +257,7 @@ fn up(scenario: &Scenario, name: Option<&str>, foreground: bool, json: bool) -> 
     } else {
         print(view::hosts(&status).trim_end())?;
         if let Some(remark) = status.timing.remark.filter(|_| !status.timing.trusted) {
-            eprintln!("{remark}");
+            crate::screen::tell!("{remark}");
         }
     }
     if !foreground {
@@ -321,7 +321,7 @@ fn pcap(lab: &Lab, host: &str, write: Option<&PathBuf>, count: Option<u64>) -> O
             let file = std::fs::File::create(path);
             Box::new(file.map_err(|e| Failure::input(format_args!("cannot write {}: {e}", path.display())))?)
         }
-        None => Box::new(std::io::stdout()),
+        None => Box::new(crate::screen::raw()),
     };
     // Each piece goes on at once: Ctrl-C leaves a file of whole frames.
     let mut buffer = vec![0; 64 << 10];
@@ -353,7 +353,7 @@ fn program() -> Result<Program, Failure> {
 }
 
 fn print(text: &str) -> Outcome {
-    writeln!(std::io::stdout(), "{text}").or_job("printing")
+    writeln!(crate::screen::stdout(), "{text}").or_job("printing")
 }
 
 /// What the user wrote wrong is exit code 2, all else 1.

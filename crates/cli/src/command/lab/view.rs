@@ -117,7 +117,7 @@ pub(super) fn status(now: &Status, before: Option<&Status>) -> String {
 /// Shows the status every second until the lab ends or the user has seen enough.
 pub(super) fn watch(lab: &Lab) -> Outcome {
     let signals = Signals::watch().or_job("watching signals")?;
-    let mut out = std::io::stdout();
+    let mut out = crate::screen::raw();
     let terminal = out.is_terminal();
     let mut before: Option<Status> = None;
     while !signals.stopped() {
@@ -128,6 +128,7 @@ pub(super) fn watch(lab: &Lab) -> Outcome {
             Err(e) => return Err(failure(e)),
         };
         let picture = status(&now, before.as_ref());
+        let picture = stats::text::printable_lines(&picture).into_owned();
         // To the top left, then each line and the rest of the screen cleared: no flicker.
         let shown = if terminal {
             format!("\x1b[H{}\x1b[J", picture.replace('\n', "\x1b[K\n"))

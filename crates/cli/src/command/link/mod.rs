@@ -80,7 +80,7 @@ fn daemon(options: &Options, file: &Path) -> Outcome {
         if let (Quic | Tls, Some(keys)) = (config.carrier(), &config.keys) {
             Bundle::load(keys, &config.host).map_err(|e| bad_keys(file, e))?;
         }
-        eprintln!("{}: good", file.display());
+        crate::screen::tell!("{}: good", file.display());
         return Ok(());
     }
     let signals = Signals::watch().or_job("watching signals")?;
@@ -129,5 +129,5 @@ fn daemon(options: &Options, file: &Path) -> Outcome {
 /// Prints the state; false if nobody reads it.
 fn print(handle: &Handle) -> Result<bool, Failure> {
     let line = serde_json::to_string(&handle.status()).or_job("writing JSON")?;
-    Ok(writeln!(std::io::stdout(), "{line}").is_ok())
+    Ok(writeln!(crate::screen::stdout(), "{line}").is_ok())
 }

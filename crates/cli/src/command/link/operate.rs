@@ -70,7 +70,7 @@ pub(crate) struct Running {
 }
 
 pub(super) fn run(what: &What) -> Outcome {
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::screen::stdout();
     match what {
         What::Set(set) => {
             // What is wrong in itself needs no link to be said.

@@ -21,7 +21,7 @@ impl Teller {
     /// `event` names its kind, for programs, which get the `fields`, too.
     pub(super) fn tell(&self, event: &str, text: &str, fields: Value) {
         let at = self.start.elapsed().as_secs_f64();
-        let mut out = std::io::stdout().lock();
+        let mut out = crate::screen::stdout();
         // Nobody listens any more: the robot goes on.
         let _ = if self.json {
             let mut line = json!({ "time_s": (at * 1e3).round() / 1e3, "event": event, "text": text });

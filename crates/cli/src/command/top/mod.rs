@@ -54,11 +54,11 @@ pub(crate) fn run(options: &Options) -> Outcome {
         left: options.count,
     };
     source.next += source.every;
-    let terminal = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
+    let terminal = crate::screen::raw().is_terminal() && std::io::stdin().is_terminal();
     if terminal && !options.json {
         return screen::show(&mut source, &signals);
     }
-    let mut out = std::io::stdout();
+    let mut out = crate::screen::stdout();
     while !signals.stopped() && !source.is_over() {
         std::thread::sleep(Duration::from_millis(20).min(source.time_left()));
         let Some(view) = source.renewed()? else {

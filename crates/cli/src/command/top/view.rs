@@ -7,6 +7,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style, Stylize};
 use ratatui::text::Line;
 use ratatui::widgets::{Cell, Row, Table as Rows, TableState};
+use stats::text::printable;
 
 const PEER_HEAD: [&str; 9] = [
     "peer",
@@ -52,7 +53,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, view: &View, selected: usize, note: &s
         Constraint::Length(1),
     ])
     .split(frame.area());
-    frame.render_widget(Line::from(head(view)).bold(), areas[0]);
+    frame.render_widget(Line::from(printable(&head(view)).into_owned()).bold(), areas[0]);
     rows(frame, areas[1], &PEER_HEAD, &PEER_WIDTHS, peers, None);
     let topics: Vec<_> = view.topics.iter().map(topic_cells).collect();
     let widths = topic_widths(&topics, frame.area().width);
@@ -60,14 +61,14 @@ pub(super) fn draw(frame: &mut Frame<'_>, view: &View, selected: usize, note: &s
     let services = view.services.iter().map(service_cells).collect();
     rows(frame, areas[4], &SERVICE_HEAD, &SERVICE_WIDTHS, services, None);
     if let Some(topic) = view.topics.get(selected) {
-        frame.render_widget(Line::from(losses(topic)), areas[5]);
+        frame.render_widget(Line::from(printable(&losses(topic)).into_owned()), areas[5]);
     }
     let foot = if note.is_empty() {
         "↑↓ topic   + - priority (> < by 10)   q end"
     } else {
         note
     };
-    frame.render_widget(Line::from(foot).dim(), areas[6]);
+    frame.render_widget(Line::from(printable(foot).into_owned()).dim(), areas[6]);
 }
 
 /// Names in full, as far as the terminal is wide enough for them beside all other columns.
@@ -104,7 +105,8 @@ fn rows<const N: usize>(
             fits
         })
         .count();
-    let shown = |cells: [String; N]| Row::new(cells.into_iter().take(fit).map(Cell::from));
+    let cell = |text: String| Cell::from(printable(&text).into_owned());
+    let shown = |cells: [String; N]| Row::new(cells.into_iter().take(fit).map(cell));
     let head = Row::new(head[..fit].iter().map(|h| Cell::from(*h))).style(Style::new().underlined());
     let table = Rows::new(
         cells.into_iter().map(shown),

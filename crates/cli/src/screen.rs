@@ -1,0 +1,82 @@
+//! The one way to standard output and standard error for what people read.
+//!
+//! Names, refusals and definitions of other processes, hosts and files must not command the terminal: whatever is printed
+//! here has its control characters written out, but for line feeds and tabs ([`stats::text`]); JSON means the same
+//! afterwards. `clippy.toml` forbids printing past this module. What the command itself draws goes to [`raw`] and [`draw`].
+
+use stats::text::printable_lines;
+use std::fmt;
+use std::io::{self, Write};
+
+/// A writer that makes text fit to print.
+pub(crate) struct Screen<W>(W);
+
+impl<W: Write> Write for Screen<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(bytes);
+        self.0.write_all(printable_lines(&text).as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+/// Standard output.
+pub(crate) fn stdout() -> Screen<io::StdoutLock<'static>> {
+    Screen(raw().lock())
+}
+
+/// Standard error.
+pub(crate) fn stderr() -> Screen<io::Stderr> {
+    Screen(io::stderr())
+}
+
+/// Standard output as it is.
+#[allow(clippy::disallowed_methods, reason = "this is the way")]
+pub(crate) fn raw() -> io::Stdout {
+    io::stdout()
+}
+
+/// Moves on the terminal behind standard error, such as to draw a line anew: nothing of others.
+pub(crate) fn draw(sequence: &str) {
+    let _ = io::stderr().write_all(sequence.as_bytes());
+}
+
+/// Prints a line to standard output; a reader that left is no failure.
+pub(crate) fn line_out(line: fmt::Arguments<'_>) {
+    let _ = writeln!(stdout(), "{line}");
+}
+
+/// Prints a line to standard error.
+pub(crate) fn line_err(line: fmt::Arguments<'_>) {
+    let _ = writeln!(stderr(), "{line}");
+}
+
+/// As `println!`, fit to print.
+macro_rules! say {
+    ($($format:tt)*) => { $crate::screen::line_out(format_args!($($format)*)) };
+}
+
+/// As `eprintln!`, fit to print.
+macro_rules! tell {
+    ($($format:tt)*) => { $crate::screen::line_err(format_args!($($format)*)) };
+}
+
+pub(crate) use {say, tell};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_screen_obeys_nobody() {
+        let mut screen = Screen(Vec::new());
+        writeln!(screen, "{}\t{}", "a\u{1b}[2J", "\u{9b}31m\u{202e}\r").expect("writes");
+        assert_eq!(
+            String::from_utf8(screen.0).expect("text"),
+            "a\\u001b[2J\t\\u009b31m\\u202e\\r\n"
+        );
+    }
+}
