@@ -84,10 +84,15 @@ def send(s: socket.socket, data: bytes, *fds: int) -> None:
 
 def receive(s: socket.socket) -> tuple[int, bytes, list[int]]:
     """The next frame: its kind, its body, its descriptors. Kind 0 at the end."""
-    try:
-        data, ancillary, _, _ = s.recvmsg(1 << 18, socket.CMSG_SPACE(64))
-    except (ConnectionError, TimeoutError):
-        return 0, b"", []
+    data, ancillary = b"", []
+    for _ in range(2):
+        try:
+            data, ancillary, _, _ = s.recvmsg(1 << 18, socket.CMSG_SPACE(64))
+            break
+        except ConnectionResetError:
+            continue  # The other end left something unread; what it sent is still there.
+        except TimeoutError:
+            break
     fds = array.array("i")
     for level, kind, rights in ancillary:
         if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):

@@ -31,13 +31,12 @@ def become_member() -> None:
     os.setuid(GROUP)
 
 
-def hostile(folder: Path, secret: Path, told: int) -> None:
+def hostile(folder: Path, secret: Path, told: int, pids: int) -> None:
     """Offers topics, so that somebody binds sockets, and replaces whatever appears."""
     become_member()
     libc = ctypes.CDLL(None, use_errno=True)
     watch = libc.inotify_init1(os.O_NONBLOCK)
     libc.inotify_add_watch(watch, str(folder).encode(), 0x100 | 0x80 | 0x04)  # CREATE, MOVED_TO, ATTRIB
-    own = str(os.getpid())
     events = swapped = 0
     while True:
         try:
@@ -49,10 +48,10 @@ def hostile(folder: Path, secret: Path, told: int) -> None:
             _, mask, _, length = struct.unpack_from("<iIII", data, at)
             name = data[at + 16 : at + 16 + length].rstrip(b"\0").decode()
             at += 16 + length
-            if f".{own}." in name or name == "moved":
-                continue
-            events += 1
             path = folder / name
+            if f".{pids}." in name or name == "moved" or path.is_symlink():
+                continue  # His own.
+            events += 1
             try:
                 os.rename(path, folder / "moved")
                 os.symlink(secret, path)
@@ -138,7 +137,8 @@ def main() -> None:
         for name, folder_mode in (("sticky", 0o3770), ("old", 0o770)):
             os.chmod(folder, folder_mode)
             os.pwrite(told, bytes(16), 0)
-            attackers = [child(hostile, folder, secret, told), child(offers, folder)]
+            attackers = [child(offers, folder)]
+            attackers.append(child(hostile, folder, secret, told, attackers[0]))
             time.sleep(0.5)
             try:
                 end = time.monotonic() + 60
