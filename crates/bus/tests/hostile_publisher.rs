@@ -198,6 +198,7 @@ fn a_block_that_reaches_into_a_hole_is_not_read() {
     let bus = bus(&dir);
     let (subscriber, publisher) = subscriber_with_honest_publisher(&bus);
     let mut impostor = Impostor::new(dir.path(), 7);
+    eventually("it is heard", || subscriber.publisher_count() == 2);
     // Its first page exists.
     impostor.write_block(0);
     impostor.payload[1].store(SEGMENT_LEN, Ordering::Relaxed);
