@@ -127,7 +127,7 @@ topics:
             time.sleep(1)
             base, robot = start("base", "robot", "in", "out"), start("robot", "base", "out", "in")
             began = time.monotonic()
-            kit.wait_for("the first states", lambda: base.lines() and robot.lines())
+            kit.wait_for("the first states", lambda: base.json() and robot.json())
 
             def up() -> bool:
                 return all(p.json()[-1]["peers"][0]["up"] for p in (base, robot))

@@ -279,7 +279,7 @@ fn datagrams_that_are_to_be_shorter_carry_what_was_begun_when_they_were_longer()
     let kinds = [
         ("/best", Reliability::BestEffort),
         ("/reliable", Reliability::Reliable),
-        ("/redundant", Reliability::Redundant { share: 0.5 }),
+        ("/redundant", Reliability::Redundant),
         ("/bulk", Reliability::Bulk),
     ];
     let mut w = Setup::hops(1).build();
