@@ -122,6 +122,21 @@ impl Pool {
         self.limit
     }
 
+    /// From now on no more than so many bytes are reserved. What is reserved already stays until it is idle.
+    pub(crate) fn set_limit(&mut self, limit: u64) {
+        self.limit = limit;
+    }
+
+    /// Gives up every segment in which nobody uses a block; `release` as in [`Pool::grow`].
+    pub(crate) fn trim(&mut self, mut release: impl FnMut(u64) -> usize) {
+        for slot in 0..self.segments.len() {
+            let idle = |s: &Segment| s.space.is_idle() && s.promised == 0;
+            if self.segments[slot].as_ref().is_some_and(idle) {
+                self.retire(slot, &mut release);
+            }
+        }
+    }
+
     /// Bytes in blocks that somebody uses.
     pub(crate) fn used(&self) -> u64 {
         self.used
@@ -393,18 +408,23 @@ impl Pool {
             if self.pinned() + segment.reserved > self.limit {
                 return false;
             }
-            if let Some(segment) = self.segments[slot].take() {
-                let mapped_by = release(segment.id);
-                if mapped_by > 0 {
-                    self.retired.push(Retired {
-                        id: segment.id,
-                        bytes: segment.reserved,
-                        mapped_by,
-                    });
-                }
-            }
+            self.retire(slot, release);
         }
         true
+    }
+
+    /// Gives up a segment; it is pinned while subscribers still map it.
+    fn retire(&mut self, slot: usize, release: &mut impl FnMut(u64) -> usize) {
+        if let Some(segment) = self.segments[slot].take() {
+            let mapped_by = release(segment.id);
+            if mapped_by > 0 {
+                self.retired.push(Retired {
+                    id: segment.id,
+                    bytes: segment.reserved,
+                    mapped_by,
+                });
+            }
+        }
     }
 
     fn add_segment(&mut self, class: usize, block: u64) -> Result<usize, Short> {

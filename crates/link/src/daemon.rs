@@ -299,6 +299,9 @@ impl<C: Carrier> Daemon<C> {
             }
             if now >= next_status {
                 self.inbound.sweep(now);
+                for (peer, topic, lost) in self.inbound.not_taken() {
+                    self.radio.not_taken(peer, topic, lost);
+                }
                 self.renew_status();
                 next_status = now + STATUS_INTERVAL;
             }

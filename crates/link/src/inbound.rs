@@ -1,5 +1,10 @@
 //! From the radio to this host's bus: fragments are written straight into loaned blocks.
 
+mod ids;
+mod memory;
+mod pace;
+mod publishing;
+
 use crate::compress::{UnpackStats, Unpacker};
 use crate::config::{Config, PeerConfig};
 use crate::names;
@@ -9,24 +14,31 @@ use crate::relay::{Carrying, host_id};
 use crate::rules::{Right, may};
 use crate::services::Services;
 use crate::services::letter::Letter;
-use bus::{Bus, Loan, Publisher, PublisherOptions, Stamp, TopicType};
+use bus::{Bus, Loan, Publisher, Stamp, TopicType};
+pub(crate) use ids::Ids;
+use memory::Memory;
+use pace::Pace;
 use proto::{
     Announcement, Down, FlowKey, Geometry, Incoming, PeerId, PeerInfo, Radio, Relay, RemoteTopic, Sink, Slot,
     Taken, TopicError, TopicId, Verdict, Via,
 };
 use stats::{DropReason, Time};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// So long after it was started anew a peer may take to announce a topic again.
-const STALE_AFTER: Duration = Duration::from_secs(10);
+const STALE_AFTER: Duration = Duration::from_secs(4);
 
 /// The receiving side of a daemon: a bus publisher for each topic of each peer, and the blocks being filled.
 pub(crate) struct Inbound {
     bus: Bus,
     wanted: BTreeSet<String>,
     peers: Vec<PeerConfig>,
+    /// Most bytes of a message, of the topics of `wanted` that say so.
+    max_message: BTreeMap<String, u32>,
+    memory: Memory,
+    pace: Pace,
     /// How often each peer was refused a topic.
     refused: BTreeMap<PeerId, u64>,
     /// By peer and the topic's name towards it, kept over the peer's restarts.
@@ -35,7 +47,7 @@ pub(crate) struct Inbound {
     stale: BTreeMap<(PeerId, String), Time>,
     restarted: BTreeSet<PeerId>,
     ids: Ids,
-    routes: BTreeMap<(PeerId, RemoteTopic), Arc<Publisher>>,
+    routes: BTreeMap<(PeerId, RemoteTopic), Route>,
     blocks: BTreeMap<Slot, Block>,
     next_slot: u64,
     changes: Vec<String>,
@@ -56,12 +68,21 @@ pub(crate) struct Inbound {
     run: u32,
 }
 
+/// Where a topic of a peer is published here.
+#[derive(Clone)]
+struct Route {
+    publisher: Arc<Publisher>,
+    /// Whose topic it is; another peer may bring it.
+    owner: PeerId,
+    max_message: u32,
+}
+
 struct Block {
     peer: PeerId,
     topic: RemoteTopic,
     content: Content,
     /// Where it is published here, if it is.
-    publisher: Option<Arc<Publisher>>,
+    here: Option<Route>,
     geometry: Geometry,
     stamp: Stamp,
     taken: Option<Taken>,
@@ -88,28 +109,6 @@ enum Content {
     Letter(Letter),
 }
 
-/// The ids of this daemon's own publishers on the bus, which are no sources.
-#[derive(Clone, Default)]
-pub(crate) struct Ids(Arc<Mutex<BTreeSet<u64>>>);
-
-impl Ids {
-    fn all(&self) -> MutexGuard<'_, BTreeSet<u64>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn insert(&self, id: u64) {
-        self.all().insert(id);
-    }
-
-    fn remove(&self, id: u64) {
-        self.all().remove(&id);
-    }
-
-    pub(crate) fn contains(&self, id: u64) -> bool {
-        self.all().contains(&id)
-    }
-}
-
 impl Inbound {
     /// Publishes on `bus` those topics of `wanted` that `peers` announce and may publish.
     /// `run` tells this run of the host from others.
@@ -117,6 +116,9 @@ impl Inbound {
         Inbound {
             bus,
             wanted,
+            max_message: config.max_messages(),
+            memory: Memory::new(config.peers.iter().map(PeerConfig::memory).collect()),
+            pace: Pace::default(),
             peers: config.peers.clone(),
             relay: Relay::new(host_id(&config.host)),
             carrying: Carrying::new(config),
@@ -149,17 +151,6 @@ impl Inbound {
         self.unpacker.as_ref()?.stats(publisher.id())
     }
 
-    /// Counts the messages that were unpacked and published since the last call.
-    fn count_unpacked(&mut self) {
-        for a in self.unpacker.iter().flat_map(Unpacker::arrivals) {
-            let is_live = self.publishers.values().any(|p| p.id() == a.publisher);
-            if let Some(stamp) = a.stamp.filter(|_| is_live) {
-                let spans = self.spans.entry(a.publisher).or_default();
-                spans.received(stamp, a.at, a.bytes);
-            }
-        }
-    }
-
     /// Whether the bus publisher `id` is one of these: its messages came from the radio and go not back.
     pub(crate) fn owns(&self, id: u64) -> bool {
         self.publishers.values().any(|p| p.id() == id)
@@ -172,7 +163,7 @@ impl Inbound {
 
     /// Where a peer's topic is published here, if it is.
     pub(crate) fn publisher_of(&self, peer: PeerId, topic: RemoteTopic) -> Option<&Publisher> {
-        self.routes.get(&(peer, topic)).map(|p| &**p)
+        self.routes.get(&(peer, topic)).map(|r| &*r.publisher)
     }
 
     /// The host whose topic it is that a peer sends.
@@ -236,7 +227,7 @@ impl Inbound {
             // Its routes that are there already were announced since.
             let fresh: BTreeSet<u64> = (self.routes.iter())
                 .filter(|((p, _), _)| *p == peer)
-                .map(|(_, publisher)| publisher.id())
+                .map(|(_, route)| route.publisher.id())
                 .collect();
             let old = keys.filter(|k| self.publishers.get(k).is_none_or(|p| !fresh.contains(&p.id())));
             self.stale.extend(old.map(|k| (k.clone(), now + STALE_AFTER)));
@@ -250,6 +241,7 @@ impl Inbound {
         for key in over {
             self.end(&key);
         }
+        self.memory.sweep(now);
         self.relay.sweep(now);
     }
 
@@ -257,12 +249,8 @@ impl Inbound {
         self.stale.remove(key);
         self.relay.end_local(self.carrying.host(key.0), &key.1);
         if let Some(publisher) = self.publishers.remove(key) {
-            self.ids.remove(publisher.id());
-            self.spans.remove(&publisher.id());
-            if let Some(unpacker) = &self.unpacker {
-                unpacker.forget(publisher.id());
-            }
-            self.routes.retain(|_, p| p.id() != publisher.id());
+            self.forget(key.0, &publisher);
+            self.routes.retain(|_, r| r.publisher.id() != publisher.id());
             let name = self.peer(key.0).to_owned();
             self.changes.push(format!("{name} sends {} no more", key.1));
         }
@@ -274,49 +262,6 @@ impl Inbound {
         self.count_unpacked();
         let shown = |(id, spans): (&u64, &mut Spans)| Some((*id, spans.recent(now)?));
         self.spans.iter_mut().filter_map(shown).collect()
-    }
-
-    /// Publishes a message here. Whether that is done; else it waits for the unpacker.
-    fn publish(
-        &mut self,
-        publisher: &Arc<Publisher>,
-        content: Content,
-        stamp: Stamp,
-    ) -> Result<bool, DropReason> {
-        let loan = match (content, &self.unpacker) {
-            (Content::Envelope(bytes), Some(unpacker)) => {
-                return unpacker.packed(publisher, bytes, stamp).map(|()| false);
-            }
-            (Content::Envelope(_), None) => return Err(DropReason::TooLarge),
-            (Content::Apart(_) | Content::Letter(_), _) => return Err(DropReason::ReceiverMemory),
-            // Behind those before it, if any are being unpacked.
-            (Content::Loan(loan), Some(unpacker)) => match unpacker.in_turn(publisher, loan, stamp)? {
-                Some(loan) => loan,
-                None => return Ok(false),
-            },
-            (Content::Loan(loan), None) => loan,
-        };
-        // The first of those that come together wakes who sleeps, and the last.
-        let published = match self.heard.iter_mut().find(|(p, _)| Arc::ptr_eq(p, publisher)) {
-            Some((_, owed)) => {
-                *owed = true;
-                publisher.publish_quietly(loan, stamp)
-            }
-            None => {
-                self.heard.push((publisher.clone(), false));
-                publisher.publish(loan, stamp)
-            }
-        };
-        published.map(|_| true).map_err(|_| DropReason::ReceiverMemory)
-    }
-
-    /// What came together is published: whoever sleeps is woken for all of it.
-    pub(crate) fn ring(&mut self) {
-        for (publisher, owed) in self.heard.drain(..) {
-            if owed {
-                publisher.ring();
-            }
-        }
     }
 
     /// What happened to peers since the last call, for people.
@@ -374,28 +319,6 @@ impl Inbound {
             Ok(letter)
         }))
     }
-
-    fn publisher(
-        &mut self,
-        key: (PeerId, String),
-        topic: TopicType,
-        history: u32,
-    ) -> Result<Arc<Publisher>, bus::CreateError> {
-        self.stale.remove(&key);
-        if let Some(p) = self.publishers.get(&key).filter(|p| *p.topic() == topic) {
-            return Ok(p.clone());
-        }
-        let made = Arc::new(
-            self.bus
-                .publisher(topic, PublisherOptions::default().with_history(history))?,
-        );
-        self.ids.insert(made.id());
-        if let Some(old) = self.publishers.insert(key, made.clone()) {
-            self.ids.remove(old.id());
-            self.spans.remove(&old.id());
-        }
-        Ok(made)
-    }
 }
 
 /// The peers that are heard here: those before the first without an address, or the one of a serial line.
@@ -420,26 +343,31 @@ pub(crate) fn fill(loan: &mut Loan, geometry: &Geometry, offset: u32, bytes: &[u
 
 impl Sink for Inbound {
     fn begin(&mut self, m: &Incoming) -> Result<Slot, DropReason> {
-        let publisher = self.routes.get(&(m.peer, m.topic)).cloned();
+        let here = self.routes.get(&(m.peer, m.topic)).cloned();
         let taken = match m.route {
             Some(_) => Some(self.relay.begin(m)?),
             None if self.relay.is_flow(m.peer, m.topic) => return Err(DropReason::Malformed),
             None => None,
         };
         let is_local = taken.as_ref().is_none_or(|t| t.local);
-        let publisher = publisher.filter(|_| is_local);
+        let here = here.filter(|_| is_local);
         let from = (m.peer, m.topic);
-        let taker = self.services.as_ref().filter(|s| is_local && s.is_route(from));
-        let taker = taker.map(|s| s.taker(from).ok_or(DropReason::Unannounced));
+        let services = self.services.as_ref().filter(|s| is_local && s.is_route(from));
+        let taken_by = services.map(|s| s.taker(from).ok_or(DropReason::Unannounced));
         let envelope = || Content::Envelope(vec![0; m.geometry.total_len() as usize]);
         let apart = |t: &Taken| Content::Apart(Outgoing::carried(m.geometry, t.arriving.clone()));
-        let content = match (&publisher, taker, &taken) {
+        let too_large = |r: &Route| m.geometry.total_len() > r.max_message;
+        let content = match (&here, taken_by, &taken) {
             (.., Some(t)) if t.forward => Ok(apart(t)),
             (_, Some(taker), _) => taker.and_then(|t| Letter::new(&t, &m.geometry).map(Content::Letter)),
             (None, ..) => Err(DropReason::Unannounced),
+            (Some(route), ..) if too_large(route) => Err(DropReason::TooLarge),
             (Some(_), ..) if m.geometry.is_packed() && self.unpacker.is_none() => Err(DropReason::TooLarge),
             (Some(_), ..) if m.geometry.is_packed() => Ok(envelope()),
-            (Some(publisher), ..) => loan(publisher, &m.geometry).map(Content::Loan),
+            (Some(r), ..) => {
+                let loan = self.memory.loan(r.owner, &r.publisher, &m.geometry);
+                loan.map(Content::Loan)
+            }
         };
         let content = content.inspect_err(|_| {
             if let Some(t) = &taken {
@@ -458,7 +386,7 @@ impl Sink for Inbound {
                 peer: m.peer,
                 topic: m.topic,
                 content,
-                publisher,
+                here,
                 geometry: m.geometry,
                 stamp,
                 taken,
@@ -483,6 +411,19 @@ impl Sink for Inbound {
         }
     }
 
+    /// Packed ones go one at a time, since the unpacker publishes them.
+    fn takes(&mut self, slot: Slot) -> bool {
+        let Some(block) = self.blocks.get(&slot) else {
+            return true;
+        };
+        let Some(Route { publisher, .. }) = &block.here else {
+            return true;
+        };
+        let busy = self.unpacker.as_ref().is_some_and(|u| u.has(publisher.id()));
+        let bytes = u64::from(block.geometry.total_len());
+        !busy && self.pace.takes(clock::monotonic(), publisher, bytes)
+    }
+
     fn grown(&mut self, slot: Slot, ready: u32) {
         if let Some(block) = self.blocks.get_mut(&slot)
             && let (Content::Apart(message), Some(taken)) = (&block.content, &mut block.taken)
@@ -503,18 +444,22 @@ impl Sink for Inbound {
             expires: block.taken.as_ref().and_then(Taken::expires),
             is_local: block.taken.as_ref().is_none_or(|t| t.local),
         };
-        let outcome = match (block.content, &block.publisher) {
+        let outcome = match (block.content, &block.here) {
             (Content::Letter(letter), _) => self.came(about, letter).map(|()| false),
-            (Content::Apart(message), publisher) => {
+            (Content::Apart(message), here) => {
                 // What goes on and is published here too is copied once more.
-                let here = publisher.as_ref().map(|publisher| {
+                let here = here.as_ref().map(|route| {
                     let bytes = message.carried_bytes().ok_or(DropReason::ReceiverMemory)?;
-                    if block.geometry.is_packed() {
-                        return Ok((publisher, Content::Envelope(bytes.to_vec())));
+                    if block.geometry.total_len() > route.max_message {
+                        return Err(DropReason::TooLarge);
                     }
-                    let mut loan = loan(publisher, &block.geometry)?;
+                    if block.geometry.is_packed() {
+                        return Ok((route, Content::Envelope(bytes.to_vec())));
+                    }
+                    let loan = self.memory.loan(route.owner, &route.publisher, &block.geometry);
+                    let mut loan = loan?;
                     fill(&mut loan, &block.geometry, 0, &bytes);
-                    Ok((publisher, Content::Loan(loan)))
+                    Ok((route, Content::Loan(loan)))
                 });
                 let letter = message
                     .carried_bytes()
@@ -523,11 +468,11 @@ impl Sink for Inbound {
                 match (here, letter) {
                     (None, None) => Ok(false),
                     (None, Some(letter)) => letter.and_then(|l| self.came(about, l)).map(|()| false),
-                    (Some(Ok((publisher, content))), _) => self.publish(publisher, content, block.stamp),
+                    (Some(Ok((route, content))), _) => self.publish(route, content, block.stamp),
                     (Some(Err(reason)), _) => Err(reason),
                 }
             }
-            (content, Some(publisher)) => self.publish(publisher, content, block.stamp),
+            (content, Some(route)) => self.publish(route, content, block.stamp),
             (_, None) => Err(DropReason::ReceiverMemory),
         };
         if let Some(taken) = block.taken {
@@ -536,7 +481,7 @@ impl Sink for Inbound {
         if !outcome? {
             return Ok(());
         }
-        if let (Some(publisher), Some(stamp)) = (&block.publisher, block.stamp.time) {
+        if let (Some(Route { publisher, .. }), Some(stamp)) = (&block.here, block.stamp.time) {
             let bytes = u64::from(block.geometry.total_len());
             let spans = self.spans.entry(publisher.id()).or_default();
             spans.received(stamp, clock::realtime(), bytes);
@@ -607,7 +552,12 @@ impl Sink for Inbound {
         let history = if a.latched { a.depth.min(4096) } else { 0 };
         match self.publisher((source, a.name.clone()), kind, history) {
             Ok(publisher) => {
-                self.routes.insert((peer, topic), publisher);
+                let route = Route {
+                    publisher,
+                    owner: source,
+                    max_message: self.max_message(&a.name),
+                };
+                self.routes.insert((peer, topic), route);
                 self.changes
                     .push(format!("{name} sends {} ({})", a.name, a.type_name));
                 Verdict::Accept
@@ -640,11 +590,11 @@ impl Sink for Inbound {
             {
                 continue;
             }
-            let Some(publisher) = self.routes.remove(&route) else {
+            let Some(Route { publisher, .. }) = self.routes.remove(&route) else {
                 continue;
             };
             // A source that was started anew, for other hosts than before, may have announced it again already.
-            if self.routes.values().any(|p| p.id() == publisher.id()) {
+            if (self.routes.values()).any(|r| r.publisher.id() == publisher.id()) {
                 continue;
             }
             let of_it = self.publishers.iter().find(|(_, p)| p.id() == publisher.id());
@@ -663,6 +613,7 @@ impl Sink for Inbound {
             format!(" (it calls itself {})", info.name)
         };
         self.changes.push(format!("{configured} is connected{also}"));
+        self.memory.peer_is_away(peer, false);
         if let Some(services) = &mut self.services {
             services.peer_up(peer);
         }
@@ -673,6 +624,7 @@ impl Sink for Inbound {
             services.peer_down(clock::monotonic(), peer, why);
         }
         self.routes.retain(|(p, _), _| why == Down::Lost || *p != peer);
+        self.memory.peer_is_away(peer, why != Down::Restarted);
         if why == Down::Restarted {
             self.restarted.insert(peer);
         }
@@ -686,13 +638,6 @@ impl Sink for Inbound {
         };
         self.changes.push(format!("{} {why}", self.peer(peer)));
     }
-}
-
-/// Memory for a message that begins to come.
-fn loan(publisher: &Publisher, geometry: &Geometry) -> Result<Loan, DropReason> {
-    let parts: Vec<usize> = geometry.part_lens().iter().map(|n| *n as usize).collect();
-    let loan = publisher.loan(geometry.control_len() as usize, &parts);
-    loan.map_err(|error| no_memory(&publisher.topic().topic, error))
 }
 
 /// Why a message of a topic or a service is lost for which there is no block.

@@ -97,6 +97,7 @@ mod tests {
             allow: None,
             namespace: namespace.map(Into::into),
             relay: None,
+            memory: None,
         }
     }
 

@@ -128,7 +128,8 @@ pub struct PeerInfo {
 
 /// Where received messages go: each is written straight into memory that the sink loans.
 ///
-/// Between `begin` and exactly one of `finish` or `abort`, `write` is called with each byte of the message
+/// A message is begun with its first fragment, or, if it is longer than any that its topic has delivered, when a share of it
+/// is there. Between `begin` and exactly one of `finish` or `abort`, `write` is called with each byte of the message
 /// at most once, in any order. Everything is called from [`crate::Radio::handle`],
 /// [`crate::Radio::handle_timeout`] or [`crate::Radio::remove_peer`], never concurrently; keep it short.
 pub trait Sink {
@@ -145,6 +146,13 @@ pub trait Sink {
     /// More has come of a message that is not complete: now its first `ready` bytes are there, and maybe some beyond.
     fn grown(&mut self, slot: Slot, ready: u32) {
         let _ = (slot, ready);
+    }
+
+    /// Whether [`Sink::finish`] would hand this message on without a loss, of this message or of another. While it would not, a
+    /// message of a reliable topic waits, and its sender with it; the sink is asked again every few milliseconds.
+    fn takes(&mut self, slot: Slot) -> bool {
+        let _ = slot;
+        true
     }
 
     /// All bytes are there: hand the message on.

@@ -171,6 +171,13 @@ pub struct ReceiveLimits {
     pub max_topics: usize,
     /// Bytes of announcements that are not complete yet.
     pub max_announcing_bytes: usize,
+    /// Bytes of the announcements of all topics that were accepted, definitions included.
+    pub max_announced_bytes: usize,
+    /// Bytes of fragments that are kept to compute lost ones of redundant topics.
+    pub max_decoding_bytes: usize,
+    /// Messages of up to so many bytes have their memory from the first fragment on; longer ones when a part of them is there, unless
+    /// their topic has delivered one as long.
+    pub at_once: u32,
 }
 
 impl Default for ReceiveLimits {
@@ -183,6 +190,9 @@ impl Default for ReceiveLimits {
             partial_age: Duration::from_secs(2),
             max_topics: MAX_TOPICS,
             max_announcing_bytes: 1 << 20,
+            max_announced_bytes: 8 << 20,
+            max_decoding_bytes: 4 << 20,
+            at_once: 64 << 10,
         }
     }
 }

@@ -17,6 +17,9 @@ const LIMITS: ReceiveLimits = ReceiveLimits {
     partial_age: Duration::from_secs(1),
     max_topics: 8,
     max_announcing_bytes: 4_096,
+    max_announced_bytes: 16_384,
+    max_decoding_bytes: 20_000,
+    at_once: 2_000,
 };
 
 /// Memory that is watched: what was loaned, written and handed on. A message's stamp is its content's seed.
@@ -29,6 +32,8 @@ struct Memory {
     honest: bool,
     delivered: u64,
     refuse: bool,
+    /// How often it was asked whether it takes; not each time it does.
+    asked: u64,
 }
 
 impl Sink for Memory {
@@ -55,6 +60,12 @@ impl Sink for Memory {
         for (place, b) in to[offset as usize..][..bytes.len()].iter_mut().zip(bytes) {
             assert!(place.replace(*b).is_none(), "written twice");
         }
+    }
+
+    fn takes(&mut self, slot: Slot) -> bool {
+        assert!(self.open.contains_key(&slot), "an open slot");
+        self.asked += 1;
+        !self.asked.is_multiple_of(3)
     }
 
     fn finish(&mut self, slot: Slot) -> Result<(), DropReason> {

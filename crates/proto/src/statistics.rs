@@ -149,6 +149,9 @@ pub struct RemoteTopicStats {
     pub duplicate_fragments: u64,
     /// Lost fragments that were computed from parity.
     pub repaired_fragments: u64,
+    /// Bytes at the beginnings of long messages that waited until enough was there for memory to be loaned, and so were copied once
+    /// more.
+    pub staged_bytes: u64,
     /// Messages of which fragments are missing now.
     pub partial: u64,
     /// Of a bulk topic, the share of the oldest message that is here, where it comes as symbols.
@@ -157,7 +160,8 @@ pub struct RemoteTopicStats {
     /// anything newer has come, until its message comes after all.
     pub drops: Drops,
     /// Messages that there were by their numbering, up to the newest of which anything came. Each is exactly one of:
-    /// delivered, dropped (but for [`stats::DropReason::Duplicate`], which are copies), partial, abandoned.
+    /// delivered, dropped (but for [`stats::DropReason::Duplicate`], which are copies, and [`stats::DropReason::NotTaken`],
+    /// which were delivered), partial, abandoned.
     pub seen: u64,
     /// Messages that the sender had begun and gave up, and told so. It counted them.
     pub abandoned: u64,

@@ -76,6 +76,9 @@ reasons! {
     Outage = "outage",
     /// It had come over another way before, or goes over another one now.
     OtherWay = "other_way",
+    /// It was delivered to the receiving host, and a subscriber there lost it: its queue stayed full, or it held too much. Counted
+    /// once for each such subscriber.
+    NotTaken = "not_taken",
 }
 
 impl fmt::Display for DropReason {

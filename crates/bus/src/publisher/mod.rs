@@ -5,6 +5,7 @@ mod error;
 mod history;
 mod inner;
 mod options;
+mod pace;
 mod report;
 mod shortage;
 

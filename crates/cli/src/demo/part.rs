@@ -185,6 +185,7 @@ fn link_config(spec: &Spec, host: &str) -> Config {
             allow: None,
             namespace: None,
             relay: None,
+            memory: None,
         }],
         topics: (spec.topics.iter())
             .map(|(name, plan)| TopicConfig {

@@ -4,14 +4,15 @@ use super::envelope::{Engine, Envelope, EnvelopeError, MAX_MESSAGE};
 use super::{UnpackStats, await_work, lock};
 use crate::worker::Worker;
 use bus::{Loan, Publisher, Stamp};
+use proto::PeerId;
 use stats::{DropReason, Time};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
-/// Most bytes of messages that wait, by their length on the air and unpacked together.
+/// Most bytes of a peer's messages that wait, by their length on the air and unpacked together.
 const MAX_BYTES: usize = 2 * MAX_MESSAGE as usize;
-/// Most messages that wait.
+/// Most messages of a peer that wait.
 const MAX_JOBS: usize = 1024;
 
 /// What a message is before it is published.
@@ -23,6 +24,7 @@ enum Content {
 
 struct Job {
     publisher: Arc<Publisher>,
+    owner: PeerId,
     content: Content,
     stamp: Stamp,
     /// What it takes of the bound.
@@ -43,7 +45,8 @@ pub(crate) struct Arrival {
 #[derive(Default)]
 struct Queues {
     jobs: VecDeque<Job>,
-    bytes: usize,
+    /// Bytes and messages of each peer, that under way included.
+    held: BTreeMap<PeerId, (usize, usize)>,
     busy: Option<u64>,
     arrivals: VecDeque<Arrival>,
     stats: BTreeMap<u64, UnpackStats>,
@@ -93,16 +96,17 @@ impl Unpacker {
         })
     }
 
-    /// Takes a packed message.
+    /// Takes a packed message of a topic of `owner`, and gives its length, which is no more than `most`.
     ///
     /// # Errors
     /// Why it is lost: it is none, or too much waits.
     pub(crate) fn packed(
         &self,
         publisher: &Arc<Publisher>,
+        (owner, most): (PeerId, u32),
         bytes: Vec<u8>,
         stamp: Stamp,
-    ) -> Result<(), DropReason> {
+    ) -> Result<u64, DropReason> {
         let original = match Envelope::open(&bytes) {
             Ok(envelope) => envelope.geometry.total_len() as usize,
             Err(error) => {
@@ -110,8 +114,18 @@ impl Unpacker {
                 return Err(DropReason::Malformed);
             }
         };
+        if original > most as usize {
+            return Err(DropReason::TooLarge);
+        }
         let cost = bytes.len() + original;
-        self.push(publisher, Content::Packed(bytes), stamp, cost)
+        self.push((publisher, owner), Content::Packed(bytes), stamp, cost)?;
+        Ok(original as u64)
+    }
+
+    /// Whether messages of a publisher wait or are being unpacked.
+    pub(crate) fn has(&self, publisher: u64) -> bool {
+        let queues = self.shared.lock();
+        queues.busy == Some(publisher) || queues.jobs.iter().any(|j| j.publisher.id() == publisher)
     }
 
     /// Takes a message that only has to be published behind those of its topic that wait, or gives it back if
@@ -122,35 +136,33 @@ impl Unpacker {
     pub(crate) fn in_turn(
         &self,
         publisher: &Arc<Publisher>,
+        owner: PeerId,
         loan: Loan,
         stamp: Stamp,
     ) -> Result<Option<Loan>, DropReason> {
-        let id = publisher.id();
-        let waits = {
-            let queues = self.shared.lock();
-            queues.busy == Some(id) || queues.jobs.iter().any(|j| j.publisher.id() == id)
-        };
-        if !waits {
+        if !self.has(publisher.id()) {
             return Ok(Some(loan));
         }
-        self.push(publisher, Content::Ready(loan), stamp, 0)?;
+        self.push((publisher, owner), Content::Ready(loan), stamp, 0)?;
         Ok(None)
     }
 
     fn push(
         &self,
-        publisher: &Arc<Publisher>,
+        (publisher, owner): (&Arc<Publisher>, PeerId),
         content: Content,
         stamp: Stamp,
         bytes: usize,
     ) -> Result<(), DropReason> {
         let mut queues = self.shared.lock();
-        if queues.bytes + bytes > MAX_BYTES || queues.jobs.len() >= MAX_JOBS {
+        let (held, count) = queues.held.entry(owner).or_default();
+        if *held + bytes > MAX_BYTES || *count >= MAX_JOBS {
             return Err(DropReason::ReassemblyFull);
         }
-        queues.bytes += bytes;
+        (*held, *count) = (*held + bytes, *count + 1);
         queues.jobs.push_back(Job {
             publisher: publisher.clone(),
+            owner,
             content,
             stamp,
             bytes,
@@ -195,7 +207,8 @@ impl Shared {
         });
         let mut queues = self.lock();
         queues.busy = None;
-        queues.bytes = queues.bytes.saturating_sub(job.bytes);
+        let (held, count) = queues.held.entry(job.owner).or_default();
+        (*held, *count) = (held.saturating_sub(job.bytes), count.saturating_sub(1));
         match (&published, on_air) {
             (Ok(bytes), Some(packed)) => {
                 let stats = queues.stats.entry(publisher.id()).or_default();

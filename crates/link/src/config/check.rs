@@ -8,6 +8,9 @@ use crate::names;
 use crate::rules::{Allow, Relayed};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// With less of it a peer's topics would get nothing through.
+const LEAST_MEMORY: u64 = 1 << 20;
+
 impl Config {
     /// Checks what no single field shows.
     pub(super) fn check(&self) -> Result<(), Problem> {
@@ -66,6 +69,12 @@ impl Config {
             };
             if let Some(text) = wrong {
                 return Err(Problem::at(format!("peers.{i}.name"), text));
+            }
+            if peer.memory.is_some_and(|m| m < LEAST_MEMORY) {
+                return Err(Problem::at(
+                    format!("peers.{i}.memory"),
+                    format!("peer '{}': `memory` must be at least 1MiB", peer.name),
+                ));
             }
             let carried = peer.relay.as_ref().and_then(Relayed::bad_pattern);
             if let Some(pattern) = peer.allow.as_ref().and_then(Allow::bad_pattern).or(carried) {
@@ -386,6 +395,20 @@ fn check_topic(topic: &TopicConfig) -> Result<(), Problem> {
             "`tf` filters what is sent, and `direction: in` is received: filter it on its sender's host"
                 .into(),
         );
+    }
+    if let Some(most) = topic.max_message {
+        if !topic.direction.receives() {
+            return wrong(
+                "max_message",
+                "`max_message` bounds what is received, and `direction: out` is sent: write it at its receiver".into(),
+            );
+        }
+        if !(1..=64 << 20).contains(&most) {
+            return wrong(
+                "max_message",
+                format!("`max_message` is {most} bytes; it must be 1B to 64MiB"),
+            );
+        }
     }
     if let Some(share) = topic.redundancy {
         if topic.reliability != Reliability::Redundant {

@@ -38,6 +38,7 @@ use parse::{
 pub use rate::Rate;
 use serde::Deserialize;
 pub use service::{Role, ServiceConfig};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -215,7 +216,13 @@ pub struct PeerConfig {
     /// patterns. Default: none.
     #[serde(default)]
     pub relay: Option<Relayed>,
+    /// Most bytes of this host's shared memory that all its topics together may hold. Default 512 MiB.
+    #[serde(default, deserialize_with = "maybe_size")]
+    pub memory: Option<u64>,
 }
+
+/// What a peer's topics may hold of the shared memory, if nothing is said.
+const PEER_MEMORY: u64 = 512 << 20;
 
 impl PeerConfig {
     /// Whether it has a say about the air.
@@ -223,6 +230,11 @@ impl PeerConfig {
         let relays = || self.relay.as_ref().is_some_and(Relayed::is_any);
         let rules = self.allow.as_ref();
         rules.is_none_or(|a| a.air.unwrap_or_else(|| a.is_any() || relays()))
+    }
+
+    /// Most bytes of shared memory that all its topics together may hold.
+    pub fn memory(&self) -> u64 {
+        self.memory.unwrap_or(PEER_MEMORY)
     }
 
     /// Whether it may carry a topic between this host and others.
@@ -286,6 +298,9 @@ pub struct TopicConfig {
     /// Whether and how messages are made smaller for the air. Default: not.
     #[serde(default)]
     pub compress: Compress,
+    /// The longest message that is taken of a topic that is received. Default: 64 MiB, the longest that a link carries.
+    #[serde(default, deserialize_with = "maybe_size")]
+    pub max_message: Option<u64>,
     /// For topics of transforms: which frames are sent, and how often.
     #[serde(default)]
     pub tf: Option<TfConfig>,
@@ -320,6 +335,7 @@ impl TopicConfig {
             min_share: 0.0,
             every: all_of_them(),
             compress: Compress::None,
+            max_message: None,
             tf: None,
         }
     }
@@ -474,6 +490,16 @@ impl Config {
             QUEUE_BYTES
         };
         self.radio.queue_bytes.unwrap_or(default)
+    }
+
+    /// The longest message of each topic that is received and says so.
+    pub(crate) fn max_messages(&self) -> BTreeMap<String, u32> {
+        let received = self.topics.iter().filter(|t| t.direction.receives());
+        let limited = received.filter_map(|t| {
+            let most = u32::try_from(t.max_message?).unwrap_or(u32::MAX);
+            Some((t.name.clone(), most))
+        });
+        limited.collect()
     }
 
     /// What moves the datagrams.

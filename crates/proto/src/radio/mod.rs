@@ -284,6 +284,14 @@ impl<B: Body> Radio<B> {
         })
     }
 
+    /// Of the messages of a peer's topic that were delivered here, subscribers lost so many more. They are counted as
+    /// [`stats::DropReason::NotTaken`], which the peer is told.
+    pub fn not_taken(&mut self, peer: PeerId, topic: RemoteTopic, lost: u64) {
+        if let Some(p) = self.peers.get_mut(&peer) {
+            p.receiver.not_taken(topic.0, lost);
+        }
+    }
+
     /// Counts of a peer.
     pub fn peer_stats(&self, peer: PeerId) -> Option<PeerStats> {
         self.peers

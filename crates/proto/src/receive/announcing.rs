@@ -1,6 +1,6 @@
 //! Announcements come in pieces too.
 
-use super::ranges::Ranges;
+use super::ranges::{Ranges, most_runs};
 use super::topic::InTopic;
 use super::{Receiver, RemoteTopic};
 use crate::announcement::{Announcement, MAX_ENCODED, WITHDRAWN};
@@ -84,6 +84,7 @@ impl Receiver {
         let kept = a.ranges.insert(
             piece.offset,
             piece.offset + piece.bytes.len() as u32,
+            most_runs(piece.total),
             |from, to| {
                 let (x, y) = ((from - piece.offset) as usize, (to - piece.offset) as usize);
                 a.bytes[from as usize..to as usize].copy_from_slice(&piece.bytes[x..y]);
@@ -110,6 +111,12 @@ impl Receiver {
             self.answer(piece.topic, piece.edition, AckState::Refused);
             return Err(DropReason::Malformed);
         };
+        let others = self.topics.iter().filter(|(id, _)| **id != piece.topic);
+        let known: usize = others.map(|(_, t)| t.announced_bytes).sum();
+        if known + total > self.limits.max_announced_bytes {
+            self.answer(piece.topic, piece.edition, AckState::Refused);
+            return Err(DropReason::TooLarge);
+        }
         let verdict = sink.topic_announced(self.peer, RemoteTopic(piece.topic), &announcement);
         let earlier = &mut self.earlier;
         let topic = self.topics.entry(piece.topic).or_insert_with(|| {
@@ -118,6 +125,8 @@ impl Receiver {
         topic.edition = piece.edition;
         topic.announced(announcement, next_seq);
         topic.accepted = verdict == Verdict::Accept;
+        // Whoever refuses it keeps nothing of it.
+        topic.announced_bytes = if topic.accepted { total } else { 0 };
         let state = if topic.accepted {
             AckState::Accepted
         } else {
@@ -132,6 +141,7 @@ impl Receiver {
         if let Some(t) = self.topics.get_mut(&piece.topic) {
             t.edition = piece.edition;
             t.accepted = false;
+            t.announced_bytes = 0;
             let reliable = t.tracker.is_some();
             let partials: Vec<u64> = t.partials.iter().map(|p| p.seq).collect();
             for seq in partials {

@@ -77,6 +77,19 @@ impl Collector {
         self.count + self.made.len() as u32
     }
 
+    /// Whether one part in `share` of what is needed is there, or all of the message.
+    pub(super) fn is_worth(&self, share: u32) -> bool {
+        self.is_whole() || self.have() >= self.enough / share
+    }
+
+    /// The symbols that are kept and are the message itself, with their place in it.
+    pub(super) fn pieces_kept(&self) -> impl Iterator<Item = (u32, &[u8])> {
+        self.fresh.iter().filter_map(|(id, bytes)| {
+            let (from, to) = self.shape.bytes(*id)?;
+            Some((from, bytes.get(..(to - from) as usize)?))
+        })
+    }
+
     /// Whether the message itself is there.
     fn is_whole(&self) -> bool {
         self.count == self.shape.source()
@@ -205,11 +218,15 @@ impl Receiver {
             return Ok(());
         }
         p.touched = now;
-        if let Some((from, to)) = collector.shape.bytes(head.id) {
-            sink.write(p.slot, from, &bytes[..(to - from) as usize]);
-        }
-        if collector.is_whole() {
+        let (whole, place) = (collector.is_whole(), collector.shape.bytes(head.id));
+        if whole {
             tracker.owe(now, lossy);
+        }
+        // Without memory it is among those that are kept.
+        if let (Some(slot), Some((from, to))) = (p.slot, place) {
+            sink.write(slot, from, &bytes[..(to - from) as usize]);
+        }
+        if self.settle_in(head.topic, at, sink) && whole {
             self.complete(head.topic, at, sink);
         }
         Ok(())
@@ -242,9 +259,11 @@ impl Receiver {
             return;
         };
         let p = &mut topic.partials[at];
+        // Whatever has enough symbols for a job has its memory.
+        let Some(slot) = p.slot else { return };
         let missing = p.collector.iter_mut().flat_map(|c| c.decoded(bytes));
         for (from, bytes) in missing {
-            sink.write(p.slot, from, bytes);
+            sink.write(slot, from, bytes);
             topic.counts.repaired += 1;
         }
         p.touched = now;

@@ -29,6 +29,11 @@ impl Early {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
     /// Those of one message.
     fn take(&mut self, topic: u32, seq: u64) -> Vec<(MoreHead, Vec<u8>)> {
         let is_it = |(h, _): &(MoreHead, Vec<u8>)| (h.topic, h.seq) == (topic, seq);

@@ -7,10 +7,14 @@ mod late;
 mod parity;
 mod ranges;
 mod reliable;
+mod staging;
+#[cfg(test)]
+mod tests;
 mod topic;
+mod waiting;
 mod window;
 
-use crate::body::{Incoming, Sink};
+use crate::body::{Incoming, Sink, Slot};
 use crate::config::{MAX_DEPTH, MAX_TOPICS, PeerId, ReceiveLimits, RemoteTopic};
 use crate::fountain::Shape;
 use crate::route::Route;
@@ -20,12 +24,16 @@ use announcing::Assembly;
 use bulk::Collector;
 use core::time::Duration;
 use early::Early;
+use parity::Decoder;
 use ranges::Ranges;
+use ranges::most_runs;
 use reliable::Owed;
 pub(crate) use reliable::SPAN;
+use staging::Staging;
 use stats::{DropReason, Time};
 use std::collections::BTreeMap;
 use topic::{Counts, InTopic, Partial, cost};
+use waiting::HeldUp;
 use window::{Fate, WINDOW};
 
 /// Numbers are given to messages as they are sent, so no honest gap is as wide as this. Without the bound
@@ -47,6 +55,9 @@ pub(crate) struct Receiver {
     partials: usize,
     partial_bytes: u64,
     early: Early,
+    held_up: HeldUp,
+    /// Bytes of fragments from which redundant topics compute lost ones.
+    decoding_bytes: usize,
     /// Whether datagrams of this peer get lost, as far as is known.
     pub(crate) lossy: bool,
     /// How the message of the next fragment goes on, and when nobody waits for it any more.
@@ -68,6 +79,8 @@ impl Receiver {
             partials: 0,
             partial_bytes: 0,
             early: Early::default(),
+            held_up: HeldUp::default(),
+            decoding_bytes: 0,
             lossy: true,
             route: None,
         }
@@ -85,6 +98,7 @@ impl Receiver {
         self.announcing.clear();
         self.acks.clear();
         self.early = Early::default();
+        self.decoding_bytes = 0;
     }
 
     /// Gives up every partial message.
@@ -98,12 +112,17 @@ impl Receiver {
     }
 
     /// The peer is lost, and may come back as the same session: what was begun is given up, but for what comes as symbols,
-    /// of which many may be here. Age ends it.
+    /// of which many may be here (age ends it), and for what only waits to be taken.
     pub(crate) fn pause(&mut self, sink: &mut impl Sink) {
+        self.announcing.clear();
+        self.early = Early::default();
+        self.decoding_bytes = 0;
         for topic in self.topics.values_mut() {
+            topic.decoder.iter_mut().for_each(Decoder::forget);
+            let taken_next = topic.waiting_for_sink();
             let (stay, go) = std::mem::take(&mut topic.partials)
                 .into_iter()
-                .partition(|p| p.collector.is_some());
+                .partition(|p| p.collector.is_some() || taken_next.contains(&p.seq));
             topic.partials = stay;
             let go: Vec<Partial> = go;
             for p in go {
@@ -185,15 +204,7 @@ impl Receiver {
         sink: &mut impl Sink,
     ) -> Option<usize> {
         let refuse = |r: &mut Self, reason| {
-            let t = r.topics.get_mut(&head.topic)?;
-            // For want of room now; what is reliable comes again.
-            let passing = matches!(
-                reason,
-                DropReason::ReassemblyFull | DropReason::ReceiverMemory | DropReason::Incomplete
-            );
-            if t.tracker.is_none() || !passing {
-                t.lost(head.seq, reason);
-            }
+            r.refuse(head.topic, head.seq, reason);
             None
         };
         let bytes = head.geometry.total_len();
@@ -260,24 +271,22 @@ impl Receiver {
             expires: self.route.and_then(|(_, expires)| expires),
             geometry: head.geometry,
         };
-        let slot = match sink.begin(&message) {
-            Ok(slot) => slot,
-            Err(reason) => return refuse(self, reason),
-        };
         let topic = self.topics.get_mut(&head.topic)?;
         topic.window.see(head.seq);
         topic.partials.push(Partial {
             message,
-            slot,
+            slot: None,
+            staging: Staging::default(),
             seq: head.seq,
             ranges: Ranges::default(),
             touched: now,
             whole: false,
             collector: shape.map(Collector::new),
         });
+        let at = topic.partials.len() - 1;
         self.partials += 1;
         self.partial_bytes += cost;
-        Some(topic.partials.len() - 1)
+        self.settle_in(head.topic, at, sink).then_some(at)
     }
 
     /// Adds a fragment to the partial message at `at`, and delivers it if that was the last.
@@ -300,15 +309,18 @@ impl Receiver {
         if !same || p.collector.is_some() {
             return Err(DropReason::Malformed);
         }
-        let slot = p.slot;
+        let total = head.geometry.total_len();
+        let end = head.offset + bytes.len() as u32;
         let mut fresh = bytes.is_empty();
-        let kept = p
-            .ranges
-            .insert(head.offset, head.offset + bytes.len() as u32, |from, to| {
-                fresh = true;
-                let (a, b) = ((from - head.offset) as usize, (to - head.offset) as usize);
-                sink.write(slot, from, &bytes[a..b]);
-            });
+        let (slot, staging) = (p.slot, &mut p.staging);
+        let kept = p.ranges.insert(head.offset, end, most_runs(total), |from, to| {
+            fresh = true;
+            let new = &bytes[(from - head.offset) as usize..(to - head.offset) as usize];
+            match slot {
+                Some(slot) => sink.write(slot, from, new),
+                None => staging.keep(from, new),
+            }
+        });
         if !kept {
             return Err(DropReason::Malformed);
         }
@@ -317,54 +329,16 @@ impl Receiver {
             return Ok(());
         }
         p.touched = now;
-        if !p.ranges.covers(head.geometry.total_len()) {
-            sink.grown(slot, p.ranges.first_missing());
+        let (whole, ready) = (p.ranges.covers(total), p.ranges.first_missing());
+        if !self.settle_in(head.topic, at, sink) {
             return Ok(());
         }
-        self.complete(head.topic, at, sink);
+        if whole {
+            self.complete(head.topic, at, sink);
+        } else if let Some(slot) = self.slot(head.topic, at) {
+            sink.grown(slot, ready);
+        }
         Ok(())
-    }
-
-    /// The message at `at` is complete: delivers it, and those that waited for it, unless it has to wait itself.
-    fn complete(&mut self, topic: u32, at: usize, sink: &mut impl Sink) {
-        let Some(t) = self.topics.get_mut(&topic) else {
-            return;
-        };
-        if t.partials.get(at).is_some_and(|p| t.must_wait(p.seq)) {
-            t.partials[at].whole = true;
-            return;
-        }
-        self.finish(topic, at, sink);
-        self.finish_awaited(topic, sink);
-    }
-
-    /// Delivers the complete message at `at`.
-    fn finish(&mut self, topic: u32, at: usize, sink: &mut impl Sink) {
-        let Some(t) = self.topics.get_mut(&topic) else {
-            return;
-        };
-        let p = t.partials.swap_remove(at);
-        let (bytes, cost) = (p.message.geometry.total_len(), p.cost());
-        let outrun = t.deliver(p.seq, bytes, sink.finish(p.slot));
-        let reason = match t.tracker {
-            Some(_) => DropReason::OutOfOrder,
-            None => DropReason::Incomplete,
-        };
-        self.partials -= 1;
-        self.partial_bytes -= cost;
-        for seq in outrun {
-            self.remove(topic, seq, reason, sink);
-        }
-    }
-
-    /// Delivers the messages that waited for others, as long as it is their turn.
-    fn finish_awaited(&mut self, topic: u32, sink: &mut impl Sink) {
-        while let Some(t) = self.topics.get(&topic)
-            && let Some(seq) = t.awaited()
-            && let Some(at) = t.partials.iter().position(|p| p.seq == seq)
-        {
-            self.finish(topic, at, sink);
-        }
     }
 
     /// The sender of a reliable topic will send nothing below `floor` any more: it knows of all that, or has
@@ -396,24 +370,6 @@ impl Receiver {
         Ok(())
     }
 
-    fn give_up_for_good(&mut self, topic: u32, seq: u64, sink: &mut impl Sink) {
-        let Some(t) = self.topics.get_mut(&topic) else {
-            return;
-        };
-        match t.partials.iter().position(|p| p.seq == seq) {
-            Some(at) if t.partials[at].whole => return self.finish(topic, at, sink),
-            Some(at) => {
-                let p = t.partials.swap_remove(at);
-                self.partials -= 1;
-                self.partial_bytes -= p.cost();
-                sink.abort(p.slot, DropReason::Expired);
-            }
-            None if t.fate(seq) != Fate::Open => return,
-            None => {}
-        }
-        t.abandon(seq);
-    }
-
     /// Takes a fragment of a redundant topic, `bytes` its frame, and what can be computed with it.
     ///
     /// An error is a loss that belongs to no topic.
@@ -425,10 +381,7 @@ impl Receiver {
         sink: &mut impl Sink,
     ) -> Result<(), DropReason> {
         self.inner(now, topic, bytes, sink)?;
-        let Some(decoder) = self.topics.get_mut(&topic).and_then(|t| t.decoder.as_mut()) else {
-            return Err(DropReason::Malformed);
-        };
-        let found = decoder.source(id, bytes).map_err(|()| DropReason::Malformed)?;
+        let found = self.decode(topic, |decoder| decoder.source(id, bytes))?;
         self.computed(now, topic, &found, sink)
     }
 
@@ -443,15 +396,33 @@ impl Receiver {
         bytes: &[u8],
         sink: &mut impl Sink,
     ) -> Result<(), DropReason> {
-        let Some(t) = self.topics.get_mut(&topic).filter(|t| t.accepted) else {
+        if self.topics.get(&topic).is_none_or(|t| !t.accepted) {
             return Err(DropReason::Unannounced);
-        };
-        let Some(decoder) = t.decoder.as_mut() else {
-            return Err(DropReason::Malformed);
-        };
-        let found = decoder.parity(first, count, key, bytes);
-        let found = found.map_err(|()| DropReason::Malformed)?;
+        }
+        let found = self.decode(topic, |decoder| decoder.parity(first, count, key, bytes))?;
         self.computed(now, topic, &found, sink)
+    }
+
+    /// Lets a redundant topic's decoder learn. If all of the peer's together keep too much then, those that keep the most forget.
+    fn decode(
+        &mut self,
+        topic: u32,
+        learn: impl FnOnce(&mut Decoder) -> Result<Vec<Vec<u8>>, ()>,
+    ) -> Result<Vec<Vec<u8>>, DropReason> {
+        let decoder = self.topics.get_mut(&topic).and_then(|t| t.decoder.as_mut());
+        let decoder = decoder.ok_or(DropReason::Malformed)?;
+        let before = decoder.held();
+        let found = learn(decoder);
+        self.decoding_bytes = self.decoding_bytes.saturating_sub(before) + decoder.held();
+        while self.decoding_bytes > self.limits.max_decoding_bytes {
+            let decoders = self.topics.values_mut().filter_map(|t| t.decoder.as_mut());
+            let Some(largest) = decoders.max_by_key(|d| d.held()).filter(|d| d.held() > 0) else {
+                break;
+            };
+            self.decoding_bytes = self.decoding_bytes.saturating_sub(largest.held());
+            largest.forget();
+        }
+        found.map_err(|()| DropReason::Malformed)
     }
 
     fn computed(
@@ -529,7 +500,7 @@ impl Receiver {
             let p = t.partials.swap_remove(at);
             self.partials -= 1;
             self.partial_bytes -= p.cost();
-            sink.abort(p.slot, DropReason::Expired);
+            p.release(DropReason::Expired, sink);
             t.abandon(seq);
         } else if t.window.fate(seq) == Fate::Open && seq < t.window.top().saturating_add(WINDOW) {
             t.abandon(seq);
@@ -559,7 +530,7 @@ impl Receiver {
             Owed::At(t) => Some(t),
             Owed::Nothing | Owed::Now => None,
         });
-        ages.chain(owed).min()
+        ages.chain(owed).chain(self.held_up.next_timeout()).min()
     }
 
     fn age(&self, t: &InTopic) -> Duration {
@@ -570,6 +541,7 @@ impl Receiver {
     /// Gives up the partial messages to which nothing was added for too long.
     pub(crate) fn expire(&mut self, now: Time, sink: &mut impl Sink) {
         self.tick(now);
+        self.retry(now, sink);
         let old = self.topics.iter().flat_map(|(id, t)| {
             let age = self.age(t);
             t.partials
@@ -586,6 +558,13 @@ impl Receiver {
     pub(crate) fn sender_report(&mut self, topic: u32, report: SenderReport) {
         if let Some(t) = self.topics.get_mut(&topic) {
             t.at_sender = Some(report);
+        }
+    }
+
+    /// Of what was delivered subscribers lost so many more.
+    pub(crate) fn not_taken(&mut self, topic: u32, lost: u64) {
+        if let Some(t) = self.topics.get_mut(&topic) {
+            t.counts.drops.add(DropReason::NotTaken, lost);
         }
     }
 

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 const REMEMBERED: u64 = 2 * WINDOW;
 /// Parities of which something is unknown.
 const MOST_EQUATIONS: usize = WINDOW as usize;
+/// What a fragment or an unknown costs beside its bytes, about.
+const EACH: usize = 32;
 /// No honest sender skips so many.
 const MAX_JUMP: u64 = 1 << 20;
 
@@ -83,6 +85,20 @@ impl Decoder {
         }
         self.insert(equation);
         Ok(self.solve())
+    }
+
+    /// Bytes that are kept.
+    pub(crate) fn held(&self) -> usize {
+        let known = self.known.values().map(|shard| shard.len() + EACH);
+        let equations = self.equations.iter();
+        let equations = equations.map(|e| e.sum.len() + EACH * (1 + e.unknown.len()));
+        known.chain(equations).sum()
+    }
+
+    /// Keeps nothing: what was lost before now stays lost.
+    pub(crate) fn forget(&mut self) {
+        self.known.clear();
+        self.equations.clear();
     }
 
     fn see(&mut self, id: u64) -> Result<(), ()> {

@@ -1,7 +1,15 @@
 //! Which bytes of a message have come.
 
 /// More separate runs than this are refused: an honest sender leaves one gap per lost datagram.
-pub(crate) const MAX_RUNS: usize = 4096;
+const MAX_RUNS: usize = 4096;
+/// And of short messages fewer: one for so many bytes, beside the few that any may have. So runs cost less than the bytes.
+const BYTES_A_RUN: u32 = 64;
+const FEW_RUNS: usize = 16;
+
+/// How many separate runs a message of so many bytes may have.
+pub(crate) fn most_runs(total: u32) -> usize {
+    ((total / BYTES_A_RUN) as usize + FEW_RUNS).min(MAX_RUNS)
+}
 
 /// Disjoint, sorted, non-touching runs of received bytes.
 #[derive(Debug, Default)]
@@ -11,15 +19,15 @@ impl Ranges {
     pub(crate) const NONE: Ranges = Ranges(Vec::new());
 
     /// Adds `from..to` and calls `new` for each part of it that was missing. False, and nothing is changed,
-    /// if the runs would become too many.
-    pub(crate) fn insert(&mut self, from: u32, to: u32, mut new: impl FnMut(u32, u32)) -> bool {
+    /// if the runs would become more than `most`.
+    pub(crate) fn insert(&mut self, from: u32, to: u32, most: usize, mut new: impl FnMut(u32, u32)) -> bool {
         if from >= to {
             return true;
         }
         // Runs that overlap or touch from..to.
         let first = self.0.partition_point(|r| r.1 < from);
         let last = self.0.partition_point(|r| r.0 <= to);
-        if first == last && self.0.len() >= MAX_RUNS {
+        if first == last && self.0.len() >= most {
             return false;
         }
         let (mut at, mut merged) = (from, (from, to));
@@ -73,7 +81,7 @@ mod tests {
                 let b = rng.below(65) as u32;
                 let (a, b) = (a.min(b), a.max(b));
                 let mut fresh = Vec::new();
-                assert!(ranges.insert(a, b, |x, y| fresh.extend(x..y)));
+                assert!(ranges.insert(a, b, MAX_RUNS, |x, y| fresh.extend(x..y)));
                 let want: Vec<u32> = (a..b).filter(|i| !have[*i as usize]).collect();
                 assert_eq!(fresh, want);
                 have[a as usize..b as usize].fill(true);
@@ -91,10 +99,13 @@ mod tests {
     fn runs_are_bounded() {
         let mut r = Ranges::default();
         for i in 0..MAX_RUNS as u32 {
-            assert!(r.insert(2 * i, 2 * i + 1, |_, _| ()));
+            assert!(r.insert(2 * i, 2 * i + 1, MAX_RUNS, |_, _| ()));
         }
-        assert!(!r.insert(20_000, 20_001, |_, _| panic!("nothing is changed")));
-        assert!(r.insert(1, 2, |_, _| ()), "joining runs is always possible");
+        assert!(!r.insert(20_000, 20_001, MAX_RUNS, |_, _| panic!("nothing is changed")));
+        assert!(
+            r.insert(1, 2, MAX_RUNS, |_, _| ()),
+            "joining runs is always possible"
+        );
         assert!(Ranges::default().covers(0));
     }
 }

@@ -5,7 +5,7 @@ use super::window::Fate;
 use crate::wire::{Acknowledgement, varint_len};
 use core::time::Duration;
 use stats::{DropReason, Time};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 /// Messages that may be sent and not settled: an honest sender gives no number further beyond the first
 /// that is not settled.
@@ -34,7 +34,7 @@ pub(crate) struct Tracker {
     /// All messages below are settled.
     base: u64,
     /// Settled ones from there on.
-    settled: BTreeSet<u64>,
+    settled: Numbers,
     refused: VecDeque<(u64, DropReason)>,
     pub(super) owed: Owed,
 }
@@ -43,7 +43,7 @@ impl Tracker {
     pub(super) fn new(next_seq: u64) -> Self {
         Tracker {
             base: next_seq,
-            settled: BTreeSet::new(),
+            settled: Numbers::default(),
             refused: VecDeque::new(),
             owed: Owed::Nothing,
         }
@@ -55,7 +55,7 @@ impl Tracker {
     }
 
     pub(super) fn fate(&self, seq: u64) -> Fate {
-        if seq >= self.base && !self.settled.contains(&seq) {
+        if seq >= self.base && !(self.admits(seq) && self.settled.contains(seq)) {
             Fate::Open
         } else if self.refused.iter().any(|(s, _)| *s == seq) {
             Fate::Dropped
@@ -74,7 +74,7 @@ impl Tracker {
         if seq >= self.base && self.admits(seq) {
             self.settled.insert(seq);
         }
-        while self.settled.remove(&self.base) {
+        while self.settled.remove(self.base) {
             self.base += 1;
         }
     }
@@ -131,7 +131,7 @@ impl Tracker {
         };
         let mut partial = partial.peekable();
         let mut end = self.base;
-        for (from, to) in runs(&self.settled).chain([(u64::MAX, u64::MAX)]) {
+        for (from, to) in self.settled.runs(self.base).chain([(u64::MAX, u64::MAX)]) {
             while let Some((seq, total, ranges)) = partial.next_if(|(seq, ..)| *seq < from) {
                 let mut missing = Vec::new();
                 if !spend(varint_len(seq - self.base) + 2) {
@@ -163,17 +163,53 @@ impl Tracker {
     }
 }
 
-/// The runs of consecutive numbers.
-fn runs(numbers: &BTreeSet<u64>) -> impl Iterator<Item = (u64, u64)> + '_ {
-    let mut numbers = numbers.iter().copied().peekable();
-    core::iter::from_fn(move || {
-        let from = numbers.next()?;
-        let mut to = from + 1;
-        while numbers.next_if_eq(&to).is_some() {
-            to += 1;
-        }
-        Some((from, to))
-    })
+/// Numbers within one span: a bit for each, so that a peer that leaves gaps takes no more memory than one that leaves none.
+#[derive(Debug)]
+struct Numbers(Box<[u64; WORDS]>);
+
+const WORDS: usize = (SPAN / 64) as usize;
+
+impl Default for Numbers {
+    fn default() -> Self {
+        Numbers(Box::new([0; WORDS]))
+    }
+}
+
+impl Numbers {
+    fn place(number: u64) -> (usize, u64) {
+        ((number / 64) as usize % WORDS, 1 << (number % 64))
+    }
+
+    /// `number` must be within the span from the lowest that is not settled.
+    fn insert(&mut self, number: u64) {
+        let (word, bit) = Self::place(number);
+        self.0[word] |= bit;
+    }
+
+    /// Whether it was there.
+    fn remove(&mut self, number: u64) -> bool {
+        let (word, bit) = Self::place(number);
+        let had = self.0[word] & bit != 0;
+        self.0[word] &= !bit;
+        had
+    }
+
+    fn contains(&self, number: u64) -> bool {
+        let (word, bit) = Self::place(number);
+        self.0[word] & bit != 0
+    }
+
+    /// The runs of consecutive numbers, of those from `base` on.
+    fn runs(&self, base: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let mut at = base;
+        core::iter::from_fn(move || {
+            let end = base + SPAN;
+            let from = (at..end).find(|n| self.contains(*n))?;
+            let to = (from..end).find(|n| !self.contains(*n)).unwrap_or(end);
+            at = to;
+            Some((from, to))
+        })
+    }
 }
 
 #[cfg(test)]
@@ -198,7 +234,7 @@ mod tests {
             ]
         );
         let mut ranges = Ranges::default();
-        ranges.insert(100, 200, |_, _| ());
+        ranges.insert(100, 200, 16, |_, _| ());
         let partial = || [(14, 300, &ranges)].into_iter();
         let a = t.describe(200, partial()).expect("room");
         assert_eq!(

@@ -4,6 +4,7 @@ use super::bulk::Collector;
 use super::parity::Decoder;
 use super::ranges::Ranges;
 use super::reliable::Tracker;
+use super::staging::Staging;
 use super::window::{Fate, Window};
 use crate::announcement::{Announcement, Ordering, Reliability};
 use crate::body::{Incoming, Sink, Slot};
@@ -16,7 +17,10 @@ use stats::{DropReason, Drops, Time};
 pub(crate) struct Partial {
     pub(crate) seq: u64,
     pub(crate) message: Incoming,
-    pub(crate) slot: Slot,
+    /// Its memory, once enough of it is there.
+    pub(crate) slot: Option<Slot>,
+    /// What waits for that.
+    pub(crate) staging: Staging,
     pub(crate) ranges: Ranges,
     /// When a fragment last added something.
     pub(crate) touched: Time,
@@ -30,6 +34,13 @@ impl Partial {
     /// What it takes of the bound on bytes.
     pub(crate) fn cost(&self) -> u64 {
         cost(self.message.geometry.total_len(), self.collector.is_some())
+    }
+
+    /// Lets go of its memory.
+    pub(crate) fn release(self, reason: DropReason, sink: &mut impl Sink) {
+        if let Some(slot) = self.slot {
+            sink.abort(slot, reason);
+        }
     }
 }
 
@@ -45,6 +56,8 @@ pub(crate) struct Counts {
     pub(crate) fragments: u64,
     pub(crate) duplicate_fragments: u64,
     pub(crate) repaired: u64,
+    /// Bytes that waited for their message's memory, and were copied into it.
+    pub(crate) staged_bytes: u64,
     pub(crate) drops: Drops,
     /// Of earlier sessions; what this one's numbering shows is added.
     pub(crate) seen: u64,
@@ -70,6 +83,10 @@ pub(crate) struct InTopic {
     pub(crate) counts: Counts,
     pub(crate) at_sender: Option<SenderReport>,
     newest_delivered: Option<u64>,
+    /// The longest message that it delivered in this session: one of up to that many bytes gets its memory at once.
+    pub(crate) proven: u32,
+    /// What its announcement takes.
+    pub(crate) announced_bytes: usize,
 }
 
 impl InTopic {
@@ -89,6 +106,8 @@ impl InTopic {
             counts,
             at_sender: None,
             newest_delivered: None,
+            proven: 0,
+            announced_bytes: 0,
         }
     }
 
@@ -130,13 +149,22 @@ impl InTopic {
         self.tracker.as_ref().is_some_and(waits)
     }
 
-    /// The message that waited for those before it, and need not wait any more.
+    /// The first complete message that waits, and not for those before it.
     pub(crate) fn awaited(&self) -> Option<u64> {
-        let base = self.tracker.as_ref()?.base();
-        self.partials
-            .iter()
-            .find(|p| p.whole && p.seq == base)
-            .map(|p| p.seq)
+        let whole = self.partials.iter().filter(|p| p.whole).map(|p| p.seq);
+        whole.min().filter(|seq| !self.must_wait(*seq))
+    }
+
+    /// The complete messages that wait for the sink, and for no other message that has to come.
+    pub(crate) fn waiting_for_sink(&self) -> Vec<u64> {
+        let mut whole: Vec<u64> = self.partials.iter().filter(|p| p.whole).map(|p| p.seq).collect();
+        if self.ordering == Ordering::InOrder {
+            let base = self.tracker.as_ref().map_or(0, Tracker::base);
+            whole.sort_unstable();
+            let in_turn = whole.iter().zip(base..).take_while(|(seq, turn)| *seq == turn);
+            whole.truncate(in_turn.count());
+        }
+        whole
     }
 
     /// Counts a message as lost. One that is reliable may come again, unless this tells its sender.
@@ -149,10 +177,10 @@ impl InTopic {
 
     /// Counts a partial message as lost and lets go of its memory. One that is reliable is sent again.
     pub(crate) fn give_up(&mut self, p: Partial, reason: DropReason, sink: &mut impl Sink) {
-        sink.abort(p.slot, reason);
         if self.tracker.is_none() || reason == DropReason::OutOfOrder {
             self.lost(p.seq, reason);
         }
+        p.release(reason, sink);
     }
 
     /// Counts a complete message, and gives the partial ones that are outrun by it.
@@ -167,6 +195,7 @@ impl InTopic {
         }
         self.counts.delivered += 1;
         self.counts.delivered_bytes += u64::from(bytes);
+        self.proven = self.proven.max(bytes);
         self.newest_delivered = self.newest_delivered.max(Some(seq));
         self.partials
             .iter()
@@ -217,6 +246,7 @@ impl InTopic {
             fragments: c.fragments,
             duplicate_fragments: c.duplicate_fragments,
             repaired_fragments: c.repaired,
+            staged_bytes: c.staged_bytes,
             partial: self.partials.len() as u64,
             arrived: self.arrived(),
             drops: c.drops,

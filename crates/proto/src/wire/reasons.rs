@@ -27,6 +27,7 @@ const CODES: &[(u8, DropReason)] = &[
     (22, DropReason::PathLoss),
     (23, DropReason::Outage),
     (24, DropReason::OtherWay),
+    (27, DropReason::NotTaken),
 ];
 
 /// The number of `reason`; 0 for one that this version cannot name.

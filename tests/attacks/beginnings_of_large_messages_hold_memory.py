@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""A peer that sends 100 bytes of a 60 MB message on each of 50 topics: what the link holds of it, then, and after the peer is gone."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import kit
+import wire
+
+TOPICS = 50
+MESSAGE = 60_000_000
+FRAGMENT = 100
+MB = 1 << 20
+# `peers: memory` of the victim. A message that is begun may come on top, and what the process itself needs.
+BUDGET = 64 * MB
+OWN = 24 * MB
+GIVEN_BACK_WITHIN_S = 5
+
+
+def shared(pid: int) -> int:
+    """Bytes of shared memory that a process reserved: pages of its memfds, whether it touched them or not."""
+    seen: dict[int, int] = {}
+    folder = f"/proc/{pid}/map_files"
+    for name in os.listdir(folder):
+        try:
+            path = os.path.join(folder, name)
+            if os.readlink(path).startswith("/memfd:"):
+                about = os.stat(path)
+                seen[about.st_ino] = about.st_blocks * 512
+        except OSError:
+            continue
+    return sum(seen.values())
+
+
+def anonymous(victim: kit.Program) -> int:
+    return victim.status("RssAnon") * 1024
+
+
+def main() -> None:
+    options = kit.arguments()
+    kit.need_root()  # To see what stands in another process's memfds.
+    here, there = kit.free_port(), kit.free_port()
+    config = f"""
+host: victim
+radio: {{bind: '127.0.0.1:{here}', rate: 100Mbit/s, carrier: udp}}
+peers: [{{name: hostile, address: '127.0.0.1:{there}', memory: {BUDGET // MB}MiB}}]
+topics: [{{name: '/t/*', direction: in}}]
+"""
+    with kit.stage() as stage:
+        path = stage.write("victim.yaml", config)
+        victim = stage.start("victim", options.binary / "ropewalk", "link", path, env=stage.bus("victim"))
+        peer = wire.Peer("hostile", ("127.0.0.1", there), ("127.0.0.1", here))
+        if not peer.come_up():
+            kit.verdict({}, f"the link never came up: {victim.log()[-400:]}")
+        peer.serve(0.5)
+        before = shared(victim.pid) + anonymous(victim)
+
+        for topic in range(TOPICS):
+            for frame in wire.announce(topic, wire.announcement(f"/t/{topic}", "a/B", depth=4)):
+                peer.send(frame)
+            peer.serve(0.02)
+        peer.serve(1)
+        sent = peak = 0
+        # Twice, since what was displaced must not stay either; offsets at the end, where no beginning helps.
+        for number in range(2):
+            for topic in range(TOPICS):
+                frame = wire.data(topic, number, 100, [MESSAGE - 100], MESSAGE - FRAGMENT, bytes(FRAGMENT))
+                peer.send(frame)
+                sent += len(frame)
+                peer.serve(0.01)
+            peak = max(peak, shared(victim.pid) + anonymous(victim))
+        # Enough of some messages that they get their memory.
+        for topic in range(4):
+            for offset in range(0, MESSAGE // 14, 1200):
+                peer.send(wire.data(topic, 9, 100, [MESSAGE - 100], offset, bytes(1200)))
+                if offset % (1200 * 50) == 0:
+                    peer.serve(0.001)
+                    peak = max(peak, shared(victim.pid) + anonymous(victim))
+        alive = victim.is_alive()
+        peer.socket.close()
+        ended = time.monotonic()
+        left = peak
+        while left > before + OWN and time.monotonic() < ended + 20:
+            time.sleep(0.1)
+            left = shared(victim.pid) + anonymous(victim)
+        took = time.monotonic() - ended
+
+    figures = {
+        "sent_bytes": sent,
+        "before_mb": round(before / MB, 1),
+        "peak_mb": round(peak / MB, 1),
+        "left_mb": round(left / MB, 1),
+        "given_back_s": round(took, 1),
+    }
+    broken = []
+    if not alive:
+        broken.append("the link ended")
+    if peak > before + BUDGET + MESSAGE + OWN:
+        broken.append(f"{sent} bytes made it hold {peak / MB:.0f} MB")
+    if left > before + OWN:
+        broken.append(f"{left / MB:.0f} MB are held after the peer is gone")
+    elif took > GIVEN_BACK_WITHIN_S:
+        broken.append(f"what it held was given back after {took:.1f} s")
+    kit.verdict(figures, *broken)
+
+
+main()
