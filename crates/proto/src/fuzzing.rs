@@ -225,7 +225,8 @@ impl End {
             assert_eq!(t.seen, t.delivered + lost + t.partial + t.abandoned, "{t:?}");
         }
         let partial: u64 = self.radio.remote_topics(self.peer).map(|(_, t)| t.partial).sum();
-        assert_eq!(self.memory.open.len() as u64, partial);
+        // Of some too little is there for their memory.
+        assert!(self.memory.open.len() as u64 <= partial);
         assert!(self.radio.stats().queued_bytes <= 30_000 + 3 * u64::from(LIMITS.max_message));
     }
 }
