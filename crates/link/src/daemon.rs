@@ -16,6 +16,7 @@ use crate::outgoing::Outgoing;
 use crate::pump;
 use crate::relay::{Carrying, host_id};
 use crate::rules::{Relayed, Right, may};
+use crate::seal::Seals;
 use crate::services::{self, REQUEST, Services};
 use crate::status::{PeerStatus, ReceivedTopic, SentTopic, Status, WayStatus};
 use bus::{Bus, WaitSet};
@@ -197,8 +198,10 @@ impl<C: Carrier> Daemon<C> {
             wake,
             status: Mutex::default(),
         };
+        let mut inbound = Inbound::new(bus.clone(), wanted, &config, run);
+        inbound.seals = Seals::start(&config)?;
         Ok(Daemon {
-            inbound: Inbound::new(bus.clone(), wanted, &config, run),
+            inbound,
             wait_set: WaitSet::new(&bus)?,
             outbound: BTreeMap::new(),
             handle: Handle(Arc::new(shared)),
@@ -292,6 +295,7 @@ impl<C: Carrier> Daemon<C> {
             }
             self.inbound.ring();
             self.inbound.run_relay(clock::monotonic(), &mut self.radio)?;
+            let next_seal = self.inbound.run_seals(clock::monotonic(), &mut self.radio)?;
             let next_call = self.run_services();
             let next_slot = self.transmit(&mut datagram)?;
             while let Some(job) = self.radio.next_job() {
@@ -317,6 +321,7 @@ impl<C: Carrier> Daemon<C> {
                 hold_off,
                 service,
                 next_call,
+                next_seal,
             ];
             self.wait(times.into_iter().flatten().min(), !held_up)?;
         }
@@ -590,6 +595,7 @@ impl<C: Carrier> Daemon<C> {
                 .collect(),
             way_changes: self.radio.way_changes(),
             relay: self.inbound.relay.stats().clone(),
+            sealing: self.inbound.seals.as_ref().map(|s| s.stats()),
         };
         *self
             .handle

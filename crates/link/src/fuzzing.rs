@@ -44,6 +44,11 @@ pub fn envelope(data: &[u8]) {
     }
 }
 
+/// What comes over relays: sealed messages, greetings and tallies.
+pub fn sealed(data: &[u8]) {
+    crate::seal::envelope::fuzz(data);
+}
+
 /// The front of a request or a reply: what is read is written alike. What follows it is the server's or the caller's.
 pub fn call(data: &[u8]) {
     use crate::services::header::{Header, LEN};

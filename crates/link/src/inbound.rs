@@ -4,6 +4,7 @@ mod ids;
 mod memory;
 mod pace;
 mod publishing;
+mod sealed;
 
 use crate::compress::{UnpackStats, Unpacker};
 use crate::config::{Config, PeerConfig};
@@ -12,6 +13,7 @@ use crate::outgoing::Outgoing;
 use crate::recent::{Recent, Spans};
 use crate::relay::{Carrying, host_id};
 use crate::rules::{Right, may};
+use crate::seal::Seals;
 use crate::services::Services;
 use crate::services::letter::Letter;
 use bus::{Bus, Loan, Publisher, Stamp, TopicType};
@@ -55,6 +57,10 @@ pub(crate) struct Inbound {
     spans: BTreeMap<u64, Spans>,
     /// Without it, packed messages are refused.
     unpacker: Option<Unpacker>,
+    /// What comes and goes over relays is sealed, where there are keys.
+    pub(crate) seals: Option<Box<Seals>>,
+    /// Topics of other hosts, by who brings them, where there are keys.
+    relayed: BTreeMap<(PeerId, RemoteTopic), sealed::Relayed>,
     /// Topics that go over relays.
     pub(crate) relay: Relay<Outgoing>,
     carrying: Carrying,
@@ -120,6 +126,8 @@ impl Inbound {
             memory: Memory::new(config.peers.iter().map(PeerConfig::memory).collect()),
             pace: Pace::default(),
             peers: config.peers.clone(),
+            seals: None,
+            relayed: BTreeMap::new(),
             relay: Relay::new(host_id(&config.host)),
             carrying: Carrying::new(config),
             routes_over_relays: config.routes(),
@@ -202,8 +210,9 @@ impl Inbound {
             ..config
         };
         let (carrying, peers) = (&self.carrying, carrying_peers(&self.peers));
-        self.relay
-            .open(now, radio, &config, &peers, |p, k, v| carrying.may_carry(p, k, v))
+        let key = (self.relay).open(now, radio, &config, &peers, |p, k, v| carrying.may_carry(p, k, v))?;
+        self.seal_flow(now, &key);
+        Ok(key)
     }
 
     /// Does what the last datagrams called for.
@@ -216,8 +225,8 @@ impl Inbound {
             return Ok(());
         }
         let peers = carrying_peers(&self.peers);
-        self.relay
-            .run(now, radio, &peers, |p, k, v| carrying.may_carry(p, k, v))
+        let may = |p, k: &_, v: &_| carrying.may_carry(p, k, v);
+        (self.relay).run(now, radio, &peers, may, sealed::sealer(&mut self.seals, &mut ()))
     }
 
     /// Ends what a peer that was started anew has not announced again for long.
@@ -319,6 +328,54 @@ impl Inbound {
             Ok(letter)
         }))
     }
+
+    /// Takes a topic of the host `source`, which `peer` brings.
+    fn takes_topic(&mut self, peer: PeerId, topic: RemoteTopic, source: PeerId, a: &Announcement) -> Verdict {
+        let name = self.peer(peer).to_owned();
+        let is_of_service = a.name.contains('?');
+        if let Some(services) = self.services.as_mut().filter(|_| is_of_service) {
+            let verdict = services.announced((peer, topic), source, a);
+            let done = match verdict {
+                Verdict::Accept => "",
+                Verdict::Refuse => ": refused",
+            };
+            self.changes
+                .push(format!("{name} sends {} ({}){done}", a.name, a.type_name));
+            return verdict;
+        }
+        let on_bus = self
+            .peers
+            .get(source.0 as usize)
+            .map(|p| names::on_bus(p, &a.name));
+        let kind = TopicType {
+            topic: on_bus.unwrap_or_else(|| a.name.clone()),
+            type_name: a.type_name.clone(),
+            type_hash: a.type_hash,
+            definition: a.definition.as_str().into(),
+        };
+        // Who joins this host's bus later is a late joiner too.
+        let history = if a.latched { a.depth.min(4096) } else { 0 };
+        match self.publisher((source, a.name.clone()), kind, history) {
+            Ok(publisher) => {
+                let route = Route {
+                    publisher,
+                    owner: source,
+                    max_message: self.max_message(&a.name),
+                };
+                self.routes.insert((peer, topic), route);
+                self.changes
+                    .push(format!("{name} sends {} ({})", a.name, a.type_name));
+                Verdict::Accept
+            }
+            Err(error) => {
+                self.changes.push(format!(
+                    "{name} offers {}, which the bus refuses: {error}",
+                    a.name
+                ));
+                Verdict::Refuse
+            }
+        }
+    }
 }
 
 /// The peers that are heard here: those before the first without an address, or the one of a serial line.
@@ -344,6 +401,7 @@ pub(crate) fn fill(loan: &mut Loan, geometry: &Geometry, offset: u32, bytes: &[u
 impl Sink for Inbound {
     fn begin(&mut self, m: &Incoming) -> Result<Slot, DropReason> {
         let here = self.routes.get(&(m.peer, m.topic)).cloned();
+        self.admits(m)?;
         let taken = match m.route {
             Some(_) => Some(self.relay.begin(m)?),
             None if self.relay.is_flow(m.peer, m.topic) => return Err(DropReason::Malformed),
@@ -359,6 +417,7 @@ impl Sink for Inbound {
         let too_large = |r: &Route| m.geometry.total_len() > r.max_message;
         let content = match (&here, taken_by, &taken) {
             (.., Some(t)) if t.forward => Ok(apart(t)),
+            _ if is_local && self.opens(m) => Ok(envelope()),
             (_, Some(taker), _) => taker.and_then(|t| Letter::new(&t, &m.geometry).map(Content::Letter)),
             (None, ..) => Err(DropReason::Unannounced),
             (Some(route), ..) if too_large(route) => Err(DropReason::TooLarge),
@@ -444,7 +503,16 @@ impl Sink for Inbound {
             expires: block.taken.as_ref().and_then(Taken::expires),
             is_local: block.taken.as_ref().is_none_or(|t| t.local),
         };
+        let opens = about.is_local && self.relayed.contains_key(&about.from);
+        let number = block.taken.as_ref().map(Taken::number);
         let outcome = match (block.content, &block.here) {
+            (Content::Envelope(bytes), _) if opens => self.opened(about, block.stamp, number, bytes),
+            (Content::Apart(message), _) if opens => {
+                let bytes = message.carried_bytes().map(|b| b.to_vec());
+                body = Some(message);
+                let bytes = bytes.ok_or(DropReason::ReceiverMemory);
+                bytes.and_then(|bytes| self.opened(about, block.stamp, number, bytes))
+            }
             (Content::Letter(letter), _) => self.came(about, letter).map(|()| false),
             (Content::Apart(message), here) => {
                 // What goes on and is published here too is copied once more.
@@ -475,13 +543,19 @@ impl Sink for Inbound {
             (content, Some(route)) => self.publish(route, content, block.stamp),
             (_, None) => Err(DropReason::ReceiverMemory),
         };
-        if let Some(taken) = block.taken {
-            self.relay.finish(taken, body);
+        if let Some(mut taken) = block.taken {
+            // What is not its source's stands in nobody's way.
+            taken.local &= !opens || outcome.is_ok();
+            match taken.local || taken.forward {
+                true => self.relay.finish(taken, body),
+                false => self.relay.abort(&taken),
+            }
         }
         if !outcome? {
             return Ok(());
         }
-        if let (Some(Route { publisher, .. }), Some(stamp)) = (&block.here, block.stamp.time) {
+        let route = self.routes.get(&about.from).or(block.here.as_ref());
+        if let (Some(Route { publisher, .. }), Some(stamp)) = (route, block.stamp.time) {
             let bytes = u64::from(block.geometry.total_len());
             let spans = self.spans.entry(publisher.id()).or_default();
             spans.received(stamp, clock::realtime(), bytes);
@@ -496,7 +570,6 @@ impl Sink for Inbound {
     }
 
     fn topic_announced(&mut self, peer: PeerId, topic: RemoteTopic, a: &Announcement) -> Verdict {
-        let is_of_service = a.name.contains('?');
         let name = self.peer(peer).to_owned();
         let mut source = peer;
         if let Some(via) = &a.via {
@@ -511,11 +584,21 @@ impl Sink for Inbound {
                     return Verdict::Refuse;
                 }
             };
-            if !self.relay.announced(peer, topic, a, offer.local, offer.forward) {
+            let of_source = self.carrying.host(peer) == via.source;
+            let proven = of_source || self.seals.is_none();
+            let from = (peer, topic);
+            if !(self.relay).announced(from, a, proven, offer.local, offer.forward) {
                 return Verdict::Refuse;
             }
             match offer.source {
-                Some(id) if offer.local => source = id,
+                Some(id) if offer.local => {
+                    if !self.relays(from, (id, of_source), a, via) {
+                        self.changes
+                            .push(format!("{name} brings {}, said to be of {}", a.name, via.name));
+                        return Verdict::Accept;
+                    }
+                    source = id;
+                }
                 _ => {
                     self.changes
                         .push(format!("{name} sends {} of {} to be relayed", a.name, via.name));
@@ -528,48 +611,7 @@ impl Sink for Inbound {
             self.refuse(peer);
             return Verdict::Refuse;
         }
-        if let Some(services) = self.services.as_mut().filter(|_| is_of_service) {
-            let verdict = services.announced((peer, topic), source, a);
-            let done = match verdict {
-                Verdict::Accept => "",
-                Verdict::Refuse => ": refused",
-            };
-            self.changes
-                .push(format!("{name} sends {} ({}){done}", a.name, a.type_name));
-            return verdict;
-        }
-        let on_bus = self
-            .peers
-            .get(source.0 as usize)
-            .map(|p| names::on_bus(p, &a.name));
-        let kind = TopicType {
-            topic: on_bus.unwrap_or_else(|| a.name.clone()),
-            type_name: a.type_name.clone(),
-            type_hash: a.type_hash,
-            definition: a.definition.as_str().into(),
-        };
-        // Who joins this host's bus later is a late joiner too.
-        let history = if a.latched { a.depth.min(4096) } else { 0 };
-        match self.publisher((source, a.name.clone()), kind, history) {
-            Ok(publisher) => {
-                let route = Route {
-                    publisher,
-                    owner: source,
-                    max_message: self.max_message(&a.name),
-                };
-                self.routes.insert((peer, topic), route);
-                self.changes
-                    .push(format!("{name} sends {} ({})", a.name, a.type_name));
-                Verdict::Accept
-            }
-            Err(error) => {
-                self.changes.push(format!(
-                    "{name} offers {}, which the bus refuses: {error}",
-                    a.name
-                ));
-                Verdict::Refuse
-            }
-        }
+        self.takes_topic(peer, topic, source, a)
     }
 
     fn topic_unwanted(&mut self, peer: PeerId, topic: TopicId, to: u64) {
@@ -585,6 +627,7 @@ impl Sink for Inbound {
             ended.push((peer, topic));
         }
         for route in ended {
+            self.relayed.remove(&route);
             if let Some(services) = &mut self.services
                 && services.withdrawn(route)
             {
@@ -629,6 +672,7 @@ impl Sink for Inbound {
             self.restarted.insert(peer);
         }
         if why != Down::Lost {
+            self.relayed.retain(|(p, _), _| *p != peer);
             self.relay.peer_renewed(peer);
         }
         let why = match why {

@@ -39,6 +39,7 @@ mod pump;
 mod recent;
 mod relay;
 pub mod rules;
+mod seal;
 mod services;
 mod status;
 #[doc(hidden)]
@@ -53,6 +54,7 @@ pub use carrier::{
 pub use config::{Config, ConfigError};
 pub use daemon::{Daemon, Handle, LinkError};
 pub use recent::Recent;
+pub use seal::SealStats;
 pub use services::Failure;
 pub use stats::quantity;
 pub use status::{

@@ -99,7 +99,7 @@ impl OutTopic {
         inbound: &mut Inbound,
     ) -> Result<(), LinkError> {
         for flow in &self.flows {
-            inbound.relay.close(now, radio, flow)?;
+            inbound.close_flow(now, radio, flow)?;
         }
         for topic in self.topics {
             radio.withdraw_topic(now, topic)?;
@@ -182,7 +182,7 @@ impl OutTopic {
     ) {
         for flow in &self.flows {
             // It is counted.
-            let _ = inbound.relay.offer(now, radio, flow, message.clone());
+            let _ = inbound.offer(now, radio, (flow, u64::MAX), message.clone());
         }
         for topic in &self.topics {
             // What the radio refuses it counts.

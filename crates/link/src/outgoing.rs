@@ -17,6 +17,10 @@ enum Content {
     Own(Vec<u8>),
     /// Of another host; it may still be coming. Only the radio's thread has it, so nobody waits for the lock.
     Carried(Mutex<Vec<u8>>, Option<Arriving>),
+    /// Sealed for these hosts of its topic.
+    Sealed(Vec<u8>, u64),
+    /// Nothing: it is sealed to show that its topic is this host's.
+    Notice,
     /// As its caller wrote it, behind a header.
     Request([u8; LEN], Arc<Request>),
     /// As its server wrote it, behind a header.
@@ -71,6 +75,29 @@ impl Outgoing {
         }
     }
 
+    /// A sealed envelope, for these hosts of its topic.
+    pub(crate) fn sealed(envelope: Vec<u8>, hosts: u64) -> Self {
+        let geometry = Geometry::packed(length(envelope.len()));
+        Outgoing(Arc::new((Content::Sealed(envelope, hosts), geometry)))
+    }
+
+    /// The hosts that it is sealed for, if it is.
+    pub(crate) fn sealed_for(&self) -> Option<u64> {
+        match &self.0.0 {
+            Content::Sealed(_, hosts) => Some(*hosts),
+            _ => None,
+        }
+    }
+
+    /// What shows that a topic is this host's, once sealed.
+    pub(crate) fn notice() -> Self {
+        Outgoing(Arc::new((Content::Notice, Geometry::packed(0))))
+    }
+
+    pub(crate) fn is_notice(&self) -> bool {
+        matches!(self.0.0, Content::Notice)
+    }
+
     /// An envelope with a packed message in it.
     pub(crate) fn packed(envelope: Vec<u8>) -> Self {
         let geometry = Geometry::packed(length(envelope.len()));
@@ -89,7 +116,10 @@ impl Body for Outgoing {
             Content::Block(message) => (None, message),
             Content::Request(head, request) => (Some(head), request.message()),
             Content::Reply(head, reply) => (Some(head), reply.message()),
-            Content::Own(bytes) => return to.copy_from_slice(&bytes[offset as usize..][..to.len()]),
+            Content::Notice => return,
+            Content::Own(bytes) | Content::Sealed(bytes, _) => {
+                return to.copy_from_slice(&bytes[offset as usize..][..to.len()]);
+            }
             Content::Carried(bytes, _) => {
                 let bytes = bytes.lock().unwrap_or_else(PoisonError::into_inner);
                 return to.copy_from_slice(&bytes[offset as usize..][..to.len()]);

@@ -2,7 +2,9 @@
 
 use crate::config::{Config, PeerConfig};
 use crate::names;
+use crate::rules::Relayed;
 use crate::rules::{Right, may};
+use crate::seal::GREETING;
 use crate::services::{REPLY, configured};
 use proto::{FlowKey, PeerId, Via};
 
@@ -63,6 +65,9 @@ impl Carrying {
         if via.source == self.own {
             return Err("which is this host's own");
         }
+        if topic == GREETING {
+            return self.judge_greeting(neighbour, via);
+        }
         if via.source != host_id(&neighbour.name) && !neighbour.carries(topic) {
             return Err("which is another host's, and the peer's `relay` does not let it bring that");
         }
@@ -85,24 +90,45 @@ impl Carrying {
         }
     }
 
+    /// Greetings prove themselves, so they go wherever any topic may.
+    fn judge_greeting(&self, neighbour: &PeerConfig, via: &Via) -> Result<Offer, &'static str> {
+        let any = |r: &Option<Relayed>| r.as_ref().is_some_and(Relayed::is_any);
+        if via.source != host_id(&neighbour.name) && !any(&neighbour.relay) {
+            return Err("which is another host's, and the peer has no `relay`");
+        }
+        let source = self.peer(via.source).map(|(id, _)| id);
+        let offer = Offer {
+            source,
+            local: source.is_some() && via.to.contains(&self.own),
+            forward: any(&self.config.relay),
+        };
+        let taken = (offer.local || offer.forward).then_some(offer);
+        taken.ok_or("which is of no peer")
+    }
+
     /// The hosts of `via` for which `peer` may be given messages of a topic.
     pub(crate) fn may_carry(&self, peer: PeerId, key: &FlowKey, via: &Via) -> u64 {
         let Some(neighbour) = self.config.peers.get(peer.0 as usize) else {
             return 0;
         };
-        let relays = self.config.relay.as_ref();
-        if key.source != self.own && relays.is_none_or(|r| !r.covers(&key.topic)) {
+        let greets = key.topic == GREETING;
+        let covers = |r: &Option<Relayed>| {
+            let relays = r.as_ref();
+            relays.is_some_and(|r| if greets { r.is_any() } else { r.covers(&key.topic) })
+        };
+        if key.source != self.own && !covers(&self.config.relay) {
             return 0;
         }
         // A reply goes to whoever was let call, so its topic may be known to all.
         let reply = key.topic.ends_with(REPLY);
-        let subscribes = |p: &PeerConfig| reply || may(p.allow.as_ref(), Right::Subscribe, &key.topic);
+        let subscribes =
+            |p: &PeerConfig| reply || greets || may(p.allow.as_ref(), Right::Subscribe, &key.topic);
         let next = host_id(&neighbour.name);
         let hosts = via.to.iter().enumerate();
         let allowed = hosts.filter(|(_, host)| match self.peer(**host) {
             Some((_, p)) if **host == next => subscribes(p),
-            Some((_, p)) => neighbour.carries(&key.topic) && subscribes(p),
-            None => neighbour.carries(&key.topic),
+            Some((_, p)) => covers(&neighbour.relay) && subscribes(p),
+            None => covers(&neighbour.relay),
         });
         allowed.fold(0, |mask, (i, _)| mask | 1 << i)
     }
@@ -133,7 +159,11 @@ mod tests {
     }
 
     fn key(source: &str, topic: &str) -> FlowKey {
-        FlowKey::new(topic, &via(source, &["robot"]))
+        let announcement = proto::Announcement {
+            name: topic.into(),
+            ..proto::Announcement::default()
+        };
+        FlowKey::new(&announcement, &via(source, &["robot"]))
     }
 
     const RELAY: &str = "

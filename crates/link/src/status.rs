@@ -2,6 +2,7 @@
 
 use crate::compress::{PackStats, UnpackStats};
 use crate::recent::Recent;
+use crate::seal::SealStats;
 use crate::services::Failure;
 use crate::tf::TfStats;
 use proto::{PeerStats, RadioStats, RelayStats, RemoteTopicStats, TopicState, TopicStats};
@@ -42,6 +43,9 @@ pub struct Status {
     pub way_changes: u64,
     /// What this host did with messages for others.
     pub relay: RelayStats,
+    /// What goes over relays is sealed, where there are keys.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sealing: Option<SealStats>,
 }
 
 /// The way to a host.

@@ -155,6 +155,11 @@ fn envelopes() {
 }
 
 #[test]
+fn sealed_messages() {
+    parser("link_sealed", link_parsers::sealed);
+}
+
+#[test]
 fn calls() {
     parser("link_call", link_parsers::call);
 }

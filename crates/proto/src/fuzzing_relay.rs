@@ -83,7 +83,12 @@ impl Sink for Host {
     }
 
     fn topic_announced(&mut self, peer: PeerId, topic: RemoteTopic, a: &Announcement) -> Verdict {
-        if self.relay.announced(peer, topic, a, true, true) {
+        let hosts = [100, 200];
+        let of_source = a
+            .via
+            .as_ref()
+            .is_some_and(|v| hosts.get(peer.0 as usize) == Some(&v.source));
+        if self.relay.announced((peer, topic), a, of_source, true, true) {
             Verdict::Accept
         } else {
             Verdict::Refuse
@@ -161,7 +166,7 @@ pub fn relay(data: &[u8]) {
         radio.handle_timeout(now, host);
         host.relay.sweep(now);
         host.relay
-            .run(now, radio, &peers, all)
+            .run(now, radio, &peers, all, &mut ())
             .expect("topics are bounded");
         let mut send = |radio: &mut Radio<Bytes>| {
             for _ in 0..20 {
@@ -222,7 +227,8 @@ pub fn relay(data: &[u8]) {
         let _ = radio.handle(at, peers[i], &posed, &mut host);
         let g = Geometry::new(100, &[]).expect("small");
         let message = crate::Message::new(Bytes::new(g, None), at);
-        let _ = host.relay.offer(at, &mut radio, &key, message);
+        let all = (&key, u64::MAX);
+        let _ = host.relay.offer(at, &mut radio, all, message, &mut ());
         step(&mut radio, &mut host, Duration::from_micros(300));
         assert!(radio.ways().count() <= 200);
         for (_, t) in radio.topics() {

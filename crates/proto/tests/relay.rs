@@ -145,8 +145,10 @@ fn who_begins_much_and_ends_nothing_displaces_nobody() {
             to: vec![3],
         }),
     };
-    assert!(relay.announced(from, topic, &announcement, false, true));
-    relay.run(now, &mut radio, &[], |_, _, _| 1).expect("opens it");
+    assert!(relay.announced((from, topic), &announcement, true, false, true));
+    relay
+        .run(now, &mut radio, &[], |_, _, _| 1, &mut ())
+        .expect("opens it");
     let begin = |relay: &mut Relay<Vec<u8>>, number| {
         let message = Incoming {
             peer: from,
@@ -167,7 +169,9 @@ fn who_begins_much_and_ends_nothing_displaces_nobody() {
     // Half of the bound; what is more goes on when it is whole.
     let early: Vec<bool> = (0..4).map(|n| begin(&mut relay, n)).collect();
     assert_eq!(early, [true, true, false, false]);
-    relay.run(now, &mut radio, &[], |_, _, _| 1).expect("runs");
+    relay
+        .run(now, &mut radio, &[], |_, _, _| 1, &mut ())
+        .expect("runs");
     assert!(begin(&mut relay, 4));
 }
 
@@ -419,8 +423,10 @@ fn a_withdrawn_topic_ends_behind_the_relay_and_a_new_run_begins_anew() {
     m.start(0);
     m.source(0, &[2], topic("/laser", 100, 2), ms(20), 2 * SECOND, 1_000);
     m.run(3 * SECOND);
-    let after = m.nodes[2].sink.delivered[&key].len();
-    assert!(after >= before + 90, "{before} {after}");
+    let anew = &m.sources[0].key;
+    assert_ne!(*anew, key, "of another run");
+    let after = m.nodes[2].sink.delivered[anew].len();
+    assert!(after >= 90, "{before} {after}");
     m.check_books();
 }
 
@@ -493,4 +499,58 @@ fn a_bulk_message_goes_over_a_relay_whole() {
     m.run(20 * SECOND);
     m.check_books();
     assert_eq!(m.delivery(0, 2), 1.0);
+}
+
+#[test]
+fn what_one_neighbour_says_of_a_source_undoes_nothing_that_another_says() {
+    let mut relay: Relay<Vec<u8>> = Relay::new(3);
+    let (good, bad) = ((PeerId(7), RemoteTopic(0)), (PeerId(8), RemoteTopic(0)));
+    let said = |run| Announcement {
+        name: "/cmd_vel".into(),
+        type_name: "t/T".into(),
+        depth: 1,
+        via: Some(Via {
+            source: 2,
+            name: "source".into(),
+            run,
+            to: vec![3],
+        }),
+        ..Announcement::default()
+    };
+    let begin = |relay: &mut Relay<Vec<u8>>, from: (PeerId, RemoteTopic), number| {
+        relay.begin(&Incoming {
+            peer: from.0,
+            topic: from.1,
+            seq: number,
+            stamp: stats::Time::ZERO,
+            origin: 0,
+            route: Some(Route {
+                number,
+                hops: 3,
+                to: 1,
+            }),
+            expires: None,
+            geometry: Geometry::new(100, &[]).expect("a geometry"),
+        })
+    };
+    assert!(relay.announced(good, &said(1), false, true, false));
+    // Numbers ahead that it never completes, and those of other runs.
+    assert!(relay.announced(bad, &said(1), false, true, false));
+    for number in 0..200 {
+        begin(&mut relay, bad, number).expect("may be genuine");
+    }
+    for number in 0..100 {
+        let taken = begin(&mut relay, good, number).expect("nobody else's word counts");
+        relay.finish(taken, None);
+        // Once it is proven it comes no more.
+        assert!(begin(&mut relay, bad, number).is_err());
+        assert!(begin(&mut relay, good, number).is_err());
+    }
+    assert!(relay.announced(bad, &said(9), false, true, false));
+    assert!(
+        begin(&mut relay, good, 99).is_err(),
+        "another run changes nothing"
+    );
+    assert_eq!(relay.withdrawn(bad.0, bad.1), [bad], "nor does its end");
+    begin(&mut relay, good, 100).expect("goes on");
 }

@@ -79,6 +79,10 @@ reasons! {
     /// It was delivered to the receiving host, and a subscriber there lost it: its queue stayed full, or it held too much. Counted
     /// once for each such subscriber.
     NotTaken = "not_taken",
+    /// It came or was to go over a relay without a seal that its receiver has the key of.
+    Unsealed = "unsealed",
+    /// Its seal is not its source's, or it came again.
+    Forged = "forged",
 }
 
 impl fmt::Display for DropReason {

@@ -14,6 +14,7 @@ mod udp;
 pub use quic::{QuicCarrier, QuicConfig};
 pub use serial::SerialCarrier;
 pub use team::TeamPeer;
+pub(crate) use team::watch::Watch;
 pub use tls::TlsCarrier;
 pub use udp::UdpCarrier;
 

@@ -41,7 +41,7 @@ impl Line {
     pub(crate) fn close(&self, air: &mut Air<'_>) {
         let closed = match self {
             Line::Topic(topic) => air.radio.withdraw_topic(air.now, *topic),
-            Line::Flow(key) => air.inbound.relay.close(air.now, air.radio, key),
+            Line::Flow(key) => air.inbound.close_flow(air.now, air.radio, key),
         };
         if let Err(error) = closed {
             tracing::warn!(%error, "a service is not withdrawn");
@@ -65,7 +65,7 @@ impl Line {
         };
         match self {
             Line::Topic(topic) => air.radio.offer(air.now, *topic, message),
-            Line::Flow(key) => air.inbound.relay.offer(air.now, air.radio, key, message),
+            Line::Flow(key) => air.inbound.offer(air.now, air.radio, (key, u64::MAX), message),
         }
     }
 
@@ -73,7 +73,7 @@ impl Line {
     pub(crate) fn end(&self, air: &mut Air<'_>, stamp: Time, end: Result<(), DropReason>) {
         match self {
             Line::Topic(topic) => drop(air.radio.end_message(air.now, *topic, stamp, end)),
-            Line::Flow(key) => air.inbound.relay.end_message(air.now, air.radio, key, stamp, end),
+            Line::Flow(key) => air.inbound.end_message(air.now, air.radio, key, stamp, end),
         }
     }
 

@@ -60,6 +60,15 @@ impl<B: Body> Radio<B> {
         t.is_some_and(|t| t.announcer.accepted() == Some(false))
     }
 
+    /// Takes the neighbour `peer` for no way to `host` until then, as long as another leads there: what goes over it is known
+    /// not to arrive, whatever the neighbour says.
+    pub fn doubt_way(&mut self, now: Time, host: u64, peer: PeerId, until: Time) {
+        let peers = &self.peers;
+        if let Some(router) = &mut self.router {
+            router.doubt(now, (host, peer), until, |id| link(peers, id));
+        }
+    }
+
     /// Tells `peer` that messages of its topic need not come here for the hosts of `to`.
     pub fn decline(&mut self, peer: PeerId, topic: RemoteTopic, to: u64) {
         let mut waiting = self.unwanted.iter_mut();

@@ -34,6 +34,9 @@ const FEASIBLE_FOR: Duration = Duration::from_secs(3);
 const SAME_RUN: u64 = 64;
 /// A way is left for a better one no sooner than this after the last change, unless it ends.
 const DWELL: Duration = Duration::from_secs(1);
+/// What a way costs that was found to lose all that goes there, as a part of what it says it costs: it is taken only
+/// where no other leads.
+const DOUBTED: u64 = 1 << 20;
 /// Changes are told after this, so that several go together.
 const SOON: Duration = Duration::from_millis(2);
 
@@ -108,6 +111,8 @@ pub(crate) struct Router {
     neighbours: BTreeMap<PeerId, Neighbour>,
     chosen: BTreeMap<u64, Chosen>,
     told: BTreeMap<u64, Told>,
+    /// Ways to hosts, by the neighbour, on which everything was lost, until when.
+    doubted: BTreeMap<(u64, PeerId), Time>,
     changes: u64,
 }
 
@@ -132,6 +137,7 @@ impl Router {
             neighbours: BTreeMap::new(),
             chosen: BTreeMap::new(),
             told: BTreeMap::new(),
+            doubted: BTreeMap::new(),
             changes: 0,
         }
     }
@@ -195,6 +201,7 @@ impl Router {
         }
         self.soon = None;
         self.told.retain(|_, t| now < t.at + FEASIBLE_FOR);
+        self.doubted.retain(|_, until| now < *until);
         self.choose(now, links);
     }
 
@@ -291,6 +298,20 @@ impl Router {
         self.choose(now, links);
     }
 
+    /// What goes to `host` over the neighbour `peer` does not arrive, whatever the neighbour says.
+    pub(crate) fn doubt(
+        &mut self,
+        now: Time,
+        (host, peer): (u64, PeerId),
+        until: Time,
+        links: impl Fn(PeerId) -> LinkState,
+    ) {
+        if self.neighbours.get(&peer).is_some_and(|n| n.host != host) && self.doubted.len() < 2 * MAX_HOSTS {
+            self.doubted.insert((host, peer), until);
+            self.choose(now, links);
+        }
+    }
+
     /// So many more datagrams to or from `peer` came, and so many did not.
     pub(crate) fn traffic(
         &mut self,
@@ -346,7 +367,8 @@ impl Router {
                 (Some(b), Some(s), Some(o)) => {
                     let better = b.0.cost_us.saturating_mul(3) < s.0.cost_us.saturating_mul(2);
                     let fails = |id| self.neighbours.get(&id).is_some_and(|n| n.is_failing());
-                    let at_once = fails(s.0.next) && !fails(b.0.next);
+                    let doubted = self.doubted.contains_key(&(host, s.0.next));
+                    let at_once = doubted || fails(s.0.next) && !fails(b.0.next);
                     if better && (at_once || now >= o.since + DWELL) {
                         b
                     } else {
@@ -384,10 +406,16 @@ impl Router {
                 None if n.host == host => (0, 0, 0),
                 None => return None,
             };
+            let cost = n.cost(links(*id).full).saturating_add(cost);
+            let doubted = self.doubted.contains_key(&(host, *id));
             let way = Way {
                 host,
                 next: *id,
-                cost_us: n.cost(links(*id).full).saturating_add(cost),
+                cost_us: if doubted {
+                    cost.saturating_mul(DOUBTED)
+                } else {
+                    cost
+                },
                 hops: hops + 1,
             };
             Some((way, seq))

@@ -50,6 +50,15 @@ impl Seen {
         new
     }
 
+    /// The hosts that message `number` was taken for; all if it is too old to know.
+    pub fn taken(&self, number: u64) -> u64 {
+        match self.top.checked_sub(number) {
+            None | Some(0) => 0,
+            Some(age) if age > SPAN as u64 => u64::MAX,
+            Some(_) => self.masks[number as usize % SPAN],
+        }
+    }
+
     /// Whether `number` is further ahead than an honest source gets.
     pub fn is_absurd(&self, number: u64) -> bool {
         self.top > 0 && number > self.top.saturating_add(MAX_JUMP)
@@ -73,6 +82,7 @@ mod tests {
         assert_eq!(s.claim(5, 0b11), 0b11);
         assert_eq!(s.claim(5, 0b111), 0b100, "another way brings it for a third host");
         assert_eq!(s.claim(5, 0b111), 0);
+        assert_eq!((s.taken(5), s.taken(6), s.taken(4)), (0b111, 0, 0));
         assert_eq!(s.claim(4, 0b1), 0b1, "one that was overtaken");
         s.release(5, 0b10);
         assert_eq!(s.claim(5, 0b11), 0b10);
@@ -86,6 +96,7 @@ mod tests {
             "numbers that were jumped over are new"
         );
         assert_eq!(s.claim(6, 1), 0);
+        assert_eq!(s.taken(6), u64::MAX, "too old to know");
         assert!(s.is_absurd(1 << 40) && !s.is_absurd(5 + SPAN as u64 + 1000));
         assert_eq!(s.claim(u64::MAX, 1), 0);
     }

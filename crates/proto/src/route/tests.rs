@@ -298,3 +298,25 @@ fn silence_to_data_too_is_shorter_and_is_noticed_in_time() {
     r.tick(ms(212), silent);
     assert!(r.is_left(A));
 }
+
+#[test]
+fn a_way_that_is_doubted_is_left_at_once_and_taken_where_no_other_leads() {
+    let mut r = router();
+    r.take(Time(1), A, &ways(1, &[(9, 5, 1_000)]), up);
+    r.take(Time(1), B, &ways(1, &[(9, 5, 8_000)]), up);
+    assert_eq!(next(&r, 9), Some(A));
+    let until = Time(3) + Duration::from_millis(150);
+    r.doubt(Time(3), (9, A), until, up);
+    assert_eq!(
+        (next(&r, 9), next(&r, 100)),
+        (Some(B), Some(A)),
+        "to that host alone"
+    );
+    r.take(Time(4), B, &ways(2, &[(9, 0, 0)]), up);
+    assert_eq!(next(&r, 9), Some(A), "better than none");
+    // A neighbour's own word for itself is its carrier's.
+    r.doubt(Time(5), (100, A), until, up);
+    assert_eq!(r.way(100, |_| true, up).map(|w| w.cost_us), Some(2_000));
+    r.tick(until + Duration::from_millis(1), up);
+    assert_eq!(r.way(9, |_| true, up).map(|w| w.cost_us), Some(3_000));
+}

@@ -27,6 +27,8 @@ const CODES: &[(u8, DropReason)] = &[
     (22, DropReason::PathLoss),
     (23, DropReason::Outage),
     (24, DropReason::OtherWay),
+    (25, DropReason::Unsealed),
+    (26, DropReason::Forged),
     (27, DropReason::NotTaken),
 ];
 

@@ -103,10 +103,10 @@ impl Sink for Member {
 
     fn topic_announced(&mut self, peer: PeerId, topic: RemoteTopic, a: &Announcement) -> Verdict {
         let Some(via) = &a.via else { return Verdict::Refuse };
-        let key = FlowKey::new(a.name.clone(), via);
+        let key = FlowKey::new(a, via);
         self.names.insert((peer, topic), key);
-        let taken =
-            (self.wants || self.forwards) && self.relay.announced(peer, topic, a, self.wants, self.forwards);
+        let (from, wants, forwards) = ((peer, topic), self.wants, self.forwards);
+        let taken = (wants || forwards) && self.relay.announced(from, a, true, wants, forwards);
         if taken { Verdict::Accept } else { Verdict::Refuse }
     }
 
@@ -373,7 +373,8 @@ impl Mesh {
                     arriving: None,
                 };
                 // What goes nowhere is counted.
-                let _ = (n.sink.relay).offer(now, &mut n.radio, &s.key, Message::new(body, Time(self.stamp)));
+                let (all, message) = ((&s.key, u64::MAX), Message::new(body, Time(self.stamp)));
+                let _ = (n.sink.relay).offer(now, &mut n.radio, all, message, &mut ());
             }
         }
         for i in 0..self.nodes.len() {
@@ -398,7 +399,7 @@ impl Mesh {
         let peers: Vec<_> = n.peers.keys().copied().collect();
         n.sink
             .relay
-            .run(self.now, &mut n.radio, &peers, |_, _, v| all(v))
+            .run(self.now, &mut n.radio, &peers, |_, _, v| all(v), &mut ())
             .expect("the radio takes its topics");
     }
 

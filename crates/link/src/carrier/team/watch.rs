@@ -9,14 +9,14 @@ use std::time::Duration;
 const INTERVAL: Duration = Duration::from_millis(500);
 
 /// A thread that reads keys again when they change; files block, and the radio may not.
-pub(in crate::carrier) struct Watch<T> {
+pub(crate) struct Watch<T> {
     renewed: Receiver<T>,
     _worker: Worker,
 }
 
 impl<T: Send + 'static> Watch<T> {
-    /// Starts watching `bundle`'s files, of which `make` makes what a carrier needs.
-    pub(in crate::carrier) fn start(
+    /// Starts watching `bundle`'s files, of which `make` makes what is needed.
+    pub(crate) fn start(
         bundle: Bundle,
         make: impl Fn(&Bundle) -> Result<T, KeysError> + Send + 'static,
     ) -> std::io::Result<Self> {
@@ -49,7 +49,7 @@ impl<T: Send + 'static> Watch<T> {
     }
 
     /// What the changed keys give, once.
-    pub(in crate::carrier) fn renewed(&self) -> Option<T> {
+    pub(crate) fn renewed(&self) -> Option<T> {
         self.renewed.try_recv().ok()
     }
 }

@@ -5,6 +5,13 @@
 //! that the same scheduler, pacer and bounds hold (no queue of its own). Messages of this host that may go over
 //! relays start here too.
 
+mod key;
+mod sealing;
+mod sending;
+
+pub use key::FlowKey;
+pub use sealing::{Sealed, Sealer, Sealing};
+
 use crate::announcement::{Announcement, Ordering, Reliability, Via};
 use crate::arriving::Arriving;
 use crate::body::{Body, Incoming, Message};
@@ -12,9 +19,10 @@ use crate::config::{MAX_DEPTH, PeerId, RemoteTopic, TopicConfig, TopicError, Top
 use crate::radio::Radio;
 use crate::route::{Route, START_HOPS, Seen};
 use core::time::Duration;
+use sending::{bits_of, send};
 use serde::Serialize;
 use stats::{DropReason, Drops, Time};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// How long messages are not sent where they were declined.
 const DECLINED_FOR: Duration = Duration::from_secs(10);
@@ -26,30 +34,8 @@ const EXPIRY: Duration = Duration::from_secs(10);
 const ORPHANED_FOR: Duration = Duration::from_secs(10);
 /// Topics of all sources together.
 const MAX_FLOWS: usize = 1024;
-
-/// A topic of a source; relays and receivers tell equal names of several hosts apart by it, and those that one host has
-/// for several others.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct FlowKey {
-    /// Host id of the source.
-    pub source: u64,
-    /// Topic name, as it crosses the air.
-    pub topic: String,
-    /// The lowest id of the hosts that it is for: what a host sends to one under a name is one topic, so two of that
-    /// name have no host in common.
-    pub first: u64,
-}
-
-impl FlowKey {
-    /// The flow of a topic with this name.
-    pub fn new(topic: impl Into<String>, via: &Via) -> Self {
-        FlowKey {
-            source: via.source,
-            topic: topic.into(),
-            first: via.first(),
-        }
-    }
-}
+/// Those that one neighbour may bring, so that none takes the place of all others'.
+const MAX_FLOWS_OF_ONE: usize = MAX_FLOWS / 2;
 
 /// What this host does with a message that comes; keep it until [`Relay::finish`] or [`Relay::abort`].
 #[derive(Clone, Debug)]
@@ -63,6 +49,8 @@ pub struct Taken {
     /// Set if it goes on while it still comes: its body gives this as [`Body::arriving`], and reads what was written
     /// so far.
     pub arriving: Option<Arriving>,
+    /// The source itself brought it.
+    proven: bool,
     /// It goes on already.
     offered: bool,
     claimed: u64,
@@ -86,15 +74,18 @@ pub struct RelayStats {
 struct Flow {
     announcement: Announcement,
     via: Via,
+    /// What the source itself brought, or was proven to be its own.
     seen: Seen,
+    /// What each other neighbour brought: it stands in nobody else's way.
+    brought: BTreeMap<PeerId, Seen>,
     /// Number of the next message, where this host is the source.
     next: u64,
     /// Newest number that was handed to this host.
     newest: Option<u64>,
     /// Towards each peer: the topic there, and the hosts that it may carry messages for.
     topics: BTreeMap<PeerId, (TopicId, u64)>,
-    /// From whom it came.
-    upstream: BTreeSet<(PeerId, RemoteTopic)>,
+    /// From whom it came, and whether that is the source itself.
+    upstream: BTreeMap<(PeerId, RemoteTopic), bool>,
     /// Hosts that a peer needs nothing for, until when.
     declined: BTreeMap<PeerId, (u64, Time)>,
     /// Whether this host itself takes it.
@@ -129,6 +120,11 @@ impl Taken {
     /// When nobody waits for it any more, by this host's clock; a round trip early.
     pub fn expires(&self) -> Option<Time> {
         self.expires
+    }
+
+    /// Its number among its source's messages of the topic.
+    pub fn number(&self) -> u64 {
+        self.route.number
     }
 }
 
@@ -174,39 +170,42 @@ impl<B: Body + Clone> Relay<B> {
         &self.stats
     }
 
-    /// A peer announced a topic with [`Announcement::via`], which it may. `local`: this host takes its messages;
-    /// `forward`: it forwards them. False if it cannot be kept.
+    /// A peer announced a topic with [`Announcement::via`], which it may. `proven`: the peer is the source itself, or nobody
+    /// can prove anything; `local`: this host takes its messages; `forward`: it forwards them. False if it cannot be kept.
     pub fn announced(
         &mut self,
-        peer: PeerId,
-        topic: RemoteTopic,
+        (peer, topic): (PeerId, RemoteTopic),
         announcement: &Announcement,
+        proven: bool,
         local: bool,
         forward: bool,
     ) -> bool {
         let Some(via) = announcement.via.clone().filter(|v| v.source != self.own) else {
             return false;
         };
-        let key = FlowKey::new(announcement.name.clone(), &via);
-        if self.flows.len() >= MAX_FLOWS && !self.flows.contains_key(&key) {
+        let key = FlowKey::new(announcement, &via);
+        let brings = self
+            .routes
+            .range((peer, RemoteTopic(0))..=(peer, RemoteTopic(u32::MAX)));
+        let is_full = self.flows.len() >= MAX_FLOWS || brings.count() >= MAX_FLOWS_OF_ONE;
+        if is_full && !self.flows.contains_key(&key) {
             return false;
         }
-        // Depth and the like may differ; who knows the flow by an older run or another type begins anew.
+        // Depth and the like may differ; who knows the flow by another priority begins anew.
         let known = self.flows.get(&key).is_some_and(|f| {
             let (a, b) = (&f.announcement, announcement);
-            f.via == via
-                && (&a.type_name, a.type_hash, a.priority) == (&b.type_name, b.type_hash, b.priority)
-                && f.local == local
+            a.priority == b.priority && f.local == local
         });
         if !known {
             let flow = Flow {
                 announcement: announcement.clone(),
                 via,
                 seen: Seen::default(),
+                brought: BTreeMap::new(),
                 next: 0,
                 newest: None,
                 topics: BTreeMap::new(),
-                upstream: BTreeSet::new(),
+                upstream: BTreeMap::new(),
                 declined: BTreeMap::new(),
                 local,
                 settings: settings(announcement),
@@ -216,9 +215,8 @@ impl<B: Body + Clone> Relay<B> {
             if let (Some(old), Some(new)) = (old, self.flows.get_mut(&key)) {
                 new.topics = old.topics;
                 new.upstream = old.upstream;
-                if new.via.run == old.via.run {
-                    (new.seen, new.newest) = (old.seen, old.newest);
-                }
+                (new.seen, new.newest) = (old.seen, old.newest);
+                new.brought = old.brought;
                 self.actions.push(Action::Close(key.clone()));
             }
             if forward {
@@ -226,23 +224,40 @@ impl<B: Body + Clone> Relay<B> {
             }
         }
         if let Some(flow) = self.flows.get_mut(&key) {
-            flow.upstream.insert((peer, topic));
+            flow.upstream.insert((peer, topic), proven);
         }
         let before = self.routes.insert((peer, topic), key.clone());
-        if let Some(other) = before.filter(|k| *k != key)
-            && let Some(flow) = self.flows.get_mut(&other)
-        {
+        if let Some(other) = before.filter(|k| *k != key) {
             // Its number has become another's.
-            flow.upstream.remove(&(peer, topic));
+            self.bring_no_more(&other, (peer, topic));
         }
         true
     }
 
-    /// A peer withdrew a topic. Gives the topics of all peers that end by it, since its source withdrew it.
+    /// A neighbour brings a flow no more. It ends if no other does.
+    fn bring_no_more(&mut self, key: &FlowKey, from: (PeerId, RemoteTopic)) {
+        let Some(flow) = self.flows.get_mut(key) else {
+            return;
+        };
+        flow.upstream.remove(&from);
+        flow.brought.remove(&from.0);
+        if flow.upstream.is_empty() {
+            self.actions.push(Action::Close(key.clone()));
+        }
+    }
+
+    /// A peer withdrew a topic. Gives the topics of all peers that end by it: all of its flow if the peer is its source, else
+    /// the peer's own.
     pub fn withdrawn(&mut self, peer: PeerId, topic: RemoteTopic) -> Vec<(PeerId, RemoteTopic)> {
         let Some(key) = self.routes.get(&(peer, topic)).cloned() else {
             return Vec::new();
         };
+        let flow = self.flows.get(&key);
+        if flow.is_some_and(|f| f.upstream.get(&(peer, topic)) == Some(&false)) {
+            self.routes.remove(&(peer, topic));
+            self.bring_no_more(&key, (peer, topic));
+            return vec![(peer, topic)];
+        }
         let of_it = self.routes.iter().filter(|(_, k)| **k == key);
         let ended = of_it.map(|(route, _)| *route).collect();
         self.end(&key);
@@ -264,6 +279,11 @@ impl<B: Body + Clone> Relay<B> {
         ended.iter().for_each(|key| self.end(key));
     }
 
+    /// What a flow is announced as, and for whom.
+    pub fn announcement(&self, key: &FlowKey) -> Option<(&Announcement, &Via)> {
+        self.flows.get(key).map(|f| (&f.announcement, &f.via))
+    }
+
     /// The flow that a peer's topic is of, if it is of one.
     pub fn flow_of(&self, peer: PeerId, topic: RemoteTopic) -> Option<&FlowKey> {
         self.routes.get(&(peer, topic))
@@ -273,7 +293,8 @@ impl<B: Body + Clone> Relay<B> {
     pub fn peer_renewed(&mut self, peer: PeerId) {
         self.routes.retain(|(p, _), _| *p != peer);
         for flow in self.flows.values_mut() {
-            flow.upstream.retain(|(p, _)| *p != peer);
+            flow.upstream.retain(|(p, _), _| *p != peer);
+            flow.brought.remove(&peer);
             flow.declined.clear();
         }
     }
@@ -306,14 +327,20 @@ impl<B: Body + Clone> Relay<B> {
             .zip(m.route)
             .ok_or(DropReason::Unannounced)?;
         let flow = self.flows.get_mut(key).ok_or(DropReason::Unannounced)?;
-        if flow.seen.is_absurd(route.number) {
+        let proven = flow.upstream.get(&(m.peer, m.topic)) != Some(&false);
+        let known = flow.seen.taken(route.number);
+        let seen = match proven {
+            true => &mut flow.seen,
+            false => flow.brought.entry(m.peer).or_default(),
+        };
+        if seen.is_absurd(route.number) {
             return Err(DropReason::Malformed);
         }
         let valid = match flow.via.to.len() {
             n @ 0..64 => (1u64 << n) - 1,
             _ => u64::MAX,
         };
-        let claimed = flow.seen.claim(route.number, route.to & valid);
+        let claimed = seen.claim(route.number, route.to & valid & !known);
         if claimed == 0 {
             return Err(DropReason::OtherWay);
         }
@@ -339,6 +366,7 @@ impl<B: Body + Clone> Relay<B> {
             local: local && !late,
             forward,
             arriving: early.then(Arriving::default),
+            proven,
             offered: false,
             claimed,
             route,
@@ -354,7 +382,13 @@ impl<B: Body + Clone> Relay<B> {
             arriving.fail();
         }
         if let Some(flow) = self.flows.get_mut(&taken.key) {
-            flow.seen.release(taken.route.number, taken.claimed);
+            let seen = match taken.proven {
+                true => Some(&mut flow.seen),
+                false => flow.brought.get_mut(&taken.from.0),
+            };
+            if let Some(seen) = seen {
+                seen.release(taken.route.number, taken.claimed);
+            }
         }
     }
 
@@ -376,7 +410,8 @@ impl<B: Body + Clone> Relay<B> {
         }
     }
 
-    /// A message is complete. `body`: its bytes, if it goes on and does not yet.
+    /// A message is complete. `body`: its bytes, if it goes on and does not yet. If it was for this host, it is proven to be
+    /// its source's: whoever refuses it sets [`Taken::local`] back.
     pub fn finish(&mut self, taken: Taken, body: Option<B>) {
         if let Some(arriving) = &taken.arriving {
             arriving.complete();
@@ -385,6 +420,11 @@ impl<B: Body + Clone> Relay<B> {
             && taken.local
         {
             flow.newest = flow.newest.max(Some(taken.route.number));
+            if !taken.proven {
+                // No other neighbour brings it again.
+                let own = bits_of(&flow.via.to, self.own);
+                flow.seen.claim(taken.route.number, own);
+            }
         }
         if let Some(body) = body.filter(|_| taken.forward && !taken.offered) {
             self.actions.push(Action::Forward { taken, body });
@@ -405,28 +445,30 @@ impl<B: Body + Clone> Relay<B> {
         may: impl Fn(PeerId, &FlowKey, &Via) -> u64,
     ) -> Result<FlowKey, TopicError> {
         let via = config.via.clone().ok_or(TopicError::Via)?;
-        let key = FlowKey::new(config.name.clone(), &via);
+        let announcement = Announcement {
+            name: config.name.clone(),
+            type_name: config.type_name.clone(),
+            type_hash: config.type_hash,
+            definition: config.definition.clone(),
+            priority: config.priority,
+            depth: config.depth,
+            reliability: config.reliability,
+            ordering: config.ordering,
+            latched: config.latched,
+            via: None,
+        };
+        let key = FlowKey::new(&announcement, &via);
         // Numbers go on, since those who know the run remember them.
         let next = self.flows.get(&key).map_or(0, |f| f.next);
         let flow = Flow {
-            announcement: Announcement {
-                name: config.name.clone(),
-                type_name: config.type_name.clone(),
-                type_hash: config.type_hash,
-                definition: config.definition.clone(),
-                priority: config.priority,
-                depth: config.depth,
-                reliability: config.reliability,
-                ordering: config.ordering,
-                latched: config.latched,
-                via: None,
-            },
+            announcement,
             via,
             seen: Seen::default(),
+            brought: BTreeMap::new(),
             next,
             newest: None,
             topics: BTreeMap::new(),
-            upstream: BTreeSet::new(),
+            upstream: BTreeMap::new(),
             declined: BTreeMap::new(),
             local: false,
             settings: config.clone(),
@@ -449,26 +491,28 @@ impl<B: Body + Clone> Relay<B> {
         Ok(())
     }
 
-    /// Offers a message of this host, for all of the flow's hosts.
+    /// Offers a message of this host, for those of the flow's hosts that are bits of `to`. What others are to carry is sealed
+    /// by `sealer`.
     ///
     /// # Errors
     /// Why it goes nowhere: [`DropReason::NoPeer`] there is no way to any of the hosts now, [`DropReason::Unannounced`]
-    /// nobody on the way takes it. It is counted.
+    /// nobody on the way takes it, [`DropReason::Unsealed`] it cannot be sealed for any. It is counted.
     pub fn offer(
         &mut self,
         now: Time,
         radio: &mut Radio<B>,
-        key: &FlowKey,
+        (key, to): (&FlowKey, u64),
         message: Message<B>,
+        sealer: &mut dyn Sealer<B>,
     ) -> Result<(), DropReason> {
         let flow = self.flows.get_mut(key).ok_or(DropReason::Unannounced)?;
         let route = Route {
             number: flow.next,
             hops: START_HOPS,
-            to: ((1u128 << flow.via.to.len()) - 1) as u64,
+            to: to & ((1u128 << flow.via.to.len()) - 1) as u64,
         };
         flow.next += 1;
-        let (sent, lost) = send(now, radio, flow, message, route, None);
+        let (sent, lost) = send(now, radio, (key, flow), message, route, Err(sealer));
         self.stats.count(sent, lost);
         lost.map_or(Ok(()), Err)
     }
@@ -498,6 +542,7 @@ impl<B: Body + Clone> Relay<B> {
         radio: &mut Radio<B>,
         peers: &[PeerId],
         may: impl Fn(PeerId, &FlowKey, &Via) -> u64,
+        sealer: &mut dyn Sealer<B>,
     ) -> Result<(), TopicError> {
         for action in std::mem::take(&mut self.actions) {
             match action {
@@ -515,19 +560,19 @@ impl<B: Body + Clone> Relay<B> {
         let changes = radio.way_changes();
         if self.changes != changes {
             self.changes = changes;
-            self.go_on(now, radio);
+            self.go_on(now, radio, sealer);
         }
         self.room = radio.room() / 2;
         Ok(())
     }
 
     /// Offers what waits for a neighbour that fails to the one that leads on now.
-    fn go_on(&mut self, now: Time, radio: &mut Radio<B>) {
+    fn go_on(&mut self, now: Time, radio: &mut Radio<B>, sealer: &mut dyn Sealer<B>) {
         for (topic, message) in radio.take_back() {
-            let of_it = |f: &&Flow| f.topics.values().any(|(t, _)| *t == topic);
-            let flow = self.flows.values().find(of_it);
+            let of_it = |(_, f): &(&FlowKey, &Flow)| f.topics.values().any(|(t, _)| *t == topic);
+            let flow = self.flows.iter().find(of_it);
             if let Some((flow, route)) = flow.zip(message.route) {
-                let (sent, lost) = send(now, radio, flow, message, route, None);
+                let (sent, lost) = send(now, radio, flow, message, route, Err(&mut *sealer));
                 self.stats.count(sent, lost);
             }
         }
@@ -585,7 +630,7 @@ impl<B: Body + Clone> Relay<B> {
             expires: taken.expires,
         };
         let wanted = route.to;
-        let (sent, lost) = send(now, radio, flow, message, route, Some(taken.from.0));
+        let (sent, lost) = send(now, radio, (&taken.key, flow), message, route, Ok(taken.from.0));
         self.stats.count(sent, lost);
         // Upstream need not send what nobody takes.
         let served: u64 = flow.serves(now, radio, taken.from.0);
@@ -624,54 +669,6 @@ impl RelayStats {
     }
 }
 
-/// Offers a message to the peers that lead to the hosts that it is for. Gives to how many, and why it went to none.
-fn send<B: Body + Clone>(
-    now: Time,
-    radio: &mut Radio<B>,
-    flow: &Flow,
-    message: Message<B>,
-    route: Route,
-    from: Option<PeerId>,
-) -> (u64, Option<DropReason>) {
-    let mut ways: BTreeMap<PeerId, u64> = BTreeMap::new();
-    let mut unserved = 0u64;
-    for (i, host) in flow.via.to.iter().enumerate() {
-        let bit = 1u64 << i;
-        if route.to & bit == 0 {
-            continue;
-        }
-        let serves = |p: PeerId| {
-            let topic = flow.topics.get(&p);
-            Some(p) != from
-                && topic.is_some_and(|(t, mask)| mask & bit != 0 && !radio.is_refused(*t))
-                && flow.declined_by(now, p) & bit == 0
-        };
-        match radio.way(*host, serves) {
-            Some(way) => *ways.entry(way.next).or_default() |= bit,
-            None => unserved += u64::from(flow.topics.keys().any(|p| serves(*p))),
-        }
-    }
-    for (peer, to) in &ways {
-        if let Some((topic, _)) = flow.topics.get(peer) {
-            // What the radio refuses it counts.
-            let _ = radio.offer(
-                now,
-                *topic,
-                Message {
-                    route: Some(Route { to: *to, ..route }),
-                    ..message.clone()
-                },
-            );
-        }
-    }
-    let lost = match (ways.is_empty(), unserved) {
-        (false, _) => None,
-        (true, 0) => Some(DropReason::Unannounced),
-        (true, _) => Some(DropReason::NoPeer),
-    };
-    (ways.len() as u64, lost)
-}
-
 /// The settings of a topic that is passed on.
 fn settings(a: &Announcement) -> TopicConfig {
     TopicConfig {
@@ -689,10 +686,4 @@ fn settings(a: &Announcement) -> TopicConfig {
         latched: a.latched,
         ..TopicConfig::new(a.name.clone(), a.type_name.clone())
     }
-}
-
-/// The bit of `host` among `hosts`.
-fn bits_of(hosts: &[u64], host: u64) -> u64 {
-    let at = hosts.iter().position(|h| *h == host);
-    at.map_or(0, |i| 1 << i)
 }

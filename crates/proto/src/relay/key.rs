@@ -1,0 +1,44 @@
+//! What tells flows apart.
+
+use crate::announcement::{Announcement, Via};
+
+/// A topic of a source; relays and receivers tell equal names of several hosts apart by it, and those that one host has
+/// for several others.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FlowKey {
+    /// Host id of the source.
+    pub source: u64,
+    /// Topic name, as it crosses the air.
+    pub topic: String,
+    /// The lowest id of the hosts that it is for: what a host sends to one under a name is one topic, so two of that
+    /// name have no host in common.
+    pub first: u64,
+    /// Tells announcements apart that differ in the source's run, the hosts, or the type: what one neighbour says of a
+    /// source's topic does not change what another has said.
+    pub variant: u64,
+}
+
+impl FlowKey {
+    /// The flow of a topic that is announced so.
+    pub fn new(announcement: &Announcement, via: &Via) -> Self {
+        FlowKey {
+            source: via.source,
+            topic: announcement.name.clone(),
+            first: via.first(),
+            variant: variant(announcement, via),
+        }
+    }
+}
+
+/// FNV-1a of what makes an announcement another one.
+fn variant(a: &Announcement, via: &Via) -> u64 {
+    let hosts = via.to.iter().flat_map(|h| h.to_le_bytes());
+    let kinds = [a.ordering as u8, u8::from(a.latched)];
+    let texts = [&a.type_name, &a.definition].into_iter();
+    let texts = texts.flat_map(|t| (t.len() as u32).to_le_bytes().into_iter().chain(t.bytes()));
+    let all = via.run.to_le_bytes().into_iter().chain(hosts).chain(kinds);
+    let all = all.chain(a.type_hash).chain(texts);
+    all.fold(0xcbf2_9ce4_8422_2325, |h, b| {
+        (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
