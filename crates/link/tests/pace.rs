@@ -107,7 +107,11 @@ fn ready(robot: &Host, base: &Host) {
 /// What the robot counts of `/log`: messages settled, those lost here, and those that subscribers there lost.
 fn books(robot: &Host) -> (u64, u64, u64) {
     let status = robot.status();
-    let log = status.sent.iter().find(|t| t.stats.name == "/log").expect("is sent");
+    let log = status
+        .sent
+        .iter()
+        .find(|t| t.stats.name == "/log")
+        .expect("is sent");
     let there = log.stats.at_receiver.clone().unwrap_or_default();
     let (sent, lost) = (log.stats.sent, log.stats.drops.total());
     (sent, lost, there.drops.count(DropReason::NotTaken))
@@ -167,7 +171,9 @@ fn a_stopped_subscriber_holds_up_nobody_for_long_and_both_ends_say_what_it_lost(
     ready(&robot, &base);
     let (stopped, lives) = (subscriber(&base, "/log"), subscriber(&base, "/log"));
     let quick = subscriber(&base, "/other");
-    until("the base's link has heard of all", || base.status().received.len() == 2);
+    until("the base's link has heard of all", || {
+        base.status().received.len() == 2
+    });
     over_an_outage(&path, &log);
     publish(&other, "meanwhile");
     until("another topic goes on", || texts(&quick) == ["meanwhile"]);
@@ -178,7 +184,9 @@ fn a_stopped_subscriber_holds_up_nobody_for_long_and_both_ends_say_what_it_lost(
     });
     assert_eq!(got.len(), 252);
     // All but its queue.
-    until("the sender is told of what was lost", || books(&robot) == (252, 0, 252 - 32));
+    until("the sender is told of what was lost", || {
+        books(&robot) == (252, 0, 252 - 32)
+    });
     let status = base.status();
     let received = status.received.iter().find(|t| t.stats.name == "/log");
     let received = received.expect("is received");
