@@ -29,6 +29,8 @@ def main() -> None:
         honest = Controller(address, random.getrandbits(62) | 1)
         wait_for("the robot answers", lambda: honest.hello("honest"))
         wait_for("it moves", lambda: honest.command(TWIST, twist(0.1), expiry_ms=2000) == EXECUTED)
+        # It is silent for a while now, and says so.
+        honest.beat(60_000)
         before = robot.peak()
         senders = [Controller(address, random.getrandbits(62) | 1) for _ in range(SENDERS)]
         kind = honest.commands["robot_remote_control.RobotTrajectory"]
