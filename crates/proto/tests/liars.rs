@@ -1,5 +1,5 @@
 //! A peer that claims the air for itself and for others, with ten small datagrams a second: who gives it no say is as
-//! without it, and who does keeps the least share.
+//! without it, and who does keeps the least share, and soon more.
 
 mod common;
 use common::ms;
@@ -136,6 +136,27 @@ fn who_lets_a_liar_speak_keeps_the_least_share() {
             let share = beside(Some(lies), to, true, &[]).mbit_s / alone;
             println!("{:.1} % of what it gets alone", share * 100.0);
             assert!(share >= 0.1, "{share}");
+            // The air that is claimed is free: after two seconds that is noticed.
+            assert!(share >= 0.5, "{share}");
         }
     }
+}
+
+#[test]
+fn who_sends_all_that_it_claims_to_a_third_is_believed() {
+    // The base's image is for another robot, so this one hears nothing of it.
+    let medium = MediumConfig {
+        seed: 3,
+        ..MediumConfig::chain(1)
+    };
+    let mut t = Team::new(3, medium, &[(0, 1), (0, 2)], &[], |_| ());
+    t.stream((0, 1), topic("/map", 50, 2), 64_000, ms(50), EXACT, RUN);
+    t.stream((2, 0), topic("/bulk", 5, 2), 64_000, ms(50), EXACT, RUN);
+    t.run_until(Time::from_millis(500) + RUN);
+    t.print("an image for another");
+    let [map, bulk] = [0, 1].map(|i| t.metrics(i).mbit_s);
+    let stats = t.hosts[2].radio.stats();
+    println!("{:?}, found free {}", stats.yields_to, stats.found_free);
+    assert!(map > 3.0 * bulk && bulk > 0.3, "{map} {bulk}");
+    assert_eq!(stats.found_free, 0);
 }
