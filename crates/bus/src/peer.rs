@@ -253,7 +253,7 @@ impl Attached {
     /// Whether a message of `len` bytes would lose something here, itself or an older one, as of the last [`Attached::reap`].
     pub(crate) fn is_full(&self, len: u64) -> bool {
         let fits = self.bytes == 0 || self.bytes.saturating_add(len) <= self.terms.quota;
-        !self.closing && !(self.producer.has_room() && self.producer.has_cell() && fits)
+        !(self.closing || self.producer.has_room() && self.producer.has_cell() && fits)
     }
 
     /// Learns what it took and released, and whether it is closing.

@@ -5,6 +5,7 @@ mod memory;
 mod pace;
 mod publishing;
 mod sealed;
+mod taking;
 
 use crate::compress::{UnpackStats, Unpacker};
 use crate::config::{Config, PeerConfig};
@@ -327,54 +328,6 @@ impl Inbound {
             letter.write(0, bytes);
             Ok(letter)
         }))
-    }
-
-    /// Takes a topic of the host `source`, which `peer` brings.
-    fn takes_topic(&mut self, peer: PeerId, topic: RemoteTopic, source: PeerId, a: &Announcement) -> Verdict {
-        let name = self.peer(peer).to_owned();
-        let is_of_service = a.name.contains('?');
-        if let Some(services) = self.services.as_mut().filter(|_| is_of_service) {
-            let verdict = services.announced((peer, topic), source, a);
-            let done = match verdict {
-                Verdict::Accept => "",
-                Verdict::Refuse => ": refused",
-            };
-            self.changes
-                .push(format!("{name} sends {} ({}){done}", a.name, a.type_name));
-            return verdict;
-        }
-        let on_bus = self
-            .peers
-            .get(source.0 as usize)
-            .map(|p| names::on_bus(p, &a.name));
-        let kind = TopicType {
-            topic: on_bus.unwrap_or_else(|| a.name.clone()),
-            type_name: a.type_name.clone(),
-            type_hash: a.type_hash,
-            definition: a.definition.as_str().into(),
-        };
-        // Who joins this host's bus later is a late joiner too.
-        let history = if a.latched { a.depth.min(4096) } else { 0 };
-        match self.publisher((source, a.name.clone()), kind, history) {
-            Ok(publisher) => {
-                let route = Route {
-                    publisher,
-                    owner: source,
-                    max_message: self.max_message(&a.name),
-                };
-                self.routes.insert((peer, topic), route);
-                self.changes
-                    .push(format!("{name} sends {} ({})", a.name, a.type_name));
-                Verdict::Accept
-            }
-            Err(error) => {
-                self.changes.push(format!(
-                    "{name} offers {}, which the bus refuses: {error}",
-                    a.name
-                ));
-                Verdict::Refuse
-            }
-        }
     }
 }
 

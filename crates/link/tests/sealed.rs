@@ -358,8 +358,12 @@ topics: []
     let since = std::time::Instant::now();
     publish_until(&scan, "after", || texts(&got).contains(&"after".into()));
     println!("a black hole was left after {:?}", since.elapsed());
-    assert_eq!(over(&robot).as_deref(), Some("second"));
-    assert!(robot.status().sealing.expect("keys").doubted >= 1);
+    // Whatever the relay goes on to promise, and however busy the machine is.
+    let mut came = 0;
+    publish_until(&scan, "on", || {
+        came += texts(&got).iter().filter(|t| *t == "on").count();
+        came >= 50
+    });
     assert!(honest_relay.status().relay.forwarded > 0);
 }
 

@@ -279,6 +279,9 @@ impl Tally {
         let Ok(mut bytes) = <[u8; TALLY_LEN]>::try_from(bytes) else {
             return Err(SealError::Malformed("tally"));
         };
+        if !Self::is_one(&bytes) {
+            return Err(SealError::Malformed("kind"));
+        }
         let [_, a, b, serial @ .., _] = &bytes;
         let Some((serial, _)) = serial.split_first_chunk::<8>() else {
             return Err(SealError::Malformed("tally"));
@@ -498,7 +501,7 @@ mod tests {
         let bytes = tally.seal(&a, 77).expect("seals");
         assert_eq!(bytes.len(), TALLY_LEN);
         assert_eq!(Tally::open(&a, &bytes), Ok((tally, 77)));
-        for n in 1..bytes.len() {
+        for n in 0..bytes.len() {
             let mut changed = bytes.clone();
             changed[n] ^= 1;
             assert!(Tally::open(&a, &changed).is_err(), "byte {n}");
