@@ -38,8 +38,6 @@ pub(crate) struct Listener {
 struct Shared {
     stop: AtomicBool,
     peers: Arc<Peers>,
-    /// Connections of all strangers, or of all known peers.
-    most: usize,
     open: Mutex<Open>,
 }
 
@@ -92,12 +90,9 @@ impl Listener {
     ) -> io::Result<Listener> {
         let listener = TcpListener::bind((bind, 0))?;
         let address = listener.local_addr()?;
-        let descriptors = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-        let most = usize::try_from(descriptors.unwrap_or(u64::MAX) / DESCRIPTORS).unwrap_or(usize::MAX);
         let shared = Arc::new(Shared {
             stop: AtomicBool::new(false),
             peers: peers.clone(),
-            most: most.min(MAX_CONNECTIONS),
             open: Mutex::default(),
         });
         let inside = shared.clone();
@@ -141,12 +136,19 @@ fn accept(
     }
 }
 
+/// Connections of all strangers, or of all known peers: the bus raises the limit of descriptors when it is opened.
+fn most_in_all() -> usize {
+    let descriptors = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let part = descriptors.unwrap_or(u64::MAX) / DESCRIPTORS;
+    usize::try_from(part).unwrap_or(usize::MAX).min(MAX_CONNECTIONS)
+}
+
 fn enter(stream: TcpStream, shared: &Arc<Shared>) -> Option<Accepted> {
     let who = shared.peers.standing(&stream).ok()?;
     let mut open = lock(&shared.open);
     let (all, each) = open.count(who, |_| true);
     let most = if who.known { MAX_OF_KNOWN } else { MAX_OF_STRANGER };
-    if each >= most || all >= shared.most {
+    if each >= most || all >= most_in_all() {
         drop(open);
         let why = format_args!("a connection of {}, which has {each} of {all}", who.peer);
         shared.peers.refuse(Reason::Connection, why);

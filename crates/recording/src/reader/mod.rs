@@ -44,6 +44,9 @@ impl Default for Limits {
     }
 }
 
+/// What [`Limits::index`] is of, in errors.
+pub(crate) const TEXTS: &str = "all channels' texts";
+
 /// An open recording: a ROS 1 bag or an MCAP file.
 ///
 /// A file whose recorder was killed has no index, and one may be cut or damaged. Such files open, and all
@@ -220,6 +223,10 @@ impl Contents {
     fn add(&mut self, mut block: Block, decoded: &Decoded) {
         for entry in &decoded.entries {
             self.count(entry.channel, 1, entry.len as u64);
+        }
+        // When it is read again it only lacks the channels.
+        if let Some(error @ ReadError::TooLarge { what: TEXTS, .. }) = &decoded.damage {
+            self.damage.get_or_insert_with(|| error.clone());
         }
         match (decoded.entries.first(), decoded.entries.last()) {
             (Some(first), Some(last)) => {

@@ -7,10 +7,10 @@ use lz4_flex::frame::FrameDecoder;
 
 use super::record::{Fields, Head, connection, op, split};
 use crate::error::ReadError;
-use crate::reader::Limits;
 use crate::reader::block::{Block, Decoded, Entry};
 use crate::reader::directory::Access;
 use crate::reader::source::{Bytes, Source, text};
+use crate::reader::{Limits, TEXTS};
 
 /// Reads and decodes the block. Where it is damaged, what comes before the damage is there.
 pub(crate) fn decode<R: Read + Seek>(
@@ -234,7 +234,7 @@ pub(crate) fn define<R: Read + Seek>(
         .ok_or_else(|| source.malformed(offset, "a connection with conn, topic and type", "one without"))?;
     directory
         .define(number, channel, limits.index)
-        .map_err(|length| source.check(offset, "all channels' texts", length, limits.index))
+        .map_err(|length| source.check(offset, TEXTS, length, limits.index))
         .or_else(|error| error)
 }
 

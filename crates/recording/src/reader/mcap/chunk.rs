@@ -7,10 +7,10 @@ use ::mcap::sans_io::{LinearReadEvent, LinearReader, LinearReaderOptions};
 
 use super::record::{self, HEAD, Head, MESSAGE_HEADER, op};
 use crate::error::ReadError;
-use crate::reader::Limits;
 use crate::reader::block::{Block, Decoded, Entry};
 use crate::reader::directory::{Access, Schema};
 use crate::reader::source::{Bytes, Source, text};
+use crate::reader::{Limits, TEXTS};
 
 /// Reads and decodes the block. Where it is damaged, what comes before the damage is there; of a chunk
 /// whose checksum is wrong, nothing is.
@@ -319,6 +319,6 @@ pub(crate) fn define<R: Read + Seek>(
     };
     match defined {
         Ok(()) => Ok(()),
-        Err(length) => source.check(offset, "all channels' texts", length, limits.index),
+        Err(length) => source.check(offset, TEXTS, length, limits.index),
     }
 }
