@@ -17,7 +17,7 @@ use crate::rules::{Right, may};
 use crate::seal::Seals;
 use crate::services::Services;
 use crate::services::letter::Letter;
-use bus::{Bus, Loan, Publisher, Stamp, TopicType};
+use bus::{Bus, Loan, Publisher, Stamp};
 pub(crate) use ids::Ids;
 use memory::Memory;
 use pace::Pace;

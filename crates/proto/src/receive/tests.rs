@@ -78,7 +78,7 @@ fn announcement(topic: u32, reliability: Reliability, ordering: Ordering) -> Ann
 
 fn announce(r: &mut Receiver, sink: &mut Counter, topic: u32, a: &Announcement) -> Result<(), DropReason> {
     let bytes = a.encode(0);
-    let pieces = bytes.chunks(1_000).enumerate().map(|(i, piece)| AnnouncePiece {
+    let mut pieces = bytes.chunks(1_000).enumerate().map(|(i, piece)| AnnouncePiece {
         topic,
         edition: 1,
         total: bytes.len() as u32,
@@ -86,7 +86,7 @@ fn announce(r: &mut Receiver, sink: &mut Counter, topic: u32, a: &Announcement) 
         poll: false,
         bytes: piece,
     });
-    pieces.map(|p| r.announce(&p, sink)).collect()
+    pieces.try_for_each(|p| r.announce(&p, sink))
 }
 
 fn with(reliability: Reliability, ordering: Ordering, topics: u32) -> (Receiver, Counter) {
