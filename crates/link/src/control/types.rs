@@ -279,6 +279,7 @@ mod tests {
                     fragments: 5,
                     duplicate_fragments: 0,
                     repaired_fragments: 0,
+                    staged_bytes: 0,
                     partial: 0,
                     arrived: None,
                     drops: Drops::default(),

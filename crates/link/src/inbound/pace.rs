@@ -23,10 +23,11 @@ impl Pace {
 
     fn judge(&mut self, now: Time, publisher: u64, full: &[u64]) -> bool {
         self.full.retain(|(p, s), _| *p != publisher || full.contains(s));
-        let since = full
-            .iter()
-            .map(|s| *self.full.entry((publisher, *s)).or_insert(now));
-        since.fold(true, |takes, since| takes && now >= since + PATIENCE)
+        for subscriber in full {
+            self.full.entry((publisher, *subscriber)).or_insert(now);
+        }
+        let mut held_up = self.full.range((publisher, 0)..=(publisher, u64::MAX));
+        held_up.all(|(_, since)| now >= *since + PATIENCE)
     }
 
     /// A publisher is no more.
