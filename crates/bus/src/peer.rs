@@ -1,5 +1,6 @@
 //! A connected subscriber, as its publisher keeps it.
 
+use crate::budget::{Grant, Holder};
 use crate::frame::Frame;
 use crate::losses::Losses;
 use crate::pool::{BlockId, Location, Pool};
@@ -61,6 +62,7 @@ pub(crate) struct Attached {
     /// Whether it said that it takes. Messages are queued to it before.
     pub(crate) ready: bool,
     closing: bool,
+    grant: Grant,
 }
 
 impl Attached {
@@ -71,6 +73,7 @@ impl Attached {
         bell: Arc<Doorbell>,
         ring: (RingMemory, Geometry),
         terms: Terms,
+        grant: Grant,
     ) -> Self {
         Attached {
             id,
@@ -92,6 +95,7 @@ impl Attached {
             untold: 0,
             ready: false,
             closing: false,
+            grant,
         }
     }
 
@@ -249,8 +253,7 @@ impl Attached {
     /// Whether a message of `len` bytes would lose something here, itself or an older one, as of the last [`Attached::reap`].
     pub(crate) fn is_full(&self, len: u64) -> bool {
         let fits = self.bytes == 0 || self.bytes.saturating_add(len) <= self.terms.quota;
-        let has_room = self.producer.has_room() && self.producer.has_cell() && fits;
-        !has_room && !self.closing
+        !(self.closing || self.producer.has_room() && self.producer.has_cell() && fits)
     }
 
     /// Learns what it took and released, and whether it is closing.
@@ -340,6 +343,11 @@ impl Attached {
         self.leaving
             .first()
             .is_some_and(|(_, since)| since.elapsed() >= PIN_PATIENCE)
+    }
+
+    /// Whose it counts as.
+    pub(crate) fn holder(&self) -> Holder {
+        self.grant.holder()
     }
 
     pub(crate) fn bytes(&self) -> u64 {
