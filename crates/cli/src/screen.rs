@@ -73,7 +73,8 @@ mod tests {
     #[test]
     fn a_screen_obeys_nobody() {
         let mut screen = Screen(Vec::new());
-        writeln!(screen, "{}\t{}", "a\u{1b}[2J", "\u{9b}31m\u{202e}\r").expect("writes");
+        let (first, second) = ("a\u{1b}[2J", "\u{9b}31m\u{202e}\r");
+        writeln!(screen, "{first}\t{second}").expect("writes");
         assert_eq!(
             String::from_utf8(screen.0).expect("text"),
             "a\\u001b[2J\t\\u009b31m\\u202e\\r\n"

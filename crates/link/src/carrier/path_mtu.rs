@@ -328,7 +328,7 @@ mod tests {
                 bytes.min(self.mtu.passes())
             };
             let by_chance = self.number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-            if largest <= self.hole && (self.loses == u64::MAX || by_chance % self.loses != 0) {
+            if largest <= self.hole && (self.loses == u64::MAX || !by_chance.is_multiple_of(self.loses)) {
                 self.mtu.acked(self.now + RTT, self.now, bytes, self.number);
             }
         }
