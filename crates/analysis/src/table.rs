@@ -81,7 +81,7 @@ mod tests {
                 "topic            Hz",
                 "/scan          30.0",
                 "/camera/image   6.7",
-                "/a\\u001b\\n       1"
+                "/a\\u001b\\n        1"
             ]
         );
     }
