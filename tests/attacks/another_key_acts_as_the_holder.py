@@ -15,7 +15,7 @@ import time
 from kit import arguments, free_port, stage, verdict, wait_for
 import socket
 
-from remote_wire import EXECUTED, TWIST, Controller, twist, write_keys
+from kit.remote_wire import EXECUTED, TWIST, Controller, twist, write_keys
 
 STOPS = 1000
 # The robot says 1 s and twice the round trip; the machine may be busy.

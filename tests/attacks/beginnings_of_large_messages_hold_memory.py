@@ -7,7 +7,7 @@ import os
 import time
 
 import kit
-import wire
+from kit import wire
 
 TOPICS = 50
 MESSAGE = 60_000_000

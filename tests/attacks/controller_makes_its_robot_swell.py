@@ -11,7 +11,7 @@ import socket
 import time
 
 from kit import arguments, free_port, stage, verdict, wait_for
-from remote_wire import EXECUTED, TWIST, Controller, field, twist
+from kit.remote_wire import EXECUTED, TWIST, Controller, field, twist
 
 # Resident bytes of a robot: 128 MiB of one decoded message, requests that wait, and the program.
 BUDGET = 300 << 20

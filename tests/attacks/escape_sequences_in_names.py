@@ -11,7 +11,7 @@ import select
 import subprocess
 import threading
 
-import bus
+from kit import bus
 import kit
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\u009b31m\u202e\u200b\r\x08"

@@ -12,7 +12,7 @@ import threading
 import time
 
 from kit import Stage, arguments, free_port, stage, verdict, wait_for
-from wire import Peer, claims, clock, rhythms, short_id
+from kit.wire import Peer, claims, clock, rhythms, short_id
 
 SECONDS = 4.0
 AFTER = 1.5

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 
-import bus
+from kit import bus
 import kit
 
 SEGMENT = 1 << 40

@@ -17,7 +17,7 @@ import subprocess
 import time
 from pathlib import Path
 
-import bus
+from kit import bus
 import kit
 
 GROUP = 65534

@@ -12,7 +12,7 @@ import resource
 import signal
 import time
 
-import bus
+from kit import bus
 import kit
 
 OPEN_FILES = 1024

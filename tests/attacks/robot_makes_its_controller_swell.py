@@ -12,7 +12,7 @@ import threading
 import time
 
 from kit import arguments, free_port, stage, verdict
-from remote_wire import EXECUTED, field, fields, first, zmq
+from kit.remote_wire import EXECUTED, field, fields, first, zmq
 
 # Resident bytes of a controller: 128 MiB of one decoded message, the frame that it came in, a list of 32 MiB of paths, and the program.
 BUDGET = 400 << 20

@@ -11,7 +11,7 @@ import struct
 import threading
 
 from kit import arguments, free_port, stage, verdict
-from remote_wire import field, zmq
+from kit.remote_wire import field, zmq
 
 PROTOCOL_VERSION = 1
 # Names that the robot gives the one file that it sends.

@@ -14,7 +14,7 @@ import threading
 import time
 
 import kit
-import ros
+from kit import ros
 
 LONG = 16 << 20
 # Budgets: 64 KiB of body or 256 KiB of header on each connection, what is parsed of them, and threads.

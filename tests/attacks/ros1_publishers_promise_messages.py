@@ -12,7 +12,7 @@ import threading
 import time
 
 import kit
-import ros
+from kit import ros
 
 PUBLISHERS = 40
 PIXELS = 60 << 20

@@ -15,7 +15,7 @@ import time
 import xmlrpc.client
 
 import kit
-import ros
+from kit import ros
 
 RATE = 500
 SECONDS = 8
