@@ -95,6 +95,11 @@ pub fn pieces(data: &[u8]) {
     assert_eq!(joiner.whole(), [7, 8]);
 }
 
+/// Parts of packets that are too long for a path.
+pub fn parts(data: &[u8]) {
+    crate::carrier::quic::parts::fuzz(data);
+}
+
 /// A stream of datagrams, which the first byte says how it is torn: whatever comes, no more is kept than one datagram and
 /// what came last, what comes out is neither empty nor too long, and what cannot be is refused for good.
 pub fn stream(data: &[u8]) {

@@ -170,6 +170,11 @@ fn pieces() {
 }
 
 #[test]
+fn parts() {
+    parser("link_parts", link_parsers::parts);
+}
+
+#[test]
 fn streams() {
     parser("link_stream", link_parsers::stream);
 }

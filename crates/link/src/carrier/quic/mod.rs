@@ -9,7 +9,7 @@ mod congestion;
 mod connections;
 mod handshakes;
 mod packets;
-mod parts;
+pub(crate) mod parts;
 pub(crate) mod pieces;
 mod tls;
 

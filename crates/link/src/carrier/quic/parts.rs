@@ -83,7 +83,7 @@ impl Parts {
         let is_it = |k: &Kept| (k.from, k.number, k.count) == (from, number, count);
         let at = all.iter().position(is_it).unwrap_or_else(|| {
             if all.len() >= KEPT {
-                all.pop_front();
+                all.remove(of_the_busiest(all));
             }
             all.push_back(Kept {
                 from,
@@ -109,6 +109,34 @@ impl Parts {
         all.remove(at);
         Ok(Some(whole))
     }
+}
+
+/// The oldest of the address from which the most are kept: who sends many pushes out their own.
+fn of_the_busiest(all: &VecDeque<Kept>) -> usize {
+    let share = |i: &usize| all.iter().filter(|k| k.from.ip() == all[*i].from.ip()).count();
+    (0..all.len()).rev().max_by_key(share).unwrap_or(0)
+}
+
+/// Parts of packets, each behind its length and the port that it comes from: whatever comes, what is joined is what the parts hold, not too
+/// long, and little is kept.
+pub(crate) fn fuzz(data: &[u8]) {
+    let mut parts = Parts::default();
+    let mut rest = data;
+    while let Some(([len, port], behind)) = rest.split_first_chunk() {
+        let (part, behind) = behind.split_at(behind.len().min(usize::from(*len)));
+        rest = behind;
+        let from = SocketAddr::from(([127, 0, 0, 1], u16::from(port & 7)));
+        if let Ok(Some(whole)) = parts.take(from, *port < 128, part) {
+            assert!((1..=MAX_PAYLOAD).contains(&whole.len()));
+            assert!(whole.windows(part.len() - HEAD).any(|w| *w == part[HEAD..]));
+        }
+        assert!(parts.kept.iter().all(|k| k.len() <= KEPT));
+    }
+    let sent = [FIXED; 900];
+    let joined: Vec<_> = split(&sent, 508, 7)
+        .map(|p| parts.take(SocketAddr::from(([127, 0, 0, 2], 1)), true, &p))
+        .collect();
+    assert_eq!(joined, [Ok(None), Ok(Some(BytesMut::from(&sent[..])))]);
 }
 
 /// Whether an attempt to reach a peer goes in parts, by its number: one of four, the second first, and where a peer was seen
@@ -199,5 +227,13 @@ mod tests {
             Some(1200),
             "strangers did not push it out"
         );
+        assert_eq!(parts.take(from(1), true, &first[0]), Ok(None));
+        for number in 0..1000_u16 {
+            let [lower, upper] = number.to_le_bytes();
+            let other = SocketAddr::from(([10, 0, 0, 2], 1));
+            assert_eq!(parts.take(other, true, &[MARK, lower, upper, 2, 0]), Ok(None));
+        }
+        let whole = parts.take(from(1), true, &first[1]).expect("is one");
+        assert!(whole.is_some(), "another peer did not either");
     }
 }
