@@ -22,6 +22,7 @@ use crate::status::{PeerStatus, ReceivedTopic, SentTopic, Status, WayStatus};
 use bus::{Bus, WaitSet};
 use clock::{PollFd, PollFlags, Scheduling};
 use proto::{PeerId, Radio, TopicStats};
+use ring::rand::{SecureRandom, SystemRandom};
 use rustix::event::{EventfdFlags, eventfd};
 use stats::Time;
 use std::collections::{BTreeMap, BTreeSet};
@@ -705,9 +706,12 @@ fn locks(config: &Config, bus: &Bus) -> Result<Vec<Lock>, LinkError> {
     wanted.into_iter().map(take).collect()
 }
 
-/// Tells this run from earlier ones of the same host.
+/// A random number that tells this run from other runs of the same host, never 0.
 pub(crate) fn session() -> u32 {
-    let mixed = clock::realtime().0 ^ (u64::from(std::process::id()) << 32);
-    let mixed = mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    ((mixed >> 32) as u32).max(1)
+    let mut bytes = [0; 4];
+    if SystemRandom::new().fill(&mut bytes).is_err() {
+        // Hosts without random numbers have clocks.
+        bytes = (clock::realtime().0 as u32).to_ne_bytes();
+    }
+    u32::from_ne_bytes(bytes).max(1)
 }

@@ -3,7 +3,7 @@
 use crate::body;
 use crate::config::{MaxMessage, ServiceRule};
 use crate::header::{BRIDGE, Header, HeaderError, MAX_HEADER};
-use crate::hub::{Hub, plain};
+use crate::hub::{Hub, printable};
 use crate::master::{ApiError, TIMEOUT};
 use crate::net::{Place, Timed};
 use crate::peers::{Full, Share};
@@ -152,13 +152,13 @@ impl Called {
             Ok((Err(text), _)) => {
                 self.counts.failed();
                 self.server
-                    .reject(request, &plain(&text))
+                    .reject(request, &printable(&text))
                     .map_err(|e| e.to_string())
             }
             Err(text) => {
                 self.counts.failed();
                 self.server
-                    .reject(request, &plain(&text))
+                    .reject(request, &printable(&text))
                     .map_err(|e| e.to_string())
             }
         };

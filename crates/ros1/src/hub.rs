@@ -126,7 +126,7 @@ impl Hub {
 
     /// Something is wrong with `what`: told in the log unless it was the last thing told of it.
     pub(crate) fn problem(&self, what: &str, problem: impl std::fmt::Display) {
-        let (what, problem) = (plain(what), plain(&problem.to_string()));
+        let (what, problem) = (printable(what), printable(&problem.to_string()));
         let mut problems = lock(&self.problems);
         if problems.get(&what) == Some(&problem) {
             return;
@@ -140,14 +140,14 @@ impl Hub {
 
     /// Nothing is wrong with `what` any more.
     pub(crate) fn solved(&self, what: &str) {
-        if lock(&self.problems).remove(&plain(what)).is_some() {
+        if lock(&self.problems).remove(&printable(what)).is_some() {
             tracing::info!("{what}: good again");
         }
     }
 
     /// `what` is no more.
     pub(crate) fn forget(&self, what: &str) {
-        lock(&self.problems).remove(&plain(what));
+        lock(&self.problems).remove(&printable(what));
     }
 
     pub(crate) fn problems(&self) -> BTreeMap<String, String> {
@@ -155,10 +155,9 @@ impl Hub {
     }
 }
 
-/// What others chose stands in it: on one line, and not longer than a person reads.
-pub(crate) fn plain(text: &str) -> String {
-    let line = text.chars().map(|c| if c.is_control() { ' ' } else { c });
-    line.take(MAX_TEXT).collect()
+/// A text that others chose, on one line and at most 1,024 characters long.
+pub(crate) fn printable(text: &str) -> String {
+    stats::text::printable(text).chars().take(MAX_TEXT).collect()
 }
 
 /// A lock whose holder panicked is taken nevertheless: what it guards is changed in single steps.
