@@ -145,11 +145,13 @@ day:
 fuzz-short:
 	OPERATIONS=$(or $(OPERATIONS),1000000) $(CARGO) test -p bus --release --locked --lib fuzzing -- --nocapture
 
-# Mutated packets at every parser of the link and of remote, and lines at that of `control`; `make test` takes some thousands each. No cargo-fuzz needed.
+# Mutated packets at every parser of the bus, the link, remote, the ROS 1 bridge, and lines at that of `control`; `make test` takes some thousands each. No cargo-fuzz needed.
+fuzz-packets: export PACKETS ?= 10000000
 fuzz-packets:
-	PACKETS=$(or $(PACKETS),10000000) $(CARGO) test -p link --release --locked --test parsers -- --nocapture
-	PACKETS=$(or $(PACKETS),10000000) $(CARGO) test -p remote --release --locked --lib fuzzing -- --nocapture
-	PACKETS=$(or $(PACKETS),10000000) $(CARGO) test -p ropewalk-cli --release --locked --bins control::line -- --nocapture
+	$(CARGO) test --profile tested --locked -p bus --lib mutated -- --nocapture
+	$(CARGO) test --profile tested --locked -p link --test parsers -- --nocapture
+	$(CARGO) test --profile tested --locked -p remote -p ros1 --lib fuzzing -- --nocapture
+	$(CARGO) test --profile tested --locked -p ropewalk-cli --bins control::line -- --nocapture
 
 # The same with a table of the lines reached (needs rustup's component llvm-tools).
 fuzz-coverage:

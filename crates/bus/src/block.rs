@@ -314,7 +314,7 @@ mod tests {
             (seed >> 33) as usize
         };
         let mut parsed = 0;
-        for _ in 0..if cfg!(miri) { 200 } else { 50_000 } {
+        for _ in 0..crate::fuzzing::mutants(50_000) {
             let mut bytes = valid.clone();
             for _ in 0..random() % 4 {
                 let i = random() % bytes.len();

@@ -111,7 +111,7 @@ fn mutated_frames_give_a_value_or_an_error() {
         (seed >> 33) as usize
     };
     let mut valid = 0;
-    for _ in 0..if cfg!(miri) { 200 } else { 100_000 } {
+    for _ in 0..crate::fuzzing::mutants(100_000) {
         let mut bytes = samples[random() % samples.len()].clone();
         for _ in 0..1 + random() % 3 {
             match random() % 3 {

@@ -37,6 +37,15 @@ pub fn header(data: &[u8]) {
     }
 }
 
+/// How many mutants a test takes: `count`, or what `PACKETS` says.
+#[cfg(test)]
+pub(crate) fn mutants(count: u64) -> u64 {
+    if cfg!(miri) {
+        return 200;
+    }
+    std::env::var("PACKETS").map_or(count, |n| n.parse().expect("PACKETS is a number"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
