@@ -12,10 +12,10 @@ BIN    := $(TARGET)/release
 TESTED := $(TARGET)/tested
 
 # The steps of `make test`, the cheap ones first.
-STEPS := packages lint fuzz-build schema-crosscheck recording-crosscheck loom unit-posix cpp sanitized kill attacks python installed unit ros1
+STEPS := packages lint schema-crosscheck recording-crosscheck loom unit-posix cpp sanitized kill attacks python installed unit ros1
 
 .PHONY: demo test build built built-tested install setup packages libzmq lint deny unit unit-posix cpp sanitized ros1 python deb installed loom miri schema-crosscheck recording-crosscheck kill \
-    attacks soak day fuzz-build fuzz-short fuzz-packets fuzz-coverage fuzz clean
+    attacks soak day fuzz-short fuzz-packets fuzz-coverage fuzz clean
 
 # Why priorities matter, in a minute: no ROS, no root.
 demo: build
@@ -157,11 +157,7 @@ fuzz-packets:
 fuzz-coverage:
 	scripts/fuzz-coverage $(or $(PACKETS),100000)
 
-# The fuzz targets compile; their corpora are replayed by the unit tests.
-fuzz-build:
-	$(CARGO) check --manifest-path fuzz/Cargo.toml --locked --target-dir $(TARGET)
-
-# Fuzzes every target for SECONDS (needs cargo-fuzz).
+# Fuzzes every target for SECONDS (needs cargo-fuzz). `make lint` compiles them, and the unit tests replay their corpora.
 fuzz:
 	for target in $$($(CARGO) fuzz list); do \
 	    $(CARGO) fuzz run -s none $$target -- -max_total_time=$(or $(SECONDS),60) || exit 1; \
