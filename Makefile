@@ -11,8 +11,8 @@ BIN    := $(TARGET)/release
 # What the tests run (Cargo.toml, profile `tested`).
 TESTED := $(TARGET)/tested
 
-# The steps of `make test`, the cheap ones first.
-STEPS := packages lint schema-crosscheck recording-crosscheck loom unit-posix cpp sanitized kill attacks python installed unit ros1
+# The steps of `make test`, the cheap ones first. What most of them share is a step of its own, `built-tested`.
+STEPS := packages unit-posix schema-crosscheck recording-crosscheck loom lint built-tested kill ros1 sanitized cpp python installed attacks unit
 
 .PHONY: demo test build built built-tested install setup packages libzmq lint deny unit unit-posix cpp sanitized ros1 python deb installed loom miri schema-crosscheck recording-crosscheck kill \
     attacks soak day fuzz-short fuzz-packets fuzz-coverage fuzz clean
