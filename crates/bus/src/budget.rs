@@ -1,4 +1,5 @@
-//! What the peers of one bus may make this process hold: descriptors, and the memory of their rings.
+//! What the peers of one bus may make this process hold: descriptors, the memory of their rings, and copies of their
+//! control parts.
 //!
 //! One peer gets at most half, so that it cannot keep the others out. For that a [`Holder`] is one process of this user, or
 //! all processes of another user together: a user who means harm starts as many as he likes. Processes of this user in
@@ -8,7 +9,8 @@ use crate::sys::limits;
 use crate::sys::process::Peer;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// Descriptors of one connection: its socket, and the doorbell or what watches the peer's process.
 pub(crate) const CONNECTION: u64 = 2;
@@ -19,6 +21,9 @@ pub(crate) const SEGMENT: u64 = 1;
 const MAX_DESCRIPTORS: u64 = 49_152;
 /// Bytes of rings that subscribers make and this process may have to pay, since a hostile maker leaves holes in them.
 const MAX_RING_BYTES: u64 = 512 << 20;
+/// Bytes of control parts that subscribers of this process copy of one holder's messages, until the messages are dropped.
+/// Two of the longest fit.
+const MAX_COPIED: u64 = 160 << 20;
 /// Up to so many places are given to who comes first.
 const SMALL: usize = 8;
 
@@ -66,6 +71,7 @@ impl fmt::Display for Holder {
 pub(crate) struct Budget {
     descriptors: u64,
     held: Mutex<BTreeMap<Holder, Held>>,
+    copies: Mutex<BTreeMap<Holder, Weak<Copies>>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -84,6 +90,7 @@ impl Budget {
         Arc::new(Budget {
             descriptors: descriptors.min(MAX_DESCRIPTORS),
             held: Mutex::default(),
+            copies: Mutex::default(),
         })
     }
 
@@ -98,8 +105,43 @@ impl Budget {
         Ok(grant)
     }
 
+    /// Where copies of a holder's control parts are counted. Of this process's own messages nothing is.
+    pub(crate) fn copies(&self, holder: Holder) -> Option<Arc<Copies>> {
+        if holder == Holder::Own {
+            return None;
+        }
+        let mut all = self.copies.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = all.get(&holder).and_then(Weak::upgrade) {
+            return Some(known);
+        }
+        all.retain(|_, copies| copies.strong_count() > 0);
+        let new = Arc::new(Copies::default());
+        all.insert(holder, Arc::downgrade(&new));
+        Some(new)
+    }
+
     fn held(&self) -> MutexGuard<'_, BTreeMap<Holder, Held>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Bytes of one holder's control parts that this process has copied.
+#[derive(Debug, Default)]
+pub(crate) struct Copies(AtomicU64);
+
+impl Copies {
+    /// Counts `bytes` more; false, and they are not counted, if they are too many.
+    pub(crate) fn take(&self, bytes: u64) -> bool {
+        let before = self.0.fetch_add(bytes, Ordering::Relaxed);
+        let fits = before.saturating_add(bytes) <= MAX_COPIED;
+        if !fits {
+            self.give(bytes);
+        }
+        fits
+    }
+
+    pub(crate) fn give(&self, bytes: u64) {
+        self.0.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
@@ -211,6 +253,22 @@ mod tests {
         assert!(budget.held().is_empty());
         let itself = std::process::id() as i32;
         assert!((0..200).map(|_| take(itself, own)).all(|g| g.is_ok()));
+    }
+
+    #[test]
+    fn copies_are_counted_by_holder_and_given_back() {
+        let budget = Budget::of(100);
+        let (one, other) = (Holder::Process(1), Holder::User(2));
+        let first = budget.copies(one).unwrap();
+        assert!(first.take(MAX_COPIED) && !first.take(1));
+        assert!(!budget.copies(one).unwrap().take(1), "the same account");
+        assert!(budget.copies(other).unwrap().take(MAX_COPIED));
+        first.give(1);
+        assert!(budget.copies(one).unwrap().take(1));
+        assert!(budget.copies(Holder::Own).is_none());
+        drop(first);
+        let _ = budget.copies(other);
+        assert_eq!(budget.copies.lock().unwrap().len(), 1);
     }
 
     #[test]

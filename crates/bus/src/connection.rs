@@ -3,7 +3,7 @@
 //! Messages share it: the socket closes with the last view, so that hanging up always means that nobody reads
 //! the publisher's memory through it any more.
 
-use crate::budget::{Grant, Holder, SEGMENT};
+use crate::budget::{Copies, Grant, Holder, SEGMENT};
 use crate::content::{Content, ContentBox};
 use crate::frame::{Frame, MAX_FRAME};
 use crate::house::{Command, Shared};
@@ -40,6 +40,7 @@ pub(crate) struct Connection {
     spare: Mutex<Vec<ContentBox>>,
     shared: Arc<Shared>,
     grant: Grant,
+    copies: Option<Arc<Copies>>,
 }
 
 #[derive(Debug, Default)]
@@ -65,6 +66,7 @@ impl Connection {
         shared: Arc<Shared>,
         grant: Grant,
     ) -> Self {
+        let copies = shared.budget.copies(grant.holder());
         Connection {
             publisher,
             peer,
@@ -80,6 +82,7 @@ impl Connection {
             spare: Mutex::default(),
             shared,
             grant,
+            copies,
         }
     }
 
@@ -245,7 +248,8 @@ impl Connection {
 
     /// Memory for the message that was taken, used before or new; to be [read](Content::read).
     pub(crate) fn content(&self, taken: Taken) -> ContentBox {
-        let mut content = self.spare().pop().unwrap_or_else(Content::empty);
+        let spare = self.spare().pop();
+        let mut content = spare.unwrap_or_else(|| Content::empty(self.copies.clone()));
         content.taken = taken;
         content
     }

@@ -1,6 +1,7 @@
 //! What a taken message consists of: private copies of what is parsed, and the segment of the rest.
 
 use crate::block::{FIXED, Header, Range, table_is_inside};
+use crate::budget::Copies;
 use crate::loan::MAX_CONTROL;
 use crate::losses::Losses;
 use crate::ring::Taken;
@@ -31,15 +32,29 @@ pub(crate) struct Content {
     is_long: bool,
     /// A copy of the control part and the table, if so.
     more: Vec<u8>,
+    /// The capacity that was asked for, and where it is counted.
+    counted: u64,
+    copies: Option<Arc<Copies>>,
     /// A copy of the beginning of the block.
     front: [u8; FRONT],
+}
+
+/// Why a message that was taken cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unreadable {
+    /// It does not stand where it says, or breaks the rules.
+    Malformed,
+    /// There are as many copies of its publisher's control parts as may be.
+    Crowded,
 }
 
 impl Content {
     /// Memory for one message after another.
     #[cold]
-    pub(crate) fn empty() -> ContentBox {
+    pub(crate) fn empty(copies: Option<Arc<Copies>>) -> ContentBox {
         Box::new(Content {
+            counted: 0,
+            copies,
             taken: Taken::default(),
             lost: Losses::default(),
             header: Header::default(),
@@ -50,16 +65,15 @@ impl Content {
         })
     }
 
-    /// Copies and checks what was taken, which stands in `segment`. `None` if it does not stand where it says, or is
-    /// malformed.
+    /// Copies and checks what was taken, which stands in `segment`.
     #[inline(always)]
-    pub(crate) fn read(&mut self, segment: Arc<PeerSegment>) -> Option<()> {
+    pub(crate) fn read(&mut self, segment: Arc<PeerSegment>) -> Result<(), Unreadable> {
         let place = self.taken.place;
         if !place.offset.is_multiple_of(ALIGN) || place.length < FIXED as u64 {
-            return None;
+            return Err(Unreadable::Malformed);
         }
         if !segment.exists(place.offset, place.length) {
-            return None;
+            return Err(Unreadable::Malformed);
         }
         let whole = (FRONT as u64).min(place.length);
         if whole == FRONT as u64 {
@@ -67,25 +81,46 @@ impl Content {
         } else {
             segment.copy(place.offset, &mut self.front[..whole as usize]);
         }
-        let header = Header::parse(self.front.first_chunk()?, place.length)?;
-        let control_len = usize::try_from(header.control.len)
-            .ok()
-            .filter(|len| *len <= MAX_CONTROL)?;
+        let header = self.front.first_chunk();
+        let header = header.and_then(|front| Header::parse(front, place.length));
+        let header = header.filter(|header| header.control.len <= MAX_CONTROL as u64);
+        let header = header.ok_or(Unreadable::Malformed)?;
         self.is_long =
             FIXED + header.table_len() > FRONT || header.control.offset + header.control.len > whole;
         if self.is_long {
-            self.read_more(&segment, place.offset, &header, control_len);
+            self.read_more(&segment, place.offset, &header)?;
         }
         self.header = header;
         self.segment = Some(segment);
-        table_is_inside(self.table(), place.length).then_some(())
+        let is_inside = table_is_inside(self.table(), place.length);
+        is_inside.then_some(()).ok_or(Unreadable::Malformed)
     }
 
     #[cold]
-    fn read_more(&mut self, segment: &PeerSegment, start: u64, header: &Header, control_len: usize) {
+    fn read_more(&mut self, segment: &PeerSegment, start: u64, header: &Header) -> Result<(), Unreadable> {
+        let control_len = header.control.len as usize;
+        self.make_room(control_len + header.table_len())?;
         let more = &mut self.more;
         segment.append(start + header.control.offset, control_len, more);
         segment.append(start + FIXED as u64, header.table_len(), more);
+        Ok(())
+    }
+
+    /// Makes `more`, which is empty, long enough, if its publisher may have so much copied.
+    fn make_room(&mut self, len: usize) -> Result<(), Unreadable> {
+        // Not anew for each that is a little longer.
+        let len = (len as u64).next_multiple_of(4096);
+        if len <= self.counted {
+            return Ok(());
+        }
+        if let Some(copies) = &self.copies
+            && !copies.take(len - self.counted)
+        {
+            return Err(Unreadable::Crowded);
+        }
+        self.more.reserve_exact(len as usize);
+        self.counted = len;
+        Ok(())
     }
 
     /// Lets go of the message; false if the memory is not worth keeping.
@@ -128,6 +163,14 @@ impl Content {
             &self.more[self.header.control.len as usize..]
         } else {
             &self.front[FIXED..FIXED + self.header.table_len()]
+        }
+    }
+}
+
+impl Drop for Content {
+    fn drop(&mut self) {
+        if let Some(copies) = &self.copies {
+            copies.give(self.counted);
         }
     }
 }

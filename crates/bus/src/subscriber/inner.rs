@@ -143,6 +143,7 @@ impl SubCore {
             last: 0,
             received: 0,
             malformed: 0,
+            crowded: 0,
             passed_over: 0,
         });
         let dead = state.sources.iter().filter(|s| s.connection.has_ended()).count();
@@ -232,6 +233,7 @@ impl SubCore {
         for source in &state.sources {
             let mut losses = source.connection.losses();
             losses.add(DropReason::Malformed, source.malformed);
+            losses.add(DropReason::HoldLimit, source.crowded);
             drops.merge(&losses);
             stats.held += source.connection.held();
             if source.connection.has_ended() {

@@ -1,7 +1,7 @@
 //! What a subscriber knows of its publishers, and the order in which it takes from them.
 
 use crate::connection::Connection;
-use crate::content::FRONT;
+use crate::content::{FRONT, Unreadable};
 use crate::losses::Losses;
 use crate::message::Message;
 use crate::ring::{self, Consumer, Taken};
@@ -39,6 +39,8 @@ pub(super) struct Source {
     pub(super) last: u64,
     pub(super) received: u64,
     pub(super) malformed: u64,
+    /// Messages that were lost since too much of the publisher's is copied already.
+    pub(super) crowded: u64,
     /// How often in a row another source was preferred although this one had a message.
     pub(super) passed_over: u32,
 }
@@ -81,10 +83,10 @@ impl State {
         crate::hooks::step("taken");
         connection.hold();
         let mut content = connection.content(taken);
-        if segment.and_then(|s| content.read(s)).is_none() {
+        let read = segment.ok_or(Unreadable::Malformed).and_then(|s| content.read(s));
+        if let Err(why) = read {
             connection.release(content);
-            source.malformed += 1;
-            self.distrust(i, "a malformed block");
+            self.lose(i, why);
             return None;
         }
         content.lost = Losses::default();
@@ -99,6 +101,18 @@ impl State {
         source.received += 1;
         self.received += 1;
         Some(Message::new(source.connection.clone(), content))
+    }
+
+    /// A message cannot be read.
+    #[cold]
+    fn lose(&mut self, i: usize, why: Unreadable) {
+        match why {
+            Unreadable::Malformed => {
+                self.sources[i].malformed += 1;
+                self.distrust(i, "a malformed block");
+            }
+            Unreadable::Crowded => self.sources[i].crowded += 1,
+        }
     }
 
     /// Leaves a publisher for good.
@@ -158,6 +172,7 @@ impl State {
         }
         let mut losses = source.connection.losses();
         losses.add(DropReason::Malformed, source.malformed);
+        losses.add(DropReason::HoldLimit, source.crowded);
         // Only those that died in great numbers, unread, leave something here.
         losses.add(
             DropReason::QueueFull,
