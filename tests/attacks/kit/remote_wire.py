@@ -106,15 +106,18 @@ def twist(speed: float) -> bytes:
 
 
 class Controller:
-    """One connection to a robot, that says it is the controller of a number."""
+    """One connection to a robot, that says it is the controller of a number. `lazy`: next to nothing of what comes waits here."""
 
-    def __init__(self, address: str, number: int, keys: tuple[bytes, bytes] | None = None, robot: bytes | None = None) -> None:
+    def __init__(self, address: str, number: int, keys: tuple[bytes, bytes] | None = None, robot: bytes | None = None,
+                 lazy: bool = False) -> None:
         self.context = zmq.Context()
         self.socket = self.context.socket(zmq.DEALER)
         self.socket.linger = 0
         if keys:
             self.socket.curve_publickey, self.socket.curve_secretkey = keys
             self.socket.curve_serverkey = robot
+        if lazy:
+            self.socket.rcvhwm, self.socket.rcvbuf = 1, 4096
         self.socket.connect(address)
         self.number, self.sequence, self.asked = number, 0, 0
         self.run = self.stamp = 0
@@ -144,6 +147,9 @@ class Controller:
             if not self.socket.poll(int(left * 1000) + 1):
                 continue
             message = self.socket.recv()
+            if message[0] == 7:
+                # A mark: it goes back, so that the robot knows what has arrived.
+                self.socket.send(b"\x03" + message[1:])
             if message[0] != 4:
                 continue
             (which,) = struct.unpack_from("<Q", message, 1)

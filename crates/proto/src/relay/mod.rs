@@ -32,10 +32,8 @@ const BULK_EXPIRY: Duration = Duration::from_secs(600);
 const EXPIRY: Duration = Duration::from_secs(10);
 /// How long a flow is kept that nobody brings.
 const ORPHANED_FOR: Duration = Duration::from_secs(10);
-/// Topics of all sources together.
-const MAX_FLOWS: usize = 1024;
-/// Those that one neighbour may bring, so that none takes the place of all others'.
-const MAX_FLOWS_OF_ONE: usize = MAX_FLOWS / 2;
+/// Flows that one neighbour may bring; and of those that it brought first, so many are kept. Each neighbour has its own.
+const MAX_FLOWS: usize = 512;
 
 /// What this host does with a message that comes; keep it until [`Relay::finish`] or [`Relay::abort`].
 #[derive(Clone, Debug)]
@@ -84,6 +82,8 @@ struct Flow {
     newest: Option<u64>,
     /// Towards each peer: the topic there, and the hosts that it may carry messages for.
     topics: BTreeMap<PeerId, (TopicId, u64)>,
+    /// Which neighbour brought it first, if another host is its source: it counts as that one's as long as it is kept.
+    first: Option<PeerId>,
     /// From whom it came, and whether that is the source itself.
     upstream: BTreeMap<(PeerId, RemoteTopic), bool>,
     /// Hosts that a peer needs nothing for, until when.
@@ -187,8 +187,8 @@ impl<B: Body + Clone> Relay<B> {
         let brings = self
             .routes
             .range((peer, RemoteTopic(0))..=(peer, RemoteTopic(u32::MAX)));
-        let is_full = self.flows.len() >= MAX_FLOWS || brings.count() >= MAX_FLOWS_OF_ONE;
-        if is_full && !self.flows.contains_key(&key) {
+        let first = self.flows.values().filter(|f| f.first == Some(peer));
+        if !self.flows.contains_key(&key) && (brings.count() >= MAX_FLOWS || first.count() >= MAX_FLOWS) {
             return false;
         }
         // Depth and the like may differ; who knows the flow by another priority begins anew.
@@ -205,6 +205,7 @@ impl<B: Body + Clone> Relay<B> {
                 next: 0,
                 newest: None,
                 topics: BTreeMap::new(),
+                first: Some(peer),
                 upstream: BTreeMap::new(),
                 declined: BTreeMap::new(),
                 local,
@@ -214,7 +215,7 @@ impl<B: Body + Clone> Relay<B> {
             let old = self.flows.insert(key.clone(), flow);
             if let (Some(old), Some(new)) = (old, self.flows.get_mut(&key)) {
                 new.topics = old.topics;
-                new.upstream = old.upstream;
+                (new.upstream, new.first) = (old.upstream, old.first);
                 (new.seen, new.newest) = (old.seen, old.newest);
                 new.brought = old.brought;
                 self.actions.push(Action::Close(key.clone()));
@@ -468,6 +469,7 @@ impl<B: Body + Clone> Relay<B> {
             next,
             newest: None,
             topics: BTreeMap::new(),
+            first: None,
             upstream: BTreeMap::new(),
             declined: BTreeMap::new(),
             local: false,
@@ -687,3 +689,6 @@ fn settings(a: &Announcement) -> TopicConfig {
         ..TopicConfig::new(a.name.clone(), a.type_name.clone())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -345,3 +345,16 @@ fn what_is_unsafe_or_impossible_is_refused_with_the_mend() {
         );
     }
 }
+
+#[test]
+fn answers_flow_as_long_as_they_are_read() {
+    for over in [Over::OwnTcp, Over::OwnIpc] {
+        let pair = pair(over, echo());
+        // Many times what may be on the way unread.
+        for n in 0..80u8 {
+            let frame = vec![n; 2 << 20];
+            assert_eq!(ask(&pair.controller, &frame, LONG), Ok(frame), "{over:?}");
+        }
+        assert_eq!(pair.robot.statistics().undelivered, 0);
+    }
+}

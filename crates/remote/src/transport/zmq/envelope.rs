@@ -2,10 +2,11 @@
 
 const REQUEST: u8 = 1;
 const LISTEN: u8 = 2;
-const CREDIT: u8 = 3;
+const RETURN: u8 = 3;
 const ANSWER: u8 = 4;
 const BUSY: u8 = 5;
 const TELEMETRY: u8 = 6;
+const MARK: u8 = 7;
 
 /// Most streams that a controller can ask for one by one.
 pub(super) const MAX_STREAMS: usize = 1024;
@@ -22,11 +23,9 @@ pub(super) enum ToRobot<'a> {
         epoch: u32,
         filter: Filter,
     },
-    /// So much telemetry of this epoch has arrived.
-    Credit {
-        epoch: u32,
-        frames: u64,
-        bytes: u64,
+    /// The newest mark that came on this connection.
+    Return {
+        mark: u64,
     },
 }
 
@@ -40,6 +39,10 @@ pub(super) enum ToController<'a> {
     /// As many requests are under way at the robot as may be: this one was not handed up.
     Busy {
         id: u64,
+    },
+    /// To be sent back.
+    Mark {
+        mark: u64,
     },
     /// `lost` frames were dropped for this listener since the epoch began.
     Telemetry {
@@ -85,11 +88,7 @@ impl ToRobot<'_> {
                 }
                 out
             }
-            ToRobot::Credit { epoch, frames, bytes } => {
-                let mut out = tagged(CREDIT, &epoch.to_le_bytes(), &frames.to_le_bytes());
-                out.extend_from_slice(&bytes.to_le_bytes());
-                out
-            }
+            ToRobot::Return { mark } => tagged(RETURN, &mark.to_le_bytes(), &[]),
         }
     }
 
@@ -126,15 +125,9 @@ impl ToRobot<'_> {
                     filter: Filter::Only(streams),
                 })
             }
-            CREDIT => {
-                let (epoch, rest) = rest.split_first_chunk()?;
-                let (frames, rest) = number(rest)?;
-                let (bytes, rest) = number(rest)?;
-                rest.is_empty().then_some(ToRobot::Credit {
-                    epoch: u32::from_le_bytes(*epoch),
-                    frames,
-                    bytes,
-                })
+            RETURN => {
+                let (mark, rest) = number(rest)?;
+                rest.is_empty().then_some(ToRobot::Return { mark })
             }
             _ => None,
         }
@@ -146,6 +139,7 @@ impl ToController<'_> {
         match self {
             ToController::Answer { id, frame } => tagged(ANSWER, &id.to_le_bytes(), frame),
             ToController::Busy { id } => tagged(BUSY, &id.to_le_bytes(), &[]),
+            ToController::Mark { mark } => tagged(MARK, &mark.to_le_bytes(), &[]),
             ToController::Telemetry { epoch, lost, frame } => {
                 let mut head = [0; 12];
                 head[..4].copy_from_slice(&epoch.to_le_bytes());
@@ -165,6 +159,10 @@ impl ToController<'_> {
             BUSY => {
                 let (id, rest) = number(rest)?;
                 rest.is_empty().then_some(ToController::Busy { id })
+            }
+            MARK => {
+                let (mark, rest) = number(rest)?;
+                rest.is_empty().then_some(ToController::Mark { mark })
             }
             TELEMETRY => {
                 let (epoch, rest) = rest.split_first_chunk()?;
@@ -221,11 +219,7 @@ mod tests {
                 epoch: 4,
                 filter: Filter::Only(vec![("a.B".into(), 0), ("c".into(), 255)]),
             },
-            ToRobot::Credit {
-                epoch: 9,
-                frames: 10,
-                bytes: 11,
-            },
+            ToRobot::Return { mark: 9 },
         ] {
             assert_eq!(ToRobot::parse(&message.encode()), Some(message));
         }
@@ -235,6 +229,7 @@ mod tests {
                 frame: b"frame",
             },
             ToController::Busy { id: 8 },
+            ToController::Mark { mark: u64::MAX },
             ToController::Telemetry {
                 epoch: 1,
                 lost: 2,
@@ -258,6 +253,7 @@ mod tests {
             b"\x02\0\0\0\0\x00\x01\xff\xffab",
             b"\x02\0\0\0\0\x00\x01\x01\x00\xff",
             b"\x03",
+            b"\x03123456789",
             &ToRobot::Listen {
                 epoch: 1,
                 filter: many,
@@ -268,6 +264,7 @@ mod tests {
         }
         assert_eq!(ToController::parse(b"\x05123456789"), None);
         assert_eq!(ToController::parse(b"\x06123456789"), None);
+        assert_eq!(ToController::parse(b"\x07123456789"), None);
     }
 
     proptest! {

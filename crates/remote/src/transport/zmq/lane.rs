@@ -1,5 +1,6 @@
 //! One connection of a controller: its socket, whether it stands, and what waits for it.
 
+use super::envelope::ToRobot;
 use super::keys::{KeyPair, PublicKey};
 use super::tune;
 use ::zmq::{Context, DONTWAIT, PAIR, Socket, SocketType};
@@ -40,6 +41,8 @@ pub(super) struct Lane {
     /// Why it is not, as far as is known.
     pub(super) trouble: Option<&'static str>,
     again: Option<Instant>,
+    /// The newest mark that came, to be sent back.
+    pub(super) mark: Option<u64>,
     /// Requests that the socket did not take yet.
     pub(super) waiting: VecDeque<(u64, Vec<Vec<u8>>)>,
 }
@@ -70,6 +73,7 @@ impl Lane {
             is_connected: false,
             trouble: None,
             again: None,
+            mark: None,
             waiting: VecDeque::new(),
         })
     }
@@ -79,6 +83,14 @@ impl Lane {
         // A socket goes on taking for a moment what a connection that just ended will not carry.
         if !self.is_connected {
             return None;
+        }
+        if let Some(mark) = self.mark
+            && self
+                .socket
+                .send(ToRobot::Return { mark }.encode(), DONTWAIT)
+                .is_ok()
+        {
+            self.mark = None;
         }
         let (_, parts) = self.waiting.front_mut()?;
         // The first part is taken or not; then the others are.
@@ -103,7 +115,7 @@ impl Lane {
             let raw = u16::from_ne_bytes(*event.first_chunk()?);
             let is = |event: Event| raw == event.to_raw();
             if is(Event::HANDSHAKE_SUCCEEDED) {
-                (self.is_connected, self.trouble) = (true, None);
+                (self.is_connected, self.trouble, self.mark) = (true, None, None);
                 return Some(Change::Connected);
             }
             let trouble = if is(Event::HANDSHAKE_FAILED_AUTH) {

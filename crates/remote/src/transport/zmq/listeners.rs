@@ -1,18 +1,14 @@
-//! Who listens to a robot's telemetry over the own wire, and how much each may get before it says that it arrived.
+//! Who listens to a robot's telemetry over the own wire, and what waits for each.
 //!
-//! A publisher of ZeroMQ (PUB) counts frames, not bytes, and drops in silence. Here a listener says what arrived, so at most
-//! [`WINDOW`] bytes (or one frame) stand for it in ZeroMQ, the rest waits where it is bounded in bytes, and what is lost is counted and told.
+//! A publisher of ZeroMQ (PUB) counts frames, not bytes, and drops in silence. Here at most a window stands for a listener in
+//! ZeroMQ ([`Ways`]), the rest waits where it is bounded in bytes, and what is lost is counted and told.
 
 use super::backlog::{Backlog, Kinds, Waiting};
 use super::envelope::{Filter, ToController};
+use super::ways::{TELEMETRY, Ways};
 use crate::transport::{self, Stream};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-/// Bytes that may be on the way to a listener.
-pub(super) const WINDOW: u64 = 8 << 20;
-/// Frames that may be.
-pub(super) const WINDOW_FRAMES: u64 = 64;
 /// Most listeners of a robot's end.
 pub(super) const MAX_LISTENERS: usize = 64;
 
@@ -25,6 +21,8 @@ pub(super) struct Listeners {
     all: BTreeMap<Peer, Listener>,
     kinds: Kinds,
     most_bytes: usize,
+    /// What is on the way, answers included.
+    pub(super) ways: Ways,
 }
 
 struct Listener {
@@ -34,8 +32,6 @@ struct Listener {
     filter: Filter,
     backlog: Backlog,
     lost: u64,
-    sent: (u64, u64),
-    arrived: (u64, u64),
 }
 
 impl Listeners {
@@ -45,6 +41,7 @@ impl Listeners {
             all: BTreeMap::new(),
             kinds: Kinds::default(),
             most_bytes,
+            ways: Ways::default(),
         }
     }
 
@@ -64,8 +61,6 @@ impl Listeners {
                     filter,
                     backlog: Backlog::default(),
                     lost: 0,
-                    sent: (0, 0),
-                    arrived: (0, 0),
                 };
                 self.all.insert(peer.to_vec(), new);
             }
@@ -93,16 +88,10 @@ impl Listeners {
         self.all.retain(|_, listener| listener.who != *who);
     }
 
-    pub(super) fn credit(&mut self, peer: &[u8], epoch: u32, frames: u64, bytes: u64) {
-        if let Some(listener) = self.all.get_mut(peer).filter(|l| l.epoch == epoch) {
-            let (sent, arrived) = (listener.sent, &mut listener.arrived);
-            // Never back, and never more than was sent, whatever a listener says.
-            *arrived = (frames.clamp(arrived.0, sent.0), bytes.clamp(arrived.1, sent.1));
-        }
-    }
-
+    /// The connection is gone.
     pub(super) fn forget(&mut self, peer: &[u8]) {
         self.all.remove(peer);
+        self.ways.forget(peer);
     }
 
     /// Leaves a frame for everyone who wants it. Returns how many frames were lost by it.
@@ -125,15 +114,20 @@ impl Listeners {
 
     /// Whether anything may be sent now.
     pub(super) fn ready(&self) -> bool {
-        self.all.values().any(Listener::ready)
+        self.all
+            .iter()
+            .any(|(peer, listener)| listener.ready(peer, &self.ways))
     }
 
-    /// The next message that may be sent, and to whom; each listener gets one in turn. A peer that is gone is to be [forgotten](Self::forget).
-    pub(super) fn round(&mut self) -> Vec<(Peer, Vec<u8>)> {
-        self.all
-            .iter_mut()
-            .filter_map(|(peer, listener)| Some((peer.clone(), listener.next()?)))
-            .collect()
+    /// The next message that may be sent, and to whom; each listener gets one in turn. It is to be counted as [sent](Ways::sent), and a
+    /// peer that is gone to be [forgotten](Self::forget).
+    pub(super) fn round(&mut self) -> Vec<(Peer, transport::Peer, Vec<u8>)> {
+        let Listeners { all, ways, .. } = self;
+        let next = |(peer, listener): (&Peer, &mut Listener)| {
+            let message = listener.next(peer, ways)?;
+            Some((peer.clone(), listener.who.clone(), message))
+        };
+        all.iter_mut().filter_map(next).collect()
     }
 
     /// A message of `round` was not taken.
@@ -145,19 +139,13 @@ impl Listeners {
 }
 
 impl Listener {
-    fn ready(&self) -> bool {
-        let under_way = (self.sent.0 - self.arrived.0, self.sent.1 - self.arrived.1);
-        let fits = |frame: &Arc<[u8]>| {
-            // A listener says what arrived by quarters at the latest, so a frame of any size comes to its turn.
-            under_way.0 < WINDOW_FRAMES
-                && (under_way.1 < WINDOW / 4 || under_way.1 + frame.len() as u64 <= WINDOW)
-        };
-        self.backlog.front().is_some_and(fits)
+    fn ready(&self, peer: &[u8], ways: &Ways) -> bool {
+        let front = self.backlog.front();
+        front.is_some_and(|frame| ways.fits(peer, &self.who, frame.len(), TELEMETRY))
     }
 
-    fn next(&mut self) -> Option<Vec<u8>> {
-        let frame = self.ready().then(|| self.backlog.pop()).flatten()?;
-        self.sent = (self.sent.0 + 1, self.sent.1 + frame.len() as u64);
+    fn next(&mut self, peer: &[u8], ways: &Ways) -> Option<Vec<u8>> {
+        let frame = self.ready(peer, ways).then(|| self.backlog.pop()).flatten()?;
         Some(
             ToController::Telemetry {
                 epoch: self.epoch,
@@ -169,39 +157,23 @@ impl Listener {
     }
 }
 
-/// What arrived at a listener, and when to say so.
+/// What a listener lost.
 #[derive(Default)]
 pub(super) struct Arrivals {
     pub(super) epoch: u32,
-    frames: u64,
-    bytes: u64,
-    said: (u64, u64),
     lost: u64,
 }
 
 impl Arrivals {
     pub(super) fn begin(&mut self) {
-        *self = Arrivals {
-            epoch: self.epoch.wrapping_add(1),
-            ..Arrivals::default()
-        };
+        (self.epoch, self.lost) = (self.epoch.wrapping_add(1), 0);
     }
 
-    /// Returns how many frames were lost since the last one.
-    pub(super) fn arrived(&mut self, lost: u64, len: usize) -> u64 {
-        (self.frames, self.bytes) = (self.frames + 1, self.bytes + len as u64);
+    /// A frame arrived. Returns how many were lost since the last one.
+    pub(super) fn arrived(&mut self, lost: u64) -> u64 {
         let new = lost.saturating_sub(self.lost);
         self.lost = self.lost.max(lost);
         new
-    }
-
-    /// Frames and bytes to say, where it is time.
-    pub(super) fn due(&mut self) -> Option<(u64, u64)> {
-        let unsaid = (self.frames - self.said.0, self.bytes - self.said.1);
-        (unsaid.0 >= WINDOW_FRAMES / 4 || unsaid.1 >= WINDOW / 4).then(|| {
-            self.said = (self.frames, self.bytes);
-            self.said
-        })
     }
 }
 
@@ -217,22 +189,28 @@ mod tests {
 
     const UNPROVEN: transport::Peer = transport::Peer::Unproven;
 
-    fn drain(listeners: &mut Listeners) -> Vec<Vec<u8>> {
-        std::iter::from_fn(|| listeners.round().pop().map(|(_, message)| message)).collect()
+    /// What is sent at once, and the marks behind it.
+    fn drain(listeners: &mut Listeners) -> (Vec<Vec<u8>>, Vec<u64>) {
+        let (mut messages, mut marks) = (Vec::new(), Vec::new());
+        while let Some((peer, who, message)) = listeners.round().pop() {
+            marks.extend(listeners.ways.sent(&peer, &who, message.len()));
+            messages.push(message);
+        }
+        (messages, marks)
     }
 
     #[test]
-    fn a_listener_that_says_nothing_gets_a_window_and_learns_what_it_lost() {
+    fn a_listener_that_reads_nothing_gets_a_window_and_learns_what_it_lost() {
         let mut listeners = Listeners::new(1000);
         assert!(listeners.listen(b"a", &UNPROVEN, 1, Filter::All));
-        let mut lost = 0;
+        let (mut lost, mut marks) = (0, Vec::new());
         for _ in 0..1000 {
             lost += listeners.publish(STREAM, &[0; 100]);
-            drain(&mut listeners);
+            marks.extend(drain(&mut listeners).1);
         }
-        assert_eq!(lost, 1000 - WINDOW_FRAMES - 10);
-        listeners.credit(b"a", 1, u64::MAX, u64::MAX);
-        let first = drain(&mut listeners).remove(0);
+        assert_eq!(lost, 1000 - TELEMETRY.messages - 10);
+        listeners.ways.returned(b"a", *marks.last().unwrap());
+        let first = drain(&mut listeners).0.remove(0);
         let Some(ToController::Telemetry { lost: told, .. }) = ToController::parse(&first) else {
             panic!()
         };
@@ -240,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn large_frames_flow_one_after_another_and_small_credits_do_not_hold_them_up() {
+    fn large_frames_flow_one_after_another_and_small_ones_that_are_on_the_way_do_not_hold_them_up() {
         let mut listeners = Listeners::new(64 << 20);
         let mut arrivals = Arrivals::default();
         arrivals.begin();
@@ -249,19 +227,18 @@ mod tests {
         for round in 0..50 {
             let len = if round % 5 == 4 { 10 << 20 } else { 1000 };
             assert_eq!(listeners.publish(STREAM, &vec![0; len]), 0);
-            for message in drain(&mut listeners) {
-                let Some(ToController::Telemetry { epoch, lost, frame }) = ToController::parse(&message)
-                else {
+            let (messages, marks) = drain(&mut listeners);
+            for message in messages {
+                let Some(ToController::Telemetry { epoch, lost, .. }) = ToController::parse(&message) else {
                     panic!()
                 };
-                assert_eq!((epoch, arrivals.arrived(lost, frame.len())), (1, 0));
+                assert_eq!((epoch, arrivals.arrived(lost)), (1, 0));
                 got += 1;
-                if let Some((frames, bytes)) = arrivals.due() {
-                    listeners.credit(b"a", 1, frames, bytes);
-                }
             }
+            marks
+                .into_iter()
+                .for_each(|mark| listeners.ways.returned(b"a", mark));
         }
-        drain(&mut listeners);
         assert_eq!(got, 50);
     }
 

@@ -31,6 +31,7 @@ mod publisher;
 mod robot;
 mod settings;
 mod wake;
+mod ways;
 mod z85;
 mod zap;
 mod zmtp;

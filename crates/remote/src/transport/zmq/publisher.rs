@@ -14,7 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt;
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{IpAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -54,6 +54,8 @@ struct Table {
 
 struct Connection {
     stream: Arc<Stream>,
+    /// Of another process of this host, `None`.
+    host: Option<IpAddr>,
     name: String,
     since: Instant,
     said: Subscriber,
@@ -212,7 +214,8 @@ fn accept(listener: &Listener, shared: &Shared) {
             }
         };
         let mut table = shared.table();
-        if table.all.len() >= MAX_SUBSCRIBERS {
+        let host = stream.host();
+        if table.all.len() >= MAX_SUBSCRIBERS && !table.make_room(host) {
             tracing::warn!(
                 subscriber = name,
                 "refused: {MAX_SUBSCRIBERS} subscribers are the most"
@@ -221,6 +224,7 @@ fn accept(listener: &Listener, shared: &Shared) {
         }
         let mut connection = Connection {
             stream: Arc::new(stream),
+            host,
             name,
             since: Instant::now(),
             said: Subscriber::default(),
@@ -232,6 +236,24 @@ fn accept(listener: &Listener, shared: &Shared) {
         };
         connection.write();
         table.all.push(connection);
+    }
+}
+
+impl Table {
+    /// Sends one away for a subscriber of `host`: the oldest that has not said what it is, else the newest of the address that has the
+    /// most, if that stays ahead. Whether there was one.
+    fn make_room(&mut self, host: Option<IpAddr>) -> bool {
+        let mut silent = self.all.iter().enumerate().filter(|(_, c)| !c.said.is_ready());
+        let leaves = silent.next().map(|(at, _)| at).or_else(|| {
+            let of = |host| self.all.iter().filter(|c| c.host == host).count();
+            let most = self.all.iter().map(|c| c.host).max_by_key(|host| of(*host))?;
+            let newest = self.all.iter().rposition(|c| c.host == most);
+            newest.filter(|_| of(most) > of(host) + 1)
+        });
+        let Some(at) = leaves else { return false };
+        let mut gone = self.all.remove(at);
+        gone.refuse("others need its place");
+        true
     }
 }
 
@@ -391,6 +413,13 @@ fn remove_stale(path: &Path) {
 }
 
 impl Stream {
+    fn host(&self) -> Option<IpAddr> {
+        match self {
+            Stream::Tcp(tcp) => tcp.peer_addr().ok().map(|from| from.ip()),
+            Stream::Unix(_) => None,
+        }
+    }
+
     fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Stream::Tcp(tcp) => (&mut &*tcp).read(buffer),
@@ -421,5 +450,36 @@ impl AsFd for Stream {
             Stream::Tcp(tcp) => tcp.as_fd(),
             Stream::Unix(unix) => unix.as_fd(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_says_nothing_makes_room_the_oldest_first() {
+        let at = Address::parse("tcp://127.0.0.1:0").unwrap();
+        let publisher = Publisher::open(&at, 1 << 20, Arc::default()).unwrap();
+        let Address::Tcp { port, .. } = publisher.address() else {
+            panic!()
+        };
+        let mut all: Vec<TcpStream> = (0..MAX_SUBSCRIBERS + 3)
+            .map(|_| {
+                let mut silent = TcpStream::connect(("127.0.0.1", *port)).unwrap();
+                silent.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+                // It has its place once it is greeted.
+                silent.read_exact(&mut vec![0; zmtp::greeting().len()]).unwrap();
+                silent
+            })
+            .collect();
+        for gone in &mut all[..3] {
+            gone.read_to_end(&mut Vec::new()).unwrap();
+        }
+        assert_eq!(publisher.shared.table().all.len(), MAX_SUBSCRIBERS);
+        all[3].set_nonblocking(true).unwrap();
+        let kind = all[3].read(&mut [0]).unwrap_err().kind();
+        assert_eq!(kind, io::ErrorKind::WouldBlock, "it still has its place");
+        publisher.stop();
     }
 }

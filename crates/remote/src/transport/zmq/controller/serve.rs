@@ -60,7 +60,8 @@ impl Loop {
             let timeout = if idle { self.timeout() } else { 0 };
             let mut items = vec![PollItem::from_fd(self.inbox.wake.raw(), POLLIN)];
             for lane in self.lanes.iter().chain([&self.telemetry]) {
-                let may_send = lane.is_connected && !lane.waiting.is_empty() && self.may_send(lane);
+                let waits = lane.mark.is_some() || (!lane.waiting.is_empty() && self.may_send(lane));
+                let may_send = lane.is_connected && waits;
                 items.push(
                     lane.socket
                         .as_poll_item(if may_send { POLLIN | POLLOUT } else { POLLIN }),
@@ -259,6 +260,7 @@ impl Loop {
                         Some(ToController::Busy { id }) => {
                             self.answered(lane, id, Err(TransportError::Busy(MAX_UNANSWERED)));
                         }
+                        Some(ToController::Mark { mark }) => self.lanes[lane].mark = Some(mark),
                         _ => tracing::debug!(from = self.address, "a message that is no answer was dropped"),
                     },
                     (Wire::V6, [number, delimiter, frame]) if delimiter.is_empty() && number.len() == 4 => {
@@ -326,25 +328,28 @@ impl Loop {
                 guarded(|| self.sink.telemetry(&message));
                 continue;
             }
-            let Some(ToController::Telemetry { epoch, lost, frame }) = ToController::parse(&message) else {
-                tracing::debug!(from = self.address, "a message that is no telemetry was dropped");
-                continue;
+            let (epoch, lost, frame) = match ToController::parse(&message) {
+                Some(ToController::Telemetry { epoch, lost, frame }) => (epoch, lost, frame),
+                Some(ToController::Mark { mark }) => {
+                    self.telemetry.mark = Some(mark);
+                    while self.telemetry.flush().is_some() {}
+                    continue;
+                }
+                _ => {
+                    tracing::debug!(from = self.address, "a message that is no telemetry was dropped");
+                    continue;
+                }
             };
             if epoch != self.arrivals.epoch {
                 continue;
             }
-            let lost = self.arrivals.arrived(lost, frame.len());
+            let lost = self.arrivals.arrived(lost);
             guarded(|| {
                 if lost > 0 {
                     self.sink.lost(lost);
                 }
                 self.sink.telemetry(frame);
             });
-            if let Some((frames, bytes)) = self.arrivals.due() {
-                let credit = ToRobot::Credit { epoch, frames, bytes }.encode();
-                self.telemetry.waiting.push_back((0, vec![credit]));
-                while self.telemetry.flush().is_some() {}
-            }
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::super::envelope::{ToController, ToRobot};
 use super::super::listeners::Peer;
 use super::super::order::{self, Orders};
+use super::super::ways::{ANSWERS, ASK};
 use super::super::zap::Gate;
 use super::super::{LINGER, ceil_ms, guarded};
 use super::list::{LOOK, List};
@@ -42,6 +43,7 @@ impl Loop {
         loop {
             self.renew_keys();
             self.send_given();
+            self.ask();
             let telemetry_left = self.send_telemetry();
             let stopping = self.shared.stopping.load(Ordering::SeqCst);
             let now = Instant::now();
@@ -53,14 +55,19 @@ impl Loop {
                 break;
             }
             self.shared.wake.lie_down();
+            let (ready, asking) = {
+                let listeners = lock(&self.shared.listeners);
+                (listeners.ready(), listeners.ways.is_much())
+            };
             let idle = lock(&self.shared.given).queue.is_empty()
                 && !telemetry_left
-                && !lock(&self.shared.listeners).ready()
+                && !ready
                 && self.shared.stopping.load(Ordering::SeqCst) == stopping;
             let timeout = match until {
                 _ if !idle => 0,
                 Some(until) => ceil_ms(until - now),
                 None if self.list.is_some() => ceil_ms(LOOK),
+                None if asking => ceil_ms(ASK),
                 None => -1,
             };
             let mut items = vec![PollItem::from_fd(self.shared.wake.raw(), POLLIN)];
@@ -155,7 +162,7 @@ impl Loop {
             Some(ToRobot::Request { id, frame }) => {
                 if !self.hand_up(peer, who, Way::Id(id), frame) {
                     let busy = ToController::Busy { id }.encode();
-                    let _ = send(&self.ends.router, peer, &[], busy);
+                    let _ = self.deliver(peer, who, busy);
                 }
             }
             Some(ToRobot::Listen { epoch, filter }) => {
@@ -166,9 +173,7 @@ impl Loop {
                     );
                 }
             }
-            Some(ToRobot::Credit { epoch, frames, bytes }) => {
-                lock(&self.shared.listeners).credit(peer, epoch, frames, bytes);
-            }
+            Some(ToRobot::Return { mark }) => lock(&self.shared.listeners).ways.returned(peer, mark),
             None => return false,
         }
         true
@@ -237,7 +242,10 @@ impl Loop {
             match (way, frame) {
                 (Way::Id(_), None) => {}
                 // Its number and tag stand in front already.
-                (Way::Id(_), Some(frame)) => self.sent(send(&self.ends.router, &peer, &[], frame)),
+                (Way::Id(_), Some(frame)) => {
+                    let sent = self.deliver(&peer, &who, frame);
+                    self.sent(sent);
+                }
                 (Way::Ticket(ticket), frame) => {
                     for (envelope, frame) in self.orders.answer(&peer, ticket, frame) {
                         self.sent(send(&self.ends.router, &peer, &envelope, frame));
@@ -255,6 +263,51 @@ impl Loop {
         }
     }
 
+    /// Sends an answer, unless its controller has left too much unread.
+    fn deliver(&self, peer: &[u8], who: &transport::Peer, frame: Vec<u8>) -> ::zmq::Result<()> {
+        let fits = lock(&self.shared.listeners)
+            .ways
+            .fits(peer, who, frame.len(), ANSWERS);
+        if fits {
+            self.send_counted(peer, who, frame)
+        } else {
+            Err(::zmq::Error::EAGAIN)
+        }
+    }
+
+    /// Sends a message of the own wire, which counts as on the way until a mark behind it comes back.
+    fn send_counted(&self, peer: &[u8], who: &transport::Peer, message: Vec<u8>) -> ::zmq::Result<()> {
+        let len = message.len();
+        let sent = send(&self.ends.router, peer, &[], message);
+        let mark = match sent {
+            Ok(()) => lock(&self.shared.listeners).ways.sent(peer, who, len),
+            Err(::zmq::Error::EHOSTUNREACH) => {
+                lock(&self.shared.listeners).forget(peer);
+                None
+            }
+            Err(_) => None,
+        };
+        if let Some(mark) = mark {
+            self.send_mark(peer, mark);
+        }
+        sent
+    }
+
+    fn send_mark(&self, peer: &[u8], mark: u64) {
+        let mark = ToController::Mark { mark }.encode();
+        if send(&self.ends.router, peer, &[], mark) == Err(::zmq::Error::EHOSTUNREACH) {
+            lock(&self.shared.listeners).forget(peer);
+        }
+    }
+
+    /// Finds connections that are gone, where what is on the way to them could stand in the way of others.
+    fn ask(&self) {
+        let asked = lock(&self.shared.listeners).ways.ask(Instant::now());
+        for (peer, mark) in asked {
+            self.send_mark(&peer, mark);
+        }
+    }
+
     /// One round; true: more may be sent at once.
     fn send_telemetry(&self) -> bool {
         if self.shared.wire == Wire::V6 {
@@ -262,10 +315,9 @@ impl Loop {
         }
         let round = lock(&self.shared.listeners).round();
         let any = !round.is_empty();
-        for (peer, message) in round {
-            match send(&self.ends.router, &peer, &[], message) {
-                Ok(()) => {}
-                Err(::zmq::Error::EHOSTUNREACH) => lock(&self.shared.listeners).forget(&peer),
+        for (peer, who, message) in round {
+            match self.send_counted(&peer, &who, message) {
+                Ok(()) | Err(::zmq::Error::EHOSTUNREACH) => {}
                 Err(_) => {
                     lock(&self.shared.listeners).untaken(&peer);
                     self.shared.counts.telemetry_lost.fetch_add(1, Ordering::Relaxed);
