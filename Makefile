@@ -14,7 +14,7 @@ TESTED := $(TARGET)/tested
 # The steps of `make test`, the cheap ones first. What most of them share is a step of its own, `built-tested`.
 STEPS := packages unit-posix schema-crosscheck recording-crosscheck loom lint built-tested kill ros1 sanitized cpp python installed attacks unit
 
-.PHONY: demo test build built built-tested install setup packages libzmq lint deny unit unit-posix cpp sanitized ros1 python deb installed loom miri schema-crosscheck recording-crosscheck kill \
+.PHONY: demo test build built built-tested install setup packages libzmq lint deny budgets unit unit-posix cpp sanitized ros1 python deb installed loom miri schema-crosscheck recording-crosscheck kill \
     attacks soak day fuzz-short fuzz-packets fuzz-coverage fuzz clean
 
 # Why priorities matter, in a minute: no ROS, no root.
@@ -46,10 +46,14 @@ packages: libzmq
 libzmq:
 	pkg-config --exists libzmq 2>/dev/null || scripts/apt-install $$(grep -v '^#' tests/remote/apt.txt)
 
-lint: deny
+lint: deny budgets
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked -q
+
+# Whether docs/budgets.md says what the code does.
+budgets:
+	scripts/check-budgets
 
 # Licences, sources, features and known vulnerabilities of every crate that is used (deny.toml).
 deny: setup

@@ -1,5 +1,5 @@
-//! What the peers of one bus may make this process hold: descriptors, the memory of their rings, and copies of their
-//! control parts.
+//! What the peers of one bus may make this process hold: descriptors, the memory of their rings, the address space of their
+//! segments, and copies of their control parts.
 //!
 //! One peer gets at most half, so that it cannot keep the others out. For that a [`Holder`] is one process of this user, or
 //! all processes of another user together: a user who means harm starts as many as he likes. Processes of this user in
@@ -24,6 +24,8 @@ const MAX_RING_BYTES: u64 = 512 << 20;
 /// Bytes of control parts that subscribers of this process copy of one holder's messages, until the messages are dropped.
 /// Two of the longest fit.
 const MAX_COPIED: u64 = 160 << 20;
+/// Bytes of address space that segments of publishers take; a process has 128 TiB on most machines.
+const MAX_SPACE: u64 = 1 << 46;
 /// Up to so many places are given to who comes first.
 const SMALL: usize = 8;
 
@@ -78,6 +80,7 @@ pub(crate) struct Budget {
 struct Held {
     descriptors: u64,
     ring_bytes: u64,
+    space: u64,
 }
 
 impl Budget {
@@ -101,7 +104,10 @@ impl Budget {
             holder: Holder::of(peer),
             held: Held::default(),
         };
-        grant.add(descriptors, 0)?;
+        grant.add(Held {
+            descriptors,
+            ..Held::default()
+        })?;
         Ok(grant)
     }
 
@@ -160,10 +166,21 @@ impl Grant {
 
     /// The memory of a ring, too.
     pub(crate) fn add_ring(&mut self, bytes: u64) -> Result<(), String> {
-        self.add(0, bytes)
+        self.add(Held {
+            ring_bytes: bytes,
+            ..Held::default()
+        })
     }
 
-    fn add(&mut self, descriptors: u64, ring_bytes: u64) -> Result<(), String> {
+    /// The address space of a segment, too.
+    pub(crate) fn add_space(&mut self, bytes: u64) -> Result<(), String> {
+        self.add(Held {
+            space: bytes,
+            ..Held::default()
+        })
+    }
+
+    fn add(&mut self, more: Held) -> Result<(), String> {
         if self.holder == Holder::Own {
             return Ok(());
         }
@@ -173,17 +190,24 @@ impl Grant {
         let limits = [
             (
                 "descriptors",
-                descriptors,
+                more.descriptors,
                 theirs.descriptors,
                 sum(|h| h.descriptors),
                 self.budget.descriptors,
             ),
             (
                 "bytes of rings",
-                ring_bytes,
+                more.ring_bytes,
                 theirs.ring_bytes,
                 sum(|h| h.ring_bytes),
                 MAX_RING_BYTES,
+            ),
+            (
+                "bytes of address space",
+                more.space,
+                theirs.space,
+                sum(|h| h.space),
+                MAX_SPACE,
             ),
         ];
         for (what, more, theirs, all, most) in limits.into_iter().filter(|(_, more, ..)| *more > 0) {
@@ -200,8 +224,9 @@ impl Grant {
         }
         let entry = held.entry(self.holder).or_default();
         for held in [entry, &mut self.held] {
-            held.descriptors += descriptors;
-            held.ring_bytes += ring_bytes;
+            held.descriptors += more.descriptors;
+            held.ring_bytes += more.ring_bytes;
+            held.space += more.space;
         }
         Ok(())
     }
@@ -216,6 +241,7 @@ impl Drop for Grant {
         if let Some(entry) = held.get_mut(&self.holder) {
             entry.descriptors -= self.held.descriptors;
             entry.ring_bytes -= self.held.ring_bytes;
+            entry.space -= self.held.space;
             if *entry == Held::default() {
                 held.remove(&self.holder);
             }
@@ -249,6 +275,8 @@ mod tests {
         let mut grant = take(2, own).unwrap();
         grant.add_ring(MAX_RING_BYTES / 2).unwrap();
         assert!(grant.add_ring(1).is_err());
+        grant.add_space(MAX_SPACE / 2).unwrap();
+        assert!(grant.add_space(1).is_err());
         drop((grant, first));
         assert!(budget.held().is_empty());
         let itself = std::process::id() as i32;

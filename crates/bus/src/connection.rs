@@ -16,10 +16,6 @@ use crate::waitset::Waiter;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The most segments of one publisher, and the most address space that they may take together.
-const MAX_SEGMENTS: usize = 4096;
-const MAX_MAPPED: u64 = 1 << 42;
-
 /// A connection to a publisher.
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -134,10 +130,10 @@ impl Connection {
             };
             let result = match Frame::decode(bytes) {
                 Ok(Frame::Segment { id, len }) => match (fds.pop(), fds.is_empty()) {
-                    (Some(fd), true) => match self.shared.budget.take(self.peer, SEGMENT) {
-                        Ok(grant) => incoming.add(id, len, fd, grant),
-                        Err(text) => Err(text),
-                    },
+                    (Some(fd), true) => {
+                        let grant = self.shared.budget.take(self.peer, SEGMENT);
+                        grant.and_then(|grant| incoming.add(id, len, fd, grant))
+                    }
                     _ => Err("a segment needs one descriptor".into()),
                 },
                 Ok(Frame::Retire { id }) => {
@@ -260,13 +256,8 @@ impl Connection {
 }
 
 impl Incoming {
-    fn add(&mut self, id: u64, len: u64, fd: std::os::fd::OwnedFd, grant: Grant) -> Result<(), String> {
-        let mapped: u64 = self.segments.iter().map(|(_, len, ..)| len).sum();
-        if self.segments.len() >= MAX_SEGMENTS || mapped.saturating_add(len) > MAX_MAPPED {
-            return Err(format!(
-                "more than {MAX_SEGMENTS} segments or {MAX_MAPPED} bytes of address space"
-            ));
-        }
+    fn add(&mut self, id: u64, len: u64, fd: std::os::fd::OwnedFd, mut grant: Grant) -> Result<(), String> {
+        grant.add_space(len)?;
         if self.segments.iter().any(|(known, ..)| *known == id) {
             return Err(format!("segment {id} came twice"));
         }

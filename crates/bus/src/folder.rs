@@ -34,6 +34,8 @@ const MAX_FILE_NAME: usize = 16 + 1 + 1 + 1 + 10 + 1 + 16 + 1;
 pub(crate) const GROUP_MODE: u32 = 0o3770;
 /// The most sockets that are looked at. A member of the group could fill the folder without end.
 const MAX_ENTRIES: usize = 65_536;
+/// Beyond so many it is asked whose each is: another user's processes together get at most half.
+const MANY: usize = 4096;
 /// A socket refuses between binding and listening, but not for long.
 const BINDING: Duration = Duration::from_secs(10);
 
@@ -247,13 +249,23 @@ impl Folder {
     /// All sockets, of all domains, at most [`MAX_ENTRIES`].
     pub(crate) fn entries(&self) -> io::Result<Vec<Entry>> {
         let inside = self.inside()?;
-        let mut found = Vec::new();
+        let (mut found, own) = (Vec::new(), rustix::process::geteuid().as_raw());
+        let mut of_others: BTreeMap<u32, usize> = BTreeMap::new();
         for file in files(inside.as_fd())? {
             let (hidden, text) = file.strip_prefix('.').map_or((false, &*file), |t| (true, t));
             let Some(name) = Name::parse(text) else { continue };
             if found.len() == MAX_ENTRIES {
                 tracing::warn!(dir = %self.dir.display(), "more than {MAX_ENTRIES} sockets: the rest is left out");
                 break;
+            }
+            if found.len() >= MANY
+                && let Some(user) = owner(inside.as_fd(), &file).filter(|user| *user != own)
+            {
+                let has = of_others.entry(user).or_default();
+                if *has >= MAX_ENTRIES / 2 {
+                    continue;
+                }
+                *has += 1;
             }
             // Only of hidden ones the age matters, and of those there are few.
             let made = hidden.then(|| made(inside.as_fd(), &file)).flatten();
@@ -355,6 +367,12 @@ fn files(inside: BorrowedFd<'_>) -> io::Result<impl Iterator<Item = String>> {
     let entries = Dir::read_from(inside)?;
     let names = entries.map_while(Result::ok);
     Ok(names.filter_map(|e| Some(e.file_name().to_str().ok()?.to_owned())))
+}
+
+/// Whose a file of a folder is.
+fn owner(inside: BorrowedFd<'_>, file: &str) -> Option<u32> {
+    let meta = rustix::fs::statat(inside, file, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    Some(meta.st_uid)
 }
 
 /// When a file of a folder was last changed.
@@ -625,5 +643,36 @@ mod tests {
         rustix::fs::futimens(fd, &times).unwrap();
         folder.sweep();
         assert_eq!(fs::read_dir(&dir).unwrap().count(), 0);
+    }
+
+    /// Needs root to be somebody else.
+    #[test]
+    fn another_user_who_fills_the_folder_leaves_room_for_others() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
+        let folder = folder(dir.path());
+        let name = |pid: u32, id: usize| Name {
+            topic_hash: 7,
+            role: Role::Publisher,
+            pid,
+            id: id as u64,
+        };
+        let is_root = rustix::process::geteuid().is_root();
+        for id in 0..MAX_ENTRIES + MANY {
+            let path = dir.path().join(name(1, id).to_string());
+            std::fs::File::create(&path).unwrap();
+            if is_root {
+                std::os::unix::fs::chown(&path, Some(65_534), None).unwrap();
+            }
+        }
+        let ours = dir.path().join(name(2, 0).to_string());
+        std::fs::File::create(ours).unwrap();
+        let found = folder.entries().unwrap();
+        if is_root {
+            assert!(found.len() <= MAX_ENTRIES / 2 + MANY + 1, "{}", found.len());
+            assert!(found.iter().any(|entry| entry.name.pid == 2));
+        } else {
+            assert_eq!(found.len(), MAX_ENTRIES);
+        }
     }
 }

@@ -83,5 +83,6 @@ pub use service::{
 };
 pub use subscriber::{PublisherPeer, QueuePolicy, Subscriber, SubscriberOptions, SubscriberStats, TakeError};
 pub use survey::{Silent, Survey};
+pub use sys::limits::return_free_memory;
 pub use topic::{EndpointInfo, MAX_DEFINITION, MAX_NAME, Refusal, TopicInfo, TopicType};
 pub use waitset::{Interrupt, WaitSet};

@@ -47,3 +47,20 @@ impl Outcomes {
         self.0.pop_front()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_outcomes_are_forgotten() {
+        let mut outcomes = Outcomes::default();
+        for n in 0..MOST as u64 + 5 {
+            outcomes.push(Time::ZERO, n, End::Lost(DropReason::Expired));
+        }
+        let left: Vec<u64> = core::iter::from_fn(|| outcomes.pop())
+            .map(|(_, n, _)| n)
+            .collect();
+        assert_eq!((left.len(), left[0]), (MOST, 5));
+    }
+}

@@ -127,15 +127,9 @@ impl Hub {
     /// Something is wrong with `what`: told in the log unless it was the last thing told of it.
     pub(crate) fn problem(&self, what: &str, problem: impl std::fmt::Display) {
         let (what, problem) = (printable(what), printable(&problem.to_string()));
-        let mut problems = lock(&self.problems);
-        if problems.get(&what) == Some(&problem) {
-            return;
+        if note(&mut lock(&self.problems), &what, &problem) {
+            tracing::warn!("{what}: {problem}");
         }
-        tracing::warn!("{what}: {problem}");
-        if problems.len() >= MAX_PROBLEMS && !problems.contains_key(&what) {
-            problems.pop_first();
-        }
-        problems.insert(what, problem);
     }
 
     /// Nothing is wrong with `what` any more.
@@ -155,6 +149,18 @@ impl Hub {
     }
 }
 
+/// Notes what is wrong with `what`; whether that is new.
+fn note(problems: &mut BTreeMap<String, String>, what: &str, problem: &str) -> bool {
+    if problems.get(what).is_some_and(|known| known == problem) {
+        return false;
+    }
+    if problems.len() >= MAX_PROBLEMS && !problems.contains_key(what) {
+        problems.pop_first();
+    }
+    problems.insert(what.to_owned(), problem.to_owned());
+    true
+}
+
 /// A text that others chose, on one line and at most 1,024 characters long.
 pub(crate) fn printable(text: &str) -> String {
     stats::text::printable(text).chars().take(MAX_TEXT).collect()
@@ -163,4 +169,23 @@ pub(crate) fn printable(text: &str) -> String {
 /// A lock whose holder panicked is taken nevertheless: what it guards is changed in single steps.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn problems_are_bounded_in_number_and_length() {
+        let mut problems = BTreeMap::new();
+        for n in 0..2 * MAX_PROBLEMS {
+            assert!(note(&mut problems, &format!("{n:05}"), "bad"));
+        }
+        assert_eq!(problems.len(), MAX_PROBLEMS);
+        let last = format!("{:05}", 2 * MAX_PROBLEMS - 1);
+        assert!(!note(&mut problems, &last, "bad") && note(&mut problems, &last, "worse"));
+        let long = "\u{1b}ä".repeat(MAX_TEXT);
+        let told = printable(&long);
+        assert_eq!((told.chars().count(), told.contains('\u{1b}')), (MAX_TEXT, false));
+    }
 }

@@ -235,7 +235,7 @@ impl Publication {
     pub(crate) fn serve(&self, hub: &Hub, accepted: &Accepted, header: &Header) {
         let stream = &accepted.stream;
         let refused = self.difference(header).or_else(|| {
-            let crowd = self.crowd(accepted.who)?;
+            let crowd = self.crowd(&lock(&self.state), accepted.who)?;
             hub.peers.refuse(Reason::Connection, &crowd);
             Some(crowd)
         });
@@ -270,29 +270,14 @@ impl Publication {
     }
 
     /// Why there is no place for another listener.
-    fn crowd(&self, who: Standing) -> Option<String> {
-        let state = lock(&self.state);
-        let strangers = || state.listeners.values().filter(|l| !l.who.known);
-        let alike = strangers().filter(|l| l.who.peer == who.peer).count();
-        let topic = &self.topic;
-        if state.listeners.len() >= MAX_LISTENERS || !who.known && strangers().count() >= MAX_STRANGERS {
-            Some(format!("{topic} has {} listeners already", state.listeners.len()))
-        } else if !who.known && alike >= MAX_OF_STRANGER {
-            Some(format!(
-                "{} has {alike} listeners of {topic} already; known hosts (`peers`) may have {MAX_LISTENERS}",
-                who.peer
-            ))
-        } else {
-            None
-        }
+    fn crowd(&self, state: &State, who: Standing) -> Option<String> {
+        let listeners: Vec<Standing> = state.listeners.values().map(|l| l.who).collect();
+        crowd(&self.topic, &listeners, who)
     }
 
     fn enrol(&self, accepted: &Accepted, name: &str) -> Option<(u64, Arc<Listener>)> {
-        if self.crowd(accepted.who).is_some() {
-            return None;
-        }
         let mut state = lock(&self.state);
-        if state.closed {
+        if state.closed || self.crowd(&state, accepted.who).is_some() {
             return None;
         }
         let kept = state.kept.iter().map(|(_, m)| m.clone()).collect();
@@ -368,6 +353,22 @@ impl Publication {
     }
 }
 
+/// Why there is no place for `who` beside these listeners of a topic.
+fn crowd(topic: &str, listeners: &[Standing], who: Standing) -> Option<String> {
+    let strangers = || listeners.iter().filter(|l| !l.known);
+    let alike = strangers().filter(|l| l.peer == who.peer).count();
+    if listeners.len() >= MAX_LISTENERS || !who.known && strangers().count() >= MAX_STRANGERS {
+        Some(format!("{topic} has {} listeners already", listeners.len()))
+    } else if !who.known && alike >= MAX_OF_STRANGER {
+        Some(format!(
+            "{} has {alike} listeners of {topic} already; known hosts (`peers`) may have {MAX_LISTENERS}",
+            who.peer
+        ))
+    } else {
+        None
+    }
+}
+
 /// Whether the other end has closed. It has nothing to say, so what can be read is the end.
 fn is_gone(stream: &TcpStream) -> bool {
     use rustix::net::{RecvFlags, recv};
@@ -375,5 +376,35 @@ fn is_gone(stream: &TcpStream) -> bool {
     match recv(stream, &mut byte, RecvFlags::PEEK | RecvFlags::DONTWAIT) {
         Ok((_, n)) => n == 0,
         Err(error) => !matches!(error, rustix::io::Errno::AGAIN | rustix::io::Errno::INTR),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::peers::Peer;
+
+    fn standing(host: u8, known: bool) -> Standing {
+        Standing {
+            peer: Peer::of([10, 0, 0, host].into()),
+            known,
+            master: false,
+        }
+    }
+
+    #[test]
+    fn listeners_of_one_stranger_leave_places_to_others() {
+        let mut listeners = Vec::new();
+        let mut come = |who: Standing| {
+            let comes = (0..1000).take_while(|_| {
+                let fits = crowd("/t", &listeners, who).is_none();
+                listeners.extend(fits.then_some(who));
+                fits
+            });
+            comes.count()
+        };
+        let strangers: Vec<usize> = (1..=4).map(|host| come(standing(host, false))).collect();
+        assert_eq!(strangers, [MAX_OF_STRANGER, MAX_OF_STRANGER, MAX_OF_STRANGER, 0]);
+        assert_eq!(come(standing(9, true)), MAX_LISTENERS - MAX_STRANGERS);
     }
 }

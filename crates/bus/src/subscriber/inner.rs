@@ -41,7 +41,7 @@ pub(crate) struct SubCore {
 /// Publishers that one subscriber takes from. Each costs a ring of the subscriber's own depth, and a socket.
 const MAX_PUBLISHERS: usize = 1024;
 /// Dead publishers whose queues are kept until they were taken from.
-const MAX_DEAD: usize = 8;
+pub(super) const MAX_DEAD: usize = 8;
 
 impl SubCore {
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {

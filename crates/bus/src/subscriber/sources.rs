@@ -238,3 +238,54 @@ impl Source {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::inner::MAX_DEAD;
+    use super::*;
+    use crate::{Bus, BusConfig, PublisherOptions, Stamp, Subscriber, SubscriberOptions, TopicType};
+    use std::time::Duration;
+
+    fn topic() -> TopicType {
+        TopicType {
+            topic: "/t".into(),
+            type_name: "t/T".into(),
+            type_hash: [1; 16],
+            definition: "".into(),
+        }
+    }
+
+    /// Publishes one message, and ends.
+    fn live_and_die(bus: &Bus, subscriber: &Subscriber) {
+        let publisher = bus.publisher(topic(), PublisherOptions::default()).unwrap();
+        assert!(subscriber.wait_for_publishers(1, Duration::from_secs(30)));
+        publisher
+            .publish(publisher.loan(8, &[]).unwrap(), Stamp::default())
+            .unwrap();
+        drop(publisher);
+        while subscriber.publisher_count() > 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn queues_of_the_dead_and_their_names_are_bounded() {
+        let dir = tempfile::tempdir().unwrap();
+        let bus = Bus::open(BusConfig::new(dir.path().join("bus"))).unwrap();
+        let subscriber = bus.subscriber(topic(), SubscriberOptions::default()).unwrap();
+        for _ in 0..MAX_DEAD + 4 {
+            live_and_die(&bus, &subscriber);
+        }
+        let queued = subscriber.core.lock().sources.len();
+        assert_eq!(queued, MAX_DEAD + 1, "the last died after it was let in");
+        let taken = std::iter::from_fn(|| subscriber.take().unwrap()).count();
+        assert_eq!(taken, queued);
+        assert_eq!(subscriber.stats().drops.count(DropReason::QueueFull), 3);
+        for _ in 0..MAX_LEFT {
+            live_and_die(&bus, &subscriber);
+            assert!(subscriber.take().unwrap().is_some());
+            assert!(subscriber.take().unwrap().is_none());
+        }
+        assert_eq!(subscriber.core.lock().left.len(), MAX_LEFT);
+    }
+}

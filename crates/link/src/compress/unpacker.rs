@@ -250,3 +250,36 @@ fn unpacked(engine: &mut Engine, publisher: &Publisher, bytes: &[u8]) -> Result<
         .map_err(|e| e.to_string())?;
     Ok((loan, geometry.total_len().into()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bus::{Bus, BusConfig, PublisherOptions, TopicType};
+
+    #[test]
+    fn what_waits_to_be_unpacked_is_bounded_by_peer() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let bus = Bus::open(BusConfig::new(dir.path().join("bus"))).expect("a bus");
+        let topic = TopicType {
+            topic: "/t".into(),
+            type_name: "t/T".into(),
+            type_hash: [0; 16],
+            definition: "".into(),
+        };
+        let publisher = Arc::new(
+            bus.publisher(topic, PublisherOptions::default())
+                .expect("a publisher"),
+        );
+        let unpacker = Unpacker::start().expect("a thread");
+        let push = |owner, bytes| {
+            let content = Content::Packed(Vec::new());
+            unpacker.push((&publisher, PeerId(owner)), content, Stamp::default(), bytes)
+        };
+        unpacker.shared.lock().held.insert(PeerId(0), (MAX_BYTES - 10, 0));
+        unpacker.shared.lock().held.insert(PeerId(1), (0, MAX_JOBS));
+        assert_eq!(push(0, 11), Err(DropReason::ReassemblyFull));
+        assert_eq!(push(0, 10), Ok(()));
+        assert_eq!(push(1, 0), Err(DropReason::ReassemblyFull));
+        assert_eq!(push(2, MAX_BYTES), Ok(()));
+    }
+}

@@ -167,3 +167,31 @@ fn ask(commands: &SyncSender<Command>, wake: &impl Fn(), request: &Value) -> Ans
         .recv_timeout(PATIENCE)
         .map_err(|_| "the link does not answer: it is stopping, or its thread gets no time".to_owned())?
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_changes_than_one_request_may_have_are_refused() {
+        let (sender, commands) = sync_channel(QUEUE);
+        let types = types::Types::new();
+        let request = |many: usize| {
+            let json = serde_json::json!({ "topic": "/t", "peer": "", "changes": vec!["priority=5"; many] });
+            types.set.request().value_from_json(&json).expect("a request")
+        };
+        let refused = ask(&sender, &|| (), &request(MAX_CHANGES + 1)).unwrap_err();
+        assert_eq!(refused, "more than 16 changes at once");
+        // Nobody takes what waits.
+        let command = |_| Command {
+            topic: String::new(),
+            peer: None,
+            change: Change::default(),
+            answer: sync_channel(1).0,
+        };
+        (0..QUEUE).for_each(|n| sender.try_send(command(n)).expect("room"));
+        let busy = ask(&sender, &|| (), &request(1)).unwrap_err();
+        assert!(busy.contains("busy"), "{busy}");
+        drop(commands);
+    }
+}

@@ -353,14 +353,11 @@ impl Seals {
             }
             return;
         }
-        let (left, at) = self.brings.entry(by).or_insert((GREETINGS.0, now));
-        *left = (*left + now.since(*at).as_secs_f64() * GREETINGS.1).min(GREETINGS.0);
-        *at = now;
-        let Some(p) = self.peers.iter_mut().find(|p| p.host == source && *left >= 1.0) else {
+        let known = self.peers.iter_mut().find(|p| p.host == source);
+        let Some(p) = known.filter(|_| may_bring(&mut self.brings, by, now)) else {
             self.stats.greetings_refused += 1;
             return;
         };
-        *left -= 1.0;
         let heard = Greeting::read((source, self.own), bytes);
         let g = match heard {
             Ok(g) if self.identity.counts(&g.certificate(), &p.name) => g,
@@ -627,4 +624,32 @@ fn fresh(random: &SystemRandom) -> [u8; 16] {
     // Without random numbers there are no keys either.
     let _ = random.fill(&mut bytes);
     bytes
+}
+
+/// Whether a neighbour may bring one more greeting now ([`GREETINGS`]).
+fn may_bring(brings: &mut BTreeMap<PeerId, (f64, Time)>, by: PeerId, now: Time) -> bool {
+    let (left, at) = brings.entry(by).or_insert((GREETINGS.0, now));
+    *left = (*left + now.since(*at).as_secs_f64() * GREETINGS.1).min(GREETINGS.0);
+    *at = now;
+    let may = *left >= 1.0;
+    if may {
+        *left -= 1.0;
+    }
+    may
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn greetings_are_bounded_by_the_neighbour_that_brings_them() {
+        let mut brings = BTreeMap::new();
+        let mut at_once = |by, now| (0..1000).filter(|_| may_bring(&mut brings, by, now)).count();
+        let (start, later) = (Time::ZERO, Time::ZERO + Duration::from_secs(2));
+        assert_eq!(at_once(PeerId(0), start), 64);
+        assert_eq!(at_once(PeerId(1), start), 64, "another has its own");
+        assert_eq!(at_once(PeerId(0), later), 16);
+        assert_eq!(at_once(PeerId(0), later + Duration::from_secs(60)), 64);
+    }
 }

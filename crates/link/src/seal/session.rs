@@ -186,4 +186,20 @@ mod tests {
         w.note(u64::MAX);
         assert!(w.has(5_000));
     }
+
+    #[test]
+    fn topics_of_a_host_that_are_remembered_are_bounded() {
+        let random = SystemRandom::new();
+        let pending = || Pending::new(&random).expect("random numbers");
+        let theirs = pending().public;
+        let mut session = pending().agree(5, 9, &theirs).expect("agrees");
+        let context = |n: usize| {
+            let mut context = [0; 32];
+            context[..8].copy_from_slice(&n.to_le_bytes());
+            context
+        };
+        assert!((0..MAX_WINDOWS).all(|n| session.note(&context(n), 1)));
+        assert!(!session.note(&context(MAX_WINDOWS), 1));
+        assert!(session.note(&context(0), 2) && session.windows.len() == MAX_WINDOWS);
+    }
 }

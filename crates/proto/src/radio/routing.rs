@@ -233,3 +233,21 @@ fn link(peers: &BTreeMap<PeerId, Peer>, id: PeerId) -> LinkState {
         }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{AirtimeModel, RadioConfig};
+
+    #[test]
+    fn notices_of_unwanted_topics_are_bounded() {
+        let config = RadioConfig::new(1, AirtimeModel::unlimited());
+        let mut radio = Radio::<Vec<u8>>::new(config).expect("a valid configuration");
+        for topic in 0..2 * MAX_UNWANTED as u32 {
+            radio.decline(PeerId(0), RemoteTopic(topic), 1);
+            radio.decline(PeerId(0), RemoteTopic(0), 2);
+        }
+        assert_eq!(radio.unwanted.len(), MAX_UNWANTED);
+        assert_eq!(radio.unwanted[0], (PeerId(0), 0, 3));
+    }
+}

@@ -254,4 +254,16 @@ mod tests {
         assert_eq!(t.base(), 14);
         assert!(t.admits(14 + SPAN - 1) && !t.admits(14 + SPAN) && t.admits(0));
     }
+
+    #[test]
+    fn refusals_wait_until_the_sender_knows_and_are_bounded() {
+        let mut t = Tracker::new(0);
+        let refused = (1..100)
+            .filter(|seq| t.refuse(*seq, DropReason::TooLarge))
+            .count();
+        assert_eq!((refused, t.refused.len()), (MOST_REFUSED, MOST_REFUSED));
+        t.forget(3);
+        assert!(t.refuse(50, DropReason::TooLarge) && t.refuse(51, DropReason::TooLarge));
+        assert!(!t.refuse(52, DropReason::TooLarge));
+    }
 }

@@ -317,3 +317,19 @@ fn what_the_sink_does_not_take_waits_and_is_not_settled() {
         assert_eq!((r.partials, r.partial_bytes), (0, 0));
     }
 }
+
+#[test]
+fn topics_of_a_peer_are_bounded() {
+    let (mut r, mut sink) = (receiver(), Counter::default());
+    for topic in 0..MAX_TOPICS as u32 {
+        let a = announcement(topic, Reliability::BestEffort, Ordering::Any);
+        announce(&mut r, &mut sink, topic, &a).expect("has room");
+        r.acks.clear();
+    }
+    let late = announcement(9_999, Reliability::BestEffort, Ordering::Any);
+    let refused = announce(&mut r, &mut sink, 9_999, &late);
+    assert_eq!((refused, r.topics.len()), (Err(DropReason::TooLarge), MAX_TOPICS));
+    // What is known may change.
+    let again = announcement(0, Reliability::Reliable, Ordering::Any);
+    announce(&mut r, &mut sink, 0, &again).expect("is known");
+}

@@ -101,3 +101,22 @@ fn header() -> types::Header {
         ..Default::default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Robot;
+    use std::time::Duration;
+
+    #[test]
+    fn the_oldest_question_makes_room() {
+        let robot = Robot::builder("rover").start().expect("a robot without an end");
+        let first = robot.ask_permission("the first?");
+        let others: Vec<_> = (1..OPEN).map(|n| robot.ask_permission(&n.to_string())).collect();
+        let first = first.wait_for(Duration::ZERO).unwrap_err();
+        let last = robot.ask_permission("the last?");
+        assert_eq!(first.wait_for(Duration::ZERO).ok(), Some(false));
+        let mut open = others.into_iter().chain([last]);
+        assert!(open.all(|pending| pending.wait_for(Duration::ZERO).is_err()));
+    }
+}

@@ -226,3 +226,25 @@ pub(super) fn whole(shared: &Path, compressed: bool) -> Vec<u8> {
     };
     read().unwrap_or_else(|reason| v6::no_files(&reason))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_of_more_files_than_are_listed_is_refused() {
+        let dir = tempfile::tempdir().expect("a folder");
+        for folder in 0..11 {
+            let folder = dir.path().join(folder.to_string());
+            std::fs::create_dir(&folder).expect("a folder");
+            let first = folder.join("0");
+            File::create(&first).expect("a file");
+            // Links are quicker to make than files.
+            (1..MOST_FILES / 10)
+                .try_for_each(|n| std::fs::hard_link(&first, folder.join(n.to_string())))
+                .expect("links");
+        }
+        let error = list(dir.path()).unwrap_err().to_string();
+        assert!(error.contains("more than 100000 files"), "{error}");
+    }
+}

@@ -4,7 +4,7 @@ mod list;
 mod serve;
 
 use self::list::List;
-use self::serve::{Ends, Loop};
+use self::serve::{Ends, Loop, Trim};
 use super::address::Address;
 use super::keys::{AllowedKeys, KeyPair};
 use super::listeners::{Listeners, Peer};
@@ -338,6 +338,7 @@ impl RobotEnd for ZmqRobot {
                     sink,
                     orders: Orders::default(),
                     last_sent: None,
+                    trim: Trim::default(),
                     list: list.map(List::new),
                 }
                 .run()

@@ -27,12 +27,23 @@ pub(super) struct Loop {
     pub(super) sink: Arc<dyn RobotSink>,
     pub(super) orders: Orders,
     pub(super) last_sent: Option<Instant>,
+    pub(super) trim: Trim,
     /// Where the allowed keys are read from, if from a file.
     pub(super) list: Option<List>,
 }
 
 /// What a socket with `ZMQ_IMMEDIATE` has not read when its connection ends is lost there, so the last answer gets a start on the end.
 const PARTING: Duration = Duration::from_millis(20);
+
+/// When the heap is to give back what stood for peers that read nothing.
+#[derive(Default)]
+pub(super) struct Trim {
+    was_much: bool,
+    at: Option<Instant>,
+}
+
+/// ZeroMQ frees what it kept for a connection that is gone a moment later.
+const FREED: Duration = Duration::from_millis(500);
 
 /// Requests that are handed up before answers and telemetry are looked at again.
 const BATCH: usize = 32;
@@ -59,6 +70,7 @@ impl Loop {
                 let listeners = lock(&self.shared.listeners);
                 (listeners.ready(), listeners.ways.is_much())
             };
+            let trim = self.trim.turn(asking, Instant::now());
             let idle = lock(&self.shared.given).queue.is_empty()
                 && !telemetry_left
                 && !ready
@@ -68,6 +80,7 @@ impl Loop {
                 Some(until) => ceil_ms(until - now),
                 None if self.list.is_some() => ceil_ms(LOOK),
                 None if asking => ceil_ms(ASK),
+                None if trim => ceil_ms(FREED),
                 None => -1,
             };
             let mut items = vec![PollItem::from_fd(self.shared.wake.raw(), POLLIN)];
@@ -325,6 +338,20 @@ impl Loop {
             }
         }
         any
+    }
+}
+
+impl Trim {
+    /// Whether it is to be done soon.
+    fn turn(&mut self, is_much: bool, now: Instant) -> bool {
+        if std::mem::replace(&mut self.was_much, is_much) && !is_much {
+            self.at = Some(now + FREED);
+        }
+        if self.at.is_some_and(|at| at <= now) {
+            self.at = None;
+            bus::return_free_memory();
+        }
+        self.at.is_some()
     }
 }
 
