@@ -15,7 +15,7 @@ from kit import bus
 import kit
 
 OPEN_FILES = 1024
-SEGMENTS = 400
+SEGMENTS = 250
 TIB = 1 << 40
 
 

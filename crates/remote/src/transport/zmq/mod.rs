@@ -22,6 +22,7 @@
 mod address;
 mod backlog;
 mod controller;
+mod doors;
 mod envelope;
 mod keys;
 mod lane;

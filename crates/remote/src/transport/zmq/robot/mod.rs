@@ -6,6 +6,7 @@ mod serve;
 use self::list::List;
 use self::serve::{Ends, Loop, Trim};
 use super::address::Address;
+use super::doors::Doors;
 use super::keys::{AllowedKeys, KeyPair};
 use super::listeners::{Listeners, Peer};
 use super::order::Orders;
@@ -178,6 +179,7 @@ struct Counts {
     refused: Arc<AtomicU64>,
     revoked: AtomicU64,
     busy: AtomicU64,
+    crowded: AtomicU64,
     undelivered: AtomicU64,
     telemetry_lost: Arc<AtomicU64>,
     unanswered: AtomicUsize,
@@ -194,6 +196,8 @@ pub struct ZmqRobotStatistics {
     pub revoked: u64,
     /// Requests that came while as many were unanswered as may be.
     pub busy: u64,
+    /// Connections that were ended since their address had too many.
+    pub crowded: u64,
     /// Answers whose asker was gone, or read too slowly.
     pub undelivered: u64,
     /// Telemetry frames that were dropped for listeners who were too slow, each listener's counted.
@@ -251,6 +255,7 @@ impl ZmqRobot {
             refused: read(&counts.refused),
             revoked: read(&counts.revoked),
             busy: read(&counts.busy),
+            crowded: read(&counts.crowded),
             undelivered: read(&counts.undelivered),
             telemetry_lost: read(&counts.telemetry_lost),
         }
@@ -282,6 +287,10 @@ impl ZmqRobot {
                 .and_then(|()| router.set_zap_domain("ropewalk"))
                 .map_err(failed)?;
         }
+        let doors = match at {
+            Address::Tcp { .. } => Doors::open(&context, &router).map_err(failed)?,
+            Address::Ipc(_) => None,
+        };
         router.bind(&wildcard(at)).map_err(failed)?;
         let bound = router
             .get_last_endpoint()
@@ -298,7 +307,7 @@ impl ZmqRobot {
             requests: bound,
             publisher,
         });
-        Ok(Ends { router, gate })
+        Ok(Ends { router, gate, doors })
     }
 }
 

@@ -1,5 +1,6 @@
 //! The thread that owns a robot's sockets: requests to the sink, answers and telemetry to who waits for them.
 
+use super::super::doors::Doors;
 use super::super::envelope::{ToController, ToRobot};
 use super::super::listeners::Peer;
 use super::super::order::{self, Orders};
@@ -18,6 +19,7 @@ use std::time::{Duration, Instant};
 pub(super) struct Ends {
     pub(super) router: Socket,
     pub(super) gate: Option<Gate>,
+    pub(super) doors: Option<Doors>,
 }
 
 /// The thread that owns the sockets.
@@ -90,10 +92,16 @@ impl Loop {
             if let Some(gate) = &self.ends.gate {
                 items.push(gate.socket.as_poll_item(POLLIN));
             }
+            if let Some(doors) = &self.ends.doors {
+                items.push(doors.monitor.as_poll_item(POLLIN));
+            }
             let polled = ::zmq::poll(&mut items, timeout);
             self.shared.wake.rise();
             if let Some(gate) = &self.ends.gate {
                 gate.answer(&self.shared.counts.refused);
+            }
+            if let Some(doors) = &mut self.ends.doors {
+                doors.turn(&self.shared.counts.crowded);
             }
             if let Err(error) = polled
                 && error != ::zmq::Error::EINTR

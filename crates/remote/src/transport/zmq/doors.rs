@@ -1,0 +1,200 @@
+//! How many connections a robot's port has, by address.
+//!
+//! libzmq accepts whoever comes and waits 30 s for their handshake, so strangers who stay silent would take all descriptors of the
+//! process. Its monitor tells of each connection by the number of its descriptor; one too many is shut down through a copy of it.
+
+use ::zmq::{Context, DONTWAIT, PAIR, Socket, SocketEvent};
+use rustix::process::{PidfdFlags, PidfdGetfdFlags, Resource, getpid, getrlimit, pidfd_getfd, pidfd_open};
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv6Addr, Shutdown, SocketAddr, TcpStream};
+use std::os::fd::{OwnedFd, RawFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Most connections at once, where the process may have more descriptors. Of these, and of three quarters of the descriptors that the
+/// process may have, one address gets half.
+const MAX_CONNECTIONS: u64 = 16_384;
+/// After so long a connection has had its handshake, by libzmq's own limit.
+const HANDSHAKE: Duration = Duration::from_secs(30);
+/// Events that wait for the robot's thread: libzmq waits where there are more.
+const EVENTS: i32 = 100_000;
+
+pub(super) struct Doors {
+    pub(super) monitor: Socket,
+    own: OwnedFd,
+    table: Table,
+}
+
+impl Doors {
+    /// To be opened before the router is bound. `None` where connections cannot be told apart (Linux before 5.6, or a container that forbids it).
+    pub(super) fn open(context: &Context, router: &Socket) -> ::zmq::Result<Option<Self>> {
+        let Ok(own) = pidfd_open(getpid(), PidfdFlags::empty()) else {
+            tracing::warn!("strangers' connections are not bounded: this system has no pidfd_open");
+            return Ok(None);
+        };
+        let events = [
+            SocketEvent::ACCEPTED,
+            SocketEvent::DISCONNECTED,
+            SocketEvent::CLOSED,
+        ];
+        let events = events
+            .into_iter()
+            .fold(0, |all, event| all | i32::from(event.to_raw()));
+        let at = "inproc://doors";
+        router.monitor(at, events)?;
+        let monitor = context.socket(PAIR)?;
+        monitor.set_linger(0)?;
+        monitor.set_rcvhwm(EVENTS)?;
+        monitor.connect(at)?;
+        let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        let most = (descriptors / 4 * 3).min(MAX_CONNECTIONS);
+        Ok(Some(Doors {
+            monitor,
+            own,
+            table: Table::new(most as usize),
+        }))
+    }
+
+    /// Hears who came and went.
+    pub(super) fn turn(&mut self, crowded: &AtomicU64) {
+        while let Ok(event) = self.monitor.recv_bytes(DONTWAIT) {
+            while self.monitor.get_rcvmore() == Ok(true) {
+                if self.monitor.recv_bytes(DONTWAIT).is_err() {
+                    break;
+                }
+            }
+            let (Some(kind), Some(number)) = (event.first_chunk(), event.last_chunk()) else {
+                continue;
+            };
+            let number = RawFd::from_ne_bytes(*number);
+            self.table.gone(number);
+            if u16::from_ne_bytes(*kind) == SocketEvent::ACCEPTED.to_raw() {
+                self.came(number, crowded);
+            }
+        }
+    }
+
+    fn came(&mut self, number: RawFd, crowded: &AtomicU64) {
+        let Some((_, from)) = self.copy(number) else {
+            return;
+        };
+        let Some((number, from)) = self.table.came(number, from, Instant::now()) else {
+            return;
+        };
+        // The number may be another's already.
+        let Some((stream, _)) = self.copy(number).filter(|(_, now)| *now == from) else {
+            return;
+        };
+        let _ = stream.shutdown(Shutdown::Both);
+        let count = crowded.fetch_add(1, Ordering::Relaxed) + 1;
+        if count.is_power_of_two() {
+            tracing::warn!(address = %from.ip(), count, "connections were ended: their address has too many");
+        }
+    }
+
+    /// A connection by its descriptor, and whose it is; `None` if it is over, or none of TCP.
+    fn copy(&self, number: RawFd) -> Option<(TcpStream, SocketAddr)> {
+        let stream = TcpStream::from(pidfd_getfd(&self.own, number, PidfdGetfdFlags::empty()).ok()?);
+        let from = stream.peer_addr().ok()?;
+        Some((stream, from))
+    }
+}
+
+/// Who is connected.
+struct Table {
+    most: usize,
+    all: BTreeMap<RawFd, (SocketAddr, Instant)>,
+    of: BTreeMap<IpAddr, usize>,
+}
+
+impl Table {
+    fn new(most: usize) -> Self {
+        Table {
+            most,
+            all: BTreeMap::new(),
+            of: BTreeMap::new(),
+        }
+    }
+
+    /// A connection came. Who has to go for it: the oldest of its address that may still be in its handshake, if that has more than half; of
+    /// the address that has the most, if there are too many of all.
+    fn came(&mut self, number: RawFd, from: SocketAddr, now: Instant) -> Option<(RawFd, SocketAddr)> {
+        self.all.insert(number, (from, now));
+        *self.of.entry(network(from.ip())).or_default() += 1;
+        let own = network(from.ip());
+        let crowd = if self.of.get(&own).is_some_and(|n| *n > self.most / 2) {
+            own
+        } else if self.all.len() > self.most {
+            *self.of.iter().max_by_key(|(_, n)| **n)?.0
+        } else {
+            return None;
+        };
+        let alike = self.all.iter().filter(|(_, (a, _))| network(a.ip()) == crowd);
+        let young = alike.filter(|(_, (_, since))| now.duration_since(*since) < HANDSHAKE);
+        let oldest = young.min_by_key(|(_, (_, since))| *since)?;
+        let leaves = (*oldest.0, oldest.1.0);
+        self.gone(leaves.0);
+        Some(leaves)
+    }
+
+    fn gone(&mut self, number: RawFd) {
+        let Some((from, _)) = self.all.remove(&number) else {
+            return;
+        };
+        let of = network(from.ip());
+        if let Some(n) = self.of.get_mut(&of) {
+            *n -= 1;
+            if *n == 0 {
+                self.of.remove(&of);
+            }
+        }
+    }
+}
+
+/// An IPv4 address, or an IPv6 network of 64 bits, which one host may use as a whole.
+fn network(ip: IpAddr) -> IpAddr {
+    match ip.to_canonical() {
+        IpAddr::V6(ip) if !ip.is_loopback() => Ipv6Addr::from(u128::from(ip) & !u128::from(u64::MAX)).into(),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(host: u8, port: u16) -> SocketAddr {
+        ([10, 0, 0, host], port).into()
+    }
+
+    #[test]
+    fn strangers_of_one_address_leave_half_of_the_places_and_who_stands_stays() {
+        let mut table = Table::new(100);
+        let start = Instant::now();
+        let mut number = 0;
+        let mut come = |table: &mut Table, host, now| {
+            number += 1;
+            table
+                .came(number, at(host, number as u16), now)
+                .map(|(gone, _)| gone)
+        };
+        // A controller of the same address, long before.
+        assert_eq!(come(&mut table, 1, start), None);
+        let later = start + HANDSHAKE;
+        for _ in 0..49 {
+            assert_eq!(come(&mut table, 1, later), None);
+        }
+        assert_eq!(come(&mut table, 1, later), Some(2), "the oldest stranger");
+        assert_eq!(come(&mut table, 1, later), Some(3));
+        // Others find places.
+        for host in 2..52 {
+            assert_eq!(come(&mut table, host, later), None);
+        }
+        assert_eq!(table.all.len(), 100);
+        assert_eq!(come(&mut table, 99, later), Some(4), "of whoever has the most");
+        assert!(table.all.contains_key(&1));
+        let numbers: Vec<RawFd> = table.all.keys().copied().collect();
+        numbers.into_iter().for_each(|n| table.gone(n));
+        assert!(table.of.is_empty());
+    }
+}

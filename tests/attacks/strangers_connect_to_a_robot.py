@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Strangers without a key open as many connections to a robot's ZeroMQ port as they can, and say nothing.
+
+A controller still gets in, and all descriptors are given back 5 s after the strangers are gone.
+"""
+
+from __future__ import annotations
+
+import random
+import resource
+import socket
+import time
+
+from kit import arguments, cannot_run, free_port, stage, verdict, wait_for
+from kit.remote_wire import EXECUTED, TWIST, Controller, twist, write_keys
+
+STRANGERS = 4000
+# What a login shell gives, and what systemd lets a program raise it to.
+SOFT, HARD = 1024, 524_288
+
+
+def main() -> None:
+    options = arguments()
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if hard != resource.RLIM_INFINITY and hard < 4 * STRANGERS:
+        cannot_run(f"it needs {4 * STRANGERS} open files, the hard limit is {hard}")
+    most = HARD if hard == resource.RLIM_INFINITY else min(hard, HARD)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (2 * STRANGERS, hard))
+    limited = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (SOFT, most))
+    broken, figures = [], {}
+    with stage() as s:
+        pairs = write_keys(s.folder, "robot", "honest")
+        port = free_port(socket.SOCK_STREAM)
+        address = f"tcp://127.0.0.1:{port}"
+        robot = s.start("robot", options.binary / "ropewalk", "robot", "sim", "--json", "--zmq", address,
+                        "--key", s.folder / "robot.key", "--allow", s.folder / "controllers", env=s.bus("robot"), preexec_fn=limited)
+        first = Controller(address, random.getrandbits(62) | 1, pairs["honest"], pairs["robot"][0])
+        wait_for("the robot answers", lambda: first.hello("first"))
+        before, memory = robot.descriptors(), robot.resident()
+        strangers = []
+        end = time.monotonic() + 15
+        while len(strangers) < STRANGERS and time.monotonic() < end:
+            stranger = socket.socket()
+            stranger.setblocking(False)
+            stranger.connect_ex(("127.0.0.1", port))
+            strangers.append(stranger)
+            time.sleep(0.001)
+        time.sleep(2)
+        figures |= {"strangers": len(strangers), "descriptors": robot.descriptors(), "memory_more_mib": (robot.peak() - memory) >> 20}
+        second = Controller(address, random.getrandbits(62) | 1, pairs["honest"], pairs["robot"][0])
+        began = time.monotonic()
+        moved = second.hello("second") and second.command(TWIST, twist(0.1), expiry_ms=5000) == EXECUTED
+        figures["another_controller_s"] = round(time.monotonic() - began, 2) if moved else None
+        if not moved:
+            broken.append(f"a controller finds no way in beside {len(strangers)} silent strangers")
+        if robot.peak() - memory > 128 << 20:
+            broken.append(f"strangers take {(robot.peak() - memory) >> 20} MiB")
+        for stranger in strangers:
+            stranger.close()
+        time.sleep(5)
+        figures["descriptors_5_s_later"] = robot.descriptors()
+        if robot.descriptors() > before + 8:
+            broken.append(f"5 s after they left {robot.descriptors() - before} descriptors are kept")
+        first.close()
+        second.close()
+    verdict(figures, *broken)
+
+
+if __name__ == "__main__":
+    main()
