@@ -169,7 +169,7 @@ fuzz:
 
 setup: $(VENV)/.done
 
-REQUIREMENTS := tests/deny/requirements.txt tests/schema/requirements.txt tests/recording/requirements.txt tests/remote/requirements.txt tests/python/requirements.txt
+REQUIREMENTS := tests/attacks/requirements.txt tests/deny/requirements.txt tests/schema/requirements.txt tests/recording/requirements.txt tests/remote/requirements.txt tests/python/requirements.txt
 
 $(VENV)/.done: tests/schema/apt.txt $(REQUIREMENTS) scripts/apt-install
 	scripts/apt-install $$(grep -v '^#' tests/schema/apt.txt) python3-venv

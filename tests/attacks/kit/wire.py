@@ -8,6 +8,7 @@ import socket
 import struct
 import time
 from dataclasses import dataclass, field
+from typing import Iterator
 
 
 def v(n: int) -> bytes:
@@ -70,6 +71,37 @@ def data(topic: int, number: int, control: int, parts: list[int], offset: int, b
     return head + v(len(bytes_)) + bytes_
 
 
+def more(topic: int, number: int, offset: int, bytes_: bytes) -> bytes:
+    return b"\x51" + v(topic) + v(number) + v(offset) + v(len(bytes_)) + bytes_
+
+
+def acknowledgement(topic: int, newest: int, base: int, *, held: int = 0, top: int = 0, refused: list[tuple[int, int]] = [],
+                    runs: list[tuple[int, int]] = [], partial: list[tuple[int, list[tuple[int, int]]]] = []) -> bytes:
+    """`runs` and what is missing of `partial` are pairs of a gap and a length."""
+    def pairs(all_: list[tuple[int, int]]) -> bytes:
+        return v(len(all_)) + b"".join(v(a) + v(b) for a, b in all_)
+
+    head = b"\x10" + b"".join(map(v, (topic, newest, held, base, top)))
+    head += v(len(refused)) + b"".join(v(n) + bytes([reason]) for n, reason in refused)
+    return head + pairs(runs) + v(len(partial)) + b"".join(v(n) + pairs(missing) for n, missing in partial)
+
+
+def ways(serial: int, echo: int, heard: int, count: int, entries: list[tuple[int, int, int, int]], held: int = 0) -> bytes:
+    """Entries of (host, its own count, cost in µs, hops)."""
+    head = b"\x38" + b"".join(map(v, (serial, echo, heard, held, count, len(entries))))
+    return head + b"".join(struct.pack("<Q", h) + v(seq) + v(cost) + bytes([hops]) for h, seq, cost, hops in entries)
+
+
+def route(number: int, hops: int, hosts: int) -> bytes:
+    return b"\x3a" + v(number) + bytes([hops]) + v(hosts)
+
+
+def via(source: str, run: int, hosts: list[str]) -> bytes:
+    """What stands behind an announcement of what may go over relays."""
+    head = struct.pack("<QI", host_id(source), run) + v(len(source)) + source.encode()
+    return head + v(len(hosts)) + b"".join(struct.pack("<Q", host_id(h)) for h in hosts)
+
+
 def claims(entries: list[tuple[int, int, int, int]]) -> bytes:
     """Entries of (short id of the host, priority, demand in ms, age in ms)."""
     return bytes([0x20, len(entries)]) + b"".join(struct.pack("<IBBB", *e) for e in entries)
@@ -87,6 +119,79 @@ def rhythms(entries: list[tuple[int, int, int, int, int, int, int]]) -> bytes:
     """Entries of (short id, priority, age in ms, next at, period, airtime, spread), all in µs by the sender's clock."""
     return bytes([0x22, len(entries)]) + b"".join(
         struct.pack("<IBB", *e[:3]) + b"".join(map(v, e[3:])) for e in entries)
+
+
+# What stands in a frame behind its kind: v a variable-length integer, 1 to 8 so many bytes, b bytes behind their length.
+SHAPES = {
+    0x02: "", 0x03: "vvvv1b", 0x04: "vv1v", 0x05: "vv", 0x07: "", 0x08: "vvv", 0x11: "vv", 0x12: "vvv", 0x13: "vvb", 0x14: "vv11b",
+    0x23: "vvvv", 0x39: "vv", 0x3A: "v1v", 0x3B: "v1vv", 0x4A: "vvvb", 0x4B: "vvvb", 0x51: "vvvb",
+}
+
+
+def frames(datagram: bytes) -> Iterator[tuple[int, int, int]]:
+    """Kind, beginning and end of each frame of a datagram that is one."""
+    _, at = read_v(datagram, 5)
+
+    def skip(shape: str) -> None:
+        nonlocal at
+        for what in shape:
+            if what in "vb":
+                value, at = read_v(datagram, at)
+                at += value if what == "b" else 0
+            else:
+                at += int(what)
+
+    def repeat(shape: str) -> None:
+        nonlocal at
+        count, at = read_v(datagram, at)
+        for _ in range(count):
+            skip(shape)
+
+    while at < len(datagram):
+        kind, began = datagram[at], at
+        at += 1
+        if kind in SHAPES:
+            skip(SHAPES[kind])
+        elif kind == 0x01:
+            at += 17
+            skip("vvb")
+        elif kind == 0x06:
+            key, _ = read_v(datagram, at)
+            skip("vv" if key & 1 else "vvv")
+            repeat("1v")
+        elif kind == 0x10:
+            skip("vvvvv")
+            repeat("v1")
+            repeat("vv")
+            count, at = read_v(datagram, at)
+            for _ in range(count):
+                skip("v")
+                repeat("vv")
+        elif kind in (0x20, 0x22):
+            count = datagram[at]
+            at += 1
+            skip(("4111" if kind == 0x20 else "411vvvv") * count)
+        elif kind == 0x21:
+            skip("v1")
+            skip("vvv" if datagram[at - 1] & 1 else "")
+        elif kind == 0x38:
+            skip("vvvvv")
+            repeat("8vv1")
+        elif kind == 0x50:
+            at = len(datagram)
+        elif 0x40 <= kind <= 0x4F:
+            data_alike = kind >= 0x4C
+            skip("vv8" + ("8" if kind & 1 and not data_alike else "") + "vv")
+            parts = datagram[at]
+            at += 1
+            skip("v" * (parts if parts < 128 else 0))
+            if kind & (1 if data_alike else 2) and kind not in (0x48, 0x49):
+                skip("b")
+            elif kind not in (0x48, 0x49):
+                at = len(datagram)
+        else:
+            raise ValueError(f"frame {kind:#x} at {began} of {datagram.hex()}")
+        yield kind, began, at
 
 
 @dataclass
@@ -111,10 +216,23 @@ class Peer:
     def send(self, *frames: bytes) -> None:
         head = b"\xb5" + struct.pack("<I", self.session) + v(self.number)
         self.number += 1
+        self.give(head + b"".join(frames))
+
+    def give(self, datagram: bytes) -> None:
+        """Sends a datagram as it is."""
         try:
-            self.socket.sendto(head + b"".join(frames), self.to)
+            self.socket.sendto(datagram, self.to)
         except OSError:
             pass  # Its port is not open yet.
+
+    def take(self, timeout: float) -> list[bytes]:
+        """Datagrams that came, after `timeout` at the latest."""
+        if not select.select([self.socket], [], [], timeout)[0]:
+            return []
+        try:
+            return [self.socket.recv(65536)]
+        except OSError:
+            return []
 
     def greet(self) -> None:
         self.send(hello(self.name, self.theirs, not self.up))
@@ -127,22 +245,21 @@ class Peer:
             if now >= greets:
                 self.greet()
                 greets = now + 0.1
-            if not select.select([self.socket], [], [], min(0.02, end - now))[0]:
-                continue
-            try:
-                datagram = self.socket.recv(65536)
-            except OSError:
-                continue
-            if len(datagram) < 6 or datagram[0] != 0xB5:
-                continue
-            (session,) = struct.unpack_from("<I", datagram, 1)
-            _, at = read_v(datagram, 5)
-            if datagram[at : at + 5] == b"\x01RPWK":
-                (seen,) = struct.unpack_from("<I", datagram, at + 13)
-                self.theirs = session
-                self.up = seen == self.session
-            if keep:
-                self.got.append(datagram)
+            for datagram in self.take(min(0.02, end - now)):
+                if self.hear(datagram) and keep:
+                    self.got.append(datagram)
+
+    def hear(self, datagram: bytes) -> bool:
+        """Takes a greeting in front of a datagram. False if it is none of the link's."""
+        if len(datagram) < 6 or datagram[0] != 0xB5:
+            return False
+        (session,) = struct.unpack_from("<I", datagram, 1)
+        _, at = read_v(datagram, 5)
+        if datagram[at : at + 5] == b"\x01RPWK":
+            (seen,) = struct.unpack_from("<I", datagram, at + 13)
+            self.theirs = session
+            self.up = seen == self.session
+        return True
 
     def come_up(self, patience: float = 20) -> bool:
         """Greets until the other end knows this session."""

@@ -1,0 +1,186 @@
+"""A peer of a link that speaks QUIC with the keys of a host, in Python, from docs/wire/link.md; with `aioquic` (PyPI).
+
+What it may not say by RFC 9000 it can say all the same: `inject` puts any bytes as frames into a packet.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import os
+import select
+import ssl
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from . import cannot_run, wire
+
+try:
+    from aioquic.quic import events
+    from aioquic.quic.configuration import QuicConfiguration
+    from aioquic.quic.connection import QuicConnection
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.x509 import load_pem_x509_certificate
+except ImportError:
+    cannot_run("it needs aioquic (tests/attacks/requirements.txt)")
+
+ALPN = "ropewalk-link/4"
+# Bytes of the carrier's largest datagram, and of its packets.
+DATAGRAM = 1438
+PACKET = 1472
+
+
+class Raw(bytes):
+    """Frames of QUIC's as they are to stand in a packet. The first kind takes one byte."""
+
+
+class Reckless(QuicConnection):
+    """A connection that neither congestion nor pacing holds back."""
+
+    def _write_datagram_frame(self, builder, data, frame_type):  # noqa: ANN001, ANN202
+        if not isinstance(data, Raw):
+            return super()._write_datagram_frame(builder=builder, data=data, frame_type=frame_type)
+        builder.start_frame(data[0], capacity=len(data)).push_bytes(data[1:])
+        return True
+
+    def datagrams_to_send(self, now: float) -> list:
+        self._loss._pacer.packet_time = None
+        self._loss._cc.congestion_window = 1 << 40
+        return super().datagrams_to_send(now)
+
+
+def knock(folder: Path) -> bytes:
+    """What a first packet's destination connection id has to be."""
+    secret = bytes.fromhex((folder / "knock.key").read_text().strip())
+    random = os.urandom(8)
+    return random + hmac.new(secret, random, hashlib.sha256).digest()[:8]
+
+
+def host_key(folder: Path) -> Ed25519PrivateKey:
+    """A host's key. It is a PKCS #8 of RFC 5958, with the public half, which `cryptography` does not read."""
+    text = (folder / "host.key").read_text()
+    der = base64.b64decode("".join(line for line in text.splitlines() if "-" not in line))
+    at = der.index(b"\x04\x22\x04\x20") + 4
+    return Ed25519PrivateKey.from_private_bytes(der[at : at + 32])
+
+
+def piece(number: int, length: int, offset: int, bytes_: bytes) -> bytes:
+    """One piece of a long datagram."""
+    return b"\xc3" + b"".join(n.to_bytes(2, "little") for n in (number, length, offset)) + bytes_
+
+
+def part(number: int, index: int, count: int, bytes_: bytes) -> bytes:
+    """One part of a packet, a datagram of UDP's."""
+    return b"\x15" + number.to_bytes(2, "little") + bytes([index << 4 | count]) + bytes_
+
+
+@dataclass
+class Peer(wire.Peer):
+    """One end of a link's session over QUIC. `keys` is the folder of a host's bundle. It dials; dials of others stay unanswered."""
+
+    keys: Path = Path()
+    # Bytes of UDP payload of its packets.
+    size: int = PACKET
+    # How the last connection ended that the other end closed.
+    ended: str = ""
+    connected: bool = False
+    _parts: dict[int, dict[int, bytes]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.dial()
+
+    def dial(self) -> None:
+        """Begins a connection; one that there was is forgotten without a word."""
+        settings = QuicConfiguration(
+            alpn_protocols=[ALPN],
+            is_client=True,
+            max_datagram_frame_size=65536,
+            max_datagram_size=self.size,
+            verify_mode=ssl.CERT_NONE,
+            connection_id_length=4,
+            idle_timeout=10,
+        )
+        settings.certificate = load_pem_x509_certificate((self.keys / "host.pem").read_bytes())
+        settings.private_key = host_key(self.keys)
+        self.connection = Reckless(configuration=settings)
+        self.connection._peer_cid.cid = self.connection._original_destination_connection_id = knock(self.keys)
+        self.connection.connect(self.to, time.monotonic())
+        self.connected = False
+        self._dialled = time.monotonic()
+        self.flush()
+
+    def inject(self, frames: bytes) -> None:
+        """Sends frames of QUIC's, in a packet that they fit in."""
+        self.connection._datagrams_pending.append(Raw(frames))
+
+    def give(self, datagram: bytes) -> None:
+        if self.connected:
+            self.connection._datagrams_pending.append(datagram)
+            # Many that go together cost less.
+            if len(self.connection._datagrams_pending) >= 32:
+                self.flush()
+
+    def flush(self) -> None:
+        """Gives the socket what waits."""
+        for packet, _ in self.connection.datagrams_to_send(time.monotonic()):
+            self.raw(packet)
+
+    def raw(self, packet: bytes) -> None:
+        """Sends a datagram of UDP's as it is."""
+        try:
+            self.socket.sendto(packet, self.to)
+        except OSError:
+            pass  # The other end's buffer is full, or its port is closed.
+
+    def whole(self, packet: bytes) -> bytes | None:
+        """The packet that is complete with this one, which may be a part."""
+        if packet[0] & 0x40:
+            return packet
+        number, index, count = int.from_bytes(packet[1:3], "little"), packet[3] >> 4, packet[3] & 15
+        parts = self._parts.setdefault(number, {})
+        parts[index] = packet[4:]
+        if len(parts) < count:
+            return None
+        del self._parts[number]
+        return b"".join(parts[i] for i in sorted(parts))
+
+    def take(self, timeout: float) -> list[bytes]:
+        """Datagrams that came, after `timeout` at the latest."""
+        now = time.monotonic()
+        timer = self.connection.get_timer()
+        if timer is not None and timer <= now:
+            self.connection.handle_timer(now)
+        if not self.connected and now > self._dialled + 1:
+            self.dial()
+        self.flush()
+        if select.select([self.socket], [], [], timeout)[0]:
+            for _ in range(64):
+                try:
+                    packet, _ = self.socket.recvfrom(65536, 0x40)
+                except OSError:
+                    break
+                if packet and (packet := self.whole(packet)):
+                    self.connection.receive_datagram(packet, self.to, time.monotonic())
+        found = []
+        while event := self.connection.next_event():
+            if isinstance(event, events.HandshakeCompleted):
+                self.connected = True
+            elif isinstance(event, events.DatagramFrameReceived):
+                found.append(event.data)
+        # Not after three timeouts more, as the event says it.
+        if (end := self.connection._close_event) and self.connected:
+            self.ended = f"{end.error_code:#x} {end.reason_phrase}"
+            self.connected = self.up = False
+            self._dialled = time.monotonic() - 0.9
+        self.flush()
+        # Probes of the path have been answered by now, and nothing here is cut into pieces.
+        return [d for d in found if d[:1] not in (b"\xc4", b"\xc3")]
+
+    def close(self) -> None:
+        """Ends the connection with a word."""
+        self.connection.close(error_code=0)
+        self.flush()
+        self.socket.close()
