@@ -30,6 +30,9 @@ GIVEN_BACK_WITHIN_S = 5
 LEAST_OF_ALONE = 0.9
 MORE_P99_MS = 250
 
+# Symbols of a large fountain's messages.
+LARGE = 12_000
+
 HONEST = {"/scan": ("robot", 20, 4250), "/camera": ("robot", 5, 50_000), "/cmd_vel": ("base", 20, 100)}
 
 
@@ -89,7 +92,7 @@ class Waves:
             n += 1
             piece = self.random.randrange(0, len(whole) - 1100)
             yield [b"\x03" + v(n % 5000 + 10_000) + v(n % 7 + 1) + v(len(whole)) + v(piece) + b"\x01" + v(1100) + whole[piece:piece + 1100]]
-            for frame in wire.announce(5000 + n % 3000, wire.announcement(f"/t/{n}", "y" * 256, definition="z" * 700), n):
+            for frame in wire.announce(5000 + n % 3000, wire.announcement(f"/t/many-{n}", "y" * 256, definition="z" * 700), n):
                 yield [frame]
 
     def announcements_of_flows(self) -> Iterator[list[bytes]]:
@@ -98,7 +101,7 @@ class Waves:
         while True:
             n += 1
             hosts = ["base"] + [f"h{n}-{i}" for i in range(61)]
-            for topic in ("/t/x", "?greeting", f"/t/{n}"):
+            for topic in ("/t/x", "?greeting", f"/t/flow-{n}"):
                 body = wire.announcement(topic, "a/B", relayed=wire.via(f"source-{n}", n, hosts))
                 yield wire.announce(n % 20_000, body, n // 20_000 + 1) + [wire.route(TOP, 16, (1 << 62) - 1), wire.data(n % 20_000, n, 4, [], 0, b"abcd")]
 
@@ -159,13 +162,13 @@ class Waves:
         """One message of fifty thousand repair symbols, which is computed once they are there."""
         (topic,) = self.topics(1, reliability=3, depth=4)
         number = id_ = 0
-        length = 64 * 12_000
+        length = 64 * LARGE
         while True:
             number += 1
             yield [b"\x48" + v(topic) + v(number) + bytes(8) + v(64) + v(length) + b"\x00"]
-            for _ in range(12_020 // 15 + 1):
+            for _ in range((LARGE + 20) // 15 + 1):
                 id_ += 15
-                yield [b"\x4a" + v(topic) + v(number) + v(20_000 + (id_ + i) % 8_000_000) + v(64) + self.random.randbytes(64) for i in range(15)]
+                yield [b"\x4a" + v(topic) + v(number) + v(60_000 + (id_ + i) % 8_000_000) + v(64) + self.random.randbytes(64) for i in range(15)]
 
     def acknowledgements(self) -> Iterator[list[bytes]]:
         """Acknowledgements, receipts and counts of what was never sent."""
