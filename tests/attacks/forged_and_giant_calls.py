@@ -20,6 +20,8 @@ DEFINITION = "int64 a\nint64 b\n---\nint64 sum\n"
 GIANT = 60 * MB
 CALLS = 10_000
 GIANT_S = 9.0
+HELD_S = 1.8
+SMALL = 800
 # `peers: memory` of the hostile peer, at both ends, and what docs/wire/link.md grants it besides.
 SHARED = 128 * MB
 BOUNDS = (128 + 9 + 4) * MB
@@ -75,13 +77,13 @@ class Mallory:
     def small(self, topic: int, number: int, bytes_: bytes) -> None:
         self.peer.send(wire.data(topic, number, len(bytes_), [], 0, bytes_, stamp=time.monotonic_ns(), acknowledge=True))
 
-    def giant(self, topic: int, number: int, head: bytes, until: float, share: float = 1.0) -> int:
+    def giant(self, topic: int, number: int, head: bytes, until: float, share: float = 1.0, length: int = GIANT) -> int:
         """Sends a message of 60 MiB, or the beginning of it; how many bytes."""
         offset, step = 0, 1350
-        while offset < GIANT * share and time.monotonic() < until:
+        while offset < length * share and time.monotonic() < until:
             piece = (head if offset == 0 else b"") + bytes(step - (len(head) if offset == 0 else 0))
-            piece = piece[: GIANT - offset]
-            self.peer.send(wire.data(topic, number, GIANT, [], offset, piece))
+            piece = piece[: length - offset]
+            self.peer.send(wire.data(topic, number, length, [], offset, piece))
             offset += len(piece)
             if offset // step % 64 == 0:
                 self.peer.take(0)
@@ -209,6 +211,26 @@ services:
                 look()
         serve(0.5)
         look()
+        # Beginnings of requests that together take all memory for requests, of which a byte comes now and then.
+        to_robot.announce(2, "/add_two_ints?request")
+        to_robot.peer.serve(0.2)
+        lengths = [60 * MB, 3 * MB, 512 << 10, 256 << 10, 128 << 10, 100 << 10]
+        places = [to_robot.giant(2, 100 + i, header(1, 97, 1, left=3_600_000), time.monotonic() + 5, 0.08, length)
+                  for i, length in enumerate(lengths)]
+        # And small ones, as many as may be begun, of which the end is missing.
+        for i in range(SMALL):
+            to_robot.peer.send(wire.data(2, 200 + i, 60, [], 0, header(1, 97, 2 + i, left=3_600_000) + bytes(10)))
+            if i % 64 == 0:
+                to_robot.peer.serve(0)
+        look()
+        held_from = time.monotonic()
+        while time.monotonic() < held_from + HELD_S:
+            serve(0.5)
+            for i, length in enumerate(lengths):
+                places[i] = min(places[i] + 1, length - 1)
+                to_robot.peer.send(wire.data(2, 100 + i, length, [], places[i], b"x"))
+            look()
+        held = caller.since(held_from)
         # Giant requests and replies: beginnings of many, and one whole.
         until = time.monotonic() + GIANT_S
         giant = 0
@@ -241,7 +263,7 @@ services:
                     took[name] = round(time.monotonic() - ended, 1)
                     del pending[name]
             time.sleep(0.1)
-        figures = {"alone": alone, "beside": beside, "knows_the_base_s_calls": known is not None, "forged_replies": forged, "calls": called,
+        figures = {"alone": alone, "beside": beside, "while_memory_is_held": held, "knows_the_base_s_calls": known is not None, "forged_replies": forged, "calls": called,
                    "giant_bytes": giant + whole, "whole_giant": whole >= GIANT, "services": services,
                    "more_mb": {n: [round((m - b) / MB, 1) for m, b in zip(most[n], before[n])] for n in most}, "given_back_s": took}
         broken = [f"the link of {name} ended" for name in alive]

@@ -20,6 +20,7 @@ use crate::services::letter::Letter;
 use bus::{Bus, Loan, Publisher, Stamp};
 pub(crate) use ids::Ids;
 use memory::Memory;
+pub(crate) use memory::{IDLE, KEPT};
 use pace::Pace;
 use proto::{
     Announcement, Down, FlowKey, Geometry, Incoming, PeerId, PeerInfo, Radio, Relay, RemoteTopic, Sink, Slot,

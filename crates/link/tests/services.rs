@@ -650,6 +650,75 @@ services: [{{name: /grasp, role: call}}, {{name: /map, role: serve}}]
     assert_eq!(map.calls(), 2);
 }
 
+/// Bytes of this process's shared memory, which all hosts of a test are in.
+fn shared() -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    let mut seen = std::collections::BTreeMap::new();
+    for fd in std::fs::read_dir("/proc/self/map_files").expect("reads") {
+        let path = fd.expect("an entry").path();
+        let is_ours = std::fs::read_link(&path).is_ok_and(|to| to.to_string_lossy().starts_with("/memfd:"));
+        if let Some(about) = is_ours.then(|| std::fs::metadata(&path).ok()).flatten() {
+            seen.insert(about.ino(), about.blocks() * 512);
+        }
+    }
+    seen.values().sum()
+}
+
+#[test]
+fn what_one_peer_asks_for_takes_no_memory_from_others_calls_and_is_given_back() {
+    let [x, y, z] = ports();
+    let server = Host::start(&format!(
+        "host: server
+radio: {{bind: '127.0.0.1:{x}', rate: unlimited, queue_bytes: 128MiB}}
+peers:
+  - {{name: greedy, address: '127.0.0.1:{y}'}}
+  - {{name: base, address: '127.0.0.1:{z}'}}
+services: [{{name: /grasp, role: serve}}]
+"
+    ));
+    let caller = |name: &str, own: u16| {
+        Host::start(&format!(
+            "host: {name}
+radio: {{bind: '127.0.0.1:{own}', rate: unlimited, queue_bytes: 128MiB}}
+peers: [{{name: server, address: '127.0.0.1:{x}'}}]
+services: [{{name: /grasp, role: call, timeout: 20s}}]
+"
+        ))
+    };
+    let (greedy, base) = (caller("greedy", y), caller("base", z));
+    // It keeps what is asked of it for long, and answers the rest.
+    let grasp = Serving::start(&server, service("/grasp"), |r| {
+        Ok((r.control() != b"keep").then(|| (r.control().to_vec(), vec![])))
+    });
+    let (large, small) = (vec![7; 30 << 20], vec![8; 10 << 20]);
+    let ask = || {
+        let client = connected(&base, "/grasp");
+        let reply = call(&client, b"go", &[&small], LONG);
+        assert_eq!(reply.expect("an answer").control(), b"go");
+    };
+    ask();
+    // What is left is what small messages need.
+    let mut least = u64::MAX;
+    until("what was asked for is given back", || {
+        least = least.min(shared());
+        println!("{least}");
+        least < 4 << 20
+    });
+    let asking = connected(&greedy, "/grasp");
+    let asked: Vec<_> = (0..2)
+        .map(|_| {
+            let loan = asking.loan(4, &[large.len()]);
+            let mut loan = loan.expect("a loan");
+            loan.control_mut().copy_from_slice(b"keep");
+            loan.part_mut(0).copy_from_slice(&large);
+            asking.send(loan, LONG).expect("is sent")
+        })
+        .collect();
+    until("both are kept", || grasp.calls() == 2);
+    ask();
+    drop(asked);
+}
+
 #[test]
 fn calls_go_over_a_relay_and_only_to_whom_they_are_for() {
     let [x, y, z] = ports();

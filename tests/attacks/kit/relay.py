@@ -41,6 +41,10 @@ class Relay:
         self.change: Callable[[Side, int, bytes], list[bytes]] = lambda side, kind, frame: [frame]
         # More entries for a neighbour: (host id, its count, cost, hops).
         self.lies: Callable[[Side], list[tuple[int, int, int, int]]] = lambda side: []
+        # By how many seconds it seems nearer than it is.
+        self.haste = 0.0
+        # What hosts count, as far as the neighbours told.
+        self.counts: dict[int, int] = {}
         # Data frames that passed from each host: the route and what stands behind it, whole.
         self.recorded: dict[str, list[bytes]] = {host: [] for host in at}
         # Announcements that passed from each host.
@@ -73,7 +77,7 @@ class Relay:
         side.serial += 1
         other = self.other(side)
         entries = [(wire.host_id(other.host), other.count, NEAR, 1)] if other.count else []
-        held = round((now - side.heard_at) * 1e6) if side.newest else 0
+        held = round((now - side.heard_at + self.haste) * 1e6) if side.newest else 0
         side.peer.send(wire.ways(side.serial, side.newest, side.heard, int(now * 10), entries + self.lies(side), held))
 
     def pass_on(self, side: Side, datagram: bytes) -> None:
@@ -93,6 +97,14 @@ class Relay:
                     fields.append(value)
                 side.newest, side.heard, side.heard_at = max(side.newest, fields[0]), side.heard + 1, time.monotonic()
                 side.count = fields[4]
+                entries, at = read_v(datagram, at)
+                for _ in range(entries):
+                    host = int.from_bytes(datagram[at : at + 8], "little")
+                    told, at = read_v(datagram, at + 8)
+                    _, at = read_v(datagram, at)
+                    at += 1
+                    self.counts[host] = max(told, self.counts.get(host, 0))
+                self.counts[wire.host_id(side.host)] = side.count
             elif kind in (0x3A, 0x3B):
                 _, at = read_v(frame, 1)
                 route = frame[:at] + bytes([max(frame[at] - 1, 1)]) + frame[at + 1 :]

@@ -101,6 +101,16 @@ impl Client {
         self.calls.requests.loan_correlated(control_len, part_lens)
     }
 
+    /// Bytes of shared memory that it has reserved for requests, those that servers still map included.
+    pub fn reserved(&self) -> u64 {
+        self.calls.requests.reserved()
+    }
+
+    /// Gives up all memory in which no request stands any more, as [`Publisher::trim`](crate::Publisher::trim).
+    pub fn trim(&self) {
+        self.calls.requests.trim();
+    }
+
     /// Sends a request and blocks until it is answered, `timeout` passes, or the server is gone.
     pub fn call(&self, request: Loan, timeout: Duration) -> Result<Reply, CallError> {
         self.send(request, timeout)?.wait()

@@ -187,6 +187,16 @@ impl Server {
         self.desk.replies.loan_correlated(control_len, part_lens)
     }
 
+    /// Bytes of shared memory that it has reserved for replies, those that clients still map included.
+    pub fn reserved(&self) -> u64 {
+        self.desk.replies.reserved()
+    }
+
+    /// Gives up all memory in which no reply stands any more, as [`Publisher::trim`](crate::Publisher::trim).
+    pub fn trim(&self) {
+        self.desk.replies.trim();
+    }
+
     /// Answers a request. Blocks only, and at most for a second, for a client whose handshake is not over.
     pub fn respond(&self, mut request: Request, reply: Loan) -> Result<(), RespondError> {
         if !std::ptr::eq(request.desk.as_ptr(), Arc::as_ptr(&self.desk)) {

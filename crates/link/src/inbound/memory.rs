@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A topic of which nothing was published for so long gives back what it does not use,
-const IDLE: Duration = Duration::from_secs(2);
+/// A topic of which nothing was published for so long gives back what it does not use, as does a service of which nothing came,
+pub(crate) const IDLE: Duration = Duration::from_secs(2);
 /// but for so much, with which a seldom small message costs no system call.
-const KEPT: u64 = 128 << 10;
+pub(crate) const KEPT: u64 = 128 << 10;
 
 /// The publishers of peers' topics, and what they have reserved.
 pub(crate) struct Memory {

@@ -4,6 +4,7 @@ use super::desk::{Job, Place};
 use super::header::{CallId, Header, Kind, MAX_LEFT, Outcome};
 use super::line::{Air, Line, REQUEST};
 use super::{Failure, MAX_OPEN, Of, Office};
+use crate::inbound::{IDLE, KEPT};
 use crate::outgoing::Outgoing;
 use bus::{CreateError, Loan, MAX_REJECTION, Request, Server, ServerOptions, ServiceType};
 use proto::{Body, PeerId, Radio, RemoteTopic};
@@ -40,6 +41,8 @@ struct Use {
     from: BTreeSet<(PeerId, RemoteTopic)>,
     /// Nobody does since then.
     orphan: Option<Time>,
+    /// When something last came of its peer, a reply or what is none.
+    came: Time,
 }
 
 struct Call {
@@ -78,6 +81,7 @@ impl Calling {
             line: None,
             from: BTreeSet::from([from]),
             orphan: None,
+            came: Time::ZERO,
         };
         self.uses.insert(of, used);
         Ok((place, true))
@@ -132,8 +136,14 @@ impl Calling {
         ended.into_iter().for_each(|of| self.end(of));
     }
 
-    /// Ends what no relay has announced for long.
+    /// Ends what no relay has announced for long, and gives back the memory of replies that were taken, where none has come for a while.
     pub(super) fn sweep(&mut self, now: Time) {
+        let idle = self.uses.values().filter(|u| u.came + IDLE <= now);
+        for server in idle.filter_map(|u| u.server.as_ref()) {
+            if server.reserved() > KEPT {
+                server.trim();
+            }
+        }
         let old = |u: &Use| u.orphan.is_some_and(|t| now.since(t) >= ORPHANED_FOR);
         let orphans: Vec<Of> = self
             .uses
@@ -311,6 +321,9 @@ impl Calling {
         (call, outcome): (CallId, Outcome),
         (mut loan, bytes): (Loan, u64),
     ) {
+        if let Some(used) = self.uses.get_mut(&of) {
+            used.came = air.now;
+        }
         // Only the host that was asked may answer.
         let ours = |c: &Call| c.place == place && call.run == office.run;
         if !self.calls.get(&call.number).is_some_and(ours) {

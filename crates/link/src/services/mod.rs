@@ -389,7 +389,7 @@ impl Services {
         let Route { of, type_hash, place } = *self.routes.get(&from)?;
         match of.role {
             ServiceRole::Serve => {
-                let client = self.serving.client(&self.office.here(of), type_hash)?;
+                let client = self.serving.client(of, type_hash)?;
                 Some(Taker::Client(client.clone()))
             }
             ServiceRole::Call => Some(Taker::Server(self.calling.server(of, place)?.clone())),
@@ -511,6 +511,7 @@ impl Services {
         if now >= self.next_sweep {
             self.next_sweep = now + SWEEP;
             calling.sweep(now);
+            serving.sweep(now);
             for (peer, served) in calling.peers().into_iter().filter(|_| routes) {
                 let host = air.inbound.carrying().host(peer);
                 match air.radio.way(host, |_| true) {
@@ -558,7 +559,7 @@ impl Services {
         let request = format!("{}{REQUEST}", setting.name);
         let (kind, state, open) = match of.role {
             ServiceRole::Serve => {
-                let (outlet, open) = self.serving.state(&here, of);
+                let (outlet, open) = self.serving.state(of);
                 let state = match outlet {
                     _ if !may(rules, Right::Publish, &request) => ServiceState::Refused,
                     Some((_, true)) => ServiceState::Ready,

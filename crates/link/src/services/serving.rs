@@ -5,6 +5,7 @@ use super::header::{CallId, Header, Kind, MAX_LEFT, Outcome};
 use super::line::{Air, Line, REPLY};
 use super::seen::Seen;
 use super::{Failure, MAX_OPEN, Of, Office};
+use crate::inbound::{IDLE, KEPT};
 use crate::outgoing::Outgoing;
 use crate::relay::host_id;
 use bus::{CallError, Client, ClientOptions, Loan, Reply, ServiceType};
@@ -25,8 +26,8 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 /// Services that are found on this host's bus, and the calls of peers that are open.
 #[derive(Default)]
 pub(super) struct Serving {
-    /// By name on this bus.
-    outlets: BTreeMap<String, Outlet>,
+    /// By caller: what one asks for takes no memory from the others.
+    outlets: BTreeMap<Of, Outlet>,
     tickets: BTreeMap<u64, Ticket>,
     last: u64,
     seen: BTreeMap<PeerId, Seen>,
@@ -46,7 +47,9 @@ struct Outlet {
     serving: bool,
     /// If it is not served, until when answers of the last server may still be under way.
     until: Time,
-    lines: BTreeMap<Of, Line>,
+    line: Option<Line>,
+    /// When the last request came.
+    asked: Time,
 }
 
 /// A call that a server of this host has.
@@ -69,75 +72,78 @@ struct Sent {
 }
 
 impl Serving {
-    /// The client through which requests go to the servers of a service, if there are any, of this type.
-    pub(super) fn client(&self, here: &str, type_hash: [u8; 16]) -> Option<&Arc<Client>> {
-        let outlet = self.outlets.get(here).filter(|o| o.serving)?;
+    /// The client through which a caller's requests go to the servers of a service, if there are any, of this type.
+    pub(super) fn client(&self, of: Of, type_hash: [u8; 16]) -> Option<&Arc<Client>> {
+        let outlet = self.outlets.get(&of).filter(|o| o.serving)?;
         (outlet.kind.type_hash == type_hash).then_some(&outlet.client)
     }
 
     /// Somebody serves a service on this bus, maybe of another type than before.
     pub(super) fn found(&mut self, office: &mut Office, air: &mut Air<'_>, kind: ServiceType) {
         self.gone(office, air, &kind.service);
-        let callers = office.callers_of(&kind.service);
-        let depth = |of: &Of| u32::from(office.setting(*of).depth);
-        let open = callers.iter().map(depth).sum::<u32>().clamp(1, 1024);
-        let options = ClientOptions::default()
-            .with_max_outstanding(open)
-            .with_max_held((open * UNDER_WAY as u32).min(2048));
-        let client = match office.bus.client(kind.clone(), options) {
-            Ok(client) => Arc::new(client),
-            Err(error) => {
-                tracing::error!(%error, service = kind.service, "not offered to peers");
-                return;
-            }
-        };
-        let place = office.new_place();
-        office.desk.ask(Job::Use(place, client.clone()));
-        let outlet = Outlet {
-            place,
-            client,
-            serving: false,
-            until: Time::ZERO,
-            lines: BTreeMap::new(),
-            kind,
-        };
-        self.outlets.insert(outlet.kind.service.clone(), outlet);
+        for of in office.callers_of(&kind.service) {
+            let open = u32::from(office.setting(of).depth).clamp(1, 1024);
+            let options = ClientOptions::default()
+                .with_max_outstanding(open)
+                .with_max_held((open * UNDER_WAY as u32).min(2048));
+            let client = match office.bus.client(kind.clone(), options) {
+                Ok(client) => Arc::new(client),
+                Err(error) => {
+                    tracing::error!(%error, service = kind.service, "not offered to a peer");
+                    continue;
+                }
+            };
+            let place = office.new_place();
+            office.desk.ask(Job::Use(place, client.clone()));
+            let outlet = Outlet {
+                place,
+                client,
+                serving: false,
+                until: Time::ZERO,
+                line: None,
+                asked: Time::ZERO,
+                kind: kind.clone(),
+            };
+            self.outlets.insert(of, outlet);
+        }
     }
 
     /// Nobody has served it for a while.
     pub(super) fn gone(&mut self, office: &mut Office, air: &mut Air<'_>, here: &str) {
-        let Some(outlet) = self.outlets.remove(here) else {
-            return;
-        };
-        self.close(air, outlet.lines);
-        office.desk.ask(Job::Unuse(outlet.place));
-        let over = |t: &Ticket| t.place == outlet.place;
-        for ticket in self.tickets.values().filter(|t| over(t)) {
-            office.tally(ticket.of).failed(Failure::ServerDied);
+        let of_it = self.outlets.iter().filter(|(_, o)| o.kind.service == here);
+        for of in of_it.map(|(of, _)| *of).collect::<Vec<_>>() {
+            let Some(outlet) = self.outlets.remove(&of) else {
+                continue;
+            };
+            if let Some(line) = outlet.line {
+                self.close(air, of, &line);
+            }
+            office.desk.ask(Job::Unuse(outlet.place));
+            let over = |t: &Ticket| t.place == outlet.place;
+            for ticket in self.tickets.values().filter(|t| over(t)) {
+                office.tally(ticket.of).failed(Failure::ServerDied);
+            }
+            self.tickets.retain(|_, t| !over(t));
         }
-        self.tickets.retain(|_, t| !over(t));
     }
 
     /// A server is there, or none is any more: peers are told.
     pub(super) fn serving(&mut self, office: &mut Office, air: &mut Air<'_>, place: Place, serving: bool) {
-        let Some(outlet) = self.outlets.values_mut().find(|o| o.place == place) else {
+        let Some((of, outlet)) = self.outlets.iter_mut().find(|(_, o)| o.place == place) else {
             return;
         };
+        let (of, peer) = (*of, office.peer(of.peer).to_owned());
         outlet.serving = serving;
         if !serving {
-            tracing::info!(service = outlet.kind.service, "nobody serves it: withdrawn");
+            tracing::info!(service = outlet.kind.service, peer, "nobody serves it: withdrawn");
             outlet.until = air.now + LAST_WORDS;
             return;
         }
-        for of in office.callers_of(&outlet.kind.service) {
-            if outlet.lines.contains_key(&of) {
-                continue;
-            }
+        if outlet.line.is_none() {
             match office.open_line(air, of, REPLY, &outlet.kind, proto::MAX_DEPTH) {
                 Ok(line) => {
-                    let peer = office.peer(of.peer);
                     tracing::info!(service = outlet.kind.service, peer, "offered");
-                    outlet.lines.insert(of, line);
+                    outlet.line = Some(line);
                 }
                 Err(error) => tracing::error!(%error, service = outlet.kind.service, "not offered to a peer"),
             }
@@ -151,30 +157,31 @@ impl Serving {
 
     /// Withdraws what is not served any more, when its last answers have arrived.
     pub(super) fn withdraw(&mut self, air: &mut Air<'_>) {
-        let speaks = |o: &Outlet| {
-            self.sent
-                .iter()
-                .any(|s| s.is_answer && o.lines.contains_key(&s.of))
-        };
-        let over = |o: &Outlet| !o.serving && !o.lines.is_empty() && (o.until <= air.now || !speaks(o));
-        let names = self.outlets.iter().filter(|(_, o)| over(o));
-        for name in names.map(|(name, _)| name.clone()).collect::<Vec<_>>() {
-            if let Some(outlet) = self.outlets.get_mut(&name) {
-                let lines = std::mem::take(&mut outlet.lines);
-                self.close(air, lines);
-            }
+        let sent = &self.sent;
+        let speaks = |of: &Of| sent.iter().any(|s| s.is_answer && s.of == *of);
+        let over = self
+            .outlets
+            .iter_mut()
+            .filter(|(of, o)| !o.serving && o.line.is_some() && (o.until <= air.now || !speaks(of)));
+        let over = over.filter_map(|(of, o)| Some((*of, o.line.take()?)));
+        for (of, line) in over.collect::<Vec<_>>() {
+            self.close(air, of, &line);
         }
     }
 
-    fn line(&self, office: &Office, of: Of) -> Option<&Line> {
-        self.outlets.get(&office.here(of))?.lines.get(&of)
+    /// Gives back the memory of requests that were answered, where none has come for a while.
+    pub(super) fn sweep(&self, now: Time) {
+        let idle = |o: &&Outlet| o.asked + IDLE <= now && o.client.reserved() > KEPT;
+        self.outlets.values().filter(idle).for_each(|o| o.client.trim());
     }
 
-    fn close(&mut self, air: &mut Air<'_>, lines: BTreeMap<Of, Line>) {
-        for (of, line) in lines {
-            line.close(air);
-            self.sent.retain(|s| s.of != of);
-        }
+    fn line(&self, of: Of) -> Option<&Line> {
+        self.outlets.get(&of)?.line.as_ref()
+    }
+
+    fn close(&mut self, air: &mut Air<'_>, of: Of, line: &Line) {
+        line.close(air);
+        self.sent.retain(|s| s.of != of);
     }
 
     /// A request of a peer came, at `at`, with the stamp of the peer's clock, and of a relay with the time until which
@@ -195,7 +202,6 @@ impl Serving {
         }
         let setting = office.setting(of);
         let (depth, limit) = (usize::from(setting.depth), setting.timeout());
-        let here = office.here(of);
         let tally = office.tally(of);
         tally.calls += 1;
         tally.request_bytes += bytes;
@@ -207,7 +213,11 @@ impl Serving {
         let deadline = (at + left).min(expires.unwrap_or(Time::MAX));
         let open = self.tickets.values().filter(|t| t.of == of).count();
         let under_way = self.sent.iter().filter(|s| s.of == of).count();
-        let outlet = self.outlets.get(&here).filter(|o| o.serving);
+        let outlet = self.outlets.get_mut(&of).map(|outlet| {
+            outlet.asked = air.now;
+            outlet
+        });
+        let outlet = outlet.filter(|o| o.serving);
         let answer_to = (of, header.call, deadline);
         let Some(outlet) = outlet else {
             tally.failed(Failure::ServerDied);
@@ -310,8 +320,8 @@ impl Serving {
         outcome: Outcome,
         text: &str,
     ) {
-        let outlet = self.outlets.get(&office.here(answer_to.0));
-        if !outlet.is_some_and(|o| o.serving && o.lines.contains_key(&answer_to.0)) {
+        let outlet = self.outlets.get(&answer_to.0);
+        if !outlet.is_some_and(|o| o.serving && o.line.is_some()) {
             self.owed.push_back((answer_to, outcome, text.to_owned()));
             if self.owed.len() > MAX_OPEN {
                 self.owed.pop_front();
@@ -338,7 +348,7 @@ impl Serving {
         body: Outgoing,
         is_answer: bool,
     ) -> Result<(), DropReason> {
-        let line = self.line(office, of).ok_or(DropReason::Unannounced)?.clone();
+        let line = self.line(of).ok_or(DropReason::Unannounced)?.clone();
         if self.sent.iter().filter(|s| s.of == of).count() >= MOST_UNDER_WAY {
             return Err(DropReason::Overflow);
         }
@@ -398,14 +408,14 @@ impl Serving {
     }
 
     pub(super) fn next_deadline(&self) -> Option<Time> {
-        let closing = (self.outlets.values()).filter(|o| !o.serving && !o.lines.is_empty());
+        let closing = (self.outlets.values()).filter(|o| !o.serving && o.line.is_some());
         let sent = self.sent.iter().map(|s| s.deadline);
         sent.chain(closing.map(|o| o.until)).min()
     }
 
     /// The type of a service and whether it is served, and how many calls of a peer are open.
-    pub(super) fn state(&self, here: &str, of: Of) -> (Option<(&ServiceType, bool)>, u64) {
-        let outlet = self.outlets.get(here);
+    pub(super) fn state(&self, of: Of) -> (Option<(&ServiceType, bool)>, u64) {
+        let outlet = self.outlets.get(&of);
         let open = self.tickets.values().filter(|t| t.of == of).count() as u64;
         (outlet.map(|o| (&o.kind, o.serving)), open)
     }
