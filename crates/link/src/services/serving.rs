@@ -213,10 +213,10 @@ impl Serving {
         let deadline = (at + left).min(expires.unwrap_or(Time::MAX));
         let open = self.tickets.values().filter(|t| t.of == of).count();
         let under_way = self.sent.iter().filter(|s| s.of == of).count();
-        let outlet = self.outlets.get_mut(&of).map(|outlet| {
+        let mut outlet = self.outlets.get_mut(&of);
+        if let Some(outlet) = &mut outlet {
             outlet.asked = air.now;
-            outlet
-        });
+        }
         let outlet = outlet.filter(|o| o.serving);
         let answer_to = (of, header.call, deadline);
         let Some(outlet) = outlet else {
