@@ -51,8 +51,8 @@ def main() -> None:
         before, space, resident = victim.descriptors(), victim.status("VmSize"), victim.resident()
         peak = most_space = 0
         connections = []
-        # Little but address space, then as many as may be.
-        for n, (length, many) in enumerate([(TIB, 4)] * 40 + [(4096, SEGMENTS)]):
+        # Little but address space, then many, then address space again.
+        for n, (length, many) in enumerate([(TIB, 4)] * 7 + [(4096, SEGMENTS)] + [(TIB, 4)] * 33):
             try:
                 s, fds, _, why = bus.welcome(path, "/u", 70_000 + n)
             except OSError as error:
