@@ -1,0 +1,43 @@
+#!/usr/bin/env python3
+"""A robot whose clocks run 500 ppm fast or slow, the worst that a crystal does, and ten times as fast: what takes an hour
+then takes six minutes."""
+
+import time
+
+import kit
+import rig
+from rig.clock import Clock
+
+RATES_PPM = {"fast": 500, "slow": -500, "ten_times_as_fast": 5000}
+
+
+def attempt(ropewalk: object, parts_per_million: float, seconds: float) -> dict:
+    with rig.Spaces("base", "robot") as spaces, kit.stage() as stage:
+        address = rig.pair(spaces)
+        rig.keys(stage, ropewalk, "base", "robot")
+        link = rig.Readme(stage, ropewalk, spaces)
+        clock = Clock(stage, "robot")
+        link.env["robot"] = clock.env
+        link.publish()
+        link.start_both(address)
+        figures = {"ppm": parts_per_million, "up_s": link.up()}
+        if figures["up_s"] is None:
+            return figures | {"without": {}, "with": {}}
+        time.sleep(rig.GRACE_S)
+        figures["without"] = link.measure(seconds / 3)
+        clock.set(parts_per_million)
+        time.sleep(rig.GRACE_S)
+        figures["with"] = link.measure(seconds)
+        return figures | {"clock": link.state("base")["peers"][0].get("clock")}
+
+
+def main() -> None:
+    kit.need_root()
+    options = kit.arguments(seconds={"type": float, "default": 12.0, "help": "seconds that are counted with drift"})
+    ropewalk = (options.binary / "ropewalk").resolve()
+    rig.judge(rig.beside_each_other({
+        name: lambda ppm=ppm: attempt(ropewalk, ppm, options.seconds) for name, ppm in RATES_PPM.items()}))
+
+
+if __name__ == "__main__":
+    main()

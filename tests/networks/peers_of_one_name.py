@@ -1,0 +1,43 @@
+#!/usr/bin/env python3
+"""A robot's disk copied into another one: two hosts of one name, with the same keys, both talk to the base."""
+
+import time
+
+import kit
+import rig
+
+
+def attempt(ropewalk: object, seconds: float) -> dict:
+    with rig.Spaces("base", "robot", "copy") as spaces, kit.stage() as stage:
+        rig.switch(spaces, base="10.8.0.1", robot="10.8.0.2", copy="10.8.0.3")
+        rig.keys(stage, ropewalk, "base", "robot")
+        link = rig.Readme(stage, ropewalk, spaces)
+        link.publish()
+        link.start_both(rig.Wire.ADDRESS)
+        figures = {"up_s": link.up()}
+        if figures["up_s"] is None:
+            return figures | {"without": {}, "with": {}}
+        time.sleep(rig.GRACE_S)
+        figures["without"] = link.measure(seconds)
+        command = spaces.command("copy", ropewalk, "link", stage.folder / "robot.yaml", "--json", "--every", "0.1")
+        copy = stage.start("link-copy", *command, env=stage.bus("copy"))
+        for topic, size, rate in (("/scan", 3000, 20), ("/camera", 60_000, 5)):
+            stage.start(f"copy{topic.replace('/', '-')}", ropewalk, "topic", "pub", topic, "std_msgs/String",
+                        f"data: {'y' * size}", "--rate", rate, env=stage.bus("copy"))
+        time.sleep(2)
+        figures["with"] = link.measure(seconds)
+        figures["copy"] = (copy.json() or [{}])[-1].get("peers", [{}])[0].get("up")
+        figures["base_says"] = [line for line in link.daemons["base"].log().splitlines() if "WARN" in line or "same" in line][-3:]
+        figures["copy_says"] = copy.log().splitlines()[-3:]
+        return figures
+
+
+def main() -> None:
+    kit.need_root()
+    options = kit.arguments(seconds={"type": float, "default": 5.0, "help": "seconds that are counted, each without and with"})
+    ropewalk = (options.binary / "ropewalk").resolve()
+    rig.judge(rig.beside_each_other({"link": lambda: attempt(ropewalk, options.seconds)}))
+
+
+if __name__ == "__main__":
+    main()

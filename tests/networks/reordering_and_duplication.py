@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+"""A tenth of the packets overtaken by up to 20 ms of others, a tenth arriving twice, over each carrier as README uses it."""
+
+import time
+
+import kit
+import rig
+
+CARRIERS = {"quic": rig.QUIC, "udp": rig.UDP, "tls": rig.TLS}
+TROUBLE = {"share": 0.1, "late": 0.02, "twice": 0.1}
+
+
+def attempt(ropewalk: object, radio: str, seconds: float) -> dict:
+    with rig.Spaces("base", "robot") as spaces, kit.stage() as stage:
+        wire = rig.Wire(spaces, stage)
+        rig.keys(stage, ropewalk, "base", "robot")
+        link = rig.Readme(stage, ropewalk, spaces, radio)
+        link.publish()
+        link.start_both(wire.ADDRESS)
+        figures = {"up_s": link.up()}
+        if figures["up_s"] is None:
+            return figures | {"with": {}, "without": {}}
+        time.sleep(rig.GRACE_S)
+        figures["without"] = link.measure(seconds)
+        wire.set(**TROUBLE)
+        time.sleep(rig.GRACE_S)
+        figures["with"] = link.measure(seconds)
+        states = {host: link.state(host) for host in ("base", "robot")}
+        figures["drops"] = {t["name"]: t["drops"] for s in states.values() for t in s["received"] if t["drops"]}
+        figures["packets"] = wire.counts()
+        return figures
+
+
+def main() -> None:
+    kit.need_root()
+    options = kit.arguments(seconds={"type": float, "default": 5.0, "help": "seconds that are counted, each without and with"},
+                            only={"default": "", "help": "carriers whose names contain this"})
+    ropewalk = (options.binary / "ropewalk").resolve()
+    rig.judge(rig.beside_each_other({
+        name: lambda radio=radio: attempt(ropewalk, radio, options.seconds)
+        for name, radio in CARRIERS.items() if options.only in name}))
+
+
+if __name__ == "__main__":
+    main()

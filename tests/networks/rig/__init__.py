@@ -1,0 +1,298 @@
+"""What the networks share: hosts in network namespaces, README's link between two of them, and what of its topics arrives.
+
+A network is a program of its own in this folder, as an attack is (`tests/attacks/kit`, here as `kit`). It counts what a link
+delivers without a trouble and, in the same run, with it; its verdict rests on these shares alone, never on times.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Callable, NoReturn
+
+import kit
+
+# What is to arrive of each topic, of what arrives without the trouble.
+ENOUGH = 0.99
+# What a link may lose right after its network changed.
+GRACE_S = 1.0
+TOPICS = ("/scan", "/camera", "/cmd_vel")
+CLONE_NEWNET = 0x40000000
+
+
+def ip(*arguments: object) -> None:
+    subprocess.run(["ip", *map(str, arguments)], check=True)
+
+
+class Spaces:
+    """Network namespaces by host; all are gone afterwards."""
+
+    made = itertools.count()
+
+    def __init__(self, *hosts: str) -> None:
+        self.prefix = f"rw{os.getpid()}-{next(self.made)}"
+        self.names: dict[str, str] = {}
+        for host in hosts:
+            self.add(host)
+
+    def __enter__(self) -> "Spaces":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for name in self.names.values():
+            subprocess.run(["ip", "netns", "del", name], check=False)
+
+    def add(self, host: str) -> None:
+        self.names[host] = f"{self.prefix}-{host}"
+        ip("netns", "add", self.names[host])
+        self.ip(host, "link", "set", "lo", "up")
+
+    def ip(self, host: str, *arguments: object) -> None:
+        ip("-n", self.names[host], *arguments)
+
+    def command(self, host: str, *command: object) -> list[object]:
+        """What runs a command on a host."""
+        return ["ip", "netns", "exec", self.names[host], *command]
+
+    def run(self, host: str, *command: object) -> str:
+        words = [str(c) for c in self.command(host, *command)]
+        return subprocess.run(words, check=True, capture_output=True, text=True).stdout
+
+    def write(self, host: str, path: str, value: object) -> None:
+        """Sets a value below /proc/sys/net."""
+        self.run(host, "sh", "-c", f"echo {value} > /proc/sys/net/{path}")
+
+    def cable(self, a: str, of_a: str, b: str, of_b: str, name: str = "") -> None:
+        """Joins two hosts by a cable, `to-B` here and `to-A` there, with these addresses (none: '')."""
+        (at_a, at_b) = (name or f"to-{b}", name or f"to-{a}")
+        self.ip(a, "link", "add", at_a, "type", "veth", "peer", "name", at_b, "netns", self.names[b])
+        for host, device, address in ((a, at_a, of_a), (b, at_b, of_b)):
+            if address:
+                self.ip(host, "address", "add", address, "dev", device, *(("nodad",) if ":" in address else ()))
+            self.ip(host, "link", "set", device, "up")
+
+    def enter(self, host: str) -> "Inside":
+        return Inside(Path("/run/netns") / self.names[host])
+
+
+class Inside:
+    """This thread is in a network namespace while the block lasts; sockets and devices made there stay there."""
+
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def __init__(self, space: Path) -> None:
+        self.space = space
+
+    @classmethod
+    def set(cls, fd: int) -> None:
+        if cls.libc.setns(fd, CLONE_NEWNET):
+            raise OSError(ctypes.get_errno(), "setns")
+
+    def __enter__(self) -> None:
+        self.before = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+        fd = os.open(self.space, os.O_RDONLY)
+        self.set(fd)
+        os.close(fd)
+
+    def __exit__(self, *_: object) -> None:
+        self.set(self.before)
+        os.close(self.before)
+
+
+class Wire:
+    """A wire between hosts `base` (10.8.0.1) and `robot` (10.8.0.2), which reorders and duplicates (box.py)."""
+
+    ADDRESS = {"base": "10.8.0.1", "robot": "10.8.0.2"}
+
+    def __init__(self, spaces: Spaces, stage: kit.Stage) -> None:
+        ends = [f"/run/netns/{spaces.names[host]}" for host in ("base", "robot")]
+        self.told = (stage.folder / "box.out").open("w+")
+        self.process = subprocess.Popen([sys.executable, "-m", "rig.box", *ends], cwd=Path(__file__).parent.parent,
+                                        stdin=subprocess.PIPE, stdout=self.told, text=True)
+        kit.wait_for("the wire", lambda: Path(self.told.name).read_text())
+        for host, (own, peer) in {"base": (1, 2), "robot": (2, 1)}.items():
+            spaces.ip(host, "address", "add", f"10.8.0.{own}", "peer", f"10.8.0.{peer}", "dev", "wire")
+            spaces.ip(host, "link", "set", "wire", "mtu", 1500, "up")
+
+    def set(self, **how: float) -> None:
+        """From now on, of all packets both ways; see box.py."""
+        self.process.stdin.write(json.dumps(how) + "\n")
+        self.process.stdin.flush()
+
+    def counts(self) -> dict[str, int]:
+        """Ends it: what it did with the packets."""
+        self.process.stdin.close()
+        self.process.wait(10)
+        return json.loads(Path(self.told.name).read_text().splitlines()[-1])
+
+
+def pair(spaces: Spaces) -> dict[str, str]:
+    """Joins hosts `base` and `robot` by a cable: their addresses."""
+    spaces.cable("base", "10.8.0.1/24", "robot", "10.8.0.2/24")
+    return dict(Wire.ADDRESS)
+
+
+def switch(spaces: Spaces, **address: str) -> None:
+    """Joins hosts by a switch, which is a host `switch`, each with a device `lan`."""
+    spaces.add("switch")
+    spaces.ip("switch", "link", "add", "bridge", "type", "bridge")
+    spaces.ip("switch", "link", "set", "bridge", "up")
+    for index, (host, own) in enumerate(address.items()):
+        spaces.ip(host, "link", "add", "lan", "type", "veth", "peer", "name", f"port{index}", "netns", spaces.names["switch"])
+        spaces.ip("switch", "link", "set", f"port{index}", "master", "bridge", "up")
+        spaces.ip(host, "address", "add", f"{own}/24", "dev", "lan")
+        spaces.ip(host, "link", "set", "lan", "up")
+
+
+def keys(stage: kit.Stage, ropewalk: Path, *hosts: str) -> None:
+    subprocess.run([ropewalk, "keys", "team", "rovers"], cwd=stage.folder, check=True, stdout=subprocess.DEVNULL)
+    for host in hosts:
+        subprocess.run([ropewalk, "keys", "host", host], cwd=stage.folder, check=True, stdout=subprocess.DEVNULL)
+
+
+# README's topics, as the robot has them and as the base does.
+OF_README = """topics:
+  - {name: /scan,    priority: 100, direction: %s, depth: 2, deadline: 100ms}
+  - {name: /camera,  priority: 10,  direction: %s, rate_limit: 5Hz}
+  - {name: /cmd_vel, priority: 120, direction: %s}
+"""
+QUIC = "{bind: '%s', rate: auto}"
+UDP = "{carrier: udp, insecure_udp: true, bind: '%s', rate: auto}"
+TLS = "{carrier: tls, bind: '%s', rate: unlimited}"
+
+
+class Readme:
+    """README's link between `base` and `robot`, whose three topics are published: scans of 3 kB and commands of 60 B at
+    20 Hz, images of 60 kB at 5 Hz."""
+
+    def __init__(self, stage: kit.Stage, ropewalk: Path, spaces: Spaces | None, radio: str = QUIC) -> None:
+        self.stage, self.ropewalk, self.spaces, self.radio = stage, ropewalk, spaces, radio
+        self.daemons: dict[str, kit.Program] = {}
+        # More of the environment of all programs of a host.
+        self.env: dict[str, dict] = {}
+        self.publishers: list[kit.Program] = []
+
+    def on(self, host: str, *command: object) -> list[object]:
+        return self.spaces.command(host, *command) if self.spaces else list(command)
+
+    def publish(self, *topics: str) -> None:
+        for topic, host, size, rate in (("/scan", "robot", 3000, 20), ("/camera", "robot", 60_000, 5), ("/cmd_vel", "base", 60, 20)):
+            if not topics or topic in topics:
+                self.publishers.append(self.stage.start(
+                    f"pub{topic.replace('/', '-')}", self.ropewalk, "topic", "pub", topic, "std_msgs/String",
+                    f"data: {'x' * size}", "--rate", rate, env=self.stage.bus(host) | self.env.get(host, {})))
+
+    def silence(self) -> None:
+        """Ends all publishers."""
+        for program in self.publishers:
+            program.stop()
+        self.publishers = []
+
+    def config(self, host: str, peer: str, bind: str, address: str) -> Path:
+        secret = "" if "carrier: udp" in self.radio else f"keys: rovers/hosts/{host}\n"
+        ways = ("out", "out", "in") if host == "robot" else ("in", "in", "out")
+        at = f", address: '{address}'" if address else ""
+        return self.stage.write(f"{host}.yaml", f"host: {host}\n{secret}radio: {self.radio % bind}\n"
+                                f"peers:\n  - {{name: {peer}{at}}}\n{OF_README % ways}")
+
+    def start(self, host: str, file: Path, name: str = "", **options) -> kit.Program:
+        command = self.on(host, self.ropewalk, "link", file, "--json", "--every", "0.1")
+        env = self.stage.bus(host) | self.env.get(host, {})
+        daemon = self.stage.start(name or f"link-{host}", *command, env=env, **options)
+        self.daemons[host] = daemon
+        return daemon
+
+    def start_both(self, address: dict[str, str], bind: str = "0.0.0.0:7400") -> None:
+        """Starts both daemons, each with the other's address (of port 7400; '': none)."""
+        for host, peer in (("base", "robot"), ("robot", "base")):
+            self.start(host, self.config(host, peer, bind, f"{address[peer]}:7400" if address[peer] else ""))
+
+    def up(self, patience: float = 20) -> float | None:
+        """Waits until both ends are up: after how long, or nothing."""
+        began = time.monotonic()
+        while time.monotonic() < began + patience:
+            states = [self.state(host) for host in ("base", "robot")]
+            if all(s and s["peers"][0]["up"] for s in states):
+                return round(time.monotonic() - began, 2)
+            time.sleep(0.05)
+        return None
+
+    def state(self, host: str) -> dict:
+        """The newest state that a daemon printed."""
+        with self.daemons[host].out.open("rb") as out:
+            out.seek(max(0, out.seek(0, os.SEEK_END) - (1 << 16)))
+            lines = out.read().decode(errors="replace").split("\n")
+        # The last one may not be whole.
+        for line in reversed(lines[:-1]):
+            try:
+                return json.loads(line)
+            except ValueError:
+                continue
+        return {}
+
+    def counts(self) -> dict[str, tuple[int, int]]:
+        """Of each topic, messages offered and delivered."""
+        (robot, base) = (self.state(host) for host in ("robot", "base"))
+        found = {}
+        for sender, receiver in ((robot, base), (base, robot)):
+            delivered = {t["name"]: t["delivered"] for t in receiver.get("received", [])}
+            for t in sender.get("sent", []):
+                found[t["name"]] = (t["offered"], delivered.get(t["name"], 0))
+        return found
+
+    def backlogs(self) -> dict[str, float]:
+        """Of each topic, by how much what is delivered lags behind what is offered: in the middle of several looks, as the two
+        daemons do not print their states at the same moments."""
+        looks: dict[str, list[int]] = {topic: [] for topic in TOPICS}
+        for _ in range(7):
+            for topic, (offered, delivered) in self.counts().items():
+                looks.setdefault(topic, []).append(offered - delivered)
+            time.sleep(0.07)
+        return {topic: statistics.median(found or [0]) for topic, found in looks.items()}
+
+    def measure(self, seconds: float) -> dict[str, float]:
+        """Of each topic, the share of what is offered from now on for so long that is delivered."""
+        (counts, before) = (self.counts(), self.backlogs())
+        time.sleep(max(0.0, seconds - 0.5))
+        (later, after) = (self.counts(), self.backlogs())
+        shares = {}
+        for topic in TOPICS:
+            offered = later.get(topic, (0, 0))[0] - counts.get(topic, (0, 0))[0]
+            # One may be under way.
+            lost = max(0.0, after[topic] - before[topic] - 1)
+            shares[topic] = round(1 - min(lost / offered, 1.0), 3) if offered > 0 else 0.0
+        return shares
+
+
+def shortfalls(name: str, figures: dict) -> list[str]:
+    """What of the topics falls short of what they get without the trouble."""
+    if figures.get("up_s", 0) is None:
+        return [f"{name}: the link does not come up"]
+    without, beside = figures["without"], figures["with"]
+    return [f"{name}: {topic} {beside.get(topic, 0.0)}, without {without.get(topic, 0.0)}"
+            for topic in TOPICS if beside.get(topic, 0.0) < ENOUGH * max(0.9, without.get(topic, 0.0))]
+
+
+def beside_each_other(attempts: dict[str, Callable[[], dict]]) -> dict[str, dict]:
+    """Runs attempts at the same time, which wait more than they work: the figures of each. One that falls short is made once
+    more: a busy machine alone may cost a message or two, but hardly twice."""
+    def attempt(name: str) -> dict:
+        figures = attempts[name]()
+        return attempts[name]() if shortfalls(name, figures) else figures
+
+    with ThreadPoolExecutor(max(1, len(attempts))) as pool:
+        return dict(zip(attempts, pool.map(attempt, attempts)))
+
+
+def judge(figures: dict[str, dict], *broken: str) -> NoReturn:
+    """The verdict over attempts, by their shares `without` and `with`, and what else is broken."""
+    short = [text for name, f in figures.items() if "with" in f for text in shortfalls(name, f)]
+    kit.verdict(figures, *short, *broken)

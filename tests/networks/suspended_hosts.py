@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""A link's daemon that is stopped and goes on, at either end, and a robot that is suspended with all its programs and does
+not notice: a second after its return everything is to arrive as before."""
+
+import os
+import signal
+import time
+
+import kit
+import rig
+from rig.clock import Clock
+
+
+def stop(link: rig.Readme, host: str, seconds: float, clock: Clock | None) -> None:
+    """Stops the daemon of a host for so long, or all of the host, whose clocks then stand as well."""
+    daemon = link.daemons[host]
+    programs = [daemon] if clock is None else [daemon, *(p for p in link.publishers if p.name != "pub-cmd_vel")]
+    for program in programs:
+        os.kill(program.pid, signal.SIGSTOP)
+    began = time.monotonic()
+    time.sleep(seconds)
+    if clock:
+        clock.lose(time.monotonic() - began)
+    for program in programs:
+        os.kill(program.pid, signal.SIGCONT)
+
+
+def attempt(ropewalk: object, host: str, away: float, suspend: bool, seconds: float) -> dict:
+    with rig.Spaces("base", "robot") as spaces, kit.stage() as stage:
+        address = rig.pair(spaces)
+        rig.keys(stage, ropewalk, "base", "robot")
+        link = rig.Readme(stage, ropewalk, spaces)
+        clock = Clock(stage, "robot") if suspend else None
+        link.env["robot"] = clock.env if clock else {}
+        link.publish()
+        link.start_both(address)
+        figures = {"away_s": away, "up_s": link.up()}
+        if figures["up_s"] is None:
+            return figures | {"without": {}, "with": {}}
+        time.sleep(rig.GRACE_S)
+        figures["without"] = link.measure(seconds)
+        stop(link, host, away, clock)
+        time.sleep(rig.GRACE_S)
+        figures["with"] = link.measure(seconds)
+        return figures
+
+
+def main() -> None:
+    kit.need_root()
+    options = kit.arguments(
+        seconds={"type": float, "default": 4.0, "help": "seconds that are counted, each without and with"},
+        away={"type": float, "default": 1.0, "help": "makes the times of absence longer, as a factor"})
+    ropewalk = (options.binary / "ropewalk").resolve()
+    rig.judge(rig.beside_each_other({
+        "robot_stopped": lambda: attempt(ropewalk, "robot", 5 * options.away, False, options.seconds),
+        "base_stopped": lambda: attempt(ropewalk, "base", 10 * options.away, False, options.seconds),
+        "robot_suspended": lambda: attempt(ropewalk, "robot", 10 * options.away, True, options.seconds)}))
+
+
+if __name__ == "__main__":
+    main()
