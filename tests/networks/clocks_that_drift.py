@@ -17,7 +17,7 @@ def attempt(ropewalk: object, parts_per_million: float, seconds: float) -> dict:
         rig.keys(stage, ropewalk, "base", "robot")
         link = rig.Readme(stage, ropewalk, spaces)
         clock = Clock(stage, "robot")
-        link.env["robot"] = clock.env
+        link.env["robot"], link.clocks["robot"] = clock.env, clock.read
         link.publish()
         link.start_both(address)
         figures = {"ppm": parts_per_million, "up_s": link.up()}

@@ -31,7 +31,8 @@ def attempt(ropewalk: object, host: str, away: float, suspend: bool, seconds: fl
         rig.keys(stage, ropewalk, "base", "robot")
         link = rig.Readme(stage, ropewalk, spaces)
         clock = Clock(stage, "robot") if suspend else None
-        link.env["robot"] = clock.env if clock else {}
+        if clock:
+            link.env["robot"], link.clocks["robot"] = clock.env, clock.read
         link.publish()
         link.start_both(address)
         figures = {"away_s": away, "up_s": link.up()}

@@ -10,7 +10,6 @@ import ctypes
 import itertools
 import json
 import os
-import statistics
 import subprocess
 import sys
 import time
@@ -178,6 +177,8 @@ class Readme:
         self.daemons: dict[str, kit.Program] = {}
         # More of the environment of all programs of a host.
         self.env: dict[str, dict] = {}
+        # What a host's clock shows at a moment of this one's.
+        self.clocks: dict[str, Callable[[float], float]] = {}
         self.publishers: list[kit.Program] = []
 
     def on(self, host: str, *command: object) -> list[object]:
@@ -220,7 +221,7 @@ class Readme:
         began = time.monotonic()
         while time.monotonic() < began + patience:
             states = [self.state(host) for host in ("base", "robot")]
-            if all(s and s["peers"][0]["up"] for s in states):
+            if all(s.get("peers") and s["peers"][0]["up"] for s in states):
                 return round(time.monotonic() - began, 2)
             time.sleep(0.05)
         return None
@@ -238,38 +239,43 @@ class Readme:
                 continue
         return {}
 
-    def counts(self) -> dict[str, tuple[int, int]]:
-        """Of each topic, messages offered and delivered."""
-        (robot, base) = (self.state(host) for host in ("robot", "base"))
+    def counts(self, moment: float) -> dict[str, tuple[float, float]]:
+        """Of each topic, messages offered and delivered until a moment of `time.monotonic`."""
+        states = {host: (self.daemons[host].json(), self.clocks.get(host, float)(moment)) for host in ("base", "robot")}
         found = {}
-        for sender, receiver in ((robot, base), (base, robot)):
-            delivered = {t["name"]: t["delivered"] for t in receiver.get("received", [])}
-            for t in sender.get("sent", []):
-                found[t["name"]] = (t["offered"], delivered.get(t["name"], 0))
+        for sender, receiver, topics in (("robot", "base", ("/scan", "/camera")), ("base", "robot", ("/cmd_vel",))):
+            for topic in topics:
+                found[topic] = (count_at(*states[sender], "sent", "offered", topic),
+                                count_at(*states[receiver], "received", "delivered", topic))
         return found
-
-    def backlogs(self) -> dict[str, float]:
-        """Of each topic, by how much what is delivered lags behind what is offered: in the middle of several looks, as the two
-        daemons do not print their states at the same moments."""
-        looks: dict[str, list[int]] = {topic: [] for topic in TOPICS}
-        for _ in range(7):
-            for topic, (offered, delivered) in self.counts().items():
-                looks.setdefault(topic, []).append(offered - delivered)
-            time.sleep(0.07)
-        return {topic: statistics.median(found or [0]) for topic, found in looks.items()}
 
     def measure(self, seconds: float) -> dict[str, float]:
         """Of each topic, the share of what is offered from now on for so long that is delivered."""
-        (counts, before) = (self.counts(), self.backlogs())
-        time.sleep(max(0.0, seconds - 0.5))
-        (later, after) = (self.counts(), self.backlogs())
+        began = time.monotonic()
+        time.sleep(seconds)
+        ended = time.monotonic()
+        # Until both have printed a later state.
+        time.sleep(0.4)
+        (before, after) = (self.counts(moment) for moment in (began, ended))
         shares = {}
         for topic in TOPICS:
-            offered = later.get(topic, (0, 0))[0] - counts.get(topic, (0, 0))[0]
+            (offered, delivered) = (a - b for a, b in zip(after[topic], before[topic]))
             # One may be under way.
-            lost = max(0.0, after[topic] - before[topic] - 1)
-            shares[topic] = round(1 - min(lost / offered, 1.0), 3) if offered > 0 else 0.0
+            shares[topic] = round(min(1.0, (delivered + 1) / offered), 3) if offered > 1 else 0.0
         return shares
+
+
+def count_at(states: list[dict], moment: float, way: str, count: str, topic: str, peer: str | None = None) -> float:
+    """A count of a topic (of one peer) at a moment of the daemon's clock, between the states before and after it."""
+    def of(state: dict) -> int:
+        return sum(t[count] for t in state[way] if t["name"] == topic and peer in (None, t["peer"]))
+
+    states = [s for s in states if s.get("uptime_clock_s")]
+    pairs = zip(states, states[1:])
+    (before, after) = next(((a, b) for a, b in pairs if b["uptime_clock_s"] >= moment), (states[-1],) * 2)
+    (from_s, to_s) = before["uptime_clock_s"], after["uptime_clock_s"]
+    part = min(1.0, max(0.0, (moment - from_s) / (to_s - from_s))) if to_s > from_s else 0.0
+    return of(before) + part * (of(after) - of(before))
 
 
 def shortfalls(name: str, figures: dict) -> list[str]:

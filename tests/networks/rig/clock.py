@@ -24,14 +24,19 @@ class Clock:
         self.path.write_bytes(bytes(24))
         with self.path.open("r+b") as file:
             self.map = mmap.mmap(file.fileno(), 24)
-        self.lost = 0
+        self.lost, self.rate, self.since = 0, 0, time.monotonic_ns()
         self.env = {"LD_PRELOAD": str(library), "CLOCK_FILE": str(self.path)}
 
     def set(self, parts_per_million: float) -> None:
         """From now on the clocks run fast by so much. To be called once."""
-        self.map[:] = struct.pack("=qqq", int(parts_per_million * 1000), self.lost, time.monotonic_ns())
+        self.rate, self.since = int(parts_per_million * 1000), time.monotonic_ns()
+        self.map[:] = struct.pack("=qqq", self.rate, self.lost, self.since)
 
     def lose(self, seconds: float) -> None:
         """So much time passed unnoticed."""
         self.lost += int(seconds * 1e9)
         self.map[8:16] = struct.pack("=q", self.lost)
+
+    def read(self, moment: float) -> float:
+        """What it shows at a moment of the true one."""
+        return moment + (moment - self.since * 1e-9) * self.rate * 1e-9 - self.lost * 1e-9

@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""Hosts with two ways into the network. The robot's preferred one dies, noticed or not, so that its packets leave by the
+other one, from another address; the base is called at the address that its own packets do not leave from."""
+
+import time
+
+import kit
+import rig
+
+
+def build(spaces: rig.Spaces) -> None:
+    """Base and robot each have two uplinks, `left` and `right`, to one router."""
+    for net, (host, way) in enumerate((("base", "left"), ("base", "right"), ("robot", "left"), ("robot", "right")), 1):
+        spaces.cable(host, f"10.8.{net}.1/24", "router", f"10.8.{net}.2/24", name=f"{host[0]}-{way}")
+        metric = 100 if way == "left" else 200
+        spaces.ip(host, "route", "add", "default", "via", f"10.8.{net}.2", "metric", metric)
+    spaces.write("router", "ipv4/ip_forward", 1)
+    # Packets from an address of the other uplink are dropped by most providers, so they leave by their own one.
+    for net, host in ((1, "base"), (2, "base"), (3, "robot"), (4, "robot")):
+        spaces.ip(host, "rule", "add", "from", f"10.8.{net}.1", "table", net)
+        spaces.ip(host, "route", "add", "default", "via", f"10.8.{net}.2", "table", net)
+
+
+def die(spaces: rig.Spaces, how: str) -> None:
+    """The robot's left uplink ends."""
+    if how == "noticed":
+        spaces.ip("robot", "link", "set", "r-left", "down")
+    elif how == "unnoticed":
+        # Frames go to a station that is not there any more. What watches the uplinks prefers the other after a while.
+        for host, at in (("robot", "10.8.3.2"), ("router", "10.8.3.1")):
+            spaces.ip(host, "neighbour", "replace", at, "lladdr", "02:00:00:00:00:99", "dev", "r-left", "nud", "permanent")
+        time.sleep(2)
+        spaces.ip("robot", "route", "replace", "default", "via", "10.8.4.2", "metric", "50")
+    else:
+        # The cable is there, the preference is another.
+        spaces.ip("robot", "route", "replace", "default", "via", "10.8.4.2", "metric", "50")
+
+
+def attempt(ropewalk: object, address: dict[str, str], how: str, radio: str, seconds: float) -> dict:
+    with rig.Spaces("base", "robot", "router") as spaces, kit.stage() as stage:
+        build(spaces)
+        rig.keys(stage, ropewalk, "base", "robot")
+        link = rig.Readme(stage, ropewalk, spaces, radio)
+        link.publish()
+        link.start_both(address)
+        figures = {"up_s": link.up()}
+        if figures["up_s"] is None:
+            return figures | {"with": {}, "without": {}}
+        time.sleep(rig.GRACE_S)
+        figures["without"] = link.measure(seconds)
+        if how:
+            die(spaces, how)
+            time.sleep(rig.GRACE_S)
+        figures["with"] = link.measure(seconds)
+        return figures
+
+
+def main() -> None:
+    kit.need_root()
+    options = kit.arguments(seconds={"type": float, "default": 4.0, "help": "seconds that are counted, each without and with"},
+                            only={"default": "", "help": "attempts whose names contain this"})
+    ropewalk = (options.binary / "ropewalk").resolve()
+    preferred = {"base": "10.8.1.1", "robot": "10.8.3.1"}
+    # Where each is called at the address of its other uplink; nobody calls a robot without an address.
+    other = {"base": "10.8.2.1", "robot": "10.8.4.1"}
+    attempts = {f"{how}, {name}": (preferred, how, radio)
+                for how in ("noticed", "unnoticed", "preference") for name, radio in (("quic", rig.QUIC),)}
+    attempts["noticed, tls"] = (preferred, "noticed", rig.TLS)
+    attempts |= {f"called elsewhere, {name}": (other, "", radio)
+                 for name, radio in (("quic", rig.QUIC), ("tls", rig.TLS), ("udp", rig.UDP))}
+    rig.judge(rig.beside_each_other({
+        name: lambda a=a: attempt(ropewalk, *a, options.seconds) for name, a in attempts.items() if options.only in name}))
+
+
+if __name__ == "__main__":
+    main()
