@@ -12,10 +12,10 @@ BIN    := $(TARGET)/release
 TESTED := $(TARGET)/tested
 
 # The steps of `make test`, the cheap ones first. What most of them share is a step of its own, `built-tested`.
-STEPS := packages unit-posix schema-crosscheck recording-crosscheck loom lint built-tested kill ros1 sanitized cpp python installed attacks unit
+STEPS := packages unit-posix schema-crosscheck recording-crosscheck loom lint built-tested kill ros1 sanitized cpp python installed networks attacks unit
 
 .PHONY: demo test build built built-tested install setup packages libzmq lint deny budgets unit unit-posix cpp sanitized ros1 python deb installed loom miri schema-crosscheck recording-crosscheck kill \
-    attacks soak day fuzz-short fuzz-packets fuzz-coverage fuzz clean
+    attacks networks soak day fuzz-short fuzz-packets fuzz-coverage fuzz clean
 
 # Why priorities matter, in a minute: no ROS, no root.
 demo: build
@@ -40,7 +40,7 @@ test:
 	@MAKE=$(MAKE) scripts/steps $(STEPS)
 
 packages: libzmq
-	scripts/apt-install $$(grep -hv '^#' tests/lab/apt.txt tests/ros1/apt.txt tests/report/apt.txt)
+	scripts/apt-install $$(grep -hv '^#' tests/lab/apt.txt tests/networks/apt.txt tests/ros1/apt.txt tests/report/apt.txt)
 
 # What the crate `remote` links (its feature `zmq`), from Debian unless it is there already.
 libzmq:
@@ -136,6 +136,10 @@ kill: built-tested
 # Programs that attack Ropewalk from outside, none linked with it; ATTACKS names some of them.
 attacks: built-tested setup packages
 	$(PYTHON) tests/attacks/run --binary $(TESTED) $(ATTACKS)
+
+# What README's link delivers over networks that treat it badly, beside what it delivers without; NETWORKS names some of them.
+networks: built-tested setup packages
+	$(PYTHON) tests/attacks/run --folder tests/networks --beside 1 --binary $(TESTED) $(NETWORKS)
 
 # Processes on a bus that come and are killed at random moments; `make test` runs 300.
 soak:

@@ -67,7 +67,7 @@ def main() -> None:
                 for how in ("noticed", "unnoticed", "preference") for name, radio in (("quic", rig.QUIC),)}
     attempts["noticed, tls"] = (preferred, "noticed", rig.TLS)
     attempts |= {f"called elsewhere, {name}": (other, "", radio)
-                 for name, radio in (("quic", rig.QUIC), ("tls", rig.TLS), ("udp", rig.UDP))}
+                 for name, radio in (("quic", rig.QUIC), ("tls", rig.TLS))}
     rig.judge(rig.beside_each_other({
         name: lambda a=a: attempt(ropewalk, *a, options.seconds) for name, a in attempts.items() if options.only in name}))
 

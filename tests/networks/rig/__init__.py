@@ -58,8 +58,8 @@ class Spaces:
         ip("-n", self.names[host], *arguments)
 
     def command(self, host: str, *command: object) -> list[object]:
-        """What runs a command on a host."""
-        return ["ip", "netns", "exec", self.names[host], *command]
+        """What runs a command on a host. (`ip netns exec` would hide the control groups from it.)"""
+        return ["nsenter", f"--net=/run/netns/{self.names[host]}", *command]
 
     def run(self, host: str, *command: object) -> str:
         words = [str(c) for c in self.command(host, *command)]
@@ -177,6 +177,8 @@ class Readme:
         self.daemons: dict[str, kit.Program] = {}
         # More of the environment of all programs of a host.
         self.env: dict[str, dict] = {}
+        # Another topic, of the robot.
+        self.more = ""
         # What a host's clock shows at a moment of this one's.
         self.clocks: dict[str, Callable[[float], float]] = {}
         self.publishers: list[kit.Program] = []
@@ -202,7 +204,7 @@ class Readme:
         ways = ("out", "out", "in") if host == "robot" else ("in", "in", "out")
         at = f", address: '{address}'" if address else ""
         return self.stage.write(f"{host}.yaml", f"host: {host}\n{secret}radio: {self.radio % bind}\n"
-                                f"peers:\n  - {{name: {peer}{at}}}\n{OF_README % ways}")
+                                f"peers:\n  - {{name: {peer}{at}}}\n{OF_README % ways}{self.more % ways[0] if self.more else ''}")
 
     def start(self, host: str, file: Path, name: str = "", **options) -> kit.Program:
         command = self.on(host, self.ropewalk, "link", file, "--json", "--every", "0.1")
