@@ -213,11 +213,10 @@ impl Serving {
         let deadline = (at + left).min(expires.unwrap_or(Time::MAX));
         let open = self.tickets.values().filter(|t| t.of == of).count();
         let under_way = self.sent.iter().filter(|s| s.of == of).count();
-        let mut outlet = self.outlets.get_mut(&of);
-        if let Some(outlet) = &mut outlet {
+        if let Some(outlet) = self.outlets.get_mut(&of) {
             outlet.asked = air.now;
         }
-        let outlet = outlet.filter(|o| o.serving);
+        let outlet = self.outlets.get(&of).filter(|o| o.serving);
         let answer_to = (of, header.call, deadline);
         let Some(outlet) = outlet else {
             tally.failed(Failure::ServerDied);
