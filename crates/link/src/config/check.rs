@@ -1,5 +1,6 @@
 //! What no single field of a configuration shows.
 
+use super::address;
 use super::place::Problem;
 use super::{CarrierKind, Config, Medium, PeerConfig, Reliability, TopicConfig};
 use crate::keys::check_name;
@@ -283,6 +284,14 @@ impl Config {
         if self.is_wire() {
             self.check_wire()?;
         }
+        let missing = |address| {
+            format!(
+                "{address} counts for one network device: say which, such as [fe80::7%wlan0]:7400; `ip address` lists them"
+            )
+        };
+        if address::lacks_device(bind) {
+            return Err(Problem::at("radio.bind", missing(bind)));
+        }
         let mut addresses = BTreeSet::from([bind]);
         for (i, peer) in self.peers.iter().enumerate() {
             let at_address = |text| Problem::at(format!("peers.{i}.address"), text);
@@ -304,6 +313,9 @@ impl Config {
                     "the address {address} of peer '{}' is this host's own, `radio.bind`, so used twice: give the peer's",
                     peer.name
                 )));
+            }
+            if address::lacks_device(address) {
+                return Err(at_address(missing(address)));
             }
             if address.port() == 0 {
                 return Err(at_address(format!(

@@ -20,6 +20,7 @@
 //!   - {name: /map/get, role: call, from: base, priority: 60, timeout: 5s}
 //! ```
 
+mod address;
 mod check;
 mod parse;
 mod place;
@@ -526,9 +527,9 @@ impl Config {
             let shown = real.display().to_string();
             return Some((shown.clone(), shown));
         }
-        let ip = self.radio.bind?.ip();
-        let known = !ip.is_loopback() && !ip.is_unspecified();
-        known.then(|| (ip.to_string(), ip.to_string()))
+        let bind = self.radio.bind?;
+        let known = !bind.ip().is_loopback() && !bind.ip().is_unspecified();
+        known.then(|| (address::host(bind), address::host(bind)))
     }
 
     /// Whether messages may go over relays, this host or a peer.

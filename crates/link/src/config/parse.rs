@@ -1,6 +1,6 @@
 //! How single values are written, and what a field is that is left out.
 
-use super::ConfigError;
+use super::{ConfigError, address};
 use crate::control::MAX_EVERY;
 use crate::quantity;
 use serde::{Deserialize, Deserializer, de};
@@ -169,11 +169,7 @@ pub(super) fn maybe_mtu<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u16>, 
 }
 
 pub(super) fn maybe_address<'de, D: Deserializer<'de>>(d: D) -> Result<Option<SocketAddr>, D::Error> {
-    let read = |text: &str| {
-        let wrong = |_| format!("'{text}' is no IP address with a port: write for example 192.168.1.7:7400");
-        text.parse().map_err(wrong)
-    };
-    text(d, read).map(Some)
+    text(d, address::parse).map(Some)
 }
 
 pub(super) fn priority<'de, D: Deserializer<'de>>(d: D) -> Result<u8, D::Error> {

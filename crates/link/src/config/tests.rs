@@ -159,6 +159,24 @@ fn every_refusal_is_one_line_that_names_the_place_and_the_mend() {
         ("127.0.0.1:7400", "127.0.0.1", "configuration:3:", "address"),
         (
             "127.0.0.1:7401",
+            "[fe80::7]:7401",
+            "configuration",
+            "[fe80::7%wlan0]:7400",
+        ),
+        (
+            "127.0.0.1:7401",
+            "[fe80::7%nowhere0]:7401",
+            "configuration:5:",
+            "no network device 'nowhere0'",
+        ),
+        (
+            "127.0.0.1:7400",
+            "[fe80::7]:7400",
+            "configuration:3:",
+            "[fe80::7%wlan0]:7400",
+        ),
+        (
+            "127.0.0.1:7401",
             "192.0.2.1:7401",
             "configuration",
             "insecure_udp",
