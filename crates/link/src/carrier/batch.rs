@@ -3,10 +3,12 @@
 //! Linux cuts one piece into datagrams of one size (`UDP_SEGMENT`, udp(7)), and gives datagrams of one sender that came
 //! together as one piece (`UDP_GRO`). Over a wire the calls, not the bytes, are what a host is slowed by.
 
+use super::source::{self, Origin};
+use nix::libc::in6_pktinfo;
 use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, SockaddrStorage, setsockopt, sockopt};
 use rustix::io::Errno;
 use std::io::{IoSlice, IoSliceMut};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, OwnedFd};
 
 /// Bytes after which a batch should leave: half a millisecond of a gigabit.
@@ -73,7 +75,7 @@ impl Gathered {
     }
 
     /// Sends as many as one call may.
-    pub(super) fn send(&mut self, socket: &OwnedFd) -> Result<(), Errno> {
+    pub(super) fn send(&mut self, socket: &OwnedFd, origin: Option<&Origin>) -> Result<(), Errno> {
         let Some((to, _)) = self.to else { return Ok(()) };
         let rest = &self.bytes[self.sent..];
         let together = !self.one_by_one && rest.len() > self.segment;
@@ -83,14 +85,14 @@ impl Gathered {
             &rest[..self.segment.min(rest.len())]
         };
         let segment = self.segment as u16;
-        let cut = [ControlMessage::UdpGsoSegments(&segment)];
-        let control = if together { &cut[..] } else { &[] };
+        let cut = together.then_some(ControlMessage::UdpGsoSegments(&segment));
+        let control: Vec<_> = cut.into_iter().chain(origin.map(Origin::message)).collect();
         let to = SockaddrStorage::from(to);
         let piece = [IoSlice::new(piece)];
         let done = nix::sys::socket::sendmsg(
             socket.as_raw_fd(),
             &piece,
-            control,
+            &control,
             MsgFlags::MSG_NOSIGNAL,
             Some(&to),
         );
@@ -101,6 +103,7 @@ impl Gathered {
                 Ok(())
             }
             // No offload here, or the path's MTU is below a segment: each by itself then, cut by IP where it must be.
+            Err(Errno::INVAL) if origin.is_some() => Err(Errno::INVAL),
             Err(Errno::IO | Errno::INVAL | Errno::MSGSIZE | Errno::OPNOTSUPP) if together => {
                 tracing::debug!("batches are not cut here: datagrams go one by one");
                 self.one_by_one = true;
@@ -142,6 +145,8 @@ pub(super) struct Came {
     /// The length of each but the last.
     stride: usize,
     from: Option<SocketAddr>,
+    /// To which of this host's addresses.
+    to: Option<IpAddr>,
 }
 
 impl Came {
@@ -150,11 +155,12 @@ impl Came {
         let _ = setsockopt(socket, sockopt::UdpGroSegment, &true);
         Came {
             bytes: vec![0; 1 << 16],
-            control: nix::cmsg_space!(std::ffi::c_int),
+            control: nix::cmsg_space!(std::ffi::c_int, in6_pktinfo),
             at: 0,
             end: 0,
             stride: 0,
             from: None,
+            to: None,
         }
     }
 
@@ -173,6 +179,11 @@ impl Came {
         Some((&self.bytes[from..self.at], self.from))
     }
 
+    /// From where what was fetched came, and to which of this host's addresses, as far as the system tells.
+    pub(super) fn between(&self) -> Option<(SocketAddr, IpAddr)> {
+        self.from.zip(self.to)
+    }
+
     /// Fetches what came.
     pub(super) fn receive(&mut self, socket: &OwnedFd) -> Result<(), Errno> {
         (self.at, self.end) = (0, 0);
@@ -185,11 +196,14 @@ impl Came {
         );
         let got = got.map_err(same)?;
         // Without its lengths a piece is nothing.
-        let told = got.cmsgs().map_err(|_| Errno::INVAL)?;
-        let stride = told.into_iter().find_map(|c| match c {
-            ControlMessageOwned::UdpGroSegments(n) => usize::try_from(n).ok(),
-            _ => None,
-        });
+        let (mut stride, mut to) = (None, None);
+        for told in got.cmsgs().map_err(|_| Errno::INVAL)? {
+            match told {
+                ControlMessageOwned::UdpGroSegments(n) => stride = usize::try_from(n).ok(),
+                told => to = source::came_to(&told).or(to),
+            }
+        }
+        self.to = to;
         self.end = got.bytes;
         self.stride = stride.unwrap_or(got.bytes);
         self.from = got.address.as_ref().and_then(standard);
@@ -198,12 +212,12 @@ impl Came {
 }
 
 /// As the standard library has it.
-fn standard(address: &SockaddrStorage) -> Option<SocketAddr> {
+pub(super) fn standard(address: &SockaddrStorage) -> Option<SocketAddr> {
     let v4 = address.as_sockaddr_in().map(|a| SocketAddr::V4((*a).into()));
     v4.or_else(|| address.as_sockaddr_in6().map(|a| SocketAddr::V6((*a).into())))
 }
 
-fn same(e: nix::errno::Errno) -> Errno {
+pub(super) fn same(e: nix::errno::Errno) -> Errno {
     Errno::from_raw_os_error(e as i32)
 }
 
@@ -269,7 +283,7 @@ mod tests {
             let sent: Vec<Vec<u8>> = lens.enumerate().map(|(i, n)| vec![i as u8; n]).collect();
             sent.iter().for_each(|d| g.put(to, 0, d, 1000));
             while g.len() > 0 {
-                g.send(&sender).expect("sends");
+                g.send(&sender, None).expect("sends");
             }
             for datagram in &sent {
                 let got = loop {

@@ -7,6 +7,7 @@ mod path_mtu;
 pub(crate) mod quic;
 pub(crate) mod serial;
 mod socket;
+mod source;
 mod team;
 pub(crate) mod tls;
 mod udp;
@@ -198,6 +199,12 @@ pub trait Carrier: Send {
     /// Only where the carrier cannot go on at all.
     fn receive<'a>(&'a mut self, buffer: &'a mut [u8]) -> Result<Option<Received<'a>>, CarrierError>;
 
+    /// What [`Carrier::receive`] gave last for `peer` is of another host, which has the peer's name and keys: the connection
+    /// over which it came ends. A carrier without connections has nothing to end.
+    fn turn_away(&mut self, peer: PeerIndex) {
+        let _ = peer;
+    }
+
     /// A descriptor that is readable when [`Carrier::receive`] has something, unless that came together with what it gave
     /// last: ask until there is nothing.
     fn readable(&self) -> BorrowedFd<'_>;
@@ -280,6 +287,10 @@ impl<C: Carrier + ?Sized> Carrier for Box<C> {
 
     fn receive<'a>(&'a mut self, buffer: &'a mut [u8]) -> Result<Option<Received<'a>>, CarrierError> {
         (**self).receive(buffer)
+    }
+
+    fn turn_away(&mut self, peer: PeerIndex) {
+        (**self).turn_away(peer);
     }
 
     fn readable(&self) -> BorrowedFd<'_> {

@@ -1,13 +1,18 @@
 //! A UDP socket that queues at most about one datagram, or on a wire one batch, and marks each with its priority.
 
 use super::CarrierError;
-use super::batch::{BATCH, Came, Datagram, Gathered};
+use super::batch::{self, BATCH, Came, Datagram, Gathered};
+use super::source::{self, Origin, Sources};
 use bytes::BytesMut;
+use nix::libc::in6_pktinfo;
+use nix::sys::socket::{MsgFlags, SockaddrStorage};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
-use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};
-use std::net::SocketAddr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
+use std::io::{IoSlice, IoSliceMut};
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::time::Instant;
 
 /// Ethernet's 1500 bytes less IPv4 and UDP.
 pub(super) const MAX_PAYLOAD: usize = 1472;
@@ -39,6 +44,9 @@ pub(super) struct Socket {
     dscp: Option<u8>,
     ready: bool,
     wire: Option<Wire>,
+    /// Of a socket of all addresses: from which one others are answered.
+    sources: Option<Sources>,
+    control: Vec<u8>,
 }
 
 /// What a wire has beside: datagrams leave and come in batches.
@@ -88,6 +96,16 @@ impl Socket {
         sockopt::set_socket_send_buffer_size(&fd, send_buffer).map_err(bind)?;
         // Enough that a late reader loses nothing to a burst at radio rates.
         sockopt::set_socket_recv_buffer_size(&fd, RECEIVE_BUFFER).map_err(bind)?;
+        let sources = local.ip().is_unspecified().then(Sources::default);
+        if sources.is_some() {
+            // A system that does not tell chooses the addresses.
+            let _ = match local.is_ipv4() {
+                true => nix::sys::socket::setsockopt(&fd, nix::sys::socket::sockopt::Ipv4PacketInfo, &true),
+                false => {
+                    nix::sys::socket::setsockopt(&fd, nix::sys::socket::sockopt::Ipv6RecvPacketInfo, &true)
+                }
+            };
+        }
         net::bind(&fd, &local).map_err(bind)?;
         let local = net::getsockname(&fd).map_err(bind)?.try_into().map_err(bind)?;
         Ok(Socket {
@@ -96,6 +114,8 @@ impl Socket {
             dscp: None,
             ready: true,
             wire: None,
+            sources,
+            control: nix::cmsg_space!(in6_pktinfo),
         })
     }
 
@@ -155,7 +175,14 @@ impl Socket {
         }
         self.mark(dscp(priority));
         self.ready = false;
-        match net::sendto(&self.fd, bytes, SendFlags::NOSIGNAL, &to) {
+        let origin = self.origin(to);
+        let mut sent = send(&self.fd, to, bytes, origin.as_ref());
+        if origin.is_some() && sent.is_err_and(passes) {
+            // Nothing leaves from there any more.
+            self.forget(to);
+            sent = send(&self.fd, to, bytes, None);
+        }
+        match sent {
             Ok(_) => Ok(Given::Taken),
             Err(Errno::AGAIN | Errno::NOBUFS | Errno::INTR) => Ok(Given::Full),
             Err(Errno::MSGSIZE) => Ok(Given::TooLong),
@@ -217,12 +244,14 @@ impl Socket {
 
     /// Gives what is gathered to the system, which may have no room for it now.
     pub(super) fn flush(&mut self) -> Result<Given, CarrierError> {
-        while let Some((_, dscp)) = self.wire.as_ref().and_then(|w| w.gathered.to()) {
+        while let Some((to, dscp)) = self.wire.as_ref().and_then(|w| w.gathered.to()) {
             self.mark(dscp);
             self.ready = false;
+            let origin = self.origin(to);
             let Some(wire) = &mut self.wire else { break };
-            match wire.gathered.send(&self.fd) {
+            match wire.gathered.send(&self.fd, origin.as_ref()) {
                 Ok(()) => {}
+                Err(e) if origin.is_some() && passes(e) => self.forget(to),
                 Err(Errno::AGAIN | Errno::NOBUFS | Errno::INTR) => {
                     wire.stuck = true;
                     return Ok(Given::Full);
@@ -289,6 +318,9 @@ impl Socket {
             if received(fetch)?.is_none() {
                 return Ok(None);
             }
+            if let (Some(sources), Some((from, at))) = (&mut self.sources, wire.came.between()) {
+                sources.heard(from, at, Instant::now());
+            }
         }
         Ok(wire.came.next())
     }
@@ -305,8 +337,26 @@ impl Socket {
                 (datagram.len(), from)
             }));
         }
-        let got = received(|| net::recvfrom(&self.fd, &mut *buffer, RecvFlags::TRUNC))?;
-        Ok(got.map(|(_, len, from)| (len, from.and_then(|a| a.try_into().ok()))))
+        let (fd, control) = (&self.fd, &mut self.control);
+        let Some((len, from, at)) = received(|| receive(fd, buffer, control))? else {
+            return Ok(None);
+        };
+        if let (Some(sources), Some(from), Some(at)) = (&mut self.sources, from, at) {
+            sources.heard(from, at, Instant::now());
+        }
+        Ok(Some((len, from)))
+    }
+
+    /// From where a datagram to `to` is to leave, unless the system is to choose.
+    fn origin(&self, to: SocketAddr) -> Option<Origin> {
+        let at = self.sources.as_ref()?.of(to, Instant::now())?;
+        Some(Origin::new(at, to))
+    }
+
+    fn forget(&mut self, to: SocketAddr) {
+        if let Some(sources) = &mut self.sources {
+            sources.forget(to);
+        }
     }
 
     fn mark(&mut self, dscp: u8) {
@@ -326,6 +376,33 @@ impl AsFd for Socket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
+}
+
+/// Sends one datagram, `origin` saying from which address.
+fn send(fd: &OwnedFd, to: SocketAddr, bytes: &[u8], origin: Option<&Origin>) -> Result<usize, Errno> {
+    let control = origin.map(Origin::message);
+    nix::sys::socket::sendmsg(
+        fd.as_raw_fd(),
+        &[IoSlice::new(bytes)],
+        control.as_slice(),
+        MsgFlags::MSG_NOSIGNAL,
+        Some(&SockaddrStorage::from(to)),
+    )
+    .map_err(batch::same)
+}
+
+/// Receives one datagram: its length, which may exceed the buffer's, its sender, and to which address it came.
+fn receive(
+    fd: &OwnedFd,
+    buffer: &mut [u8],
+    control: &mut Vec<u8>,
+) -> Result<(usize, Option<SocketAddr>, Option<IpAddr>), Errno> {
+    let mut into = [IoSliceMut::new(buffer)];
+    let flags = MsgFlags::MSG_TRUNC;
+    let got = nix::sys::socket::recvmsg::<SockaddrStorage>(fd.as_raw_fd(), &mut into, Some(control), flags)
+        .map_err(batch::same)?;
+    let at = (got.cmsgs().ok()).and_then(|told| told.into_iter().find_map(|c| source::came_to(&c)));
+    Ok((got.bytes, got.address.as_ref().and_then(batch::standard), at))
 }
 
 /// What a call gives that receives, unless there is nothing.
