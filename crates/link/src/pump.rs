@@ -3,7 +3,7 @@
 use crate::carrier::{Carrier, Sent};
 use crate::daemon::LinkError;
 use crate::outgoing::Outgoing;
-use proto::{PeerId, Radio, Sink, Transmit};
+use proto::{PacketError, PeerId, Radio, Sink, Transmit};
 use stats::Time;
 
 /// Datagrams read before the scheduler has its turn again; one that was joined counts as what it was cut into.
@@ -42,8 +42,11 @@ impl<C: Carrier> Way<'_, C> {
             let Some(peer) = self.peers.get(got.peer) else {
                 continue;
             };
-            if let Err(error) = (self.radio).handle(clock::monotonic(), *peer, got.datagram, sink) {
-                tracing::debug!(%error, peer = got.peer, "a datagram was not understood");
+            let index = got.peer;
+            match (self.radio).handle(clock::monotonic(), *peer, got.datagram, sink) {
+                Ok(()) => {}
+                Err(PacketError::AnotherHost { .. }) => self.carrier.turn_away(index),
+                Err(error) => tracing::debug!(%error, peer = index, "a datagram was not understood"),
             }
         }
         Ok(true)

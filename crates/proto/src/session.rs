@@ -10,6 +10,12 @@ const REPLY_SPACING: Duration = Duration::from_millis(50);
 /// Sessions that are over, remembered so that a late datagram of one does not bring it back.
 const RETIRED: usize = 8;
 
+/// A new run of the peer counts when the run before was silent for so long, although it was asked: a host that was started
+/// anew is no longer heard as what it was.
+const SUCCESSION: Duration = Duration::from_millis(150);
+/// Two runs that are heard so long after each other live at the same time, on two hosts: no datagram is late by as much.
+const BESIDE: Duration = Duration::from_millis(100);
+
 /// A timeout that is noticed later than this was slept through: the host was suspended, or had no processor.
 pub(crate) const OVERSLEPT: Duration = Duration::from_millis(200);
 
@@ -20,7 +26,7 @@ const MORE_OFTEN: u32 = 4;
 /// What a greeting meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Greeting {
-    /// Our own, come back, or one of a session that is over.
+    /// Our own, come back, one of a session that is over, or of one that has to wait until the known one is silent.
     Ignored,
     /// Of the session that we know.
     Known,
@@ -40,6 +46,8 @@ pub(crate) struct Session {
     ours: u32,
     remote: Option<u32>,
     retired: VecDeque<u32>,
+    /// Another session that wants the place of the known one, and since when.
+    rival: Option<(u32, Time)>,
     /// The peer has told us that it knows our session.
     confirmed: bool,
     up: bool,
@@ -60,6 +68,7 @@ impl Session {
             ours: config.session,
             remote: None,
             retired: VecDeque::new(),
+            rival: None,
             confirmed: false,
             up: false,
             heard: now,
@@ -100,10 +109,16 @@ impl Session {
         if session == self.ours || over {
             return Greeting::Ignored;
         }
-        self.retired.retain(|s| *s != session);
         let new = self.remote != Some(session);
+        if new && self.up && self.waits(now, session) {
+            // Asked, so that the known one shows whether it is there.
+            self.greet_soon(now);
+            return Greeting::Ignored;
+        }
+        self.retired.retain(|s| *s != session);
         let restarted = new && self.remote.is_some();
         if new {
+            self.rival = None;
             if let Some(old) = self.remote.replace(session) {
                 self.retired.truncate(RETIRED - 1);
                 self.retired.push_front(old);
@@ -121,6 +136,21 @@ impl Session {
         } else {
             Greeting::Known
         }
+    }
+
+    /// Whether a session that wants the place of the known one does not get it yet.
+    fn waits(&mut self, now: Time, session: u32) -> bool {
+        let since = match self.rival {
+            Some((rival, since)) if rival == session => since,
+            _ => now,
+        };
+        self.rival = Some((session, since));
+        now < self.heard.max(since) + SUCCESSION
+    }
+
+    /// Whether a session is that of another host, which calls itself as the peer does: both are heard at the same time.
+    pub(crate) fn is_of_another_host(&self, session: u32) -> bool {
+        (self.rival).is_some_and(|(rival, since)| rival == session && self.up && self.heard >= since + BESIDE)
     }
 
     /// A datagram of a session that is not the peer's came: greet, so that the two ends find together.
@@ -232,17 +262,16 @@ mod tests {
             Greeting::New { restarted: false }
         );
         assert!(s.hear(Time(1)));
-        assert_eq!(
-            s.greeting(Time(2), 11, 0, true),
-            Greeting::New { restarted: true }
-        );
-        assert!(!s.hear(Time(2)), "the new run has not heard us yet");
-        assert_eq!(s.greeting(Time(3), 10, 1, true), Greeting::Ignored);
+        s.greeting(Time::from_millis(1), 11, 0, true);
+        let at = |ns| Time(Time::from_millis(200).0 + ns);
+        assert_eq!(s.greeting(at(2), 11, 0, true), Greeting::New { restarted: true });
+        assert!(!s.hear(at(2)), "the new run has not heard us yet");
+        assert_eq!(s.greeting(at(3), 10, 1, true), Greeting::Ignored);
         assert_eq!(s.remote(), Some(11));
-        assert_eq!(s.greeting(Time(4), 11, 1, true), Greeting::Known);
-        assert!(s.hear(Time(4)));
+        assert_eq!(s.greeting(at(4), 11, 1, true), Greeting::Known);
+        assert!(s.hear(at(4)));
         assert_eq!(
-            s.greeting(Time(5), 1, 0, true),
+            s.greeting(at(5), 1, 0, true),
             Greeting::Ignored,
             "our own, reflected"
         );
@@ -254,18 +283,55 @@ mod tests {
         s.greeting(Time(1), 10, 1, true);
         s.hear(Time(1));
         // Late, of a run before that never got through.
-        assert_eq!(s.greeting(Time(2), 9, 0, true), Greeting::New { restarted: true });
-        s.hear(Time(2));
-        assert_eq!(s.greeting(Time::from_millis(500), 10, 1, true), Greeting::Ignored);
+        s.greeting(Time(2), 9, 0, true);
+        let at = Time::from_millis;
+        assert_eq!(s.greeting(at(200), 9, 0, true), Greeting::New { restarted: true });
+        s.hear(at(200));
+        assert_eq!(s.greeting(at(500), 10, 1, true), Greeting::Ignored);
         assert_eq!(
-            s.greeting(Time::from_millis(1_001), 10, 1, true),
+            s.greeting(at(1_201), 10, 1, true),
             Greeting::New { restarted: true }
         );
-        assert!(s.hear(Time::from_millis(1_001)));
+        assert!(s.hear(at(1_201)));
+        assert_eq!(s.greeting(at(1_202), 9, 0, true), Greeting::Ignored);
+    }
+
+    #[test]
+    fn a_new_run_waits_until_the_old_one_is_silent() {
+        let mut s = session(1);
+        let at = Time::from_millis;
+        s.greeting(at(0), 10, 1, true);
+        assert!(s.hear(at(0)));
+        assert_eq!(s.greeting(at(1), 11, 0, true), Greeting::Ignored);
+        assert!(s.greet_due(), "the old one is asked whether it is there");
+        // What was on its way when the host was started anew.
+        s.hear(at(20));
+        assert_eq!(s.greeting(at(160), 11, 0, true), Greeting::Ignored);
+        assert!(!s.is_of_another_host(11));
         assert_eq!(
-            s.greeting(Time::from_millis(1_002), 9, 0, true),
-            Greeting::Ignored
+            s.greeting(at(171), 11, 0, true),
+            Greeting::New { restarted: true }
         );
+    }
+
+    #[test]
+    fn of_two_hosts_with_one_name_the_first_stays() {
+        let mut s = session(1);
+        let at = Time::from_millis;
+        s.greeting(at(0), 10, 1, true);
+        s.hear(at(0));
+        for ms in (1..10_000).step_by(50) {
+            assert_eq!(s.greeting(at(ms), 11, 0, true), Greeting::Ignored);
+            assert_eq!(s.is_of_another_host(11), ms > 101, "at {ms}");
+            s.hear(at(ms + 10));
+        }
+        assert_eq!(s.remote(), Some(10));
+        // It takes the place once that is free.
+        assert_eq!(
+            s.greeting(at(11_000), 11, 0, true),
+            Greeting::New { restarted: true }
+        );
+        assert!(!s.is_of_another_host(11) && !s.is_of_another_host(10));
     }
 
     #[test]

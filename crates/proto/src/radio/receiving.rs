@@ -17,7 +17,7 @@ impl<B: Body> Radio<B> {
     ///
     /// # Errors
     /// [`PacketError`] if it is not understood; it is counted (as [`DropReason::Malformed`]) and had no
-    /// effect. Foreign bytes are no reason to stop.
+    /// effect. [`PacketError::AnotherHost`] is counted as [`DropReason::PeerLost`]. Foreign bytes are no reason to stop.
     pub fn handle(
         &mut self,
         now: Time,
@@ -42,6 +42,9 @@ impl<B: Body> Radio<B> {
         };
         if p.session.remote() != Some(header.session) {
             p.stats.drops.add(DropReason::PeerLost, 1);
+            if p.session.is_of_another_host(header.session) {
+                return Err(PacketError::AnotherHost { peer: peer.0 });
+            }
             p.session.stranger(now, header.session);
             return Ok(());
         }

@@ -10,6 +10,12 @@ pub enum PacketError {
         /// The peer's number.
         peer: u32,
     },
+    /// Two hosts call themselves as this peer does, and are heard at the same time. It came from the one that came later.
+    #[error("another host calls itself as peer {peer} does")]
+    AnotherHost {
+        /// The peer's number.
+        peer: u32,
+    },
     /// It is none of this protocol.
     #[error("first byte {first:#04x}: not a datagram of this protocol")]
     Foreign {

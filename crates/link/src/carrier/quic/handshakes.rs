@@ -9,7 +9,7 @@ use crate::carrier::team::incoming::{Verdict, surplus};
 use crate::carrier::team::standing::{Standing, needless};
 use crate::carrier::team::{self, counts, tell_of_stranger};
 use crate::keys::names;
-use noq_proto::{Connection, ConnectionError, ConnectionHandle, EndpointEvent, Incoming};
+use noq_proto::{Connection, ConnectionError, ConnectionHandle, EndpointEvent, Incoming, VarInt};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Instant;
@@ -173,14 +173,33 @@ impl QuicCarrier {
                 | ConnectionError::ConnectionClosed(_)
                 | ConnectionError::ApplicationClosed(_)
         );
-        if refused && !up {
+        let is_another = matches!(reason, ConnectionError::ApplicationClosed(c)
+            if c.error_code == VarInt::from_u32(code::ANOTHER_HOST));
+        if refused && (!up || is_another) {
             peer.known.dial.refused(now);
         }
         if refused {
-            let text = reason.to_string();
+            let text = match is_another {
+                true => team::IS_ANOTHER.to_owned(),
+                false => reason.to_string(),
+            };
             if peer.known.said.is_new(&text, now) {
                 tracing::warn!(peer = peer.known.name, reason = text, "connection closed");
             }
+        }
+    }
+
+    /// Ends the connection over which a datagram was given out last: of another host with the name and the keys of `peer`.
+    pub(super) fn end_last(&mut self, peer: PeerIndex, now: Instant) {
+        let Some(link) = self.last.take().and_then(|handle| self.connections.get(handle)) else {
+            return;
+        };
+        let from = link.standing.from;
+        link.end(now, code::ANOTHER_HOST);
+        self.refused += 1;
+        if let Some(p) = self.peers.get_mut(peer) {
+            p.seen = None;
+            p.known.tell_of_another(from, now);
         }
     }
 

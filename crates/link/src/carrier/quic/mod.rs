@@ -62,6 +62,7 @@ mod code {
     pub(super) const GOING: u32 = 0;
     pub(super) const NO_PEER: u32 = 1;
     pub(super) const NOT_VALID: u32 = 2;
+    pub(super) const ANOTHER_HOST: u32 = 3;
 }
 
 /// How a QUIC carrier is made.
@@ -133,6 +134,8 @@ pub struct QuicCarrier {
     fixed: Option<u16>,
     /// Connections that have datagrams for us.
     readable: VecDeque<ConnectionHandle>,
+    /// Over which a datagram was given out last.
+    last: Option<ConnectionHandle>,
     packet: Vec<u8>,
     cutter: Cutter,
     joins: bool,
@@ -196,6 +199,7 @@ impl QuicCarrier {
             cut: 0,
             fixed,
             readable: VecDeque::new(),
+            last: None,
             packet: Vec::with_capacity(MAX_PAYLOAD),
             cutter: Cutter::default(),
             joins: config.wire && config.joins,
@@ -337,6 +341,10 @@ impl Carrier for QuicCarrier {
             }
         }
         Ok(self.next_datagram().and_then(|of| self.found(of)))
+    }
+
+    fn turn_away(&mut self, peer: PeerIndex) {
+        self.end_last(peer, Instant::now());
     }
 
     fn readable(&self) -> BorrowedFd<'_> {

@@ -393,6 +393,7 @@ impl QuicCarrier {
                 let from = link.conn.network_path(PathId::ZERO).map(|path| path.remote());
                 p.seen = from.ok().filter(|a| *a != p.known.address);
             }
+            self.last = Some(handle);
             return Some(handle.0);
         }
         None

@@ -52,6 +52,10 @@ pub(super) struct Known {
     pub(super) proven: Option<IpAddr>,
 }
 
+/// Why a peer ends a connection, where it hears another host of this one's name at the same time.
+pub(super) const IS_ANOTHER: &str = "another host with this one's name and keys is connected there, and stays: make keys for each host \
+                                     (`ropewalk keys host`) and restart this link";
+
 /// How many peers are expected at an address: they are configured there, or proved from there who they are.
 pub(super) fn expected<'a>(peers: impl Iterator<Item = &'a Known>, from: IpAddr) -> usize {
     let from = from.to_canonical();
@@ -72,6 +76,18 @@ impl Known {
             dial: Dial::new(now, first),
             said: Said::default(),
             proven: None,
+        }
+    }
+
+    /// Tells in the log, once in a while, that two hosts are this peer.
+    pub(super) fn tell_of_another(&mut self, from: IpAddr, now: Instant) {
+        let text = format!("another host from {from}");
+        if self.said.is_new(&text, now) {
+            tracing::warn!(
+                peer = self.name,
+                %from,
+                "a second host has this peer's name and keys, and is turned away while the first is heard: make keys for each host (`ropewalk keys host`)"
+            );
         }
     }
 }

@@ -58,7 +58,7 @@ impl Standing {
 
 /// Which of the `open` connections to a peer is to be used. Both ends may have dialled, and either may be the last that a
 /// restarted or moved peer knows of: what was heard of late counts, then what the end dialled that is `first` by name, so
-/// that both choose alike.
+/// that both choose alike, and then the oldest, as a newer one may be of another host with the same name and keys.
 pub(in crate::carrier) fn current<'a, K>(
     open: impl Iterator<Item = (K, &'a Standing)>,
     first: bool,
@@ -67,7 +67,8 @@ pub(in crate::carrier) fn current<'a, K>(
     let rank = |s: &Standing| {
         let alive = s.alive();
         let fresh = alive.is_some_and(|t| now.saturating_duration_since(t) < FRESH);
-        (fresh, fresh && s.dialed == first, alive)
+        let oldest = s.up.filter(|_| fresh).map(std::cmp::Reverse);
+        (fresh, fresh && s.dialed == first, oldest, alive)
     };
     open.max_by_key(|(_, s)| rank(s)).map(|(k, _)| k)
 }
@@ -103,5 +104,28 @@ pub(in crate::carrier) fn prefix(address: IpAddr) -> IpAddr {
             let [a, b, c, d, ..] = a.segments();
             IpAddr::from([a, b, c, d, 0, 0, 0, 0])
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_connections_that_are_alike_the_oldest_is_used_while_it_is_fresh() {
+        let start = Instant::now();
+        let at = |ms| start + Duration::from_millis(ms);
+        let up = |ms, heard| Standing {
+            peer: Some(0),
+            up: Some(at(ms)),
+            heard: Some(at(heard)),
+            ..Standing::new(None, IpAddr::from([10, 0, 0, 1]), at(ms))
+        };
+        // Such as of a second host with the peer's name, which is heard just now.
+        let (old, new) = (up(0, 950), up(900, 1000));
+        let used = |now| current([("old", &old), ("new", &new)].into_iter(), true, at(now));
+        assert_eq!(used(1000), Some("old"));
+        assert_eq!(used(1260), Some("new"), "the old one is silent");
+        assert_eq!(used(2000), Some("new"), "both are silent");
     }
 }

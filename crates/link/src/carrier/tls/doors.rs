@@ -13,7 +13,7 @@ use rustls::pki_types::ServerName;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, ErrorKind};
 use std::mem::MaybeUninit;
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 /// Who dialled and does not knock for so long is sent away.
@@ -245,6 +245,18 @@ impl TlsCarrier {
         }
     }
 
+    /// Ends the connection over which a datagram was given out last: of another host with the name and the keys of `peer`.
+    pub(super) fn end_last(&mut self, peer: PeerIndex, now: Instant) {
+        let Some(mut connection) = self.last.take().and_then(|n| self.connections.remove(&n)) else {
+            return;
+        };
+        connection.say_goodbye(now);
+        self.refused += 1;
+        if let Some(p) = self.peers.get_mut(peer) {
+            p.tell_of_another(connection.standing.from, now);
+        }
+    }
+
     /// A connection is over.
     pub(super) fn lost(&mut self, number: u64, reason: &io::Error, now: Instant) {
         let Some(connection) = self.connections.remove(&number) else {
@@ -304,7 +316,7 @@ impl TlsCarrier {
 
     fn begin(&mut self, index: PeerIndex, now: Instant) -> io::Result<()> {
         let peer = &self.peers[index];
-        let socket = connect(self.local.ip(), peer.address, self.segment())?;
+        let socket = connect(self.local, peer.address, self.segment())?;
         let name = ServerName::try_from(peer.name.clone()).map_err(io::Error::other)?;
         let tls = rustls::ClientConnection::new(self.tls.client.clone(), name).map_err(io::Error::other)?;
         let (knock, to) = (self.tls.knock.make(), peer.address.ip());
@@ -363,10 +375,12 @@ impl TlsCarrier {
 }
 
 /// Begins to connect, from the address that the peer knows us by.
-fn connect(own: IpAddr, to: SocketAddr, segment: Option<u32>) -> io::Result<TcpStream> {
+fn connect(mut own: SocketAddr, to: SocketAddr, segment: Option<u32>) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::TCP))?;
-    if !own.is_unspecified() {
-        socket.bind(&SocketAddr::new(own, 0).into())?;
+    if !own.ip().is_unspecified() {
+        // With the device, where it is a link-local address.
+        own.set_port(0);
+        socket.bind(&own.into())?;
     }
     prepare(&socket)?;
     if let Some(most) = segment {

@@ -86,6 +86,8 @@ pub struct TlsCarrier {
     incoming: Incoming,
     /// Connections that may have datagrams for us.
     readable: VecDeque<u64>,
+    /// Over which a datagram was given out last.
+    last: Option<u64>,
     /// Connections in which something waits to be given to the system.
     unsent: Vec<u64>,
     recheck: Instant,
@@ -136,6 +138,7 @@ impl TlsCarrier {
             next_number: LISTENER + 1,
             incoming: Incoming::new(now),
             readable: VecDeque::new(),
+            last: None,
             unsent: Vec::new(),
             recheck: now + RECHECK,
             deaf_until: None,
@@ -189,10 +192,15 @@ impl TlsCarrier {
     }
 
     /// Whether the others wait for what a connection's socket did not take. One peer's alone is waited for: who would send it
-    /// more is not to be told that it is lost.
-    fn holds_up(&self, connection: &Connection, now: Instant) -> bool {
+    /// more is not to be told that it is lost. But a connection that another one has replaced holds up nobody: the way it took may
+    /// be gone.
+    fn holds_up(&self, number: u64, connection: &Connection, now: Instant) -> bool {
         let patient = |t: Instant| self.peers.len() < 2 || now.saturating_duration_since(t) < PATIENCE;
-        connection.full.is_some_and(patient)
+        let counts = || {
+            let current = connection.standing.peer.and_then(|p| self.current(p, now));
+            current.is_none_or(|n| n == number)
+        };
+        connection.full.is_some_and(patient) && counts()
     }
 
     /// Gives the system what waits. True if nothing is left that holds up others.
@@ -212,7 +220,7 @@ impl TlsCarrier {
                 self.unsent.push(number);
             }
         }
-        let waits = |n: &u64| (self.connections.get(n)).is_some_and(|c| self.holds_up(c, now));
+        let waits = |n: &u64| (self.connections.get(n)).is_some_and(|c| self.holds_up(*n, c, now));
         !self.unsent.iter().any(waits)
     }
 
@@ -224,7 +232,10 @@ impl TlsCarrier {
                 _ => Ok(false),
             };
             match found {
-                Ok(true) => return Some(number),
+                Ok(true) => {
+                    self.last = Some(number);
+                    return Some(number);
+                }
                 Ok(false) => drop(self.readable.pop_front()),
                 Err(error) => {
                     let malformed = error.get_ref().is_some_and(|e| e.is::<Malformed>());
@@ -311,6 +322,10 @@ impl Carrier for TlsCarrier {
             }
         }
         Ok(self.next_datagram(now).and_then(|number| self.found(number)))
+    }
+
+    fn turn_away(&mut self, peer: PeerIndex) {
+        self.end_last(peer, Instant::now());
     }
 
     fn readable(&self) -> BorrowedFd<'_> {
