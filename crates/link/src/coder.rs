@@ -4,6 +4,10 @@ use crate::outgoing::Outgoing;
 use proto::{Job, JobDone};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// After so long without a job, memory that was freed goes back to the system.
+const IDLE: Duration = Duration::from_secs(1);
 
 /// A thread that does a radio's jobs one after the other. The radio hands out no more of them than it has messages, which it
 /// bounds, so nothing does here.
@@ -23,11 +27,17 @@ impl Coder {
         let (results, done) = channel();
         let thread = std::thread::Builder::new().name("link-code".into());
         let thread = thread.spawn(move || {
-            for job in to_do {
+            let mut next = to_do.recv().ok();
+            while let Some(job) = next {
                 if results.send(job.run()).is_err() {
                     return;
                 }
                 wake();
+                next = to_do.recv_timeout(IDLE).ok().or_else(|| {
+                    // The equations of a long message leave holes all over the heap.
+                    bus::return_free_memory();
+                    to_do.recv().ok()
+                });
             }
         })?;
         Ok(Coder {
