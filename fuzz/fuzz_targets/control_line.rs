@@ -1,5 +1,8 @@
 #![no_main]
-#![allow(dead_code, reason = "the tool is a program: what it reads lines with is compiled in, beside what it does by them")]
+#![allow(
+    dead_code,
+    reason = "the tool is a program: what it reads lines with is compiled in, beside what it does by them"
+)]
 
 #[path = "../../crates/cli/src/command/control/body.rs"]
 mod body;

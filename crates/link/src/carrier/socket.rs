@@ -395,7 +395,7 @@ fn send(fd: &OwnedFd, to: SocketAddr, bytes: &[u8], origin: Option<&Origin>) -> 
 fn receive(
     fd: &OwnedFd,
     buffer: &mut [u8],
-    control: &mut Vec<u8>,
+    control: &mut [u8],
 ) -> Result<(usize, Option<SocketAddr>, Option<IpAddr>), Errno> {
     let mut into = [IoSliceMut::new(buffer)];
     let flags = MsgFlags::MSG_TRUNC;
