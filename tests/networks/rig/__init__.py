@@ -290,14 +290,14 @@ def shortfalls(name: str, figures: dict) -> list[str]:
 
 
 def beside_each_other(attempts: dict[str, Callable[[], dict]]) -> dict[str, dict]:
-    """Runs attempts at the same time, which wait more than they work: the figures of each. One that falls short is made once
-    more: a busy machine alone may cost a message or two, but hardly twice."""
-    def attempt(name: str) -> dict:
-        figures = attempts[name]()
-        return attempts[name]() if shortfalls(name, figures) else figures
-
+    """Runs attempts at the same time, which wait more than they work: the figures of each. Those that fall short are made again,
+    alone, twice at most: a busy machine may cost a message or two, but hardly each time."""
     with ThreadPoolExecutor(max(1, len(attempts))) as pool:
-        return dict(zip(attempts, pool.map(attempt, attempts)))
+        figures = dict(zip(attempts, pool.map(lambda name: attempts[name](), attempts)))
+    for name in list(attempts) * 2:
+        if shortfalls(name, figures[name]):
+            figures[name] = attempts[name]()
+    return figures
 
 
 def judge(figures: dict[str, dict], *broken: str) -> NoReturn:
