@@ -7,7 +7,7 @@ use ::zmq::{Context, DONTWAIT, PAIR, Socket, SocketEvent};
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, Resource, getpid, getrlimit, pidfd_getfd, pidfd_open};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr, Shutdown, SocketAddr, TcpStream};
-use std::os::fd::{OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -28,9 +28,20 @@ pub(super) struct Doors {
 impl Doors {
     /// To be opened before the router is bound. `None` where connections cannot be told apart (Linux before 5.6, or a container that forbids it).
     pub(super) fn open(context: &Context, router: &Socket) -> ::zmq::Result<Option<Self>> {
-        let Ok(own) = pidfd_open(getpid(), PidfdFlags::empty()) else {
-            tracing::warn!("strangers' connections are not bounded: this system has no pidfd_open");
-            return Ok(None);
+        let own = pidfd_open(getpid(), PidfdFlags::empty()).and_then(|own| {
+            // A container may permit the one call and not the other.
+            pidfd_getfd(&own, own.as_raw_fd(), PidfdGetfdFlags::empty())?;
+            Ok(own)
+        });
+        let own = match own {
+            Ok(own) => own,
+            Err(error) => {
+                tracing::warn!(
+                    "strangers' connections are not bounded, since pidfd_getfd does not work here ({error}): it needs Linux 5.6, and \
+                     in a container a seccomp profile that permits it"
+                );
+                return Ok(None);
+            }
         };
         let events = [
             SocketEvent::ACCEPTED,
