@@ -31,6 +31,12 @@ pub(crate) struct Entry {
     handler: RwLock<Option<Arc<Mutex<Handler>>>>,
 }
 
+/// Whether it has no velocity.
+pub(super) fn stands_still(twist: &types::Twist) -> bool {
+    let mut axes = [twist.linear, twist.angular].into_iter().flatten();
+    axes.all(|v| [v.x, v.y, v.z] == [0.0; 3])
+}
+
 impl Entry {
     /// Whether a body is the one that stops what the kind moves: no velocity, or what a user's kind says ([`CommandKind::stop`]).
     pub(crate) fn is_stop(&self, body: &[u8]) -> bool {
@@ -40,10 +46,7 @@ impl Entry {
         if self.name != command::Twist::NAME {
             return self.stop.as_deref() == Some(body);
         }
-        types::Twist::decode(body).is_ok_and(|twist| {
-            let mut axes = [twist.linear, twist.angular].into_iter().flatten();
-            axes.all(|v| [v.x, v.y, v.z] == [0.0; 3])
-        })
+        types::Twist::decode(body).is_ok_and(|twist| stands_still(&twist))
     }
 
     /// Runs the handler. A panic in it is the command's rejection.

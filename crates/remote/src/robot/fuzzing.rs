@@ -2,6 +2,7 @@
 
 use super::builder::RobotBuilder;
 use super::core::Core;
+use crate::safety::MOST_JUMP;
 use crate::transport::{Peer, Reply, Wire};
 use crate::{command, own, telemetry, types};
 use prost::Message;
@@ -13,12 +14,13 @@ pub(crate) fn serve(frames: &[&[u8]], wire: Wire) {
     let RobotBuilder { name, options, .. } = RobotBuilder::new("robot");
     let core = Arc::new(Core::new(name, Vec::new(), options));
     core.take_permissions();
-    // At most once, and in rising order, for as long as nobody was forgotten.
+    // At most once, and what does not stop in rising order, for as long as nobody was forgotten.
     let carried = Arc::new(Mutex::new(Vec::new()));
     let seen = carried.clone();
-    core.handle::<command::Twist>(move |_, context| {
+    core.handle::<command::Twist>(move |twist, context| {
         if let super::Origin::Controller { id, .. } = context.origin {
-            seen.lock().expect("no panic").push((id, context.sequence));
+            let stops = super::commands::stands_still(&twist);
+            seen.lock().expect("no panic").push((id, context.sequence, stops));
         }
         Ok(())
     });
@@ -48,10 +50,12 @@ pub(crate) fn serve(frames: &[&[u8]], wire: Wire) {
         .dropped
         .contains_key("controllers_forgotten");
     let carried = carried.lock().expect("no panic");
-    let rises = |(n, (id, sequence)): (usize, &(u64, u64))| {
-        carried[..n]
-            .iter()
-            .all(|(other, before)| other != id || before < sequence)
+    let rises = |(n, (id, sequence, stops)): (usize, &(u64, u64, bool))| {
+        carried[..n].iter().all(|(other, before, stopped)| {
+            // What follows a stop that jumps is not measured by it.
+            let jumped = *stopped && *before > MOST_JUMP;
+            other != id || before < sequence || (before != sequence && (*stops || jumped))
+        })
     };
     assert!(forgotten || carried.iter().enumerate().all(rises), "{carried:?}");
     drop(asked);
