@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 
 import kit
@@ -17,25 +16,6 @@ MB = 1 << 20
 BUDGET = 64 * MB
 OWN = 24 * MB
 GIVEN_BACK_WITHIN_S = 5
-
-
-def shared(pid: int) -> int:
-    """Bytes of shared memory that a process reserved: pages of its memfds, whether it touched them or not."""
-    seen: dict[int, int] = {}
-    folder = f"/proc/{pid}/map_files"
-    for name in os.listdir(folder):
-        try:
-            path = os.path.join(folder, name)
-            if os.readlink(path).startswith("/memfd:"):
-                about = os.stat(path)
-                seen[about.st_ino] = about.st_blocks * 512
-        except OSError:
-            continue
-    return sum(seen.values())
-
-
-def anonymous(victim: kit.Program) -> int:
-    return victim.status("RssAnon") * 1024
 
 
 def main() -> None:
@@ -55,7 +35,7 @@ topics: [{{name: '/t/*', direction: in}}]
         if not peer.come_up():
             kit.verdict({}, f"the link never came up: {victim.log()[-400:]}")
         peer.serve(0.5)
-        before = shared(victim.pid) + anonymous(victim)
+        before = sum(victim.memory())
 
         for topic in range(TOPICS):
             for frame in wire.announce(topic, wire.announcement(f"/t/{topic}", "a/B", depth=4)):
@@ -70,21 +50,21 @@ topics: [{{name: '/t/*', direction: in}}]
                 peer.send(frame)
                 sent += len(frame)
                 peer.serve(0.01)
-            peak = max(peak, shared(victim.pid) + anonymous(victim))
+            peak = max(peak, sum(victim.memory()))
         # Enough of some messages that they get their memory.
         for topic in range(4):
             for offset in range(0, MESSAGE // 14, 1200):
                 peer.send(wire.data(topic, 9, 100, [MESSAGE - 100], offset, bytes(1200)))
                 if offset % (1200 * 50) == 0:
                     peer.serve(0.001)
-                    peak = max(peak, shared(victim.pid) + anonymous(victim))
+                    peak = max(peak, sum(victim.memory()))
         alive = victim.is_alive()
         peer.socket.close()
         ended = time.monotonic()
         left = peak
         while left > before + OWN and time.monotonic() < ended + 20:
             time.sleep(0.1)
-            left = shared(victim.pid) + anonymous(victim)
+            left = sum(victim.memory())
         took = time.monotonic() - ended
 
     figures = {

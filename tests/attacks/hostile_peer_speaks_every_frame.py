@@ -36,21 +36,6 @@ LARGE = 6_000
 HONEST = {"/scan": ("robot", 20, 4250), "/camera": ("robot", 5, 50_000), "/cmd_vel": ("base", 20, 100)}
 
 
-def memory(program: kit.Program) -> tuple[int, int]:
-    """What a process has for itself, and pages of its memfds, whether it touched them or not."""
-    seen: dict[int, int] = {}
-    folder = f"/proc/{program.pid}/map_files"
-    for name in os.listdir(folder):
-        try:
-            path = os.path.join(folder, name)
-            if os.readlink(path).startswith("/memfd:"):
-                about = os.stat(path)
-                seen[about.st_ino] = about.st_blocks * 512
-        except OSError:
-            continue
-    return program.status("RssAnon") * 1024, sum(seen.values())
-
-
 def processor_s(program: kit.Program) -> float:
     fields = open(f"/proc/{program.pid}/stat").read().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -306,7 +291,7 @@ peers:{rest}""")
         return found
 
     def look(self) -> None:
-        now = memory(self.base)
+        now = self.base.memory()
         self.most = [max(a, b) for a, b in zip(self.most, now)]
 
     def wave(self, name: str) -> dict:
@@ -395,7 +380,7 @@ peers:{rest}""")
         alone_from = clock(time.CLOCK_MONOTONIC)
         self.peer.serve(ALONE_S)
         alone = self.figures(alone_from)
-        before = memory(self.base)
+        before = self.base.memory()
         busy = processor_s(self.base)
         self.peer.serve(1)
         figures_alone = round(processor_s(self.base) - busy, 2)
@@ -419,10 +404,10 @@ peers:{rest}""")
         most_descriptors = self.base.descriptors()
         self.peer.socket.close()
         ended = time.monotonic()
-        left = memory(self.base)
+        left = self.base.memory()
         while sum(left) > sum(before) + OWN and time.monotonic() < ended + 20:
             time.sleep(0.2)
-            left = memory(self.base)
+            left = self.base.memory()
         took = time.monotonic() - ended
 
         figures = {"alone": alone, "processor_alone": figures_alone, "beside": beside, "waves": waves, "ends": ends, "connections_of_40": crowd,

@@ -2,7 +2,6 @@
 """A robot whose clocks run 500 ppm fast or slow, the worst that a crystal does, and ten times as fast: what takes an hour
 then takes six minutes."""
 
-import time
 
 import kit
 import rig
@@ -20,15 +19,9 @@ def attempt(ropewalk: object, parts_per_million: float, seconds: float) -> dict:
         link.env["robot"], link.clocks["robot"] = clock.env, clock.read
         link.publish()
         link.start_both(address)
-        figures = {"ppm": parts_per_million, "up_s": link.up()}
-        if figures["up_s"] is None:
-            return figures | {"without": {}, "with": {}}
-        time.sleep(rig.GRACE_S)
-        figures["without"] = link.measure(seconds / 3)
-        clock.set(parts_per_million)
-        time.sleep(rig.GRACE_S)
-        figures["with"] = link.measure(seconds)
-        return figures | {"clock": link.state("base")["peers"][0].get("clock")}
+        figures = link.compare(seconds, lambda: clock.set(parts_per_million), without_s=seconds / 3)
+        about = (link.state("base").get("peers") or [{}])[0]
+        return {"ppm": parts_per_million} | figures | {"clock": about.get("clock")}
 
 
 def main() -> None:

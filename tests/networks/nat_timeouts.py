@@ -75,15 +75,7 @@ def attempt(ropewalk: object, trouble: object, radio: str, seconds: float) -> di
         link.publish()
         # README's base has an address for each peer; what answers there is the NAT.
         link.start_both({"base": "10.8.1.1", "robot": "10.8.1.2"})
-        figures = {"up_s": link.up()}
-        if figures["up_s"] is None:
-            return figures | {"without": {}, "with": {}}
-        time.sleep(rig.GRACE_S)
-        figures["without"] = link.measure(seconds)
-        trouble(spaces, link)
-        time.sleep(rig.GRACE_S)
-        figures["with"] = link.measure(seconds)
-        return figures
+        return link.compare(seconds, lambda: trouble(spaces, link))
 
 
 def main() -> None:

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """A robot's disk copied into another one: two hosts of one name, with the same keys, both talk to the base."""
 
-import time
 
 import kit
 import rig
@@ -14,21 +13,21 @@ def attempt(ropewalk: object, seconds: float) -> dict:
         link = rig.Readme(stage, ropewalk, spaces)
         link.publish()
         link.start_both(rig.Wire.ADDRESS)
-        figures = {"up_s": link.up()}
-        if figures["up_s"] is None:
-            return figures | {"without": {}, "with": {}}
-        time.sleep(rig.GRACE_S)
-        figures["without"] = link.measure(seconds)
-        command = spaces.command("copy", ropewalk, "link", stage.folder / "robot.yaml", "--json", "--every", "0.1")
-        copy = stage.start("link-copy", *command, env=stage.bus("copy"))
-        for topic, size, rate in (("/scan", 3000, 20), ("/camera", 60_000, 5)):
-            stage.start(f"copy{topic.replace('/', '-')}", ropewalk, "topic", "pub", topic, "std_msgs/String",
-                        f"data: {'y' * size}", "--rate", rate, env=stage.bus("copy"))
-        time.sleep(2)
-        figures["with"] = link.measure(seconds)
-        figures["copy"] = (copy.json() or [{}])[-1].get("peers", [{}])[0].get("up")
+        copies = []
+
+        def copy() -> None:
+            command = spaces.command("copy", ropewalk, "link", stage.folder / "robot.yaml", "--json", "--every", "0.1")
+            copies.append(stage.start("link-copy", *command, env=stage.bus("copy")))
+            for topic, size, rate in (("/scan", 3000, 20), ("/camera", 60_000, 5)):
+                stage.start(f"copy{topic.replace('/', '-')}", ropewalk, "topic", "pub", topic, "std_msgs/String",
+                            f"data: {'y' * size}", "--rate", rate, env=stage.bus("copy"))
+
+        figures = link.compare(seconds, copy, grace_s=2)
+        if not copies:
+            return figures
+        figures["copy"] = (copies[0].json() or [{}])[-1].get("peers", [{}])[0].get("up")
         figures["base_says"] = [line for line in link.daemons["base"].log().splitlines() if "WARN" in line or "same" in line][-3:]
-        figures["copy_says"] = copy.log().splitlines()[-3:]
+        figures["copy_says"] = copies[0].log().splitlines()[-3:]
         return figures
 
 

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """A tenth of the packets overtaken by up to 20 ms of others, a tenth arriving twice, over each carrier as README uses it."""
 
-import time
 
 import kit
 import rig
@@ -17,16 +16,9 @@ def attempt(ropewalk: object, radio: str, seconds: float) -> dict:
         link = rig.Readme(stage, ropewalk, spaces, radio)
         link.publish()
         link.start_both(wire.ADDRESS)
-        figures = {"up_s": link.up()}
-        if figures["up_s"] is None:
-            return figures | {"with": {}, "without": {}}
-        time.sleep(rig.GRACE_S)
-        figures["without"] = link.measure(seconds)
-        wire.set(**TROUBLE)
-        time.sleep(rig.GRACE_S)
-        figures["with"] = link.measure(seconds)
+        figures = link.compare(seconds, lambda: wire.set(**TROUBLE))
         states = {host: link.state(host) for host in ("base", "robot")}
-        figures["drops"] = {t["name"]: t["drops"] for s in states.values() for t in s["received"] if t["drops"]}
+        figures["drops"] = {t["name"]: t["drops"] for s in states.values() for t in s.get("received", []) if t["drops"]}
         figures["packets"] = wire.counts()
         return figures
 

@@ -35,15 +35,7 @@ def attempt(ropewalk: object, host: str, away: float, suspend: bool, seconds: fl
             link.env["robot"], link.clocks["robot"] = clock.env, clock.read
         link.publish()
         link.start_both(address)
-        figures = {"away_s": away, "up_s": link.up()}
-        if figures["up_s"] is None:
-            return figures | {"without": {}, "with": {}}
-        time.sleep(rig.GRACE_S)
-        figures["without"] = link.measure(seconds)
-        stop(link, host, away, clock)
-        time.sleep(rig.GRACE_S)
-        figures["with"] = link.measure(seconds)
-        return figures
+        return {"away_s": away} | link.compare(seconds, lambda: stop(link, host, away, clock))
 
 
 def main() -> None:

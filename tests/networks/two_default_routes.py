@@ -43,16 +43,7 @@ def attempt(ropewalk: object, address: dict[str, str], how: str, radio: str, sec
         link = rig.Readme(stage, ropewalk, spaces, radio)
         link.publish()
         link.start_both(address)
-        figures = {"up_s": link.up()}
-        if figures["up_s"] is None:
-            return figures | {"with": {}, "without": {}}
-        time.sleep(rig.GRACE_S)
-        figures["without"] = link.measure(seconds)
-        if how:
-            die(spaces, how)
-            time.sleep(rig.GRACE_S)
-        figures["with"] = link.measure(seconds)
-        return figures
+        return link.compare(seconds, lambda: how and die(spaces, how))
 
 
 def main() -> None:

@@ -84,6 +84,24 @@ class Program:
                 return int(line.split()[1])
         raise KeyError(key)
 
+    def shared(self) -> int:
+        """Bytes of shared memory that it reserved: pages of its memfds, whether it touched them or not. Needs root."""
+        seen: dict[int, int] = {}
+        folder = f"/proc/{self.pid}/map_files"
+        for name in os.listdir(folder):
+            try:
+                path = os.path.join(folder, name)
+                if os.readlink(path).startswith("/memfd:"):
+                    about = os.stat(path)
+                    seen[about.st_ino] = about.st_blocks * 512
+            except OSError:
+                continue
+        return sum(seen.values())
+
+    def memory(self) -> tuple[int, int]:
+        """Bytes that it has for itself, and of shared memory. Needs root."""
+        return self.status("RssAnon") * 1024, self.shared()
+
     def resident(self) -> int:
         """Bytes of memory that it has now, shared memory included."""
         return self.status("VmRSS") * 1024

@@ -228,6 +228,18 @@ class Readme:
             time.sleep(0.05)
         return None
 
+    def compare(self, seconds: float, trouble: Callable[[], object], *, without_s: float | None = None, grace_s: float = GRACE_S) -> dict:
+        """The shares of the topics over so many seconds, without a trouble and, `grace_s` after it was made, with it."""
+        figures = {"up_s": self.up()}
+        if figures["up_s"] is None:
+            return figures | {"without": {}, "with": {}}
+        time.sleep(GRACE_S)
+        figures["without"] = self.measure(without_s or seconds)
+        trouble()
+        time.sleep(grace_s)
+        figures["with"] = self.measure(seconds)
+        return figures
+
     def state(self, host: str) -> dict:
         """The newest state that a daemon printed."""
         with self.daemons[host].out.open("rb") as out:
