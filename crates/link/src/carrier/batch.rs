@@ -85,14 +85,15 @@ impl Gathered {
             &rest[..self.segment.min(rest.len())]
         };
         let segment = self.segment as u16;
-        let cut = together.then_some(ControlMessage::UdpGsoSegments(&segment));
-        let control: Vec<_> = cut.into_iter().chain(origin.map(Origin::message)).collect();
+        let cut = ControlMessage::UdpGsoSegments(&segment);
+        let both = [cut, origin.map_or(cut, Origin::message)];
+        let control = &both[usize::from(!together)..1 + usize::from(origin.is_some())];
         let to = SockaddrStorage::from(to);
         let piece = [IoSlice::new(piece)];
         let done = nix::sys::socket::sendmsg(
             socket.as_raw_fd(),
             &piece,
-            &control,
+            control,
             MsgFlags::MSG_NOSIGNAL,
             Some(&to),
         );
@@ -102,8 +103,9 @@ impl Gathered {
                 self.passed(len);
                 Ok(())
             }
-            // No offload here, or the path's MTU is below a segment: each by itself then, cut by IP where it must be.
+            // It may also be the address that does not exist any more.
             Err(Errno::INVAL) if origin.is_some() => Err(Errno::INVAL),
+            // No offload here, or the path's MTU is below a segment: each by itself then, cut by IP where it must be.
             Err(Errno::IO | Errno::INVAL | Errno::MSGSIZE | Errno::OPNOTSUPP) if together => {
                 tracing::debug!("batches are not cut here: datagrams go one by one");
                 self.one_by_one = true;
