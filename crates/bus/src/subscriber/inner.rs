@@ -16,7 +16,6 @@ use crate::sys::fork::Birth;
 use crate::sys::process::Peer;
 use crate::topic::{RefusalLog, TopicType};
 use crate::waitset::{Changed, Waiter};
-use stats::DropReason;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -231,9 +230,7 @@ impl SubCore {
         };
         let mut drops = state.departed;
         for source in &state.sources {
-            let mut losses = source.connection.losses();
-            losses.add(DropReason::Malformed, source.malformed);
-            losses.add(DropReason::HoldLimit, source.crowded);
+            let losses = source.losses();
             drops.merge(&losses);
             stats.held += source.connection.held();
             if source.connection.has_ended() {

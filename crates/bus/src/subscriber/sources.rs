@@ -170,9 +170,7 @@ impl State {
             }
             self.left.push_back((source.connection.publisher, source.last));
         }
-        let mut losses = source.connection.losses();
-        losses.add(DropReason::Malformed, source.malformed);
-        losses.add(DropReason::HoldLimit, source.crowded);
+        let mut losses = source.losses();
         // Only those that died in great numbers, unread, leave something here.
         losses.add(
             DropReason::QueueFull,
@@ -183,6 +181,14 @@ impl State {
 }
 
 impl Source {
+    /// What was lost of its publisher's messages, on the way and here.
+    pub(super) fn losses(&self) -> Losses {
+        let mut losses = self.connection.losses();
+        losses.add(DropReason::Malformed, self.malformed);
+        losses.add(DropReason::HoldLimit, self.crowded);
+        losses
+    }
+
     /// Takes the oldest message, and finds its segment.
     #[inline(always)]
     fn next(&mut self) -> Option<(Taken, Option<Arc<PeerSegment>>)> {
