@@ -191,9 +191,8 @@ impl TlsCarrier {
         standing::current(self.open(peer).map(|(n, c)| (n, &c.standing)), first, now)
     }
 
-    /// Whether the others wait for what a connection's socket did not take. One peer's alone is waited for: who would send it
-    /// more is not to be told that it is lost. But a connection that another one has replaced holds up nobody: the way it took may
-    /// be gone.
+    /// Whether the others wait for what a connection's socket did not take. With a single peer they wait, so that the scheduler does
+    /// not count as lost what it could send later. A connection that another one has replaced holds up nobody: its path may be gone.
     fn holds_up(&self, number: u64, connection: &Connection, now: Instant) -> bool {
         let patient = |t: Instant| self.peers.len() < 2 || now.saturating_duration_since(t) < PATIENCE;
         let counts = || {

@@ -1,6 +1,6 @@
 //! How many connections a robot's port has, by address.
 //!
-//! libzmq accepts whoever comes and waits 30 s for their handshake, so strangers who stay silent would take all descriptors of the
+//! libzmq accepts every connection and waits 30 s for its handshake, so strangers who stay silent would take all descriptors of the
 //! process. Its monitor tells of each connection by the number of its descriptor; one too many is shut down through a copy of it.
 
 use ::zmq::{Context, DONTWAIT, PAIR, Socket, SocketEvent};
@@ -202,7 +202,11 @@ mod tests {
             assert_eq!(come(&mut table, host, later), None);
         }
         assert_eq!(table.all.len(), 100);
-        assert_eq!(come(&mut table, 99, later), Some(4), "of whoever has the most");
+        assert_eq!(
+            come(&mut table, 99, later),
+            Some(4),
+            "of the address that has the most"
+        );
         assert!(table.all.contains_key(&1));
         let numbers: Vec<RawFd> = table.all.keys().copied().collect();
         numbers.into_iter().for_each(|n| table.gone(n));

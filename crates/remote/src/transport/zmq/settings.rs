@@ -18,8 +18,7 @@ pub struct ZmqSettings {
     /// The file with this end's secret key ([`KeyPair::write`]).
     pub key: Option<PathBuf>,
     /// Of a robot: the file that lists the controllers' public keys ([`AllowedKeys::read`](super::AllowedKeys::read)). Of a
-    /// controller: the file with the robot's
-    /// ([`PublicKey::read`]).
+    /// controller: the file with the robot's ([`PublicKey::read`]).
     pub peers: Option<PathBuf>,
     /// Does without keys where other hosts reach it.
     pub insecure: bool,

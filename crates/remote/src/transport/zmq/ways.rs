@@ -223,7 +223,7 @@ mod tests {
         };
         assert_eq!(all(&mut ways, &Local(1)), MAX_OF_PEER);
         assert!(ways.fits(b"other", &Local(2), 1 << 20, ANSWERS));
-        // Whoever is gone is found by asking, and gives all back.
+        // Connections that are gone are found by asking, and give all back.
         let now = Instant::now();
         let asked = ways.ask(now);
         assert_eq!(asked.len(), 4);
