@@ -14,7 +14,7 @@ TESTED := $(TARGET)/tested
 # The steps of `make test`, the cheap ones first. What most of them share is a step of its own, `built-tested`.
 STEPS := packages unit-posix schema-crosscheck recording-crosscheck loom lint built-tested kill ros1 sanitized cpp python installed networks attacks unit
 
-.PHONY: demo test build built built-tested install setup packages libzmq lint deny budgets unit unit-posix cpp sanitized ros1 python deb installed loom miri schema-crosscheck recording-crosscheck kill \
+.PHONY: demo test build built built-tested install setup packages libzmq lint deny budgets unit unit-posix cpp sanitized ros1 python wheel deb installed loom miri schema-crosscheck recording-crosscheck kill \
     attacks networks soak day fuzz-short fuzz-packets fuzz-coverage fuzz clean
 
 # Why priorities matter, in a minute: no ROS, no root.
@@ -80,13 +80,16 @@ ros1: built-tested packages
 	ros1/test/run $(TESTED)
 
 # The Python package, built and installed as `pip install ./python` does, and its tests. Its workspace is another, what it builds on the same.
-python: setup built-tested
+python: wheel built-tested
 	$(CARGO) fmt --manifest-path python/Cargo.toml --check
 	$(CARGO) clippy --manifest-path python/Cargo.toml --locked --target-dir $(TARGET) -- -D warnings
-	rm -rf $(TARGET)/wheels
-	CARGO_TARGET_DIR=$(TARGET) MATURIN_PEP517_ARGS="--profile tested" $(PYTHON) -m pip wheel -q --no-deps -w $(TARGET)/wheels ./python
 	$(PYTHON) -m pip install -q --force-reinstall --no-deps $(TARGET)/wheels/*.whl
 	cd python/tests && ROPEWALK=$(TESTED)/ropewalk timeout 900 ../../$(PYTHON) -X dev -m pytest -q -p no:cacheprovider .
+
+# The wheel, in target/wheels: what `python` tests and `installed` installs, so that neither runs the other.
+wheel: setup
+	rm -rf $(TARGET)/wheels
+	CARGO_TARGET_DIR=$(TARGET) MATURIN_PEP517_ARGS="--profile tested" $(PYTHON) -m pip wheel -q --no-deps -w $(TARGET)/wheels ./python
 
 # The Debian package, in $(DEB).
 DEB := $(TARGET)/packages
@@ -96,7 +99,7 @@ deb: built
 	scripts/deb $(BIN) $(DEB)
 
 # Package and wheel in a bare Debian, by debootstrap.
-installed: built-tested python
+installed: built-tested wheel
 	scripts/apt-install debootstrap dpkg-dev
 	mkdir -p $(TESTED)/packages
 	scripts/deb $(TESTED) $(TESTED)/packages
