@@ -94,13 +94,13 @@ wheel: setup
 # The Debian package, in $(DEB).
 DEB := $(TARGET)/packages
 deb: built
-	scripts/apt-install dpkg-dev
+	scripts/apt-install dpkg-dev file
 	mkdir -p $(DEB)
 	scripts/deb $(BIN) $(DEB)
 
 # Package and wheel in a bare Debian, by debootstrap.
 installed: built-tested wheel
-	scripts/apt-install debootstrap dpkg-dev
+	scripts/apt-install debootstrap dpkg-dev file
 	mkdir -p $(TESTED)/packages
 	scripts/deb $(TESTED) $(TESTED)/packages
 	tests/packages/run $(TESTED)/packages/ropewalk_*.deb $(TARGET)/wheels/ropewalk-*.whl
