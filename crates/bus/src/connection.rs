@@ -12,6 +12,7 @@ use crate::ring::{self, Geometry, Taken};
 use crate::sys::process::Peer;
 use crate::sys::segment::{PeerSegment, RingMemory};
 use crate::sys::socket::{Received, Socket};
+use crate::topic::Offer;
 use crate::waitset::Waiter;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,6 +21,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) publisher: u64,
+    /// What the publisher says of itself.
+    pub(crate) offer: Offer,
     pub(crate) peer: Peer,
     pub(crate) geometry: Geometry,
     /// The housekeeping thread's name for it; 0 while it has none.
@@ -53,6 +56,7 @@ impl Connection {
     )]
     pub(crate) fn new(
         publisher: u64,
+        offer: Offer,
         peer: Peer,
         socket: Socket,
         ring: RingMemory,
@@ -65,6 +69,7 @@ impl Connection {
         let copies = shared.budget.copies(grant.holder());
         Connection {
             publisher,
+            offer,
             peer,
             geometry,
             token: AtomicU64::new(0),

@@ -4,6 +4,9 @@ use crate::frame::{Reader, Writer};
 use crate::losses::{Losses, REASONS};
 use crate::publisher::{MemoryPolicy, PublisherStats, SubscriberPeer};
 use crate::subscriber::QueuePolicy;
+use crate::topic::Offer;
+#[cfg(test)]
+use crate::topic::Reliability;
 use stats::Drops;
 use std::time::Duration;
 
@@ -31,8 +34,8 @@ pub struct PublisherInfo {
     pub memory_limit: u64,
     /// What it does when memory is short.
     pub memory_policy: MemoryPolicy,
-    /// How many of its last messages it keeps for late joiners, at most.
-    pub history: u32,
+    /// What it says of itself: its node, its history for late joiners, its quality of service.
+    pub offer: Offer,
     /// What it has done, what it holds, and each connected subscriber (the first 128).
     pub stats: PublisherStats,
 }
@@ -65,7 +68,7 @@ pub(crate) fn write(w: &mut Writer, detail: &EndpointDetail) {
             w.u32(count(p.stats.segments));
             w.u8(policy);
             w.u64(value);
-            w.u32(p.history);
+            w.offer(&p.offer);
             w.u64(p.stats.refused);
             write_drops(w, &p.stats.drops);
             let listed = p.stats.subscribers.len().min(MAX_PEERS);
@@ -106,7 +109,7 @@ pub(crate) fn read_publisher(r: &mut Reader<'_>, messages: u64, memory: u64) -> 
         ..PublisherStats::default()
     };
     let memory_policy = policy(r.u8()?, r.u64()?)?;
-    let history = r.u32()?;
+    let offer = r.offer()?;
     stats.refused = r.u64()?;
     stats.drops = read_drops(r)?;
     let listed = usize::from(r.u16()?);
@@ -119,7 +122,7 @@ pub(crate) fn read_publisher(r: &mut Reader<'_>, messages: u64, memory: u64) -> 
     Some(EndpointDetail::Publisher(PublisherInfo {
         memory_limit,
         memory_policy,
-        history,
+        offer,
         stats,
     }))
 }
@@ -195,6 +198,16 @@ fn count(n: usize) -> u32 {
 }
 
 #[cfg(test)]
+pub(crate) fn offer_sample() -> Offer {
+    Offer {
+        node: "/talker".into(),
+        history: 1,
+        reliability: Some(Reliability::BestEffort),
+        depth: 5,
+    }
+}
+
+#[cfg(test)]
 pub(crate) fn sample(subscribers: usize) -> PublisherInfo {
     let mut drops = Drops::default();
     drops.add(stats::DropReason::QueueFull, 3);
@@ -214,7 +227,7 @@ pub(crate) fn sample(subscribers: usize) -> PublisherInfo {
     PublisherInfo {
         memory_limit: 64 << 20,
         memory_policy: MemoryPolicy::Block(Duration::from_millis(20)),
-        history: 1,
+        offer: offer_sample(),
         stats: PublisherStats {
             published: 100,
             refused: 5,

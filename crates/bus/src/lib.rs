@@ -84,5 +84,5 @@ pub use service::{
 pub use subscriber::{PublisherPeer, QueuePolicy, Subscriber, SubscriberOptions, SubscriberStats, TakeError};
 pub use survey::{Silent, Survey};
 pub use sys::limits::return_free_memory;
-pub use topic::{EndpointInfo, MAX_DEFINITION, MAX_NAME, Refusal, TopicInfo, TopicType};
+pub use topic::{EndpointInfo, MAX_DEFINITION, MAX_NAME, Offer, Refusal, Reliability, TopicInfo, TopicType};
 pub use waitset::{Interrupt, WaitSet};

@@ -4,6 +4,7 @@ use crate::block::{CORRELATION, table_entry};
 use crate::connection::Connection;
 use crate::content::ContentBox;
 use crate::losses::Losses;
+use crate::topic::Offer;
 use stats::Time;
 use std::fmt;
 use std::marker::PhantomData;
@@ -47,6 +48,11 @@ impl Message {
     /// The identity of the publisher on this host.
     pub fn publisher(&self) -> u64 {
         self.connection.publisher
+    }
+
+    /// What its publisher says of itself: node, history, quality of service.
+    pub fn offer(&self) -> &Offer {
+        &self.connection.offer
     }
 
     /// User and process of its publisher, as the kernel says of the connection (`SO_PEERCRED`); process 0 is one that is in a

@@ -9,7 +9,7 @@ use crate::sys::Variant;
 use crate::sys::doorbell::wait_readable;
 use crate::sys::process::program;
 use crate::sys::socket::{Received, Socket};
-use crate::topic::{EndpointInfo, TopicInfo};
+use crate::topic::{EndpointInfo, Offer, TopicInfo};
 use stats::text::printable;
 use std::collections::BTreeMap;
 use std::io::ErrorKind::NotFound;
@@ -61,6 +61,7 @@ pub(crate) fn survey(folder: &Folder, config: &BusConfig, timeout: Duration) -> 
         topic: String::new(),
         type_name: String::new(),
         type_hash: [0; 16],
+        offer: Offer::default(),
     })
     .encode();
     let mut survey = Survey::default();

@@ -26,6 +26,46 @@ pub struct TopicType {
     pub definition: Arc<str>,
 }
 
+/// What a publisher says of itself to those that connect: what a recorder, a bridge or a player needs to make its like.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Offer {
+    /// The node that publishes, such as `/talker`; empty if it is not said. At most [`MAX_NAME`] bytes; nobody checks
+    /// that it is true.
+    pub node: String,
+    /// How many of its last messages it keeps for subscribers that join later.
+    pub history: u32,
+    /// Whether it sends lost messages again, where it says so: of use to bridges, since on the bus nothing is lost on
+    /// the way.
+    pub reliability: Option<Reliability>,
+    /// How many messages it keeps for a slow subscriber, where it says so (ROS 2's depth); 0 if not.
+    pub depth: u32,
+}
+
+/// Whether a publisher sends lost messages again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reliability {
+    /// It does.
+    Reliable,
+    /// It does not.
+    BestEffort,
+}
+
+impl Offer {
+    pub(crate) fn check(&self) -> Result<(), CreateError> {
+        let (what, node) = ("node", &self.node);
+        if node.len() > MAX_NAME {
+            let (len, max) = (node.len(), MAX_NAME);
+            return Err(CreateError::Name { what, len, max });
+        }
+        if !stats::text::is_plain(node) {
+            let name = stats::text::printable(node).into_owned();
+            return Err(CreateError::Characters { what, name });
+        }
+        Ok(())
+    }
+}
+
 /// A topic of the bus, as its live endpoints describe it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

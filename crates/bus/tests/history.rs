@@ -3,7 +3,10 @@
 
 mod common;
 
-use bus::{LoanError, MemoryPolicy, Publisher, PublisherOptions, Stamp, Subscriber, SubscriberOptions};
+use bus::{
+    EndpointDetail, LoanError, MemoryPolicy, Offer, Publisher, PublisherOptions, Reliability, Stamp, Subscriber,
+    SubscriberOptions,
+};
 use common::raw::{Wishes, entry_word, intrude_with};
 use common::{LONG, bus, folder, topic};
 use stats::DropReason;
@@ -216,5 +219,50 @@ fn who_comes_back_gets_only_what_it_has_not_had() {
             let length = intruder.ring[entry_word(8, 1) + 3].load(Ordering::SeqCst);
             assert_eq!(length >> 63, 1, "history is marked");
         }
+    }
+}
+
+#[test]
+fn a_subscriber_is_told_what_its_publisher_says_of_itself() {
+    let dir = folder();
+    let bus = bus(&dir);
+    let said = keeping(2)
+        .with_node("/map_server")
+        .with_reliability(Reliability::BestEffort)
+        .with_depth(7);
+    let publisher = bus.publisher(topic("/a"), said).unwrap();
+    let silent = bus.publisher(topic("/a"), PublisherOptions::default()).unwrap();
+    send(&publisher, 64).unwrap();
+    let late = bus.subscriber(topic("/a"), SubscriberOptions::default()).unwrap();
+    assert!(silent.wait_for_subscribers(1, LONG) && publisher.wait_for_subscribers(1, LONG));
+    send(&silent, 64).unwrap();
+    let messages: Vec<_> = std::iter::from_fn(|| late.take().unwrap()).collect();
+    let [kept, plain] = &messages[..] else {
+        panic!("{messages:?}")
+    };
+    let offer = kept.offer();
+    assert_eq!(
+        (offer.node.as_str(), offer.history, offer.depth),
+        ("/map_server", 2, 7)
+    );
+    assert_eq!(offer.reliability, Some(Reliability::BestEffort));
+    assert!(kept.is_history() && *plain.offer() == Offer::default());
+    // Who only asks is told the same.
+    let topics = bus.topics(LONG).unwrap();
+    let mut offers = topics[0].publishers.iter().map(|p| match &p.detail {
+        EndpointDetail::Publisher(p) => p.offer.clone(),
+        other => panic!("{other:?}"),
+    });
+    assert!(offers.any(|o| o == *offer));
+}
+
+#[test]
+fn a_node_with_a_name_that_cannot_be_shown_is_refused() {
+    let dir = folder();
+    let bus = bus(&dir);
+    for bad in ["/a\u{1b}[2J".to_owned(), "x".repeat(bus::MAX_NAME + 1)] {
+        let made = bus.publisher(topic("/a"), PublisherOptions::default().with_node(bad));
+        let error = made.expect_err("a bad name").to_string();
+        assert!(error.contains("node"), "{error}");
     }
 }

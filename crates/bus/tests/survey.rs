@@ -45,7 +45,7 @@ fn topics_tell_queues_memory_policies_and_losses() {
         panic!("not a publisher's")
     };
     assert_eq!(
-        (p.memory_limit, p.memory_policy, p.history),
+        (p.memory_limit, p.memory_policy, p.offer.history),
         (6 << 20, MemoryPolicy::Medium(3), 2)
     );
     // The same as the publisher itself says.

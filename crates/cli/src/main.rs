@@ -8,6 +8,7 @@ mod command;
 mod demo;
 mod failure;
 mod figure;
+mod offers;
 mod screen;
 mod signals;
 mod types;

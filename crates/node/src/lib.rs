@@ -36,7 +36,7 @@ mod subscriber;
 pub mod typed;
 
 pub use bus::{
-    BusConfig, ClientOptions, Interrupt, Loan, MemoryPolicy, Published, PublisherOptions, QueuePolicy,
+    BusConfig, ClientOptions, Interrupt, Loan, MemoryPolicy, Offer, Published, PublisherOptions, QueuePolicy,
     ServerOptions, ServiceInfo, Stamp, SubscriberOptions, WaitSet,
 };
 pub use callback::Callback;

@@ -125,7 +125,7 @@ impl Node {
     }
 
     /// As [`Node::publisher`], with limits of memory, what to do when they are reached, and history for late
-    /// joiners.
+    /// joiners. The publisher says that it is this node's, unless the options name another.
     ///
     /// # Errors
     /// As [`Node::publisher`].
@@ -133,8 +133,11 @@ impl Node {
         &self,
         topic: &str,
         schema: &Schema,
-        options: PublisherOptions,
+        mut options: PublisherOptions,
     ) -> Result<Publisher, NodeError> {
+        if options.node.is_empty() {
+            options.node = format!("/{}", self.name);
+        }
         let kind = topic_type(topic, schema)?;
         let made = self.bus.publisher(kind.clone(), options);
         made.map(|p| Publisher::new(p, schema.clone()))

@@ -30,6 +30,7 @@ mod error;
 pub mod fuzzing;
 mod model;
 mod playback;
+pub mod qos;
 mod reader;
 mod schedule;
 pub mod simulation;
@@ -37,6 +38,7 @@ pub mod write;
 
 pub use error::{OpenError, ReadError, WriteError};
 pub use model::{Channel, ChannelId, Encoding, Message, Summary, TopicSummary};
+pub use qos::Qos;
 pub use playback::{Playback, PlaybackError, Played, Stop, Tick};
 pub use reader::{Limits, Messages, Recording};
 pub use schedule::{Due, Pace, PaceError, Player, Schedule};

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use stats::Time;
 
+use crate::qos::{MAX_KEPT, Qos};
+
 /// Which channel of its recording a message belongs to: the position in
 /// [`Recording::channels`](crate::Recording::channels), not the number the file uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -73,6 +75,8 @@ pub struct Channel {
     pub latched: bool,
     /// Name of the node that published, if the file says it.
     pub callerid: Option<String>,
+    /// What the publishers of a channel of ROS 2 offer, if the file says it: one profile for each of them.
+    pub qos: Vec<Qos>,
 }
 
 impl Channel {
@@ -88,7 +92,15 @@ impl Channel {
             encoding: Encoding::Ros1,
             latched: false,
             callerid: None,
+            qos: Vec::new(),
         }
+    }
+
+    /// How many of the channel's last messages a late subscriber gets: one of a publisher that latches, of durable ones
+    /// of ROS 2 what they keep, all together. At most [`MAX_KEPT`].
+    pub fn kept(&self) -> u32 {
+        let durable = self.qos.iter().fold(0u32, |sum, qos| sum.saturating_add(qos.kept()));
+        durable.max(self.latched.into()).min(MAX_KEPT)
     }
 }
 

@@ -1,7 +1,8 @@
 //! Writing MCAP files.
 //!
 //! What is written is what the MCAP tools for ROS 1 expect: schema encoding `ros1msg`, message encoding
-//! `ros1`, the connection's `md5sum`, `callerid` and `latching` in the channel's metadata.
+//! `ros1`, the connection's `md5sum`, `callerid` and `latching` in the channel's metadata; and what rosbag2
+//! expects of channels of ROS 2: `offered_qos_profiles`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,6 +18,7 @@ use stats::Time;
 
 use crate::error::WriteError;
 use crate::model::{Channel, ChannelId, Summary};
+use crate::qos::{self, Qos};
 
 /// How chunks are compressed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -180,6 +182,9 @@ impl Writer {
         }
         if channel.latched {
             metadata.insert("latching".to_owned(), "true".to_owned());
+        }
+        if !channel.qos.is_empty() {
+            metadata.insert(qos::KEY.to_owned(), Qos::write(&channel.qos));
         }
         let number = self
             .mcap

@@ -329,7 +329,7 @@ impl Bridge {
                     continue;
                 }
             };
-            let keeps = |d: &EndpointDetail| matches!(d, EndpointDetail::Publisher(p) if p.history > 0);
+            let keeps = |d: &EndpointDetail| matches!(d, EndpointDetail::Publisher(p) if p.offer.history > 0);
             let latched = rule.latched.unwrap_or(others.clone().any(|p| keeps(&p.detail)));
             match Publication::start(
                 &hub,

@@ -343,6 +343,7 @@ impl Subscription {
         }
         let latched = self.rule.latched.unwrap_or(header.is("latching"));
         let mut options = PublisherOptions::default().with_history(latched.into());
+        options.node = node_of(header);
         let most = if who.known {
             hub.config.known_memory()
         } else {
@@ -504,4 +505,11 @@ fn next(stream: &mut BufReader<Paced>) -> io::Result<Option<u32>> {
     let mut len = [0; 4];
     io::Read::read_exact(stream, &mut len)?;
     Ok(Some(u32::from_le_bytes(len)))
+}
+
+/// Whose the bus's publisher is said to be; empty if the name is none that the bus takes.
+fn node_of(header: &Header) -> String {
+    let named = header.get("callerid").unwrap_or_default();
+    let good = named.len() <= bus::MAX_NAME && stats::text::is_plain(named);
+    if good { named.to_owned() } else { String::new() }
 }

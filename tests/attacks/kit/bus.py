@@ -20,7 +20,7 @@ STRING = ("std_msgs/String", bytes.fromhex("992ce8a1687cec8c8bd883ec73ca41d1"), 
 
 
 def frame(kind: int, body: bytes = b"") -> bytes:
-    return b"RWLK" + struct.pack("<HH", 1, kind) + body
+    return b"RWLK" + struct.pack("<HH", 2, kind) + body
 
 
 def text(value: str) -> bytes:
@@ -36,9 +36,14 @@ def topic_hash(topic: str, domain: int = 0) -> int:
     return h
 
 
+def offer(node: str = "", history: int = 0) -> bytes:
+    """What a publisher says of itself; of others it is empty."""
+    return text(node) + struct.pack("<IBI", history, 0, 0)
+
+
 def hello(role: int, identity: int, topic: str, type_name: str = STRING[0], md5: bytes = STRING[1]) -> bytes:
     head = struct.pack("<HBIQ", 1, role, 0, identity)
-    return frame(HELLO, head + text(topic) + text(type_name) + md5)
+    return frame(HELLO, head + text(topic) + text(type_name) + md5 + offer())
 
 
 def attach(depth: int, held: int, history: int = 0) -> bytes:
@@ -50,7 +55,7 @@ def info(identity: int, topic: str, type_name: str = STRING[0], md5: bytes = STR
     """What a publisher without subscribers says of itself."""
     head = struct.pack("<BIQIQQ", PUBLISHER, 0, identity, 0, 0, 0)
     body = definition.encode()
-    state = struct.pack("<QQQIBQIQ", 1 << 28, 0, 0, 0, 0, 0, 0, 0) + bytes(40) + struct.pack("<H", 0)
+    state = struct.pack("<QQQIBQ", 1 << 28, 0, 0, 0, 0, 0) + offer() + struct.pack("<Q", 0) + bytes(40) + struct.pack("<H", 0)
     told = bytes([len(refusals)]) + b"".join(map(text, refusals))
     return frame(INFO, head + text(topic) + text(type_name) + md5 + struct.pack("<I", len(body)) + body + state + told)
 

@@ -1,6 +1,7 @@
 //! Numbers and texts as bytes.
 
 use crate::subscriber::QueuePolicy;
+use crate::topic::{MAX_NAME, Offer, Reliability};
 
 /// The beginning of a text, at most `max` bytes.
 pub(crate) fn cut(text: &str, max: usize) -> &str {
@@ -14,6 +15,14 @@ fn queue_code(policy: QueuePolicy) -> u8 {
     match policy {
         QueuePolicy::DropOldest => 0,
         QueuePolicy::DropNewest => 1,
+    }
+}
+
+fn reliability_code(reliability: Option<Reliability>) -> u8 {
+    match reliability {
+        None => 0,
+        Some(Reliability::Reliable) => 1,
+        Some(Reliability::BestEffort) => 2,
     }
 }
 
@@ -34,6 +43,12 @@ impl Writer {
     }
     pub(crate) fn queue(&mut self, policy: QueuePolicy) {
         self.u8(queue_code(policy));
+    }
+    pub(crate) fn offer(&mut self, offer: &Offer) {
+        self.text(&offer.node);
+        self.u32(offer.history);
+        self.u8(reliability_code(offer.reliability));
+        self.u32(offer.depth);
     }
     /// Names and texts were bounded where they came in, far below 65,536 bytes.
     pub(super) fn text(&mut self, text: &str) {
@@ -90,5 +105,19 @@ impl<'a> Reader<'a> {
         [QueuePolicy::DropOldest, QueuePolicy::DropNewest]
             .into_iter()
             .find(|p| queue_code(*p) == code)
+    }
+
+    pub(crate) fn offer(&mut self) -> Option<Offer> {
+        let (node, history) = (self.name(MAX_NAME)?, self.u32()?);
+        let code = self.u8()?;
+        let reliability = [None, Some(Reliability::Reliable), Some(Reliability::BestEffort)]
+            .into_iter()
+            .find(|r| reliability_code(*r) == code)?;
+        Some(Offer {
+            node,
+            history,
+            reliability,
+            depth: self.u32()?,
+        })
     }
 }

@@ -10,10 +10,10 @@ pub(crate) use bytes::{Reader, Writer, cut};
 use crate::definition::{MAX_SHOWN, shown};
 use crate::detail::{self, EndpointDetail, MAX_REFUSAL, MAX_REFUSALS};
 use crate::subscriber::QueuePolicy;
-use crate::topic::{MAX_DEFINITION, MAX_NAME, TopicType};
+use crate::topic::{MAX_DEFINITION, MAX_NAME, Offer, TopicType};
 
 /// The protocol's version. A change of any frame, of the ring or of the death rules changes it.
-pub(crate) const PROTOCOL_VERSION: u16 = 1;
+pub(crate) const PROTOCOL_VERSION: u16 = 2;
 /// The longest frame but [`Info`] and [`Frame::Definition`].
 pub(crate) const MAX_FRAME: usize = 2048;
 /// The longest frame of a handshake.
@@ -60,6 +60,8 @@ pub(crate) struct Hello {
     pub(crate) topic: String,
     pub(crate) type_name: String,
     pub(crate) type_hash: [u8; 16],
+    /// What a publisher says of itself; of others it is empty.
+    pub(crate) offer: Offer,
 }
 
 /// What a subscriber wants of a publisher.
@@ -164,6 +166,7 @@ impl Frame {
                 w.text(&h.topic);
                 w.text(&h.type_name);
                 w.0.extend(h.type_hash);
+                w.offer(&h.offer);
             }
             Frame::Refuse { code, text } => {
                 w.u16(2);
@@ -281,6 +284,7 @@ impl Reader<'_> {
             topic: self.name(MAX_NAME)?,
             type_name: self.name(MAX_NAME)?,
             type_hash: self.array()?,
+            offer: self.offer()?,
         }))
     }
 
@@ -370,6 +374,7 @@ pub(crate) fn samples() -> Vec<Frame> {
         topic: "/scan".into(),
         type_name: "sensor_msgs/LaserScan".into(),
         type_hash: [7; 16],
+        offer: detail::offer_sample(),
     };
     let topic = TopicType {
         topic: "/scan".into(),

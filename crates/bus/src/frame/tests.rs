@@ -95,6 +95,7 @@ fn the_longest_texts_fit_and_longer_ones_are_refused() {
     };
     hello.topic = "x".repeat(MAX_NAME);
     hello.type_name = hello.topic.clone();
+    hello.offer.node = hello.topic.clone();
     assert!(Frame::Hello(hello.clone()).encode().len() <= MAX_FRAME);
     hello.topic.push('x');
     assert!(Frame::decode(&Frame::Hello(hello).encode()).is_err());
@@ -139,6 +140,13 @@ fn names_that_a_terminal_would_obey_are_refused() {
             let frames = match frame {
                 Frame::Hello(h) => [
                     Frame::Hello(Hello {
+                        offer: Offer {
+                            node: evil.into(),
+                            ..Offer::default()
+                        },
+                        ..h.clone()
+                    }),
+                    Frame::Hello(Hello {
                         topic: evil.into(),
                         ..h.clone()
                     }),
@@ -151,7 +159,13 @@ fn names_that_a_terminal_would_obey_are_refused() {
                     let (mut topic, mut type_name) = (i.clone(), i);
                     topic.topic.topic = evil.into();
                     type_name.topic.type_name = evil.into();
-                    [Frame::Info(topic), Frame::Info(type_name)]
+                    let mut node = type_name.clone();
+                    if let EndpointDetail::Publisher(p) = &mut node.detail {
+                        p.offer.node = evil.into();
+                    } else {
+                        node = topic.clone();
+                    }
+                    [Frame::Info(topic), Frame::Info(type_name), Frame::Info(node)]
                 }
                 _ => continue,
             };

@@ -99,6 +99,7 @@ impl Reader {
         let grant = || shared.budget.take(peer, CONNECTION).ok();
         let connection = Connection::new(
             1,
+            crate::Offer::default(),
             peer,
             b,
             ring,

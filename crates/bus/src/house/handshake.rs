@@ -16,7 +16,7 @@ use crate::sys::Variant;
 use crate::sys::process::Peer;
 use crate::sys::segment::RingMemory;
 use crate::sys::socket::{Received, Socket};
-use crate::topic::{Refusal, TopicType};
+use crate::topic::{Offer, Refusal, TopicType};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Instant;
@@ -45,8 +45,8 @@ enum Stage {
     Definition(String),
     /// We publish: awaits the peer's ring and doorbell.
     Attach,
-    /// We subscribe: awaits consent.
-    Welcome(RingMemory, Geometry),
+    /// We subscribe: awaits consent of a publisher that says this of itself.
+    Welcome(RingMemory, Geometry, Offer),
 }
 
 /// What became of a handshake.
@@ -314,13 +314,13 @@ impl Pending {
                 if let Err(text) = core.admits(self.peer) {
                     return self.put_off(text);
                 }
-                self.attach(&core)
+                self.attach(&core, hello.offer)
             }
         }
     }
 
     /// We subscribe: makes the ring and sends it, with the doorbell.
-    fn attach(&mut self, core: &Arc<SubCore>) -> Outcome {
+    fn attach(&mut self, core: &Arc<SubCore>, offer: Offer) -> Outcome {
         let options = &core.options;
         let Some(geometry) = Geometry::new(options.depth, options.max_held) else {
             return Outcome::Done;
@@ -347,7 +347,7 @@ impl Pending {
             return Outcome::Failed;
         }
         crate::hooks::step("attach-sent");
-        self.stage = Stage::Welcome(memory, geometry);
+        self.stage = Stage::Welcome(memory, geometry, offer);
         Outcome::Wait
     }
 
@@ -412,7 +412,7 @@ impl Pending {
         let (Some(core), Some(id)) = (core.upgrade(), self.peer_id) else {
             return Outcome::Done;
         };
-        let Stage::Welcome(ring, geometry) = std::mem::replace(&mut self.stage, Stage::Hello) else {
+        let Stage::Welcome(ring, geometry, offer) = std::mem::replace(&mut self.stage, Stage::Hello) else {
             return Outcome::Done;
         };
         // Others may have been faster since it was asked.
@@ -424,6 +424,7 @@ impl Pending {
         };
         let connection = Connection::new(
             id,
+            offer,
             self.peer,
             socket,
             ring,
@@ -508,14 +509,14 @@ impl Pending {
 
 impl Core {
     fn hello(&self, shared: &Shared) -> Option<Hello> {
-        let (role, id, topic) = match self {
+        let (role, id, topic, offer) = match self {
             Core::Publisher(core) => {
                 let core: Arc<PubCore> = core.upgrade()?;
-                (Role::Publisher, core.id, core.topic.clone())
+                (Role::Publisher, core.id, core.topic.clone(), core.offer())
             }
             Core::Subscriber(core) => {
                 let core: Arc<SubCore> = core.upgrade()?;
-                (Role::Subscriber, core.id, core.topic.clone())
+                (Role::Subscriber, core.id, core.topic.clone(), Offer::default())
             }
         };
         Some(Hello {
@@ -526,6 +527,7 @@ impl Core {
             topic: topic.topic,
             type_name: topic.type_name,
             type_hash: topic.type_hash,
+            offer,
         })
     }
 

@@ -15,7 +15,7 @@ use crate::subscriber::QueuePolicy;
 use crate::sys;
 use crate::sys::fork::Birth;
 use crate::sys::process::Peer;
-use crate::topic::{RefusalLog, TopicType};
+use crate::topic::{Offer, RefusalLog, TopicType};
 use crate::waitset::Changed;
 use std::io;
 use std::sync::atomic::AtomicU64;
@@ -222,6 +222,11 @@ impl PubCore {
         }
     }
 
+    /// What it says of itself.
+    pub(crate) fn offer(&self) -> Offer {
+        self.options.offer()
+    }
+
     pub(crate) fn info(&self, domain: u32) -> Info {
         let stats = self.stats();
         Info {
@@ -234,7 +239,7 @@ impl PubCore {
             detail: EndpointDetail::Publisher(PublisherInfo {
                 memory_limit: self.options.memory_limit,
                 memory_policy: self.options.memory_policy,
-                history: self.options.history,
+                offer: self.offer(),
                 stats,
             }),
             refusals: self.refusals.reasons(),

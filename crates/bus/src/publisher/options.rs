@@ -2,6 +2,7 @@
 
 use super::error::{CreateError, check_option};
 use crate::ring::Geometry;
+use crate::topic::{Offer, Reliability};
 use std::fmt;
 use std::time::Duration;
 
@@ -22,6 +23,13 @@ pub struct PublisherOptions {
     /// How many of the last messages are kept for subscribers that join later; 1 is what ROS calls latching.
     /// They count against `memory_limit`, and one more must fit beside them. Default 0, at most 4,096.
     pub history: u32,
+    /// The node that publishes, such as `/talker`, for those that ask ([`Offer`]). Default: empty, not said.
+    pub node: String,
+    /// Whether lost messages are sent again, for bridges and recorders. Default: not said.
+    pub reliability: Option<Reliability>,
+    /// How many messages are kept for a slow subscriber, for bridges and recorders: on the bus a subscriber says that
+    /// itself. Default: 0, not said.
+    pub depth: u32,
 }
 
 /// What a publisher does when a loan finds no memory: the publication policies of TZC (section III-E).
@@ -75,6 +83,9 @@ impl Default for PublisherOptions {
             max_subscribers: 256,
             memory_policy: MemoryPolicy::BestEffort,
             history: 0,
+            node: String::new(),
+            reliability: None,
+            depth: 0,
         }
     }
 }
@@ -108,7 +119,39 @@ impl PublisherOptions {
         self
     }
 
+    /// Sets the node that publishes, such as `/talker`.
+    #[must_use]
+    pub fn with_node(mut self, node: impl Into<String>) -> Self {
+        self.node = node.into();
+        self
+    }
+
+    /// Sets whether lost messages are sent again, for those that ask.
+    #[must_use]
+    pub fn with_reliability(mut self, reliability: Reliability) -> Self {
+        self.reliability = Some(reliability);
+        self
+    }
+
+    /// Sets how many messages are kept for a slow subscriber, for those that ask.
+    #[must_use]
+    pub fn with_depth(mut self, depth: u32) -> Self {
+        self.depth = depth;
+        self
+    }
+
+    /// What those that connect are told.
+    pub(crate) fn offer(&self) -> Offer {
+        Offer {
+            node: self.node.clone(),
+            history: self.history,
+            reliability: self.reliability,
+            depth: self.depth,
+        }
+    }
+
     pub(crate) fn check(&self) -> Result<(), CreateError> {
+        self.offer().check()?;
         check_option("memory_limit", self.memory_limit, 4096, 1 << 46)?;
         check_option("max_subscribers", self.max_subscribers as u64, 1, 65_536)?;
         check_option("history", u64::from(self.history), 0, u64::from(Geometry::MAX))?;

@@ -146,7 +146,8 @@ fn publishers(
         let schema = crate::types::of_channel(channel)?;
         publishers.insert(
             channel.id,
-            node.publisher(&channel.topic, &schema).or_job("publishing")?,
+            node.publisher_with(&channel.topic, &schema, crate::offers::of_channel(channel))
+                .or_job("publishing")?,
         );
     }
     if publishers.is_empty() {

@@ -4,7 +4,8 @@ use super::endpoints::hex;
 use crate::failure::{Failure, OrFail, Outcome};
 use bench::table::{Align, Table};
 use bus::{
-    EndpointDetail, EndpointInfo, MemoryPolicy, PublisherInfo, QueuePolicy, SubscriberInfo, TopicInfo,
+    EndpointDetail, EndpointInfo, MemoryPolicy, Offer, PublisherInfo, QueuePolicy, Reliability,
+    SubscriberInfo, TopicInfo,
 };
 use clap::Args;
 use ropewalk::Node;
@@ -86,7 +87,8 @@ fn publisher_json(p: &PublisherInfo) -> Value {
         .collect();
     json!({
         "published": p.stats.published, "refused": p.stats.refused, "drops": drops_json(&p.stats.drops),
-        "memory_policy": memory_policy(p.memory_policy), "history": p.history,
+        "memory_policy": memory_policy(p.memory_policy), "history": p.offer.history,
+        "node": p.offer.node, "reliability": p.offer.reliability.map(reliability), "depth": p.offer.depth,
         "memory_limit_bytes": p.memory_limit, "memory_reserved_bytes": p.stats.memory_reserved,
         "memory_used_bytes": p.stats.memory_used, "memory_pinned_bytes": p.stats.memory_pinned,
         "segments": p.stats.segments, "subscribers": subscribers,
@@ -121,8 +123,9 @@ fn text(t: &TopicInfo) -> String {
         let s = &p.stats;
         let _ = writeln!(
             out,
-            "\npublisher  {}  published {}, refused {}, {}",
+            "\npublisher  {}{}  published {}, refused {}, {}",
             super::endpoints::who(std::slice::from_ref(e)),
+            offer(&p.offer),
             s.published,
             s.refused,
             lost(&s.drops),
@@ -136,7 +139,7 @@ fn text(t: &TopicInfo) -> String {
             bytes(p.memory_limit),
             s.segments,
             memory_policy(p.memory_policy),
-            p.history,
+            p.offer.history,
         );
         let mut table = Table::new(&[
             ("  subscriber", Align::Left),
@@ -225,6 +228,28 @@ fn memory_policy(policy: MemoryPolicy) -> String {
         MemoryPolicy::Block(timeout) => format!("block ({timeout:?})"),
         other => format!("{other:?}"),
     }
+}
+
+fn reliability(reliability: Reliability) -> &'static str {
+    match reliability {
+        Reliability::Reliable => "reliable",
+        Reliability::BestEffort => "best effort",
+    }
+}
+
+/// What a publisher says of itself, with the comma before it.
+fn offer(offer: &Offer) -> String {
+    let mut out = String::new();
+    if !offer.node.is_empty() {
+        let _ = write!(out, ", node {}", offer.node);
+    }
+    if let Some(said) = offer.reliability {
+        let _ = write!(out, ", {}", reliability(said));
+    }
+    if offer.depth > 0 {
+        let _ = write!(out, ", depth {}", offer.depth);
+    }
+    out
 }
 
 fn queue_policy(policy: QueuePolicy) -> &'static str {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::model::{Channel, ChannelId};
+use crate::qos::Qos;
 
 /// The channels of a file by the numbers that it gives them.
 #[derive(Debug, Default)]
@@ -70,6 +71,7 @@ impl Directory {
             channel.definition_encoding.len(),
             channel.md5.as_ref().map_or(0, String::len),
             channel.callerid.as_ref().map_or(0, String::len),
+            channel.qos.len() * size_of::<Qos>(),
             channel.encoding.name().len(),
             CHANNEL_OVERHEAD,
         ];

@@ -9,6 +9,7 @@ use stats::Time;
 
 use crate::error::ReadError;
 use crate::model::{Channel, ChannelId, Encoding};
+use crate::qos::{self, Qos};
 use crate::reader::directory::Schema;
 use crate::reader::source::{Bytes, Source, text};
 
@@ -157,6 +158,7 @@ pub(crate) fn channel(body: &[u8]) -> Option<RawChannel> {
         encoding: Encoding::from_name(&encoding),
         latched: false,
         callerid: None,
+        qos: Vec::new(),
     };
     let mut metadata = Bytes(body.sized()?);
     while !metadata.0.is_empty() {
@@ -165,6 +167,7 @@ pub(crate) fn channel(body: &[u8]) -> Option<RawChannel> {
             b"md5sum" | b"md5" => channel.md5 = Some(text(value)),
             b"callerid" => channel.callerid = Some(text(value)),
             b"latching" => channel.latched = matches!(value, b"1" | b"true"),
+            _ if key == qos::KEY.as_bytes() => channel.qos = Qos::read(&text(value)),
             _ => {}
         }
     }
