@@ -178,6 +178,52 @@ def debian(binary: Binary, tally: Tally, rng: random.Random, rounds: int) -> Non
             convert(binary, tally, store, name.replace("/", "/msg/"), "round trips, Debian's types", rng, i)
 
 
+# --- the grammar of ROS 1 -------------------------------------------------------------------------------------
+
+
+KINDS = ["int8", "uint8", "int32", "uint64", "float32", "float64", "bool", "byte", "char", "string", "time", "Header", "std_msgs/String"]
+BRACKETS = ["", "", "", "", "[]", "[3]", "[03]", "[0]", "[-1]", "[ 2]", "[][]"]
+FIELD_NAMES = ["a", "b", "c1", "x_y", "A", "_a", "9a", "a-b", "a b", ""]
+VALUES = ["0", "1", "-1", "255", "256", "-129", "+5", "007", "1_0", "1__0", "0x1f", "1e3", "1.5", ".5", "inf", "nan", "True", "False", "true", "None", "01", "", "a b", "1=2", "'x'", "#"]
+SPACES = [" ", " ", " ", "  ", "\t", " \t", "\t ", "\u00a0", " \x0c"]
+
+
+def grammar(binary: Binary, tally: Tally, rng: random.Random, rounds: int) -> None:
+    """Random definitions at the edges of the grammar: accepted by both with the same sum, or by neither.
+
+    Left out is what differs on purpose: `package/msg/Type`, names beyond ASCII, and of bool's constants texts and lists, which
+    genmsg evaluates as Python.
+    """
+    import genmsg
+    import genmsg.gentools
+    import genmsg.msg_loader
+
+    def line() -> str:
+        kind, name = rng.choice(KINDS) + rng.choice(BRACKETS), rng.choice(FIELD_NAMES)
+        before, after = rng.choice(["", "", "", " ", "\t"]), rng.choice(["", "", " ", "\t", " # = 3", "#", "\r"])
+        if rng.random() < 0.5:
+            value = rng.choice(VALUES)
+            if kind == "bool" and value.startswith("'"):
+                value = "1"
+            return f"{before}{kind}{rng.choice(SPACES)}{name}{rng.choice(['', ' ', chr(9)])}={rng.choice(['', ' '])}{value}{after}"
+        return f"{before}{kind}{rng.choice(SPACES)}{name}{after}"
+
+    search = {"std_msgs": [str(SHARE / "std_msgs/msg")]}
+    for _ in range(1000 * rounds):
+        text = "\n".join(line() for _ in range(rng.randint(1, 3)))
+        context = genmsg.msg_loader.MsgContext.create_default()
+        try:
+            spec = genmsg.msg_loader.load_msg_from_string(context, text, "t/T")
+            genmsg.msg_loader.load_depends(context, spec, search)
+            theirs = genmsg.gentools.compute_md5(context, spec)
+        except Exception:  # Whatever it raises: it refuses the text.
+            theirs = None
+        answer = binary.ask(op="embedded", type="t/T", text=text)
+        key = "of random definitions, accepted"
+        tally.counts[key] = tally.counts.get(key, 0) + (theirs is not None)
+        tally.compare("random definitions, genmsg", repr(text), answer.get("md5"), theirs)
+
+
 # --- rosbags -------------------------------------------------------------------------------------------------
 
 
@@ -479,6 +525,8 @@ def main() -> int:
         watchdog.start()
         vectors(tally)
         debian(binary, tally, rng, args.rounds)
+        tally.check("open", "shipped", binary.ask(op="open", flavour="ros1"))
+        grammar(binary, tally, rng, args.rounds)
         rosbags_stores(binary, tally, rng, args.rounds)
     except (CannotRun, ImportError) as e:
         print(f"cannot run: {e}\nsee tests/schema/apt.txt and tests/schema/requirements.txt", file=sys.stderr)

@@ -147,6 +147,8 @@ pub(crate) enum RawType {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RawField {
     pub(crate) name: String,
+    /// The type as it is written, where that is not what its display says.
+    pub(crate) written: Option<String>,
     pub(crate) ty: RawType,
     pub(crate) arity: Arity,
     pub(crate) default: Option<String>,
@@ -159,7 +161,8 @@ pub struct Constant {
     pub name: String,
     /// Its type, as written: `uint8`, `string`.
     pub ty: String,
-    /// Its value, as written (a ROS 1 string without quotes, a ROS 2 string with them).
+    /// Its value, as written (a ROS 1 string without quotes, a ROS 2 string with them); of a ROS 1 number that Python alone
+    /// reads, such as `1_000`, a plain one.
     pub value: String,
 }
 
@@ -169,7 +172,10 @@ pub(crate) struct Definition {
     /// The folder of its file, `msg` or `srv`, which is part of a ROS 2 name.
     pub(crate) folder: &'static str,
     pub(crate) fields: Vec<RawField>,
+    /// Those that a program can use: with the name of an identifier, the last one of each name.
     pub(crate) constants: Vec<Constant>,
+    /// All constants as the MD5 sum is of them, `type NAME=value`.
+    pub(crate) sums: Vec<String>,
     /// The text exactly as it was given.
     pub(crate) text: Arc<str>,
 }

@@ -209,6 +209,12 @@ pub enum ValueError {
         /// Elements allowed.
         allowed: String,
     },
+    /// Not all elements of an array were printed.
+    #[error("{field}: the array is cut short: print it in full, as `topic echo --full` does")]
+    Cut {
+        /// Path of the field.
+        field: String,
+    },
     /// The text is not YAML or JSON.
     #[error("not YAML: {reason}")]
     Text {

@@ -1,7 +1,8 @@
 //! Entry points for fuzzing: each takes any bytes and must return.
 
-use crate::{Flavour, Parts, Registry, Schema};
+use crate::{Flavour, Parts, Registry, Schema, Template};
 use std::sync::LazyLock;
+use std::time::Duration;
 
 /// Types that together have every kind of field and array.
 static SCHEMAS: LazyLock<Vec<Schema>> = LazyLock::new(|| {
@@ -56,6 +57,12 @@ pub fn msg_text(data: &[u8]) {
     let _ = registry.add_service("t/S", &text);
     let _ = registry.add_embedded_service("t/E", &text);
     let _ = registry.add_action("t/A", &text);
+    let event = "t/srv/T_Event";
+    if registry.add_embedded(event, &text).is_ok()
+        && let Ok(schema) = registry.schema(event)
+    {
+        let _ = (schema.rihs01(), schema.definition());
+    }
     if registry.add_embedded("t/T", &text).is_ok()
         && let Ok(schema) = registry.schema("t/T")
     {
@@ -144,8 +151,14 @@ pub fn yaml(data: &[u8]) {
     let Some((schema, bytes)) = choose(data) else {
         return;
     };
-    if let Ok(value) = schema.value_from_yaml(&String::from_utf8_lossy(bytes)) {
+    let text = String::from_utf8_lossy(bytes);
+    if let Ok(value) = schema.value_from_yaml(&text) {
         schema.encode_ros1(&value).expect("a value that was read fits");
+    }
+    for template in Template::all(&text).unwrap_or_default() {
+        if let Ok(value) = schema.value_from_template(&template, Duration::from_secs(1)) {
+            schema.encode_ros1(&value).expect("a value that was read fits");
+        }
     }
 }
 

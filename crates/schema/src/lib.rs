@@ -69,4 +69,4 @@ pub use parts::PartLayout;
 pub use registry::Registry;
 pub use schema::{Schema, Service};
 pub use types::{Field, FieldType, MessageType};
-pub use value::{Message, Numbers, Show, Value};
+pub use value::{Message, Numbers, Show, Template, Value};

@@ -11,8 +11,8 @@ use std::fmt::Write;
 /// The text that is summed for one message.
 fn text(ty: &MessageType, done: &mut BTreeMap<String, [u8; 16]>) -> String {
     let mut out = String::new();
-    for c in &ty.constants {
-        let _ = writeln!(out, "{} {}={}", c.ty, c.name, c.value);
+    for line in &ty.sums {
+        let _ = writeln!(out, "{line}");
     }
     for f in &ty.fields {
         let _ = match &f.ty {
@@ -28,7 +28,10 @@ fn text(ty: &MessageType, done: &mut BTreeMap<String, [u8; 16]>) -> String {
                 };
                 writeln!(out, "{} {}", hex(&sum), f.name)
             }
-            ty => writeln!(out, "{ty}{} {}", f.arity, f.name),
+            ty => match &f.written {
+                Some(written) => writeln!(out, "{written} {}", f.name),
+                None => writeln!(out, "{ty}{} {}", f.arity, f.name),
+            },
         };
     }
     out.trim().to_owned()

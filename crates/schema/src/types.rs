@@ -14,6 +14,7 @@ pub struct MessageType {
     pub(crate) flavour: Flavour,
     pub(crate) fields: Vec<Field>,
     pub(crate) constants: Vec<Constant>,
+    pub(crate) sums: Vec<String>,
     pub(crate) text: Arc<str>,
     pub(crate) measure: Measure,
 }
@@ -35,6 +36,7 @@ pub(crate) struct Measure {
 #[derive(Debug, Clone)]
 pub struct Field {
     pub(crate) name: String,
+    pub(crate) written: Option<String>,
     pub(crate) ty: FieldType,
     pub(crate) arity: Arity,
     pub(crate) default: Option<String>,
@@ -81,7 +83,7 @@ impl MessageType {
         &self.fields
     }
 
-    /// Its constants, in order.
+    /// Its constants, in order; of several of one name the last, and none whose name is no identifier or a field's.
     pub fn constants(&self) -> &[Constant] {
         &self.constants
     }

@@ -74,7 +74,7 @@ fn a_service_carries_its_types_along() {
     let again = embedded.service("t/S").expect("compiles");
     assert_eq!((again.definition(), again.md5()), (text, service.md5()));
     let text = format!("int8 x\n{}\nMSG: t/B\nint8 x", "=".repeat(80));
-    let error = embedded
+    let error = Registry::new(Flavour::Ros2)
         .add_embedded_service("t/S", &text)
         .expect_err("no service");
     assert!(error.to_string().contains("---"), "{error}");
@@ -246,12 +246,13 @@ fn sizes_are_bounded() {
 fn services_and_actions() {
     let mut r = registry();
     let error = |e: Result<(), DefinitionError>| e.expect_err("malformed").to_string();
+    let mut ros2 = Registry::new(Flavour::Ros2);
     assert_eq!(
-        error(r.add_service("t/S", "int8 a\n")),
+        error(ros2.add_service("t/S", "int8 a\n")),
         "t/S:2:1: expected 1 lines `---`, found 0"
     );
     assert_eq!(
-        error(r.add_service("t/S", "---\n---\n")),
+        error(ros2.add_service("t/S", "---\n---\n")),
         "t/S:2:1: more than 1 lines `---`"
     );
     assert_eq!(

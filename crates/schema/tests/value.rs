@@ -1,6 +1,7 @@
 //! Messages as values: paths, text in and out, defaults.
 
-use schema::{Flavour, Numbers, Registry, Schema, Show, Value, ValueError};
+use schema::{Flavour, Numbers, Registry, Schema, Show, Template, Value, ValueError};
+use std::time::Duration;
 
 fn ros1(name: &str) -> Schema {
     Registry::new(Flavour::Ros1).schema(name).expect("known")
@@ -222,7 +223,7 @@ h:
     secs: 0
     nsecs: 0
   frame_id: \"a\"
-d: <100 bytes: 00 01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f …>
+d: <100 bytes 00 01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f …>
 f: [.nan, -.inf, 1.0]
 p:
   - x: 1.0
@@ -239,7 +240,7 @@ s: \"\\u001b[2J\\u009b\\u202e\\\"\"";
     assert_eq!(v.to_string(), expected);
     let cut = v.to_yaml(Show { max_array: 1 });
     assert!(cut.contains("f: [.nan, … 2 more]\n"), "{cut}");
-    assert!(cut.contains("    z: 0.0\n  # 1 more\n"), "{cut}");
+    assert!(cut.contains("    z: 0.0\n  - … 1 more\n"), "{cut}");
     let json = v.to_json(Show { max_array: 2 });
     assert_eq!(json["f"].to_string(), r#"["nan","-inf","… 1 more"]"#);
     assert_eq!(json["d"][2], "… 98 more");
@@ -276,4 +277,87 @@ fn hostile_text_is_refused_in_bounds() {
                 e: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\n\
                 g: &g [*f,*f,*f,*f,*f,*f,*f,*f,*f]\nmarkers: [*g,*g,*g,*g,*g,*g,*g]";
     assert!(schema.value_from_yaml(bomb).is_err());
+}
+
+#[test]
+fn what_echo_prints_is_read_again_and_what_it_cut_is_not() {
+    let schema = of(
+        Flavour::Ros1,
+        "time t\nuint8[] b\nfloat32[] f\nstring[] s\nstd_msgs/String[] m\nint8 x",
+    );
+    let text = "{t: [1, 2], b: [1, 2], f: [1.5, .nan], s: [a, '---'], m: [{data: x}, {}], x: -1}";
+    let value = schema.value_from_yaml(text).expect("fits");
+    let now = Duration::from_secs(1);
+    let printed = format!(
+        "{}---\n{}---\n",
+        value.to_yaml(Show::ALL),
+        value.to_yaml(Show::ALL)
+    );
+    let json = format!("{0}\n{0}\n", value.to_json(Show::ALL));
+    for printed in [printed, json] {
+        let read = Template::all(&printed).expect("YAML");
+        assert_eq!(read.len(), 2, "{printed}");
+        for template in read {
+            let again = schema.value_from_template(&template, now).expect("fits");
+            // NaN is not equal to itself.
+            assert_eq!(again.to_yaml(Show::ALL), value.to_yaml(Show::ALL));
+        }
+    }
+    assert_eq!(
+        Template::all(" \n---\n").expect("empty"),
+        Template::all("").expect("empty")
+    );
+
+    let long = "{b: [1, 2, 3], f: [1, 2, 3], s: [a, b, c], m: [{}, {}, {}]}";
+    let long = schema.value_from_yaml(long).expect("fits");
+    let show = Show { max_array: 2 };
+    for field in ["b", "f", "s", "m"] {
+        let cut = long.to_yaml(show);
+        // Only this field, to see each one's error.
+        let lines: Vec<&str> = cut.lines().collect();
+        let start = lines
+            .iter()
+            .position(|l| l.starts_with(&format!("{field}:")))
+            .expect("there");
+        let end = lines[start + 1..]
+            .iter()
+            .position(|l| !l.starts_with([' ', '-']))
+            .map_or(lines.len(), |n| start + 1 + n);
+        let error = schema.value_from_yaml(&lines[start..end].join("\n"));
+        assert!(
+            matches!(error, Err(ValueError::Cut { .. })),
+            "{field}: {error:?}: {cut}"
+        );
+    }
+}
+
+#[test]
+fn now_and_auto_are_the_time_of_publishing() {
+    let now = Duration::new(7, 8);
+    let read = |schema: &Schema, text: &str| {
+        let template = Template::parse(text).expect("YAML");
+        assert!(template.is_timed());
+        schema.value_from_template(&template, now).map(|v| v.to_string())
+    };
+    let ros2 = |name: &str| Registry::new(Flavour::Ros2).schema(name).expect("known");
+    for text in [
+        "header: auto",
+        "header: {stamp: now}",
+        "{header: {stamp: now, frame_id: ''}}",
+    ] {
+        let one = read(&ros1("geometry_msgs/PointStamped"), text).expect("fits");
+        assert!(one.contains("secs: 7\n    nsecs: 8"), "{one}");
+        let two = read(&ros2("geometry_msgs/PointStamped"), text).expect("fits");
+        assert!(two.contains("sec: 7\n    nanosec: 8"), "{two}");
+    }
+    assert_eq!(
+        read(&ros1("std_msgs/String"), "data: now").expect("fits"),
+        "data: \"now\""
+    );
+    assert!(read(&ros1("std_msgs/Duration"), "data: now").is_err());
+    assert!(
+        ros1("std_msgs/Time").value_from_yaml("now").is_err(),
+        "without a time there is no now"
+    );
+    assert!(!Template::parse("header: {stamp: 1}").expect("YAML").is_timed());
 }

@@ -15,6 +15,11 @@ impl<'a> Cursor<'a> {
         Self { line, at: 0, origin }
     }
 
+    /// At the byte `at` of the line.
+    pub(super) fn at(line: &'a str, at: usize, origin: Origin<'a>) -> Self {
+        Self { line, at, origin }
+    }
+
     pub(super) fn rest(&self) -> &'a str {
         self.line.get(self.at..).unwrap_or("")
     }

@@ -1,4 +1,4 @@
-//! One line: nothing, a field or a constant.
+//! One line of ROS 2: nothing, a field or a constant.
 
 use super::cursor::Cursor;
 use super::{Origin, literal};
@@ -7,18 +7,13 @@ use crate::limits::MAX_ARRAY;
 use crate::name::is_identifier;
 use crate::{DefinitionError, TypeName};
 
-pub(super) fn parse(
-    def: &mut Definition,
-    line: &str,
-    flavour: Flavour,
-    origin: Origin<'_>,
-) -> Result<(), DefinitionError> {
+pub(super) fn parse(def: &mut Definition, line: &str, origin: Origin<'_>) -> Result<(), DefinitionError> {
     let mut c = Cursor::new(line, origin);
     if c.at_end() {
         return Ok(());
     }
     let start = c.clone();
-    let (ty, arity, written) = field_type(&mut c, def.name.package(), flavour)?;
+    let (ty, arity, written) = field_type(&mut c, def.name.package(), Flavour::Ros2)?;
     let gap = c.clone();
     if c.at_end() {
         return Err(gap.error("expected a name after the type"));
@@ -40,7 +35,8 @@ pub(super) fn parse(
         if arity != Arity::One || matches!(ty, RawType::Named(_)) {
             return Err(start.error(format!("a constant cannot be of type `{written}`")));
         }
-        let value = constant_value(&mut c, &ty, flavour)?;
+        let value = constant_value(&mut c, &ty)?;
+        def.sums.push(format!("{written} {name}={value}"));
         def.constants.push(Constant {
             name: name.into(),
             ty: written.into(),
@@ -50,13 +46,14 @@ pub(super) fn parse(
     }
     let mut default = None;
     if !c.at_end() {
-        if flavour == Flavour::Ros1 || after.rest().len() == c.rest().len() {
+        if after.rest().len() == c.rest().len() {
             return Err(c.error(format!("expected the end of the line, found {}", c.found())));
         }
         default = Some(default_value(&mut c, &ty, arity)?);
     }
     def.fields.push(RawField {
         name: name.into(),
+        written: None,
         ty,
         arity,
         default,
@@ -65,7 +62,7 @@ pub(super) fn parse(
 }
 
 /// Reads `pkg/Type`, `string<=10`, `T[]`, `T[3]`, `T[<=3]`; also gives the text that was read.
-fn field_type<'a>(
+pub(super) fn field_type<'a>(
     c: &mut Cursor<'a>,
     package: &str,
     flavour: Flavour,
@@ -137,21 +134,14 @@ fn number(c: &mut Cursor<'_>, what: &str) -> Result<u32, DefinitionError> {
     }
 }
 
-fn constant_value(c: &mut Cursor<'_>, ty: &RawType, flavour: Flavour) -> Result<String, DefinitionError> {
+fn constant_value(c: &mut Cursor<'_>, ty: &RawType) -> Result<String, DefinitionError> {
     c.skip_space();
     let start = c.clone();
-    let ros1_string = flavour == Flavour::Ros1 && matches!(ty, RawType::String { .. });
-    // In ROS 1 a string constant takes the rest of the line, `#` and quotes included.
-    let rest = c.take_rest();
-    let value = if ros1_string {
-        rest.trim()
-    } else {
-        without_comment(rest).trim()
-    };
-    if value.is_empty() && !ros1_string {
+    let value = without_comment(c.take_rest()).trim();
+    if value.is_empty() {
         return Err(start.error("expected a value after `=`"));
     }
-    literal::check(ty, value, flavour == Flavour::Ros2).map_err(|what| start.error(what))?;
+    literal::check(ty, value).map_err(|what| start.error(what))?;
     Ok(value.to_owned())
 }
 
@@ -159,7 +149,7 @@ fn default_value(c: &mut Cursor<'_>, ty: &RawType, arity: Arity) -> Result<Strin
     let start = c.clone();
     let value = without_comment(c.take_rest()).trim();
     if arity == Arity::One {
-        literal::check(ty, value, true).map_err(|what| start.error(what))?;
+        literal::check(ty, value).map_err(|what| start.error(what))?;
         return Ok(value.to_owned());
     }
     let list = literal::parse_list(value).map_err(|what| start.error(what))?;
@@ -175,7 +165,7 @@ fn default_value(c: &mut Cursor<'_>, ty: &RawType, arity: Arity) -> Result<Strin
         )));
     }
     for item in list {
-        literal::check(ty, item, true).map_err(|what| start.error(what))?;
+        literal::check(ty, item).map_err(|what| start.error(what))?;
     }
     Ok(value.to_owned())
 }
@@ -218,7 +208,7 @@ mod tests {
     fn ros1_grammar() {
         let d = read(
             "# comment\n\nHeader header # trailing\nbyte b\nchar c\ntime[] t\nuint8 X = 3 # three\n\
-             string S=a # \"b\" = c  \nfloat64[9] k\r\nother/Type[] o\nType mine\nint32 Y=-1\n\tbool\tz",
+             string S=a # \"b\" = c  \nfloat64[9] k\r\nother/Type[] o\nType mine\nint32 Y=-1\n\tbool \tz",
             Flavour::Ros1,
         )
         .expect("parses");

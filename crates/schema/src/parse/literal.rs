@@ -2,12 +2,12 @@
 
 use crate::definition::{Primitive, RawType};
 
-/// Says what is wrong with `text` as a value of `ty`, if anything is. `quoted` strings are ROS 2's.
-pub(super) fn check(ty: &RawType, text: &str, quoted: bool) -> Result<(), String> {
+/// Says what is wrong with `text` as a value of `ty` in ROS 2, if anything is.
+pub(super) fn check(ty: &RawType, text: &str) -> Result<(), String> {
     match ty {
         RawType::Primitive(p) => number(*p, text),
         RawType::String { bound } | RawType::WString { bound } => {
-            let value = if quoted { unquote(text)? } else { text.to_owned() };
+            let value = unquote(text)?;
             let len = match ty {
                 RawType::WString { .. } => value.encode_utf16().count(),
                 _ => value.len(),
@@ -19,6 +19,77 @@ pub(super) fn check(ty: &RawType, text: &str, quoted: bool) -> Result<(), String
         }
         RawType::Named(name) => Err(format!("a field of type {name} cannot have a value")),
     }
+}
+
+/// The value of a ROS 1 constant that is not a string, as genmsg reads it with Python's own functions: plain decimals and, of
+/// a bool, `True` or `False`.
+pub(super) fn python(ty: &RawType, text: &str) -> Result<String, String> {
+    let RawType::Primitive(p) = ty else {
+        return Err("a message cannot have a value".into());
+    };
+    let expected = |what: &str| format!("expected {what} for {}", p.name());
+    match p {
+        Primitive::Bool => {
+            let value = python_truth(text).ok_or_else(|| expected("True, False or a number"))?;
+            let plain = matches!(text, "True" | "False" | "0" | "1");
+            Ok(match value {
+                _ if plain => text.to_owned(),
+                true => "True".into(),
+                false => "False".into(),
+            })
+        }
+        Primitive::Float32 | Primitive::Float64 => {
+            let plain = without_underscores(text).ok_or_else(|| expected("a number"))?;
+            plain.parse::<f64>().map_err(|_| expected("a number"))?;
+            Ok(plain)
+        }
+        Primitive::Time | Primitive::Duration => Err(format!("{} cannot have a value", p.name())),
+        _ => {
+            let plain = without_underscores(text).ok_or_else(|| expected("a whole number"))?;
+            let number: i128 = plain.parse().map_err(|_| expected("a whole number"))?;
+            // ROS 1's byte is signed.
+            let range = if *p == Primitive::Byte {
+                Primitive::Int8
+            } else {
+                *p
+            };
+            self::number(range, &number.to_string())?;
+            Ok(number.to_string())
+        }
+    }
+}
+
+/// Python lets a single underscore stand between two digits.
+fn without_underscores(text: &str) -> Option<String> {
+    let bytes = text.as_bytes();
+    let digit = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_digit);
+    let misplaced = (0..bytes.len())
+        .any(|at| bytes.get(at) == Some(&b'_') && !(digit(at.checked_sub(1)) && digit(Some(at + 1))));
+    (!misplaced).then(|| text.replace('_', ""))
+}
+
+/// Whether Python's `ast.literal_eval` gives something true; of what it takes, only names and real numbers.
+fn python_truth(text: &str) -> Option<bool> {
+    match text {
+        "True" => return Some(true),
+        "False" | "None" => return Some(false),
+        _ => {}
+    }
+    let digits = text.trim_start_matches(['+', '-', ' ']);
+    for (prefix, radix) in [("0x", 16), ("0o", 8), ("0b", 2)] {
+        if let Some(digits) = digits.to_ascii_lowercase().strip_prefix(prefix) {
+            return u128::from_str_radix(digits, radix).ok().map(|n| n != 0);
+        }
+    }
+    let plain = without_underscores(digits)?;
+    // `inf` and `nan` are names, and only zero may begin with zeros.
+    if !plain.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
+        return None;
+    }
+    let number: f64 = plain.parse().ok()?;
+    let whole = plain.bytes().all(|b| b.is_ascii_digit());
+    let padded = plain.len() > 1 && plain.starts_with('0');
+    (!(whole && padded && number != 0.0)).then_some(number != 0.0)
 }
 
 fn number(p: Primitive, text: &str) -> Result<(), String> {
@@ -33,7 +104,7 @@ fn number(p: Primitive, text: &str) -> Result<(), String> {
             t if t.parse::<i64>().is_ok() => Ok(()),
             _ => Err("expected true, false or a number for bool".into()),
         },
-        // ROS 1 takes byte as signed, ROS 2 as unsigned: both are let through.
+        // A byte is unsigned in ROS 2, but was signed in ROS 1's definitions that went along.
         Primitive::Byte => range(-128, 255),
         Primitive::Char | Primitive::Uint8 => range(0, 255),
         Primitive::Int8 => range(-128, 127),
@@ -144,8 +215,35 @@ mod tests {
             (Primitive::Float32, "-1e9", "one"),
         ] {
             let ty = RawType::Primitive(p);
-            assert_eq!(check(&ty, good, false), Ok(()));
-            assert!(check(&ty, bad, false).is_err(), "{bad}");
+            assert_eq!(check(&ty, good), Ok(()));
+            assert!(check(&ty, bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn ros1_constants_are_read_as_python_reads_them() {
+        for (p, text, value) in [
+            (Primitive::Uint16, "1_000", Some("1000")),
+            (Primitive::Uint8, "+007", Some("7")),
+            (Primitive::Int8, "0x10", None),
+            (Primitive::Uint8, "1__0", None),
+            (Primitive::Byte, "-128", Some("-128")),
+            (Primitive::Byte, "200", None),
+            (Primitive::Char, "255", Some("255")),
+            (Primitive::Float32, "1_0.5e1_0", Some("10.5e10")),
+            (Primitive::Float64, "-Infinity", Some("-Infinity")),
+            (Primitive::Float64, "one", None),
+            (Primitive::Bool, "True", Some("True")),
+            (Primitive::Bool, "true", None),
+            (Primitive::Bool, "1", Some("1")),
+            (Primitive::Bool, "0x0", Some("False")),
+            (Primitive::Bool, "-2.5", Some("True")),
+            (Primitive::Bool, "01", None),
+            (Primitive::Bool, "00", Some("False")),
+            (Primitive::Bool, "nan", None),
+        ] {
+            let read = python(&RawType::Primitive(p), text).ok();
+            assert_eq!(read.as_deref(), value, "{text}");
         }
     }
 }

@@ -1,11 +1,12 @@
 //! `.msg`, `.srv` and `.action` text into definitions.
 //!
-//! The grammar is that of ROS 1's genmsg and ROS 2's rosidl: one declaration a line, `type name` or
+//! The grammar is that of ROS 1's genmsg (`genmsg`) and ROS 2's rosidl (`line`): one declaration a line, `type name` or
 //! `type NAME=value`, comments from `#` to the end of the line, sections parted by a line `---`. Where the two
 //! differ the [`Flavour`](crate::Flavour) decides: string constants take the whole rest of the line in ROS 1 and are quoted in
 //! ROS 2; bounds, defaults and `wstring` are ROS 2's.
 
 mod cursor;
+mod genmsg;
 mod line;
 mod literal;
 
@@ -38,20 +39,20 @@ pub(crate) fn message(
         folder: "msg",
         fields: Vec::new(),
         constants: Vec::new(),
+        sums: Vec::new(),
         text: Arc::from(text),
     };
     for (i, raw) in text.split('\n').enumerate() {
         let raw = raw.strip_suffix('\r').unwrap_or(raw);
-        line::parse(
-            &mut def,
-            raw,
-            flavour,
-            Origin {
-                line: origin.line + i,
-                ..origin
-            },
-        )?;
-        let count = def.fields.len() + def.constants.len();
+        let origin = Origin {
+            line: origin.line + i,
+            ..origin
+        };
+        match flavour {
+            Flavour::Ros1 => genmsg::parse(&mut def, raw, origin)?,
+            Flavour::Ros2 => line::parse(&mut def, raw, origin)?,
+        }
+        let count = def.fields.len() + def.sums.len();
         if count > MAX_FIELDS {
             return Err(DefinitionError::TooLarge {
                 name: def.name.to_string(),
@@ -64,11 +65,13 @@ pub(crate) fn message(
     Ok(def)
 }
 
-/// Cuts a `.srv` (2) or `.action` (3) text at its lines `---`; each section comes with its first line's number.
+/// Cuts a `.srv` (2) or `.action` (3) text at its lines `---`; each section comes with its first line's number. If `lenient`,
+/// lines `---` may be missing, and the last section goes on after further ones.
 pub(crate) fn sections<const N: usize>(
     name: &TypeName,
     text: &str,
     file: &str,
+    lenient: bool,
 ) -> Result<[(String, usize); N], DefinitionError> {
     check_size(name, text)?;
     let mut found: [(String, usize); N] = std::array::from_fn(|_| (String::new(), 0));
@@ -76,6 +79,13 @@ pub(crate) fn sections<const N: usize>(
     for (i, line) in text.split('\n').enumerate() {
         // genmsg's rule: the line begins with the delimiter.
         if line.starts_with("---") {
+            if lenient && at + 1 == N {
+                // Its line counts, so that errors name the right ones.
+                if let Some(slot) = found.get_mut(at) {
+                    slot.0.push('\n');
+                }
+                continue;
+            }
             at += 1;
             if let Some(slot) = found.get_mut(at) {
                 slot.1 = i + 1;
@@ -94,7 +104,7 @@ pub(crate) fn sections<const N: usize>(
             slot.0.push('\n');
         }
     }
-    if at + 1 < N {
+    if at + 1 < N && !lenient {
         let what = format!("expected {} lines `---`, found {at}", N - 1);
         let line = text.split('\n').count();
         return Err(DefinitionError::Syntax {
@@ -126,7 +136,8 @@ pub(crate) fn service(
     flavour: Flavour,
     file: &str,
 ) -> Result<[Definition; 2], DefinitionError> {
-    let [request, response] = sections::<2>(name, text, file)?;
+    // genmsg lets the line be missing or be there twice.
+    let [request, response] = sections::<2>(name, text, file, flavour == Flavour::Ros1)?;
     let suffix = |s: &str| match flavour {
         Flavour::Ros1 => TypeName::join(name.package(), &format!("{}{s}", name.name())),
         Flavour::Ros2 => TypeName::join(name.package(), &format!("{}_{s}", name.name())),
@@ -146,7 +157,7 @@ pub(crate) fn action(
     flavour: Flavour,
     file: &str,
 ) -> Result<Vec<Definition>, DefinitionError> {
-    let parts = sections::<3>(name, text, file)?;
+    let parts = sections::<3>(name, text, file, false)?;
     let mut out = Vec::new();
     let join = if flavour == Flavour::Ros2 { "_" } else { "" };
     let base = name.name();

@@ -18,11 +18,18 @@ pub(super) fn parse(
     flavour: Flavour,
 ) -> Result<Vec<Definition>, DefinitionError> {
     let file = format!("definition of {root}");
-    let parts = cut(root, text)?;
-    parts
-        .into_iter()
-        .map(|part| part.message(flavour, &file))
-        .collect()
+    let mut parts = cut(root, text)?.into_iter();
+    let mut out = Vec::new();
+    if let Some(own) = parts.next() {
+        match flavour {
+            Flavour::Ros2 if own.is_of_a_service() => out.extend(own.event(&file)?),
+            _ => out.push(own.message(flavour, &file)?),
+        }
+    }
+    for part in parts {
+        out.push(part.message(flavour, &file)?);
+    }
+    Ok(out)
 }
 
 /// As [`parse`], of a service, which is the first part: gives its text, and the messages.
@@ -38,7 +45,34 @@ pub(super) fn parse_service(
     Ok((own, messages?))
 }
 
+/// What the name of a service's events ends with.
+const EVENT: &str = "_Event";
+
 impl Part<'_> {
+    /// Whether this is the text of a service under the name of its events, as rosbag2 records them.
+    fn is_of_a_service(&self) -> bool {
+        self.name.name().len() > EVENT.len()
+            && self.name.name().ends_with(EVENT)
+            && self.text.lines().any(|line| line.starts_with("---"))
+    }
+
+    /// The events of a service (`rosidl_parser/definition.py`, `ServiceEventMessage`), with its request and response.
+    fn event(&self, file: &str) -> Result<Vec<Definition>, DefinitionError> {
+        let name = self.name.name().strip_suffix(EVENT).unwrap_or_default();
+        let service = TypeName::join(self.name.package(), name);
+        let mut out = parse::service(&service, self.text, Flavour::Ros2, file)?.to_vec();
+        let text = format!(
+            "service_msgs/ServiceEventInfo info\n{service}_Request[<=1] request\n{service}_Response[<=1] response\n"
+        );
+        let origin = Origin { file, line: 0 };
+        let event = parse::message(self.name.clone(), &text, Flavour::Ros2, origin)?;
+        out.push(Definition {
+            folder: "srv",
+            ..event
+        });
+        Ok(out)
+    }
+
     fn message(self, flavour: Flavour, file: &str) -> Result<Definition, DefinitionError> {
         let origin = Origin {
             file,

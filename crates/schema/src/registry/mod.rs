@@ -104,8 +104,14 @@ impl Registry {
     /// # Errors
     /// When the name or the text is not good. Nothing is added then.
     pub fn add_embedded(&mut self, name: &str, text: &str) -> Result<(), DefinitionError> {
-        let name = TypeName::parse(name)?;
-        for def in embedded::parse(name, text, self.flavour)? {
+        let root = TypeName::parse(name)?;
+        let of_service = name.split('/').nth(1) == Some("srv");
+        for mut def in embedded::parse(root.clone(), text, self.flavour)? {
+            // The folder is part of a ROS 2 name; the separators' names do not have it.
+            let end = |suffix| def.name.name().ends_with(suffix);
+            if of_service && (def.name == root || end("_Request") || end("_Response")) {
+                def.folder = "srv";
+            }
             self.insert(def)?;
         }
         Ok(())

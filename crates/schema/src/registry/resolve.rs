@@ -69,6 +69,7 @@ impl<'a> Resolver<'a> {
             };
             fields.push(Field {
                 name: raw.name,
+                written: raw.written,
                 ty,
                 arity: raw.arity,
                 default: raw.default,
@@ -77,12 +78,15 @@ impl<'a> Resolver<'a> {
         self.open.pop();
         let measure = measure(&name, &fields)?;
         let flavour = self.registry.flavour;
+        let mut constants = def.constants;
+        constants.retain(|constant| fields.iter().all(|field| field.name != constant.name));
         Ok(Arc::new(MessageType {
             name,
             folder,
             flavour,
             fields,
-            constants: def.constants,
+            constants,
+            sums: def.sums,
             text: def.text,
             measure,
         }))

@@ -10,6 +10,7 @@ mod read;
 mod show;
 
 pub use numbers::Numbers;
+pub use read::Template;
 pub use show::Show;
 
 use crate::types::{Field, MessageType};

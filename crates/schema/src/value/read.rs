@@ -8,11 +8,100 @@ use crate::definition::{Arity, Primitive};
 use crate::types::{Field, FieldType, MessageType};
 use crate::{Schema, ValueError};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Most scalars, lists and mappings in one YAML text.
 const MAX_NODES: usize = 4_000_000;
 /// Most of them that aliases may repeat: messages have little use for aliases, and bombs are made of them.
 const MAX_ALIASED: usize = 100_000;
+
+/// Messages as text, read before it is known of which type they are and when they are published.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Template(Node);
+
+impl Template {
+    /// One message from YAML; an empty text is the default message.
+    ///
+    /// # Errors
+    /// When the text is not YAML.
+    pub fn parse(text: &str) -> Result<Self, ValueError> {
+        if text.trim().is_empty() {
+            return Ok(Template(Node::Null));
+        }
+        let options = serde_saphyr::options! {
+            non_finite_float_policy: serde_saphyr::options::NonFiniteFloatPolicy::PassThrough,
+            // `yes` and `on` are words, `true` is the truth.
+            strict_booleans: true,
+            with_snippet: false,
+            budget: serde_saphyr::budget! {
+                max_nodes: MAX_NODES,
+                max_events: 2 * MAX_NODES,
+                max_recorded_anchor_events: MAX_ALIASED,
+            },
+            alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: MAX_ALIASED },
+        };
+        serde_saphyr::from_str_with_options(text, options)
+            .map(Template)
+            .map_err(|e| ValueError::Text {
+                reason: e.to_string(),
+            })
+    }
+
+    /// All messages of a text as `topic echo` prints it: documents of YAML with a line `---` between them and behind the last,
+    /// or a line of JSON each. A text without any is one default message.
+    ///
+    /// # Errors
+    /// When a document is not YAML.
+    pub fn all(text: &str) -> Result<Vec<Self>, ValueError> {
+        let mut documents = vec![String::new()];
+        for line in text.lines() {
+            let is_json = |line: &str| line.starts_with('{') && line.trim_end().ends_with('}');
+            let document = documents.last_mut();
+            if line.trim_end() == "---" {
+                documents.push(String::new());
+            } else if let Some(document) = document {
+                // A mapping in braces that ends where another begins: a line of JSON each.
+                if is_json(line) && is_json(document.trim_end()) && !document.trim_end().contains('\n') {
+                    documents.push(String::new());
+                }
+                if let Some(document) = documents.last_mut() {
+                    document.push_str(line);
+                    document.push('\n');
+                }
+            }
+        }
+        documents.retain(|document| !document.trim().is_empty());
+        if documents.is_empty() {
+            return Ok(vec![Template(Node::Null)]);
+        }
+        documents.iter().map(|document| Self::parse(document)).collect()
+    }
+
+    /// Whether it has the word `now` or `auto`, so that it may be another message at each publishing.
+    pub fn is_timed(&self) -> bool {
+        fn any(node: &Node) -> bool {
+            match node {
+                Node::Text(text) => text == NOW || text == AUTO,
+                Node::List(items) => items.iter().any(any),
+                Node::Map(entries) => entries.iter().any(|(_, node)| any(node)),
+                _ => false,
+            }
+        }
+        any(&self.0)
+    }
+}
+
+/// In place of a time: that of publishing.
+const NOW: &str = "now";
+/// In place of a header: one with the time of publishing.
+const AUTO: &str = "auto";
+
+/// Where in a message its reading is.
+struct At {
+    path: String,
+    /// What `now` stands for, since 1970.
+    now: Option<Duration>,
+}
 
 impl Schema {
     /// A message from YAML (JSON is YAML), as the arguments of `rostopic pub`: a mapping of fields, of which
@@ -26,26 +115,16 @@ impl Schema {
     /// # Errors
     /// When the text is not YAML, names a field that is not there, or a value does not fit its field.
     pub fn value_from_yaml(&self, text: &str) -> Result<Value, ValueError> {
-        let node = if text.trim().is_empty() {
-            Node::Null
-        } else {
-            let options = serde_saphyr::options! {
-                non_finite_float_policy: serde_saphyr::options::NonFiniteFloatPolicy::PassThrough,
-                // `yes` and `on` are words, `true` is the truth.
-                strict_booleans: true,
-                with_snippet: false,
-                budget: serde_saphyr::budget! {
-                    max_nodes: MAX_NODES,
-                    max_events: 2 * MAX_NODES,
-                    max_recorded_anchor_events: MAX_ALIASED,
-                },
-                alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: MAX_ALIASED },
-            };
-            serde_saphyr::from_str_with_options(text, options).map_err(|e| ValueError::Text {
-                reason: e.to_string(),
-            })?
-        };
-        self.value_from_node(&node)
+        self.value_from_node(&Template::parse(text)?.0, None)
+    }
+
+    /// As [`value_from_yaml`](Self::value_from_yaml); a time may also be `now` and a header `auto`, for which the time of
+    /// publishing is put, `now` since 1970.
+    ///
+    /// # Errors
+    /// When it names a field that is not there, or a value does not fit its field.
+    pub fn value_from_template(&self, template: &Template, now: Duration) -> Result<Value, ValueError> {
+        self.value_from_node(&template.0, Some(now))
     }
 
     /// A message from a JSON value; as [`value_from_yaml`](Self::value_from_yaml).
@@ -54,39 +133,52 @@ impl Schema {
     /// When it names a field that is not there, or a value does not fit its field.
     pub fn value_from_json(&self, json: &serde_json::Value) -> Result<Value, ValueError> {
         let node = serde::Deserialize::deserialize(json);
-        self.value_from_node(&node.map_err(|e: serde_json::Error| ValueError::Text {
+        let node = node.map_err(|e: serde_json::Error| ValueError::Text {
             reason: e.to_string(),
-        })?)
+        })?;
+        self.value_from_node(&node, None)
     }
 
-    fn value_from_node(&self, node: &Node) -> Result<Value, ValueError> {
+    fn value_from_node(&self, node: &Node, now: Option<Duration>) -> Result<Value, ValueError> {
         let ty = &self.inner.ty;
-        let mut path = String::new();
+        let mut at = At {
+            path: String::new(),
+            now,
+        };
         if let (false, [field]) = (
             matches!(node, Node::Null | Node::Map(_) | Node::List(_)),
             ty.fields.as_slice(),
         ) {
-            path.push_str(&field.name);
-            let values = vec![of_field(node, ty, field, &mut path)?];
+            at.path.push_str(&field.name);
+            let values = vec![of_field(node, ty, field, &mut at)?];
             return Ok(Value::Message(Message {
                 ty: ty.clone(),
                 values,
             }));
         }
-        Ok(Value::Message(message(node, ty, &mut path)?))
+        Ok(Value::Message(message(node, ty, &mut at)?))
     }
 }
 
-fn message(node: &Node, ty: &Arc<MessageType>, path: &mut String) -> Result<Message, ValueError> {
-    let base = path.len();
-    let inner = |path: &mut String, name: &str| {
+fn message(node: &Node, ty: &Arc<MessageType>, at: &mut At) -> Result<Message, ValueError> {
+    let base = at.path.len();
+    let inner = |at: &mut At, name: &str| {
         if base > 0 {
-            path.push('.');
+            at.path.push('.');
         }
-        path.push_str(name);
+        at.path.push_str(name);
     };
     match node {
         Node::Null => Ok(default::message(ty)),
+        Node::Text(word) if at.now.is_some() && stands_for(word, ty) => {
+            // ROS 1's header has its stamp as a time, ROS 2's as a message, which has the two numbers.
+            let word = Node::Text(NOW.into());
+            let node = match (ty.name.name(), at.now) {
+                ("Header", _) => Node::Map(vec![("stamp".into(), word)]),
+                (_, now) => seconds(now.unwrap_or_default()),
+            };
+            message(&node, ty, at)
+        }
         Node::Map(entries) => {
             let mut out = default::message(ty);
             for (name, node) in entries {
@@ -103,16 +195,20 @@ fn message(node: &Node, ty: &Arc<MessageType>, path: &mut String) -> Result<Mess
                         known,
                     });
                 };
-                inner(path, name);
-                *slot = of_field(node, ty, field, path)?;
-                path.truncate(base);
+                inner(at, name);
+                *slot = of_field(node, ty, field, at)?;
+                at.path.truncate(base);
             }
             Ok(out)
         }
         Node::List(items) => {
             if items.len() != ty.fields.len() {
                 return Err(ValueError::Length {
-                    field: if base > 0 { path.clone() } else { "message".into() },
+                    field: if base > 0 {
+                        at.path.clone()
+                    } else {
+                        "message".into()
+                    },
                     ty: ty.name.to_string(),
                     given: items.len() as u64,
                     allowed: ty.fields.len().to_string(),
@@ -120,9 +216,9 @@ fn message(node: &Node, ty: &Arc<MessageType>, path: &mut String) -> Result<Mess
             }
             let mut values = Vec::with_capacity(items.len());
             for (node, field) in items.iter().zip(&ty.fields) {
-                inner(path, &field.name);
-                values.push(of_field(node, ty, field, path)?);
-                path.truncate(base);
+                inner(at, &field.name);
+                values.push(of_field(node, ty, field, at)?);
+                at.path.truncate(base);
             }
             Ok(Message {
                 ty: ty.clone(),
@@ -130,34 +226,45 @@ fn message(node: &Node, ty: &Arc<MessageType>, path: &mut String) -> Result<Mess
             })
         }
         other => Err(ValueError::Kind {
-            field: if base > 0 { path.clone() } else { "message".into() },
+            field: if base > 0 {
+                at.path.clone()
+            } else {
+                "message".into()
+            },
             expected: ty.name.to_string(),
             found: other.describe(),
         }),
     }
 }
 
-fn of_field(node: &Node, ty: &MessageType, f: &Field, path: &mut String) -> Result<Value, ValueError> {
+fn of_field(node: &Node, ty: &MessageType, f: &Field, at: &mut At) -> Result<Value, ValueError> {
     if matches!(node, Node::Null) {
         return Ok(default::of_field(ty, f));
     }
     if f.arity == Arity::One {
-        return one(node, ty, f, path);
+        return one(node, ty, f, at);
     }
     let element = match &f.ty {
         FieldType::Primitive(p) => kind(*p, ty.flavour),
         _ => None,
     };
+    let cut = |at: &At| ValueError::Cut {
+        field: at.path.clone(),
+    };
     let (value, count) = match (node, element) {
+        (Node::Text(text), Some(_)) if is_cut(text) => return Err(cut(at)),
         (Node::Text(text), Some(Kind::U8)) => (Value::Numbers(Kind::U8.read(text.as_bytes())), text.len()),
         (Node::List(items), _) => {
             let mut numbers = element.map(Kind::empty);
             let mut list = Vec::new();
+            if matches!(items.last(), Some(Node::Text(text)) if is_cut(text)) {
+                return Err(cut(at));
+            }
             for (i, node) in items.iter().enumerate() {
-                let len = path.len();
-                path.push_str(&format!("[{i}]"));
-                let value = one(node, ty, f, path)?;
-                path.truncate(len);
+                let len = at.path.len();
+                at.path.push_str(&format!("[{i}]"));
+                let value = one(node, ty, f, at)?;
+                at.path.truncate(len);
                 match &mut numbers {
                     Some(numbers) => numbers.push(&value),
                     None => list.push(value),
@@ -165,7 +272,7 @@ fn of_field(node: &Node, ty: &MessageType, f: &Field, path: &mut String) -> Resu
             }
             (numbers.map_or(Value::List(list), Value::Numbers), items.len())
         }
-        (other, _) => return Err(mismatch(other, f, path)),
+        (other, _) => return Err(mismatch(other, f, &at.path)),
     };
     let (fits, allowed) = match f.arity {
         Arity::Fixed(n) => (count == n as usize, n.to_string()),
@@ -173,7 +280,7 @@ fn of_field(node: &Node, ty: &MessageType, f: &Field, path: &mut String) -> Resu
         _ => (true, String::new()),
     };
     if !fits {
-        let (field, ty) = (path.clone(), f.type_text());
+        let (field, ty) = (at.path.clone(), f.type_text());
         return Err(ValueError::Length {
             field,
             ty,
@@ -184,15 +291,15 @@ fn of_field(node: &Node, ty: &MessageType, f: &Field, path: &mut String) -> Resu
     Ok(value)
 }
 
-fn one(node: &Node, ty: &MessageType, f: &Field, path: &mut String) -> Result<Value, ValueError> {
+fn one(node: &Node, ty: &MessageType, f: &Field, at: &mut At) -> Result<Value, ValueError> {
     match (&f.ty, node) {
         (FieldType::Primitive(p @ (Primitive::Time | Primitive::Duration)), node) => {
-            time(node, *p == Primitive::Time, path).unwrap_or_else(|| Err(mismatch(node, f, path)))
+            time(node, *p == Primitive::Time, at).unwrap_or_else(|| Err(mismatch(node, f, &at.path)))
         }
         (FieldType::Primitive(p), node) => {
-            let kind = kind(*p, ty.flavour).ok_or_else(|| mismatch(node, f, path))?;
+            let kind = kind(*p, ty.flavour).ok_or_else(|| mismatch(node, f, &at.path))?;
             let range = || ValueError::Range {
-                field: path.clone(),
+                field: at.path.clone(),
                 value: node.describe(),
                 ty: f.ty.to_string(),
             };
@@ -208,29 +315,33 @@ fn one(node: &Node, ty: &MessageType, f: &Field, path: &mut String) -> Result<Va
                     "nan" | ".nan" => kind.float(f64::NAN).ok_or_else(range),
                     "inf" | ".inf" | "infinity" => kind.float(f64::INFINITY).ok_or_else(range),
                     "-inf" | "-.inf" | "-infinity" => kind.float(f64::NEG_INFINITY).ok_or_else(range),
-                    _ => Err(mismatch(node, f, path)),
+                    _ => Err(mismatch(node, f, &at.path)),
                 },
-                _ => Err(mismatch(node, f, path)),
+                _ => Err(mismatch(node, f, &at.path)),
             }
         }
         (FieldType::String { bound }, Node::Text(t)) => {
-            check_len(t.len(), *bound, f, path)?;
+            check_len(t.len(), *bound, f, &at.path)?;
             Ok(Value::String(t.clone()))
         }
         (FieldType::WString { bound }, Node::Text(t)) => {
             let units: Vec<u16> = t.encode_utf16().collect();
-            check_len(units.len(), *bound, f, path)?;
+            check_len(units.len(), *bound, f, &at.path)?;
             Ok(Value::Wide(units))
         }
-        (FieldType::Message(m), node) => Ok(Value::Message(message(node, m, path)?)),
-        _ => Err(mismatch(node, f, path)),
+        (FieldType::Message(m), node) => Ok(Value::Message(message(node, m, at)?)),
+        _ => Err(mismatch(node, f, &at.path)),
     }
 }
 
 /// A time or duration; `None` when the node has none of the forms.
-fn time(node: &Node, time: bool, path: &str) -> Option<Result<Value, ValueError>> {
+fn time(node: &Node, time: bool, at: &At) -> Option<Result<Value, ValueError>> {
     const NANOS: i128 = 1_000_000_000;
     let (secs, nsecs) = match node {
+        Node::Text(word) if word == NOW && time => {
+            let now = at.now?;
+            (now.as_secs().into(), now.subsec_nanos().into())
+        }
         Node::Integer(ns) => (ns.div_euclid(NANOS), ns.rem_euclid(NANOS)),
         Node::Float(s) if s.is_finite() && s.abs() < 1e12 => {
             let ns = (s * 1e9).round() as i128;
@@ -273,10 +384,30 @@ fn time(node: &Node, time: bool, path: &str) -> Option<Result<Value, ValueError>
             .map(|(secs, nsecs)| Value::Duration { secs, nsecs })
     };
     Some(value.ok_or_else(|| ValueError::Range {
-        field: path.into(),
+        field: at.path.clone(),
         value: format!("{secs} s {nsecs} ns"),
         ty: if time { "time".into() } else { "duration".into() },
     }))
+}
+
+/// Whether the word stands for a whole message of this type.
+fn stands_for(word: &str, ty: &MessageType) -> bool {
+    match (ty.name.package(), ty.name.name()) {
+        ("std_msgs", "Header") => word == AUTO,
+        ("builtin_interfaces", "Time") => word == NOW,
+        _ => false,
+    }
+}
+
+/// A time as ROS 2's message.
+fn seconds(time: Duration) -> Node {
+    let (secs, nsecs) = (time.as_secs().into(), time.subsec_nanos().into());
+    Node::List(vec![Node::Integer(secs), Node::Integer(nsecs)])
+}
+
+/// What stands for the elements that are not shown; see [`Show`](super::Show).
+fn is_cut(text: &str) -> bool {
+    (text.starts_with("… ") && text.ends_with(" more")) || (text.starts_with('<') && text.ends_with(" …>"))
 }
 
 fn check_len(units: usize, bound: Option<u32>, f: &Field, path: &str) -> Result<(), ValueError> {

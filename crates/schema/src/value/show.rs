@@ -59,7 +59,8 @@ fn yaml(value: &Value, show: Show, indent: usize, out: &mut String) -> fmt::Resu
                 out.replace_range(start..start + space.len() + 2, &format!("{space}- "));
             }
             match list.len().checked_sub(show.max_array) {
-                Some(more) if more > 0 => writeln!(out, "{space}# {more} more"),
+                // An item, so that what is cut does not read as if it were whole.
+                Some(more) if more > 0 => writeln!(out, "{space}- … {more} more"),
                 _ => Ok(()),
             }
         }
@@ -111,7 +112,7 @@ fn inline(value: &Value, show: Show, out: &mut String) -> fmt::Result {
         Value::Bytes(b) => quoted(&String::from_utf8_lossy(b), out),
         Value::Wide(w) => quoted(&String::from_utf16_lossy(w), out),
         Value::Numbers(Numbers::U8(bytes)) if bytes.len() > show.max_array => {
-            write!(out, "<{} bytes:", bytes.len())?;
+            write!(out, "<{} bytes", bytes.len())?;
             bytes
                 .iter()
                 .take(show.max_array)
