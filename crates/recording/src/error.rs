@@ -149,15 +149,27 @@ pub enum ReadError {
         /// What the decompressor says.
         detail: String,
     },
-    /// A message of a channel that the file does not define.
-    #[error("{}: byte {offset}: a message of channel {channel}, which the file does not define", path.display())]
+    /// Messages of channels that the file does not define.
+    #[error(
+        "{}: byte {offset}: {messages} messages of channels that the file does not define, the first of channel {channel}",
+        path.display()
+    )]
     UnknownChannel {
         /// The file.
         path: PathBuf,
-        /// Where the message's chunk or record begins.
+        /// Where the first one's chunk or record begins.
         offset: u64,
-        /// The channel's number in the file.
+        /// The first one's channel, by its number in the file.
         channel: u32,
+        /// How many messages of the same chunk.
+        messages: u64,
+    },
+    /// The index of the file is wrong or does not fit the data, so that the whole file was read instead of it. No message
+    /// is lost by it.
+    #[error("{source}; the index is not used")]
+    Index {
+        /// What is wrong with it.
+        source: Box<ReadError>,
     },
 }
 
@@ -172,6 +184,23 @@ impl ReadError {
             | ReadError::UnknownCompression { offset, .. }
             | ReadError::Decompress { offset, .. }
             | ReadError::UnknownChannel { offset, .. } => *offset,
+            ReadError::Index { source } => source.offset(),
+        }
+    }
+
+    /// Whether messages are lost by it.
+    pub fn is_loss(&self) -> bool {
+        !matches!(self, ReadError::Index { .. })
+    }
+
+    /// An error in an index whose file was read whole instead. An index that lies beyond the end of the file tells of data
+    /// that is missing.
+    pub(crate) fn of_index(self) -> Self {
+        match self {
+            cut @ ReadError::Truncated { .. } => cut,
+            source => ReadError::Index {
+                source: Box::new(source),
+            },
         }
     }
 }

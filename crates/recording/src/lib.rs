@@ -33,6 +33,7 @@ mod playback;
 pub mod qos;
 mod reader;
 mod schedule;
+mod set;
 pub mod simulation;
 pub mod write;
 
@@ -42,4 +43,5 @@ pub use qos::Qos;
 pub use playback::{Playback, PlaybackError, Played, Stop, Tick};
 pub use reader::{Limits, Messages, Recording};
 pub use schedule::{Due, Pace, PaceError, Player, Schedule};
+pub use set::{Set, SetMessages};
 pub use write::Writer;

@@ -151,6 +151,25 @@ impl Summary {
         }
     }
 
+    /// Adds what another recording contains.
+    pub(crate) fn add(&mut self, other: &Summary) {
+        self.start = match (self.start, other.start) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        self.end = self.end.max(other.end);
+        self.messages = self.messages.saturating_add(other.messages);
+        for (topic, of) in &other.topics {
+            match self.topics.get_mut(topic) {
+                None => drop(self.topics.insert(topic.clone(), of.clone())),
+                Some(topic) => {
+                    topic.messages = topic.messages.saturating_add(of.messages);
+                    topic.bytes = (topic.bytes.zip(of.bytes)).map(|(a, b)| a.saturating_add(b));
+                }
+            }
+        }
+    }
+
     /// From each channel's messages and bytes.
     pub(crate) fn new(
         channels: &[Channel],

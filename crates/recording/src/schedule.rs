@@ -17,6 +17,8 @@ pub struct Pace {
     pub duration: Option<Duration>,
     /// Begin again at the end, for ever.
     pub repeat: bool,
+    /// Longest time without a message, in recorded time: a longer gap is played as this one. `None`: as it was.
+    pub longest_gap: Option<Duration>,
 }
 
 impl Default for Pace {
@@ -26,6 +28,7 @@ impl Default for Pace {
             offset: Duration::ZERO,
             duration: None,
             repeat: false,
+            longest_gap: None,
         }
     }
 }
@@ -68,12 +71,20 @@ pub enum Due {
 pub struct Schedule {
     speed: f64,
     repeat: bool,
-    /// First and last recorded instant of the part that is played.
+    /// First recorded instant of the part that is played, and whether what is older is left out.
     first: Time,
+    from: bool,
+    /// Last recorded instant of it, or the latest message if that is later than the index says; and from when on messages are
+    /// left out.
     last: Time,
+    until: Option<Time>,
+    longest_gap: Option<Duration>,
+    /// Recorded time that was skipped in this round, and the latest message.
+    skipped: Duration,
+    latest: Time,
+    /// When this round began, by the player's clock.
     start: Time,
     round: u64,
-    period: Duration,
 }
 
 impl Schedule {
@@ -95,33 +106,54 @@ impl Schedule {
             });
         }
         let first = begin + pace.offset;
-        let last = pace.duration.map_or(end, |duration| end.min(first + duration));
-        let period = scaled(last.since(first), pace.speed).max(Self::SHORTEST_ROUND);
+        let until = pace.duration.map(|duration| first + duration);
         Ok(Schedule {
             speed: pace.speed,
             repeat: pace.repeat,
             first,
-            last,
+            from: pace.offset > Duration::ZERO,
+            last: until.map_or(end, |until| end.min(until)),
+            until,
+            longest_gap: pace.longest_gap,
+            skipped: Duration::ZERO,
+            latest: first,
             start,
             round: 0,
-            period,
         })
     }
 
     /// When a message that was recorded at `log_time` is due in this round.
+    ///
+    /// Only what the pace leaves out is not due: a message older or younger than the recording's index says is.
     pub fn due(&self, log_time: Time) -> Due {
-        if log_time < self.first {
+        if self.from && log_time < self.first {
             Due::Before
-        } else if log_time > self.last {
+        } else if self.until.is_some_and(|until| log_time > until) {
             Due::After
         } else {
-            Due::At(self.round_start() + scaled(log_time.since(self.first), self.speed))
+            let played = log_time.since(self.first).saturating_sub(self.skipped);
+            Due::At(self.start + scaled(played, self.speed))
         }
+    }
+
+    /// Says that the next message was recorded at `log_time`, so that what a gap before it has too much is skipped.
+    fn reach(&mut self, log_time: Time) {
+        if let Some(longest) = self.longest_gap {
+            let gap = log_time.since(self.latest);
+            self.skipped = self.skipped.saturating_add(gap.saturating_sub(longest));
+        }
+        self.latest = self.latest.max(log_time);
+        self.last = self.last.max(log_time);
     }
 
     /// Goes on to the next round; false if the recording is not to be repeated.
     pub fn next_round(&mut self) -> bool {
-        self.round = self.round.saturating_add(u64::from(self.repeat));
+        if self.repeat {
+            let played = self.last.since(self.first).saturating_sub(self.skipped);
+            self.start = self.start + scaled(played, self.speed).max(Self::SHORTEST_ROUND);
+            self.round = self.round.saturating_add(1);
+            (self.skipped, self.latest) = (Duration::ZERO, self.first);
+        }
         self.repeat
     }
 
@@ -130,9 +162,9 @@ impl Schedule {
         self.round
     }
 
-    fn round_start(&self) -> Time {
-        let period = u64::try_from(self.period.as_nanos()).unwrap_or(u64::MAX);
-        self.start + Duration::from_nanos(period.saturating_mul(self.round))
+    /// Recorded seconds per second.
+    pub fn speed(&self) -> f64 {
+        self.speed
     }
 }
 
@@ -181,14 +213,19 @@ where
     fn next(&mut self) -> Option<Self::Item> {
         while !self.done {
             let due = match self.messages.next() {
-                Some(Ok(message)) => match self.schedule.due(message.log_time) {
-                    Due::Before => continue,
-                    Due::At(due) => {
-                        self.yielded = true;
-                        return Some(Ok((due, message)));
+                Some(Ok(message)) => {
+                    if let Due::At(_) = self.schedule.due(message.log_time) {
+                        self.schedule.reach(message.log_time);
                     }
-                    Due::After => None,
-                },
+                    match self.schedule.due(message.log_time) {
+                        Due::Before => continue,
+                        Due::At(due) => {
+                            self.yielded = true;
+                            return Some(Ok((due, message)));
+                        }
+                        Due::After => None,
+                    }
+                }
                 Some(Err(error)) => Some(error),
                 None => None,
             };
@@ -240,7 +277,7 @@ mod tests {
             speed: 2.0,
             offset: Duration::from_secs(1),
             duration: Some(Duration::from_secs(3)),
-            repeat: false,
+            ..Pace::default()
         };
         let schedule = schedule(pace);
         assert_eq!(schedule.due(at(999_999_999)), Due::Before);
@@ -361,6 +398,34 @@ mod tests {
         let player = Player::new(single.expect("valid"), || recorded.clone().into_iter());
         let due: Vec<Time> = player.take(2).map(|item| item.expect("no errors").0).collect();
         assert_eq!(due, [START, START + Schedule::SHORTEST_ROUND], "not a busy loop");
+    }
+
+    #[test]
+    fn messages_outside_of_what_the_index_says_are_due() {
+        let schedule = schedule(Pace::default());
+        assert_eq!(schedule.due(Time(5)), Due::At(START), "older: at once");
+        let late = at(20_000_000_000);
+        assert_eq!(schedule.due(late), Due::At(START + Duration::from_secs(20)));
+    }
+
+    #[test]
+    fn a_gap_is_played_as_the_longest_that_is_allowed_in_every_round() {
+        let pace = Pace {
+            longest_gap: Some(Duration::from_secs(1)),
+            speed: 2.0,
+            repeat: true,
+            ..Pace::default()
+        };
+        let (s, years) = (1_000_000_000, 50 * 365 * 86_400 * 1_000_000_000);
+        let recorded = messages(&[0, s / 2, years, years + s]);
+        let player = Player::new(schedule(pace), || recorded.clone().into_iter());
+        let due: Vec<u64> = (player.take(8))
+            .map(|item| (item.expect("no errors").0.0 - START.0) * 2)
+            .collect();
+        let first = [0, s / 2, s / 2 + s, s / 2 + 2 * s];
+        assert_eq!(due[..4], first);
+        // The next round begins with the last message of the one before.
+        assert_eq!(due[4..], first.map(|at| at + s / 2 + 2 * s));
     }
 
     #[test]

@@ -36,15 +36,30 @@ pub(crate) struct Entry {
 pub(crate) struct Decoded {
     pub(crate) data: Vec<u8>,
     pub(crate) entries: Vec<Entry>,
-    /// What is wrong with it; the entries are what could be read all the same.
-    pub(crate) damage: Option<ReadError>,
+    /// What is wrong with it, the first of each kind; the entries are what could be read all the same.
+    pub(crate) damage: Vec<ReadError>,
 }
 
 impl Decoded {
     pub(crate) fn failed(damage: ReadError) -> Self {
         Decoded {
-            damage: Some(damage),
+            damage: vec![damage],
             ..Decoded::default()
+        }
+    }
+
+    /// Notes that something is wrong with it. Of each kind the first is kept, and of messages without a channel how many they
+    /// are.
+    pub(crate) fn note(&mut self, error: ReadError) {
+        let kind = std::mem::discriminant(&error);
+        let known = (self.damage.iter_mut()).find(|known| std::mem::discriminant(*known) == kind);
+        match (known, &error) {
+            (
+                Some(ReadError::UnknownChannel { messages, .. }),
+                ReadError::UnknownChannel { messages: more, .. },
+            ) => *messages = messages.saturating_add(*more),
+            (Some(_), _) => {}
+            (None, _) => self.damage.push(error),
         }
     }
 

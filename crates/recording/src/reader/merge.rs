@@ -73,14 +73,16 @@ impl<R: Read + Seek> Messages<R> {
         }
     }
 
-    fn report(&mut self, index: usize, damage: Option<ReadError>) {
+    fn report(&mut self, index: usize, damage: Vec<ReadError>) {
         let reported = self
             .recording
             .contents
             .blocks
             .get(index)
             .is_some_and(|block| block.reported);
-        self.errors.extend(damage.filter(|_| !reported));
+        if !reported {
+            self.errors.extend(damage);
+        }
     }
 
     /// Message `entry` of block `index`, which is decoded again if it was let go.

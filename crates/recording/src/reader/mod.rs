@@ -173,8 +173,9 @@ impl<R: Read + Seek> Recording<R> {
     /// and within [`Limits::memory`], beyond which it is let go and decompressed again when its next
     /// message is due. A chunk with messages older than the index says delivers them late, not never.
     ///
-    /// Damage within a chunk comes as an error after the chunk's sound messages, and the other chunks
-    /// follow; what [`Self::damage`] says comes last of all.
+    /// Damage within a chunk comes as errors after the chunk's sound messages, and the other chunks
+    /// follow; what [`Self::damage`] says comes last of all. A record that is wrong in itself, or a message of an unknown
+    /// channel, costs itself alone.
     pub fn messages(&self) -> Messages<R> {
         Messages::new(self.0.clone())
     }
@@ -225,7 +226,8 @@ impl Contents {
             self.count(entry.channel, 1, entry.len as u64);
         }
         // When it is read again it only lacks the channels.
-        if let Some(error @ ReadError::TooLarge { what: TEXTS, .. }) = &decoded.damage {
+        let of_texts = |error: &&ReadError| matches!(error, ReadError::TooLarge { what: TEXTS, .. });
+        if let Some(error) = decoded.damage.iter().find(of_texts) {
             self.damage.get_or_insert_with(|| error.clone());
         }
         match (decoded.entries.first(), decoded.entries.last()) {
@@ -234,7 +236,7 @@ impl Contents {
                 self.span(block.first, block.last);
             }
             // Its damage is reported after the messages before it.
-            _ if decoded.damage.is_some() && !block.reported => {
+            _ if !decoded.damage.is_empty() && !block.reported => {
                 let before = self.blocks.last().map_or(Time::ZERO, |block| block.last);
                 (block.first, block.last) = (before, before);
             }

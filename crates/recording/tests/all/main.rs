@@ -3,6 +3,7 @@
 mod damage;
 mod fixtures;
 mod mutation;
+mod odd;
 mod opening;
 mod robot;
 mod support;

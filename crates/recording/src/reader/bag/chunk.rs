@@ -131,48 +131,37 @@ fn parse<R: Read + Seek>(
     loaded: Loaded,
     mut access: Access<'_>,
 ) -> Decoded {
-    let Loaded {
-        data,
-        base,
-        mut damage,
-    } = loaded;
-    let mut entries = Vec::new();
+    let Loaded { data, base, damage } = loaded;
+    let mut decoded = Decoded::default();
+    damage.into_iter().for_each(|error| decoded.note(error));
+    let cut = !decoded.damage.is_empty();
     let mut records = Bytes(&data);
     while !records.0.is_empty() {
         let position = data.len() - records.0.len();
         let offset = base.map_or(block.offset, |base| base + position as u64);
         let Some((header, body)) = split(&mut records) else {
             let left = data.len() - position;
-            damage.get_or_insert_with(|| {
-                source.malformed(
-                    offset,
-                    "a whole record",
-                    format!("a record cut after {left} bytes"),
-                )
-            });
+            if !cut {
+                let found = format!("a record cut after {left} bytes");
+                decoded.note(source.malformed(offset, "a whole record", found));
+            }
             break;
         };
         match record(source, limits, offset, header, body, &mut access) {
             Ok(None) => {}
             Ok(Some(mut entry)) => {
-                if let Err(error) = Decoded::check_entries(entries.len(), source, limits, offset) {
-                    damage.get_or_insert(error);
+                if let Err(error) = Decoded::check_entries(decoded.entries.len(), source, limits, offset) {
+                    decoded.note(error);
                     break;
                 }
                 entry.start = data.len() - records.0.len() - body.len();
-                entries.push(entry);
+                decoded.entries.push(entry);
             }
-            Err(error) => {
-                damage.get_or_insert(error);
-                break;
-            }
+            // The lengths of the others are known: what is wrong with one record costs it alone.
+            Err(error) => decoded.note(error),
         }
     }
-    let mut decoded = Decoded {
-        data,
-        entries,
-        damage,
-    };
+    decoded.data = data;
     decoded.sort();
     decoded
 }
@@ -201,6 +190,7 @@ fn record<R: Read + Seek>(
                     path: source.path().to_owned(),
                     offset,
                     channel: number,
+                    messages: 1,
                 })?;
             Ok(Some(Entry {
                 log_time: time,

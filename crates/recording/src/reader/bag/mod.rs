@@ -5,6 +5,7 @@
 
 mod chunk;
 mod record;
+mod salvage;
 
 use std::collections::BTreeSet;
 use std::io::{Read, Seek};
@@ -69,7 +70,7 @@ pub(crate) fn open<R: Read + Seek>(source: &Source<R>, limits: &Limits) -> Resul
         }
     };
     let mut contents = scan(source, limits, head.next());
-    contents.damage = contents.damage.or(broken);
+    contents.damage = contents.damage.or(broken.map(ReadError::of_index));
     Ok(contents)
 }
 
@@ -156,6 +157,7 @@ fn read_index<R: Read + Seek>(
                     path: source.path().to_owned(),
                     offset,
                     channel: number,
+                    messages: count.into(),
                 })?;
             contents.count(id, count.into(), 0);
             messages += u64::from(count);
@@ -194,7 +196,7 @@ fn chunk_info<R: Read + Seek>(source: &Source<R>, head: &Head) -> Result<Block, 
     })
 }
 
-/// Reads the bag from `offset` to its end, or to the first record that is none.
+/// Reads the bag from `offset` to its end. Where there is no whole record, reading goes on with the next whole chunk.
 fn scan<R: Read + Seek>(source: &Source<R>, limits: &Limits, mut offset: u64) -> Contents {
     let mut contents = Contents::default();
     // A run of messages and connections outside chunks: a recorder that was killed before it had completed
@@ -204,25 +206,36 @@ fn scan<R: Read + Seek>(source: &Source<R>, limits: &Limits, mut offset: u64) ->
         let head = match Head::read(source, offset, "a record") {
             Ok(head) => head,
             Err(error) => {
-                contents.damage = Some(error);
-                break;
+                contents.damage.get_or_insert(error);
+                let Some(chunk) = salvage::next_chunk(source, offset + 1) else {
+                    break;
+                };
+                offset = chunk;
+                continue;
             }
         };
         let op = head.fields().op();
         let what = match op {
-            Some(op::CHUNK) => "a chunk",
-            Some(op::MESSAGE) => "a message",
-            Some(op::CONNECTION) => "a connection",
-            Some(op::INDEX | op::CHUNK_INFO) => "an index record",
-            _ => {
-                contents.damage =
-                    Some(source.malformed(offset, "a chunk or another record", found_op(head.fields())));
-                break;
-            }
+            Some(op::CHUNK) => Some("a chunk"),
+            Some(op::MESSAGE) => Some("a message"),
+            Some(op::CONNECTION) => Some("a connection"),
+            Some(op::INDEX | op::CHUNK_INFO) => Some("an index record"),
+            _ => None,
         };
         let cut = head.next().saturating_sub(source.len());
-        if cut > 0 {
-            contents.damage = Some(source.truncated(offset, what, cut));
+        let wrong = match what {
+            None => Some(source.malformed(offset, "a chunk or another record", found_op(head.fields()))),
+            // A length that goes past the end is a cut file's, or wrong.
+            Some(what) if cut > 0 => Some(source.truncated(offset, what, cut)),
+            Some(_) => None,
+        };
+        let mut resumed = None;
+        if let Some(error) = wrong {
+            contents.damage.get_or_insert(error);
+            resumed = salvage::next_chunk(source, offset + 1);
+            if what.is_none() && resumed.is_none() {
+                break;
+            }
         }
         let bare = matches!(op, Some(op::MESSAGE | op::CONNECTION)) && cut == 0;
         if let Some((start, end)) = run
@@ -233,9 +246,13 @@ fn scan<R: Read + Seek>(source: &Source<R>, limits: &Limits, mut offset: u64) ->
         }
         if bare {
             run = Some((run.map_or(offset, |(start, _)| start), head.next()));
-        } else if op == Some(op::CHUNK) {
+        } else if op == Some(op::CHUNK) && resumed.is_none() {
             let len = head.next().min(source.len()) - offset;
             add(source, limits, &mut contents, offset, len, cut > 0);
+        }
+        if let Some(chunk) = resumed {
+            offset = chunk;
+            continue;
         }
         if cut > 0 {
             break;

@@ -97,6 +97,13 @@ impl<'a> Fields<'a> {
         None
     }
 
+    /// Whether there is nothing but fields.
+    pub(crate) fn are_whole(&self) -> bool {
+        let mut fields = Bytes(self.0);
+        while fields.sized().is_some_and(|field| field.contains(&b'=')) {}
+        fields.0.is_empty()
+    }
+
     pub(crate) fn op(&self) -> Option<u8> {
         match self.bytes("op")? {
             &[op] => Some(op),

@@ -30,7 +30,7 @@ pub(crate) fn decode<R: Read + Seek>(
     let result = collector.read();
     let mut decoded = collector.decoded;
     if let Err(error) = result {
-        decoded.damage = Some(error);
+        decoded.note(error);
     }
     decoded.sort();
     decoded
@@ -154,7 +154,7 @@ impl<R: Read + Seek> Collector<'_, R> {
             let Some((op, body)) = split() else {
                 return Err(self.source.malformed(offset, "a whole record", "one that is cut"));
             };
-            self.record(op, body, offset)?;
+            self.take(op, body, offset)?;
         }
         Ok(())
     }
@@ -179,7 +179,7 @@ impl<R: Read + Seek> Collector<'_, R> {
         prefix[1..].copy_from_slice(&head.len.to_le_bytes());
         let mut input = prefix.chain(body);
         let mut total: u64 = 0;
-        // A wrong record does not end the reading: whether any of the chunk is to be trusted shows at its end.
+        // What is too large does not end the reading: whether any of the chunk is to be trusted shows at its end.
         let mut result = Ok(());
         loop {
             let (op, data) = match reader.next_event() {
@@ -202,8 +202,21 @@ impl<R: Read + Seek> Collector<'_, R> {
                 let fits = self
                     .source
                     .check(self.block.offset, "an uncompressed chunk", total, uncompressed);
-                result = fits.and_then(|()| self.record(op, data, self.block.offset));
+                result = fits.and_then(|()| self.take(op, data, self.block.offset));
             }
+        }
+    }
+
+    /// Takes a record. The lengths of the others are known: what is wrong with it costs it alone, but for a limit of the whole
+    /// chunk.
+    fn take(&mut self, op: u8, body: &[u8], offset: u64) -> Result<(), ReadError> {
+        match self.record(op, body, offset) {
+            Err(error @ ReadError::TooLarge { what, .. }) if what != TEXTS => Err(error),
+            Err(error) => {
+                self.decoded.note(error);
+                Ok(())
+            }
+            Ok(()) => Ok(()),
         }
     }
 
@@ -222,6 +235,7 @@ impl<R: Read + Seek> Collector<'_, R> {
                             path: self.source.path().to_owned(),
                             offset,
                             channel: number,
+                            messages: 1,
                         })?;
                 Decoded::check_entries(self.decoded.entries.len(), self.source, self.limits, offset)?;
                 let data = &body[MESSAGE_HEADER..];
@@ -254,8 +268,7 @@ impl<R: Read + Seek> Collector<'_, R> {
         let offset = self.block.offset;
         match error {
             McapError::BadChunkCrc { saved, calculated } => {
-                self.decoded.entries.clear();
-                self.decoded.data.clear();
+                self.decoded = Decoded::default();
                 self.bad_crc(saved, calculated)
             }
             McapError::DecompressionError(_) | McapError::Io(_) => ReadError::Decompress {
@@ -304,16 +317,8 @@ pub(crate) fn define<R: Read + Seek>(
             return Ok(());
         };
         let none = Schema::default();
-        let schema = match raw.schema {
-            0 => &none,
-            id => directory.schema(id).ok_or_else(|| {
-                source.malformed(
-                    offset,
-                    "a channel whose schema is defined before it",
-                    format!("schema {id}"),
-                )
-            })?,
-        };
+        // A schema that was not defined before costs the channel's type, not the chunk.
+        let schema = directory.schema(raw.schema).unwrap_or(&none);
         let (number, channel) = (u32::from(raw.number), raw.with_schema(schema));
         directory.define(number, channel, limits.index)
     };

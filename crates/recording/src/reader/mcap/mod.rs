@@ -2,6 +2,7 @@
 
 mod chunk;
 mod record;
+mod salvage;
 
 use std::io::{Read, Seek};
 
@@ -46,7 +47,7 @@ pub(crate) fn open<R: Read + Seek>(source: &Source<R>, limits: &Limits) -> Resul
         None => None,
     };
     let mut contents = scan(source, limits, head.next());
-    contents.damage = contents.damage.or(broken);
+    contents.damage = contents.damage.or(broken.map(ReadError::of_index));
     Ok(contents)
 }
 
@@ -74,6 +75,8 @@ fn read_summary<R: Read + Seek>(
     }
     check_crc(source, start)?;
     let mut directory = Directory::default();
+    // Schemas may come after the channels that refer to them.
+    let mut channels = Vec::new();
     let mut indexes = Vec::new();
     let mut statistics = None;
     let mut offset = start;
@@ -87,15 +90,14 @@ fn read_summary<R: Read + Seek>(
         let body = || source.bytes(head.body, head.len, record::name(head.op));
         let short = || source.malformed(offset, "a record as long as its fields", record::name(head.op));
         match head.op {
-            op::SCHEMA | op::CHANNEL => {
-                define(
-                    source,
-                    limits,
-                    &mut Access::Fill(&mut directory),
-                    head.op,
-                    &body()?,
-                    offset,
-                )?;
+            op::SCHEMA => {
+                let mut access = Access::Fill(&mut directory);
+                define(source, limits, &mut access, head.op, &body()?, offset)?;
+            }
+            op::CHANNEL => {
+                let length = ((channels.len() + 1) * size_of::<Head>()) as u64;
+                source.check(offset, "the list of channels", length, limits.index)?;
+                channels.push(head);
             }
             op::CHUNK_INDEX => {
                 let length = ((indexes.len() + 1) * size_of::<ChunkIndex>()) as u64;
@@ -110,10 +112,21 @@ fn read_summary<R: Read + Seek>(
     let Some(statistics) = statistics else {
         return Ok(None);
     };
+    for head in channels {
+        let body = source.bytes(head.body, head.len, record::name(head.op))?;
+        // A summary may repeat channels without their schemas: then only the data has these.
+        let schema = record::channel(&body).map_or(0, |channel| channel.schema);
+        if schema != 0 && directory.schema(schema).is_none() {
+            return Ok(None);
+        }
+        let mut access = Access::Fill(&mut directory);
+        define(source, limits, &mut access, head.op, &body, head.body - HEAD)?;
+    }
     indexes.sort_by_key(|index| index.offset);
     if !is_complete(&directory, &indexes, &statistics) || !covers(source, first, start, &indexes)? {
         return Ok(None);
     }
+    check_spans(source, &indexes)?;
     let mut contents = Contents {
         directory,
         indexed: true,
@@ -201,6 +214,27 @@ fn covers<R: Read + Seek>(
     is_bare(source, offset, end)
 }
 
+/// Messages are read in the order of their chunks' times: an index that states other times than the chunks themselves would
+/// deliver messages late.
+fn check_spans<R: Read + Seek>(source: &Source<R>, indexes: &[ChunkIndex]) -> Result<(), ReadError> {
+    for index in indexes {
+        let head = source.bytes(index.offset, HEAD + 16, "a chunk")?;
+        let mut head = Bytes(&head);
+        let (op, _) = (head.u8(), head.u64());
+        let (first, last) = (head.u64(), head.u64());
+        // What is no chunk is told when it is read.
+        if op == Some(op::CHUNK) && (first, last) != (Some(index.first.0), Some(index.last.0)) {
+            let found = format!("messages from {} to {} ns", index.first.0, index.last.0);
+            return Err(source.malformed(
+                index.offset,
+                "an index with the times that the chunk states",
+                found,
+            ));
+        }
+    }
+    Ok(())
+}
+
 fn is_bare<R: Read + Seek>(source: &Source<R>, mut offset: u64, end: u64) -> Result<bool, ReadError> {
     while offset < end {
         let head = Head::read(source, offset)?;
@@ -212,7 +246,7 @@ fn is_bare<R: Read + Seek>(source: &Source<R>, mut offset: u64, end: u64) -> Res
     Ok(offset == end)
 }
 
-/// Reads the file from `offset` to its footer, or as far as there are whole records.
+/// Reads the file from `offset` to its footer. Where there is no whole record, reading goes on with the next whole chunk.
 fn scan<R: Read + Seek>(source: &Source<R>, limits: &Limits, mut offset: u64) -> Contents {
     let mut contents = Contents::default();
     let mut run: Option<(u64, u64)> = None;
@@ -220,19 +254,28 @@ fn scan<R: Read + Seek>(source: &Source<R>, limits: &Limits, mut offset: u64) ->
     let mut footer = false;
     while offset < source.len() && !footer {
         let head = match Head::read(source, offset) {
+            Ok(head) if head.op == 0 => Err(source.malformed(offset, "a record", "opcode 0")),
+            head => head,
+        };
+        let head = match head {
             Ok(head) => head,
             Err(error) => {
-                contents.damage = Some(error);
-                break;
+                contents.damage.get_or_insert(error);
+                let Some(chunk) = salvage::next_chunk(source, offset + 1) else {
+                    break;
+                };
+                offset = chunk;
+                continue;
             }
         };
-        if head.op == 0 {
-            contents.damage = Some(source.malformed(offset, "a record", "opcode 0"));
-            break;
-        }
         let cut = head.next().saturating_sub(source.len());
+        // A length that goes past the end is a cut file's, or wrong.
+        let resumed = (cut > 0)
+            .then(|| salvage::next_chunk(source, offset + 1))
+            .flatten();
         if cut > 0 {
-            contents.damage = Some(source.truncated(offset, record::name(head.op), cut));
+            let error = source.truncated(offset, record::name(head.op), cut);
+            contents.damage.get_or_insert(error);
         }
         let bare = matches!(head.op, op::MESSAGE | op::SCHEMA | op::CHANNEL) && cut == 0 && !data_ended;
         if let Some((start, end)) = run
@@ -243,9 +286,13 @@ fn scan<R: Read + Seek>(source: &Source<R>, limits: &Limits, mut offset: u64) ->
         }
         if bare {
             run = Some((run.map_or(offset, |(start, _)| start), head.next()));
-        } else if head.op == op::CHUNK && !data_ended {
+        } else if head.op == op::CHUNK && !data_ended && resumed.is_none() {
             let len = head.next().min(source.len()) - offset;
             add(source, limits, &mut contents, offset, len, cut > 0);
+        }
+        if let Some(chunk) = resumed {
+            offset = chunk;
+            continue;
         }
         if cut > 0 {
             break;

@@ -1,0 +1,44 @@
+//! Going on behind damage: where the next whole chunk begins.
+
+use std::io::{Read, Seek};
+
+use super::record::{self, HEAD, op};
+use crate::reader::source::{Bytes, Source};
+
+/// The file is searched in steps of this many bytes.
+const STEP: u64 = 1 << 20;
+/// A chunk's head is at most this long: opcode and length, the fixed fields and the name of its compression.
+const LONGEST: u64 = HEAD + 64;
+
+/// Where the first record from `from` on begins that is a whole chunk by all that its header says.
+pub(super) fn next_chunk<R: Read + Seek>(source: &Source<R>, mut from: u64) -> Option<u64> {
+    while from < source.len() {
+        // A chunk that begins at the end of this step is judged by bytes of the next one.
+        let length = (STEP + LONGEST).min(source.remaining(from));
+        let window = source.bytes(from, length, "a chunk").ok()?;
+        for (at, _) in (window.iter().enumerate().take(STEP as usize)).filter(|(_, byte)| **byte == op::CHUNK)
+        {
+            let offset = from + at as u64;
+            if is_chunk(window.get(at..).unwrap_or_default(), source.remaining(offset)) {
+                return Some(offset);
+            }
+        }
+        from += STEP;
+    }
+    None
+}
+
+/// Whether a whole chunk begins here; `remaining` are the bytes to the end of the file.
+fn is_chunk(bytes: &[u8], remaining: u64) -> bool {
+    let mut rest = Bytes(bytes);
+    let (_op, Some(len)) = (rest.u8(), rest.u64()) else {
+        return false;
+    };
+    let body = rest.0.len();
+    let fits = len.checked_add(HEAD).is_some_and(|length| length <= remaining);
+    fits && record::chunk_header(&mut rest).is_some_and(|header| {
+        let length = (body - rest.0.len()) as u64;
+        matches!(header.compression, b"" | b"lz4" | b"zstd")
+            && length.checked_add(header.compressed) == Some(len)
+    })
+}
