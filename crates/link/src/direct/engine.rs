@@ -26,8 +26,6 @@ use std::time::Duration;
 
 /// Of a service's message, in front of the control part.
 pub(super) const HEAD: usize = LEN;
-/// Answers under way of which the radio may still tell that they are lost.
-const MOST_SENT: usize = 1024;
 
 pub(super) struct Engine {
     config: Config,
@@ -44,6 +42,7 @@ pub(super) struct Engine {
     seen: BTreeMap<PeerId, Seen>,
     /// Calls of peers that are not answered yet.
     open: BTreeMap<Of, usize>,
+    /// Answers under way, at most [`MOST_UNDER_WAY`](crate::services::MOST_UNDER_WAY) to one service's callers on one peer.
     sent: VecDeque<(Time, AnswerTo)>,
     uses: BTreeMap<Of, Use>,
     calls: BTreeMap<u64, Call>,

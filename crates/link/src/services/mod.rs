@@ -32,7 +32,7 @@ pub(crate) use line::{REPLY, REQUEST};
 use proto::{Announcement, Down, End, PeerId, Radio, RemoteTopic, TopicError, Verdict};
 use serde::Serialize;
 use serving::Serving;
-pub(crate) use serving::{age, lost_response};
+pub(crate) use serving::{MOST_UNDER_WAY, age, lost_response};
 use stats::{DropReason, Time};
 use std::collections::BTreeMap;
 use std::time::Duration;

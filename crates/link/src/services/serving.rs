@@ -18,7 +18,7 @@ use std::time::Duration;
 /// Answers to one service's calls that may be under way, for each call that may be open.
 const UNDER_WAY: usize = 4;
 /// Messages to one service's callers on one peer that may be under way; a peer that asks for more is not answered.
-const MOST_UNDER_WAY: usize = 1000;
+pub(crate) const MOST_UNDER_WAY: usize = 1000;
 
 /// So long answers of a server that is gone may take before its service is withdrawn all the same.
 const LAST_WORDS: Duration = Duration::from_secs(2);

@@ -1,11 +1,11 @@
 //! Services of this program for its peers.
 
-use super::{Engine, MOST_SENT, body, header};
+use super::{Engine, body, header};
 use crate::daemon::LinkError;
 use crate::direct::inbox::Came;
 use crate::direct::{AnswerTo, Event};
 use crate::services::header::{Header, Kind, MAX_LEFT};
-use crate::services::{Of, Outcome, REPLY, age, line_config, lost_response};
+use crate::services::{MOST_UNDER_WAY, Of, Outcome, REPLY, age, line_config, lost_response};
 use crate::status::ServiceRole;
 use bus::ServiceType;
 use proto::Message;
@@ -73,6 +73,11 @@ impl Engine {
             return Err(DropReason::Expired);
         }
         let line = *self.lines.get(&of).ok_or(DropReason::Unannounced)?;
+        self.sent.retain(|(_, (.., deadline))| *deadline > now);
+        let is_answer = outcome == Outcome::Answered;
+        if is_answer && self.sent.iter().filter(|(_, (to, ..))| *to == of).count() >= MOST_UNDER_WAY {
+            return Err(DropReason::Overflow);
+        }
         let kind = Kind::Reply(outcome);
         let body = body(&Header { call, kind }.encode(), content).ok_or(DropReason::TooLarge)?;
         let stamp = self.stamp(now);
@@ -81,9 +86,8 @@ impl Engine {
             ..Message::new(body, stamp)
         };
         self.radio.offer(now, line, message)?;
-        if outcome == Outcome::Answered {
+        if is_answer {
             self.sent.push_back((stamp, answer_to));
-            self.sent.truncate(MOST_SENT);
         }
         Ok(())
     }
@@ -122,5 +126,72 @@ impl Engine {
         );
         self.events
             .push(Event::Request(here, from, came.bytes, came.geometry, answer_to));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::services::header::CallId;
+
+    fn engine(host: &str, role: &str, port: u16, peer: &str, at: u16) -> Engine {
+        let text = format!(
+            "host: {host}\nradio: {{carrier: udp, bind: '127.0.0.1:{port}', rate: 6Mbit/s}}\n\
+             peers: [{{name: {peer}, address: '127.0.0.1:{at}'}}]\nservices: [{{name: /s, role: {role}}}]\n"
+        );
+        Engine::open(Config::parse(&text).expect("a configuration"), || ()).expect("a link")
+    }
+
+    #[test]
+    fn an_answer_beyond_the_bound_is_refused_and_none_that_is_under_way_is_forgotten() {
+        let free = [(); 2].map(|()| std::net::UdpSocket::bind("127.0.0.1:0").expect("a port"));
+        let [one, two] = free.map(|s| s.local_addr().expect("an address").port());
+        let mut engine = engine("robot", "serve", one, "base", two);
+        let mut peer = super::tests::engine("base", "call", two, "robot", one);
+        let kind = ServiceType {
+            service: "/s".into(),
+            type_name: "std_srvs/Empty".into(),
+            type_hash: [7; 16],
+            definition: "---".into(),
+        };
+        engine.serve(clock::monotonic(), kind).expect("is served");
+        let of = Of {
+            peer: engine.peers[0],
+            service: 0,
+            role: ServiceRole::Serve,
+        };
+        let answer = |engine: &mut Engine, now: Time, number: usize| {
+            let call = CallId {
+                run: 1,
+                number: number as u64 + 1,
+            };
+            let to = (of, call, now + std::time::Duration::from_secs(5));
+            engine.respond(now, to, Outcome::Answered, (&[1, 2, 3], &[]))
+        };
+        // Until the two have met nothing can be answered.
+        let begun = clock::monotonic();
+        while let Err(reason) = answer(&mut engine, clock::monotonic(), 0) {
+            assert!(clock::monotonic().since(begun).as_secs() < 20, "{reason:?}");
+            engine.turn();
+            peer.turn();
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        // From here on the peer acknowledges nothing, so that all answers stay under way.
+        let now = clock::monotonic();
+        for number in 1..MOST_UNDER_WAY {
+            answer(&mut engine, now, number).expect("there is room");
+        }
+        let first: Vec<_> = engine.sent.iter().map(|(_, (_, call, _))| call.number).collect();
+        assert_eq!(
+            answer(&mut engine, now, MOST_UNDER_WAY),
+            Err(DropReason::Overflow)
+        );
+        let then: Vec<_> = engine.sent.iter().map(|(_, (_, call, _))| call.number).collect();
+        assert_eq!((first.len(), first), (MOST_UNDER_WAY, then));
+        // Answers whose callers wait no more make room.
+        let later = now + std::time::Duration::from_secs(6);
+        answer(&mut engine, later, 5000).expect("there is room again");
+        assert_eq!(engine.sent.len(), 1);
     }
 }
