@@ -1,8 +1,9 @@
 //! A thread that hands every message of a subscriber, or every request of a server, to a function.
 
+use crate::guard::{CallbackOptions, Guard, Panicked};
 use bus::{Interrupt, TakeError};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -10,12 +11,22 @@ use std::time::Duration;
 const FOREVER: Duration = Duration::MAX;
 
 /// A running callback. Dropping it waits for the function to return and stops it.
+///
+/// A panic in the function costs the message that it had: it is logged and counted, and the next message comes
+/// ([`CallbackOptions::with_end_on_error`] ends the callback instead).
 #[derive(Debug)]
 #[must_use = "dropping it stops the callback"]
 pub struct Callback {
-    stop: Arc<AtomicBool>,
+    state: Arc<State>,
     interrupt: Interrupt,
     thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    stop: AtomicBool,
+    ended: AtomicBool,
+    errors: Arc<AtomicU64>,
 }
 
 impl Callback {
@@ -24,32 +35,55 @@ impl Callback {
     pub(crate) fn start(
         name: String,
         interrupt: Interrupt,
-        mut step: impl FnMut(Duration) -> Result<(), TakeError> + Send + 'static,
+        options: CallbackOptions,
+        mut step: impl FnMut(Duration, &mut Guard) -> Result<Result<(), Panicked>, TakeError> + Send + 'static,
     ) -> std::io::Result<Self> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = stop.clone();
+        let state = Arc::new(State::default());
+        let shared = state.clone();
         let run = move || {
-            while !stopped.load(Ordering::Acquire) {
-                if let Err(error) = step(FOREVER) {
-                    tracing::error!(%error, name, "the callback ends");
-                    return;
+            let mut guard = Guard::new(name.clone()).counting(shared.errors.clone());
+            while !shared.stop.load(Ordering::Acquire) {
+                match step(FOREVER, &mut guard) {
+                    Ok(Ok(())) => {}
+                    Ok(Err(panicked)) => {
+                        panicked.forget();
+                        if options.ends_on_error() {
+                            tracing::error!(name, "the callback ends");
+                            break;
+                        }
+                    }
+                    Err(error) => {
+                        tracing::error!(%error, name, "the callback ends");
+                        break;
+                    }
                 }
             }
+            shared.ended.store(true, Ordering::Release);
         };
         let thread = std::thread::Builder::new()
             .name("ropewalk-callback".into())
             .spawn(run)?;
         Ok(Callback {
-            stop,
+            state,
             interrupt,
             thread: Some(thread),
         })
+    }
+
+    /// How often the function panicked.
+    pub fn errors(&self) -> u64 {
+        self.state.errors.load(Ordering::Relaxed)
+    }
+
+    /// Whether messages are still handed to the function: false once an error has ended it.
+    pub fn is_running(&self) -> bool {
+        !self.state.ended.load(Ordering::Acquire)
     }
 }
 
 impl Drop for Callback {
     fn drop(&mut self) {
-        self.stop.store(true, Ordering::Release);
+        self.state.stop.store(true, Ordering::Release);
         self.interrupt.wake();
         let own = std::thread::current().id();
         // Dropped by its own function: the thread ends when the function returns.

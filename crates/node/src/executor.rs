@@ -1,11 +1,12 @@
 //! Callbacks of many subscribers and servers in one thread.
 
-use crate::{Message, Node, NodeError, Request, Server, Subscriber};
+use crate::guard::{Guard, Panicked};
+use crate::{CallbackOptions, Message, Node, NodeError, Request, Server, Subscriber};
 use bus::{Interrupt, ServerOptions, SubscriberOptions, TakeError, WaitSet};
 use schema::{Schema, Service, Value};
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Longer than this nobody sleeps at a time; it costs nothing.
@@ -13,15 +14,20 @@ const LONG: Duration = Duration::from_secs(3600);
 
 /// Runs the callbacks of many subscribers and servers in the thread that spins, one message of each in turn. It
 /// sleeps while there is nothing to do.
+///
+/// A panic in a callback costs the message that it had: it is logged and counted, and the callback goes on. With
+/// [`CallbackOptions::with_end_on_error`] the panic goes on through [`Executor::spin`].
 pub struct Executor {
     node: Node,
     wait_set: WaitSet,
     members: Vec<Member>,
     stop: Arc<AtomicBool>,
+    options: CallbackOptions,
+    errors: Arc<AtomicU64>,
 }
 
-/// Handles one message; false if there was none.
-type Member = Box<dyn FnMut() -> Result<bool, TakeError> + Send>;
+/// Handles one message; `None` if there was none.
+type Member = Box<dyn FnMut() -> Result<Option<Result<(), Panicked>>, TakeError> + Send>;
 
 /// Stops an [`Executor`], from any thread or a callback. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -48,7 +54,20 @@ impl Executor {
             wait_set: node.wait_set()?,
             members: Vec::new(),
             stop: Arc::default(),
+            options: CallbackOptions::default(),
+            errors: Arc::default(),
         })
+    }
+
+    /// The same, whose callbacks run with these options.
+    pub fn with_callback_options(mut self, options: CallbackOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// How often callbacks panicked.
+    pub fn errors(&self) -> u64 {
+        self.errors.load(Ordering::Relaxed)
     }
 
     /// Subscribes to `topic`; every message is given to `f`.
@@ -118,9 +137,10 @@ impl Executor {
     }
 
     fn push(&mut self, subscriber: Subscriber, mut f: impl FnMut(Message) + Send + 'static) {
+        let mut guard = self.guard(subscriber.topic());
         self.members.push(Box::new(move || {
             let message = subscriber.take()?;
-            Ok(message.map(&mut f).is_some())
+            Ok(message.map(|message| guard.run(|| f(message))))
         }));
     }
 
@@ -129,10 +149,15 @@ impl Executor {
         server: Server,
         mut f: impl FnMut(&Request) -> Result<Value, String> + Send + 'static,
     ) {
+        let mut guard = self.guard(server.service());
         self.members.push(Box::new(move || {
             let request = server.take()?;
-            Ok(request.map(|r| server.answer(r, &mut f)).is_some())
+            Ok(request.map(|r| server.answer(r, &mut guard, &mut f)))
         }));
+    }
+
+    fn guard(&self, name: &str) -> Guard {
+        Guard::new(name).counting(self.errors.clone())
     }
 
     /// What its members wake it through.
@@ -180,7 +205,13 @@ impl Executor {
                 break;
             }
             match member() {
-                Ok(one) => handled += usize::from(one),
+                Ok(None) => {}
+                Ok(Some(Ok(()))) => handled += 1,
+                Ok(Some(Err(panicked))) if self.options.ends_on_error() => panicked.resume(),
+                Ok(Some(Err(panicked))) => {
+                    panicked.forget();
+                    handled += 1;
+                }
                 Err(TakeError::HoldLimit { .. }) => {}
                 Err(error) => return Err(error),
             }

@@ -27,6 +27,7 @@
 mod callback;
 mod client;
 mod executor;
+pub mod guard;
 mod message;
 mod name;
 mod node;
@@ -42,6 +43,7 @@ pub use bus::{
 pub use callback::Callback;
 pub use client::{CallError, Client, Pending, Reply};
 pub use executor::{Executor, OtherWaitSet, Stopper};
+pub use guard::CallbackOptions;
 pub use message::Message;
 pub use name::NameError;
 pub use node::{Node, NodeError};

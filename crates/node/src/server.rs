@@ -1,8 +1,9 @@
 //! The answering end of a service.
 
+use crate::guard::{Guard, Panicked};
 use crate::message::slices;
 use crate::publisher::{loan_ros1, loan_value};
-use crate::{Callback, PublishError};
+use crate::{Callback, CallbackOptions, PublishError};
 use bus::{Loan, LoanError, TakeError};
 use schema::{CodecError, Schema, Service, Value};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -109,31 +110,53 @@ impl Server {
     }
 
     /// Answers every request with what `f` gives, on a thread of its own, until the [`Callback`] is dropped. An
-    /// error of `f` is the client's.
+    /// error of `f` is the client's. So is a panic, which is also logged and counted; the next request comes.
     ///
     /// # Errors
     /// If no thread can be started.
     pub fn callback(
         self,
+        f: impl FnMut(&Request) -> Result<Value, String> + Send + 'static,
+    ) -> std::io::Result<Callback> {
+        self.callback_with(CallbackOptions::default(), f)
+    }
+
+    /// As [`Server::callback`], with options.
+    ///
+    /// # Errors
+    /// As [`Server::callback`].
+    pub fn callback_with(
+        self,
+        options: CallbackOptions,
         mut f: impl FnMut(&Request) -> Result<Value, String> + Send + 'static,
     ) -> std::io::Result<Callback> {
-        Callback::start(self.service().to_owned(), self.bus.interrupt(), move |patience| {
-            if let Some(request) = self.take_timeout(patience)? {
-                self.answer(request, &mut f);
-            }
-            Ok(())
+        let (name, interrupt) = (self.service().to_owned(), self.bus.interrupt());
+        Callback::start(name, interrupt, options, move |patience, guard| {
+            let request = self.take_timeout(patience)?;
+            Ok(request.map_or(Ok(()), |request| self.answer(request, guard, &mut f)))
         })
     }
 
     /// Lets `f` answer a request. What the client does not hear of stands in the log.
-    pub(crate) fn answer(&self, request: Request, f: &mut impl FnMut(&Request) -> Result<Value, String>) {
-        let answered = match f(&request) {
-            Ok(answer) => self.respond_value(request, &answer),
-            Err(text) => self.reject(request, &text).map_err(RespondError::from),
+    pub(crate) fn answer(
+        &self,
+        request: Request,
+        guard: &mut Guard,
+        f: &mut impl FnMut(&Request) -> Result<Value, String>,
+    ) -> Result<(), Panicked> {
+        let result = guard.run(|| f(&request));
+        let answered = match &result {
+            Ok(Ok(answer)) => self.respond_value(request, answer),
+            Ok(Err(text)) => self.reject(request, text).map_err(RespondError::from),
+            Err(panicked) => {
+                let text = format!("the handler of {} panicked: {panicked}", self.service());
+                self.reject(request, &text).map_err(RespondError::from)
+            }
         };
         if let Err(error) = answered {
             tracing::warn!(%error, service = self.service(), "a request was not answered");
         }
+        result.map(drop)
     }
 
     /// The service's full name.

@@ -1,6 +1,6 @@
 //! The receiving end of a topic.
 
-use crate::{Callback, Message};
+use crate::{Callback, CallbackOptions, Message};
 use bus::{Interrupt, SubscriberStats, TakeError};
 use schema::Schema;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -37,19 +37,33 @@ impl Subscriber {
             .map(|m| Message::new(m, self.schema.clone())))
     }
 
-    /// Calls `f` for every message, on a thread of its own, until the [`Callback`] is dropped.
+    /// Calls `f` for every message, on a thread of its own, until the [`Callback`] is dropped. A panic in `f` is logged
+    /// and counted, and the next message comes.
     ///
     /// # Errors
     /// If no thread can be started.
-    pub fn callback(self, mut f: impl FnMut(Message) + Send + 'static) -> std::io::Result<Callback> {
-        Callback::start(self.topic().to_owned(), self.interrupt(), move |patience| {
+    pub fn callback(self, f: impl FnMut(Message) + Send + 'static) -> std::io::Result<Callback> {
+        self.callback_with(CallbackOptions::default(), f)
+    }
+
+    /// As [`Subscriber::callback`], with options.
+    ///
+    /// # Errors
+    /// As [`Subscriber::callback`].
+    pub fn callback_with(
+        self,
+        options: CallbackOptions,
+        mut f: impl FnMut(Message) + Send + 'static,
+    ) -> std::io::Result<Callback> {
+        let (name, interrupt) = (self.topic().to_owned(), self.interrupt());
+        Callback::start(name, interrupt, options, move |patience, guard| {
             match self.take_timeout(patience) {
                 // The function keeps as many messages as may be held.
-                Err(TakeError::HoldLimit { .. }) => self.bus.wait_takeable(patience).map(drop),
-                taken => {
-                    taken?.into_iter().for_each(&mut f);
-                    Ok(())
-                }
+                Err(TakeError::HoldLimit { .. }) => self.bus.wait_takeable(patience).map(|_| Ok(())),
+                taken => Ok(match taken? {
+                    Some(message) => guard.run(|| f(message)),
+                    None => Ok(()),
+                }),
             }
         })
     }

@@ -1,7 +1,9 @@
 //! How much came and went, by kind, and what was dropped, by reason.
 
+use crate::clock::now;
 use crate::sync::lock;
-use stats::{Time, Window};
+use ropewalk::guard::{self, LOG_INTERVAL};
+use stats::{Seldom, Time, Window};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -20,7 +22,8 @@ pub struct Statistics {
     pub received: BTreeMap<String, Rate>,
     /// By kind: telemetry of a robot, commands of a controller.
     pub sent: BTreeMap<String, Rate>,
-    /// What was not carried out, delivered or sent: how many, by reason.
+    /// What was not carried out, delivered or sent: how many, by reason. `callback_panicked` counts the functions of this
+    /// end's user that panicked: each costs the event that it had, and the next comes.
     pub dropped: BTreeMap<&'static str, u64>,
 }
 
@@ -45,6 +48,7 @@ struct Counted {
     received: BTreeMap<String, Traffic>,
     sent: BTreeMap<String, Traffic>,
     dropped: BTreeMap<&'static str, u64>,
+    panics: Option<Seldom>,
 }
 
 #[derive(Debug)]
@@ -65,6 +69,23 @@ impl Counters {
 
     pub(crate) fn dropped(&self, reason: &'static str, messages: u64) {
         *lock(&self.0).dropped.entry(reason).or_default() += messages;
+    }
+
+    /// Runs a function of the end's user; `None` if it panicked, which is counted and logged as one of `what`.
+    pub(crate) fn guarded<T>(&self, what: &str, f: impl FnOnce() -> T) -> Option<T> {
+        match guard::catch(f) {
+            Ok(given) => Some(given),
+            Err(panicked) => {
+                self.dropped("callback_panicked", 1);
+                let mut counted = lock(&self.0);
+                let panics = counted.panics.get_or_insert(Seldom::every(LOG_INTERVAL));
+                if panics.lets(now()).is_some() {
+                    tracing::error!(error = %panicked, "{what} panicked");
+                }
+                panicked.forget();
+                None
+            }
+        }
     }
 
     pub(crate) fn statistics(&self, now: Time) -> Statistics {

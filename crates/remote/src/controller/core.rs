@@ -345,7 +345,8 @@ impl Core {
             Connection::Lost => tracing::warn!("{}: the robot is lost", self.name),
         }
         if let Some(callback) = self.on_connection.get() {
-            callback(connection);
+            self.counters
+                .guarded("the callback of connections", || callback(connection));
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::sync::lock;
 use crate::transport::{Class, ControllerEnd};
+use ropewalk::guard::{Guard, Panicked};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
@@ -153,7 +154,9 @@ impl<T: Send + 'static> Then<T> {
             }
         };
         if let Some((f, value)) = known {
-            f(value);
+            // On a thread that others need.
+            let mut guard = Guard::new("Pending::then");
+            let _ = guard.run(|| f(value)).map_err(Panicked::forget);
         }
     }
 }

@@ -187,7 +187,8 @@ impl Core {
         };
         let callbacks = read(&heard.callbacks).clone();
         for callback in callbacks {
-            lock(&callback)(&body, info);
+            self.counters
+                .guarded("a callback of telemetry", || lock(&callback)(&body, info));
         }
     }
 

@@ -82,7 +82,10 @@ impl Core {
             from: (holder, id),
             from_peer,
         };
-        let permitted = callback.is_some_and(|callback| callback(wanted.clone()));
+        let permitted = callback.is_some_and(|callback| {
+            let asked = || callback(wanted.clone());
+            self.counters.guarded("the callback of take-overs", asked) == Some(true)
+        });
         tracing::info!(
             "{}: {} {} take the right to move {:?} from {}",
             self.name,

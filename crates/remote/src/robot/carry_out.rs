@@ -62,7 +62,7 @@ impl Core {
         if is_late(context) {
             return too_late();
         }
-        match entry.handle(body, context) {
+        match entry.handle(&self.counters, body, context) {
             Ok(()) => Verdict::new(Outcome::Executed, ""),
             Err(rejection) => Verdict::rejected(rejection.into_reason()),
         }

@@ -4,6 +4,7 @@ use super::Context;
 use super::core::Core;
 use crate::kind::CommandKind;
 use crate::outcome::Rejection;
+use crate::statistics::Counters;
 use crate::sync::{lock, read, write};
 use crate::{command, decode, types};
 use prost::Message;
@@ -50,14 +51,20 @@ impl Entry {
     }
 
     /// Runs the handler. A panic in it is the command's rejection.
-    pub(crate) fn handle(&self, body: &[u8], context: &Context) -> Result<(), Rejection> {
+    pub(crate) fn handle(
+        &self,
+        counters: &Counters,
+        body: &[u8],
+        context: &Context,
+    ) -> Result<(), Rejection> {
         let handler = read(&self.handler).clone();
         let Some(handler) = handler else {
             return Err(format!("nobody handles {} any more", self.name).into());
         };
         let mut handler = lock(&handler);
-        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| handler(body, context)))
-            .unwrap_or_else(|_| Err(format!("the handler of {} panicked", self.name).into()))
+        let name = format!("the handler of {}", self.name);
+        (counters.guarded(&name, || handler(body, context)))
+            .unwrap_or_else(|| Err(format!("{name} panicked").into()))
     }
 }
 

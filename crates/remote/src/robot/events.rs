@@ -106,7 +106,8 @@ impl Core {
             }
         }
         if let Some(callback) = self.events.controller.get() {
-            callback(event);
+            self.counters
+                .guarded("the callback of controllers", || callback(event));
         }
     }
 }

@@ -87,9 +87,12 @@ impl Core {
                 name: &name,
                 controller: &gone.name,
             };
-            match self.events.link_lost.get() {
-                Some(callback) => callback(&lost),
-                None => lost.stop(),
+            let callback = self.events.link_lost.get();
+            let done =
+                callback.and_then(|f| self.counters.guarded("the callback of lost links", || f(&lost)));
+            // Also where the callback did not get as far as stopping.
+            if done.is_none() {
+                lost.stop();
             }
         }
         self.tell(ControllerEvent::Lost {
@@ -127,7 +130,7 @@ pub(super) fn stop(core: &Core, subsystem: usize) {
             age: None,
             good_until: None,
         };
-        match entry.handle(&body, &context) {
+        match entry.handle(&core.counters, &body, &context) {
             Ok(()) => stopped = true,
             Err(rejection) => tracing::error!("{}: {} was not stopped: {rejection}", core.name, entry.name),
         }

@@ -353,7 +353,8 @@ impl Core {
     pub(crate) fn set_log_level(&self, level: u32) {
         self.log_level.store(level, std::sync::atomic::Ordering::Relaxed);
         if let Some(callback) = self.events.log_level.get() {
-            callback(level);
+            self.counters
+                .guarded("the callback of log levels", || callback(level));
         }
     }
 

@@ -53,6 +53,7 @@ const CASES: &[(&str, Case)] = &[
     ("found and lost", basics::found_and_lost),
     ("hostile frames", basics::hostile),
     ("telemetry", telemetry::told),
+    ("callbacks that panic", telemetry::panics),
     ("large telemetry", telemetry::large),
     ("the watch list", telemetry::watched),
     ("late kinds", telemetry::late_kinds),

@@ -69,6 +69,30 @@ pub fn told(place: &dyn Fn() -> Place) {
     );
 }
 
+pub fn panics(place: &dyn Fn() -> Place) {
+    let place = place();
+    let robot = robot(&place);
+    robot.tells::<Odometer>().expect("room");
+    let controller = controller("c", (place.connect)());
+    let (first, second) = (Arc::new(Mutex::new(0)), Arc::new(Mutex::new(0)));
+    let calls = first.clone();
+    controller.on::<Odometer>(0, move |_, _| {
+        *calls.lock().expect("no panic holds it") += 1;
+        panic!("on purpose");
+    });
+    let calls = second.clone();
+    controller.on::<Odometer>(0, move |_, _| *calls.lock().expect("no panic") += 1);
+    eventually("what comes after a panic", || {
+        robot.set::<Odometer>(0, &speed(1.0)).expect("sent");
+        std::thread::sleep(Duration::from_millis(5));
+        *second.lock().expect("no panic") >= 3
+    });
+    let count = || controller.statistics().dropped.get("callback_panicked").copied();
+    eventually("each panic is counted", || count() >= Some(3));
+    // What asks goes on, too.
+    assert!(controller.fetch::<Odometer>(0).is_ok());
+}
+
 pub fn large(place: &dyn Fn() -> Place) {
     let place = place();
     let robot = robot(&place);
