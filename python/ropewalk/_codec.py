@@ -15,30 +15,13 @@ from typing import Any, Callable, NamedTuple
 import numpy as np
 
 from . import _native
-from ._errors import ContentError
+from ._arrays import Duration, Field, Numbers, Pairs, Records, Sized, Time
+from ._errors import ContentError, Error
+
+__all__ = ["Codec", "Duration", "Encoded", "Lift", "Message", "Sized", "Time", "codec"]
 
 #: Shorter arrays stay in the control part, since lifting them costs more than copying.
 THRESHOLD = 256
-
-
-class Time(NamedTuple):
-    """ROS 1 `time`: since 1970."""
-
-    sec: int = 0
-    nsec: int = 0
-
-
-class Duration(NamedTuple):
-    """ROS 1 `duration`."""
-
-    sec: int = 0
-    nsec: int = 0
-
-
-class Sized(NamedTuple):
-    """An array to come: so many elements, which `allocate` gives a place."""
-
-    count: int
 
 
 class Message:
@@ -66,6 +49,12 @@ class Message:
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For pickle and copy: its fields, stamp and sequence. A deep copy's arrays are its own, and hold no block."""
+        taken = None if self._native is None else _Taken(self._native.info())
+        values = tuple(getattr(self, name) for name, _ in self._codec.defaults)
+        return _restored, (self._codec.key, self._codec.definition(), values, taken)
+
     @property
     def stamp_ns(self) -> int:
         """When its source published it, in nanoseconds since 1970; 0 of a message that was not taken."""
@@ -80,6 +69,30 @@ class Message:
     def lost(self) -> int:
         """How many were lost between the one taken before and this one."""
         return self._native.info()[3] if self._native is not None else 0
+
+
+class _Taken:
+    """What a copy of a taken message knows of it."""
+
+    def __init__(self, info: tuple[int, int, int, int, bool]) -> None:
+        self._info = info
+
+    def info(self) -> tuple[int, int, int, int, bool]:
+        return self._info
+
+
+def _restored(key: str, definition: str | None, values: tuple[Any, ...], taken: _Taken | None) -> Message:
+    made = codec(json.loads(key))
+    if definition is not None and made.type is None:
+        try:
+            made.type = _native.Type(made.name, definition, ros2=made.ros2)
+        except Error:
+            # The halves of a service have names that no definition has; their messages need no type of their own.
+            pass
+    names = [name for name, _ in made.defaults]
+    message: Message = made.Message(**dict(zip(names, values)))
+    message._native = taken
+    return message
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -106,9 +119,9 @@ def _word(kind: str, ros2: bool) -> str:
 
 
 class Lift(NamedTuple):
-    """A data part to be: what is copied into it; None where only its size is known."""
+    """A data part to be: what is copied into it."""
 
-    source: np.ndarray | None
+    source: np.ndarray
 
 
 class Encoded(NamedTuple):
@@ -121,7 +134,10 @@ class Encoded(NamedTuple):
 class Codec:
     """Reads and writes the messages of one type; `Message` is their class."""
 
-    def __init__(self, description: dict[str, Any]) -> None:
+    def __init__(self, description: dict[str, Any], key: str) -> None:
+        #: The description as text, which names the type in pickles.
+        self.key = key
+        self._definition: str | None = None
         self.name: str = description["name"]
         self.ros2: bool = description["ros2"]
         self.layout = description["layout"]
@@ -144,6 +160,26 @@ class Codec:
         """Control part and data parts of a message."""
         control, sources = self.native.encode(message, threshold)
         return Encoded(control, [Lift(source) for source in sources])
+
+    def definition(self) -> str | None:
+        """The type's text with those of all types in it; of codecs that were asked for."""
+        if self._definition is None and self.type is not None:
+            self._definition = self.type.definition
+        return self._definition
+
+    def column(self, packed: bool) -> Records:
+        """Elements that are such messages."""
+        members = [
+            (_attribute(f["name"]), f["name"], self._column(f, packed), f["n"] if f["arity"] == "fixed" else None)
+            for f in self._content()
+        ]
+        return Records(self.name, self.Message, self.packed_dtype() if packed else self.dtype(), members)
+
+    def _column(self, f: dict[str, Any], packed: bool) -> Numbers | Pairs | Records:
+        if f["kind"] == "message":
+            return codec(f["type"]).column(packed)
+        dtype = _primitive(f["kind"], self.ros2)
+        return Pairs(dtype["sec"], _PAIRS[f["kind"]]) if f["kind"] in _PAIRS else Numbers(dtype)
 
     def packed_dtype(self) -> np.dtype:
         """Elements in the control part: without padding."""
@@ -199,39 +235,23 @@ class Codec:
     def _array(self, f: dict[str, Any]) -> tuple[tuple[Any, ...], Callable[[], Any]]:
         fixed, n = f["arity"] == "fixed", f["n"]
         count, bound = (n, None) if fixed else (None, n)
+        wanted = f"a list of {f['type']['name'] if f['kind'] == 'message' else f['kind']}"
         if not _is_fixed(f):
             op, default = self._one(f)
-            return ("list", op, count, bound), lambda: [default() for _ in range(n)] if fixed else []
+            return ("list", op, count, bound, wanted), lambda: [default() for _ in range(n)] if fixed else []
         if _is_nothing({**f, "arity": "one"}):
             inner = codec(f["type"])
-            return ("empties", inner.native, count, bound), lambda: [inner.Message() for _ in range(n)] if fixed else []
+            return ("empties", inner.native, count, bound, wanted), lambda: [inner.Message() for _ in range(n)] if fixed else []
         if f["kind"] == "message":
             inner = codec(f["type"])
             natural, packed, word = inner.dtype(), inner.packed_dtype(), None
         else:
             natural = packed = _primitive(f["kind"], self.ros2)
             word = None if f["kind"] in _PAIRS else _word(f["kind"], self.ros2)
+        exact = Field(self._column(f, packed=fixed), count, bound)
         if fixed:
-            return ("fixed", packed, n), lambda: np.zeros(n, packed)
-        return ("bulk", natural, packed, bound, word), lambda: np.zeros(0, natural)
-
-
-def _elements(value: Any, dtype: np.dtype) -> np.ndarray:
-    """One-dimensional, contiguous, of the type; of an array that is so already the same memory."""
-    if isinstance(value, (bytes, bytearray, memoryview)):
-        value = np.frombuffer(value, np.uint8)
-    array = np.asarray(value)
-    if array.dtype != dtype:
-        if array.size and dtype.names is None and not np.can_cast(array.dtype, dtype, "same_kind"):
-            exact = array.astype(dtype)
-            if array.dtype.kind not in "iub" or not np.array_equal(exact, array):
-                raise TypeError(f"an array of {array.dtype} is none of {dtype}")
-            array = exact
-        elif array.size and array.dtype.kind in "iu" and dtype.kind in "iu" and not np.array_equal(array.astype(dtype), array):
-            raise OverflowError(f"a number does not fit {dtype}")
-        else:
-            array = array.astype(dtype) if array.size else np.zeros(0, dtype)
-    return np.ascontiguousarray(array).reshape(-1)
+            return ("fixed", packed, n, exact), lambda: np.zeros(n, packed)
+        return ("bulk", natural, packed, bound, word, exact), lambda: np.zeros(0, natural)
 
 
 def _primitive(kind: str, ros2: bool) -> np.dtype:
@@ -281,5 +301,5 @@ def codec(description: dict[str, Any]) -> Codec:
     """The codec of a type, made once."""
     key = json.dumps(description, sort_keys=True)
     if key not in _codecs:
-        _codecs[key] = Codec(description)
+        _codecs[key] = Codec(description, key)
     return _codecs[key]

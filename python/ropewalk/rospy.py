@@ -25,6 +25,8 @@ from std_msgs.msg import String
 
 import ropewalk as _ropewalk
 
+from . import _arrays
+
 __all__ = [*(name for name in dir(_rospy) if not name.startswith("_")), "Array"]
 
 #: The start of what publishers tell of themselves, as in ropewalk_ros/offer.hpp.
@@ -37,11 +39,11 @@ _DEPTH = 64
 _MAX_HELD = 64
 
 _NUMBERS = {
-    "bool": "?", "int8": "i1", "uint8": "u1", "char": "u1", "byte": "i1", "int16": "<i2", "uint16": "<u2", "int32": "<i4",
-    "uint32": "<u4", "int64": "<i8", "uint64": "<u8", "float32": "<f4", "float64": "<f8",
+    "bool", "int8", "uint8", "char", "byte", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64",
 }  # fmt: skip
 #: Arrays of these are `bytes` in rospy.
 _OCTETS = ("uint8", "char")
+_octets = _arrays.Field(_arrays.Numbers(np.dtype("u1")), None, None)
 
 
 def __getattr__(name: str) -> Any:
@@ -130,15 +132,12 @@ class _Shape:
         return self._class
 
     def out(self, message: Any) -> Any:
-        """A message for the bus; arrays of numbers are not copied yet if they are buffers."""
+        """A message for the bus, which takes arrays as they are or refuses them."""
         fields = {}
         for name, base, is_array, nested in self.fields:
             value = getattr(message, name)
             if nested is not None:
                 value = [nested.out(v) for v in value] if is_array else nested.out(value)
-            elif is_array and base in _NUMBERS:
-                octets = base in _OCTETS and isinstance(value, (bytes, bytearray, memoryview))
-                value = np.frombuffer(value, np.uint8) if octets else np.asarray(value, _NUMBERS[base])
             elif base in ("time", "duration"):
                 pair = _ropewalk.Time if base == "time" else _ropewalk.Duration
                 value = pair(value.secs, value.nsecs)
@@ -176,7 +175,7 @@ class _Shape:
                 if new is not value and not (is_array and all(a is b for a, b in zip(new, value))):
                     changed[name] = new
             elif is_array and base in _OCTETS and isinstance(value, np.ndarray):
-                changed[name] = value.astype(np.uint8, copy=False).tobytes()
+                changed[name] = _octets(value).tobytes()
         if not changed:
             return message
         message = copy.copy(message)
@@ -317,7 +316,10 @@ class Publisher(_End):
             raise _rospy.ROSException(f"publish() to a closed topic: {self.resolved_name}")
         wanted = [p for p in self._through if self._latch or p.get_num_connections()]
         if wanted:
-            plain = self._shape.plain(message)
+            try:
+                plain = self._shape.plain(message)
+            except ValueError as e:
+                raise _rospy.ROSSerializationException(str(e)) from e
             for publisher in wanted:
                 publisher.publish(plain)
         if self._publisher is None or not (self._latch or self._publisher.subscriber_count):

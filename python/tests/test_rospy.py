@@ -183,6 +183,26 @@ def test_arrays_are_used_as_bytes_and_tuples_are():
         ranges.decode()
 
 
+def test_values_go_over_the_bus_as_they_are_or_not_at_all():
+    import numpy as np
+    from sensor_msgs.msg import Image, LaserScan
+
+    from ropewalk import ContentError
+
+    images, scans = rospy._Shape.of(Image), rospy._Shape.of(LaserScan)
+    encode = images.shared._codec.encode
+    for data in (b"abc", (97, 98, 99), np.array([97, 98, 99]), memoryview(b"abc")):
+        assert encode(images.out(Image(data=data))).control == encode(images.out(Image(data=b"abc"))).control
+        assert not isinstance(data, np.ndarray) or images.plain(Image(data=data)).data == b"abc"
+    for data in (np.array([256]), np.zeros((2, 2), np.uint8), np.array([1.5])):
+        with pytest.raises(ContentError, match="data: given .* wanted an array of uint8"):
+            encode(images.out(Image(data=data)))
+        with pytest.raises(ValueError, match="wanted an array of uint8"):
+            images.plain(Image(data=data))
+    with pytest.raises(ContentError, match="ranges: given .* wanted an array of float32"):
+        scans.shared._codec.encode(scans.out(LaserScan(ranges=[1e300])))
+
+
 def test_what_goes_over_the_bus():
     from geometry_msgs.msg import PolygonStamped
     from sensor_msgs.msg import CameraInfo, Image, LaserScan, PointCloud2

@@ -1,7 +1,7 @@
 //! Messages in blocks that are to be published. Which block that is, and which arrays lie in it, the message's `_loan` says:
 //! `(sender, loan, ((owner, field, array, dtype, count), ...))`, a tuple that Python's garbage collector can follow.
 
-use super::write::{View, Writer};
+use super::write::{View, Writer, unfilled};
 use super::{Codec, THRESHOLD};
 use crate::fault::raise;
 use crate::message::{Loan, Part};
@@ -24,7 +24,7 @@ impl Codec {
         let py = message.py();
         self.expect(message)?;
         drop_block(message)?;
-        let writer = self.written(message, Writer::new(THRESHOLD, &[]))?;
+        let writer = self.written(message, Writer::with_sizes(THRESHOLD))?;
         let lens: Vec<usize> = writer.lifts.iter().map(|lift| lift.len).collect();
         let loan = Loan::new(reserve(writer.control.len() + SLACK, &lens)?);
         let mut views = Vec::new();
@@ -80,13 +80,10 @@ impl Codec {
         let writer = self.written(message, Writer::new(THRESHOLD, &[]))?;
         let mut sources = Vec::new();
         for lift in &writer.lifts {
-            let Some(source) = &lift.source else {
-                let text = format!(
-                    "{} was sized but not allocated: call allocate and fill it",
-                    lift.field.bind(py)
-                );
-                return Err(raise("ContentError", text));
-            };
+            let source = lift
+                .source
+                .as_ref()
+                .ok_or_else(unfilled)?;
             sources.push((source, &lift.dtype));
         }
         let lens: Vec<usize> = writer.lifts.iter().map(|lift| lift.len).collect();
@@ -134,9 +131,11 @@ fn views<'py>(block: &Bound<'py, PyAny>) -> PyResult<Vec<View<'py>>> {
 fn same_place(a: Option<&Bound<'_, PyAny>>, b: &Bound<'_, PyAny>) -> PyResult<bool> {
     let place = |array: &Bound<'_, PyAny>| {
         let data = array.getattr("__array_interface__")?.get_item("data")?;
-        let (start, len): (usize, usize) =
-            (data.get_item(0)?.extract()?, array.getattr("nbytes")?.extract()?);
-        Ok::<_, PyErr>((start, len))
+        let start: usize = data.get_item(0)?.extract()?;
+        let len: usize = array.getattr("nbytes")?.extract()?;
+        // One that steps through memory may begin there and be as long.
+        let whole: bool = array.getattr("flags")?.get_item("C_CONTIGUOUS")?.extract()?;
+        Ok::<_, PyErr>((start, len, whole))
     };
     a.map_or(Ok(false), |a| Ok(place(a)? == place(b)?))
 }

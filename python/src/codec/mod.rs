@@ -23,9 +23,6 @@ pub(crate) use tools::asarray;
 use tools::tools;
 use write::Writer;
 
-/// What a data part is filled from; `None`: it has only a size.
-type Source<'py> = Option<Bound<'py, PyAny>>;
-
 /// Flags a count of elements that are a data part.
 const LIFTED: u32 = 1 << 31;
 const MAX_COUNT: u32 = LIFTED - 1;
@@ -67,14 +64,14 @@ impl Codec {
         self.read(py, control, Parts::Given(parts))
     }
 
-    /// Control part and data parts of a message; `None` for one that has only a size.
+    /// Control part and data parts of a message.
     fn encode<'py>(
         &self,
         message: &Bound<'py, PyAny>,
         threshold: usize,
-    ) -> PyResult<(Bound<'py, PyBytes>, Vec<Source<'py>>)> {
+    ) -> PyResult<(Bound<'py, PyBytes>, Vec<Bound<'py, PyAny>>)> {
         let writer = self.written(message, Writer::new(threshold, &[]))?;
-        let sources = writer.lifts.into_iter().map(|lift| lift.source);
+        let sources = writer.lifts.into_iter().filter_map(|lift| lift.source);
         Ok((PyBytes::new(message.py(), &writer.control), sources.collect()))
     }
 }

@@ -24,25 +24,28 @@ pub(super) enum Op {
     Text { wide: bool, bound: Option<u32> },
     /// `("message", codec)`
     Message(Py<Codec>),
-    /// `("bulk", dtype, packed dtype, bound, format)`
+    /// `("bulk", dtype, packed dtype, bound, format, exact)`
     Bulk(Bulk),
-    /// `("fixed", packed dtype, count)`: numbers, or messages of such, in the control part.
+    /// `("fixed", packed dtype, count, exact)`: numbers, or messages of such, in the control part.
     Fixed {
         dtype: Py<PyAny>,
         size: usize,
         count: u32,
+        exact: Py<PyAny>,
     },
-    /// `("list", op, count, bound)`: elements that vary in size; `count` of them if it is given.
+    /// `("list", op, count, bound, wanted)`: elements that vary in size; `count` of them if it is given. `wanted` is for errors.
     List {
         element: Box<Op>,
         count: Option<u32>,
         bound: Option<u32>,
+        wanted: String,
     },
-    /// `("empties", codec, count, bound)`: elements without content.
+    /// `("empties", codec, count, bound, wanted)`: elements without content.
     Empties {
         codec: Py<Codec>,
         count: Option<u32>,
         bound: Option<u32>,
+        wanted: String,
     },
 }
 
@@ -57,6 +60,8 @@ pub(super) struct Bulk {
     pub(super) bound: Option<u32>,
     /// Of numbers: which.
     pub(super) word: Option<Word>,
+    /// `ropewalk._arrays.Field`, which makes exactly such an array of what a user set, or refuses it.
+    pub(super) exact: Py<PyAny>,
 }
 
 /// A number.
@@ -104,21 +109,25 @@ impl Op {
                 packed: at(2)?.unbind(),
                 bound: at(3)?.extract()?,
                 word: (!at(4)?.is_none()).then(|| Word::new(&at(4)?)).transpose()?,
+                exact: at(5)?.unbind(),
             }),
             "fixed" => Op::Fixed {
                 size: size(&at(1)?)?,
                 dtype: at(1)?.unbind(),
                 count: at(2)?.extract()?,
+                exact: at(3)?.unbind(),
             },
             "list" => Op::List {
                 element: Box::new(Op::new(&at(1)?)?),
                 count: at(2)?.extract()?,
                 bound: at(3)?.extract()?,
+                wanted: at(4)?.extract()?,
             },
             "empties" => Op::Empties {
                 codec: at(1)?.extract()?,
                 count: at(2)?.extract()?,
                 bound: at(3)?.extract()?,
+                wanted: at(4)?.extract()?,
             },
             other => return Err(raise("TypeUnknown", format!("a field of the kind {other}"))),
         })
@@ -145,6 +154,23 @@ impl Word {
             'd' => Word::F64,
             other => return Err(raise("TypeUnknown", format!("a number of the kind {other}"))),
         })
+    }
+
+    /// As in Python's `struct`.
+    pub(super) fn format(self) -> char {
+        match self {
+            Word::Bool => '?',
+            Word::I8 => 'b',
+            Word::U8 => 'B',
+            Word::I16 => 'h',
+            Word::U16 => 'H',
+            Word::I32 => 'i',
+            Word::U32 => 'I',
+            Word::I64 => 'q',
+            Word::U64 => 'Q',
+            Word::F32 => 'f',
+            Word::F64 => 'd',
+        }
     }
 
     /// Its bytes.

@@ -88,7 +88,9 @@ impl<'a, 'py> Reader<'a, 'py> {
             Op::Text { wide, bound } => self.text(*wide, *bound),
             Op::Message(codec) => self.message(codec.get()),
             Op::Bulk(bulk) => self.bulk(bulk),
-            Op::Fixed { dtype, size, count } => {
+            Op::Fixed {
+                dtype, size, count, ..
+            } => {
                 let bytes = self.take(*count as usize, *size)?;
                 self.copied(bytes, dtype)
             }
@@ -96,6 +98,7 @@ impl<'a, 'py> Reader<'a, 'py> {
                 element,
                 count,
                 bound,
+                ..
             } => {
                 let n = self.length(*count, *bound)?;
                 let list = PyList::empty(self.py);
@@ -105,7 +108,9 @@ impl<'a, 'py> Reader<'a, 'py> {
                 }
                 Ok(list.into_any())
             }
-            Op::Empties { codec, count, bound } => {
+            Op::Empties {
+                codec, count, bound, ..
+            } => {
                 let n = self.length(*count, *bound)?;
                 if count.is_none() {
                     self.empties = self.empties.saturating_add(n);

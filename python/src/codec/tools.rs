@@ -12,10 +12,14 @@ pub(super) struct Tools {
     pub(super) asarray: Py<PyAny>,
     pub(super) frombuffer: Py<PyAny>,
     pub(super) zeros: Py<PyAny>,
-    /// `ropewalk._codec.Sized`
+    /// `ropewalk._arrays.Sized`
     pub(super) sized: Py<PyAny>,
-    /// `ropewalk._codec._elements`
-    pub(super) elements: Py<PyAny>,
+    /// `ropewalk._arrays.scalar`
+    pub(super) scalar: Py<PyAny>,
+    /// `ropewalk._arrays.pair`
+    pub(super) pair: Py<PyAny>,
+    /// `ropewalk._arrays.listed`
+    pub(super) listed: Py<PyAny>,
 }
 
 static TOOLS: PyOnceLock<Tools> = PyOnceLock::new();
@@ -30,8 +34,10 @@ pub(super) fn tools(py: Python<'_>) -> PyResult<&Tools> {
             asarray: of("numpy", "asarray")?.unbind(),
             frombuffer: of("numpy", "frombuffer")?.unbind(),
             zeros: of("numpy", "zeros")?.unbind(),
-            sized: of("ropewalk._codec", "Sized")?.unbind(),
-            elements: of("ropewalk._codec", "_elements")?.unbind(),
+            sized: of("ropewalk._arrays", "Sized")?.unbind(),
+            scalar: of("ropewalk._arrays", "scalar")?.unbind(),
+            pair: of("ropewalk._arrays", "pair")?.unbind(),
+            listed: of("ropewalk._arrays", "listed")?.unbind(),
         })
     })
 }

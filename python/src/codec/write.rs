@@ -6,7 +6,7 @@ use super::{Codec, LIFTED, MAX_COUNT, MAX_PARTS};
 use crate::fault::raise;
 use pyo3::exceptions::{PyAttributeError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyList, PyString};
 
 /// A data part to be.
 pub(super) struct Lift<'py> {
@@ -38,6 +38,8 @@ pub(super) struct Writer<'py, 'v> {
     threshold: usize,
     /// Arrays that need no look, since they were put where they are by `allocate`.
     views: &'v [View<'py>],
+    /// Whether arrays may have only a size: they are to be filled before the message is sent.
+    may_be_sizes: bool,
 }
 
 impl<'py, 'v> Writer<'py, 'v> {
@@ -47,6 +49,15 @@ impl<'py, 'v> Writer<'py, 'v> {
             lifts: Vec::with_capacity(views.len()),
             threshold,
             views,
+            may_be_sizes: false,
+        }
+    }
+
+    /// Takes sizes for arrays.
+    pub(super) fn with_sizes(threshold: usize) -> Self {
+        Writer {
+            may_be_sizes: true,
+            ..Self::new(threshold, &[])
         }
     }
 
@@ -72,83 +83,104 @@ impl<'py, 'v> Writer<'py, 'v> {
     ) -> PyResult<()> {
         let py = value.py();
         match op {
-            Op::Word(word) => self.number(*word, value),
-            Op::Pair(word, _) => {
-                let n = value.len()?;
-                if n != 2 {
-                    return Err(PyValueError::new_err(format!("{n} numbers instead of 2")));
-                }
-                self.number(*word, &value.get_item(0)?)?;
-                self.number(*word, &value.get_item(1)?)
+            Op::Word(word) => self.number(tools, *word, value),
+            Op::Pair(word, class) => {
+                let pair = tools.pair.bind(py).call1((value, class))?;
+                self.number(tools, *word, &pair.get_item(0)?)?;
+                self.number(tools, *word, &pair.get_item(1)?)
             }
             Op::Text { wide, bound } => self.text(*wide, *bound, value),
             Op::Message(codec) => {
                 let codec = codec.get();
                 if !value.get_type().is(&codec.class) {
-                    let other = value.get_type().name()?;
-                    return Err(PyTypeError::new_err(format!(
-                        "expected a {}, not {other}",
-                        codec.name
-                    )));
+                    let text = format!("given {}, wanted a {}", kind(value), codec.name);
+                    return Err(PyTypeError::new_err(text));
                 }
                 self.message(codec, value)
             }
             Op::Bulk(bulk) => self.bulk(tools, bulk, value, message, field),
-            Op::Fixed { dtype, count, .. } => {
-                let array = tools.elements.bind(py).call1((value, dtype))?;
-                self.expect(array.len()?, *count)?;
-                self.bytes(&array)
-            }
+            Op::Fixed { exact, .. } => self.bytes(&exact.bind(py).call1((value,))?),
             Op::List {
                 element,
                 count,
                 bound,
+                wanted,
             } => {
-                self.length(value.len()?, *count, *bound)?;
-                for item in value.try_iter()? {
-                    self.value(tools, element, &item?, message, field)?;
+                let items = items(tools, value, wanted)?;
+                self.length(items.len(), *count, *bound)?;
+                for item in items {
+                    self.value(tools, element, &item, message, field)?;
                 }
                 Ok(())
             }
-            Op::Empties { count, bound, .. } => match count {
-                Some(_) => Ok(()),
-                None => self.count(value.len()?, *bound, 0),
-            },
+            Op::Empties {
+                codec,
+                count,
+                bound,
+                wanted,
+            } => {
+                let items = items(tools, value, wanted)?;
+                let codec = codec.get();
+                if let Some(other) = items.iter().find(|item| !item.get_type().is(&codec.class)) {
+                    let text = format!("given {} in a list, wanted a {}", kind(&other), codec.name);
+                    return Err(PyTypeError::new_err(text));
+                }
+                self.length(items.len(), *count, *bound)
+            }
         }
     }
 
-    fn number(&mut self, word: Word, value: &Bound<'py, PyAny>) -> PyResult<()> {
-        let to = &mut self.control;
-        match word {
-            Word::Bool => to.push(u8::from(value.is_truthy()?)),
-            Word::I8 => to.extend(value.extract::<i8>()?.to_le_bytes()),
-            Word::U8 => to.extend(value.extract::<u8>()?.to_le_bytes()),
-            Word::I16 => to.extend(value.extract::<i16>()?.to_le_bytes()),
-            Word::U16 => to.extend(value.extract::<u16>()?.to_le_bytes()),
-            Word::I32 => to.extend(value.extract::<i32>()?.to_le_bytes()),
-            Word::U32 => to.extend(value.extract::<u32>()?.to_le_bytes()),
-            Word::I64 => to.extend(value.extract::<i64>()?.to_le_bytes()),
-            Word::U64 => to.extend(value.extract::<u64>()?.to_le_bytes()),
-            Word::F32 => {
-                let wide = value.extract::<f64>()?;
-                let narrow = wide as f32;
-                if narrow.is_infinite() && wide.is_finite() {
-                    return Err(PyOverflowError::new_err(format!(
-                        "{wide} is too large for a float32"
-                    )));
-                }
-                to.extend(narrow.to_le_bytes());
-            }
-            Word::F64 => to.extend(value.extract::<f64>()?.to_le_bytes()),
+    fn number(&mut self, tools: &Tools, word: Word, value: &Bound<'py, PyAny>) -> PyResult<()> {
+        if self.plain_number(word, value) {
+            return Ok(());
         }
-        Ok(())
+        let format = word.format();
+        let exact = tools.scalar.bind(value.py()).call1((value, format))?;
+        if self.plain_number(word, &exact) {
+            return Ok(());
+        }
+        Err(PyValueError::new_err(format!(
+            "given {}, wanted a number",
+            kind(value)
+        )))
+    }
+
+    /// Writes a number of Python's own, if it is one that the word holds.
+    fn plain_number(&mut self, word: Word, value: &Bound<'py, PyAny>) -> bool {
+        let to = &mut self.control;
+        if let (Word::Bool, Ok(value)) = (word, value.cast_exact::<PyBool>()) {
+            to.push(u8::from(value.is_true()));
+            return true;
+        }
+        let is_int = value.is_exact_instance_of::<PyInt>();
+        let is_real = is_int || value.is_exact_instance_of::<PyFloat>();
+        match word {
+            Word::F32 if is_real => put(to, value.extract().ok().and_then(narrowed), f32::to_le_bytes),
+            Word::F64 if is_real => put(to, value.extract().ok(), f64::to_le_bytes),
+            Word::I8 if is_int => put(to, value.extract().ok(), i8::to_le_bytes),
+            Word::U8 if is_int => put(to, value.extract().ok(), u8::to_le_bytes),
+            Word::I16 if is_int => put(to, value.extract().ok(), i16::to_le_bytes),
+            Word::U16 if is_int => put(to, value.extract().ok(), u16::to_le_bytes),
+            Word::I32 if is_int => put(to, value.extract().ok(), i32::to_le_bytes),
+            Word::U32 if is_int => put(to, value.extract().ok(), u32::to_le_bytes),
+            Word::I64 if is_int => put(to, value.extract().ok(), i64::to_le_bytes),
+            Word::U64 if is_int => put(to, value.extract().ok(), u64::to_le_bytes),
+            _ => false,
+        }
     }
 
     fn text(&mut self, wide: bool, bound: Option<u32>, value: &Bound<'py, PyAny>) -> PyResult<()> {
         if let Ok(bytes) = value.cast::<PyBytes>() {
+            if wide && bytes.as_bytes().len() % 2 != 0 {
+                let text = "given an odd number of bytes, wanted UTF-16 units of two bytes";
+                return Err(PyValueError::new_err(text));
+            }
             return self.units(bytes.as_bytes(), wide, bound);
         }
-        let text = value.cast::<PyString>()?;
+        let Ok(text) = value.cast::<PyString>() else {
+            let text = format!("given {}, wanted text (str)", kind(value));
+            return Err(PyTypeError::new_err(text));
+        };
         if !wide && let Ok(text) = text.to_cow() {
             return self.units(text.as_bytes(), wide, bound);
         }
@@ -181,9 +213,12 @@ impl<'py, 'v> Writer<'py, 'v> {
         let (array, n) = if let Some(view) = in_place {
             (Some(value.clone()), view.count)
         } else if value.is_instance(tools.sized.bind(py))? {
+            if !self.may_be_sizes {
+                return Err(unfilled());
+            }
             (None, value.getattr("count")?.extract()?)
         } else {
-            let array = tools.elements.bind(py).call1((value, &bulk.dtype))?;
+            let array = bulk.exact.bind(py).call1((value,))?;
             let n = array.len()?;
             (Some(array), n)
         };
@@ -236,18 +271,56 @@ impl<'py, 'v> Writer<'py, 'v> {
         if n == count as usize {
             return Ok(());
         }
-        Err(PyValueError::new_err(format!("{n} elements instead of {count}")))
+        Err(PyValueError::new_err(format!(
+            "given {n} elements, wanted {count}"
+        )))
     }
 
     fn count(&mut self, n: usize, bound: Option<u32>, flag: u32) -> PyResult<()> {
         let most = bound.unwrap_or(MAX_COUNT).min(MAX_COUNT);
         let fits = u32::try_from(n).ok().filter(|n| *n <= most);
         let Some(n) = fits else {
-            return Err(PyValueError::new_err(format!("{n} elements, at most {most}")));
+            let text = format!("given {n} elements, wanted at most {most}");
+            return Err(PyValueError::new_err(text));
         };
         self.control.extend((n | flag).to_le_bytes());
         Ok(())
     }
+}
+
+/// Appends a number, if there is one.
+fn put<T, const N: usize>(to: &mut Vec<u8>, value: Option<T>, bytes: fn(T) -> [u8; N]) -> bool {
+    value.map(|value| to.extend(bytes(value))).is_some()
+}
+
+/// The nearest number of 32 bits; none for what is too large.
+fn narrowed(wide: f64) -> Option<f32> {
+    let narrow = wide as f32;
+    (narrow.is_finite() || !wide.is_finite()).then_some(narrow)
+}
+
+/// The elements of a list, as they are now: what its elements' methods do to it changes nothing.
+fn items<'py>(tools: &Tools, value: &Bound<'py, PyAny>, wanted: &str) -> PyResult<Bound<'py, PyList>> {
+    Ok(tools
+        .listed
+        .bind(value.py())
+        .call1((value, wanted))?
+        .cast_into()?)
+}
+
+/// The name of a value's class, for errors.
+#[cold]
+fn kind(value: &Bound<'_, PyAny>) -> String {
+    value
+        .get_type()
+        .name()
+        .map_or_else(|_| "?".to_owned(), |name| name.to_string())
+}
+
+#[cold]
+pub(super) fn unfilled() -> PyErr {
+    let text = "given a size, wanted an array: it was sized but not allocated: call allocate and fill it";
+    PyValueError::new_err(text)
 }
 
 /// What Python raises for wrong values, as a `ContentError` that names the field.
