@@ -189,22 +189,81 @@ static void other_types_are_refused() {
 #endif
 }
 
-static void callbacks() {
+#if defined(__cpp_exceptions)
+static void callbacks_go_on() {
     auto [publisher, subscriber] = ends<std_msgs::String>("/callback");
     std::atomic<int> heard{0};
-    auto callback = std::move(subscriber).callback([&heard](auto message) {
+    auto f = [&heard](auto message) {
         if (message->data == "throw") throw std::runtime_error("as told");
+        if (message->data == "seven") throw 7;
         heard++;
-    });
+    };
+    auto callback = std::move(subscriber).callback(f);
     std_msgs::String text;
-    (void)publisher.publish(text).value();
-    while (heard < 1) std::this_thread::sleep_for(1ms);
-    EXPECT(callback.error().empty());
-    text.data = "throw";
-    (void)publisher.publish(text).value();
-    while (callback.error().empty()) std::this_thread::sleep_for(1ms);
-    EXPECT(has(callback.error(), "it threw: as told"));
+    for (auto* word : {"", "throw", "seven", "throw", ""}) {
+        text.data = word;
+        (void)publisher.publish(text).value();
+    }
+    while (heard < 2) std::this_thread::sleep_for(1ms);
+    EXPECT(callback.errors() == 3 && callback.error().empty() && callback.is_running());
 
+    auto ending = ends<std_msgs::String>("/ending");
+    auto options = ropewalk::CallbackOptions().with_end_on_error(true);
+    auto ended = std::move(ending.subscriber).callback(f, options);
+    text.data = "throw";
+    (void)ending.publisher.publish(text).value();
+    while (ended.is_running()) std::this_thread::sleep_for(1ms);
+    EXPECT(has(ended.error(), "it threw: as told") && ended.errors() == 1);
+}
+
+// What a server's function throws is the client's, and the next request is answered.
+static void servers_go_on() {
+    auto n = node();
+    std::atomic<int> asked{0};
+    auto f = [&asked](const SetBool::Request&) -> ropewalk::Result<SetBool::Response> {
+        if (asked++ % 2 == 0) throw 7;
+        return SetBool::Response();
+    };
+    auto serving = n.server<SetBool>("/odd").value().callback(f);
+    auto client = n.client<SetBool>("/odd").value();
+    client.wait_for_server(LONG).value();
+    for (int i = 0; i < 3; i++) {
+        EXPECT(has(client.call({}, LONG).error().text(), "the server threw something"));
+        EXPECT(client.call({}, LONG).ok());
+    }
+    EXPECT(serving.errors() == 3 && serving.is_running());
+}
+#endif
+
+// A callback that its own function destroys, replaces or stops.
+static void callbacks_end_themselves() {
+    for (int how = 0; how < 3; how++) {
+        auto [publisher, subscriber] = ends<std_msgs::String>("/itself");
+        struct Shared {
+            std::mutex mutex;
+            std::optional<ropewalk::Callback> callback;
+            std::atomic<int> heard{0};
+            std::shared_ptr<int> alive = std::make_shared<int>(0);
+        } shared;
+        std::weak_ptr<int> alive = shared.alive;
+        auto f = [&shared, how, keeps = std::move(shared.alive)](auto) {
+            std::lock_guard<std::mutex> lock(shared.mutex);
+            if (how == 0) shared.callback.reset();
+            if (how == 1) *shared.callback = std::move(ends<std_msgs::String>("/idle").subscriber).callback([](auto) {});
+            if (how == 2) shared.callback->stop();
+            shared.heard++;
+        };
+        {
+            std::lock_guard<std::mutex> lock(shared.mutex);
+            shared.callback = std::move(subscriber).callback(std::move(f));
+        }
+        (void)publisher.publish(std_msgs::String()).value();
+        // Its thread ends, and what the function holds is freed.
+        while (!alive.expired()) std::this_thread::sleep_for(1ms);
+        EXPECT(shared.heard == 1);
+        std::lock_guard<std::mutex> lock(shared.mutex);
+        EXPECT(how != 1 || shared.callback->is_running());
+    }
     // One that waits for ever is stopped all the same.
     auto idle = std::move(ends<std_msgs::String>("/idle").subscriber).callback([](auto) {});
 }
@@ -318,7 +377,11 @@ int main() {
     bad_use_of_loans();
     holding_too_many();
     other_types_are_refused();
-    callbacks();
+#if defined(__cpp_exceptions)
+    callbacks_go_on();
+    servers_go_on();
+#endif
+    callbacks_end_themselves();
     wait_sets();
     services();
     std::cout << "C++: done\n";

@@ -99,8 +99,9 @@ public:
         return Message<T>::from(message);
     }
 
-    /// Calls `f` with each message, on a thread of its own. It takes the subscriber over.
-    Callback callback(std::function<void(Message<T>)> f) && {
+    /// Calls `f` with each message, on a thread of its own. It takes the subscriber over. What `f` throws costs the message
+    /// that it had, unless `options` say otherwise.
+    Callback callback(std::function<void(Message<T>)> f, CallbackOptions options = {}) && {
         auto* interrupt = ropewalk_subscriber_interrupt(handle());
         auto self = std::make_shared<Subscriber>(std::move(*this));
         auto step = [self, f = std::move(f)]() -> Result<void> {
@@ -116,7 +117,7 @@ public:
             if (taken.status() == ROPEWALK_STATUS_CONTENT) return {};
             return taken.error();
         };
-        return Callback(std::move(step), interrupt);
+        return Callback(std::move(step), interrupt, options);
     }
 
     /// Blocks until `n` publishers are connected; an error that is `empty()` after `timeout`.

@@ -263,6 +263,8 @@ inline void complain(const char* what, const std::string& why) {
 inline std::atomic<unsigned> order{0};
 inline void ordered() { order.fetch_add(1, std::memory_order_acq_rel); }
 
+inline std::atomic<std::uint64_t> callback_errors{0};
+
 /// A function that the library calls from its threads and frees.
 template <class F>
 class Called {
@@ -282,10 +284,21 @@ public:
         use(static_cast<Called*>(user)->f_);
         ordered();
     }
+    /// As `call`; what is thrown is logged and counted, and goes no further.
+    template <class Use>
+    static void guarded(void* user, const char* what, Use&& use) {
+        call(user, [&](F& f) {
+            auto why = thrown([&] { use(f); });
+            if (why.empty()) return;
+            callback_errors++;
+            static_cast<Called*>(user)->failures_.note(what, why);
+        });
+    }
 
 private:
     explicit Called(F f) : f_(std::move(f)) {}
     F f_;
+    ropewalk::detail::Failures failures_;
 };
 
 inline CommandInfo info(const ropewalk_command& command) {
@@ -309,7 +322,9 @@ bool handle(void* user, const ropewalk_command* command, char* reason, std::size
                 done = call_it(body, info(*command));
             }
         });
-        if (!why.empty()) done = reject("the handler failed: " + why);
+        if (why.empty()) return;
+        callback_errors++;
+        done = reject("the handler failed: " + why);
     });
     if (done) return true;
     std::snprintf(reason, capacity, "%s", done.error().text().c_str());
@@ -317,6 +332,9 @@ bool handle(void* user, const ropewalk_command* command, char* reason, std::size
 }
 
 }  // namespace detail
+
+/// How often functions that this program's robots and controllers were given threw.
+inline std::uint64_t callback_errors() { return detail::callback_errors; }
 
 /// Robots' settings: `ropewalk_robot_options_default()` has the defaults.
 using RobotOptions = ropewalk_robot_options;
@@ -395,9 +413,7 @@ public:
         using Called = detail::Called<decltype(f)>;
         auto call = [](void* user, const char* subsystem, const char* controller) {
             bool stop = true;
-            Called::call(user, [&](auto& call_it) {
-                detail::complain("on_link_lost", detail::thrown([&] { stop = call_it(subsystem, controller); }));
-            });
+            Called::guarded(user, "on_link_lost", [&](auto& call_it) { stop = call_it(subsystem, controller); });
             return stop;
         };
         return detail::done(ropewalk_robot_on_link_lost(handle(), call, Called::make(std::move(f)), Called::free));
@@ -407,9 +423,7 @@ public:
     Result<void> on_controller(std::function<void(std::uint64_t, const std::string&, bool)> f) {
         using Called = detail::Called<decltype(f)>;
         auto call = [](void* user, std::uint64_t id, const char* name, bool found) {
-            Called::call(user, [&](auto& call_it) {
-                detail::complain("on_controller", detail::thrown([&] { call_it(id, name, found); }));
-            });
+            Called::guarded(user, "on_controller", [&](auto& call_it) { call_it(id, name, found); });
         };
         return detail::done(ropewalk_robot_on_controller(handle(), call, Called::make(std::move(f)), Called::free));
     }
@@ -420,9 +434,7 @@ public:
         using Called = detail::Called<decltype(f)>;
         auto call = [](void* user, const char* subsystem, const char* by, const char* holder) {
             bool may = false;
-            Called::call(user, [&](auto& call_it) {
-                detail::complain("on_take_over", detail::thrown([&] { may = call_it(subsystem, by, holder); }));
-            });
+            Called::guarded(user, "on_take_over", [&](auto& call_it) { may = call_it(subsystem, by, holder); });
             return may;
         };
         return detail::done(ropewalk_robot_on_take_over(handle(), call, Called::make(std::move(f)), Called::free));
@@ -508,9 +520,7 @@ public:
     Result<void> on_connection(std::function<void(bool)> f) {
         using Called = detail::Called<decltype(f)>;
         auto call = [](void* user, bool found) {
-            Called::call(user, [&](auto& call_it) {
-                detail::complain("on_connection", detail::thrown([&] { call_it(found); }));
-            });
+            Called::guarded(user, "on_connection", [&](auto& call_it) { call_it(found); });
         };
         return detail::done(ropewalk_controller_on_connection(handle(), call, Called::make(std::move(f)), Called::free));
     }
@@ -548,15 +558,13 @@ public:
     Result<void> on(TelemetryKind<Body> kind, F f, std::uint8_t channel = 0) {
         using Called = detail::Called<F>;
         auto call = [](void* user, const ropewalk_telemetry* telemetry) {
-            Called::call(user, [&](F& call_it) {
-                detail::complain(telemetry->kind, detail::thrown([&] {
-                    Body body;
-                    if (detail::decode(telemetry->body, telemetry->len, body)) {
-                        call_it(body, TelemetryInfo{telemetry->channel, telemetry->sequence, telemetry->lost});
-                    } else {
-                        detail::complain(telemetry->kind, "a value is no encoding of what its callback takes");
-                    }
-                }));
+            Called::guarded(user, telemetry->kind, [&](F& call_it) {
+                Body body;
+                if (detail::decode(telemetry->body, telemetry->len, body)) {
+                    call_it(body, TelemetryInfo{telemetry->channel, telemetry->sequence, telemetry->lost});
+                } else {
+                    detail::complain(telemetry->kind, "a value is no encoding of what its callback takes");
+                }
             });
         };
         return detail::done(ropewalk_controller_on_telemetry(handle(), kind.name, channel, call,

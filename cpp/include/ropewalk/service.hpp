@@ -138,8 +138,8 @@ public:
     Result<void> allocate(Loan<Response>& answer) { return answer.allocate(handle(), ropewalk_server_loan); }
 
     /// Answers each request with what `f` gives, on a thread of its own; an error of `f` is the client's, and so is
-    /// what it throws. It takes the server over.
-    Callback callback(std::function<Result<Response>(const Request&)> f) && {
+    /// what it throws, which is also logged and counted. It takes the server over.
+    Callback callback(std::function<Result<Response>(const Request&)> f, CallbackOptions options = {}) && {
         auto* interrupt = ropewalk_server_interrupt(handle());
         auto self = std::make_shared<Server>(std::move(*this));
         auto step = [self, f = std::move(f)]() -> Result<void> {
@@ -149,7 +149,7 @@ public:
             (void)self->answer(std::move(*request), f);
             return {};
         };
-        return Callback(std::move(step), interrupt);
+        return Callback(std::move(step), interrupt, options);
     }
 
     /// Ends one wait, from any thread.
@@ -169,7 +169,11 @@ private:
             return respond(std::move(request), *answer);
 #if defined(__cpp_exceptions)
         } catch (const std::exception& e) {
-            return reject(std::move(request), std::string("the server threw: ") + e.what());
+            if (request) (void)reject(std::move(request), std::string("the server threw: ") + e.what());
+            throw;
+        } catch (...) {
+            if (request) (void)reject(std::move(request), "the server threw something that is no std::exception");
+            throw;
         }
 #endif
     }

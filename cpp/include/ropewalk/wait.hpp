@@ -2,9 +2,15 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
 #include <exception>
 #include <functional>
+#include <limits>
+#include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 
 #include "message.hpp"
@@ -37,21 +43,69 @@ private:
     detail::Handle<ropewalk_wait_set, ropewalk_wait_set_free> handle_;
 };
 
-/// A thread that hands each message to a function. Destroying it stops it and waits for the function to return.
+namespace detail {
+
+/// Counts what functions threw, and writes it to the standard error, at most every 10 s as in other languages.
+class Failures {
+public:
+    void note(const char* what, const std::string& why) {
+        using namespace std::chrono;
+        auto count = ++count_;
+        auto now = duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count();
+        auto next = next_.load();
+        if (now < next || !next_.compare_exchange_strong(next, now + 10'000)) return;
+        std::fprintf(stderr, "ropewalk: %s: %s (%llu so far)\n", what, why.c_str(), static_cast<unsigned long long>(count));
+    }
+    std::uint64_t count() const { return count_; }
+
+private:
+    std::atomic<std::uint64_t> count_{0};
+    std::atomic<long long> next_{std::numeric_limits<long long>::min()};
+};
+
+}  // namespace detail
+
+/// How a callback is run.
+struct CallbackOptions {
+    /// Whether what the function throws ends the callback. By default it is logged and counted, and the next message comes.
+    bool end_on_error = false;
+    CallbackOptions& with_end_on_error(bool end) { return end_on_error = end, *this; }
+};
+
+/// A thread that hands each message to a function. Destroying it stops it and waits for the function to return; where the
+/// function itself destroys it, the thread ends when the function returns.
+///
+/// What the function throws costs the message that it had: it is written to the standard error (at most every 10 s) and
+/// counted, and the next message comes.
 class [[nodiscard]] Callback {
 public:
-    /// Runs `step` again and again until it is stopped, or `step` fails or throws.
-    Callback(std::function<Result<void>()> step, ropewalk_interrupt* interrupt) : state_(std::make_unique<State>()) {
+    /// Runs `step` again and again until it is stopped, or `step` fails.
+    Callback(std::function<Result<void>()> step, ropewalk_interrupt* interrupt, CallbackOptions options = {})
+        : state_(std::make_shared<State>()) {
         state_->interrupt.reset(interrupt);
-        state_->thread = std::thread([state = state_.get(), step = std::move(step)] { run(*state, step); });
+        state_->options = options;
+        // The thread keeps the state, which a function may outlive that destroys its callback.
+        thread_ = std::thread([state = state_, step = std::move(step)] {
+            run(*state, step);
+            state->ended = true;
+        });
     }
     Callback(Callback&&) = default;
     Callback& operator=(Callback&& other) {
-        stop();
-        state_ = std::move(other.state_);
+        if (this != &other) {
+            stop();
+            state_ = std::move(other.state_);
+            thread_ = std::move(other.thread_);
+        }
         return *this;
     }
     ~Callback() { stop(); }
+
+    /// How often the function threw.
+    std::uint64_t errors() const { return state_ ? state_->failures.count() : 0; }
+
+    /// Whether messages are still handed to the function: false once it is stopped, or an error has ended it.
+    bool is_running() const { return state_ && !state_->ended; }
 
     /// Why it ended by itself: what the function threw, or why nothing could be taken; empty while it runs.
     std::string error() const {
@@ -60,46 +114,57 @@ public:
         return state_->error;
     }
 
-    /// Stops it and waits for the function to return. Not from the function itself.
+    /// Stops it and waits for the function to return; from the function itself, it ends after that.
     void stop() {
-        if (!state_ || !state_->thread.joinable()) return;
+        if (!thread_.joinable()) return;
         state_->stop = true;
         ropewalk_interrupt_wake(state_->interrupt.get());
-        state_->thread.join();
+        if (thread_.get_id() == std::this_thread::get_id()) {
+            thread_.detach();
+        } else {
+            thread_.join();
+        }
     }
 
 private:
     struct State {
-        std::atomic<bool> stop{false};
+        CallbackOptions options;
+        std::atomic<bool> stop{false}, ended{false};
+        detail::Failures failures;
         detail::InterruptHandle interrupt;
         mutable std::mutex mutex;
         std::string error;
-        std::thread thread;
     };
 
     static void run(State& state, const std::function<Result<void>()>& step) {
-        auto end = [&state](std::string text) {
-            std::fprintf(stderr, "ropewalk: a callback ends: %s\n", text.c_str());
-            std::lock_guard<std::mutex> lock(state.mutex);
-            state.error = std::move(text);
-        };
         while (!state.stop) {
+            std::string thrown;
 #if defined(__cpp_exceptions)
             try {
 #endif
                 auto done = step();
-                if (!done && !done.error().empty()) return end(done.error().text());
+                if (!done && !done.error().empty()) return end(state, done.error().text());
 #if defined(__cpp_exceptions)
             } catch (const std::exception& e) {
-                return end(std::string("it threw: ") + e.what());
+                thrown = std::string("it threw: ") + e.what();
             } catch (...) {
-                return end("it threw something that is no std::exception");
+                thrown = "it threw something that is no std::exception";
             }
 #endif
+            if (thrown.empty()) continue;
+            state.failures.note("a callback failed", thrown);
+            if (state.options.end_on_error) return end(state, std::move(thrown));
         }
     }
 
-    std::unique_ptr<State> state_;
+    static void end(State& state, std::string why) {
+        std::fprintf(stderr, "ropewalk: a callback ends: %s\n", why.c_str());
+        std::lock_guard<std::mutex> lock(state.mutex);
+        state.error = std::move(why);
+    }
+
+    std::shared_ptr<State> state_;
+    std::thread thread_;
 };
 
 }  // namespace ropewalk
