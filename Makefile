@@ -12,7 +12,7 @@ BIN    := $(TARGET)/release
 TESTED := $(TARGET)/tested
 
 # The steps of `make test`, the cheap ones first. What most of them share is a step of its own, `built-tested`.
-STEPS := packages unit-posix schema-crosscheck recording-crosscheck loom lint built-tested kill ros1 sanitized cpp python installed networks attacks unit
+STEPS := packages unit-posix schema-crosscheck loom lint built-tested recording-crosscheck kill ros1 sanitized cpp python installed networks attacks unit
 
 .PHONY: demo test build built built-tested install setup packages libzmq lint deny budgets unit unit-posix cpp sanitized ros1 python wheel deb installed loom miri schema-crosscheck recording-crosscheck kill \
     attacks networks soak day fuzz-short fuzz-packets fuzz-coverage fuzz clean
@@ -123,14 +123,16 @@ schema-crosscheck: setup
 	$(CARGO) build --profile tested --locked -p schema --example crosscheck
 	$(PYTHON) tests/schema/crosscheck.py --binary $(TESTED)/examples/crosscheck
 
-# A recording that we wrote, read by rosbags and the mcap package.
-recording-crosscheck: setup
+# A recording that we wrote, read by rosbags and the mcap package, and odd ones that we play beside what they find in them;
+# RECORDINGS is a folder with others.
+recording-crosscheck: setup built-tested
 	$(CARGO) build --profile tested --locked -p recording --example convert
 	folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
 	    $(TESTED)/examples/convert "$$folder/out.mcap" tests/vectors/recording/bz2.bag && \
 	    $(PYTHON) tests/recording/cross_check.py "$$folder/out.mcap" tests/vectors/recording/bz2.bag && \
 	    $(TESTED)/examples/convert "$$folder/simulated.mcap" && \
 	    $(PYTHON) tests/recording/cross_check.py "$$folder/simulated.mcap"
+	$(PYTHON) tests/recording/odd.py --binary $(TESTED)/ropewalk $(RECORDINGS)
 
 # kill -9 of each part of the demo at random moments; KILLS is how often.
 kill: built-tested

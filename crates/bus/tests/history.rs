@@ -4,8 +4,8 @@
 mod common;
 
 use bus::{
-    EndpointDetail, LoanError, MemoryPolicy, Offer, Publisher, PublisherOptions, Reliability, Stamp, Subscriber,
-    SubscriberOptions,
+    EndpointDetail, LoanError, MemoryPolicy, Offer, Publisher, PublisherOptions, Reliability, Stamp,
+    Subscriber, SubscriberOptions,
 };
 use common::raw::{Wishes, entry_word, intrude_with};
 use common::{LONG, bus, folder, topic};

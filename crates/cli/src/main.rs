@@ -8,6 +8,7 @@ mod command;
 mod demo;
 mod failure;
 mod figure;
+mod numbers;
 mod offers;
 mod screen;
 mod signals;

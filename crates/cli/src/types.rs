@@ -1,30 +1,68 @@
 //! Message types, from names and from recordings.
 
+use crate::command::play::{Reason, Refusal};
 use crate::failure::{Failure, OrFail};
-use recording::Channel;
+use recording::{Channel, Encoding};
 use schema::{Flavour, Registry, Schema};
 use std::path::PathBuf;
 
-/// The schema of a recording's channel, from the definition in the recording.
-pub(crate) fn of_channel(channel: &Channel) -> Result<Schema, Failure> {
-    let flavour = if channel.encoding == recording::Encoding::Cdr {
-        Flavour::Ros2
-    } else {
-        Flavour::Ros1
+/// The schema of a recording's channel: from the definition in the recording, with what that lacks from `folders` and this
+/// machine; or, where the recording has none that can be read, the type of that name, if its sum is the stated one.
+pub(crate) fn of_channel(channel: &Channel, folders: &[PathBuf]) -> Result<Schema, Refusal> {
+    let flavour = match &channel.encoding {
+        Encoding::Cdr => Flavour::Ros2,
+        Encoding::Ros1 => Flavour::Ros1,
+        other => {
+            let why = format!("its messages are in `{}`, which is not read", other.name());
+            return Err(Refusal::new(Reason::Encoding, why));
+        }
     };
-    let mut registry = Registry::new(flavour);
     let name = &channel.type_name;
-    let place = |e: schema::DefinitionError| Failure::input(format_args!("{} ({name}): {e}", channel.topic));
-    registry.add_embedded(name, &channel.definition).map_err(place)?;
-    let schema = registry.schema(name).map_err(place)?;
-    match &channel.md5 {
-        Some(stated) if *stated != schema.md5_hex() => Err(Failure::input(format_args!(
-            "{} ({name}): the recording states md5 {stated}, but its definition has {}",
-            channel.topic,
-            schema.md5_hex()
-        ))),
-        _ => Ok(schema),
+    if name.is_empty() {
+        return Err(Refusal::new(Reason::Schemaless, "its channel has no schema"));
     }
+    let known = || {
+        let mut registry = Registry::from_env(flavour);
+        folders.iter().for_each(|folder| registry.add_folder(folder));
+        registry
+    };
+    let is_stated = |schema: &Schema| channel.md5.as_ref().is_none_or(|md5| *md5 == schema.md5_hex());
+    let blank = channel.definition.trim().is_empty();
+    let own = match channel.definition_encoding.as_str() {
+        // Without a sum an empty text may be a type without fields, or no definition.
+        _ if blank && (channel.md5.is_none() || channel.encoding == Encoding::Cdr) => {
+            Err(format!("the recording has no definition of {name}"))
+        }
+        "ros1msg" | "ros2msg" | "" => {
+            let mut registry = known();
+            let added = registry.add_embedded(name, &channel.definition);
+            let own = added
+                .and_then(|()| registry.schema(name))
+                .map_err(|e| format!("{name}: {e}"));
+            own.and_then(|own| match &channel.md5 {
+                Some(stated) if !is_stated(&own) => Err(format!(
+                    "{name}: the recording states md5 {stated}, but its definition has {}",
+                    own.md5_hex()
+                )),
+                _ => Ok(own),
+            })
+        }
+        language => Err(format!(
+            "the definition of {name} is in `{language}`, which is not read"
+        )),
+    };
+    own.or_else(|why| match known().schema(name) {
+        Ok(known) if channel.md5.is_some() && is_stated(&known) => Ok(known),
+        // Nothing says that it is another type than the one of that name.
+        Ok(known) if channel.md5.is_none() && blank => Ok(known),
+        _ => Err(Refusal::new(Reason::Type, why)),
+    })
+}
+
+/// The same where nothing can be done without it.
+pub(crate) fn needed(channel: &Channel) -> Result<Schema, Failure> {
+    of_channel(channel, &[])
+        .map_err(|refusal| Failure::input(format_args!("{}: {}", channel.topic, refusal.why)))
 }
 
 /// Where message definitions are looked for.

@@ -39,8 +39,8 @@ pub mod write;
 
 pub use error::{OpenError, ReadError, WriteError};
 pub use model::{Channel, ChannelId, Encoding, Message, Summary, TopicSummary};
-pub use qos::Qos;
 pub use playback::{Playback, PlaybackError, Played, Stop, Tick};
+pub use qos::Qos;
 pub use reader::{Limits, Messages, Recording};
 pub use schedule::{Due, Pace, PaceError, Player, Schedule};
 pub use set::{Set, SetMessages};

@@ -99,7 +99,10 @@ impl Channel {
     /// How many of the channel's last messages a late subscriber gets: one of a publisher that latches, of durable ones
     /// of ROS 2 what they keep, all together. At most [`MAX_KEPT`].
     pub fn kept(&self) -> u32 {
-        let durable = self.qos.iter().fold(0u32, |sum, qos| sum.saturating_add(qos.kept()));
+        let durable = self
+            .qos
+            .iter()
+            .fold(0u32, |sum, qos| sum.saturating_add(qos.kept()));
         durable.max(self.latched.into()).min(MAX_KEPT)
     }
 }

@@ -166,7 +166,11 @@ impl Qos {
 mod tests {
     use super::*;
 
-    fn qos(history: Option<History>, reliability: Option<Reliability>, durability: Option<Durability>) -> Qos {
+    fn qos(
+        history: Option<History>,
+        reliability: Option<Reliability>,
+        durability: Option<Durability>,
+    ) -> Qos {
         Qos {
             reliability,
             durability,
@@ -176,7 +180,11 @@ mod tests {
 
     #[test]
     fn profiles_are_read_as_numbers_and_as_names() {
-        let latched = qos(None, Some(Reliability::Reliable), Some(Durability::TransientLocal));
+        let latched = qos(
+            None,
+            Some(Reliability::Reliable),
+            Some(Durability::TransientLocal),
+        );
         let numbers = "- history: 3\n  depth: 0\n  reliability: 1\n  durability: 1\n";
         assert_eq!(Qos::read(numbers), [latched]);
         let names = "- history: keep_last\n  depth: 5\n  reliability: best_effort\n  durability: volatile\n  \
@@ -215,8 +223,17 @@ mod tests {
     #[test]
     fn other_texts_give_few_profiles_or_none() {
         for odd in [
-            "", "[]", "{}", "durability: 1", "-", "- ", "- :", "- history: 99999999999999999999\n  depth: -1",
-            "- depth: 99999999999999999999\n  history: 1", "\u{0}- a: b", "- {history: 1, durability: 1}",
+            "",
+            "[]",
+            "{}",
+            "durability: 1",
+            "-",
+            "- ",
+            "- :",
+            "- history: 99999999999999999999\n  depth: -1",
+            "- depth: 99999999999999999999\n  history: 1",
+            "\u{0}- a: b",
+            "- {history: 1, durability: 1}",
         ] {
             assert!(Qos::read(odd).iter().all(|q| *q == Qos::default()), "{odd:?}");
         }

@@ -29,9 +29,3 @@ pub(super) fn to_json(endpoints: &[EndpointInfo]) -> Vec<Value> {
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
-
-/// Reads a number of seconds from the command line.
-pub(super) fn seconds(text: &str) -> Result<f64, String> {
-    let good = text.parse().ok().filter(|s: &f64| (0.0..=1e6).contains(s));
-    good.ok_or_else(|| "give a number of seconds, 0 or more".into())
-}

@@ -95,8 +95,11 @@ impl Known for Files {
         } else {
             let recording = Recording::open(self.folder.join(file)).map_err(|e| e.to_string())?;
             for message in recording.messages() {
-                let message = message.map_err(|e| e.to_string())?;
-                put(recording.channel(message.channel), &message);
+                // A part that is damaged costs itself alone.
+                match message {
+                    Ok(message) => put(recording.channel(message.channel), &message),
+                    Err(error) => crate::screen::tell!("{error}"),
+                }
             }
         }
         Ok(all)

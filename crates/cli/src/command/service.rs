@@ -1,7 +1,8 @@
 //! `ropewalk service`: looking at services, and calling them by hand.
 
-use super::endpoints::{self, hex, seconds, who};
+use super::endpoints::{self, hex, who};
 use crate::failure::{Failure, OrFail, Outcome};
+use crate::numbers;
 use bench::table::{Align, Table};
 use clap::{Args, Subcommand};
 use ropewalk::{Node, ServiceInfo};
@@ -45,7 +46,7 @@ struct Call {
     #[arg(value_name = "YAML", default_value = "{}", allow_hyphen_values = true)]
     request: String,
     /// Give up after so many seconds, waiting for a server included.
-    #[arg(long, default_value_t = 10.0, value_parser = seconds)]
+    #[arg(long, default_value_t = 10.0, value_parser = numbers::seconds)]
     timeout: f64,
     /// Print the answer as a line of JSON.
     #[arg(long)]

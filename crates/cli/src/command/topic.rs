@@ -1,18 +1,20 @@
 //! `ropewalk topic`: looking at topics, and publishing by hand.
 
-use super::endpoints::{self, hex, seconds, who};
+use super::endpoints::{self, hex, who};
 use super::topic_info;
 use crate::failure::{Failure, OrFail, Outcome};
+use crate::numbers::{self, seconds};
 use crate::signals::Signals;
 use crate::types::SearchPath;
 use bench::table::{Align, Table};
 use bus::SubscriberOptions;
 use clap::{Args, Subcommand};
 use ropewalk::{Message, Node, Subscriber};
-use schema::Show;
+use schema::{Show, Template, Value};
 use serde_json::json;
 use stats::{Drops, Window};
-use std::io::Write;
+use std::io::{Read, Write};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Lists, shows, measures and publishes topics of this host's bus.
@@ -47,7 +49,7 @@ struct Echo {
     #[command(flatten)]
     topic: Topic,
     /// Stop after so many messages.
-    #[arg(short = 'n', long)]
+    #[arg(short = 'n', long, value_parser = numbers::count)]
     count: Option<u64>,
     /// Show one field only, such as header.stamp or `ranges[3]`.
     #[arg(long)]
@@ -65,10 +67,10 @@ struct Measure {
     #[command(flatten)]
     topic: Topic,
     /// Average over so many seconds.
-    #[arg(long, default_value_t = 5.0, value_parser = seconds)]
+    #[arg(long, default_value_t = 5.0, value_parser = numbers::duration)]
     window: f64,
     /// Stop after so many seconds.
-    #[arg(long, value_parser = seconds)]
+    #[arg(long, value_parser = numbers::duration)]
     duration: Option<f64>,
     /// Print a line of JSON every second.
     #[arg(long)]
@@ -91,25 +93,24 @@ struct Publish {
     /// The type, such as geometry_msgs/Twist.
     #[arg(value_name = "TYPE")]
     type_name: String,
-    /// The message as YAML; fields left out have their defaults.
+    /// The message as YAML, or several as `topic echo` prints them; fields left out have their defaults. A time may be `now`, a
+    /// header `auto`: the time of publishing.
     #[arg(value_name = "YAML", default_value = "{}", allow_hyphen_values = true)]
     message: String,
-    /// Publish so often a second, until Ctrl-C; without it publish once.
-    #[arg(short, long, value_name = "HZ", value_parser = rate)]
+    /// Take the messages from a file, or from standard input if it is `-`.
+    #[arg(short, long, value_name = "FILE", conflicts_with = "message")]
+    file: Option<PathBuf>,
+    /// Publish so often a second, until Ctrl-C, several messages in turn; without it publish each once, ten a second.
+    #[arg(short, long, value_name = "HZ", value_parser = numbers::rate)]
     rate: Option<f64>,
     /// Stop after so many messages.
-    #[arg(short = 'n', long)]
+    #[arg(short = 'n', long, value_parser = numbers::count)]
     count: Option<u64>,
     /// Wait for a subscriber, so many seconds at most.
     #[arg(long, default_value_t = 3.0, value_parser = seconds)]
     wait: f64,
     #[command(flatten)]
     search: SearchPath,
-}
-
-fn rate(text: &str) -> Result<f64, String> {
-    let good = text.parse().ok().filter(|s: &f64| *s > 0.0 && *s <= 1e6);
-    good.ok_or_else(|| "give a rate in Hz above 0".into())
 }
 
 /// Runs one of the commands.
@@ -195,9 +196,6 @@ fn run_echo(node: &Node, echo: &Echo, signals: &Signals) -> Outcome {
     let show = if echo.full { Show::ALL } else { Show::SHORT };
     let mut left = echo.count.unwrap_or(u64::MAX);
     let mut out = crate::screen::stdout();
-    if left == 0 {
-        return Ok(());
-    }
     let print = |message: Message| {
         let lost = message.lost();
         if lost.total() > 0 {
@@ -292,22 +290,54 @@ fn rates_json(rates: &stats::Rates, drops: &Drops) -> String {
     .to_string()
 }
 
+/// The messages of the command line or of a file.
+fn templates(publish: &Publish) -> Result<Vec<Template>, Failure> {
+    let Some(file) = &publish.file else {
+        return Template::all(&publish.message).or_input();
+    };
+    let bad = |error: &dyn std::fmt::Display| Failure::input(format_args!("{}: {error}", file.display()));
+    let text = if file.as_os_str() == "-" {
+        let mut text = String::new();
+        std::io::stdin().read_to_string(&mut text).map(|_| text)
+    } else {
+        std::fs::read_to_string(file)
+    };
+    let text = text.map_err(|error| bad(&error))?;
+    Template::all(&text).map_err(|error| bad(&error))
+}
+
 fn run_publish(node: &Node, publish: &Publish, signals: &Signals) -> Outcome {
     let schema = publish.search.schema(&publish.type_name)?;
-    let value = schema.value_from_yaml(&publish.message).or_input()?;
+    let templates = templates(publish)?;
+    let value = |template: &Template| {
+        let now = Duration::from_nanos(clock::realtime().0);
+        schema.value_from_template(template, now).or_input()
+    };
+    // All are checked before the first is published.
+    let values: Vec<Value> = templates.iter().map(value).collect::<Result<_, _>>()?;
     let publisher = node.publisher(&publish.topic, &schema).or_input()?;
     let once = publish.rate.is_none();
     if !publisher.wait_for_subscribers(1, Duration::from_secs_f64(publish.wait)) {
         crate::screen::tell!("nobody subscribes to {} yet", publisher.topic());
     }
-    let count = publish.count.unwrap_or(if once { 1 } else { u64::MAX });
+    let each_once = if once { values.len() as u64 } else { u64::MAX };
+    let count = publish.count.unwrap_or(each_once);
     let period = Duration::from_secs_f64(1.0 / publish.rate.unwrap_or(10.0));
     let mut due = clock::monotonic();
-    for _ in 0..count {
+    for (template, checked) in templates
+        .iter()
+        .zip(&values)
+        .cycle()
+        .take(usize::try_from(count).unwrap_or(usize::MAX))
+    {
         if !clock::sleep_until(due, Duration::ZERO, || signals.stopped()).or_job("waiting")? {
             break;
         }
-        publisher.publish_value(&value).or_input()?;
+        if template.is_timed() {
+            publisher.publish_value(&value(template)?).or_input()?;
+        } else {
+            publisher.publish_value(checked).or_input()?;
+        }
         due += period;
     }
     // What is queued stays takeable only while this process lives.

@@ -18,7 +18,7 @@ pub(crate) use protocol::Part;
 use protocol::{Spec, TopicPlan};
 use recording::{Recording, Writer, simulation};
 use run::RunResult;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -245,10 +245,19 @@ fn plan(file: &Path, options: &Options) -> Result<BTreeMap<String, TopicPlan>, F
     let recording = Recording::open(file).or_input()?;
     let mut sizes = BTreeMap::<String, (String, u64, u64)>::new();
     let mut span = None;
+    let mut left_out = BTreeSet::new();
+    for channel in recording.channels() {
+        if channel.encoding == recording::Encoding::Ros1
+            && let Err(refusal) = crate::types::of_channel(channel, &[])
+        {
+            crate::screen::tell!("left out: {}: {}", channel.topic, refusal.why);
+            left_out.insert(channel.topic.clone());
+        }
+    }
     for message in recording.messages() {
         let message = message.or_input()?;
         let channel = recording.channel(message.channel);
-        if channel.encoding == recording::Encoding::Ros1 {
+        if channel.encoding == recording::Encoding::Ros1 && !left_out.contains(&channel.topic) {
             let size = sizes
                 .entry(channel.topic.clone())
                 .or_insert((channel.type_name.clone(), 0, 0));

@@ -14,7 +14,7 @@ pub(crate) fn run(spec: &Spec, node: &Node, wishes: &Wishes) -> Outcome {
     let mut publishers = BTreeMap::new();
     for channel in recording.channels() {
         if spec.topics.contains_key(&channel.topic) {
-            let schema = crate::types::of_channel(channel)?;
+            let schema = crate::types::needed(channel)?;
             publishers.insert(
                 channel.id,
                 node.publisher(&channel.topic, &schema).or_job("publishing")?,

@@ -32,7 +32,7 @@ pub(crate) fn run(spec: &Spec, node: &Node, wishes: &Wishes) -> Outcome {
         if topics.iter().any(|t: &Topic| t.name == channel.topic) {
             continue;
         }
-        let schema = crate::types::of_channel(channel)?;
+        let schema = crate::types::needed(channel)?;
         let options = SubscriberOptions::default()
             .with_depth(128)
             .with_max_held(TO_COMPARE as u32 + 32)

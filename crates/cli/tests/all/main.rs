@@ -16,6 +16,7 @@ mod lab;
 mod lab_kills;
 mod link;
 mod operate;
+mod play;
 mod remote;
 mod ros1;
 mod services;

@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 const WATCHDOG: Duration = Duration::from_secs(120);
 
 /// A command at a terminal of its own.
-struct Terminal {
-    child: Child,
+pub(crate) struct Terminal {
+    pub(crate) child: Child,
     keys: ChildStdin,
     shows: Receiver<Vec<u8>>,
     seen: String,
 }
 
 impl Terminal {
-    fn open(command: &Command) -> Terminal {
+    pub(crate) fn open(command: &Command) -> Terminal {
         let words = [command.get_program()].into_iter().chain(command.get_args());
         let words: Vec<_> = words.map(|w| w.to_string_lossy()).collect();
         let mut script = Command::new("script");
@@ -52,13 +52,13 @@ impl Terminal {
         }
     }
 
-    fn press(&mut self, keys: &str) {
+    pub(crate) fn press(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).expect("writes");
         self.keys.flush().expect("writes");
     }
 
     /// Waits until this is shown; what was shown until then is not looked at again.
-    fn until(&mut self, text: &str) {
+    pub(crate) fn until(&mut self, text: &str) {
         let end = Instant::now() + WATCHDOG;
         loop {
             if let Some(at) = self.seen.find(text) {

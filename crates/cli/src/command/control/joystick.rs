@@ -1,6 +1,7 @@
 //! The keyboard as a joystick.
 
 use super::session::{Done, Problem, Session, usage};
+use crate::numbers::is_moderate;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use ratatui::crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use remote::types::{Twist, Vector3};
@@ -91,7 +92,7 @@ pub(super) fn run(session: &Session, line: &str, words: &[&str]) -> Done {
     let (speed, turn) = match words {
         [] => (0.5, 0.8),
         [speed, turn] => match (speed.parse(), turn.parse()) {
-            (Ok(speed), Ok(turn)) => (speed, turn),
+            (Ok(speed), Ok(turn)) if is_moderate(speed) && is_moderate(turn) => (speed, turn),
             _ => return usage("joystick [SPEED TURN], in m/s and rad/s"),
         },
         _ => return usage("joystick [SPEED TURN], in m/s and rad/s"),

@@ -14,7 +14,6 @@ mod reading;
 mod session;
 mod shorthand;
 
-use super::endpoints::seconds;
 use super::transport::ControllerEnds;
 use crate::failure::{Failure, OrFail, Outcome};
 use crate::signals::Signals;
@@ -53,7 +52,7 @@ pub(crate) struct Options {
     #[arg(long, default_value = "control")]
     name: String,
     /// Wait so long for the robot before the first line.
-    #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = crate::numbers::seconds)]
     wait: f64,
     /// Stop at the first line of a script that fails.
     #[arg(long)]

@@ -68,7 +68,13 @@ fn number<T: std::str::FromStr>(word: &str) -> Result<T, String> {
 }
 
 fn numbers(words: &[&str]) -> Result<Vec<f64>, String> {
-    words.iter().map(|word| number(word)).collect()
+    let finite = |word: &&str| {
+        let good = number(word)
+            .ok()
+            .filter(|number| crate::numbers::is_moderate(*number));
+        good.ok_or_else(|| format!("{word:?} is no number that a robot can take"))
+    };
+    words.iter().map(finite).collect()
 }
 
 fn twist(words: &[&str]) -> Result<Twist, String> {

@@ -18,7 +18,7 @@ pub(super) struct Options {
     #[arg(required = true, num_args = 2.., value_name = "HOST=ADDRESS")]
     programs: Vec<String>,
     /// End by itself after so many seconds.
-    #[arg(long)]
+    #[arg(long, value_parser = crate::numbers::duration)]
     seconds: Option<f64>,
     /// Print two lines of JSON: the ways, and at the end what was carried.
     #[arg(long)]
@@ -47,9 +47,7 @@ pub(super) fn run(options: &Options) -> Outcome {
     }
     let signals = Signals::watch().or_job("watching signals")?;
     let stop = AtomicBool::new(false);
-    let end = options
-        .seconds
-        .map(|s| Duration::try_from_secs_f64(s).unwrap_or(Duration::MAX));
+    let end = options.seconds.map(Duration::from_secs_f64);
     let start = clock::monotonic();
     let mut carried = RadioStats::default();
     let ran = radio.run(&stop, |stats| {

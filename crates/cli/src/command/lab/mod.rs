@@ -162,7 +162,7 @@ enum Action {
         #[arg(short = 'w', long, value_name = "FILE")]
         write: Option<PathBuf>,
         /// End after so many frames.
-        #[arg(short, long)]
+        #[arg(short, long, value_parser = crate::numbers::count)]
         count: Option<u64>,
     },
 }

@@ -10,7 +10,6 @@ mod sim;
 mod telemetry;
 mod tell;
 
-use super::endpoints::seconds;
 use super::transport::RobotEnds;
 use crate::failure::{OrFail, Outcome};
 use clap::{Args, Subcommand};
@@ -64,7 +63,7 @@ struct Sim {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// End after so many seconds; otherwise with Ctrl-C.
-    #[arg(long = "for", value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long = "for", value_name = "SECONDS", value_parser = crate::numbers::duration)]
     duration: Option<f64>,
     /// Take over hands the right to move to whoever wants it; otherwise its holder has to release it.
     #[arg(long)]

@@ -33,7 +33,7 @@ pub(crate) struct Options {
     #[arg(long)]
     json: bool,
     /// End after so many.
-    #[arg(short = 'n', long = "count")]
+    #[arg(short = 'n', long = "count", value_parser = crate::numbers::count)]
     count: Option<u64>,
 }
 

@@ -1,0 +1,54 @@
+//! Keys of the terminal, each as it is pressed.
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::termios::{
+    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetpgrp, tcsetattr,
+};
+use std::io::{self, IsTerminal, Stdin, stdin};
+
+/// The terminal behind standard input, whose keys come one by one and are not shown, until this is dropped.
+pub(super) struct Keys {
+    terminal: Stdin,
+    before: Termios,
+}
+
+impl Keys {
+    /// `None` if standard input is no terminal, or one that another program has in front: changing its settings would stop
+    /// this process.
+    pub(super) fn open() -> Option<Self> {
+        let terminal = stdin();
+        if !terminal.is_terminal() || tcgetpgrp(&terminal).ok()? != rustix::process::getpgrp() {
+            return None;
+        }
+        let before = tcgetattr(&terminal).ok()?;
+        let mut settings = before.clone();
+        // Ctrl-C and Ctrl-Z stay signals.
+        settings.local_modes &= !(LocalModes::ICANON | LocalModes::ECHO);
+        settings.special_codes[SpecialCodeIndex::VMIN] = 0;
+        settings.special_codes[SpecialCodeIndex::VTIME] = 0;
+        tcsetattr(&terminal, OptionalActions::Now, &settings).ok()?;
+        Some(Keys { terminal, before })
+    }
+
+    /// To be waited for.
+    pub(super) fn poll(&self) -> PollFd<'_> {
+        PollFd::new(&self.terminal, PollFlags::IN)
+    }
+
+    /// What was pressed since it was last asked.
+    pub(super) fn pressed(&self) -> io::Result<Vec<u8>> {
+        let mut keys = [0; 64];
+        let n = match rustix::io::read(&self.terminal, &mut keys) {
+            Ok(n) => n,
+            Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => 0,
+            Err(error) => return Err(error.into()),
+        };
+        Ok(keys[..n].to_vec())
+    }
+}
+
+impl Drop for Keys {
+    fn drop(&mut self) {
+        let _ = tcsetattr(&self.terminal, OptionalActions::Now, &self.before);
+    }
+}

@@ -1,0 +1,247 @@
+//! `ropewalk play`: recordings onto the bus, in time.
+
+mod keys;
+mod left_out;
+mod outlets;
+mod stage;
+
+use crate::failure::{Failure, OrFail, Outcome};
+use crate::numbers;
+use crate::signals::Signals;
+use clap::Args;
+use left_out::LeftOut;
+pub(crate) use left_out::{Reason, Refusal};
+use outlets::{Outlet, Outlets, Remap, same};
+use recording::{Encoding, Pace, Player, Schedule, Set};
+use ropewalk::{Flavour, Node};
+use serde_json::json;
+use stage::{SimulatedTime, Stage};
+use stats::{Drops, Time};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Plays ROS 1 bags and MCAP files onto this host's bus, at the times they were recorded.
+///
+/// What cannot be played costs itself alone: it is left out, told and counted by reason, and the exit code is 3. At a terminal
+/// the space bar pauses, and `s` plays the next message only.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// The recordings; several are played as one, by the times of their messages.
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// How many times as fast as recorded.
+    #[arg(long, default_value_t = 1.0, value_parser = numbers::speed)]
+    speed: f64,
+    /// Skip the first seconds.
+    #[arg(long, default_value_t = 0.0, value_parser = numbers::seconds)]
+    start: f64,
+    /// Play so many seconds of the recording only.
+    #[arg(long, value_name = "SECONDS", value_parser = numbers::duration)]
+    duration: Option<f64>,
+    /// Begin again at the end, until Ctrl-C.
+    #[arg(long = "loop")]
+    repeat: bool,
+    /// Where nothing was recorded for more than so many seconds, go on after these.
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1")]
+    skip_gaps: Option<String>,
+    /// Play these topics only (may be repeated).
+    #[arg(long, value_name = "TOPIC")]
+    topic: Vec<String>,
+    /// Do not play these topics (may be repeated).
+    #[arg(long, value_name = "TOPIC")]
+    exclude: Vec<String>,
+    /// Play a topic under another name, such as /scan:=/front/scan (may be repeated).
+    #[arg(long, value_name = "FROM:=TO", value_parser = Remap::parse)]
+    remap: Vec<Remap>,
+    /// A folder with packages, or a package's own folder, to look for definitions in that the recording lacks (may be repeated).
+    #[arg(long = "path", value_name = "FOLDER")]
+    folders: Vec<PathBuf>,
+    /// Publish the recording's time on /clock, so often a second; a recorded /clock is left out.
+    #[arg(long, value_name = "HZ", num_args = 0..=1, default_missing_value = "100")]
+    clock: Option<String>,
+    /// Begin with a pause, which the space bar ends.
+    #[arg(long)]
+    pause: bool,
+    /// Wait until every topic has a subscriber, at most so many seconds.
+    #[arg(long, value_name = "SECONDS", value_parser = numbers::seconds)]
+    wait: Option<f64>,
+    /// Print the result as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Options {
+    fn wants(&self, topic: &str) -> bool {
+        let named = |list: &[String]| list.iter().any(|name| same(name, topic));
+        let is_ours = self.clock.is_some() && same(topic, SimulatedTime::TOPIC);
+        (self.topic.is_empty() || named(&self.topic)) && !named(&self.exclude) && !is_ours
+    }
+}
+
+/// Plays.
+pub(crate) fn run(options: &Options) -> Outcome {
+    let mut files = options.files.clone();
+    let longest_gap = optional(
+        &options.skip_gaps,
+        "--skip-gaps",
+        1.0,
+        &mut files,
+        numbers::seconds,
+    )?;
+    let clock_hz = optional(&options.clock, "--clock", 100.0, &mut files, numbers::rate)?;
+    if files.is_empty() {
+        return Err(Failure::input("name a recording: ropewalk play FILE"));
+    }
+    let set = Set::open(&files).or_input()?;
+    let first = set.first();
+    let begin = first.unwrap_or(Time::ZERO);
+    let end = set.summary().end.map_or(begin, |end| end.max(begin));
+    let mut pace = Pace {
+        speed: options.speed,
+        offset: Duration::from_secs_f64(options.start),
+        duration: options.duration.map(Duration::from_secs_f64),
+        repeat: options.repeat,
+        longest_gap: longest_gap.map(Duration::from_secs_f64),
+    };
+    // Checked before anything is published; where there are no messages there is nothing to skip.
+    if first.is_some() {
+        Schedule::new(&pace, begin, end, Time::ZERO).or_input()?;
+    } else {
+        pace.offset = Duration::ZERO;
+    }
+    let signals = Signals::watch().or_job("watching signals")?;
+    let node = Node::new("play").or_input()?;
+    let mut left_out = LeftOut::default();
+    let outlets = Outlets::new(&set, &node, options, &mut left_out)?;
+    let clock = clock_hz
+        .map(|hz| SimulatedTime::new(&node, flavour(&set), hz))
+        .transpose()?;
+    wait_for_subscribers(&outlets, options)?;
+    let mut stage = Stage::new(&signals, clock, options.speed, set.summary().messages);
+    if stage.has_keys() {
+        crate::screen::tell!("{}", stage::HELP);
+    } else if options.pause {
+        return Err(Failure::input(
+            "--pause needs a terminal, whose space bar ends the pause",
+        ));
+    }
+    if options.pause {
+        stage.toggle();
+    }
+    // Without publishers a repeated recording would never come to wait.
+    pace.repeat &= outlets.publishers().next().is_some();
+    let start = stage.now() + Duration::from_millis(20);
+    let schedule = Schedule::new(&pace, begin, end, start).or_input()?;
+    let (mut played, mut seen, mut whole) = (0u64, 0u64, pace.offset.is_zero() && pace.duration.is_none());
+    for item in Player::new(schedule, || set.messages()) {
+        let (due, message) = match item {
+            Ok(due) => due,
+            Err(error) => {
+                stage.end();
+                left_out.damage(&error);
+                continue;
+            }
+        };
+        seen += 1;
+        if signals.stopped() {
+            whole = false;
+            break;
+        }
+        let topic = || {
+            set.channel(message.channel)
+                .map_or("", |channel| channel.topic.as_str())
+        };
+        let refusal = match outlets.get(message.channel) {
+            Outlet::Unwanted => continue,
+            Outlet::Refused(refusal) => Err(refusal.clone()),
+            Outlet::Publisher(publisher, encoding) => {
+                if !stage.wait(due, message.log_time)? {
+                    whole = false;
+                    break;
+                }
+                outlets::publish(publisher, encoding, &message.data)
+            }
+        };
+        match refusal {
+            Ok(()) => played += 1,
+            Err(refusal) => {
+                stage.end();
+                left_out.count(refusal.reason, 1);
+                left_out.tell(refusal.reason, topic(), &refusal.why);
+            }
+        }
+        stage.show(played, message.log_time.since(begin));
+    }
+    stage.end();
+    if whole && !pace.repeat {
+        left_out.missing(set.summary().messages.saturating_sub(seen));
+    }
+    report(options, &outlets, played, &left_out)
+}
+
+fn report(options: &Options, outlets: &Outlets, played: u64, left_out: &LeftOut) -> Outcome {
+    let mut drops = Drops::default();
+    outlets.publishers().for_each(|p| drops.merge(&p.stats().drops));
+    let topics = outlets.publishers().count();
+    if options.json {
+        crate::screen::say!(
+            "{}",
+            json!({ "messages": played, "topics": topics, "drops": drops,
+                    "left_out": left_out.json(), "damaged_parts": left_out.parts() })
+        );
+    } else {
+        crate::screen::say!("played {played} messages on {topics} topics; lost: {drops}");
+    }
+    if left_out.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::lost(format_args!("left out by reason: {left_out}")))
+}
+
+/// The number of an option that may be left out: what is no number then is a file.
+fn optional(
+    text: &Option<String>,
+    option: &str,
+    default: f64,
+    files: &mut Vec<PathBuf>,
+    parse: fn(&str) -> Result<f64, String>,
+) -> Result<Option<f64>, Failure> {
+    let Some(text) = text else { return Ok(None) };
+    match parse(text) {
+        Ok(number) => Ok(Some(number)),
+        Err(why) if text.parse::<f64>().is_ok() => {
+            Err(Failure::input(format_args!("{option} {text}: {why}")))
+        }
+        Err(_) => {
+            files.insert(0, text.into());
+            Ok(Some(default))
+        }
+    }
+}
+
+/// The generation of ROS whose `/clock` fits the recording.
+fn flavour(set: &Set) -> Flavour {
+    if set
+        .channels()
+        .any(|(_, channel)| channel.encoding == Encoding::Cdr)
+    {
+        Flavour::Ros2
+    } else {
+        Flavour::Ros1
+    }
+}
+
+fn wait_for_subscribers(outlets: &Outlets, options: &Options) -> Outcome {
+    let Some(wait) = options.wait else { return Ok(()) };
+    let deadline = clock::monotonic() + Duration::from_secs_f64(wait);
+    for publisher in outlets.publishers() {
+        let left = deadline.since(clock::monotonic());
+        if !publisher.wait_for_subscribers(1, left) {
+            return Err(Failure::job(format_args!(
+                "nobody subscribed to {} in time",
+                publisher.topic()
+            )));
+        }
+    }
+    Ok(())
+}
