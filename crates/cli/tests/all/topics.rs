@@ -107,6 +107,115 @@ fn echo_shows_what_pub_publishes() {
 }
 
 #[test]
+fn pub_takes_what_echo_prints() {
+    let host = Host::new();
+    let echo = |more: &'static [&'static str]| {
+        let options = ["topic", "echo", "/pose", "-n", "2", "--wait", "60"];
+        host.start(&[&options[..], more].concat())
+    };
+    let publish = |more: &[&str]| {
+        let options = [
+            "topic",
+            "pub",
+            "/pose",
+            "geometry_msgs/PoseStamped",
+            "--wait",
+            "60",
+        ];
+        let done = host.run(&[&options[..], more].concat());
+        assert_eq!(done.code, 0, "{done:?}");
+    };
+    let printed = echo(&["--full"]);
+    publish(&["{header: {seq: 7, frame_id: map}, pose: {position: {x: 0.5}}}\n---\n{header: {stamp: 1.5}}"]);
+    let printed = printed.wait().stdout;
+    assert!(
+        printed.contains("x: 0.5") && printed.contains("secs: 1"),
+        "{printed}"
+    );
+    std::fs::write(host.path("poses.yaml"), &printed).expect("writes");
+    let again = echo(&["--full"]);
+    publish(&["--file", "poses.yaml"]);
+    assert_eq!(again.wait().stdout, printed);
+
+    // Lines of JSON, from standard input.
+    let json = echo(&["--json"]);
+    publish(&["-f", "poses.yaml"]);
+    let json = json.wait().stdout;
+    let again = echo(&["--json"]);
+    let mut command = host.command(&[
+        "topic",
+        "pub",
+        "/pose",
+        "geometry_msgs/PoseStamped",
+        "--wait",
+        "60",
+        "-f",
+        "-",
+    ]);
+    std::fs::write(host.path("poses.json"), &json).expect("writes");
+    command.stdin(std::fs::File::open(host.path("poses.json")).expect("opens"));
+    assert_eq!(crate::support::Running::spawn(command).wait().code, 0);
+    assert_eq!(again.wait().stdout, json);
+
+    let stamps = host.start(&[
+        "topic",
+        "echo",
+        "/pose",
+        "-n",
+        "2",
+        "--json",
+        "--field",
+        "header.stamp",
+        "--wait",
+        "60",
+    ]);
+    publish(&["{header: auto}", "--rate", "20", "-n", "20"]);
+    let stamps = stamps.wait();
+    let times: Vec<f64> = (stamps.stdout.lines())
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"))
+        .map(|stamp| {
+            stamp["secs"].as_f64().expect("a number") + stamp["nsecs"].as_f64().expect("a number") * 1e-9
+        })
+        .collect();
+    assert!(
+        times[0] > 1.6e9 && times[1] > times[0],
+        "of each message anew: {stamps:?}"
+    );
+}
+
+#[test]
+fn what_is_no_message_is_published_by_nobody() {
+    let host = Host::new();
+    let refused = |text: &str, says: &str| {
+        std::fs::write(host.path("messages.yaml"), text).expect("writes");
+        let done = host.run(&[
+            "topic",
+            "pub",
+            "/x",
+            "std_msgs/Float32MultiArray",
+            "-f",
+            "messages.yaml",
+            "--wait",
+            "0",
+        ]);
+        assert!(done.code == 2 && done.stderr.contains(says), "{text}: {done:?}");
+    };
+    refused("data: [1.0, 2.0, … 98 more]", "echo --full");
+    refused("data: [1]\n---\ndata: [now]\n", "data[0]");
+    refused("data: [1\n", "messages.yaml: not YAML");
+    let both = host.run(&[
+        "topic",
+        "pub",
+        "/x",
+        "std_msgs/String",
+        "data: a",
+        "-f",
+        "messages.yaml",
+    ]);
+    assert_eq!(both.code, 2, "{both:?}");
+}
+
+#[test]
 fn msg_shows_sums_and_parts() {
     let host = Host::new();
     let md5 = host.run(&["msg", "md5", "sensor_msgs/LaserScan"]);

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Faults of one kind that are told one by one; the others are counted.
+/// Most faults of one kind that are printed one by one; the others are only counted.
 const TOLD: u64 = 10;
 /// Longest reason that is kept of a channel, in characters.
 const LONGEST: usize = 400;
@@ -68,17 +68,17 @@ pub(crate) struct LeftOut {
     messages: BTreeMap<Reason, u64>,
     /// Parts of files that are damaged.
     parts: u64,
-    /// How often something of this kind was told.
+    /// How often something of this kind was printed.
     told: BTreeMap<(Reason, String), u64>,
 }
 
 impl LeftOut {
-    /// Tells of a fault of one topic or file, unless it had enough of them.
+    /// Prints a fault of one topic or file, unless enough of its kind were printed.
     pub(crate) fn tell(&mut self, reason: Reason, of: &str, why: &str) {
         let told = self.told.entry((reason, of.to_owned())).or_default();
         *told += 1;
         let last = match (reason, *told) {
-            // What a whole channel is left out for is told once.
+            // The reason for leaving out a whole channel is printed once.
             (Reason::Content | Reason::Memory | Reason::Damage, TOLD) => "; further ones are counted",
             (Reason::Content | Reason::Memory | Reason::Damage, 1..TOLD) | (_, 1) => "",
             _ => return,
@@ -92,7 +92,7 @@ impl LeftOut {
         *count = count.saturating_add(messages);
     }
 
-    /// Counts and tells damage of a file.
+    /// Counts and prints damage of a file.
     pub(crate) fn damage(&mut self, error: &ReadError) {
         if !error.is_loss() {
             crate::screen::tell!("{error}");
@@ -105,7 +105,7 @@ impl LeftOut {
         self.tell(Reason::Damage, "a damaged part", &error.to_string());
     }
 
-    /// Says how many messages of damaged parts the index counts.
+    /// Sets how many messages the index counts in damaged parts.
     pub(crate) fn missing(&mut self, messages: u64) {
         if self.parts > 0 {
             let count = self.messages.entry(Reason::Damage).or_default();

@@ -22,8 +22,8 @@ use std::time::Duration;
 
 /// Plays ROS 1 bags and MCAP files onto this host's bus, at the times they were recorded.
 ///
-/// What cannot be played costs itself alone: it is left out, told and counted by reason, and the exit code is 3. At a terminal
-/// the space bar pauses, and `s` plays the next message only.
+/// Data that cannot be played is left out, reported and counted by reason, and the exit code is 3; the rest is played. At a
+/// terminal the space bar pauses, and `s` plays the next message only.
 #[derive(Args)]
 pub(crate) struct Options {
     /// The recordings; several are played as one, by the times of their messages.
@@ -35,13 +35,13 @@ pub(crate) struct Options {
     /// Skip the first seconds.
     #[arg(long, default_value_t = 0.0, value_parser = numbers::seconds)]
     start: f64,
-    /// Play so many seconds of the recording only.
+    /// Play this many seconds of the recording only.
     #[arg(long, value_name = "SECONDS", value_parser = numbers::duration)]
     duration: Option<f64>,
     /// Begin again at the end, until Ctrl-C.
     #[arg(long = "loop")]
     repeat: bool,
-    /// Where nothing was recorded for more than so many seconds, go on after these.
+    /// Shorten each gap in the recording to this many seconds.
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1")]
     skip_gaps: Option<String>,
     /// Play these topics only (may be repeated).
@@ -56,13 +56,13 @@ pub(crate) struct Options {
     /// A folder with packages, or a package's own folder, to look for definitions in that the recording lacks (may be repeated).
     #[arg(long = "path", value_name = "FOLDER")]
     folders: Vec<PathBuf>,
-    /// Publish the recording's time on /clock, so often a second; a recorded /clock is left out.
+    /// Publish the recording's time on /clock at this rate; a recorded /clock is left out.
     #[arg(long, value_name = "HZ", num_args = 0..=1, default_missing_value = "100")]
     clock: Option<String>,
     /// Begin with a pause, which the space bar ends.
     #[arg(long)]
     pause: bool,
-    /// Wait until every topic has a subscriber, at most so many seconds.
+    /// Wait until every topic has a subscriber, at most this many seconds.
     #[arg(long, value_name = "SECONDS", value_parser = numbers::seconds)]
     wait: Option<f64>,
     /// Print the result as JSON.

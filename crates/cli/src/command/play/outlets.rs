@@ -42,7 +42,7 @@ pub(super) enum Outlet {
 pub(super) struct Outlets(BTreeMap<ChannelId, Outlet>);
 
 impl Outlets {
-    /// Makes the publishers. What cannot be played and has messages is told.
+    /// Makes the publishers, and prints which topics with messages cannot be played.
     pub(super) fn new(
         set: &Set,
         node: &Node,

@@ -8,7 +8,7 @@ use stats::Time;
 use std::io::IsTerminal;
 use std::time::Duration;
 
-/// A time without messages that is waited for is told from here on.
+/// Waits for the next message are announced from this length on.
 const LONG: Duration = Duration::from_secs(10);
 /// How long keys and signals may have to wait.
 const CHECK: Duration = Duration::from_millis(100);
@@ -121,7 +121,7 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// Tells why nothing happens for long.
+    /// Announces a long wait.
     fn announce(&mut self, due: Time, recorded: Time) {
         let before = self.latest.replace(recorded);
         if let Some(before) = before
