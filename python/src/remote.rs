@@ -141,7 +141,7 @@ pub(crate) struct Robot(Own<remote::Robot>, Vec<Arc<zmq::RobotEnd>>);
 #[pymethods]
 impl Robot {
     #[new]
-    #[pyo3(signature = (node, name, *, zmq=Vec::new(), start=true, require_request=false, lost_after=1.0, allow_v6_motion=true))]
+    #[pyo3(signature = (node, name, *, zmq=Vec::new(), start=true, require_request=false, lost_after=1.0, allow_v6_motion=true, twist_hold=Some(0.5)))]
     #[allow(clippy::too_many_arguments)] // They have names in Python.
     fn new(
         py: Python<'_>,
@@ -152,11 +152,13 @@ impl Robot {
         require_request: bool,
         lost_after: f64,
         allow_v6_motion: bool,
+        twist_hold: Option<f64>,
     ) -> PyResult<Self> {
         let mut builder = remote::Robot::builder(name)
             .require_request(require_request)
             .lost_after(seconds(lost_after, "lost_after")?)
-            .allow_v6_motion(allow_v6_motion);
+            .allow_v6_motion(allow_v6_motion)
+            .hold_twists(twist_hold.map(|s| seconds(s, "twist_hold")).transpose()?);
         let over_zmq: Vec<_> = zmq
             .into_iter()
             .map(|end| zmq::robot(end).map(Arc::new))

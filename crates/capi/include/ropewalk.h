@@ -296,6 +296,9 @@ typedef struct {
     const ropewalk_zmq *zmq;
     // How many.
     size_t zmq_count;
+    // For how long a twist holds: unless another command moves the same subsystem meanwhile, its handler then gets one without velocity from the
+    // robot itself. Below 0: until another command comes. 0.5 s by default.
+    int64_t twist_hold_ns;
 } ropewalk_robot_options;
 
 // A command, valid until its handler returns.

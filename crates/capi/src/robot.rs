@@ -41,6 +41,9 @@ pub struct RobotOptions {
     pub zmq: *const Zmq,
     /// How many.
     pub zmq_count: usize,
+    /// For how long a twist holds: unless another command moves the same subsystem meanwhile, its handler then gets one without velocity from the
+    /// robot itself. Below 0: until another command comes. 0.5 s by default.
+    pub twist_hold_ns: i64,
 }
 
 /// A command, valid until its handler returns.
@@ -114,6 +117,7 @@ pub extern "C" fn ropewalk_robot_options_default() -> RobotOptions {
         allow_v6_motion: true,
         zmq: std::ptr::null(),
         zmq_count: 0,
+        twist_hold_ns: 500_000_000,
     }
 }
 
@@ -135,6 +139,7 @@ pub unsafe extern "C" fn ropewalk_robot_new(
             builder = builder
                 .require_request(options.require_request)
                 .lost_after(timeout(options.lost_after_ns))
+                .hold_twists((options.twist_hold_ns >= 0).then(|| timeout(options.twist_hold_ns)))
                 .allow_v6_motion(options.allow_v6_motion);
             // SAFETY: the crate's contract.
             for end in unsafe { array(options.zmq, options.zmq_count, "ends over ZeroMQ") }? {

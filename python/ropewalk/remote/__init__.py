@@ -182,7 +182,9 @@ class Robot(_End):
     Any thread may use it. What it is given to call runs on threads of the library, which wait for it: it returns soon. With
     `start=False` nobody is answered before `start`, so that everything is registered first. With `require_request` the right to
     move has to be requested; otherwise a free right goes to whoever moves first. A controller is lost after `lost_after` seconds
-    of silence and two round trips. Without `allow_v6_motion` controllers of version 6 do not move it."""
+    of silence and two round trips. Without `allow_v6_motion` controllers of version 6 do not move it. A twist holds for
+    `twist_hold` seconds: unless another command moves the same subsystem meanwhile, its handler then gets one without velocity from the
+    robot itself; with None it holds until another command comes."""
 
     def __init__(
         self,
@@ -194,6 +196,7 @@ class Robot(_End):
         require_request: bool = False,
         lost_after: float = 1.0,
         allow_v6_motion: bool = True,
+        twist_hold: float | None = 0.5,
     ) -> None:
         self._native = _native.Robot(
             None if node is None else node._native,
@@ -203,6 +206,7 @@ class Robot(_End):
             require_request=require_request,
             lost_after=lost_after,
             allow_v6_motion=allow_v6_motion,
+            twist_hold=twist_hold,
         )
         _running.add(self)
 

@@ -10,6 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+/// For how long a twist holds where nothing else is said, as in the controllers of ROS.
+const TWIST_HOLD: Duration = Duration::from_millis(500);
+
 /// What an end is used for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Carries {
@@ -39,6 +42,7 @@ pub struct RobotBuilder {
 pub(crate) struct Options {
     pub(crate) implicit: bool,
     pub(crate) lost_after: Duration,
+    pub(crate) twist_hold: Option<Duration>,
     pub(crate) v6_motion: bool,
     /// By the kind's name; `None`: it moves nothing.
     pub(crate) moves: BTreeMap<&'static str, Option<String>>,
@@ -49,6 +53,7 @@ impl RobotBuilder {
         let options = Options {
             implicit: true,
             lost_after: Duration::from_secs(1),
+            twist_hold: Some(TWIST_HOLD),
             v6_motion: true,
             moves: BTreeMap::new(),
         };
@@ -80,6 +85,14 @@ impl RobotBuilder {
     /// heartbeats is longer, that counts. Default 1 s.
     pub fn lost_after(mut self, silence: Duration) -> Self {
         self.options.lost_after = silence;
+        self
+    }
+
+    /// For how long a twist holds: unless something else is commanded meanwhile, the robot then stops, by a twist without velocity
+    /// of its own ([`Origin::Robot`](super::Origin::Robot)), as the controllers of ROS do. `None`: until something else is commanded,
+    /// or the controller is lost. Only of twists that move a subsystem. Default 0.5 s.
+    pub fn hold_twists(mut self, hold: Option<Duration>) -> Self {
+        self.options.twist_hold = hold;
         self
     }
 

@@ -52,7 +52,11 @@ impl Core {
                 return Verdict::new(Outcome::Expired, "a newer one was carried out");
             }
         }
-        self.in_time(entry, body, context)
+        let verdict = self.in_time(entry, body, context);
+        if verdict.outcome == Outcome::Executed {
+            self.note_motion(entry, subsystem, body, &context.origin);
+        }
+        verdict
     }
 
     fn in_time(&self, entry: &Entry, body: &[u8], context: &Context) -> Verdict {

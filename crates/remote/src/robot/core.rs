@@ -13,6 +13,7 @@ use crate::statistics::Counters;
 use crate::sync::{lock, read};
 use crate::transport::{Peer, Reply, RobotEnd};
 use stats::Time;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, RwLock};
 use std::time::Duration;
@@ -75,6 +76,8 @@ pub(crate) struct End {
 pub(crate) struct State {
     pub(crate) controllers: Controllers<Verdict, Reply>,
     pub(crate) rights: Rights,
+    /// By subsystem: until when the twist holds that moves it.
+    pub(crate) twists: BTreeMap<usize, Time>,
 }
 
 impl State {
@@ -119,6 +122,7 @@ impl Core {
             state: Mutex::new(State {
                 controllers: Controllers::new(),
                 rights: Rights::default(),
+                twists: BTreeMap::new(),
             }),
             changed: Condvar::new(),
             lanes: RwLock::default(),

@@ -1,5 +1,6 @@
 //! Watching who is still there, and stopping what has lost its controller.
 
+use super::commands::Entry;
 use super::core::Core;
 use super::events::{ControllerEvent, LinkLost};
 use super::{Context, Origin};
@@ -10,6 +11,7 @@ use crate::sync::lock;
 use crate::transport::{Peer, TransportError};
 use crate::{command, telemetry, types};
 use prost::Message;
+use stats::Time;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -21,6 +23,7 @@ impl Core {
         let watch = move || {
             while !core.has_ended() {
                 core.wait_for_loss();
+                core.end_twists();
                 let lost = lock(&core.state).controllers.lose(now(), core.options.lost_after);
                 for gone in lost {
                     core.lose(gone);
@@ -36,7 +39,8 @@ impl Core {
     fn wait_for_loss(&self) {
         let mut state = lock(&self.state);
         while !self.has_ended() {
-            let next = state.controllers.next_loss(self.options.lost_after);
+            let loss = state.controllers.next_loss(self.options.lost_after);
+            let next = loss.into_iter().chain(state.twists.values().copied()).min();
             let left = next.map_or(Duration::MAX, |at| at.since(now()));
             if left.is_zero() {
                 // The instant itself is still in time.
@@ -49,6 +53,46 @@ impl Core {
                 .wait_timeout(state, left)
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
+        }
+    }
+
+    /// Something of a subsystem was carried out. The lane is held.
+    pub(super) fn note_motion(&self, entry: &Entry, subsystem: usize, body: &[u8], origin: &Origin) {
+        let is_twist = entry.name == command::Twist::NAME && !entry.is_stop(body);
+        let hold = self
+            .options
+            .twist_hold
+            .filter(|_| is_twist && *origin != Origin::Robot);
+        let mut state = lock(&self.state);
+        match hold {
+            Some(hold) => {
+                let earlier = state.twists.insert(subsystem, now() + hold);
+                // One that is prolonged wakes the thread at its old end, which costs less than a wake for each.
+                if earlier.is_none() {
+                    self.changed.notify_all();
+                }
+            }
+            None => drop(state.twists.remove(&subsystem)),
+        }
+    }
+
+    /// Stops what a twist moves that has held for its time.
+    fn end_twists(&self) {
+        let over = |at: &Time| *at <= now();
+        let due: Vec<usize> = (lock(&self.state).twists.iter())
+            .filter(|(_, at)| over(at))
+            .map(|(subsystem, _)| *subsystem)
+            .collect();
+        for subsystem in due {
+            let lane = self.lane(subsystem);
+            let _lane = lock(&lane);
+            // Another may have come while the lane was its.
+            let still = lock(&self.state).twists.get(&subsystem).is_some_and(over);
+            if still && !self.has_ended() {
+                lock(&self.state).twists.remove(&subsystem);
+                tracing::debug!("{}: the twist has held for its time: it stops", self.name);
+                stop_twists(self, subsystem);
+            }
         }
     }
 
@@ -114,13 +158,26 @@ impl Core {
 
 /// Stops what moves a subsystem. Its lane is held.
 pub(super) fn stop(core: &Core, subsystem: usize) {
+    lock(&core.state).twists.remove(&subsystem);
+    if !stop_those(core, subsystem, |_| true) {
+        let name = lock(&core.state).rights.name(subsystem).to_owned();
+        tracing::error!(
+            "{}: nothing here stops {name}: set Robot::on_link_lost",
+            core.name
+        );
+    }
+}
+
+/// Stops what twists move of a subsystem. Its lane is held.
+fn stop_twists(core: &Core, subsystem: usize) {
+    stop_those(core, subsystem, |entry| entry.name == command::Twist::NAME);
+}
+
+/// Gives each kind of command that moves a subsystem what stops it; whether any did.
+fn stop_those(core: &Core, subsystem: usize, which: impl Fn(&Entry) -> bool) -> bool {
     let mut stopped = false;
-    for entry in core
-        .commands
-        .all()
-        .iter()
-        .filter(|e| e.subsystem == Some(subsystem))
-    {
+    let all = core.commands.all();
+    for entry in all.iter().filter(|e| e.subsystem == Some(subsystem) && which(e)) {
         let Some(body) = entry.stop.clone().or_else(|| stopping(core, entry.name)) else {
             continue;
         };
@@ -135,13 +192,7 @@ pub(super) fn stop(core: &Core, subsystem: usize) {
             Err(rejection) => tracing::error!("{}: {} was not stopped: {rejection}", core.name, entry.name),
         }
     }
-    if !stopped {
-        let name = lock(&core.state).rights.name(subsystem).to_owned();
-        tracing::error!(
-            "{}: nothing here stops {name}: set Robot::on_link_lost",
-            core.name
-        );
-    }
+    stopped
 }
 
 /// What stops the library's kinds: no velocity; joints stay where they were last told to be.

@@ -90,7 +90,7 @@ pub enum Origin {
         /// In the order in which the builder was given them, from 0.
         end: usize,
     },
-    /// The robot itself: what stops it when its controller is lost.
+    /// The robot itself: what stops it when its controller is lost, or when a twist has held for its time.
     Robot,
 }
 

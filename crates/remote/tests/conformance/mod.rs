@@ -58,6 +58,7 @@ const CASES: &[(&str, Case)] = &[
     ("the watch list", telemetry::watched),
     ("late kinds", telemetry::late_kinds),
     ("commands here, telemetry there", telemetry::apart),
+    ("a twist that nobody prolongs", safety::twist_holds),
     ("a late command", safety::late),
     ("a repeated command", safety::repeated),
     ("a lost answer", safety::lost_answer),

@@ -2,8 +2,10 @@
 
 use super::rough::Treatment;
 use super::*;
-use remote::{Expiry, Outcome};
+use remote::robot::Origin;
+use remote::{Expiry, Outcome, command, types};
 use std::sync::Mutex;
+use std::time::Instant;
 
 type Seen = Arc<Mutex<Vec<f64>>>;
 
@@ -23,6 +25,75 @@ fn setup(place: &Place) -> (Robot, Seen, Arc<Rough>, Controller) {
     let controller = controller.start().expect("starts");
     assert!(controller.wait_until_found(WATCHDOG / 2));
     (robot, seen, rough, controller)
+}
+
+/// A twist ends by itself, unless another follows.
+pub fn twist_holds(place: &dyn Fn() -> Place) {
+    let place = place();
+    let hold = Duration::from_millis(300);
+    let built = Robot::builder("rover")
+        .end((place.robot)())
+        .hold_twists(Some(hold));
+    let robot = built.build().expect("built");
+    let driven = Arc::new(Mutex::new(Vec::new()));
+    let (handler, heard) = (driven.clone(), driven.clone());
+    robot.on::<command::Twist>(move |twist, context| {
+        let x = twist.linear.unwrap_or_default().x;
+        let own = context.origin == Origin::Robot;
+        handler.lock().expect("no panic").push((Instant::now(), x, own));
+        Ok(())
+    });
+    robot.start().expect("starts");
+    let controller = controller("c", (place.connect)());
+    let drive = |x: f32| {
+        let linear = Some(types::Vector3 {
+            x: x.into(),
+            ..Default::default()
+        });
+        let twist = types::Twist {
+            linear,
+            ..Default::default()
+        };
+        let sent = controller.send_within::<command::Twist>(&twist, Expiry::After(WATCHDOG));
+        assert_eq!(sent.wait(), Outcome::Executed);
+    };
+    let stopped = || {
+        driven
+            .lock()
+            .expect("no panic")
+            .last()
+            .is_some_and(|(_, x, own)| *own && *x == 0.0)
+    };
+    // One twist alone: the robot stops itself, no sooner than it is told to hold, though the controller is there.
+    drive(0.5);
+    eventually("the robot stops", stopped);
+    {
+        let driven = driven.lock().expect("no panic");
+        assert_eq!(driven.len(), 2, "{driven:?}");
+        assert!(driven[1].0 - driven[0].0 >= hold, "{driven:?}");
+    }
+    assert!(controller.is_found());
+    // Twists that follow each other prolong it: no stop in between. On a machine that stands still there may be one.
+    let begin = driven.lock().expect("no panic").len();
+    for i in 1..=10 {
+        drive(i as f32 / 10.0);
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    eventually("it stops once they end", stopped);
+    let driven = driven.lock().expect("no panic");
+    for pair in driven[begin..].windows(2) {
+        let (before, after) = (pair[0], pair[1]);
+        assert!(
+            !after.2 || after.0 - before.0 >= hold,
+            "a stop comes too early: {driven:?}"
+        );
+    }
+    // Who was told to stop is not stopped again.
+    let count = driven.len();
+    drop(driven);
+    drive(0.0);
+    std::thread::sleep(hold * 2);
+    assert_eq!(heard.lock().expect("no panic").len(), count + 1);
 }
 
 /// As with a robot that was stopped while they were sent.

@@ -9,10 +9,15 @@ use remote::robot::{Context, Origin};
 use remote::types::{ComplexActionType, JointCommand, LogLevel, Orientation, Pose, Twist, Vector3};
 use remote::{CommandKind, Rejection, Robot, command};
 use serde_json::json;
+use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Where a pose may be given, besides no frame at all.
 const MAP: &str = "map";
+/// A refusal is not told again for so long, and so many different ones are remembered.
+const QUIET: Duration = Duration::from_secs(10);
+const MOST_REFUSALS: usize = 16;
 /// Metres a second, where a command says nothing.
 const SPEED: f64 = 0.8;
 
@@ -110,8 +115,9 @@ fn on<K: CommandKind>(
     // Its clone in the handler ends with `Robot::stop`.
     let (teller, rover, tell) = (robot.clone(), rover.clone(), tell.clone());
     let kind = K::NAME.rsplit('.').next().unwrap_or(K::NAME);
-    // A joystick repeats the same command many times a second.
-    let mut before: Option<(String, String)> = None;
+    // A joystick repeats the same command many times a second, and a controller that is refused tries again.
+    let mut before: Option<String> = None;
+    let mut refused = Refused::default();
     robot.on::<K>(move |body, context| {
         let by = who(context);
         let done = carry_out(&rover, &body);
@@ -119,7 +125,11 @@ fn on<K: CommandKind>(
             Ok(text) => (true, format!("{text} ({kind} of {by})")),
             Err(rejection) => (false, format!("refuses {kind} of {by}: {rejection}")),
         };
-        if before.as_ref() != Some(&(text.clone(), by.clone())) {
+        let tells = match executed {
+            true => before.as_ref() != Some(&text),
+            false => refused.is_news(&text),
+        };
+        if tells {
             if !executed {
                 log(&teller, LogLevel::Warn, &text);
             }
@@ -130,10 +140,29 @@ fn on<K: CommandKind>(
                 &text,
                 json!({ "kind": kind, "by": by, "sequence": context.sequence, "age_at_most_ms": age }),
             );
-            before = Some((text, by));
+        }
+        if executed {
+            before = Some(text);
         }
         done.map(drop)
     });
+}
+
+/// Refusals that were told of late. Each is told again after some time at the earliest.
+#[derive(Default)]
+struct Refused(VecDeque<(String, Instant)>);
+
+impl Refused {
+    fn is_news(&mut self, text: &str) -> bool {
+        let now = Instant::now();
+        self.0.retain(|(_, at)| now - *at < QUIET);
+        let known = self.0.iter().any(|(told, _)| told == text);
+        if !known {
+            self.0.truncate(MOST_REFUSALS - 1);
+            self.0.push_front((text.to_owned(), now));
+        }
+        !known
+    }
 }
 
 fn who(context: &Context) -> String {

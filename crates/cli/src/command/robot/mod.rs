@@ -65,6 +65,9 @@ struct Sim {
     /// End after so many seconds; otherwise with Ctrl-C.
     #[arg(long = "for", value_name = "SECONDS", value_parser = crate::numbers::duration)]
     duration: Option<f64>,
+    /// For how long a twist holds, after which it stops; 0: until something else is commanded.
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.5, value_parser = hold)]
+    twist_hold: f64,
     /// Take over hands the right to move to whoever wants it; otherwise its holder has to release it.
     #[arg(long)]
     allow_take_over: bool,
@@ -79,6 +82,11 @@ struct Sim {
 fn rate(text: &str) -> Result<f64, String> {
     let good = text.parse().ok().filter(|hz: &f64| (0.1..=1000.0).contains(hz));
     good.ok_or_else(|| "give 0.1 to 1000 Hz".into())
+}
+
+fn hold(text: &str) -> Result<f64, String> {
+    let good = text.parse().ok().filter(|s: &f64| (0.0..=3600.0).contains(s));
+    good.ok_or_else(|| "give 0 to 3600 seconds".into())
 }
 
 /// Runs one of the commands.

@@ -61,6 +61,7 @@ pub(super) fn run(options: &Sim) -> Outcome {
     }
     let robot = builder
         .require_request(options.require_request)
+        .hold_twists((options.twist_hold > 0.0).then(|| Duration::from_secs_f64(options.twist_hold)))
         .moves::<command::SimpleAction>(ARM)
         .build()
         .or_input()?;
