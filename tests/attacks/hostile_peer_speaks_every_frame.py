@@ -175,7 +175,7 @@ class Waves:
     def counts(self) -> Iterator[list[bytes]]:
         """Reports whose sums are more than a number holds."""
         while True:
-            yield [b"\x06" + v(t << 1 | who) + v(TOP) + v(TOP) * (1 - who) + v(27) + b"".join(bytes([r]) + v(TOP) for r in range(1, 28))
+            yield [b"\x06" + v(t << 1 | who) + v(TOP) + v(TOP) + v(27) + b"".join(bytes([r]) + v(TOP) for r in range(1, 28))
                    for t in range(2) for who in (0, 1)]
             yield [b"\x06" + v(self.random.getrandbits(32) << 1) + v(TOP) + v(TOP) + v(8) + (b"\x14" + v(TOP)) * 8 for _ in range(8)]
 

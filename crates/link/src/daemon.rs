@@ -14,6 +14,7 @@ use crate::names;
 use crate::outbound::OutTopic;
 use crate::outgoing::Outgoing;
 use crate::pump;
+use crate::reach::Reach;
 use crate::relay::{Carrying, host_id};
 use crate::rules::{Relayed, Right, may};
 use crate::seal::Seals;
@@ -24,7 +25,7 @@ use clock::{PollFd, PollFlags, Scheduling};
 use proto::{PeerId, Radio, TopicStats};
 use ring::rand::{SecureRandom, SystemRandom};
 use rustix::event::{EventfdFlags, eventfd};
-use stats::Time;
+use stats::{Drops, Time};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,6 +39,9 @@ const HOLD_OFF: Duration = Duration::from_millis(1);
 /// Datagrams that may be on a wire to a peer, and in its socket: what is urgent waits behind them there. It has to
 /// hold a few batches, so that sender and receiver both have work. Where nothing is urgent there may be more.
 const WIRE_IN_FLIGHT: u32 = 128;
+/// For so long a link that starts waits for the one before it to end, and looks so often.
+const ENDING: Duration = Duration::from_secs(3);
+const LOCK_AGAIN: Duration = Duration::from_millis(50);
 /// SCHED_FIFO priority of the radio's thread, where permitted.
 const PRIORITY: u8 = 20;
 /// Its nice value on a wire, where permitted.
@@ -123,6 +127,7 @@ pub struct Daemon<C> {
     scheduling: Scheduling,
     /// Where any topic is packed.
     packer: Option<Packer>,
+    reach: Reach,
     /// Of the radio and of the link's name.
     _locks: Vec<Lock>,
 }
@@ -208,6 +213,7 @@ impl<C: Carrier> Daemon<C> {
             handle: Handle(Arc::new(shared)),
             scheduling: Scheduling::Other,
             packer: None,
+            reach: Reach::new(clock::monotonic()),
             _locks: Vec::new(),
             config,
             bus,
@@ -307,6 +313,9 @@ impl<C: Carrier> Daemon<C> {
                 for (peer, topic, lost) in self.inbound.not_taken() {
                     self.radio.not_taken(peer, topic, lost);
                 }
+                self.count_lost_before();
+                let peers = (&self.config, &self.peers[..]);
+                self.reach.look_at(now, peers, &self.radio, &self.carrier);
                 self.renew_status();
                 next_status = now + STATUS_INTERVAL;
             }
@@ -356,6 +365,7 @@ impl<C: Carrier> Daemon<C> {
             return Ok(());
         }
         let name = found.topic().to_owned();
+        self.count_lost_before();
         if let Some(old) = self.outbound.remove(&name) {
             old.close(now, &mut self.radio, &mut self.inbound)?;
         }
@@ -502,16 +512,45 @@ impl<C: Carrier> Daemon<C> {
         peer.map(|p| p.name.clone()).unwrap_or_default()
     }
 
+    /// What this host's bus lost of a topic before the radio could have it counts as offered and lost towards each peer.
+    fn count_lost_before(&mut self) {
+        let lost = self
+            .outbound
+            .iter_mut()
+            .map(|(name, t)| (name.clone(), t.newly_lost()));
+        let lost: BTreeMap<String, Drops> = lost.filter(|(_, drops)| drops.total() > 0).collect();
+        if lost.is_empty() {
+            return;
+        }
+        let topics: Vec<_> = self.radio.topics().collect();
+        for (id, stats) in topics {
+            if let Some(drops) = self.name_here(&stats).and_then(|name| lost.get(&name)) {
+                self.radio.lost_before(id, drops);
+            }
+        }
+    }
+
+    /// The hosts that a topic of the radio is for, if it is this host's.
+    fn hosts_of(&self, stats: &TopicStats) -> Vec<&PeerConfig> {
+        let own = self.inbound.relay.own();
+        let is_own = stats.via.as_ref().is_none_or(|v| v.source == own);
+        (self.config.peers.iter().enumerate())
+            .filter(|(i, _)| is_own && is_for(self.inbound.carrying(), stats, PeerId(*i as u32)))
+            .map(|(_, p)| p)
+            .collect()
+    }
+
+    /// The name of a topic of the radio on this host's bus.
+    fn name_here(&self, stats: &TopicStats) -> Option<String> {
+        let to = self.hosts_of(stats);
+        to.first().map(|p| names::on_bus(p, &stats.name))
+    }
+
     /// A topic of the radio, with what this host's bus knows of it.
     fn sent_status(&self, stats: TopicStats) -> SentTopic {
         let own = self.inbound.relay.own();
         let carrying = self.inbound.carrying();
-        let is_own = stats.via.as_ref().is_none_or(|v| v.source == own);
-        let to: Vec<&PeerConfig> = (self.config.peers.iter().enumerate())
-            .filter(|(i, _)| is_own && is_for(carrying, &stats, PeerId(*i as u32)))
-            .map(|(_, p)| p)
-            .collect();
-        let here = to.first().map(|p| names::on_bus(p, &stats.name));
+        let here = self.name_here(&stats);
         let topic = here.as_ref().and_then(|name| self.outbound.get(name));
         SentTopic {
             peer: self.peer_name(stats.peer),
@@ -520,7 +559,6 @@ impl<C: Carrier> Daemon<C> {
                 Some(via) => via.to.iter().map(|host| carrying.name(*host)).collect(),
                 None => vec![self.peer_name(stats.peer)],
             },
-            bus_drops: topic.map(OutTopic::drops).unwrap_or_default(),
             packing: topic.and_then(OutTopic::pack_stats),
             tf: topic.and_then(OutTopic::tf_stats),
             // Those of services have no topic of the bus.
@@ -557,6 +595,7 @@ impl<C: Carrier> Daemon<C> {
                     name: c.name.clone(),
                     path_mtu: self.carrier.path_mtu(i),
                     refused_topics: self.inbound.refused(*id),
+                    unheard: self.reach.unheard(i),
                     stats: self.radio.peer_stats(*id).unwrap_or_default(),
                 })
                 .collect(),
@@ -697,11 +736,15 @@ fn locks(config: &Config, bus: &Bus) -> Result<Vec<Lock>, LinkError> {
                     configuration";
         wanted.push((format!("radio-{radio}"), format!("the radio {shown}"), mend));
     }
-    let take = |(file, what, mend): (String, String, &'static str)| {
-        Lock::take(folder, &file, &holder).map_err(|e| match e {
-            LockError::Held(holder) => LinkError::Taken { what, holder, mend },
-            LockError::File(path, source) => LinkError::Lock { path, source },
-        })
+    let until = clock::monotonic() + ENDING;
+    let take = |(file, what, mend): (String, String, &'static str)| loop {
+        match Lock::take(folder, &file, &holder) {
+            Ok(lock) => return Ok(lock),
+            // The link before this one may be ending still, as after a restart.
+            Err(LockError::Held(_)) if clock::monotonic() < until => std::thread::sleep(LOCK_AGAIN),
+            Err(LockError::Held(holder)) => return Err(LinkError::Taken { what, holder, mend }),
+            Err(LockError::File(path, source)) => return Err(LinkError::Lock { path, source }),
+        }
     };
     wanted.into_iter().map(take).collect()
 }

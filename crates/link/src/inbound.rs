@@ -11,6 +11,7 @@ use crate::compress::{UnpackStats, Unpacker};
 use crate::config::{Config, PeerConfig};
 use crate::names;
 use crate::outgoing::Outgoing;
+use crate::quiet::Quiet;
 use crate::recent::{Recent, Spans};
 use crate::relay::{Carrying, host_id};
 use crate::rules::{Right, may};
@@ -640,7 +641,10 @@ impl Sink for Inbound {
 
 /// Why a message of a topic or a service is lost for which there is no block.
 pub(crate) fn no_memory(name: &str, error: bus::LoanError) -> DropReason {
-    tracing::warn!(name, %error, "a message from the radio is lost");
+    static LOST: Quiet = Quiet::new();
+    if let Some(more) = LOST.lets() {
+        tracing::warn!(name, %error, more, "a message from the radio is lost");
+    }
     match error {
         bus::LoanError::TooLarge { .. } | bus::LoanError::TooManyParts { .. } => DropReason::TooLarge,
         _ => DropReason::ReceiverMemory,

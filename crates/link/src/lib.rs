@@ -36,6 +36,8 @@ mod names;
 mod outbound;
 mod outgoing;
 mod pump;
+mod quiet;
+mod reach;
 mod recent;
 mod relay;
 pub mod rules;
@@ -53,6 +55,7 @@ pub use carrier::{
 };
 pub use config::{Config, ConfigError};
 pub use daemon::{Daemon, Handle, LinkError};
+pub use reach::Unheard;
 pub use recent::Recent;
 pub use seal::SealStats;
 pub use services::Failure;

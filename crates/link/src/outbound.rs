@@ -8,11 +8,14 @@ use crate::outgoing::Outgoing;
 use crate::tf::{TfFilter, TfStats};
 use bus::{Bus, Message, Subscriber, SubscriberOptions, TopicType, WaitSet};
 use proto::{FlowKey, PeerId, Radio, TopicId};
-use stats::{DropReason, Drops, Time};
+use stats::{DropReason, Drops, Seldom, Time};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// So deep a topic may become while it runs, whatever its depth at first.
 const SPARE_DEPTH: u32 = 64;
+/// So often the log says that messages of a topic are not sent.
+const QUIET: Duration = Duration::from_secs(10);
 /// Most blocks that a subscriber holds.
 const MAX_HELD: u32 = 4096;
 
@@ -25,6 +28,11 @@ pub(crate) struct OutTopic {
     tf: Option<TfFilter>,
     /// Where relays may carry it.
     flows: Vec<FlowKey>,
+    /// What could not be read as a message of the bus.
+    unread: Drops,
+    /// Of what was lost before the radio, what the radio counts already.
+    counted: Drops,
+    said: Seldom,
 }
 
 impl OutTopic {
@@ -88,6 +96,9 @@ impl OutTopic {
             tf,
             max_depth: ((held.saturating_sub(2) / many).saturating_sub(2) / kept).max(1),
             flows,
+            unread: Drops::default(),
+            counted: Drops::default(),
+            said: Seldom::every(QUIET),
         })
     }
 
@@ -166,7 +177,11 @@ impl OutTopic {
                 expires: None,
             }),
             Err(error) => {
-                tracing::warn!(topic = self.subscriber.topic().topic, %error, "not sent");
+                self.unread.add(DropReason::TooLarge, 1);
+                if let Some(more) = self.said.lets(now) {
+                    let topic = &self.subscriber.topic().topic;
+                    tracing::warn!(topic, %error, more, "a message is not sent");
+                }
                 None
             }
         }
@@ -210,11 +225,15 @@ impl OutTopic {
         self.max_depth
     }
 
-    /// What was lost before it was offered to the radio.
-    pub(crate) fn drops(&self) -> Drops {
+    /// What was lost before it was offered to the radio, by the bus or by a newer one while it waited to be packed, since this
+    /// was asked last.
+    pub(crate) fn newly_lost(&mut self) -> Drops {
         let mut drops = self.subscriber.stats().drops;
         let replaced = self.packing.as_ref().map_or(0, |p| p.stats().replaced);
         drops.add(DropReason::Replaced, replaced);
-        drops
+        drops.merge(&self.unread);
+        let new = drops.minus(&self.counted);
+        self.counted = drops;
+        new
     }
 }

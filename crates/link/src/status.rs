@@ -1,6 +1,7 @@
 //! What a daemon shows of itself.
 
 use crate::compress::{PackStats, UnpackStats};
+use crate::reach::Unheard;
 use crate::recent::Recent;
 use crate::seal::SealStats;
 use crate::services::Failure;
@@ -70,6 +71,8 @@ pub struct PeerStatus {
     pub path_mtu: Option<usize>,
     /// Topics that `allow` or the list of topics refused it, each time that it came up.
     pub refused_topics: u64,
+    /// Where, for how long, and what to check, if it does not answer.
+    pub unheard: Option<Unheard>,
     /// Its numbers.
     #[serde(flatten)]
     pub stats: PeerStats,
@@ -89,9 +92,6 @@ pub struct SentTopic {
     /// Its numbers.
     #[serde(flatten)]
     pub stats: TopicStats,
-    /// What was lost before it was offered to the radio: by the bus, or by a newer one while it waited to be
-    /// packed.
-    pub bus_drops: Drops,
     /// What packing did, where it is wished.
     pub packing: Option<PackStats>,
     /// What the filter of transforms did, where there is one.

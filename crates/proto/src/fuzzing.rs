@@ -219,6 +219,12 @@ impl End {
             assert_eq!(t.offered, t.sent + t.queued + t.drops.total(), "{t:?}");
             let done = t.sent + t.abandoned;
             assert!((done..=done + t.queued).contains(&t.begun), "{t:?}");
+            let a = &t.account;
+            assert_eq!(a.offered, a.delivered + a.dropped.total() + a.in_flight, "{t:?}");
+            assert!(
+                a.in_flight >= t.begun - done.min(t.begun) || t.at_receiver.is_some(),
+                "{t:?}"
+            );
         }
         for (_, t) in self.radio.remote_topics(self.peer) {
             let lost = t.drops.total() - t.drops.count(DropReason::Duplicate);

@@ -75,7 +75,7 @@ pub use relay::{FlowKey, Relay, RelayStats, Sealed, Sealer, Sealing, Taken};
 pub use route::{MAX_DESTINATIONS, MAX_HOPS, Route, RouteConfig, Seen, Way};
 pub use share::{ClockOffset, LinkDelay};
 pub use statistics::{
-    BulkStats, ClockStats, PeerStats, RadioStats, RateSource, ReceiverReport, RemoteTopicStats, SenderReport,
+    Account, BulkStats, ClockStats, PeerStats, RadioStats, RateSource, ReceiverReport, RemoteTopicStats,
     TopicState, TopicStats, YieldsTo, short_id,
 };
-pub use wire::PacketError;
+pub use wire::{PacketError, VERSION};

@@ -13,8 +13,9 @@ use core::time::Duration;
 use stats::Time;
 use std::collections::{BTreeMap, VecDeque};
 
-/// How often an unchanged entry is reported again, in case the first report was lost.
-const REPORT_TWICE: u8 = 2;
+/// What is unchanged is reported again after one interval, then after twice as many each time, up to so many: a report that was
+/// lost leaves messages in flight that have arrived.
+const MOST_INTERVALS: u32 = 32;
 /// Of so many datagrams on the peer is told how many were lost, and from which share on they count as lossy.
 const ENOUGH_ARRIVALS: u64 = 16;
 const LOSSY: f64 = 0.01;
@@ -463,11 +464,8 @@ impl Peer {
         }
         self.reports.at = now + radio.report_interval;
         self.report_arrivals();
-        let received = self.receiver.topics().map(|(t, s)| ReportEntry::Receiver {
-            topic: t.0,
-            delivered: s.delivered,
-            drops: s.drops,
-        });
+        let received = self.receiver.reports();
+        let received = received.map(|(topic, report)| ReportEntry::Receiver { topic, report });
         let entries: Vec<_> = sent.into_iter().chain(received).collect();
         self.reports.queue.clear();
         for entry in entries {
@@ -515,8 +513,15 @@ pub(crate) fn put(out: &mut Vec<u8>, max: usize, frame: &Frame<'_>) -> bool {
 struct Reports {
     at: Time,
     queue: VecDeque<ReportEntry>,
-    /// What was told last, and how often it is to be told again.
-    last: BTreeMap<(bool, u32), (ReportEntry, u8)>,
+    /// What was told last.
+    last: BTreeMap<(bool, u32), Told>,
+}
+
+struct Told {
+    entry: ReportEntry,
+    /// Intervals until it is told again, and for how many it then waits.
+    again: u32,
+    pause: u32,
 }
 
 impl Reports {
@@ -525,16 +530,20 @@ impl Reports {
             ReportEntry::Sender { topic, .. } => (false, *topic),
             ReportEntry::Receiver { topic, .. } => (true, *topic),
         };
-        let (last, again) = self
-            .last
-            .entry(key)
-            .or_insert_with(|| (entry.clone(), REPORT_TWICE));
-        if *last != entry {
-            (*last, *again) = (entry.clone(), REPORT_TWICE);
+        let told = self.last.entry(key).or_insert_with(|| Told {
+            entry: entry.clone(),
+            again: 0,
+            pause: 1,
+        });
+        if told.entry != entry {
+            (told.entry, told.again, told.pause) = (entry.clone(), 0, 1);
         }
-        if *again > 0 {
-            *again -= 1;
-            self.queue.push_back(entry);
+        match told.again.checked_sub(1) {
+            Some(left) if left > 0 => told.again = left,
+            _ => {
+                (told.again, told.pause) = (told.pause, (told.pause * 2).min(MOST_INTERVALS));
+                self.queue.push_back(entry);
+            }
         }
     }
 }

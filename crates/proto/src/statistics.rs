@@ -92,8 +92,33 @@ pub struct TopicStats {
     /// Messages that were begun and then given up. They are in `drops`. The receiver has as many `abandoned`, unless the
     /// word of some was lost: those are in its own `drops` too, or were even delivered.
     pub abandoned: u64,
-    /// What the receiver last told.
+    /// What became of all that was offered, at both ends.
+    pub account: Account,
+    /// What the receiver last told, in its present session.
     pub at_receiver: Option<ReceiverReport>,
+}
+
+/// What became of a topic's messages since its sender started, at one moment: those `offered` are those `delivered`, those
+/// `dropped` and those `in_flight`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Account {
+    /// Messages offered to the link.
+    pub offered: u64,
+    /// Of these, delivered, as the receiver last told.
+    pub delivered: u64,
+    /// Of these, lost at either end or on the way, by reason. Of a receiver that was started anew, what it had not told of
+    /// counts as [`stats::DropReason::PeerLost`].
+    pub dropped: Drops,
+    /// All others: they wait, are on the way, or arrived and were not told of yet.
+    pub in_flight: u64,
+}
+
+impl Account {
+    /// The share that was delivered of those whose fate is known, from 0 to 1; `None` if there are none.
+    pub fn delivery(&self) -> Option<f64> {
+        let known = self.delivered + self.dropped.total();
+        (known > 0).then(|| self.delivered as f64 / known as f64)
+    }
 }
 
 /// How far a message is that goes as symbols.
@@ -107,23 +132,14 @@ pub struct BulkStats {
     pub arrived: f64,
 }
 
-/// What a receiver tells of a topic.
+/// What a receiver tells of a topic, of this session of its sender.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ReceiverReport {
     /// Messages delivered.
     pub delivered: u64,
+    /// Messages that it was told the sender gave up.
+    pub abandoned: u64,
     /// Messages lost there or on the way, by reason.
-    pub drops: Drops,
-}
-
-/// What a sender tells of a topic.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct SenderReport {
-    /// Messages offered to the link.
-    pub offered: u64,
-    /// Messages wholly sent.
-    pub sent: u64,
-    /// Messages lost there, by reason.
     pub drops: Drops,
 }
 
@@ -167,8 +183,8 @@ pub struct RemoteTopicStats {
     pub abandoned: u64,
     /// How long messages took from the sender's link, by aligned clocks; none before the clocks are.
     pub delay: Option<LinkDelay>,
-    /// What the sender last told.
-    pub at_sender: Option<SenderReport>,
+    /// What became of all that was offered, at both ends, as the sender last told.
+    pub account: Option<Account>,
 }
 
 /// What the pacer's belief of a rate rests on.
@@ -251,6 +267,8 @@ pub struct PeerStats {
     pub datagrams_received: u64,
     /// Their bytes.
     pub bytes_received: u64,
+    /// The version of the wire format that it speaks, if its newest datagram was of another than ours.
+    pub other_version: Option<u8>,
     /// Datagrams of this session missing in the numbering so far.
     pub datagrams_missing: u64,
     /// Losses that belong to no topic: [`stats::DropReason::Malformed`] datagrams,

@@ -58,18 +58,22 @@ fn accounted(w: &World) {
         );
         assert_eq!(r.partial, 0);
         // And each end knows the other's counts.
-        let (told, heard) = (t.at_receiver.expect("a report"), r.at_sender.expect("a report"));
+        let (told, heard) = (
+            t.at_receiver.clone().expect("a report"),
+            r.account.expect("a report"),
+        );
         assert_eq!(
             (told.delivered, told.drops),
             (r.delivered, r.drops.clone()),
             "{}",
             t.name
         );
+        assert_eq!(heard, t.account, "{}", t.name);
+        let a = &t.account;
         assert_eq!(
-            (heard.offered, heard.sent, heard.drops),
-            (t.offered, t.sent, t.drops),
-            "{}",
-            t.name
+            (a.offered, a.delivered, a.in_flight),
+            (t.offered, r.delivered, 0),
+            "{t:?}"
         );
     }
 }

@@ -110,3 +110,19 @@ fn an_announcement_that_never_fits_is_refused() {
         .drops;
     assert!(dropped.count(DropReason::TooLarge) >= 1);
 }
+
+#[test]
+fn a_peer_of_another_version_is_seen_to_be_one() {
+    let (mut robot, mut base) = (End::new(1), End::new(2));
+    let peer = robot.peer;
+    let mut old = base.send(Time::ZERO).remove(0);
+    old[0] = old[0] & 0xF0 | (VERSION - 1);
+    let heard = robot.radio.handle(Time::ZERO, peer, &old, &mut robot.sink);
+    assert!(matches!(heard, Err(PacketError::Version { .. })), "{heard:?}");
+    let seen = |end: &End| end.radio.peer_stats(peer).expect("a peer").other_version;
+    assert_eq!(seen(&robot), Some(VERSION - 1));
+    // Once it was brought up to date nothing of that is left.
+    let new = base.send(Time::from_millis(200));
+    robot.take(Time::from_millis(200), new);
+    assert_eq!(seen(&robot), None);
+}

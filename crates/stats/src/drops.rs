@@ -120,6 +120,25 @@ impl Drops {
         self.0.iter().map(|(r, n)| (*r, *n))
     }
 
+    /// These less those of `other`.
+    pub fn minus(&self, other: &Drops) -> Drops {
+        let mut left = Drops::default();
+        for (reason, n) in self.iter() {
+            left.add(reason, n.saturating_sub(other.count(reason)));
+        }
+        left
+    }
+
+    /// The first of these, in the order of [`DropReason`], that are `most` in all.
+    pub fn first(&self, mut most: u64) -> Drops {
+        let mut some = Drops::default();
+        for (reason, n) in self.iter() {
+            some.add(reason, n.min(most));
+            most -= n.min(most);
+        }
+        some
+    }
+
     /// Adds all counts of `other`.
     pub fn merge(&mut self, other: &Drops) {
         for (r, n) in other.iter() {

@@ -156,8 +156,7 @@ def frames(datagram: bytes) -> Iterator[tuple[int, int, int]]:
             at += 17
             skip("vvb")
         elif kind == 0x06:
-            key, _ = read_v(datagram, at)
-            skip("vv" if key & 1 else "vvv")
+            skip("vvv")
             repeat("1v")
         elif kind == 0x10:
             skip("vvvvv")
@@ -214,7 +213,7 @@ class Peer:
         self.socket.bind(self.bind)
 
     def send(self, *frames: bytes) -> None:
-        head = b"\xb5" + struct.pack("<I", self.session) + v(self.number)
+        head = b"\xb6" + struct.pack("<I", self.session) + v(self.number)
         self.number += 1
         self.give(head + b"".join(frames))
 
@@ -251,7 +250,7 @@ class Peer:
 
     def hear(self, datagram: bytes) -> bool:
         """Takes a greeting in front of a datagram. False if it is none of the link's."""
-        if len(datagram) < 6 or datagram[0] != 0xB5:
+        if len(datagram) < 6 or datagram[0] != 0xB6:
             return False
         (session,) = struct.unpack_from("<I", datagram, 1)
         _, at = read_v(datagram, 5)

@@ -132,19 +132,16 @@ fn run_link(part: Part, spec: &Spec, host: &str, wishes: &Wishes) -> Outcome {
                 });
                 ready = true;
             }
-            let sent = status
-                .sent
-                .iter()
-                .map(|t| (&t.stats.name, &t.stats.drops, &t.bus_drops));
+            let sent = status.sent.iter().map(|t| (&t.stats.name, &t.stats.drops, None));
             let received = status
                 .received
                 .iter()
-                .map(|t| (&t.stats.name, &t.stats.drops, &t.bus_drops));
+                .map(|t| (&t.stats.name, &t.stats.drops, Some(&t.bus_drops)));
             let mut topics = std::collections::BTreeMap::<String, stats::Drops>::new();
             for (name, drops, bus_drops) in sent.chain(received) {
                 let all = topics.entry(name.clone()).or_default();
                 all.merge(drops);
-                all.merge(bus_drops);
+                bus_drops.into_iter().for_each(|d| all.merge(d));
             }
             report(&Report::Link {
                 part,

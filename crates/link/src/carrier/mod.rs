@@ -169,6 +169,12 @@ pub trait Carrier: Send {
         None
     }
 
+    /// Why there is no way to `peer` at present, as far as that is known, with the mend.
+    fn trouble(&self, peer: PeerIndex) -> Option<String> {
+        let _ = peer;
+        None
+    }
+
     /// Datagrams of which it makes one: up to so many times [`Carrier::max_datagram`] bytes may come as one, and over a
     /// wire may be sent as one.
     fn joined(&self) -> usize {
@@ -263,6 +269,10 @@ impl<C: Carrier + ?Sized> Carrier for Box<C> {
 
     fn path_mtu(&self, peer: PeerIndex) -> Option<usize> {
         (**self).path_mtu(peer)
+    }
+
+    fn trouble(&self, peer: PeerIndex) -> Option<String> {
+        (**self).trouble(peer)
     }
 
     fn joined(&self) -> usize {

@@ -2,6 +2,7 @@
 
 use super::envelope::{Engine, Envelope, EnvelopeError, MAX_MESSAGE};
 use super::{UnpackStats, await_work, lock};
+use crate::quiet::Quiet;
 use crate::worker::Worker;
 use bus::{Loan, Publisher, Stamp};
 use proto::PeerId;
@@ -226,11 +227,11 @@ impl Shared {
             }
             (Ok(_), None) => {}
             (Err(error), _) => {
-                tracing::warn!(
-                    topic = publisher.topic().topic,
-                    error,
-                    "a message from the radio is lost"
-                );
+                static LOST: Quiet = Quiet::new();
+                if let Some(more) = LOST.lets() {
+                    let topic = &publisher.topic().topic;
+                    tracing::warn!(topic, error, more, "a packed message from the radio is lost");
+                }
                 queues.stats.entry(publisher.id()).or_default().failed += 1;
             }
         }

@@ -1,6 +1,7 @@
 //! The types of a link's services and topic, and how a state fills them.
 
 use crate::status::{ReceivedTopic, SentTopic, ServiceStatus, Status};
+use proto::Account;
 use schema::{Flavour, Registry, Schema, Service};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -13,7 +14,11 @@ pub(super) struct Types {
     pub(super) status: Schema,
 }
 
-const MESSAGES: [(&str, &str); 7] = [
+const MESSAGES: [(&str, &str); 8] = [
+    (
+        "ropewalk_link/LinkAccount",
+        include_str!("../../msg/LinkAccount.msg"),
+    ),
     ("ropewalk_link/LinkDrop", include_str!("../../msg/LinkDrop.msg")),
     ("ropewalk_link/LinkPeer", include_str!("../../msg/LinkPeer.msg")),
     ("ropewalk_link/LinkSent", include_str!("../../msg/LinkSent.msg")),
@@ -74,6 +79,7 @@ pub(super) fn status_json(link: &str, s: &Status) -> Value {
         "peers": s.peers.iter().map(|p| json!({
             "name": p.name,
             "up": p.stats.up,
+            "unheard": p.unheard.as_ref().map(|u| u.text.as_str()).unwrap_or_default(),
             "session": p.stats.session,
             "restarts": p.stats.restarts,
             "lost": p.stats.lost,
@@ -110,6 +116,7 @@ pub(super) fn status_json(link: &str, s: &Status) -> Value {
 fn sent(t: &SentTopic) -> Value {
     let there = t.stats.at_receiver.clone().unwrap_or_default();
     json!({
+        "account": account(Some(&t.stats.account)),
         "peer": t.peer,
         "topic": t.stats.name,
         "here": t.here.as_deref().unwrap_or_default(),
@@ -130,16 +137,15 @@ fn sent(t: &SentTopic) -> Value {
         "fragments": t.stats.fragments,
         "queued": t.stats.queued,
         "air_s": t.stats.air.as_secs_f64(),
-        "delivered": there.delivered,
-        "drops": drops([&t.stats.drops, &t.bus_drops]),
+        "drops": drops([&t.stats.drops]),
         "drops_at_peer": drops([&there.drops]),
     })
 }
 
 fn received(t: &ReceivedTopic) -> Value {
     let recent = t.recent.as_ref();
-    let there = t.stats.at_sender.clone().unwrap_or_default();
     json!({
+        "account": account(t.stats.account.as_ref()),
         "peer": t.peer,
         "topic": t.stats.name,
         "here": t.here.as_deref().unwrap_or_default(),
@@ -150,15 +156,22 @@ fn received(t: &ReceivedTopic) -> Value {
         "delivered_bytes": t.stats.delivered_bytes,
         "partial": t.stats.partial,
         "arrived": number(t.stats.arrived),
-        "offered": there.offered,
-        "sent": there.sent,
         "hz": number(recent.map(|r| r.hz)),
         "delay_mean_ms": number(recent.map(|r| r.delay_ms.mean)),
         "delay_p99_ms": number(recent.map(|r| r.delay_ms.p99)),
         "period_std_ms": number(recent.map(|r| r.period_ms.std)),
         "added_jitter_p99_ms": number(recent.map(|r| r.added_jitter_ms.p99)),
         "drops": drops([&t.stats.drops, &t.bus_drops]),
-        "drops_at_sender": drops([&there.drops]),
+    })
+}
+
+fn account(a: Option<&Account>) -> Value {
+    let a = a.cloned().unwrap_or_default();
+    json!({
+        "offered": a.offered,
+        "delivered": a.delivered,
+        "dropped": drops([&a.dropped]),
+        "in_flight": a.in_flight,
     })
 }
 
@@ -224,6 +237,7 @@ mod tests {
                 name: "base".into(),
                 path_mtu: Some(1280),
                 refused_topics: 1,
+                unheard: None,
                 stats: PeerStats::default(),
             }],
             sent: vec![SentTopic {
@@ -231,7 +245,6 @@ mod tests {
                 source: "robot".into(),
                 to: vec!["base".into()],
                 here: Some("/base/scan".into()),
-                bus_drops: lost.clone(),
                 packing: None,
                 tf: None,
                 stats: TopicStats {
@@ -255,6 +268,12 @@ mod tests {
                     bulk: None,
                     air: Duration::from_millis(5),
                     queued: 0,
+                    account: Account {
+                        offered: 9,
+                        delivered: 5,
+                        dropped: lost.clone(),
+                        in_flight: 1,
+                    },
                     drops: lost,
                     begun: 6,
                     begun_before: 0,
@@ -286,7 +305,7 @@ mod tests {
                     seen: 5,
                     abandoned: 0,
                     delay: None,
-                    at_sender: None,
+                    account: None,
                 },
             }],
             services: vec![ServiceStatus {
@@ -319,8 +338,14 @@ mod tests {
         assert_eq!(back["sent"][0]["state"], "ready");
         assert_eq!(
             back["sent"][0]["drops"],
-            json!([{ "reason": "replaced", "count": 6 }])
+            json!([{ "reason": "replaced", "count": 3 }])
         );
+        let account = &back["sent"][0]["account"];
+        assert_eq!(
+            (&account["offered"], &account["in_flight"]),
+            (&json!(9), &json!(1))
+        );
+        assert_eq!(account["dropped"], back["sent"][0]["drops"]);
         assert_eq!(back["received"][0]["topic"], "/cmd_vel");
         assert!(back["received"][0]["hz"].as_f64().is_none(), "{back}");
         assert_eq!(

@@ -12,6 +12,7 @@ use crate::daemon::{LinkError, asked_priority, radio, session};
 use crate::names;
 use crate::outgoing::Outgoing;
 use crate::pump;
+use crate::reach::Reach;
 use crate::rules::{Right, may};
 use crate::services::header::{Header, LEN};
 use crate::services::seen::Seen;
@@ -56,6 +57,9 @@ pub(super) struct Engine {
     due: Option<Time>,
     asleep_until: Option<Time>,
     /// This one, which waits for something, receives instead of the link's thread.
+    /// Who does not answer, and when that is looked at next.
+    reach: Reach,
+    next_look: Time,
     borrowed: Option<ThreadId>,
     /// When that began or ended last.
     lent: Time,
@@ -71,6 +75,8 @@ pub(super) enum Rest {
     For(Duration),
 }
 
+/// So often it is looked who does not answer.
+const LOOK: Duration = Duration::from_secs(1);
 /// Who commands one thing after another waits again at once: the link's thread does not take its turn in between, for which two processors
 /// would have to change hands twice a command.
 const REST: Duration = Duration::from_millis(1);
@@ -122,6 +128,8 @@ impl Engine {
             topics: BTreeMap::new(),
             events: Vec::new(),
             due: None,
+            reach: Reach::new(now),
+            next_look: Time::ZERO,
             asleep_until: None,
             borrowed: None,
             lent: Time::ZERO,
@@ -221,6 +229,11 @@ impl Engine {
             self.radio.job_done(now, done, &mut self.inbox);
         }
         self.digest(now);
+        if let Some(carrier) = self.carrier.as_ref().filter(|_| now >= self.next_look) {
+            let peers = (&self.config, &self.peers[..]);
+            self.reach.look_at(now, peers, &self.radio, carrier);
+            self.next_look = now + LOOK;
+        }
         self.try_send()?;
         if more {
             self.due = Some(Time::ZERO);

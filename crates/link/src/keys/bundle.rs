@@ -211,6 +211,18 @@ pub(crate) fn names(certificate: &CertificateDer<'_>, host: &str) -> bool {
     matches!((name, parsed), (Ok(name), Ok(c)) if rustls::client::verify_server_name(&c, &name).is_ok())
 }
 
+/// The host that a certificate names, for people. That it counts is another question.
+pub(crate) fn host_of(certificate: &CertificateDer<'_>) -> Option<String> {
+    let (_, parsed) = x509_parser::parse_x509_certificate(certificate).ok()?;
+    let names = parsed.subject_alternative_name().ok()??;
+    names.value.general_names.iter().find_map(|name| match name {
+        x509_parser::extensions::GeneralName::DNSName(name) => {
+            Some(stats::text::printable(name).into_owned())
+        }
+        _ => None,
+    })
+}
+
 /// What is wrong with a certificate, and the mend.
 fn complaint(error: &rustls::Error, host: &str) -> String {
     let again = format!("make a new one with `ropewalk keys host {host}`");

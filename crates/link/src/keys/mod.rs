@@ -11,7 +11,7 @@ mod ledger;
 mod team;
 
 pub use bundle::{About, Bundle};
-pub(crate) use bundle::{Stamps, names};
+pub(crate) use bundle::{Stamps, host_of, names};
 pub use ledger::{Entry, Ledger, LedgerError};
 pub use team::{HOSTS_FOLDER, Team};
 

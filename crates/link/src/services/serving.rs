@@ -7,6 +7,7 @@ use super::seen::Seen;
 use super::{Failure, MAX_OPEN, Of, Office};
 use crate::inbound::{IDLE, KEPT};
 use crate::outgoing::Outgoing;
+use crate::quiet::Quiet;
 use crate::relay::host_id;
 use bus::{CallError, Client, ClientOptions, Loan, Reply, ServiceType};
 use proto::{Body, PeerId, Radio};
@@ -293,7 +294,10 @@ impl Serving {
                 self.send(office, air, answer_to, body, true).map(|()| bytes)
             }
             Err(error) => {
-                tracing::warn!(%error, "a reply cannot cross the link");
+                static LOST: Quiet = Quiet::new();
+                if let Some(more) = LOST.lets() {
+                    tracing::warn!(%error, more, "a reply cannot cross the link");
+                }
                 Err(DropReason::TooLarge)
             }
         };

@@ -151,9 +151,7 @@ impl<B: Body> Radio<B> {
             .filter(|(_, t)| due && t.peer == id);
         let entry = |(i, t): (usize, &OutTopic<B>)| ReportEntry::Sender {
             topic: i as u32,
-            offered: t.counts.offered,
-            sent: t.counts.sent,
-            drops: t.counts.drops.clone(),
+            account: t.account(),
         };
         topics.map(entry).collect()
     }
@@ -262,8 +260,9 @@ impl<B: Body> Radio<B> {
             drops: c.drops.clone(),
             begun: t.next_seq,
             begun_before: t.first_seq,
-            abandoned: t.abandoned,
-            at_receiver: t.at_receiver.clone(),
+            abandoned: t.ledger.given_up(),
+            account: t.account(),
+            at_receiver: t.ledger.told().cloned(),
         })
     }
 

@@ -6,7 +6,7 @@ use crate::body::{Body, Message};
 use crate::config::TopicId;
 use crate::send::Pending;
 use crate::wire::DataHead;
-use stats::{DropReason, Time};
+use stats::{DropReason, Drops, Time};
 
 impl<B: Body> Radio<B> {
     /// Offers a message of `topic`. It waits for the radio, as one of the newest `depth` of its topic.
@@ -82,6 +82,14 @@ impl<B: Body> Radio<B> {
         match self.topics[topic.0 as usize].waiting.back() {
             Some(p) if p.arrival == arrival => Ok(()),
             _ => Err(DropReason::Overflow),
+        }
+    }
+
+    /// Messages of `topic` were lost before they could be offered: they count as offered, and as lost for these reasons.
+    pub fn lost_before(&mut self, topic: TopicId, drops: &Drops) {
+        if let Some(t) = self.topics.get_mut(topic.0 as usize) {
+            t.counts.offered += drops.total();
+            t.counts.drops.merge(drops);
         }
     }
 

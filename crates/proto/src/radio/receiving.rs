@@ -7,7 +7,6 @@ use crate::peer::Peer;
 use crate::send::OutTopic;
 use crate::session::Greeting;
 use crate::share::Share;
-use crate::statistics::{ReceiverReport, SenderReport};
 use crate::wire::{self, AckState, Frame, Hello, PacketError, ReportEntry};
 use core::time::Duration;
 use stats::{DropReason, Time};
@@ -30,8 +29,13 @@ impl<B: Body> Radio<B> {
             .peers
             .get_mut(&peer)
             .ok_or(PacketError::NoSuchPeer { peer: peer.0 })?;
-        let (header, frames) =
-            wire::decode(datagram).inspect_err(|_| p.stats.drops.add(DropReason::Malformed, 1))?;
+        let (header, frames) = wire::decode(datagram).inspect_err(|error| {
+            p.stats.drops.add(DropReason::Malformed, 1);
+            if let PacketError::Version { theirs, .. } = error {
+                p.stats.other_version = Some(*theirs);
+            }
+        })?;
+        p.stats.other_version = None;
         for frame in frames {
             if let Frame::Hello(hello) = frame {
                 self.greeted(now, peer, header.session, &hello, sink);
@@ -236,25 +240,14 @@ impl<B: Body> Radio<B> {
                 p.receiver.cancel(topic, seq, sink);
                 Ok(())
             }
-            Frame::Report(ReportEntry::Sender {
-                topic,
-                offered,
-                sent,
-                drops,
-            }) => {
-                p.receiver
-                    .sender_report(topic, SenderReport { offered, sent, drops });
+            Frame::Report(ReportEntry::Sender { topic, account }) => {
+                p.receiver.sender_report(topic, account);
                 Ok(())
             }
-            Frame::Report(ReportEntry::Receiver {
-                topic,
-                delivered,
-                drops,
-            }) => {
-                if let Some(t) = self.topics.get_mut(topic as usize).filter(|t| t.peer == peer) {
-                    t.at_receiver = Some(ReceiverReport { delivered, drops });
-                }
-                Ok(())
+            Frame::Report(ReportEntry::Receiver { topic, report }) => {
+                let topic = self.topics.get_mut(topic as usize).filter(|t| t.peer == peer);
+                let good = topic.is_none_or(|t| t.ledger.tells(report, t.next_seq));
+                good.then_some(()).ok_or(DropReason::Malformed)
             }
             Frame::AnnounceAck {
                 topic,
@@ -264,8 +257,7 @@ impl<B: Body> Radio<B> {
                 if let Some(t) = self.topics.get_mut(topic as usize).filter(|t| t.peer == peer) {
                     if state == AckState::Unknown && t.announcer.is_understood() {
                         // It lost what it knew without our session's ending: it took another for ours.
-                        let bytes = t.encoded();
-                        t.announcer.restart(bytes);
+                        t.announce_anew();
                     }
                     let known = t.announcer.accepted() == Some(true);
                     t.announcer.answered(edition, state);

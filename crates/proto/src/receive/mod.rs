@@ -18,7 +18,7 @@ use crate::body::{Incoming, Sink, Slot};
 use crate::config::{MAX_DEPTH, MAX_TOPICS, PeerId, ReceiveLimits, RemoteTopic};
 use crate::fountain::Shape;
 use crate::route::Route;
-use crate::statistics::{RemoteTopicStats, SenderReport};
+use crate::statistics::{Account, ReceiverReport, RemoteTopicStats};
 use crate::wire::{AckState, Acknowledgement, DataHead, Frame, Reader};
 use announcing::Assembly;
 use bulk::Collector;
@@ -554,11 +554,16 @@ impl Receiver {
         }
     }
 
-    /// What the sender counted.
-    pub(crate) fn sender_report(&mut self, topic: u32, report: SenderReport) {
+    /// What the sender tells of both ends.
+    pub(crate) fn sender_report(&mut self, topic: u32, account: Account) {
         if let Some(t) = self.topics.get_mut(&topic) {
-            t.at_sender = Some(report);
+            t.account = Some(account);
         }
+    }
+
+    /// What the sender is told of its topics.
+    pub(crate) fn reports(&self) -> impl Iterator<Item = (u32, ReceiverReport)> + '_ {
+        self.topics.iter().map(|(id, t)| (*id, t.report()))
     }
 
     /// Of what was delivered subscribers lost so many more.

@@ -10,7 +10,7 @@ use crate::announcement::{Announcement, Ordering, Reliability};
 use crate::body::{Incoming, Sink, Slot};
 use crate::config::PeerId;
 use crate::fountain;
-use crate::statistics::{RemoteTopicStats, SenderReport};
+use crate::statistics::{Account, ReceiverReport, RemoteTopicStats};
 use stats::{DropReason, Drops, Time};
 
 /// A message of which fragments are missing.
@@ -59,10 +59,23 @@ pub(crate) struct Counts {
     /// Bytes that waited for their message's memory, and were copied into it.
     pub(crate) staged_bytes: u64,
     pub(crate) drops: Drops,
-    /// Of earlier sessions; what this one's numbering shows is added.
     pub(crate) seen: u64,
     /// Messages that their sender gave up, and counted.
     pub(crate) abandoned: u64,
+}
+
+impl Counts {
+    fn add(&mut self, other: &Counts) {
+        self.delivered += other.delivered;
+        self.delivered_bytes += other.delivered_bytes;
+        self.fragments += other.fragments;
+        self.duplicate_fragments += other.duplicate_fragments;
+        self.repaired += other.repaired;
+        self.staged_bytes += other.staged_bytes;
+        self.drops.merge(&other.drops);
+        self.seen += other.seen;
+        self.abandoned += other.abandoned;
+    }
 }
 
 pub(crate) struct InTopic {
@@ -80,8 +93,12 @@ pub(crate) struct InTopic {
     pub(crate) accepted: bool,
     pub(crate) window: Window,
     pub(crate) partials: Vec<Partial>,
+    /// Of this session of the sender, without what its numbering shows.
     pub(crate) counts: Counts,
-    pub(crate) at_sender: Option<SenderReport>,
+    /// Of earlier ones.
+    earlier: Counts,
+    /// As the sender told.
+    pub(crate) account: Option<Account>,
     newest_delivered: Option<u64>,
     /// The longest message that it delivered in this session: one of up to that many bytes gets its memory at once.
     pub(crate) proven: u32,
@@ -90,7 +107,7 @@ pub(crate) struct InTopic {
 }
 
 impl InTopic {
-    pub(crate) fn new(next_seq: u64, counts: Counts) -> Self {
+    pub(crate) fn new(next_seq: u64, earlier: Counts) -> Self {
         InTopic {
             name: String::new(),
             edition: 0,
@@ -103,8 +120,9 @@ impl InTopic {
             accepted: false,
             window: Window::new(next_seq),
             partials: Vec::new(),
-            counts,
-            at_sender: None,
+            counts: Counts::default(),
+            earlier,
+            account: None,
             newest_delivered: None,
             proven: 0,
             announced_bytes: 0,
@@ -213,15 +231,30 @@ impl InTopic {
         self.counts.abandoned += 1;
     }
 
-    /// The counts, with the gaps in the numbering as losses on the air.
-    pub(crate) fn counts_now(&self) -> Counts {
-        let mut counts = self.counts.clone();
+    /// How many messages of this session nothing came of, by the gaps in the numbering: they are lost on the air.
+    fn gaps(&self) -> u64 {
         let known = self.window.decided() + self.partials.len() as u64;
-        counts
-            .drops
-            .add(DropReason::Air, self.window.span().saturating_sub(known));
+        self.window.span().saturating_sub(known)
+    }
+
+    /// The counts of all sessions.
+    pub(crate) fn counts_now(&self) -> Counts {
+        let mut counts = self.earlier.clone();
+        counts.add(&self.counts);
+        counts.drops.add(DropReason::Air, self.gaps());
         counts.seen += self.window.span();
         counts
+    }
+
+    /// What the sender is told: of its own session alone, as it knows no other.
+    pub(crate) fn report(&self) -> ReceiverReport {
+        let mut drops = self.counts.drops.clone();
+        drops.add(DropReason::Air, self.gaps());
+        ReceiverReport {
+            delivered: self.counts.delivered,
+            abandoned: self.counts.abandoned,
+            drops,
+        }
     }
 
     /// The share that is here of the oldest message that comes as symbols.
@@ -253,7 +286,7 @@ impl InTopic {
             seen: c.seen,
             abandoned: c.abandoned,
             delay: None,
-            at_sender: self.at_sender.clone(),
+            account: self.account.clone(),
         }
     }
 }

@@ -6,6 +6,7 @@ mod bulk;
 mod estimate;
 mod flight;
 mod latch;
+mod ledger;
 mod pacer;
 mod parity;
 mod quota;

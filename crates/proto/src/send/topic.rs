@@ -9,6 +9,7 @@ pub(crate) use pending::{Pending, Sending};
 use super::announcer::Announcer;
 use super::bulk::{self, Bulk, Cut};
 use super::latch::Latch;
+use super::ledger::Ledger;
 use super::parity::Coder;
 use super::quota::Quota;
 use super::reliable::Keeper;
@@ -21,7 +22,7 @@ use crate::fountain::{Encoder, Shape};
 use crate::geometry::Geometry;
 use crate::outcome::{End, Outcomes};
 use crate::route::Route;
-use crate::statistics::{BulkStats, ReceiverReport};
+use crate::statistics::{Account, BulkStats};
 use crate::wire::Acknowledgement;
 use core::time::Duration;
 use stats::{DropReason, Drops, Time};
@@ -85,8 +86,8 @@ pub(crate) struct OutTopic<B> {
     pub(crate) next_seq: u64,
     /// Number of the first message in the peer's present session.
     pub(crate) first_seq: u64,
-    /// Messages that got a number and were given up.
-    pub(crate) abandoned: u64,
+    /// What became of messages that got a number.
+    pub(crate) ledger: Ledger,
     /// Service that it has had, as start-time fair queueing counts it.
     pub(crate) served: u64,
     /// When the rate limit lets the next message pass.
@@ -103,7 +104,6 @@ pub(crate) struct OutTopic<B> {
     /// Hops of the radio that it had to go.
     pub(crate) last_hops: u32,
     pub(crate) counts: OutCounts,
-    pub(crate) at_receiver: Option<ReceiverReport>,
 }
 
 impl<B: Body> OutTopic<B> {
@@ -130,14 +130,25 @@ impl<B: Body> OutTopic<B> {
             cancelled: None,
             next_seq: 0,
             first_seq: 0,
-            abandoned: 0,
+            ledger: Ledger::default(),
             served: 0,
             rate_next: Time::ZERO,
             skip: 0,
             rhythm: Rhythm::default(),
             counts: OutCounts::default(),
-            at_receiver: None,
         }
+    }
+
+    /// What became of its messages, at both ends.
+    pub(crate) fn account(&self) -> Account {
+        self.ledger.account(self.counts.offered, &self.counts.drops)
+    }
+
+    /// The receiver has no record of the topic any more, though our session goes on.
+    pub(crate) fn announce_anew(&mut self) {
+        self.ledger.ends_session(self.floor());
+        let bytes = self.encoded();
+        self.announcer.restart(bytes);
     }
 
     /// Its reliability may have changed, while nothing waited.
@@ -179,6 +190,7 @@ impl<B: Body> OutTopic<B> {
     pub(crate) fn announce_to_new_session(&mut self) {
         self.cancelled = None;
         self.first_seq = self.next_seq;
+        self.ledger.ends_session(self.next_seq);
         if let Some(keeper) = &mut self.keeper {
             keeper.begin(self.next_seq);
         }

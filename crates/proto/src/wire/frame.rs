@@ -10,6 +10,7 @@ use super::{MAGIC, VERSION, reasons};
 use crate::config::MAX_HOST_NAME;
 use crate::geometry::{Geometry, MAX_PARTS};
 use crate::route::Route;
+use crate::statistics::{Account, ReceiverReport};
 use stats::{Drops, Time};
 
 const HELLO_MAGIC: [u8; 4] = *b"RPWK";
@@ -226,35 +227,17 @@ impl SymbolHead {
 /// Counts of one topic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ReportEntry {
-    /// By the topic's sender: offered, sent.
-    Sender {
-        topic: u32,
-        offered: u64,
-        sent: u64,
-        drops: Drops,
-    },
-    /// By the topic's receiver: delivered.
-    Receiver {
-        topic: u32,
-        delivered: u64,
-        drops: Drops,
-    },
+    /// By the topic's sender: what became of all that was offered, at both ends.
+    Sender { topic: u32, account: Account },
+    /// By the topic's receiver: what became of what was sent.
+    Receiver { topic: u32, report: ReceiverReport },
 }
 
 impl ReportEntry {
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
-        let (kind, topic, counts, drops): (u64, _, &[u64], _) = match self {
-            ReportEntry::Sender {
-                topic,
-                offered,
-                sent,
-                drops,
-            } => (0, topic, &[*offered, *sent], drops),
-            ReportEntry::Receiver {
-                topic,
-                delivered,
-                drops,
-            } => (1, topic, &[*delivered], drops),
+        let (kind, topic, counts, drops) = match self {
+            ReportEntry::Sender { topic, account: a } => (0, topic, [a.offered, a.delivered], &a.dropped),
+            ReportEntry::Receiver { topic, report: r } => (1, topic, [r.delivered, r.abandoned], &r.drops),
         };
         put_varint(out, u64::from(*topic) << 1 | kind);
         counts.iter().for_each(|n| put_varint(out, *n));
@@ -272,26 +255,30 @@ impl ReportEntry {
             what: "topic number",
             at,
         })?;
-        let (first, second) = (r.varint()?, if key & 1 == 0 { r.varint()? } else { 0 });
+        let (first, second) = (r.varint()?, r.varint()?);
         let mut drops = Drops::default();
         // Each turn reads two bytes at least, and reasons merge: bounded by the datagram.
         for _ in 0..r.varint()? {
             let reason = reasons::reason(r.u8()?);
             drops.add(reason, r.varint()?);
         }
-        Ok(match key & 1 {
-            0 => ReportEntry::Sender {
-                topic,
-                offered: first,
-                sent: second,
-                drops,
-            },
-            _ => ReportEntry::Receiver {
-                topic,
+        if key & 1 == 1 {
+            let report = ReceiverReport {
                 delivered: first,
+                abandoned: second,
                 drops,
-            },
-        })
+            };
+            return Ok(ReportEntry::Receiver { topic, report });
+        }
+        let known = second.checked_add(drops.total());
+        let in_flight = known.and_then(|known| first.checked_sub(known));
+        let account = Account {
+            offered: first,
+            delivered: second,
+            dropped: drops,
+            in_flight: in_flight.ok_or(PacketError::Invalid { what: "account", at })?,
+        };
+        Ok(ReportEntry::Sender { topic, account })
     }
 }
 

@@ -20,7 +20,7 @@ pub(crate) use sharing::{Beat, Claim, MOST_ENTRIES, Sharing};
 pub(crate) use ways::{ENTRY_ROOM, Entry, MAX_ENTRIES, ROUTE_ROOM, Ways};
 
 /// Version of the wire format, in the low half of a datagram's first byte.
-const VERSION: u8 = 5;
+pub const VERSION: u8 = 6;
 const MAGIC: u8 = 0xB0;
 
 /// The frames of a datagram that was checked to parse to its end, and the origin of the data read last.
@@ -80,6 +80,7 @@ mod tests {
     use super::*;
     use crate::geometry::Geometry;
     use crate::route::Route;
+    use crate::statistics::{Account, ReceiverReport};
     use stats::{DropReason, Drops, Time};
 
     const ROUTE: Route = Route {
@@ -142,14 +143,20 @@ mod tests {
             Frame::Cancel { topic: 3, seq: 77 },
             Frame::Report(ReportEntry::Sender {
                 topic: 3,
-                offered: 1000,
-                sent: 900,
-                drops: drops.clone(),
+                account: Account {
+                    offered: 71_000,
+                    delivered: 900,
+                    in_flight: 70_100 - drops.total(),
+                    dropped: drops.clone(),
+                },
             }),
             Frame::Report(ReportEntry::Receiver {
                 topic: 0,
-                delivered: 5,
-                drops,
+                report: ReceiverReport {
+                    delivered: 5,
+                    abandoned: 2,
+                    drops,
+                },
             }),
             Frame::Ask,
             Frame::Receipt(Receipt {
@@ -420,10 +427,13 @@ mod tests {
         assert_eq!(err(b"GET / HTTP/1.1"), PacketError::Foreign { first: b'G' });
         assert_eq!(
             err(&[0xB1, 1, 0, 0, 0, 0]),
-            PacketError::Version { theirs: 1, ours: 5 }
+            PacketError::Version {
+                theirs: 1,
+                ours: VERSION
+            }
         );
         assert_eq!(
-            err(&[0xB5, 0, 0, 0, 0, 0]),
+            err(&[MAGIC | VERSION, 0, 0, 0, 0, 0]),
             PacketError::Invalid {
                 what: "session",
                 at: 1

@@ -443,6 +443,11 @@ impl Day {
                     assert_eq!(t.offered, live.refused + live.outcomes + t.queued, "{t:?}");
                 }
                 queued += t.queued;
+                let a = &t.account;
+                assert_eq!(a.offered, a.delivered + a.dropped.total() + a.in_flight, "{t:?}");
+                assert!(a.delivered <= t.begun, "{t:?}");
+                let waits = t.queued - t.queued.min(t.begun - t.begun_before);
+                assert!(a.in_flight >= waits, "what waits is in flight: {t:?}");
             }
             let alive = Arc::strong_count(&h.alive) as u64 - 1;
             assert!(
@@ -469,13 +474,18 @@ impl Day {
             for ((_, t), live) in h.radio.topics().zip(&h.topics) {
                 let seen = there.get(&t.name).map_or(0, |r| r.seen - live.seen_before);
                 let partial = there.get(&t.name).map_or(0, |r| r.partial);
-                if t.begun - t.begun_before != seen || t.queued + partial > 0 {
+                let r = there.get(&t.name);
+                // Where neither end was started anew the account says exactly what came.
+                let whole = t.begun_before == 0 && live.seen_before == 0;
+                let told = !whole || r.is_some_and(|r| r.delivered == t.account.delivered);
+                if t.begun - t.begun_before != seen || t.queued + partial + t.account.in_flight > 0 || !told {
                     left.push(format!(
-                        "{}: {} of {} seen, {} queued, {partial} partial",
+                        "{}: {} of {} seen, {} queued, {partial} partial, {:?}",
                         t.name,
                         seen,
                         t.begun - t.begun_before,
-                        t.queued
+                        t.queued,
+                        t.account,
                     ));
                 }
             }

@@ -686,6 +686,8 @@ impl World {
         for n in &self.nodes {
             for (_, t) in n.radio.topics() {
                 assert_eq!(t.offered, t.sent + t.queued + t.drops.total(), "{t:?}");
+                let a = &t.account;
+                assert_eq!(a.offered, a.delivered + a.dropped.total() + a.in_flight, "{t:?}");
             }
             assert_eq!(
                 n.sink.open() as u64,

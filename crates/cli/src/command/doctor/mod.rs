@@ -4,6 +4,7 @@ mod finding;
 mod folder;
 mod jitter;
 mod limits;
+mod link;
 mod memory;
 
 use crate::failure::{Failure, OrFail, Outcome};
@@ -15,7 +16,7 @@ use std::io::{IsTerminal, Write};
 /// Looks for what keeps programs from finding each other, from sharing memory, and from waking in time.
 ///
 /// Checks the runtime folder (permissions, stale sockets, processes that do not answer), the limits of this user,
-/// the memory left, and what makes a host late: CPU governor, idle states, scheduling, clocks, other load. Then it
+/// the memory left, whom the links of this host do not reach, and what makes a host late: CPU governor, idle states, scheduling, clocks, other load. Then it
 /// sends a message to itself and measures how late this host wakes a sleeper.
 ///
 /// Exit code 1 if something is broken; warnings leave it 0.
@@ -36,6 +37,7 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> Outcome {
     let mut findings = folder::check();
     findings.extend(limits::check());
+    findings.extend(link::check());
     findings.extend(memory::check());
     findings.extend(jitter::check());
     if !options.no_measure {

@@ -8,6 +8,7 @@ use ropewalk::{Client, Node};
 use schema::Show;
 use serde_json::{Value, json};
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::time::Duration;
 
@@ -133,6 +134,27 @@ impl Running {
             set: OnceCell::new(),
             state: OnceCell::new(),
         })
+    }
+
+    /// All links of this host that run.
+    pub(crate) fn all() -> Result<Vec<Running>, Failure> {
+        let node = Node::new("operator").or_input()?;
+        let services = node.services().or_input()?;
+        let links: BTreeSet<String> = (services.iter().filter(|s| !s.servers.is_empty()))
+            .filter_map(|s| name::link_of(&s.service.service).map(str::to_owned))
+            .collect();
+        let running = |link| Running {
+            node: node.clone(),
+            link,
+            set: OnceCell::new(),
+            state: OnceCell::new(),
+        };
+        Ok(links.into_iter().map(running).collect())
+    }
+
+    /// What it is called.
+    pub(crate) fn name(&self) -> &str {
+        &self.link
     }
 
     /// Calls one of its services.
@@ -262,6 +284,34 @@ pub(crate) fn received_state(t: &Value) -> &'static str {
     }
 }
 
+/// What became of a topic's messages: offered, delivered, the share, in flight and lost. The counts are of one moment, so the first
+/// is the sum of the others. What subscribers of the receiver lost, as `receiver` tells, is beside that.
+fn account(t: &Value, receiver: &Value) -> [String; 5] {
+    let a = &t["account"];
+    let mut lost = drops([&a["dropped"]]);
+    let not_taken = receiver["drops"]["not_taken"].as_u64().unwrap_or(0);
+    if not_taken > 0 {
+        let comma = if lost.is_empty() { "" } else { "; " };
+        lost += &format!("{comma}subscribers there lost {not_taken}");
+    }
+    let share = delivery(a).map_or_else(|| "–".to_owned(), |d| format!("{:.1}", 100.0 * d));
+    [
+        count(&a["offered"]),
+        count(&a["delivered"]),
+        share,
+        count(&a["in_flight"]),
+        lost,
+    ]
+}
+
+/// The share that was delivered of those messages of an account whose fate is known.
+pub(crate) fn delivery(account: &Value) -> Option<f64> {
+    let delivered = account["delivered"].as_u64()?;
+    let lost = account["dropped"].as_object()?.values().filter_map(Value::as_u64);
+    let known = delivered + lost.sum::<u64>();
+    (known > 0).then(|| delivered as f64 / known as f64)
+}
+
 /// How much of a large message has arrived, if one is under way.
 fn arrived(share: &Value) -> String {
     let share = share.as_f64();
@@ -288,6 +338,7 @@ fn text(state: &Value) -> String {
                 Some(mtu) => format!(", path MTU {mtu}"),
             },
         ));
+        lines.extend(p["unheard"]["text"].as_str().map(str::to_owned));
     }
     for w in list(&state["ways"]).filter(|w| w["host"] != w["over"]) {
         lines.push(format!(
@@ -325,12 +376,13 @@ fn text(state: &Value) -> String {
         ("state", Align::Left),
         ("priority", Align::Right),
         ("offered", Align::Right),
-        ("sent", Align::Right),
         ("delivered", Align::Right),
+        ("%", Align::Right),
+        ("in flight", Align::Right),
         ("lost", Align::Left),
     ]);
     for t in list(&state["sent"]) {
-        let there = &t["at_receiver"];
+        let [offered, delivered, share, in_flight, lost] = account(t, &t["at_receiver"]);
         table.row([
             shown_name(t, &state["host"]),
             format!("to {}", other_end(t)),
@@ -340,23 +392,25 @@ fn text(state: &Value) -> String {
                 arrived(&t["bulk"]["arrived"])
             ),
             count(&t["priority"]),
-            count(&t["offered"]),
-            count(&t["sent"]),
-            count(&there["delivered"]),
-            drops([&t["drops"], &t["bus_drops"], &there["drops"]]),
+            offered,
+            delivered,
+            share,
+            in_flight,
+            lost,
         ]);
     }
     for t in list(&state["received"]) {
-        let there = &t["at_sender"];
+        let [offered, delivered, share, in_flight, lost] = account(t, t);
         table.row([
             shown_name(t, &state["host"]),
             format!("from {}", other_end(t)),
             format!("{}{}", received_state(t), arrived(&t["arrived"])),
             count(&t["priority"]),
-            count(&there["offered"]),
-            count(&there["sent"]),
-            count(&t["delivered"]),
-            drops([&t["drops"], &t["bus_drops"], &there["drops"]]),
+            offered,
+            delivered,
+            share,
+            in_flight,
+            lost,
         ]);
     }
     lines.extend(table.lines());

@@ -1,6 +1,6 @@
 //! A link between two instants, as numbers.
 
-use crate::command::link::operate::{other_end, received_state, shown_name};
+use crate::command::link::operate::{delivery, other_end, received_state, shown_name};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -71,6 +71,8 @@ pub(super) struct Peer {
     pub(super) lost: u64,
     /// Topics that it was refused.
     pub(super) refused_topics: u64,
+    /// Where, for how long, and what to check, if it does not answer.
+    pub(super) unheard: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -103,17 +105,23 @@ pub(super) struct Topic {
     pub(super) delivered_hz: Option<f64>,
     /// Payload sent, or delivered where it is received.
     pub(super) mbit_s: f64,
-    /// Delivered of what was offered, since the link began, as last told.
+    /// What became of its messages since its sender's link began, at one moment: those offered are those delivered, those in
+    /// `drops`, and those in flight. None before the sender told.
+    pub(super) offered: Option<u64>,
+    pub(super) delivered: Option<u64>,
+    pub(super) in_flight: Option<u64>,
+    /// Delivered of those whose fate is known.
     pub(super) delivery: Option<f64>,
     pub(super) delay_mean_ms: Option<f64>,
     pub(super) delay_p99_ms: Option<f64>,
     pub(super) jitter_p99_ms: Option<f64>,
-    pub(super) queued: u64,
     pub(super) air_share: f64,
     /// Lost in the interval, at both ends.
     pub(super) lost_hz: f64,
-    /// Lost since the link began, by reason, at both ends.
+    /// Lost since the sender's link began, by reason, at both ends.
     pub(super) drops: BTreeMap<String, u64>,
+    /// Of those delivered, lost by subscribers of the receiving host, once for each of them.
+    pub(super) not_taken: u64,
 }
 
 /// What tells topics apart in a state.
@@ -182,6 +190,7 @@ fn peer(rate: Rate, old: &Value, p: &Value) -> Peer {
         received_mbit_s: rate.mbit(&old["bytes_received"], &p["bytes_received"]),
         lost: count(&p["lost"]),
         refused_topics: count(&p["refused_topics"]),
+        unheard: p["unheard"]["text"].as_str().map(str::to_owned),
     }
 }
 
@@ -196,14 +205,11 @@ fn service(rate: Rate, old: &Value, s: &Value) -> Service {
         calls: count(&s["calls"]),
         open: count(&s["open"]),
         answered: count(&s["answered"]),
-        failed: drops([&s["failed"]]),
+        failed: drops(&s["failed"]),
     }
 }
 
 fn sent(rate: Rate, old: &Value, t: &Value) -> Topic {
-    let there = &t["at_receiver"];
-    let drops = drops([&t["drops"], &t["bus_drops"], &there["drops"]]);
-    let before = drops_of([&old["drops"], &old["bus_drops"], &old["at_receiver"]["drops"]]);
     Topic {
         direction: Direction::Out,
         state: word(&t["state"]),
@@ -211,35 +217,40 @@ fn sent(rate: Rate, old: &Value, t: &Value) -> Topic {
         sent_hz: Some(rate.hz(&old["sent"], &t["sent"])),
         delivered_hz: None,
         mbit_s: rate.mbit(&old["sent_bytes"], &t["sent_bytes"]),
-        delivery: there["delivered"]
-            .as_u64()
-            .and_then(|d| share(d, count(&t["offered"]))),
-        queued: count(&t["queued"]),
         air_share: rate.share(&old["air_s"], &t["air_s"]),
-        lost_hz: rate.per_second(drops.values().sum::<u64>().saturating_sub(before)),
-        drops,
-        ..Topic::default()
+        not_taken: count(&t["at_receiver"]["drops"]["not_taken"]),
+        ..accounted(rate, old, t)
     }
 }
 
 fn received(rate: Rate, old: &Value, t: &Value) -> Topic {
-    let (there, recent) = (&t["at_sender"], &t["recent"]);
-    let drops = drops([&t["drops"], &t["bus_drops"], &there["drops"]]);
-    let before = drops_of([&old["drops"], &old["bus_drops"], &old["at_sender"]["drops"]]);
+    let recent = &t["recent"];
     let known = |v: &Value| v.as_f64();
     Topic {
         direction: Direction::In,
         state: received_state(t).into(),
         delivered_hz: Some(rate.hz(&old["delivered"], &t["delivered"])),
         mbit_s: rate.mbit(&old["delivered_bytes"], &t["delivered_bytes"]),
-        delivery: there["offered"]
-            .as_u64()
-            .and_then(|o| share(count(&t["delivered"]), o)),
         delay_mean_ms: known(&recent["delay_ms"]["mean"]),
         delay_p99_ms: known(&recent["delay_ms"]["p99"]),
         jitter_p99_ms: known(&recent["added_jitter_ms"]["p99"]),
-        queued: count(&t["partial"]),
-        lost_hz: rate.per_second(drops.values().sum::<u64>().saturating_sub(before)),
+        not_taken: count(&t["drops"]["not_taken"]),
+        ..accounted(rate, old, t)
+    }
+}
+
+/// What both ends' counts say of a topic, in one report.
+fn accounted(rate: Rate, old: &Value, t: &Value) -> Topic {
+    let account = &t["account"];
+    let (before, drops) = (&old["account"]["dropped"], drops(&account["dropped"]));
+    let lost: u64 = drops.values().sum();
+    let before: u64 = self::drops(before).values().sum();
+    Topic {
+        offered: account["offered"].as_u64(),
+        delivered: account["delivered"].as_u64(),
+        in_flight: account["in_flight"].as_u64(),
+        delivery: delivery(account),
+        lost_hz: rate.per_second(lost.saturating_sub(before)),
         drops,
         ..Topic::default()
     }
@@ -280,21 +291,9 @@ fn like<'a>(among: &'a Value, item: &Value, keys: &[&str]) -> &'a Value {
         .unwrap_or(&Value::Null)
 }
 
-fn drops<const N: usize>(of: [&Value; N]) -> BTreeMap<String, u64> {
-    let mut all = BTreeMap::<String, u64>::new();
-    for (reason, n) in of.into_iter().filter_map(Value::as_object).flatten() {
-        *all.entry(reason.clone()).or_default() += count(n);
-    }
-    all
-}
-
-fn drops_of<const N: usize>(of: [&Value; N]) -> u64 {
-    drops(of).values().sum()
-}
-
-/// At most 1: the two counts are not of one moment.
-fn share(delivered: u64, offered: u64) -> Option<f64> {
-    (offered > 0).then(|| (delivered as f64 / offered as f64).min(1.0))
+fn drops(of: &Value) -> BTreeMap<String, u64> {
+    let reasons = of.as_object().into_iter().flatten();
+    reasons.map(|(reason, n)| (reason.clone(), count(n))).collect()
 }
 
 fn list(v: &Value) -> impl Iterator<Item = &Value> {
@@ -334,13 +333,16 @@ pub(super) mod tests {
             "unreachable": ["lost"],
             "sent": [{ "name": "/scan", "peer": "base", "source": "robot", "to": ["far"], "here": "/far/scan",
                        "state": "ready", "priority": 100, "queued": 1,
-                       "offered": sent + 5, "sent": sent, "sent_bytes": sent * 900,
+                       "offered": sent + 25, "sent": sent, "sent_bytes": sent * 900,
                        "air_s": sent as f64 * 9e-4,
-                       "drops": { "replaced": sent / 10 }, "bus_drops": {},
-                       "at_receiver": { "delivered": delivered, "drops": { "air": 2 } } }],
+                       "drops": { "replaced": sent / 10 },
+                       "account": { "offered": sent + 25, "delivered": delivered, "in_flight": 23 + sent - delivered - sent / 10,
+                                    "dropped": { "replaced": sent / 10, "air": 2 } },
+                       "at_receiver": { "delivered": delivered, "drops": { "air": 2, "not_taken": 7, "duplicate": 9 } } }],
             "received": [{ "name": "/cmd_vel", "peer": "base", "source": "base", "here": "/cmd_vel", "accepted": true, "priority": 120, "partial": 0,
                            "delivered": delivered, "delivered_bytes": delivered * 48, "drops": { "air": 1 },
-                           "bus_drops": {}, "at_sender": { "offered": delivered + 1, "sent": delivered },
+                           "bus_drops": {},
+                           "account": { "offered": 101, "delivered": 99, "in_flight": 2, "dropped": {} },
                            "recent": { "delay_ms": { "mean": 2.5, "p99": 4.0 }, "added_jitter_ms": { "p99": 1.5 } } }],
             "unpublished": ["/map"],
             "services": [{ "here": "/grasp", "name": "/grasp", "peer": "base", "role": "call", "state": "no_peer",
@@ -379,10 +381,21 @@ pub(super) mod tests {
             (Some(50.0), Some(50.0), 5.0)
         );
         assert_eq!(scan.drops["replaced"], 20);
-        assert!((scan.delivery.expect("told") - 180.0 / 205.0).abs() < 1e-9);
+        assert!((scan.delivery.expect("told") - 180.0 / 202.0).abs() < 1e-9);
+        assert_eq!(
+            (scan.offered, scan.delivered, scan.in_flight),
+            (Some(225), Some(180), Some(23))
+        );
+        assert_eq!(
+            (scan.drops["air"], scan.not_taken),
+            (2, 7),
+            "copies are no losses"
+        );
         let cmd = &v.topics[1];
         assert_eq!((cmd.direction, cmd.delivered_hz), (Direction::In, Some(45.0)));
         assert_eq!((cmd.delay_mean_ms, cmd.jitter_p99_ms), (Some(2.5), Some(1.5)));
+        // What arrived since the sender told is not set against what it had offered then.
+        assert_eq!((cmd.delivery, cmd.delivered), (Some(1.0), Some(99)));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style, Stylize};
 use ratatui::text::Line;
-use ratatui::widgets::{Cell, Row, Table as Rows, TableState};
+use ratatui::widgets::{Cell, Paragraph, Row, Table as Rows, TableState};
 use stats::text::printable;
 
 const PEER_HEAD: [&str; 9] = [
@@ -23,10 +23,10 @@ const PEER_HEAD: [&str; 9] = [
 const PEER_WIDTHS: [u16; 9] = [16, 5, 8, 16, 6, 10, 9, 5, 7];
 const TOPIC_HEAD: [&str; 13] = [
     "topic", "", "peer", "prio", "offered", "through", "Mbit/s", "deliv %", "delay ms", "p99", "jitter",
-    "queue", "lost/s",
+    "flight", "lost/s",
 ];
 /// The first and the third are as wide as what stands in them.
-const TOPIC_WIDTHS: [u16; 13] = [LEAST_NAME, 3, LEAST_PEER, 4, 7, 7, 7, 7, 8, 7, 7, 5, 7];
+const TOPIC_WIDTHS: [u16; 13] = [LEAST_NAME, 3, LEAST_PEER, 4, 7, 7, 7, 7, 8, 7, 7, 6, 7];
 const LEAST_NAME: u16 = 24;
 const LEAST_PEER: u16 = 10;
 const SERVICE_HEAD: [&str; 8] = [
@@ -37,16 +37,23 @@ const SERVICE_WIDTHS: [u16; 8] = [20, 11, 10, 4, 6, 8, 4, 10];
 const SPACING: u16 = 1;
 /// Most lines of peers and of services; topics have the rest.
 const MOST_PEERS: usize = 8;
+/// Most lines about peers that do not answer.
+const MOST_UNHEARD: usize = 6;
 const MOST_SERVICES: usize = 6;
 
 /// Draws a picture, with the selected topic marked and `note` at the foot.
 pub(super) fn draw(frame: &mut Frame<'_>, view: &View, selected: usize, note: &str) {
     let peers: Vec<_> = peers(view).collect();
     let lines = |n: usize, most: usize| if n == 0 { 0 } else { 1 + n.min(most) as u16 };
+    let width = usize::from(frame.area().width);
+    let mut unheard: Vec<String> = unheard(view)
+        .flat_map(|text| wrapped(&printable(text), width))
+        .collect();
+    unheard.truncate(MOST_UNHEARD);
     let areas = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(lines(peers.len(), MOST_PEERS).max(1)),
-        Constraint::Length(1),
+        Constraint::Length((unheard.len() as u16).max(1)),
         Constraint::Min(2),
         Constraint::Length(lines(view.services.len(), MOST_SERVICES)),
         Constraint::Length(1),
@@ -55,6 +62,8 @@ pub(super) fn draw(frame: &mut Frame<'_>, view: &View, selected: usize, note: &s
     .split(frame.area());
     frame.render_widget(Line::from(printable(&head(view)).into_owned()).bold(), areas[0]);
     rows(frame, areas[1], &PEER_HEAD, &PEER_WIDTHS, peers, None);
+    let unheard = unheard.into_iter().map(Line::from).collect::<Vec<_>>();
+    frame.render_widget(Paragraph::new(unheard).yellow(), areas[2]);
     let topics: Vec<_> = view.topics.iter().map(topic_cells).collect();
     let widths = topic_widths(&topics, frame.area().width);
     rows(frame, areas[3], &TOPIC_HEAD, &widths, topics, Some(selected));
@@ -69,6 +78,24 @@ pub(super) fn draw(frame: &mut Frame<'_>, view: &View, selected: usize, note: &s
         note
     };
     frame.render_widget(Line::from(printable(foot).into_owned()).dim(), areas[6]);
+}
+
+/// A text in lines of at most `width` characters, but for words that are longer.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let last = lines.last_mut().map(|l| (l.chars().count(), l));
+        match last {
+            Some((length, line)) if length == 0 || length + 1 + word.chars().count() <= width => {
+                if length > 0 {
+                    line.push(' ');
+                }
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 /// Names in full, as far as the terminal is wide enough for them beside all other columns.
@@ -131,6 +158,7 @@ pub(super) fn plain(view: &View) -> String {
     let mut topics = Table::new(&TOPIC_HEAD.map(|h| (h, Align::Left)));
     view.topics.iter().for_each(|t| topics.row(topic_cells(t)));
     lines.extend(peers.lines());
+    lines.extend(unheard(view).map(str::to_owned));
     lines.extend(topics.lines());
     if !view.services.is_empty() {
         let mut services = Table::new(&SERVICE_HEAD.map(|h| (h, Align::Left)));
@@ -158,6 +186,11 @@ fn head(view: &View) -> String {
         view.sent_mbit_s,
         view.queued_bytes / 1000
     )
+}
+
+/// Who does not answer, where, for how long, and what to check.
+fn unheard(view: &View) -> impl Iterator<Item = &str> {
+    view.peers.iter().filter_map(|p| p.unheard.as_deref())
 }
 
 /// Those that are heard, and those behind relays.
@@ -239,7 +272,7 @@ fn topic_cells(t: &Topic) -> [String; 13] {
         maybe(t.delay_mean_ms, 1),
         maybe(t.delay_p99_ms, 1),
         maybe(t.jitter_p99_ms, 1),
-        t.queued.to_string(),
+        t.in_flight.map_or_else(|| "–".to_owned(), |n| n.to_string()),
         format!("{:.1}", t.lost_hz),
     ]
 }
@@ -255,7 +288,17 @@ fn losses(t: &Topic) -> String {
     } else {
         reasons.join(", ")
     };
-    format!("{}{state} has lost {reasons}", t.topic)
+    let of = match (t.offered, t.delivered, t.in_flight) {
+        (Some(offered), Some(delivered), Some(in_flight)) => {
+            format!(" of {offered} ({delivered} delivered, {in_flight} in flight)")
+        }
+        _ => String::new(),
+    };
+    let beside = match t.not_taken {
+        0 => String::new(),
+        n => format!("; subscribers there lost {n}"),
+    };
+    format!("{}{state} has lost {reasons}{of}{beside}", t.topic)
 }
 
 fn maybe(number: Option<f64>, digits: usize) -> String {
@@ -305,7 +348,7 @@ mod tests {
         assert!(
             lines[7].starts_with("/far/scan")
                 && lines[7].contains(" far via base ")
-                && lines[7].contains("87.8"),
+                && lines[7].contains("89.1"),
             "{lines:#?}"
         );
         assert!(
@@ -318,7 +361,10 @@ mod tests {
                 .eq("/grasp no peer base 60 200 197 1 timed_out 2".split(' ')),
             "{lines:#?}"
         );
-        assert_eq!(lines[12], "/far/scan has lost air 2, replaced 20");
+        assert_eq!(
+            lines[12],
+            "/far/scan has lost air 2, replaced 20 of 225 (180 delivered, 23 in flight); subscribers there lost 7"
+        );
         assert!(lines[13].contains("priority"), "{lines:#?}");
     }
 
@@ -364,13 +410,25 @@ mod tests {
     }
 
     #[test]
+    fn a_peer_that_does_not_answer_is_named_with_what_to_check() {
+        let mut view = view();
+        let text = "base has not answered at 192.168.1.7:7400 for 12 s: check that its link runs and lists this host";
+        view.peers[0].unheard = Some(text.into());
+        assert!(plain(&view).contains(text), "{}", plain(&view));
+        // In whole lines, however narrow.
+        let lines = drawn(60, 20, &view, 0, "");
+        let shown = lines[5..7].join(" ");
+        assert_eq!(shown, text, "{lines:#?}");
+    }
+
+    #[test]
     fn the_plain_table_has_the_same_numbers() {
         let text = plain(&view());
         for part in [
             "air 5.0 %",
             "base",
             "/far/scan",
-            "87.8",
+            "89.1",
             "/cmd_vel",
             "/grasp",
             "timed_out 2",

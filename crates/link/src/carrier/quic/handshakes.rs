@@ -25,6 +25,9 @@ impl QuicCarrier {
         let validated = incoming.remote_address_validated();
         // A validated address has knocked: only then do we tell it how to validate.
         if !validated && !self.has_knocked(&incoming) {
+            if let Some(peer) = self.peers.iter_mut().find(|p| p.known.address == from) {
+                peer.known.meets(team::STRANGE, now);
+            }
             self.endpoint.ignore(incoming);
             self.refused += 1;
             return Ok(());
@@ -120,7 +123,7 @@ impl QuicCarrier {
         };
         let shown = link.certificate();
         if let Err(verdict) = counts(&self.tls.verifier, shown.as_ref()) {
-            tell_of_stranger(&mut self.told, link.standing.from, &verdict, now);
+            tell_of_stranger(link.standing.from, &verdict);
             link.end(now, code::NOT_VALID);
             self.refused += 1;
             return;
@@ -133,7 +136,7 @@ impl QuicCarrier {
             return;
         };
         let Some(peer) = peer else {
-            tracing::warn!(from = %link.standing.from, "a host of the team that is no peer of this one was refused");
+            team::tell_of_unlisted(link.standing.from, shown.as_ref());
             link.end(now, code::NO_PEER);
             self.refused += 1;
             return;
@@ -163,7 +166,7 @@ impl QuicCarrier {
         };
         let (peer, up, from) = (link.standing.peer, link.standing.up.is_some(), link.standing.from);
         let Some(peer) = peer.and_then(|p| self.peers.get_mut(p)) else {
-            tell_of_stranger(&mut self.told, from, reason, now);
+            tell_of_stranger(from, &in_words(reason));
             self.refused += 1;
             return;
         };
@@ -181,8 +184,9 @@ impl QuicCarrier {
         if refused {
             let text = match is_another {
                 true => team::IS_ANOTHER.to_owned(),
-                false => reason.to_string(),
+                false => in_words(reason),
             };
+            peer.known.meets(text.clone(), now);
             if peer.known.said.is_new(&text, now) {
                 tracing::warn!(peer = peer.known.name, reason = text, "connection closed");
             }
@@ -280,4 +284,34 @@ impl QuicCarrier {
             link.end(now, code::NOT_VALID);
         }
     }
+}
+
+/// Why a connection ended, with the mend where there is one.
+fn in_words(reason: &ConnectionError) -> String {
+    let code = |code: u64| (0x100..0x200).contains(&code).then_some(code as u8);
+    let alert = match reason {
+        ConnectionError::TransportError(e) => {
+            code(e.code.into()).map(|a| ("this host ended the handshake", a))
+        }
+        ConnectionError::ConnectionClosed(c) => {
+            code(c.error_code.into()).map(|a| ("the other end ended the handshake", a))
+        }
+        ConnectionError::ApplicationClosed(c) => {
+            return match u32::try_from(c.error_code.into_inner()) {
+                Ok(code::GOING) => "its link ended".into(),
+                Ok(code::NO_PEER) => "it does not list this host under `peers`".into(),
+                Ok(code::NOT_VALID) => {
+                    "it does not accept this host's certificate: make a new one with `ropewalk keys host`"
+                        .into()
+                }
+                Ok(code::ANOTHER_HOST) => team::IS_ANOTHER.into(),
+                _ => reason.to_string(),
+            };
+        }
+        _ => None,
+    };
+    alert.map_or_else(
+        || reason.to_string(),
+        |(who, alert)| format!("{who}: {}", team::alert(alert)),
+    )
 }

@@ -142,8 +142,6 @@ pub struct QuicCarrier {
     buffer: BytesMut,
     next_id: u64,
     recheck: Instant,
-    /// When a refused stranger was last told of in the log.
-    told: Option<Instant>,
     refused: u64,
 }
 
@@ -206,7 +204,6 @@ impl QuicCarrier {
             buffer: BytesMut::new(),
             next_id: 1,
             recheck: now + RECHECK,
-            told: None,
             refused: 0,
         })
     }
@@ -267,6 +264,10 @@ impl Carrier for QuicCarrier {
 
     fn path_mtu(&self, peer: PeerIndex) -> Option<usize> {
         Some(usize::from(self.way(peer)?.mtu().size()) + self.socket.headers())
+    }
+
+    fn trouble(&self, peer: PeerIndex) -> Option<String> {
+        self.peers.get(peer)?.known.trouble()
     }
 
     fn joined(&self) -> usize {

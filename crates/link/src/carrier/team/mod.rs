@@ -8,12 +8,14 @@ pub(super) mod pair;
 pub(super) mod standing;
 pub(super) mod watch;
 
-use crate::keys::{Bundle, KeysError};
+use crate::keys::{Bundle, KeysError, host_of};
+use crate::quiet::Quiet;
 use dial::Dial;
 use knock::Knock;
 use rustls::client::Resumption;
 use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::danger::ClientCertVerifier;
+use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -28,6 +30,10 @@ pub(super) const RECHECK: Duration = Duration::from_secs(60);
 pub(super) const RENEWAL: Duration = Duration::from_millis(250);
 /// A peer that is away for longer is dialled anew.
 pub(super) const IDLE: Duration = Duration::from_secs(30);
+/// What kept a peer from being reached counts for so long: longer than the pause between two attempts.
+const RECENT: Duration = Duration::from_secs(30);
+/// A datagram or a connection comes from where a peer is, without what only the team knows.
+pub(super) const STRANGE: &str = "what comes from there does not know this team's secret: its keys are of another team (copy it a set                                   made by `ropewalk keys host` of this one)";
 /// How long the log does not repeat what attempts bring up again and again.
 const SILENT: Duration = Duration::from_secs(30);
 
@@ -50,6 +56,8 @@ pub(super) struct Known {
     pub(super) said: Said,
     /// Whence it last proved who it is.
     pub(super) proven: Option<IpAddr>,
+    /// Why it was not reached last, and when that was seen.
+    trouble: Option<(Cow<'static, str>, Instant)>,
 }
 
 /// Why a peer ends a connection, where it hears another host of this one's name at the same time.
@@ -76,7 +84,19 @@ impl Known {
             dial: Dial::new(now, first),
             said: Said::default(),
             proven: None,
+            trouble: None,
         }
+    }
+
+    /// Something keeps it from being reached.
+    pub(super) fn meets(&mut self, trouble: impl Into<Cow<'static, str>>, now: Instant) {
+        self.trouble = Some((trouble.into(), now));
+    }
+
+    /// What did so lately.
+    pub(super) fn trouble(&self) -> Option<String> {
+        let (text, at) = self.trouble.as_ref()?;
+        (at.elapsed() < RECENT).then(|| text.clone().into_owned())
     }
 
     /// Tells in the log, once in a while, that two hosts are this peer.
@@ -151,17 +171,40 @@ pub(super) fn counts(
     verifier.verify_client_cert(shown, &[], UnixTime::now()).map(drop)
 }
 
-/// Tells in the log that a stranger was refused, unless that was `told` of late: a flood of them is to fill no disk.
-pub(super) fn tell_of_stranger(
-    told: &mut Option<Instant>,
-    from: IpAddr,
-    reason: &dyn std::fmt::Display,
-    now: Instant,
-) {
-    if told.is_none_or(|t| now.saturating_duration_since(t) > SILENT) {
-        *told = Some(now);
-        tracing::warn!(%from, %reason, "a host was refused");
+static STRANGERS: Quiet = Quiet::new();
+static UNLISTED: Quiet = Quiet::new();
+
+/// Tells in the log, seldom, that a stranger was refused: a flood of them is to fill no disk.
+pub(super) fn tell_of_stranger(from: IpAddr, reason: &dyn std::fmt::Display) {
+    if let Some(more) = STRANGERS.lets() {
+        tracing::warn!(%from, %reason, more, "a host was refused");
     }
+}
+
+/// Tells in the log, seldom, that a host was refused whose certificate is the team's, and that is no peer.
+pub(super) fn tell_of_unlisted(from: IpAddr, certificate: Option<&CertificateDer<'_>>) {
+    if let Some(more) = UNLISTED.lets() {
+        let host = certificate.and_then(host_of).unwrap_or_default();
+        tracing::warn!(host, %from, more, "a host of the team was refused: list it under `peers`, or stop its link");
+    }
+}
+
+/// What an alert of TLS means between hosts of a team (RFC 8446, section 6).
+pub(super) fn alert(code: u8) -> String {
+    let text = match code {
+        42 | 43 | 46 => "the certificate does not count",
+        44 => "the certificate was revoked: make a new one with `ropewalk keys host`",
+        45 => "the certificate has expired, or a clock is wrong: make a new one with `ropewalk keys host`",
+        48 => "the certificate is of another team: both hosts need keys that one `ropewalk keys team` made",
+        49 => "access is denied",
+        112 => {
+            "it is another host than the one that is expected there: check its name under `peers`, and the address"
+        }
+        116 => "there is no certificate",
+        120 => "it speaks another version of the link's protocol: run the same release on both",
+        _ => return format!("TLS alert {code}"),
+    };
+    text.to_owned()
 }
 
 /// What to say of a peer's connections in the log, once in a while.

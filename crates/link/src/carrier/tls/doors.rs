@@ -106,7 +106,17 @@ impl TlsCarrier {
             return Ok(Came::Nothing);
         };
         let fresh = |knock| self.incoming.is_fresh(knock);
-        if !self.tls.knock.accepts(knock) || !knock.first_chunk().is_some_and(fresh) {
+        if !self.tls.knock.accepts(knock) {
+            let from = connection.standing.from.to_canonical();
+            let at = |p: &&mut team::Known| p.address.ip().to_canonical() == from;
+            let mut there = self.peers.iter_mut().filter(at);
+            // Where several peers are at an address it may be any.
+            if let (Some(peer), None) = (there.next(), there.next()) {
+                peer.meets(team::STRANGE, now);
+            }
+            return Err(ErrorKind::PermissionDenied.into());
+        }
+        if !knock.first_chunk().is_some_and(fresh) {
             return Err(ErrorKind::PermissionDenied.into());
         }
         // TCP has shown that it receives at its address.
@@ -213,7 +223,7 @@ impl TlsCarrier {
         };
         let shown = connection.certificate();
         if let Err(verdict) = counts(&self.tls.verifier, shown.as_ref()) {
-            tell_of_stranger(&mut self.told, connection.standing.from, &verdict, now);
+            tell_of_stranger(connection.standing.from, &verdict);
             connection.say_goodbye(now);
             self.connections.remove(&number);
             self.refused += 1;
@@ -224,7 +234,7 @@ impl TlsCarrier {
             self.peers.iter().position(|p| names(shown, &p.name))
         };
         let Some(peer) = connection.standing.peer.or_else(by_name) else {
-            tracing::warn!(from = %connection.standing.from, "a host of the team that is no peer of this one was refused");
+            team::tell_of_unlisted(connection.standing.from, shown.as_ref());
             connection.say_goodbye(now);
             self.connections.remove(&number);
             self.refused += 1;
@@ -263,7 +273,7 @@ impl TlsCarrier {
             return;
         };
         let Some(peer) = connection.standing.peer.and_then(|p| self.peers.get_mut(p)) else {
-            tell_of_stranger(&mut self.told, connection.standing.from, reason, now);
+            tell_of_stranger(connection.standing.from, reason);
             self.refused += 1;
             return;
         };
@@ -271,6 +281,12 @@ impl TlsCarrier {
         let talked = connection.open() && connection.standing.heard > connection.standing.up;
         if matches!(connection.stage(), Stage::Dialing) {
             tracing::debug!(peer = peer.name, %reason, "no connection");
+            if reason.kind() == ErrorKind::ConnectionRefused {
+                peer.meets(
+                    "nobody listens there: start its link, or check address and port",
+                    now,
+                );
+            }
             return;
         }
         if !talked {
@@ -283,6 +299,7 @@ impl TlsCarrier {
             }
             _ => reason.to_string(),
         };
+        peer.meets(text.clone(), now);
         if peer.said.is_new(&text, now) {
             tracing::warn!(peer = peer.name, reason = text, "connection closed");
         }

@@ -93,8 +93,6 @@ pub struct TlsCarrier {
     recheck: Instant,
     /// Nobody is let in until then.
     deaf_until: Option<Instant>,
-    /// When a refused stranger was last told of in the log.
-    told: Option<Instant>,
     refused: u64,
 }
 
@@ -142,7 +140,6 @@ impl TlsCarrier {
             unsent: Vec::new(),
             recheck: now + RECHECK,
             deaf_until: None,
-            told: None,
             refused: 0,
         })
     }
@@ -350,6 +347,10 @@ impl Carrier for TlsCarrier {
         let dials = self.peers.iter().map(|p| p.dial.next()).min();
         let next = dials.map_or(RENEWAL, |t| t.saturating_duration_since(now).min(RENEWAL));
         Ok(Some(if clear { next } else { next.min(PATIENCE) }))
+    }
+
+    fn trouble(&self, peer: PeerIndex) -> Option<String> {
+        self.peers.get(peer)?.trouble()
     }
 
     fn refused(&self) -> u64 {

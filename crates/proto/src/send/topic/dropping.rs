@@ -69,7 +69,7 @@ impl<B: Body> OutTopic<B> {
     pub(crate) fn drop_oldest(&mut self, reason: DropReason) -> u64 {
         if let Some(keeper) = &mut self.keeper {
             if let Some(p) = keeper.give_up_oldest() {
-                self.abandoned += 1;
+                self.ledger.gives_up(reason);
                 return self.dropped(&p, reason);
             } else if self.sending.is_some() {
                 return self.drop_sending(reason);
@@ -93,7 +93,7 @@ impl<B: Body> OutTopic<B> {
     /// Drops the message that is partly sent. Gives its bytes.
     pub(crate) fn drop_sending(&mut self, reason: DropReason) -> u64 {
         let Some(s) = self.sending.take() else { return 0 };
-        self.abandoned += 1;
+        self.ledger.gives_up(reason);
         match &mut self.keeper {
             Some(keeper) => keeper.gave_up(s.seq),
             None => self.cancelled = Some(s.seq),
@@ -137,13 +137,14 @@ impl<B: Body> OutTopic<B> {
             (Ok(()), Some(_)) => {
                 self.counts.sent += 1;
                 self.counts.sent_bytes += pending.bytes();
+                self.ledger.came_elsewhere();
             }
             // It came by another way.
             (Ok(()), None) => self.counts.drops.add(DropReason::Duplicate, 1),
             (Err(reason), seq) => {
                 self.counts.drops.add(reason, 1);
                 if let Some(seq) = seq {
-                    self.abandoned += 1;
+                    self.ledger.gives_up(reason);
                     keeper.gave_up(seq);
                 }
             }

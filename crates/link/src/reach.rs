@@ -1,0 +1,289 @@
+//! Peers that do not answer: who, where, for how long, and what to check. Said in the log and in the status, at either end.
+
+use crate::carrier::Carrier;
+use crate::config::{CarrierKind, Config, PeerConfig};
+use proto::{PeerId, PeerStats, Radio};
+use serde::Serialize;
+use stats::Time;
+use std::fmt::Write;
+use std::time::Duration;
+
+/// A peer that has not answered for so long is said not to.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The log says so again after this time, then after twice as long each time, up to the second.
+const AGAIN: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(600));
+/// Who was heard within this time is there, and does not hear this host.
+const LATELY: Duration = Duration::from_secs(2);
+
+/// A peer that does not answer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Unheard {
+    /// For how long, in seconds.
+    pub for_s: f64,
+    /// Whether it ever answered since the link started.
+    pub ever: bool,
+    /// Where it is expected; none on a serial line.
+    pub address: Option<String>,
+    /// All of it in words, with what to check.
+    pub text: String,
+}
+
+/// Watches the peers of one radio.
+#[derive(Debug)]
+pub(crate) struct Reach {
+    start: Time,
+    peers: Vec<Silence>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Silence {
+    ever: bool,
+    since: Option<Time>,
+    /// When the log says so next, and after how long once more.
+    next: Option<(Time, Duration)>,
+    now: Option<Unheard>,
+}
+
+/// What is known of a peer.
+pub(crate) struct Facts<'a> {
+    pub(crate) peer: &'a PeerConfig,
+    pub(crate) carrier: CarrierKind,
+    pub(crate) stats: &'a PeerStats,
+    /// What the carrier knows.
+    pub(crate) trouble: Option<String>,
+}
+
+impl Reach {
+    pub(crate) fn new(start: Time) -> Self {
+        Reach {
+            start,
+            peers: Vec::new(),
+        }
+    }
+
+    /// Looks at all peers of a radio, and logs what is due.
+    pub(crate) fn look_at<B: proto::Body>(
+        &mut self,
+        now: Time,
+        (config, peers): (&Config, &[PeerId]),
+        radio: &Radio<B>,
+        carrier: &impl Carrier,
+    ) {
+        for (i, (peer, id)) in std::iter::zip(&config.peers, peers).enumerate() {
+            let Some(stats) = radio.peer_stats(*id) else {
+                continue;
+            };
+            let trouble = (!stats.up).then(|| carrier.trouble(i)).flatten();
+            let facts = Facts {
+                peer,
+                carrier: config.carrier(),
+                stats: &stats,
+                trouble,
+            };
+            if let Some(line) = self.look(now, i, &facts) {
+                tracing::warn!("{line}");
+            }
+        }
+    }
+
+    /// Looks at a peer; gives what the log is to say now.
+    pub(crate) fn look(&mut self, now: Time, peer: usize, facts: &Facts<'_>) -> Option<String> {
+        if self.peers.len() <= peer {
+            self.peers.resize(peer + 1, Silence::default());
+        }
+        let silence = &mut self.peers[peer];
+        if facts.stats.up {
+            *silence = Silence {
+                ever: true,
+                ..Silence::default()
+            };
+            return None;
+        }
+        let start = if silence.ever { now } else { self.start };
+        let since = *silence.since.get_or_insert(start);
+        let span = now.since(since);
+        if span < PATIENCE {
+            return None;
+        }
+        let unheard = Unheard {
+            for_s: (span.as_secs_f64() * 10.0).round() / 10.0,
+            ever: silence.ever,
+            address: facts.peer.address.map(|a| a.to_string()),
+            text: text(facts, silence.ever, span, now),
+        };
+        let text = unheard.text.clone();
+        silence.now = Some(unheard);
+        let (next, pause) = silence.next.unwrap_or((now, AGAIN.0));
+        (next <= now).then(|| {
+            silence.next = Some((now + pause, (pause * 2).min(AGAIN.1)));
+            text
+        })
+    }
+
+    /// A peer that does not answer now.
+    pub(crate) fn unheard(&self, peer: usize) -> Option<Unheard> {
+        self.peers.get(peer)?.now.clone()
+    }
+}
+
+fn text(facts: &Facts<'_>, ever: bool, span: Duration, now: Time) -> String {
+    let Facts {
+        peer,
+        carrier,
+        stats,
+        trouble,
+    } = facts;
+    let (name, span) = (&peer.name, in_words(span));
+    let at = peer.address.map(|a| format!(" at {a}")).unwrap_or_default();
+    let mut text = if ever {
+        format!("{name} has not answered{at} for {span}")
+    } else {
+        format!("{name} has not answered{at} since this link started {span} ago")
+    };
+    if let Some(theirs) = stats.other_version {
+        let _ = write!(
+            text,
+            ": it speaks version {theirs} of the link's protocol, this host version {}; run the same release on both",
+            proto::VERSION
+        );
+    } else if let Some(trouble) = trouble {
+        let _ = write!(text, ": {trouble}");
+    } else if stats.session != 0 && now.since(stats.last_heard) < LATELY {
+        let _ = write!(
+            text,
+            ": it is heard here, but does not hear this host. Check the address of this host in its configuration, and that its \
+             port lets datagrams in"
+        );
+    } else {
+        let check = match carrier {
+            CarrierKind::Serial => {
+                "check the cable, that its link runs, and that `radio.baud` is the same at both ends"
+                    .to_owned()
+            }
+            kind => {
+                let (transport, keys) = match kind {
+                    CarrierKind::Udp => ("UDP", ""),
+                    CarrierKind::Tls => (
+                        "TCP",
+                        ", that both hosts have keys of one team (`ropewalk keys --help`)",
+                    ),
+                    _ => (
+                        "UDP",
+                        ", that both hosts have keys of one team (`ropewalk keys --help`)",
+                    ),
+                };
+                let port = peer.address.map_or(0, |a| a.port());
+                format!(
+                    "check that its link runs and lists this host, that this address is its own, that {transport} port {port} is open on \
+                     the way{keys}"
+                )
+            }
+        };
+        let _ = write!(text, ": {check}");
+    }
+    text
+}
+
+fn in_words(span: Duration) -> String {
+    match span.as_secs() {
+        s if s < 120 => format!("{s} s"),
+        s if s < 7200 => format!("{} min", s / 60),
+        s => format!("{} h", s / 3600),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config() -> Config {
+        Config::parse(
+            "host: robot\nkeys: keys/robot\nradio: {bind: '0.0.0.0:7400', rate: 6Mbit/s}\n\
+             peers:\n  - {name: base, address: '192.168.1.7:7400'}\n",
+        )
+        .expect("is good")
+    }
+
+    fn looks(
+        reach: &mut Reach,
+        at: f64,
+        up: bool,
+        but: impl Fn(&mut Facts<'_>, &mut PeerStats),
+    ) -> Option<String> {
+        let (config, mut stats) = (
+            config(),
+            PeerStats {
+                up,
+                ..PeerStats::default()
+            },
+        );
+        let mut facts = Facts {
+            peer: &config.peers[0],
+            carrier: config.carrier(),
+            stats: &PeerStats::default(),
+            trouble: None,
+        };
+        but(&mut facts, &mut stats);
+        facts.stats = &stats;
+        reach.look(Time((at * 1e9) as u64), 0, &facts)
+    }
+
+    #[test]
+    fn who_never_answered_is_named_after_five_seconds_and_then_seldom() {
+        let mut reach = Reach::new(Time::ZERO);
+        let mut said = Vec::new();
+        for tenth in 0..36_000 {
+            let at = f64::from(tenth) / 10.0;
+            said.extend(looks(&mut reach, at, false, |_, _| {}).map(|text| (at, text)));
+        }
+        let times: Vec<f64> = said.iter().map(|(at, _)| *at).collect();
+        assert_eq!(
+            times,
+            [
+                5.0, 35.0, 95.0, 215.0, 455.0, 935.0, 1535.0, 2135.0, 2735.0, 3335.0
+            ]
+        );
+        assert_eq!(
+            said[0].1,
+            "base has not answered at 192.168.1.7:7400 since this link started 5 s ago: check that its link runs and lists this \
+             host, that this address is its own, that UDP port 7400 is open on the way, that both hosts have keys of one team \
+             (`ropewalk keys --help`)"
+        );
+        let unheard = reach.unheard(0).expect("it does not answer");
+        assert_eq!(
+            (unheard.ever, unheard.address.as_deref()),
+            (false, Some("192.168.1.7:7400"))
+        );
+    }
+
+    #[test]
+    fn who_is_heard_again_is_named_anew_when_it_is_lost_again() {
+        let mut reach = Reach::new(Time::ZERO);
+        assert!(looks(&mut reach, 6.0, false, |_, _| {}).is_some());
+        assert!(looks(&mut reach, 7.0, true, |_, _| {}).is_none());
+        assert_eq!(reach.unheard(0), None);
+        assert!(looks(&mut reach, 8.0, false, |_, _| {}).is_none());
+        let text = looks(&mut reach, 14.0, false, |_, _| {}).expect("it is said again");
+        assert!(
+            text.starts_with("base has not answered at 192.168.1.7:7400 for 6 s: "),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn what_is_known_of_the_cause_is_said_instead_of_what_to_check() {
+        let cause = |but: fn(&mut Facts<'_>, &mut PeerStats)| {
+            let mut reach = Reach::new(Time::ZERO);
+            looks(&mut reach, 6.0, false, but).expect("it does not answer")
+        };
+        let old = cause(|_, stats| stats.other_version = Some(5));
+        assert!(old.contains("speaks version 5 of the link's protocol"), "{old}");
+        let refused = cause(|facts, _| facts.trouble = Some("it does not list this host".into()));
+        assert!(refused.ends_with(": it does not list this host"), "{refused}");
+        let deaf = cause(|_, stats| (stats.session, stats.last_heard) = (7, Time::from_millis(5_500)));
+        assert!(
+            deaf.contains("is heard here, but does not hear this host"),
+            "{deaf}"
+        );
+    }
+}

@@ -1,0 +1,197 @@
+//! What became of the messages of a topic, as far as both ends know.
+
+use crate::statistics::{Account, ReceiverReport};
+use stats::{DropReason, Drops};
+
+/// The sender's book of what it began to send: each message of which anything was sent has a number.
+///
+/// What was not begun, the sender alone knows. Of what was begun, the receiver's word is final, as it has one fate for each
+/// number: what was given up here is lost where the receiver says so, since it may have been delivered all the same.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    /// What was begun and given up, since the topic began.
+    given_up: Drops,
+    /// The same in the peer's present session, with what came by another way.
+    given_up_now: Drops,
+    /// Of sessions of the peer that are over.
+    delivered: u64,
+    lost: Drops,
+    /// Number of the first message of the peer's present session.
+    first: u64,
+    told: Option<ReceiverReport>,
+}
+
+impl Ledger {
+    /// A message that was begun is given up, and is counted among the topic's drops.
+    pub(crate) fn gives_up(&mut self, reason: DropReason) {
+        self.given_up.add(reason, 1);
+        self.given_up_now.add(reason, 1);
+    }
+
+    /// A message that was begun has arrived by another way.
+    pub(crate) fn came_elsewhere(&mut self) {
+        self.given_up_now.add(DropReason::OtherWay, 1);
+    }
+
+    /// How many were begun and given up.
+    pub(crate) fn given_up(&self) -> u64 {
+        self.given_up.total()
+    }
+
+    /// What the receiver told last, in its present session.
+    pub(crate) fn told(&self) -> Option<&ReceiverReport> {
+        self.told.as_ref()
+    }
+
+    /// Takes what the receiver tells, `next` the number of the next message. False if it tells of more than was begun.
+    pub(crate) fn tells(&mut self, report: ReceiverReport, next: u64) -> bool {
+        let begun = next - self.first.min(next);
+        let known = [report.delivered, report.abandoned, lost(&report).total()];
+        let known = known.into_iter().fold(0, u64::saturating_add);
+        if known > begun {
+            return false;
+        }
+        self.told = Some(report);
+        true
+    }
+
+    /// The receiver knows nothing any more of what has a number below `next`: what it has not told is lost.
+    pub(crate) fn ends_session(&mut self, next: u64) {
+        let begun = next - self.first.min(next);
+        let told = self.told.take().unwrap_or_default();
+        let mut lost = lost(&told);
+        let rest = begun.saturating_sub(told.delivered + lost.total());
+        let known = self.given_up_now.first(rest);
+        lost.add(DropReason::PeerLost, rest - known.total());
+        lost.merge(&known);
+        self.delivered += told.delivered;
+        self.lost.merge(&lost);
+        (self.first, self.given_up_now) = (next, Drops::default());
+    }
+
+    /// The account of `offered` messages of which `drops` were lost here.
+    pub(crate) fn account(&self, offered: u64, drops: &Drops) -> Account {
+        let mut dropped = drops.minus(&self.given_up);
+        dropped.merge(&self.lost);
+        let mut delivered = self.delivered;
+        if let Some(told) = &self.told {
+            delivered += told.delivered;
+            dropped.merge(&lost(told));
+            dropped.merge(&self.given_up_now.first(told.abandoned));
+        }
+        let in_flight = offered.saturating_sub(delivered.saturating_add(dropped.total()));
+        Account {
+            offered,
+            delivered,
+            dropped,
+            in_flight,
+        }
+    }
+}
+
+/// What of a receiver's counts are messages that did not arrive: copies of others and losses of subscribers are not.
+fn lost(told: &ReceiverReport) -> Drops {
+    let mut beside = Drops::default();
+    for reason in [DropReason::Duplicate, DropReason::NotTaken] {
+        beside.add(reason, told.drops.count(reason));
+    }
+    told.drops.minus(&beside)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drops(of: &[(DropReason, u64)]) -> Drops {
+        let mut all = Drops::default();
+        of.iter().for_each(|(reason, n)| all.add(*reason, *n));
+        all
+    }
+
+    fn report(delivered: u64, abandoned: u64, of: &[(DropReason, u64)]) -> ReceiverReport {
+        ReceiverReport {
+            delivered,
+            abandoned,
+            drops: drops(of),
+        }
+    }
+
+    fn balanced(a: &Account) {
+        assert_eq!(a.offered, a.delivered + a.dropped.total() + a.in_flight, "{a:?}");
+    }
+
+    #[test]
+    fn what_nobody_told_of_is_in_flight_and_copies_are_no_losses() {
+        let mut ledger = Ledger::default();
+        let here = drops(&[(DropReason::Replaced, 3)]);
+        let a = ledger.account(10, &here);
+        assert_eq!((a.delivered, a.in_flight, a.delivery()), (0, 7, Some(0.0)));
+        assert!(ledger.tells(
+            report(
+                4,
+                0,
+                &[
+                    (DropReason::Air, 1),
+                    (DropReason::Duplicate, 9),
+                    (DropReason::NotTaken, 4)
+                ]
+            ),
+            6
+        ));
+        let a = ledger.account(10, &here);
+        balanced(&a);
+        assert_eq!((a.delivered, a.in_flight), (4, 2));
+        assert_eq!(
+            a.dropped,
+            drops(&[(DropReason::Replaced, 3), (DropReason::Air, 1)])
+        );
+        assert_eq!(a.delivery(), Some(0.5));
+    }
+
+    #[test]
+    fn the_receivers_word_is_final_for_what_was_begun() {
+        let mut ledger = Ledger::default();
+        // Of ten that were begun two expired. One of them was delivered all the same, of the other the word was lost.
+        ledger.gives_up(DropReason::Expired);
+        ledger.gives_up(DropReason::Expired);
+        let here = drops(&[(DropReason::Expired, 2)]);
+        assert!(ledger.tells(report(9, 0, &[(DropReason::Incomplete, 1)]), 10));
+        let a = ledger.account(10, &here);
+        balanced(&a);
+        assert_eq!((a.delivered, a.in_flight, a.dropped.total()), (9, 0, 1));
+        // Or it heard of both.
+        assert!(ledger.tells(report(8, 2, &[]), 10));
+        let a = ledger.account(10, &here);
+        balanced(&a);
+        assert_eq!((a.delivered, a.in_flight, &a.dropped), (8, 0, &here));
+    }
+
+    #[test]
+    fn a_receiver_that_tells_of_more_than_was_begun_is_not_believed() {
+        let mut ledger = Ledger::default();
+        assert!(!ledger.tells(report(161, 0, &[]), 131));
+        assert!(!ledger.tells(report(u64::MAX, u64::MAX, &[(DropReason::Air, u64::MAX)]), 131));
+        assert!(ledger.tells(report(131, 0, &[]), 131));
+    }
+
+    #[test]
+    fn a_receiver_that_starts_anew_takes_nothing_back() {
+        let mut ledger = Ledger::default();
+        assert!(ledger.tells(report(5, 0, &[(DropReason::Air, 1)]), 10));
+        ledger.gives_up(DropReason::PeerLost);
+        let here = drops(&[(DropReason::PeerLost, 1)]);
+        ledger.ends_session(10);
+        let a = ledger.account(12, &here);
+        balanced(&a);
+        // What it had not told of is lost; two more wait.
+        assert_eq!(
+            (a.delivered, a.dropped.count(DropReason::PeerLost), a.in_flight),
+            (5, 4, 2)
+        );
+        assert!(!ledger.tells(report(5, 0, &[]), 12), "only two were begun since");
+        assert!(ledger.tells(report(2, 0, &[]), 12));
+        let a = ledger.account(12, &here);
+        balanced(&a);
+        assert_eq!((a.delivered, a.in_flight), (7, 0));
+    }
+}
