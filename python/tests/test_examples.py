@@ -18,7 +18,7 @@ def pair(bus):
 
     def run(*names):
         started = [
-            subprocess.Popen([sys.executable, "-u", EXAMPLES / f"{n}.py"], stdout=subprocess.PIPE, text=True)
+            subprocess.Popen([sys.executable, "-X", "dev", "-W", "error", "-u", EXAMPLES / f"{n}.py"], stdout=subprocess.PIPE, text=True)
             for n in names
         ]
         told = [child.communicate()[0] for child in started]
@@ -60,7 +60,7 @@ def test_scans_are_filtered(bus, node):
     scans = node.publisher("/scan", "sensor_msgs/LaserScan")
     near = node.subscriber("/scan/near", "sensor_msgs/LaserScan")
     example = subprocess.Popen(
-        [sys.executable, "-u", EXAMPLES / "lidar_filter.py", "2"], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-X", "dev", "-W", "error", "-u", EXAMPLES / "lidar_filter.py", "2"], stdout=subprocess.PIPE, text=True
     )
     assert scans.wait_for_subscribers(1, LONG) and near.wait_for_publishers(1, LONG)
     scan = scans.message(angle_max=1.0, ranges=np.arange(1, 101, dtype=np.float32))
