@@ -42,6 +42,7 @@ from ._errors import (
     SystemFault,
     TypeUnknown,
 )
+from ._failures import Failures, sendable, text_of
 from ._native import ServiceType, Type
 
 __all__ = [
@@ -310,12 +311,28 @@ class Server(_Receiver[Request], _Sender):
         _Sender.__init__(self, native, _codec(kind.response))
         self._bell = _Bell()
         self._request = _codec(kind.request)
+        self._failures = Failures(f"the function that serves {kind.name}")
 
     def take(self, timeout: float | None = None) -> Request | None:
-        native = self._native.take(timeout)
-        return None if native is None else Request(native, self._request)
+        """Takes the oldest waiting request; blocks until there is one, at most `timeout` seconds; None if none came.
 
-    take.__doc__ = _Receiver.take.__doc__
+        Raises HoldLimit where as many are held as may be, and ContentError where one cannot be read, whose client gets
+        that error, too."""
+        native = self._native.take(timeout)
+        if native is None:
+            return None
+        try:
+            return Request(native, self._request)
+        except ContentError as e:
+            self._give_up(native, f"the server cannot read the request: {text_of(e, name=False)}")
+            raise
+
+    def _give_up(self, native: Any, text: str) -> None:
+        try:
+            self._native.reject(native, sendable(text))
+        except Error:
+            # The client is gone, or it has an answer.
+            pass
 
     def response(self, **fields: Any) -> Message:
         """An answer of the service's type."""
@@ -328,25 +345,48 @@ class Server(_Receiver[Request], _Sender):
 
     def reject(self, request: Request, text: str) -> None:
         """Answers a request with an error, whose text the client gets."""
-        self._native.reject(request._native, text)
+        self._native.reject(request._native, sendable(text))
 
-    def serve(self, f: Callable[[Message], Any]) -> None:
-        """Answers each request with what `f` gives, a message or a mapping of fields; what it raises is the client's.
-        Ends only by an exception that is none of these, such as KeyboardInterrupt."""
-        for request in self:
+    def serve(self, f: Callable[[Message], Any], *, end_on_error: bool = False) -> None:
+        """Answers each request with what `f` gives, a message or a mapping of fields. What it raises goes to the client, is
+        logged (logger "ropewalk", at most every 10 s) and counted (`errors`), and the next request comes; with
+        `end_on_error` it is raised here. Otherwise `serve` ends only by what is no `Exception`, such as
+        KeyboardInterrupt."""
+        while True:
+            try:
+                request = self.take()
+            except ContentError as e:
+                self._failures.note(e)
+                continue
+            if request is None:
+                continue
             try:
                 answer = f(request.message)
-                if isinstance(answer, Message):
-                    self.respond(request, answer)
-                else:
-                    self.respond(request, **answer)
+                answer = answer if isinstance(answer, Message) else self.response(**answer)
+            except Exception as e:
+                self._failures.note(e)
+                self._give_up(request._native, text_of(e))
+                if end_on_error:
+                    raise
+                continue
+            except BaseException as e:
+                self._give_up(request._native, f"the server ends: {type(e).__name__}")
+                raise
+            try:
+                self.respond(request, answer)
             except (PeerDied, CallTimeout):
+                # Nobody waits for it any more.
                 continue
             except Exception as e:
-                try:
-                    self.reject(request, f"{type(e).__name__}: {e}")
-                except Error:
-                    continue
+                self._failures.note(e)
+                self._give_up(request._native, text_of(e))
+                if end_on_error:
+                    raise
+
+    @property
+    def errors(self) -> int:
+        """How often the function given to `serve` raised, or gave what is no answer."""
+        return self._failures.count
 
 
 class Node:
@@ -361,7 +401,7 @@ class Node:
 
     def publisher(self, topic: str, kind: TypeLike, **options: Any) -> Publisher:
         """Offers messages of a type, such as "sensor_msgs/Image", on a topic. Options: `memory_limit` in bytes (256 MiB),
-        `history` (0), `memory_policy` ("best_effort", "worst_effort", "medium", "block") with `medium_drops` and
+        `subscriber_quota`, the most of them that one subscriber may keep, `max_subscribers` (256), `history` (0), `memory_policy` ("best_effort", "worst_effort", "medium", "block") with `medium_drops` and
         `block_timeout` in seconds."""
         kind = _type(kind)
         return Publisher(self._native.publisher(topic, kind, **options), _codec(kind))
@@ -370,23 +410,28 @@ class Node:
         self, topic: str, kind: TypeLike | None = None, *, timeout: float | None = None, **options: Any
     ) -> Subscriber:
         """Subscribes to a topic. Without a type that of whoever publishes it is taken, waiting for one at most `timeout`
-        seconds. Options: `depth` (16), `max_held` (16, at most 4096), `queue_policy` ("drop_oldest", "drop_newest"),
+        seconds. Options: `depth` (16), `max_held` (16, at most 4096), `max_held_bytes` (what the publisher allows), `queue_policy` ("drop_oldest", "drop_newest"),
         `history` (all)."""
         kind = self.discover(topic, timeout) if kind is None else _type(kind)
         return Subscriber(self._native.subscriber(topic, kind, **options), _codec(kind))
 
-    def client(self, service: str, kind: str | ServiceType | None = None, *, timeout: float | None = None) -> Client:
-        """Calls a service. Without a type that of whoever serves it is taken."""
+    def client(
+        self, service: str, kind: str | ServiceType | None = None, *, timeout: float | None = None, **options: Any
+    ) -> Client:
+        """Calls a service. Without a type that of whoever serves it is taken. Options: `max_outstanding` calls at a time (64,
+        at most 2048), `max_held` answers (16, at most 2048), `memory_limit` in bytes (64 MiB). More calls raise NoRoom."""
         if kind is None:
             kind = self._native.discover_service(service, timeout)
         elif isinstance(kind, str):
             kind = ServiceType(kind)
-        return Client(self._native.client(service, kind), kind)
+        return Client(self._native.client(service, kind, **options), kind)
 
-    def server(self, service: str, kind: str | ServiceType) -> Server:
-        """Serves a service."""
+    def server(self, service: str, kind: str | ServiceType, **options: Any) -> Server:
+        """Serves a service. Options: `depth`, the requests that each client may have waiting (16, at most 4096; more are
+        refused), `max_held` that are taken and not answered (16, at most 4096), `max_clients` (256), `memory_limit` in bytes
+        (256 MiB), `client_quota` in bytes (an eighth of it)."""
         kind = ServiceType(kind) if isinstance(kind, str) else kind
-        return Server(self._native.server(service, kind), kind)
+        return Server(self._native.server(service, kind, **options), kind)
 
     def discover(self, topic: str, timeout: float | None = None) -> Type:
         """The type of a topic, from whoever publishes it; raises NoPeer after `timeout` seconds."""

@@ -1,6 +1,7 @@
 """Services."""
 
 import asyncio
+import logging
 import threading
 
 import pytest
@@ -92,3 +93,69 @@ def test_servers_that_fail_or_are_none(node, program):
     del request
     with pytest.raises(ropewalk.Error):
         pending.wait()
+
+
+NAME = ("t/Name", "string name\n---\nstring answer\n")
+
+
+def test_nothing_that_a_client_sends_or_a_handler_raises_ends_a_server(node, caplog):
+    class Mute(Exception):
+        def __str__(self):
+            raise ValueError("no text")
+
+    def greet(request):
+        if request.name == "mute":
+            raise Mute
+        if request.name == "peer":
+            raise ropewalk.PeerDied("another server")
+        if request.name == "none":
+            return None
+        if request.name == "other":
+            return {"answer": 5}
+        if request.name == "stop":
+            raise KeyboardInterrupt
+        return {"answer": {"you": "hello"}[request.name]}
+
+    server = node.server("/greet", ropewalk.ServiceType(*NAME))
+
+    def serve():
+        with pytest.raises(KeyboardInterrupt):
+            server.serve(greet)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    client = node.client("/greet", ropewalk.ServiceType(*NAME))
+    assert client.wait_for_server(LONG)
+    with caplog.at_level(logging.ERROR, "ropewalk"):
+        for name, text in [
+            (b"\xff\xfe", r"KeyError: .*udcff"), ("mute", "Mute: its text cannot be made"), ("nobody", "KeyError: 'nobody'"),
+            ("peer", "PeerDied: another server"), ("none", "TypeError"), ("other", "ContentError: .*answer: given int, wanted text"),
+        ]:  # fmt: skip
+            with pytest.raises(ropewalk.Rejected, match=text):
+                client.call(name=name, timeout=LONG)
+            assert client.call(name="you", timeout=LONG).answer == "hello"
+    assert server.errors == 6
+    # One line in ten seconds.
+    assert sum("t/Name" in record.message for record in caplog.records) == 1
+    with pytest.raises(ropewalk.Rejected, match="the server ends: KeyboardInterrupt"):
+        client.call(name="stop", timeout=LONG)
+    thread.join()
+
+
+def test_a_server_that_is_to_end_at_an_error_ends(node):
+    server = node.server("/switch", "std_srvs/SetBool")
+    ended = []
+
+    def serve():
+        with pytest.raises(ZeroDivisionError):
+            server.serve(lambda request: 1 / 0, end_on_error=True)
+        ended.append(True)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    client = node.client("/switch", "std_srvs/SetBool")
+    assert client.wait_for_server(LONG)
+    with pytest.raises(ropewalk.Rejected, match="ZeroDivisionError"):
+        client.call(data=True, timeout=LONG)
+    thread.join()
+    assert ended and server.errors == 1

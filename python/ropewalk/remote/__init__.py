@@ -31,6 +31,7 @@ from typing import Any, TypeVar, Union
 
 from .. import Node, _native
 from .._errors import Error
+from .._failures import Failures, text_of
 
 try:
     from . import types
@@ -165,6 +166,24 @@ class _End:
     """What robots and controllers have in common. `with` stops them."""
 
     _native: Any
+    _failures: Failures
+
+    @property
+    def errors(self) -> int:
+        """How often functions that it was given raised."""
+        return self._failures.count
+
+    def _counted(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        """`f`, whose exceptions are counted."""
+
+        def counted(*args: Any) -> Any:
+            try:
+                return f(*args)
+            except Exception:
+                self._failures.add()
+                raise
+
+        return counted
 
     def stop(self) -> None:
         """Ends it: no function that it was given is called after this. It cannot be used again."""
@@ -208,6 +227,7 @@ class Robot(_End):
             allow_v6_motion=allow_v6_motion,
             twist_hold=twist_hold,
         )
+        self._failures = Failures(f"a function of the robot {name}")
         _running.add(self)
 
     def start(self) -> None:
@@ -253,9 +273,10 @@ class Robot(_End):
             try:
                 handler(decode(kind, body), Context(controller, id, sequence, age))
             except Refused as e:
-                return str(e) or "the robot's program gives no reason"
+                return text_of(e, name=False) or "the robot's program gives no reason"
             except Exception as e:
-                return f"{type(e).__name__}: {e}"
+                self._failures.note(e)
+                return text_of(e)
             return None
 
         self._native.on_command(kind.name, moves or kind.moves, carry_out)
@@ -269,18 +290,18 @@ class Robot(_End):
     def on_link_lost(self, f: Callable[[str, str], object]) -> Callable[[str, str], object]:
         """`f(subsystem, controller)` is called when the controller that moved a subsystem is lost. If it returns True, or
         raises, then also that is done which is done without it: twists of zero, joints that hold."""
-        self._native.on_link_lost(lambda subsystem, controller: bool(f(subsystem, controller)))
+        self._native.on_link_lost(self._counted(lambda subsystem, controller: bool(f(subsystem, controller))))
         return f
 
     def on_controller(self, f: Callable[[int, str, bool], object]) -> Callable[[int, str, bool], object]:
         """`f(id, name, found)` is called when controllers come and go."""
-        self._native.on_controller(f)
+        self._native.on_controller(self._counted(f))
         return f
 
     def on_take_over(self, f: Callable[[str, str, str], object]) -> Callable[[str, str, str], object]:
         """`f(subsystem, by, holder)` decides whether one controller may take the right to move from another. Without it, and
         if it raises: no."""
-        self._native.on_take_over(lambda subsystem, by, holder: bool(f(subsystem, by, holder)))
+        self._native.on_take_over(self._counted(lambda subsystem, by, holder: bool(f(subsystem, by, holder))))
         return f
 
     def holder(self, subsystem: str) -> int | None:
@@ -333,6 +354,7 @@ class Controller(_End):
     def __init__(self, node: Node | None, name: str, robot: str | Zmq, *, heartbeat: float = 0.3) -> None:
         native = None if node is None else node._native
         self._native = _native.Controller(native, name, robot, heartbeat=heartbeat)
+        self._failures = Failures(f"a function of the controller {name}")
         _running.add(self)
 
     def wait_until_found(self, timeout: float | None = None) -> bool:
@@ -341,7 +363,7 @@ class Controller(_End):
 
     def on_connection(self, f: Callable[[bool], object]) -> Callable[[bool], object]:
         """`f(found)` is called when the robot is found or lost."""
-        self._native.on_connection(f)
+        self._native.on_connection(self._counted(f))
         return f
 
     @property
@@ -390,7 +412,7 @@ class Controller(_End):
         def told(body: bytes, channel: int, sequence: int, lost: int) -> None:
             f(decode(kind, body), Info(channel, sequence, lost))
 
-        self._native.on_telemetry(kind.name, channel, told)
+        self._native.on_telemetry(kind.name, channel, self._counted(told))
         return None
 
     def latest(self, kind: TelemetryKind[B], channel: int = 0) -> B | None:
