@@ -108,6 +108,8 @@ class Node:
         kind: Type,
         *,
         memory_limit: int | None = None,
+        subscriber_quota: int | None = None,
+        max_subscribers: int | None = None,
         history: int = 0,
         memory_policy: str = "best_effort",
         medium_drops: int = 1,
@@ -120,11 +122,30 @@ class Node:
         *,
         depth: int = 16,
         max_held: int = 16,
+        max_held_bytes: int | None = None,
         queue_policy: str = "drop_oldest",
         history: int | None = None,
     ) -> Subscriber: ...
-    def client(self, service: str, kind: ServiceType) -> Client: ...
-    def server(self, service: str, kind: ServiceType) -> Server: ...
+    def client(
+        self,
+        service: str,
+        kind: ServiceType,
+        *,
+        max_outstanding: int | None = None,
+        max_held: int | None = None,
+        memory_limit: int | None = None,
+    ) -> Client: ...
+    def server(
+        self,
+        service: str,
+        kind: ServiceType,
+        *,
+        depth: int | None = None,
+        max_held: int | None = None,
+        max_clients: int | None = None,
+        memory_limit: int | None = None,
+        client_quota: int | None = None,
+    ) -> Server: ...
     def discover(self, topic: str, timeout: float | None = None) -> Type: ...
     def discover_service(self, service: str, timeout: float | None = None) -> ServiceType: ...
 

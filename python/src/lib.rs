@@ -44,6 +44,25 @@ use rustix::io::Errno;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
+/// The process that made something. Waiting with it in a forked child would be for ever: what it waits for runs in
+/// the parent.
+#[derive(Clone, Copy)]
+pub(crate) struct Born(u32);
+
+impl Born {
+    pub(crate) fn here() -> Self {
+        Born(std::process::id())
+    }
+
+    pub(crate) fn check(self) -> PyResult<()> {
+        if self.0 == std::process::id() {
+            return Ok(());
+        }
+        let text = "it belongs to the parent process: make a node and what is of it after fork";
+        Err(raise("Forked", text))
+    }
+}
+
 /// How long a wait that signals do not end goes on before it looks for them.
 const SLICE: Duration = Duration::from_millis(50);
 

@@ -4,13 +4,13 @@ use crate::describe::{ServiceType, Type};
 use crate::fault::{OrRaise, raise};
 use crate::service::{Client, Server};
 use crate::topic::{Publisher, Subscriber, policy};
-use crate::wait;
+use crate::{Born, wait};
 use pyo3::prelude::*;
-use ropewalk::{BusConfig, NodeError, QueuePolicy};
+use ropewalk::{BusConfig, ClientOptions, NodeError, QueuePolicy, ServerOptions};
 
 /// A named member of this host's bus.
 #[pyclass(frozen, module = "ropewalk._native")]
-pub(crate) struct Node(pub(crate) ropewalk::Node);
+pub(crate) struct Node(pub(crate) ropewalk::Node, Born);
 
 #[pymethods]
 impl Node {
@@ -21,7 +21,7 @@ impl Node {
             Some(dir) => ropewalk::Node::with_config(name, BusConfig::new(dir).with_domain(domain)),
             None => ropewalk::Node::new(name),
         };
-        Ok(Node(node.or_raise()?))
+        Ok(Node(node.or_raise()?, Born::here()))
     }
 
     #[getter]
@@ -29,13 +29,15 @@ impl Node {
         self.0.name()
     }
 
-    #[pyo3(signature = (topic, kind, *, memory_limit=None, history=0, memory_policy="best_effort", medium_drops=1, block_timeout=0.0))]
+    #[pyo3(signature = (topic, kind, *, memory_limit=None, subscriber_quota=None, max_subscribers=None, history=0, memory_policy="best_effort", medium_drops=1, block_timeout=0.0))]
     #[allow(clippy::too_many_arguments)] // Keywords in Python.
     fn publisher(
         &self,
         topic: &str,
         kind: &Type,
         memory_limit: Option<u64>,
+        subscriber_quota: Option<u64>,
+        max_subscribers: Option<usize>,
         history: u32,
         memory_policy: &str,
         medium_drops: u32,
@@ -45,21 +47,22 @@ impl Node {
         let mut options = ropewalk::PublisherOptions::default()
             .with_history(history)
             .with_memory_policy(policy);
-        if let Some(bytes) = memory_limit {
-            options = options.with_memory_limit(bytes);
-        }
-        Ok(Publisher(
-            self.0.publisher_with(topic, &kind.0, options).or_raise()?,
-        ))
+        options.subscriber_quota = subscriber_quota;
+        options.memory_limit = memory_limit.unwrap_or(options.memory_limit);
+        options.max_subscribers = max_subscribers.unwrap_or(options.max_subscribers);
+        let publisher = self.0.publisher_with(topic, &kind.0, options).or_raise()?;
+        Ok(Publisher(publisher, Born::here()))
     }
 
-    #[pyo3(signature = (topic, kind, *, depth=16, max_held=16, queue_policy="drop_oldest", history=None))]
+    #[pyo3(signature = (topic, kind, *, depth=16, max_held=16, max_held_bytes=None, queue_policy="drop_oldest", history=None))]
+    #[allow(clippy::too_many_arguments)] // Keywords in Python.
     fn subscriber(
         &self,
         topic: &str,
         kind: &Type,
         depth: u32,
         max_held: u32,
+        max_held_bytes: Option<u64>,
         queue_policy: &str,
         history: Option<u32>,
     ) -> PyResult<Subscriber> {
@@ -75,25 +78,55 @@ impl Node {
             .with_depth(depth)
             .with_max_held(max_held)
             .with_queue_policy(queue);
-        if let Some(messages) = history {
-            options = options.with_history(messages);
-        }
-        Ok(Subscriber(
-            self.0.subscriber_with(topic, &kind.0, options).or_raise()?,
-        ))
+        options.max_held_bytes = max_held_bytes.unwrap_or(options.max_held_bytes);
+        options.history = history.unwrap_or(options.history);
+        let subscriber = self.0.subscriber_with(topic, &kind.0, options).or_raise()?;
+        Ok(Subscriber(subscriber, Born::here()))
     }
 
-    fn client(&self, service: &str, kind: &ServiceType) -> PyResult<Client> {
-        Ok(Client(self.0.client(service, &kind.0).or_raise()?))
+    #[pyo3(signature = (service, kind, *, max_outstanding=None, max_held=None, memory_limit=None))]
+    fn client(
+        &self,
+        service: &str,
+        kind: &ServiceType,
+        max_outstanding: Option<u32>,
+        max_held: Option<u32>,
+        memory_limit: Option<u64>,
+    ) -> PyResult<Client> {
+        let mut options = ClientOptions::default();
+        options.max_outstanding = max_outstanding.unwrap_or(options.max_outstanding);
+        options.max_held = max_held.unwrap_or(options.max_held);
+        options.memory_limit = memory_limit.unwrap_or(options.memory_limit);
+        let client = self.0.client_with(service, &kind.0, options).or_raise()?;
+        Ok(Client(client, Born::here()))
     }
 
-    fn server(&self, service: &str, kind: &ServiceType) -> PyResult<Server> {
-        Ok(Server(self.0.server(service, &kind.0).or_raise()?))
+    #[pyo3(signature = (service, kind, *, depth=None, max_held=None, max_clients=None, memory_limit=None, client_quota=None))]
+    #[allow(clippy::too_many_arguments)] // Keywords in Python.
+    fn server(
+        &self,
+        service: &str,
+        kind: &ServiceType,
+        depth: Option<u32>,
+        max_held: Option<u32>,
+        max_clients: Option<usize>,
+        memory_limit: Option<u64>,
+        client_quota: Option<u64>,
+    ) -> PyResult<Server> {
+        let mut options = ServerOptions::default();
+        options.depth = depth.unwrap_or(options.depth);
+        options.max_held = max_held.unwrap_or(options.max_held);
+        options.max_clients = max_clients.unwrap_or(options.max_clients);
+        options.memory_limit = memory_limit.unwrap_or(options.memory_limit);
+        options.client_quota = client_quota;
+        let server = self.0.server_with(service, &kind.0, options).or_raise()?;
+        Ok(Server(server, Born::here()))
     }
 
     /// The type of a topic, from whoever publishes it.
     #[pyo3(signature = (topic, timeout=None))]
     fn discover(&self, py: Python<'_>, topic: &str, timeout: Option<f64>) -> PyResult<Type> {
+        self.1.check()?;
         let found = wait(py, timeout, |patience| match self.0.discover(topic, patience) {
             Err(NodeError::NoPublisher { .. }) => Ok(None),
             other => other.or_raise().map(Some),
@@ -110,6 +143,7 @@ impl Node {
     /// The type of a service, from whoever serves it.
     #[pyo3(signature = (service, timeout=None))]
     fn discover_service(&self, py: Python<'_>, service: &str, timeout: Option<f64>) -> PyResult<ServiceType> {
+        self.1.check()?;
         let found = wait(py, timeout, |patience| {
             match self.0.discover_service(service, patience) {
                 Err(NodeError::NoServer { .. }) => Ok(None),

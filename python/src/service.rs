@@ -3,22 +3,22 @@
 use crate::codec::{Codec, drop_block};
 use crate::fault::{OrRaise, raise};
 use crate::message::Content;
-use crate::{duration, receive, wait};
+use crate::{Born, duration, receive, wait};
 use pyo3::prelude::*;
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::{Mutex, PoisonError};
 
 /// The calling end of a service.
 #[pyclass(frozen, module = "ropewalk._native")]
-pub(crate) struct Client(pub(crate) ropewalk::Client);
+pub(crate) struct Client(pub(crate) ropewalk::Client, pub(crate) Born);
 
 /// A request that was sent.
 #[pyclass(frozen, module = "ropewalk._native")]
-pub(crate) struct Pending(Mutex<Option<ropewalk::Pending>>);
+pub(crate) struct Pending(Mutex<Option<ropewalk::Pending>>, Born);
 
 /// The answering end of a service.
 #[pyclass(frozen, module = "ropewalk._native")]
-pub(crate) struct Server(pub(crate) ropewalk::Server);
+pub(crate) struct Server(pub(crate) ropewalk::Server, pub(crate) Born);
 
 /// A request that was taken. Its arrays are copies: it is consumed by the answer, while views may stay.
 #[pyclass(frozen, module = "ropewalk._native")]
@@ -43,19 +43,21 @@ impl Client {
         let loan = codec.finish(request, slf.as_any(), |c, p| this.loan(c, p).or_raise())?;
         let pending = this.send(loan, duration(timeout)).or_raise()?;
         drop_block(request)?;
-        Ok(Pending(Mutex::new(Some(pending))))
+        Ok(Pending(Mutex::new(Some(pending)), Born::here()))
     }
 
     /// Blocks until a server is connected; False if the time passed first.
     #[pyo3(signature = (timeout=None))]
     fn wait_for_server(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
+        self.1.check()?;
         let step = |patience| Ok(self.0.wait_for_server(patience).or_raise()?.then_some(()));
         Ok(wait(py, timeout, step)?.is_some())
     }
 
     /// Readable when a `Pending.poll` may find something, until one finds nothing.
-    fn fileno(&self) -> i32 {
-        self.0.as_fd().as_raw_fd()
+    fn fileno(&self) -> PyResult<i32> {
+        self.1.check()?;
+        Ok(self.0.as_fd().as_raw_fd())
     }
 }
 
@@ -63,6 +65,7 @@ impl Client {
 impl Pending {
     /// The answer if it is there; raises why there is none. Gives an answer once.
     fn poll<'py>(&self, py: Python<'py>, codec: &Codec) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.1.check()?;
         let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(pending) = guard.as_mut() else {
             return Err(raise(
@@ -114,8 +117,9 @@ impl Server {
     }
 
     /// Readable while a request can be taken.
-    fn fileno(&self) -> i32 {
-        self.0.as_fd().as_raw_fd()
+    fn fileno(&self) -> PyResult<i32> {
+        self.1.check()?;
+        Ok(self.0.as_fd().as_raw_fd())
     }
 }
 

@@ -3,21 +3,23 @@
 use crate::codec::{Codec, drop_block};
 use crate::fault::{OrRaise, raise};
 use crate::message::Content;
-use crate::{receive, wait};
+use crate::{Born, receive, wait};
 use pyo3::prelude::*;
 use std::os::fd::{AsFd, AsRawFd};
+use std::sync::{Mutex, PoisonError};
 
 /// The sending end of a topic.
 #[pyclass(frozen, module = "ropewalk._native")]
-pub(crate) struct Publisher(pub(crate) ropewalk::Publisher);
+pub(crate) struct Publisher(pub(crate) ropewalk::Publisher, pub(crate) Born);
 
 /// The receiving end of a topic.
 #[pyclass(frozen, module = "ropewalk._native")]
-pub(crate) struct Subscriber(pub(crate) ropewalk::Subscriber);
+pub(crate) struct Subscriber(pub(crate) ropewalk::Subscriber, pub(crate) Born);
 
 #[pymethods]
 impl Publisher {
-    /// Reserves a block for a message; under the policy `block` other threads run meanwhile.
+    /// Reserves a block for a message; under the policy `block` other threads run meanwhile, and signals end it by what
+    /// their handlers raise.
     fn allocate(slf: &Bound<'_, Self>, codec: &Codec, message: &Bound<'_, PyAny>) -> PyResult<()> {
         codec.allocate(message, slf.as_any(), |c, p| slf.get().loan(slf.py(), c, p))
     }
@@ -34,6 +36,7 @@ impl Publisher {
     /// Blocks until `n` subscribers are connected; False if the time passed first.
     #[pyo3(signature = (n=1, timeout=None))]
     fn wait_for_subscribers(&self, py: Python<'_>, n: usize, timeout: Option<f64>) -> PyResult<bool> {
+        self.1.check()?;
         let step = |patience| Ok(self.0.wait_for_subscribers(n, patience).then_some(()));
         Ok(wait(py, timeout, step)?.is_some())
     }
@@ -63,7 +66,21 @@ impl Publisher {
 
 impl Publisher {
     fn loan(&self, py: Python<'_>, control_len: usize, part_lens: &[usize]) -> PyResult<bus::Loan> {
-        py.detach(|| self.0.loan(control_len, part_lens)).or_raise()
+        // What a signal's handler raises while memory is waited for.
+        let raised = Mutex::new(None);
+        let go_on = || match Python::attach(|py| py.check_signals()) {
+            Ok(()) => true,
+            Err(error) => {
+                *raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                false
+            }
+        };
+        let bus = self.0.bus();
+        let loan = py.detach(|| bus.loan_while(control_len, part_lens, &go_on));
+        match raised.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(error) => Err(error),
+            None => loan.or_raise(),
+        }
     }
 }
 
@@ -83,13 +100,15 @@ impl Subscriber {
     }
 
     /// Readable while a message can be taken.
-    fn fileno(&self) -> i32 {
-        self.0.as_fd().as_raw_fd()
+    fn fileno(&self) -> PyResult<i32> {
+        self.1.check()?;
+        Ok(self.0.as_fd().as_raw_fd())
     }
 
     /// Blocks until `n` publishers are connected; False if the time passed first.
     #[pyo3(signature = (n=1, timeout=None))]
     fn wait_for_publishers(&self, py: Python<'_>, n: usize, timeout: Option<f64>) -> PyResult<bool> {
+        self.1.check()?;
         let step = |patience| Ok(self.0.wait_for_publishers(n, patience).then_some(()));
         Ok(wait(py, timeout, step)?.is_some())
     }

@@ -159,3 +159,20 @@ def test_a_server_that_is_to_end_at_an_error_ends(node):
         client.call(data=True, timeout=LONG)
     thread.join()
     assert ended and server.errors == 1
+
+
+def test_a_thousand_calls_at_a_time_are_answered_where_both_ends_allow_them(node):
+    server = node.server("/add", add(), depth=1000, max_held=1000)
+    client = node.client("/add", add(), max_outstanding=1000, max_held=1000)
+    assert client.wait_for_server(LONG)
+    pending = [client.send(client.request(a=i, b=1), LONG) for i in range(1000)]
+    for _ in range(1000):
+        request = server.take(LONG)
+        server.respond(request, sum=request.message.a + request.message.b)
+    assert [p.wait().sum for p in pending] == list(range(1, 1001))
+    few = node.client("/add", add(), max_outstanding=1)
+    assert few.wait_for_server(LONG)
+    first = few.send(few.request(), LONG)
+    with pytest.raises(ropewalk.NoRoom):
+        few.send(few.request(), LONG)
+    del first

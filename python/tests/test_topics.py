@@ -140,6 +140,34 @@ def test_a_fork_leaves_views_and_refuses_handles(ends):
     assert (subscriber.take(LONG).data == 4).all()
 
 
+def test_every_wait_in_a_forked_child_says_so(node, ends):
+    publisher, subscriber = ends("std_msgs/String")
+    server, client = node.server("/switch", "std_srvs/SetBool"), node.client("/switch", "std_srvs/SetBool")
+    assert client.wait_for_server(LONG)
+    pending = client.send(client.request(data=True), LONG)
+    waits = [
+        lambda: ropewalk.wait([subscriber], 0.1), lambda: ropewalk.wait([subscriber, server]), lambda: next(iter(subscriber)),
+        lambda: subscriber.fileno(), lambda: publisher.wait_for_subscribers(5), lambda: subscriber.wait_for_publishers(5),
+        lambda: client.wait_for_server(), lambda: server.take(), lambda: pending.wait(), lambda: client.call(data=True),
+        lambda: node.discover("/nobody"), lambda: node.subscriber("/ends", "std_msgs/String"), lambda: node.client("/nobody"),
+        lambda: asyncio.run(subscriber.receive()), lambda: asyncio.run(pending.answer()),
+    ]  # fmt: skip
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        for i, wait in enumerate(waits):
+            try:
+                wait()
+            except ropewalk.Forked:
+                continue
+            except BaseException as e:
+                print(i, repr(e))
+            os._exit(1)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert server.take(LONG).message.data is True
+
+
 def test_a_killed_consumer_leaks_nothing(node, program):
     publisher = node.publisher("/ends", IMAGE)
     child = program(
@@ -187,7 +215,8 @@ def test_a_killed_publisher_leaves_what_is_held(node, program):
 
 
 @pytest.mark.parametrize("wait", ["subscriber.take()", "node.discover('/nobody')", "client.wait_for_server()",
-                                  "publisher.wait_for_subscribers(5)", "next(iter(subscriber))"])  # fmt: skip
+                                  "publisher.wait_for_subscribers(5)", "next(iter(subscriber))",
+                                  "fill(full.publish)", "fill(full.allocate)"])  # fmt: skip
 def test_keyboard_interrupt_ends_waits(program, wait):
     child = program(
         f"""
@@ -198,6 +227,16 @@ def test_keyboard_interrupt_ends_waits(program, wait):
         subscriber = node.subscriber("/ends", "std_msgs/String")
         publisher = node.publisher("/other", "std_msgs/String")
         client = node.client("/nowhere", "std_srvs/SetBool")
+        # Its subscriber keeps what it gets, so that its memory runs out.
+        full = node.publisher("/full", "sensor_msgs/Image", memory_limit=1 << 20, memory_policy="block", block_timeout=1000)
+        keeper = node.subscriber("/full", "sensor_msgs/Image", depth=1000, max_held=1000)
+        full.wait_for_subscribers()
+        def fill(act):
+            kept = []
+            while True:
+                image = full.message(data=bytes(100_000))
+                act(image)
+                kept.append((image, keeper.take(0)))
         print("waits", flush=True)
         try:
             {wait}

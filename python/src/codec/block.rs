@@ -80,10 +80,7 @@ impl Codec {
         let writer = self.written(message, Writer::new(THRESHOLD, &[]))?;
         let mut sources = Vec::new();
         for lift in &writer.lifts {
-            let source = lift
-                .source
-                .as_ref()
-                .ok_or_else(unfilled)?;
+            let source = lift.source.as_ref().ok_or_else(unfilled)?;
             sources.push((source, &lift.dtype));
         }
         let lens: Vec<usize> = writer.lifts.iter().map(|lift| lift.len).collect();

@@ -52,7 +52,7 @@ impl Publisher {
 
     /// As [`Publisher::loan`], with room for a correlation header.
     pub(crate) fn loan_correlated(&self, control_len: usize, part_lens: &[usize]) -> Result<Loan, LoanError> {
-        self.reserve(control_len, part_lens, Plan::correlated)
+        self.reserve(control_len, part_lens, Plan::correlated, &|| true)
     }
 
     /// Queues a message of [`Publisher::loan_correlated`] to subscriber `to` alone, and wakes it if it sleeps.

@@ -139,7 +139,22 @@ impl Publisher {
     /// ever blocks. Usually takes well under a microsecond; makes system calls only when memory must grow. The
     /// content is undefined (bytes of older messages).
     pub fn loan(&self, control_len: usize, part_lens: &[usize]) -> Result<Loan, LoanError> {
-        self.reserve(control_len, part_lens, Plan::new)
+        self.reserve(control_len, part_lens, Plan::new, &|| true)
+    }
+
+    /// As [`Publisher::loan`], for callers that may have to stop waiting, such as at a signal: under
+    /// [`MemoryPolicy::Block`] `go_on` is asked about every 50 ms, without any lock. When it says no, the loan fails as
+    /// if the time were over, and the next one waits again.
+    ///
+    /// # Errors
+    /// As [`Publisher::loan`].
+    pub fn loan_while(
+        &self,
+        control_len: usize,
+        part_lens: &[usize],
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<Loan, LoanError> {
+        self.reserve(control_len, part_lens, Plan::new, go_on)
     }
 
     fn reserve(
@@ -147,6 +162,7 @@ impl Publisher {
         control_len: usize,
         part_lens: &[usize],
         plan: fn(usize, &[usize]) -> Option<Plan>,
+        go_on: &dyn Fn() -> bool,
     ) -> Result<Loan, LoanError> {
         let core = &self.core;
         if core.birth.is_foreign() {
@@ -178,7 +194,7 @@ impl Publisher {
                     Ok(h)
                 }
             })?;
-        let (mut state, block) = core.find_block(plan.total())?;
+        let (mut state, block) = core.find_block(plan.total(), go_on)?;
         let grow = state.pool.has_grown();
         let Some(start) = state.pool.address(block) else {
             return Err(LoanError::TooLarge {

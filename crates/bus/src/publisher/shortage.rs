@@ -12,13 +12,20 @@ use std::time::{Duration, Instant};
 /// How often a loan that waits looks whether something was released: soon at first, then less often.
 const FIRST_PAUSE: Duration = Duration::from_micros(50);
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
+/// How often it asks its caller whether to go on waiting.
+const ASKED_EACH: Duration = Duration::from_millis(50);
 
 impl PubCore {
-    /// A block of `len` bytes with one user, as the policy allows; waits only under [`MemoryPolicy::Block`], and
-    /// then without the lock.
-    pub(super) fn find_block(&self, len: u64) -> Result<(MutexGuard<'_, State>, BlockId), LoanError> {
+    /// A block of `len` bytes with one user, as the policy allows; waits only under [`MemoryPolicy::Block`], then
+    /// without the lock, and while `go_on` says so.
+    pub(super) fn find_block(
+        &self,
+        len: u64,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<(MutexGuard<'_, State>, BlockId), LoanError> {
         let policy = self.options.memory_policy;
         let mut deadline = None;
+        let mut asked = None;
         let mut pause = FIRST_PAUSE;
         loop {
             let mut state = self.lock();
@@ -52,6 +59,13 @@ impl PubCore {
                     .saturating_duration_since(now);
                 if !left.is_zero() {
                     drop(state);
+                    if now.duration_since(*asked.get_or_insert(now)) >= ASKED_EACH {
+                        asked = Some(now);
+                        if !go_on() {
+                            self.lock().refused += 1;
+                            return Err(error);
+                        }
+                    }
                     std::thread::sleep(pause.min(left));
                     pause = (pause * 2).min(LONGEST_PAUSE);
                     continue;
