@@ -15,7 +15,7 @@ from typing import Any, Callable, NamedTuple
 import numpy as np
 
 from . import _native
-from ._arrays import Duration, Field, Numbers, Pairs, Records, Sized, Time
+from ._arrays import Duration, Field, Mismatch, Numbers, Pairs, Records, Sized, Time
 from ._errors import ContentError, Error
 
 __all__ = ["Codec", "Duration", "Encoded", "Lift", "Message", "Sized", "Time", "codec"]
@@ -45,7 +45,8 @@ class Message:
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return NotImplemented
-        return all(_same(getattr(self, name), getattr(other, name)) for name, _ in self._codec.defaults)
+        exact = self._codec.exact.get
+        return all(_same(getattr(self, name), getattr(other, name), exact(name)) for name, _ in self._codec.defaults)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -95,7 +96,13 @@ def _restored(key: str, definition: str | None, values: tuple[Any, ...], taken: 
     return message
 
 
-def _same(a: Any, b: Any) -> bool:
+def _same(a: Any, b: Any, exact: Field | None) -> bool:
+    if exact is not None and a is not b:
+        # What is published the same is the same, be it a list or an array.
+        try:
+            a, b = exact(a), exact(b)
+        except Mismatch:
+            pass
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return np.array_equal(np.asarray(a), np.asarray(b))
     return bool(a == b)
@@ -149,6 +156,8 @@ class Codec:
         constants = {n: _constant(kind, text, self.ros2) for n, kind, text in description["constants"]}
         body = {"__slots__": tuple(names), "_codec": self, "__doc__": self.name}
         self.Message = type(self.name.split("/")[-1], (Message,), {**constants, **body})
+        #: What makes arrays of the values of array fields.
+        self.exact: dict[str, Field] = {}
         fields = [(name, self._field(name, f)) for name, f in zip(names, description["fields"])]
         self.native = _native.Codec(self.name, self.Message, fields)
 
@@ -216,6 +225,8 @@ class Codec:
     def _field(self, name: str, f: dict[str, Any]) -> tuple[Any, ...]:
         op, default = self._one(f) if f["arity"] == "one" else self._array(f)
         self.defaults.append((name, default))
+        if op[0] in ("bulk", "fixed"):
+            self.exact[name] = op[-1]
         return op
 
     def _one(self, f: dict[str, Any]) -> tuple[tuple[Any, ...], Callable[[], Any]]:

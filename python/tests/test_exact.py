@@ -334,6 +334,44 @@ def test_every_number_of_a_field_is_taken_in_every_form(pair):
             assert pair.encode(form) == want, repr(form)
 
 
+def test_random_scalars_are_published_as_genpy_does_or_refused():
+    draw = random.Random(11)
+    pool = [
+        0, 1, -1, True, False, 127, 128, 255, 256, -129, 2**15, 2**31, -(2**31) - 1, 2**32, 2**63, 2**63 + 1, 2**64 - 1, 2**64, 10**400,
+        0.0, -0.0, 0.1, 1.0, 1e38, 3.5e38, 1e300, float("inf"), float("nan"), Fraction(1, 3), 1j, "1", b"1", None, [1], (1, 2), {}, object(),
+        np.True_, np.int8(-3), np.uint64(2**64 - 1), np.float32(0.1), np.float64(1e300), np.longdouble(1) / 3, np.longdouble("1e400"),
+        np.float16(2), np.complex64(1), np.datetime64(1, "s"), np.timedelta64(1, "s"), np.array(5), np.array([5]), np.array([[1.5]]),
+        np.ma.masked, np.str_("1"), np.void(b"1"), ropewalk.Sized(1), ropewalk.Time(1, 2), ropewalk.Duration(-1, 2), genpy.Time(1, 2),
+        genpy.Duration(-1, 2), np.zeros(1, [("sec", "u4"), ("nsec", "u4")])[0], "text", "äöü", np.str_("text"), bytearray(b"x"),
+    ]  # fmt: skip
+    kinds = {}
+    for kind in (*NUMBERS, "time", "duration", "string"):
+        kinds[kind] = codec(json.loads(Type("t/T", f"{kind} a").describe())), generate_dynamic("t/T", f"{kind} a")["t/T"]
+    taken = collections.Counter()
+    for _ in range(COUNT):
+        kind, value = draw.choice(list(kinds)), draw.choice(pool)
+        ours, theirs = kinds[kind]
+        told = f"{kind} of {value!r}"
+        try:
+            sent = ours.encode(ours.Message(a=value), NEVER).control
+        except ContentError as e:
+            assert str(e).startswith("t/T, a: given ") and "wanted " in str(e), f"{told}: {e}"
+            plain = kind in INTEGERS and type(value) is int or kind == "float64" and type(value) is float or kind == "string" and type(value) is str
+            assert not plain or "outside" in str(e), f"{told}: {e}"
+            continue
+        plain = value.item() if isinstance(value, (np.generic, np.ndarray)) and kind not in ("time", "duration") else value
+        if kind in ("time", "duration") and not isinstance(value, (genpy.Time, genpy.Duration)):
+            plain = Pair.time(genpy.Time if kind == "time" else genpy.Duration, value)
+        if kind == "string" and isinstance(value, bytes):
+            plain = value.decode()
+        buffer = io.BytesIO()
+        theirs(plain).serialize(buffer)
+        assert sent == buffer.getvalue(), told
+        assert kind not in INTEGERS or ours.decode(sent, []).a == plain, told
+        taken[kind] += 1
+    assert min(taken.values()) > 5, taken
+
+
 def test_what_was_published_wrong_is_refused():
     """Each was once broadcast, taken by position, read as bytes, or rounded to infinity."""
     Point = ropewalk.message_class("geometry_msgs/Point32")
@@ -347,6 +385,8 @@ def test_what_was_published_wrong_is_refused():
     xyz = np.array([(1, 2, 3)] * 100, [("z", "f4"), ("y", "f4"), ("x", "f4")])
     assert sent(p=xyz).p["z"].tolist() == [1] * 100 and sent(p=xyz).p["x"].tolist() == [3] * 100
     assert sent(p=[Point(x=1, z=np.float32(3))] * 100).p.tolist() == [(1, 0, 3)] * 100
+    listed = c.Message(p=[Point(x=0.1)], f=[0.1], i=(1, 2), t=["a"], when=[ropewalk.Time(1, 2)])
+    assert listed == c.decode(c.encode(listed).control, []) != c.Message(p=[Point(x=0.2)], f=[0.1], i=(1, 2), t=["a"])
     assert sent(when=[ropewalk.Time(1, 2)] * 3).when.tolist() == [(1, 2)] * 3
     assert sent(i=memoryview(np.arange(300, dtype=np.int32))).i.tolist() == list(range(300))
     assert sent(w=[2**63 + 1, 0, 2**64 - 1]).w.tolist() == [2**63 + 1, 0, 2**64 - 1]
