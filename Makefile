@@ -79,12 +79,16 @@ sanitized: built-tested
 ros1: built-tested packages
 	ros1/test/run $(TESTED)
 
+# ROS 2's messages in a place of their own, where there are wheels of them for this Python.
+ROS2 := $(TARGET)/ros2-messages
+
 # The Python package, built and installed as `pip install ./python` does, and its tests. Its workspace is another, what it builds on the same.
 python: wheel built-tested
 	$(CARGO) fmt --manifest-path python/Cargo.toml --check
 	$(CARGO) clippy --manifest-path python/Cargo.toml --locked --target-dir $(TARGET) -- -D warnings
 	$(PYTHON) -m pip install -q --force-reinstall --no-deps $(TARGET)/wheels/*.whl
-	cd python/tests && ROPEWALK=$(TESTED)/ropewalk timeout 900 ../../$(PYTHON) -X dev -m pytest -q -p no:cacheprovider .
+	test -d $(ROS2) || { /usr/bin/python3 -m venv $(ROS2) && $(ROS2)/bin/pip install -q --no-deps -r tests/python/ros2.txt; } || rm -rf $(ROS2)
+	cd python/tests && ROPEWALK=$(TESTED)/ropewalk ROS2_MESSAGES=$$(ls -d $(ROS2)/lib/python3*/site-packages) timeout 900 ../../$(PYTHON) -X dev -m pytest -q -p no:cacheprovider .
 
 # The wheel, in target/wheels: what `python` tests and `installed` installs, so that neither runs the other.
 wheel: setup
