@@ -26,8 +26,13 @@ impl Table {
 
     /// Adds a row: as many cells as there are columns. Cells are made fit to print.
     pub fn row<const N: usize>(&mut self, cells: [String; N]) {
+        self.push(cells.into());
+    }
+
+    /// The same where the number of columns is not always the same.
+    pub fn push(&mut self, cells: Vec<String>) {
         let printable = |cell: String| stats::text::printable(&cell).into_owned();
-        self.rows.push(cells.map(printable).into());
+        self.rows.push(cells.into_iter().map(printable).collect());
     }
 
     /// The lines of the table, without trailing spaces.

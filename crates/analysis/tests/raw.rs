@@ -181,7 +181,7 @@ fn overload_is_ranked_by_delivery_and_never_by_its_mean() {
     assert_eq!(json["experiment"], "analyze");
     assert_eq!(
         json["cells"].as_array().map(Vec::len),
-        Some(5 + outcome.knees.len())
+        Some(5 + outcome.knees.len() + outcome.windows.len())
     );
     assert_eq!(outcome.csv().lines().count(), 6);
     let figure = outcome.figure();

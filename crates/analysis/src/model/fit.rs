@@ -67,7 +67,7 @@ impl Model {
                     let predicted = Model::of_knees(&others, cells)
                         .ok()?
                         .knee(&knee.params, knee.varied)?;
-                    Some((predicted / knee.rate() - 1.0).abs())
+                    Some(knee.error(predicted))
                 })
                 .collect();
             model.error = median(&mut errors);

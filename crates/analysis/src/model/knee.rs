@@ -19,8 +19,10 @@ pub enum Varied {
 /// Where a sweep breaks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Knee {
-    /// The setting at the knee.
+    /// The setting at the knee, between those that were measured: what models are fitted to.
     pub params: Params,
+    /// The settings that were measured on both sides of it, if known.
+    pub ends: Option<[End; 2]>,
     /// What was raised.
     pub varied: Varied,
     /// The highest rate that works, in round trips a second.
@@ -29,6 +31,17 @@ pub struct Knee {
     pub broken: f64,
     /// Processor time for a round trip there, if measured.
     pub cpu_us: Option<f64>,
+}
+
+/// A setting that was measured, on one side of a knee.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct End {
+    /// Nodes.
+    pub nodes: u32,
+    /// Those that send.
+    pub senders: u32,
+    /// Messages a second of each sender.
+    pub hz: f64,
 }
 
 /// As it is written.
@@ -44,6 +57,12 @@ pub struct KneeMetrics {
     pub broken_per_s: f64,
     /// What was raised.
     pub varied: Varied,
+    /// The highest setting that works.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub works: Option<End>,
+    /// The lowest above it that does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub breaks: Option<End>,
 }
 
 impl Knee {
@@ -52,9 +71,27 @@ impl Knee {
         (self.sustained * self.broken).sqrt()
     }
 
-    pub(crate) fn cell(&self, system: &str) -> Cell<Params, KneeMetrics> {
+    /// How far a prediction is from it, as a share of what was measured: 0 between what works and what does not, since nothing there
+    /// was measured.
+    pub fn error(&self, predicted: f64) -> f64 {
+        let nearest = predicted.clamp(self.sustained.min(self.broken), self.broken.max(self.sustained));
+        (predicted / nearest - 1.0).abs()
+    }
+
+    /// The highest setting that works, if known.
+    pub(super) fn measured(&self) -> Params {
         let mut params = self.params.clone();
+        if let Some([works, _]) = self.ends {
+            (params.nodes, params.senders, params.hz) = (works.nodes, works.senders, works.hz);
+        }
+        params
+    }
+
+    /// As it is written.
+    pub(crate) fn cell(&self, system: &str) -> Cell<Params, KneeMetrics> {
+        let mut params = self.measured();
         params.what = "knee".into();
+        let [works, breaks] = self.ends.map_or([None; 2], |ends| ends.map(Some));
         Cell {
             system: system.to_owned(),
             metrics: KneeMetrics {
@@ -63,6 +100,8 @@ impl Knee {
                 sustained_per_s: self.sustained,
                 broken_per_s: self.broken,
                 varied: self.varied,
+                works,
+                breaks,
             },
             params,
         }
@@ -105,23 +144,34 @@ fn knee(sweep: &[&Sample], varied: Varied) -> Option<Knee> {
     if last.params.rate() <= 0.0 {
         return None;
     }
-    let mut params = last.params.clone();
+    let end = |s: &Sample| End {
+        nodes: s.params.nodes,
+        senders: s.params.senders,
+        hz: s.params.hz,
+    };
     let rate = (last.params.rate() * first.params.rate()).sqrt();
-    let grown = rate / last.params.rate();
-    match varied {
-        Varied::Hz => params.hz *= grown,
-        Varied::Nodes => {
-            let more = |n: u32| (f64::from(n) * grown).round() as u32;
-            (params.nodes, params.senders) = (more(params.nodes), more(params.senders).max(1));
-        }
-    }
     Some(Knee {
-        params,
+        params: grown(&last.params, varied, rate),
+        ends: Some([end(last), end(first)]),
         varied,
         sustained: last.params.rate(),
         broken: first.params.rate(),
         cpu_us: last.cpu_us,
     })
+}
+
+/// The same setting with more of what a sweep raises, at so many round trips a second.
+pub(super) fn grown(params: &Params, varied: Varied, rate: f64) -> Params {
+    let mut params = params.clone();
+    let factor = rate / params.rate();
+    match varied {
+        Varied::Hz => params.hz *= factor,
+        Varied::Nodes => {
+            let more = |n: u32| (f64::from(n) * factor).round() as u32;
+            (params.nodes, params.senders) = (more(params.nodes), more(params.senders).max(1));
+        }
+    }
+    params
 }
 
 #[cfg(test)]
@@ -160,5 +210,24 @@ mod tests {
             [(Varied::Hz, 100.0, 400.0, 1), (Varied::Nodes, 200.0, 800.0, 4)]
         );
         assert_eq!(knees[0].rate(), 200.0);
+        // Only what was measured is named.
+        let by_nodes = knees[1].cell("a");
+        assert_eq!((by_nodes.params.senders, by_nodes.params.nodes), (2, 4));
+        let ends = [by_nodes.metrics.works, by_nodes.metrics.breaks];
+        assert_eq!(ends.map(|e| e.map(|e| e.nodes)), [Some(4), Some(16)]);
+    }
+
+    #[test]
+    fn a_prediction_between_what_works_and_what_does_not_is_right() {
+        let knee = Knee {
+            params: Params::default(),
+            ends: None,
+            varied: Varied::Hz,
+            sustained: 200.0,
+            broken: 400.0,
+            cpu_us: None,
+        };
+        assert_eq!([200.0, 300.0, 400.0].map(|p| knee.error(p)), [0.0; 3]);
+        assert_eq!([100.0, 500.0].map(|p| knee.error(p)), [0.5, 0.25]);
     }
 }

@@ -16,9 +16,9 @@ mod setting;
 mod validate;
 
 pub use costs::{Costs, Limit, Model, Prediction};
-pub use cslv::Cslv;
+pub use cslv::{Cslv, Window, WindowMetrics};
 pub use fit::{FitError, MOST_CELLS};
-pub use knee::{Knee, KneeMetrics, Varied, knees};
+pub use knee::{End, Knee, KneeMetrics, Varied, knees};
 pub use network::{Network, Share};
 pub use read::{Read, ReadError, UNBROKEN, read};
 pub use setting::{Params, Sample};

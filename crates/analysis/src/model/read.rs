@@ -1,5 +1,6 @@
 //! Cells of a benchmark's JSON.
 
+use super::knee::grown;
 use super::{Knee, Params, Sample, Varied};
 use serde::Deserialize;
 use serde_json::Value;
@@ -90,15 +91,20 @@ pub fn read(json: &str) -> Result<Read, ReadError> {
                 continue;
             };
             // The knee is along the frequency, unless it says otherwise.
-            let params = at_rate(params, rate);
             let varied = match cell.metrics.get("varied").and_then(Value::as_str) {
                 Some("nodes") => Varied::Nodes,
                 _ => Varied::Hz,
             };
+            let params = match varied {
+                Varied::Nodes if params.rate() > 0.0 => grown(&params, varied, rate),
+                _ => at_rate(params, rate),
+            };
+            check(&params).map_err(bad)?;
             all.knees.push((
                 cell.system,
                 Knee {
                     params,
+                    ends: None,
                     varied,
                     sustained: number("/sustained_per_s").unwrap_or(rate),
                     broken: number("/broken_per_s").unwrap_or(rate),
@@ -152,6 +158,7 @@ fn by_nodes(of: &Params, found: &Value) -> Option<Knee> {
     check(&params).ok()?;
     Some(Knee {
         params,
+        ends: None,
         varied: Varied::Hz,
         sustained: rate,
         broken: rate,

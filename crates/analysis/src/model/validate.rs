@@ -26,7 +26,7 @@ pub struct Validation {
     pub compared: Vec<Compared>,
 }
 
-/// Errors are shares of what was measured: 0.15 is 15 %.
+/// Errors are shares of what was measured: 0.15 is 15 %. A prediction between what works and what does not has none.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ValidationMetrics {
     /// Median error of the model's knees.
@@ -50,14 +50,22 @@ pub struct ValidationMetrics {
 /// A knee that was not calibrated with.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Compared {
-    /// Where.
+    /// Where: the highest setting that works, if known.
     pub params: Params,
-    /// Round trips a second as measured.
+    /// Round trips a second as measured, in the geometric middle of the next two.
     pub measured_per_s: f64,
+    /// The highest rate that works.
+    pub sustained_per_s: f64,
+    /// The lowest above it that does not.
+    pub broken_per_s: f64,
     /// As predicted; none: the model knows no limit.
     pub predicted_per_s: Option<f64>,
+    /// What is wrong with it, as a share of what was measured; 1 without a prediction.
+    pub error: f64,
     /// As CSLV has it.
     pub cslv_per_s: f64,
+    /// What is wrong with that.
+    pub cslv_error: f64,
     /// In how many of nodes, frequency, size and medium it lies outside of what was calibrated.
     pub outside: u32,
 }
@@ -126,16 +134,13 @@ pub fn validate(of: &str, samples: &[Sample], knees: &[Knee]) -> Result<Validati
         compared.extend(others.iter().map(|k| compare(&model, cslv, k, &inner)));
         (model, cslv, inner.len() + cells.len())
     };
-    let error = |c: &Compared| {
-        c.predicted_per_s
-            .map_or(1.0, |p| (p / c.measured_per_s - 1.0).abs())
-    };
-    let mut errors: Vec<f64> = compared.iter().map(error).collect();
-    let mut cslv_errors: Vec<f64> = compared
+    let mut errors: Vec<f64> = compared.iter().map(|c| c.error).collect();
+    let mut cslv_errors: Vec<f64> = compared.iter().map(|c| c.cslv_error).collect();
+    let mut outside: Vec<f64> = compared
         .iter()
-        .map(|c| (c.cslv_per_s / c.measured_per_s - 1.0).abs())
+        .filter(|c| c.outside >= 2)
+        .map(|c| c.error)
         .collect();
-    let mut outside: Vec<f64> = compared.iter().filter(|c| c.outside >= 2).map(error).collect();
     Ok(Validation {
         of: of.to_owned(),
         metrics: ValidationMetrics {
@@ -272,11 +277,17 @@ fn compare(model: &Model, cslv: Option<Cslv>, knee: &Knee, calibrated: &[Knee]) 
     };
     let medium = u32::from(calibrated.iter().all(|k| k.params.medium != knee.params.medium));
     let ranges = outside(&|p| p.nodes.into()) + outside(&|p| p.hz) + outside(&|p| p.bytes as f64);
+    let predicted = model.knee(&knee.params, knee.varied);
+    let cslv = cslv.map_or(0.0, |c| c.knee(&knee.params));
     Compared {
-        params: knee.params.clone(),
+        params: knee.measured(),
         measured_per_s: knee.rate(),
-        predicted_per_s: model.knee(&knee.params, knee.varied),
-        cslv_per_s: cslv.map_or(0.0, |c| c.knee(&knee.params)),
+        sustained_per_s: knee.sustained,
+        broken_per_s: knee.broken,
+        predicted_per_s: predicted,
+        error: predicted.map_or(1.0, |p| knee.error(p)),
+        cslv_per_s: cslv,
+        cslv_error: knee.error(cslv),
         outside: ranges + medium,
     }
 }

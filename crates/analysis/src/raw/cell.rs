@@ -13,7 +13,7 @@ const MOST_POINTS: usize = 400;
 /// One cell, measured.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CellMetrics {
-    /// Share of all messages of all runs that was received.
+    /// Share of the messages that was received, as the mean over the runs.
     pub delivery: f64,
     /// Round trips.
     pub rtt_ms: Rtt,
@@ -38,10 +38,11 @@ pub struct CellMetrics {
     pub by_number_ms: Vec<[f64; 2]>,
 }
 
-/// Round trips in ms. Quantiles are of all messages: none where fewer came at all.
+/// Round trips in ms, each as the mean over the runs, as the intervals are. Quantiles are of all messages: none where fewer came at all
+/// in one of the runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Rtt {
-    /// Mean of what was received; none if nothing was.
+    /// Mean of what was received, over the runs in which anything was; none if nothing was.
     pub mean: Option<f64>,
     /// Half of all messages came within.
     pub p50: Option<f64>,
@@ -49,7 +50,7 @@ pub struct Rtt {
     pub p99: Option<f64>,
 }
 
-/// 95 % confidence intervals.
+/// 95 % confidence intervals, within what is possible: no delay is negative, and no delivery above 1.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Intervals {
     /// Of the delivery.
@@ -82,18 +83,27 @@ pub struct Spread {
 impl CellMetrics {
     pub(super) fn of(runs: &BTreeMap<String, Run>) -> CellMetrics {
         let mut all = Histogram::new();
-        let (mut expected, mut received, mut least) = (0, 0, 0.0);
+        let (mut expected, mut received) = (0, 0);
         for run in runs.values() {
             all.merge(&run.rtt);
             expected += run.expected();
             received += run.received;
-            least += run.mean_at_least_ms() * run.expected() as f64;
         }
-        let delivery = received as f64 / expected.max(1) as f64;
-        let mean = (!all.is_empty()).then(|| all.mean() / 1e6);
+        let over_runs = |value: &dyn Fn(&Run) -> f64| {
+            let mut mean = Moments::default();
+            runs.values().for_each(|r| mean.record(value(r)));
+            mean.mean()
+        };
+        let delivery = over_runs(&Run::delivery);
+        let mut mean = Moments::default();
+        runs.values()
+            .filter_map(Run::mean_ms)
+            .for_each(|ms| mean.record(ms));
+        let mean = (mean.count() > 0).then(|| mean.mean());
         let quantile = |q: f64| {
-            let share = q / delivery.max(f64::MIN_POSITIVE);
-            (share <= 1.0 && !all.is_empty()).then(|| all.quantile(share) as f64 / 1e6)
+            let all: Option<Vec<f64>> = runs.values().map(|r| r.quantile_ms(q)).collect();
+            all.filter(|v| !v.is_empty())
+                .map(|v| v.iter().sum::<f64>() / v.len() as f64)
         };
         let ms = |q: f64| all.quantile(q) as f64 / 1e6;
         CellMetrics {
@@ -104,7 +114,7 @@ impl CellMetrics {
                 p99: quantile(0.99),
             },
             censored: received < expected,
-            mean_at_least_ms: least / expected.max(1) as f64,
+            mean_at_least_ms: over_runs(&Run::mean_at_least_ms),
             sustained: SUSTAINED.holds(delivery, mean),
             intervals: intervals(runs),
             rank: 0,
@@ -142,15 +152,21 @@ impl CellMetrics {
 }
 
 fn intervals(runs: &BTreeMap<String, Run>) -> Option<Intervals> {
-    let of = |value: &dyn Fn(&Run) -> Option<f64>| {
+    // Student's t knows nothing of bounds: few runs that differ much give an interval that reaches beyond what can be.
+    let of = |value: &dyn Fn(&Run) -> Option<f64>, most: f64| {
         let values: Option<Vec<f64>> = runs.values().map(value).collect();
-        Interval::of_runs(&values?)
+        let interval = Interval::of_runs(&values?)?;
+        Some(Interval {
+            low: interval.low.clamp(0.0, most),
+            high: interval.high.clamp(0.0, most),
+        })
     };
+    let of_ms = |value: &dyn Fn(&Run) -> Option<f64>| of(value, f64::INFINITY);
     Some(Intervals {
-        delivery: of(&|r| Some(r.delivery()))?,
-        mean_ms: of(&Run::mean_ms),
-        p50_ms: of(&|r| r.quantile_ms(0.5)),
-        p99_ms: of(&|r| r.quantile_ms(0.99)),
+        delivery: of(&|r| Some(r.delivery()), 1.0)?,
+        mean_ms: of_ms(&Run::mean_ms),
+        p50_ms: of_ms(&|r| r.quantile_ms(0.5)),
+        p99_ms: of_ms(&|r| r.quantile_ms(0.99)),
     })
 }
 

@@ -14,11 +14,22 @@ const COLORS: [&str; 8] = [
     "#1b9e77", "#d95f02", "#7570b3", "#e7298a", "#66a61e", "#e6ab02", "#a6761d", "#666666",
 ];
 
-/// A panel for each system, medium and size, a curve for each number of nodes; hollow: right-censored, at least so long.
+/// A panel for each platform and size, a curve for each number of nodes; hollow: right-censored, at least so long.
 pub(super) fn draw(cells: &Cells) -> String {
-    let mut panels = BTreeMap::<(String, String, u64), BTreeMap<u32, Vec<usize>>>::new();
+    // What all cells have alike needs no title.
+    let p = |i: usize| &cells[i].params;
+    let vary = |of: &dyn Fn(usize) -> String| (0..cells.len()).any(|i| of(i) != of(0));
+    let hosts: &dyn Fn(usize) -> String = &|i| format!(", {} hosts", p(i).hosts);
+    let share: &dyn Fn(usize) -> String = &|i| format!(", {} of the processors", p(i).cpu_share);
+    let topology: &dyn Fn(usize) -> String = &|i| format!(", {}", p(i).topology);
+    let varied: Vec<_> = [hosts, share, topology]
+        .into_iter()
+        .filter(|of| vary(of))
+        .collect();
+    let mut panels = BTreeMap::<(String, String, u64, String), BTreeMap<u32, Vec<usize>>>::new();
     for (i, c) in cells.iter().enumerate() {
-        let key = (c.system.clone(), c.params.medium.clone(), c.params.bytes);
+        let rest: String = varied.iter().map(|of| of(i)).collect();
+        let key = (c.system.clone(), c.params.medium.clone(), c.params.bytes, rest);
         panels
             .entry(key)
             .or_default()
@@ -37,7 +48,7 @@ pub(super) fn draw(cells: &Cells) -> String {
     let positive = |v: f64| (v > 0.0).then_some(v);
     let hz = Axis::log(cells.iter().filter_map(|c| positive(c.params.hz)), LEFT, RIGHT);
     let mut top = 70.0;
-    for ((system, medium, bytes), curves) in &panels {
+    for ((system, medium, bytes, rest), curves) in &panels {
         let bottom = top + PLOT;
         let times = cells
             .iter()
@@ -48,7 +59,7 @@ pub(super) fn draw(cells: &Cells) -> String {
             svg,
             "<text x=\"20\" y=\"{}\" font-weight=\"bold\">{}</text>",
             top + 8.0,
-            escape(&format!("{system}, {medium}, {bytes} B"))
+            escape(&format!("{system}, {medium}, {bytes} B{rest}"))
         );
         for value in hz.ticks() {
             let x = hz.place(value);

@@ -6,11 +6,12 @@ use super::rows::Rows;
 use super::{Error, Run};
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Larger files are no sender's rows.
 const MOST_FILE: u64 = 1 << 30;
-/// More files than any experiment has.
+/// More files than any experiment has, and more folders and files to look at.
 const MOST_FILES: usize = 1_000_000;
 
 /// All runs of all cells.
@@ -27,7 +28,13 @@ pub struct Gathered {
 /// Reads every file that the layout's pattern matches.
 pub(super) fn gather(dir: &Path, layout: &Layout, stopped: &dyn Fn() -> bool) -> Result<Gathered, Error> {
     let mut found = Found::default();
-    walk(dir, &mut Vec::new(), layout, &mut found)?;
+    let mut walk = Walk {
+        layout,
+        names: Vec::new(),
+        within: Vec::new(),
+        entries: 0,
+    };
+    walk.folder(dir, &mut found)?;
     if found.files.is_empty() {
         let hint = found.other.first();
         return Err(Error::Nothing {
@@ -39,6 +46,7 @@ pub(super) fn gather(dir: &Path, layout: &Layout, stopped: &dyn Fn() -> bool) ->
         files: found.files.len(),
         ..Gathered::default()
     };
+    let mut bad_line = None;
     for (path, mut fields) in found.files {
         if stopped() {
             return Err(Error::Stopped);
@@ -58,25 +66,40 @@ pub(super) fn gather(dir: &Path, layout: &Layout, stopped: &dyn Fn() -> bool) ->
             path: path.clone(),
             source,
         })?;
+        if let Some(error) = &rows.first_left_out {
+            bad_line.get_or_insert_with(|| format!("{}: {error}", path.display()));
+        }
         fields.remove("sender");
         let run = fields.remove("run").unwrap_or_default();
         let runs = gathered.cells.entry(fields).or_default();
         runs.entry(run).or_default().add(&rows, layout);
     }
     silent_senders(&mut gathered, layout);
-    if let Some(first) = found.other.first() {
-        let count = found.other.len();
-        gathered.notes.push(format!(
-            "{count} files are not where `files` of the layout says, the first: {}",
-            first.display()
-        ));
+    for (paths, why) in [
+        (&found.other, "are not where `files` of the layout says"),
+        (
+            &found.broken,
+            "are links that lead nowhere, or back to a folder above them",
+        ),
+    ] {
+        if let Some(first) = paths.first() {
+            let count = paths.len();
+            let note = format!("{count} files {why}, the first: {}", first.display());
+            gathered.notes.push(note);
+        }
     }
-    let repeated: u64 = (gathered.cells.values())
-        .flat_map(|runs| runs.values().map(|r| r.repeated))
-        .sum();
+    let runs = || gathered.cells.values().flat_map(|runs| runs.values());
+    let repeated: u64 = runs().map(|r| r.repeated).sum();
+    let left_out: u64 = runs().map(|r| r.left_out).sum();
     if repeated > 0 {
         let note = format!("{repeated} rows were left out: their message had one already");
         gathered.notes.push(note);
+    }
+    if let Some(first) = bad_line {
+        gathered.notes.push(format!(
+            "{left_out} lines were left out, and their messages counted neither as received nor as lost, since they are no rows; the first: \
+             {first}"
+        ));
     }
     Ok(gathered)
 }
@@ -110,42 +133,64 @@ fn silent_senders(gathered: &mut Gathered, layout: &Layout) {
 struct Found {
     files: Vec<(PathBuf, Fields)>,
     other: Vec<PathBuf>,
+    broken: Vec<PathBuf>,
 }
 
-fn walk(dir: &Path, names: &mut Vec<String>, layout: &Layout, found: &mut Found) -> Result<(), Error> {
-    let error = |source| Error::File {
-        path: dir.to_owned(),
-        source,
-    };
-    let entries: Result<Vec<_>, _> = fs::read_dir(dir).map_err(error)?.collect();
-    let mut entries = entries.map_err(error)?;
-    entries.sort_by_key(|e| e.file_name());
-    for entry in entries {
-        let path = entry.path();
-        let Ok(name) = entry.file_name().into_string() else {
-            found.other.push(path);
-            continue;
+/// Looks for files, through links, too.
+struct Walk<'a> {
+    layout: &'a Layout,
+    names: Vec<String>,
+    /// Device and inode of the folders that are open, so that a link to one of them ends the walk.
+    within: Vec<(u64, u64)>,
+    entries: usize,
+}
+
+impl Walk<'_> {
+    fn folder(&mut self, dir: &Path, found: &mut Found) -> Result<(), Error> {
+        let error = |source| Error::File {
+            path: dir.to_owned(),
+            source,
         };
-        names.push(name);
-        let all: Vec<&str> = names.iter().map(String::as_str).collect();
-        let fields = layout.files.matches(&all);
-        // Links to folders are not followed, so that the walk ends.
-        let is_folder = entry.file_type().is_ok_and(|t| t.is_dir());
-        match fields {
-            Some(_) if is_folder && names.len() < layout.files.depth() => walk(&path, names, layout, found)?,
-            Some(fields) if !is_folder && names.len() == layout.files.depth() => {
-                found.files.push((path, fields));
-            }
-            _ if !is_folder && names.len() > 1 => found.other.push(path),
-            _ => {}
-        }
-        names.pop();
-        if found.files.len() > MOST_FILES {
+        let depth = self.layout.files.depth();
+        self.within.push(identity(&fs::metadata(dir).map_err(error)?));
+        let entries: Result<Vec<_>, _> = fs::read_dir(dir).map_err(error)?.collect();
+        let mut entries = entries.map_err(error)?;
+        entries.sort_by_key(|e| e.file_name());
+        self.entries += entries.len();
+        if self.entries > MOST_FILES {
             return Err(Error::TooMuch {
                 path: dir.to_owned(),
                 problem: format!("more than {MOST_FILES} files: analyze one part of them after the other"),
             });
         }
+        for entry in entries {
+            let path = entry.path();
+            let Ok(name) = entry.file_name().into_string() else {
+                found.other.push(path);
+                continue;
+            };
+            let Ok(meta) = fs::metadata(&path) else {
+                found.broken.push(path);
+                continue;
+            };
+            self.names.push(name);
+            let all: Vec<&str> = self.names.iter().map(String::as_str).collect();
+            let fields = self.layout.files.matches(&all);
+            let is_folder = meta.is_dir();
+            match fields {
+                Some(_) if is_folder && self.within.contains(&identity(&meta)) => found.broken.push(path),
+                Some(_) if is_folder && self.names.len() < depth => self.folder(&path, found)?,
+                Some(fields) if !is_folder && self.names.len() == depth => found.files.push((path, fields)),
+                _ if !is_folder && self.names.len() > 1 => found.other.push(path),
+                _ => {}
+            }
+            self.names.pop();
+        }
+        self.within.pop();
+        Ok(())
     }
-    Ok(())
+}
+
+fn identity(meta: &fs::Metadata) -> (u64, u64) {
+    (meta.dev(), meta.ino())
 }

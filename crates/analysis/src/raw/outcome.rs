@@ -22,13 +22,20 @@ pub struct Outcome {
     pub cells: Cells,
     /// Where each sweep breaks, by system.
     pub knees: Vec<Cell<Params, model::KneeMetrics>>,
+    /// CSLV and its window, by system and platform.
+    pub windows: Vec<Cell<Params, model::WindowMetrics>>,
     /// How well both models fit, by system.
     pub models: Vec<Validation>,
+    /// Which of [`AXES`] the layout has.
+    axes: Vec<&'static str>,
     /// Of the intervals.
     pub interval: &'static str,
     /// What else is to be known.
     pub notes: Vec<String>,
 }
+
+/// Axes beside system, medium, size, nodes and frequency: columns of the table where the layout has them.
+const AXES: [&str; 3] = ["hosts", "cpu_share", "topology"];
 
 /// How intervals are made, in the words of the result.
 const INTERVAL: &str = "95 %, Student's t over the runs of a cell";
@@ -41,6 +48,9 @@ impl Outcome {
         cells.sort_by(|a, b| {
             let key = |c: &Cell<Params, CellMetrics>| (c.system.clone(), c.params.medium.clone());
             (key(a).cmp(&key(b)))
+                .then(a.params.hosts.cmp(&b.params.hosts))
+                .then(a.params.cpu_share.total_cmp(&b.params.cpu_share))
+                .then(a.params.topology.cmp(&b.params.topology))
                 .then(a.params.bytes.cmp(&b.params.bytes))
                 .then(a.params.nodes.cmp(&b.params.nodes))
                 .then(a.params.hz.total_cmp(&b.params.hz))
@@ -60,7 +70,9 @@ impl Outcome {
         let mut outcome = Outcome {
             cells,
             knees: Vec::new(),
+            windows: Vec::new(),
             models: Vec::new(),
+            axes: AXES.into_iter().filter(|a| layout.files.has(a)).collect(),
             interval: INTERVAL,
             notes,
         };
@@ -80,6 +92,8 @@ impl Outcome {
                 .collect();
             let knees = model::knees(&own);
             self.knees.extend(knees.iter().map(|k| k.cell(system)));
+            let windows = model::Window::all(&own);
+            self.windows.extend(windows.iter().map(|w| w.cell(system)));
             match model::validate(system, &own, &knees) {
                 Ok(validation) => self.models.push(validation),
                 Err(why) => self.notes.push(format!("no model of {system}: {why}")),
@@ -91,6 +105,7 @@ impl Outcome {
     pub fn json(&self) -> String {
         let cells = self.cells.iter().map(value);
         let knees = self.knees.iter().map(value);
+        let windows = self.windows.iter().map(value);
         let models = self.models.iter().map(|m| value(&m.cell()));
         let report = Report {
             experiment: "analyze".into(),
@@ -98,6 +113,7 @@ impl Outcome {
             versions: BTreeMap::from([("ropewalk".into(), env!("CARGO_PKG_VERSION").into())]),
             cells: cells
                 .chain(knees)
+                .chain(windows)
                 .chain(models)
                 .collect::<Vec<Cell<Value, Value>>>(),
         };
@@ -110,7 +126,7 @@ impl Outcome {
     /// A line for each cell.
     pub fn csv(&self) -> String {
         let mut out = String::from(
-            "system,medium,hosts,nodes,senders,hz,bytes,runs,delivery,delivery_low,delivery_high,mean_ms,mean_low_ms,\
+            "system,medium,hosts,cpu_share,topology,nodes,senders,hz,bytes,runs,delivery,delivery_low,delivery_high,mean_ms,mean_low_ms,\
              mean_high_ms,p50_ms,p99_ms,censored,mean_at_least_ms,sustained,rank\n",
         );
         let some = |v: Option<f64>| v.map_or(String::new(), |v| v.to_string());
@@ -123,10 +139,12 @@ impl Outcome {
             let delivery = m.intervals.map(|i| i.delivery);
             let mean = m.intervals.and_then(|i| i.mean_ms);
             out.push_str(&format!(
-                "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
+                "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
                 quoted(system),
                 quoted(&p.medium),
                 p.hosts,
+                p.cpu_share,
+                quoted(&p.topology),
                 p.nodes,
                 p.senders,
                 p.hz,
@@ -158,13 +176,8 @@ impl Outcome {
     pub fn text(&self) -> String {
         let mut out = self.table().lines();
         out.push(String::new());
-        for knee in &self.knees {
-            let (p, m) = (&knee.params, &knee.metrics);
-            out.push(format!(
-                "{}: {} nodes, {} B, {}: breaks between {:.0} and {:.0} messages/s",
-                knee.system, p.nodes, p.bytes, p.medium, m.sustained_per_s, m.broken_per_s
-            ));
-        }
+        out.extend(self.knees.iter().map(|k| self.knee(k)));
+        out.extend(self.windows.iter().map(|w| self.window(w)));
         for model in &self.models {
             out.extend(model.lines());
         }
@@ -173,10 +186,72 @@ impl Outcome {
         out.join("\n")
     }
 
+    /// What a cell is beside its nodes, size and frequency.
+    fn platform(&self, p: &Params) -> String {
+        let axes = self
+            .axes
+            .iter()
+            .map(|axis| format!(", {axis} {}", axis_of(axis, p)));
+        format!("{}{}", p.medium, axes.collect::<String>())
+    }
+
+    fn knee(&self, knee: &Cell<Params, model::KneeMetrics>) -> String {
+        let (p, m) = (&knee.params, &knee.metrics);
+        let [works, breaks] = [m.works, m.breaks].map(|end| end.unwrap_or_default());
+        let (at, works, breaks) = match m.varied {
+            model::Varied::Hz => (
+                format!("{} nodes", p.nodes),
+                format!("{} Hz", works.hz),
+                format!("{} Hz", breaks.hz),
+            ),
+            model::Varied::Nodes => (
+                format!("{} Hz", p.hz),
+                format!("{} nodes", works.nodes),
+                format!("{} nodes", breaks.nodes),
+            ),
+        };
+        format!(
+            "knee of {}: {at}, {} B, {}: {works} work ({:.0} messages/s), {breaks} do not ({:.0})",
+            knee.system,
+            p.bytes,
+            self.platform(p),
+            m.sustained_per_s,
+            m.broken_per_s
+        )
+    }
+
+    fn window(&self, window: &Cell<Params, model::WindowMetrics>) -> String {
+        let m = &window.metrics;
+        let kb = |v: f64| format!("{:.0} kB/s", v / 1e3);
+        let value = match (m.low_bytes_per_s, m.high_bytes_per_s) {
+            (Some(low), Some(high)) => format!("{}, window {} to {}", kb(m.bytes_per_s), kb(low), kb(high)),
+            (Some(low), None) => format!("at least {}: every cell works", kb(low)),
+            (None, high) => format!("less than {}: no cell works", kb(high.unwrap_or_default())),
+        };
+        let against = match m.contradicting {
+            0 => String::new(),
+            count => {
+                let each = m.against.iter();
+                let each = each.map(|p| format!("{} nodes at {} Hz, {} B", p.nodes, p.hz, p.bytes));
+                let more = if count > m.against.len() { "; …" } else { "" };
+                format!(
+                    "; {count} of {} cells contradict it: {}{more}",
+                    m.cells,
+                    each.collect::<Vec<_>>().join("; ")
+                )
+            }
+        };
+        format!(
+            "CSLV of {}, {} (senders x Hz x bytes, each way): {value}{against}",
+            window.system,
+            self.platform(&window.params)
+        )
+    }
+
     fn table(&self) -> Table {
-        let mut table = Table::new(&[
-            ("system", Align::Left),
-            ("medium", Align::Left),
+        let mut head = vec![("system", Align::Left), ("medium", Align::Left)];
+        head.extend(self.axes.iter().map(|axis| (*axis, Align::Right)));
+        head.extend([
             ("bytes", Align::Right),
             ("nodes", Align::Right),
             ("Hz", Align::Right),
@@ -189,6 +264,7 @@ impl Outcome {
             ("sustained", Align::Left),
             ("rank", Align::Right),
         ]);
+        let mut table = Table::new(&head);
         for Cell {
             system,
             params: p,
@@ -198,9 +274,9 @@ impl Outcome {
             let some = |v: Option<f64>| v.map_or("-".into(), |v| format!("{v:.2}"));
             let at_least = if m.censored { "> " } else { "" };
             let interval = |i: Interval| format!("{:.2} to {:.2}", i.low, i.high);
-            table.row([
-                system.clone(),
-                p.medium.clone(),
+            let mut cells = vec![system.clone(), p.medium.clone()];
+            cells.extend(self.axes.iter().map(|axis| axis_of(axis, p)));
+            cells.extend([
                 p.bytes.to_string(),
                 p.nodes.to_string(),
                 p.hz.to_string(),
@@ -213,8 +289,17 @@ impl Outcome {
                 if m.sustained { "yes" } else { "no" }.into(),
                 m.rank.to_string(),
             ]);
+            table.push(cells);
         }
         table
+    }
+}
+
+fn axis_of(axis: &str, p: &Params) -> String {
+    match axis {
+        "hosts" => p.hosts.to_string(),
+        "cpu_share" => p.cpu_share.to_string(),
+        _ => p.topology.clone(),
     }
 }
 

@@ -65,6 +65,12 @@ impl Pattern {
         self.components.len()
     }
 
+    /// Whether paths say this of their rows.
+    pub fn has(&self, field: &str) -> bool {
+        let mut pieces = self.components.iter().flatten();
+        pieces.any(|p| matches!(p, Piece::Number(name) | Piece::Word(name) if name == field))
+    }
+
     /// Whether a folder with these names can lead to files; what its path says if so. Names beyond the pattern's depth
     /// match nothing.
     pub fn matches(&self, names: &[&str]) -> Option<Fields> {

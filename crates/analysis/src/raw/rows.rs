@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 
 /// Longest line that can be a row.
 const MOST_LINE: usize = 4096;
+/// For so many rows one line that is none is left out. Where there are more, the layout is wrong rather than the data.
+const ROWS_TO_A_BAD_LINE: usize = 100;
 
 /// What became of the messages of one sender.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -13,6 +15,10 @@ pub struct Rows {
     pub rows: Vec<Row>,
     /// Rows of messages that had one already, which are left out.
     pub repeated: u64,
+    /// Lines that are no rows, which are left out. Of a message each nothing is known.
+    pub left_out: u64,
+    /// The first of these.
+    pub first_left_out: Option<RowError>,
 }
 
 /// One message that has a row.
@@ -37,36 +43,82 @@ pub struct RowError {
 }
 
 impl Rows {
-    /// Reads a sender's file.
+    /// Reads a sender's file. A writer that was killed leaves its last line cut off, without a line end: such a line is left out, and
+    /// so are lines that are no rows, as long as a hundred rows stand against each.
     ///
     /// # Errors
-    /// The first line that is no row, and why.
+    /// The first line that is no row, and why, if there are too many.
     pub fn parse(bytes: &[u8], layout: &Layout) -> Result<Rows, RowError> {
         let mut rows = Rows::default();
         let mut seen = BTreeSet::new();
-        for (i, line) in bytes.split(|b| *b == b'\n').enumerate() {
-            let at = |problem| RowError { line: i + 1, problem };
-            if line.len() > MOST_LINE {
-                return Err(at(format!(
-                    "more than {MOST_LINE} bytes: this is no file of rows"
-                )));
+        let (mut head, mut short, mut bad) = (false, false, 0);
+        let mut lines = bytes.split(|b| *b == b'\n').enumerate().peekable();
+        while let Some((i, line)) = lines.next() {
+            let is_cut = lines.peek().is_none();
+            let row = match Line::read(line, i == 0, layout) {
+                Ok(Line::Nothing) => continue,
+                Ok(Line::Head) => {
+                    head = true;
+                    continue;
+                }
+                Ok(Line::Row(_, true)) if is_cut && !short => {
+                    Err("it is cut off, without its last column".to_owned())
+                }
+                Ok(Line::Row(row, is_short)) => {
+                    short |= is_short;
+                    Ok(row)
+                }
+                Err(problem) => {
+                    bad += usize::from(!is_cut);
+                    Err(problem)
+                }
+            };
+            match row {
+                Ok(row) if seen.insert(row.number) => rows.rows.push(row),
+                Ok(_) => rows.repeated += 1,
+                Err(problem) => {
+                    rows.left_out += 1;
+                    let error = RowError { line: i + 1, problem };
+                    rows.first_left_out.get_or_insert(error);
+                }
             }
-            let line = std::str::from_utf8(line).map_err(|_| {
-                at("this is no text: give files of rows, or a pattern that leaves it out".into())
-            })?;
-            let line = line.trim_end_matches('\r');
-            if line.trim().is_empty() || line.starts_with('#') || (i == 0 && is_head(line, layout)) {
-                continue;
-            }
-            let row = row(line, layout).map_err(at)?;
-            if seen.insert(row.number) {
-                rows.rows.push(row);
-            } else {
-                rows.repeated += 1;
-            }
+        }
+        let is_foreign = rows.rows.is_empty() && !head;
+        if (is_foreign || bad * ROWS_TO_A_BAD_LINE > rows.rows.len())
+            && let Some(error) = rows.first_left_out
+        {
+            return Err(error);
         }
         rows.rows.sort_unstable_by_key(|r| r.number);
         Ok(rows)
+    }
+}
+
+/// What a line is.
+enum Line {
+    Nothing,
+    /// Names of the columns.
+    Head,
+    /// And whether its last column is left out.
+    Row(Row, bool),
+}
+
+impl Line {
+    fn read(line: &[u8], is_first: bool, layout: &Layout) -> Result<Line, String> {
+        if line.len() > MOST_LINE {
+            return Err(format!("more than {MOST_LINE} bytes: this is no file of rows"));
+        }
+        let line = std::str::from_utf8(line)
+            .map_err(|_| "this is no text: give files of rows, or a pattern that leaves it out".to_owned())?;
+        let line = line.trim_end_matches('\r');
+        if line.trim().is_empty() || line.starts_with('#') {
+            return Ok(Line::Nothing);
+        }
+        if is_first && is_head(line, layout) {
+            return Ok(Line::Head);
+        }
+        let is_short = line.split(layout.separator).count() < layout.columns.len();
+        row(line, layout).map(|row| Line::Row(row, is_short))
     }
 }
 
@@ -199,9 +251,9 @@ mod tests {
     fn what_is_no_row_is_told_with_its_line() {
         let layout = layout("");
         for (bad, line, says) in [
-            (&b"0,1,2\n1"[..], 2, "1 columns instead of 3"),
+            (&b"0,1,2\n1\n"[..], 2, "1 columns instead of 3"),
             (b"0,1,2,3", 1, "4 columns instead of 3"),
-            (b"0,1,2\nid,sent,received", 2, "no whole number"),
+            (b"0,1,2\nid,sent,received\n", 2, "no whole number"),
             (b"-1,1,2", 1, "no whole number"),
             (b"3,1,2", 1, "not one of 0 to 2"),
             (b"18446744073709551615,1,2", 1, "not one of 0 to 2"),
@@ -219,5 +271,57 @@ mod tests {
             assert!(error.to_string().contains(says), "{error}");
         }
         assert_eq!(Rows::parse(b"", &layout), Ok(Rows::default()));
+    }
+
+    #[test]
+    fn a_last_line_that_is_cut_off_anywhere_costs_itself_alone() {
+        let layout = layout("");
+        let whole = "id,sent_ns,recv_ns\n0,1478093245000000000,1478093245004000000\n1,1478093245010000000,1478093245013000000";
+        let from = whole.rfind('\n').expect("lines") + 1;
+        for end in from + 1..whole.len() {
+            let rows = Rows::parse(&whole.as_bytes()[..end], &layout).expect(&whole[from..end]);
+            let cut = &whole[from..end];
+            // What follows the last separator may be the whole of an empty column.
+            match cut.strip_suffix(',').is_some_and(|c| c.contains(',')) {
+                true => assert_eq!((rows.rows.len(), rows.rows[1].received), (2, None), "{cut}"),
+                false => {
+                    let first = rows.first_left_out.expect(cut);
+                    assert_eq!((rows.rows.len(), rows.left_out, first.line), (1, 1, 3), "{cut}");
+                }
+            }
+        }
+        assert_eq!(
+            Rows::parse(whole.as_bytes(), &layout).map(|r| r.rows.len()),
+            Ok(2)
+        );
+        // Nothing but the head and a cut line, or zeros where a file system lost its end.
+        for (bytes, rows) in [(&b"id,sent,received\n0,14"[..], 0), (b"0,1,2\n\0\0\0\0", 1)] {
+            let read = Rows::parse(bytes, &layout).expect("rows");
+            assert_eq!((read.rows.len(), read.left_out), (rows, 1));
+        }
+        // Writers that leave out an empty last column may end without a line end.
+        let read = Rows::parse(b"0,1\n1,2", &layout).expect("rows");
+        assert_eq!((read.rows.len(), read.left_out), (2, 0));
+    }
+
+    #[test]
+    fn a_bad_line_among_a_hundred_rows_costs_itself_alone() {
+        let text = "files: \"{hz}/*.csv\"\npayload_bytes: 11\nmessages: 300\n";
+        let layout = Layout::parse(text, "layout.yaml").expect("a layout");
+        let line = |i: usize| format!("{i},{i}0,{i}5\n");
+        let with = |bad: &[usize]| {
+            let lines = (0..200).map(|i| {
+                if bad.contains(&i) {
+                    "x,\0\n".into()
+                } else {
+                    line(i)
+                }
+            });
+            Rows::parse(lines.collect::<String>().as_bytes(), &layout)
+        };
+        let rows = with(&[70]).expect("rows");
+        assert_eq!((rows.rows.len(), rows.left_out), (199, 1));
+        assert_eq!(rows.first_left_out.map(|e| e.line), Some(71));
+        assert_eq!(with(&[70, 80]).expect_err("too many").line, 71);
     }
 }

@@ -19,6 +19,8 @@ pub struct Run {
     pub by_number: Vec<Moments>,
     /// Rows left out since their message had one.
     pub repeated: u64,
+    /// Lines left out since they are no rows. What became of their messages is not known: they count neither as received nor as lost.
+    pub left_out: u64,
 }
 
 impl Run {
@@ -26,11 +28,13 @@ impl Run {
     pub fn add(&mut self, rows: &Rows, layout: &Layout) {
         self.senders += 1;
         self.repeated += rows.repeated;
+        self.left_out += rows.left_out;
         self.by_number
             .resize(layout.messages as usize, Moments::default());
         let closes = layout.closes_after.as_nanos() as f64;
         let last = rows.rows.iter().map(|r| r.sent).max().unwrap_or_default();
-        let mut without_row = i64::from(layout.messages - layout.warm_up);
+        let expected = i64::from(layout.messages - layout.warm_up);
+        let mut without_row = expected.saturating_sub_unsigned(rows.left_out);
         for row in &rows.rows {
             let rtt = row.received.map(|r| r - row.sent);
             if let Some(rtt) = rtt
@@ -117,7 +121,7 @@ mod tests {
         });
         let rows = Rows {
             rows: rows.collect(),
-            repeated: 0,
+            ..Rows::default()
         };
         let mut run = Run::default();
         run.add(&rows, &layout());
@@ -132,5 +136,9 @@ mod tests {
         assert_eq!(run.by_number[1].mean(), 1.0, "the warm-up is in the figure");
         run.add_silent(&layout());
         assert_eq!((run.senders, run.expected()), (2, 16));
+        let cut = Rows { left_out: 1, ..rows };
+        let mut run = Run::default();
+        run.add(&cut, &layout());
+        assert_eq!((run.received, run.expected()), (6, 7), "one may have come");
     }
 }

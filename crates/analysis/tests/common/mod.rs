@@ -269,6 +269,7 @@ pub fn sweep(truth: &Truth, params: &Params, seconds: f64, samples: &mut Vec<Sam
     let mut params = low.params.clone();
     params.hz = (low.params.hz * high.params.hz).sqrt();
     Some(Knee {
+        ends: None,
         varied: Varied::Hz,
         sustained: low.params.rate(),
         broken: high.params.rate(),
