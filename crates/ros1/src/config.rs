@@ -184,8 +184,7 @@ impl Config {
             }
         }
         for (i, rule) in self.topics.iter().enumerate() {
-            let twice = self.topics[..i].iter().any(|r| r.value.name == rule.value.name);
-            let twice = twice.then(|| format!("{} stands here twice: keep one", rule.value.name));
+            let twice = self.topics[..i].iter().find_map(|r| r.value.clash(&rule.value));
             if let Some(problem) = rule.value.check().err().or(twice) {
                 return at(Some(rule.referenced), problem);
             }

@@ -105,3 +105,44 @@ fn nimbros_launch_file_becomes_configurations() {
         "{bad:?}"
     );
 }
+
+/// The files that `ros1`'s own tests import: what is made of each is what `link` and `ros1` take.
+#[test]
+fn all_shapes_of_pounds_and_nimbros_files_become_configurations() {
+    let cases = concat!(env!("CARGO_MANIFEST_DIR"), "/../ros1/src/import/cases");
+    let path = |name: &str| format!("{cases}/{name}");
+    for (file, option, other, hosts) in [
+        (
+            "fleet.h",
+            "--network",
+            "started.yaml",
+            &["node-0", "node-1", "node-2"][..],
+        ),
+        ("transforms.h", "--network", "network.yaml", &["node-0", "node-1"]),
+        (
+            "services.h",
+            "--network",
+            "network.yaml",
+            &["node-0", "node-1", "node-2"],
+        ),
+        ("odd.h", "--network", "network.yaml", &["node-0", "node-1"]),
+        (
+            "two_way_1.launch",
+            "--back",
+            "two_way_2.launch",
+            &["robot", "base", "base-2"],
+        ),
+        ("services.launch", "--back", "servers.launch", &["robot", "base"]),
+        (
+            "prefixed_robot.launch",
+            "--back",
+            "prefixed_base.launch",
+            &["robot", "base"],
+        ),
+        ("flow.yaml", "--back", "back.yaml", &["robot", "base"]),
+    ] {
+        let host = Host::new();
+        let what = if file.ends_with(".h") { "pound" } else { "nimbro" };
+        import(&host, &[what, &path(file), option, &path(other)], hosts);
+    }
+}

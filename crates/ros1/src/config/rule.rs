@@ -139,6 +139,23 @@ impl TopicRule {
         self.depth.unwrap_or(DEPTH)
     }
 
+    /// Why two rules cannot both hold: onto the bus a name of ROS leads one way, and into ROS names lead to each other one by one.
+    pub(super) fn clash(&self, other: &TopicRule) -> Option<String> {
+        let both = |leads: fn(Direction) -> bool| leads(self.direction) && leads(other.direction);
+        let (to_bus, to_ros) = (both(Direction::is_to_bus), both(Direction::is_to_ros));
+        if self.name == other.name && (to_bus || to_ros) {
+            return Some(format!("{} stands here twice: keep one", self.name));
+        }
+        (to_ros && self.bus_name() == other.bus_name()).then(|| {
+            format!(
+                "{} of the bus would come as {} and as {}: keep one",
+                self.bus_name(),
+                self.name,
+                other.name
+            )
+        })
+    }
+
     pub(super) fn check(&self) -> Result<(), String> {
         check_pair(&self.name, self.bus_name())?;
         if let Some(priority) = self.priority.filter(|p| *p > MAX_PRIORITY) {

@@ -63,6 +63,11 @@ fn every_error_has_a_place_and_a_mend() {
             "twice",
         ),
         (
+            "topics:\n- {name: /a, bus: /c, direction: to_ros}\n- {name: /b, bus: /c, direction: both}",
+            "c.yaml:3:3:",
+            "would come as /a and as /b",
+        ),
+        (
             "topics:\n- {name: '/a/*', bus: /b, direction: both}",
             "c.yaml:2:3:",
             "both or none",
@@ -138,4 +143,14 @@ fn lengths_of_messages_are_bounded() {
             .to_string()
             .contains("max_message")
     );
+}
+
+#[test]
+fn a_topic_may_have_one_name_on_the_bus_where_it_comes_from_ros_and_another_where_it_goes_there() {
+    let text =
+        "topics:\n- {name: /chat, direction: to_bus}\n- {name: /chat, bus: /recv/chat, direction: to_ros}";
+    let config = parse(text).unwrap();
+    assert_eq!(config.to_bus("/chat").unwrap().1, "/chat");
+    assert_eq!(config.to_ros("/recv/chat").unwrap().1, "/chat");
+    assert!(config.to_ros("/chat").is_none());
 }

@@ -1,10 +1,11 @@
-//! Launch files of roslaunch, as far as they hold parameters: nodes with what `<param>` and `<rosparam>` give them.
+//! Launch files of roslaunch: nodes of some packages, with what `<param>`, `<rosparam>` and `<remap>` give them. Whatever else there is
+//! is told.
 
 use super::{ImportError, Load, MAX_FILE, Notes, check_length};
 use quick_xml::Reader;
 use quick_xml::escape::{resolve_predefined_entity, unescape};
 use quick_xml::events::{BytesStart, Event};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Deepest inclusion of files in files.
 const MAX_DEPTH: usize = 8;
@@ -20,9 +21,12 @@ const MAX_VALUE: usize = 64 << 10;
 pub(super) struct Node {
     pub(super) file: String,
     pub(super) line: usize,
+    /// With the namespace that it is in, such as `/udp_sender`.
+    pub(super) name: String,
     pub(super) package: String,
     pub(super) kind: String,
     pub(super) params: Vec<Param>,
+    pub(super) remaps: Vec<Remap>,
 }
 
 /// What a node was given.
@@ -31,42 +35,67 @@ pub(super) struct Param {
     pub(super) file: String,
     /// Where its value begins.
     pub(super) line: usize,
-    /// Empty: `value` is YAML with several.
+    /// Empty: `value` is a YAML document with several.
     pub(super) name: String,
     pub(super) value: String,
+    /// Whether `value` is YAML.
+    pub(super) is_yaml: bool,
+}
+
+/// A `<remap>`, which a node may be one of several to have.
+#[derive(Clone, Debug)]
+pub(super) struct Remap {
+    pub(super) file: String,
+    pub(super) line: usize,
+    pub(super) from: String,
+    pub(super) to: String,
 }
 
 impl Node {
-    /// The last `<param>` of a name.
-    pub(super) fn param(&self, name: &str) -> Option<&Param> {
-        self.params.iter().rfind(|p| p.name == name)
+    /// The namespace in which its names are.
+    pub(super) fn namespace(&self) -> &str {
+        match self.name.rsplit_once('/') {
+            Some(("", _)) | None => "/",
+            Some((namespace, _)) => namespace,
+        }
     }
 }
 
-/// The nodes of a launch file and of those that it includes.
+/// The nodes of these packages in a launch file and in those that it includes, and the remaps of all.
 pub(super) fn nodes(
     file: &str,
     text: &str,
+    packages: &[&str],
     notes: &mut Notes,
     load: &mut Load<'_>,
-) -> Result<Vec<Node>, ImportError> {
+) -> Result<(Vec<Node>, Vec<Remap>), ImportError> {
     let mut reading = Reading {
+        packages,
         notes,
         load,
         nodes: Vec::new(),
         files: 0,
         values: 0,
+        remaps: Vec::new(),
+        all_remaps: Vec::new(),
+        namespace: String::new(),
     };
     reading.file(file, text, BTreeMap::new(), 0)?;
-    Ok(reading.nodes)
+    Ok((reading.nodes, reading.all_remaps))
 }
 
 struct Reading<'a, 'b> {
+    packages: &'a [&'a str],
     notes: &'a mut Notes,
     load: &'a mut Load<'b>,
     nodes: Vec<Node>,
     files: usize,
     values: usize,
+    /// Those that hold for the nodes that follow.
+    remaps: Vec<Remap>,
+    all_remaps: Vec<Remap>,
+    /// Of the groups that are open; empty, or such as `/robot`.
+    namespace: String,
 }
 
 /// Where one file is read.
@@ -74,6 +103,17 @@ struct Place<'a> {
     file: &'a str,
     args: BTreeMap<String, String>,
     depth: usize,
+    /// Arguments that it declares, each with its line, and those that something uses.
+    declared: Vec<(String, usize)>,
+    used: BTreeSet<String>,
+    /// What holds again when the open groups end: how many remaps, and the namespace.
+    scopes: Vec<(usize, String)>,
+    node: Option<Node>,
+    /// Whether the open node is of another package.
+    is_foreign: bool,
+    include: Option<Include>,
+    /// The line, the name and the text of a `<rosparam>` that is open.
+    inline: Option<(usize, String, String)>,
 }
 
 /// An `<include>` whose arguments are being read.
@@ -104,15 +144,24 @@ impl Reading<'_, '_> {
         if self.files > MAX_FILES || depth > MAX_DEPTH {
             return Err(self.too_much(file, "more files that include files", MAX_FILES));
         }
-        let mut place = Place { file, args, depth };
+        let before = (self.remaps.len(), self.namespace.clone());
+        let mut place = Place {
+            file,
+            args,
+            depth,
+            declared: Vec::new(),
+            used: BTreeSet::new(),
+            scopes: Vec::new(),
+            node: None,
+            is_foreign: false,
+            include: None,
+            inline: None,
+        };
         let mut xml = Reader::from_str(text);
         let mut lines = Lines::new(text);
-        let mut node: Option<Node> = None;
-        let mut include: Option<Include> = None;
         // What `if` or `unless` leaves out: elements that are open within it.
         let mut skipped = 0usize;
-        // The line and text of a <rosparam> that is open.
-        let mut inline: Option<(usize, String)> = None;
+        let mut open = 0usize;
         loop {
             let event = xml.read_event();
             let at = lines.at(xml.buffer_position());
@@ -122,59 +171,56 @@ impl Reading<'_, '_> {
                 problem: format!("this is no launch file: {}", shorten(&e.to_string())),
             })?;
             match event {
+                Event::Eof if open > 0 => {
+                    return Err(ImportError::Syntax {
+                        file: file.to_owned(),
+                        line: at,
+                        problem: "this is no launch file: it ends within an element, and may be cut off"
+                            .into(),
+                    });
+                }
                 Event::Eof => break,
                 Event::Start(element) => {
+                    open += 1;
+                    place.mark(&element);
                     if skipped > 0 || !self.holds(&place, &element, at) {
                         skipped += 1;
                         continue;
                     }
-                    self.open(&mut place, &element, at, &mut node, &mut include, &mut inline)?;
+                    self.open(&mut place, &element, at)?;
                 }
                 Event::Empty(element) => {
+                    place.mark(&element);
                     if skipped > 0 || !self.holds(&place, &element, at) {
                         continue;
                     }
-                    let mut nothing = None;
-                    self.open(&mut place, &element, at, &mut node, &mut include, &mut nothing)?;
-                    self.close(
-                        &place,
-                        element.name().as_ref(),
-                        &mut node,
-                        &mut include,
-                        &mut None,
-                    )?;
+                    self.open(&mut place, &element, at)?;
+                    self.close(&mut place, element.name().as_ref())?;
                 }
                 Event::End(element) => {
+                    open = open.saturating_sub(1);
                     if skipped > 0 {
                         skipped -= 1;
                         continue;
                     }
-                    self.close(
-                        &place,
-                        element.name().as_ref(),
-                        &mut node,
-                        &mut include,
-                        &mut inline,
-                    )?;
+                    self.close(&mut place, element.name().as_ref())?;
                 }
-                Event::Text(words) => {
-                    if let Some((_, text)) = inline.as_mut().filter(|_| skipped == 0) {
-                        text.push_str(&words);
-                    }
-                }
-                Event::CData(words) => {
-                    if let Some((_, text)) = inline.as_mut().filter(|_| skipped == 0) {
-                        text.push_str(&words);
-                    }
-                }
+                Event::Text(words) => place.say(skipped, &words),
+                Event::CData(words) => place.say(skipped, &words),
                 Event::GeneralRef(name) => {
-                    if let Some((_, text)) = inline.as_mut().filter(|_| skipped == 0) {
-                        text.push_str(resolve_predefined_entity(&name).unwrap_or("?"));
-                    }
+                    place.say(skipped, resolve_predefined_entity(&name).unwrap_or("?"));
                 }
                 _ => {}
             }
         }
+        for (name, line) in std::mem::take(&mut place.declared) {
+            if !place.used.contains(&name) {
+                let text = format!("the argument {name} is used by nothing: left out");
+                self.notes.add(file, line, text);
+            }
+        }
+        self.remaps.truncate(before.0);
+        self.namespace = before.1;
         Ok(())
     }
 
@@ -203,36 +249,47 @@ impl Reading<'_, '_> {
         place: &mut Place<'_>,
         element: &BytesStart<'_>,
         line: usize,
-        node: &mut Option<Node>,
-        include: &mut Option<Include>,
-        inline: &mut Option<(usize, String)>,
     ) -> Result<(), ImportError> {
         self.values += 1;
         if self.values > MAX_VALUES {
             return Err(self.too_much(place.file, "more elements", MAX_VALUES));
         }
+        if place.is_foreign {
+            return Ok(());
+        }
+        let file = place.file.to_owned();
         let given = |key: &str| attribute(element, key);
         match element.name().as_ref() {
+            "launch" => {}
+            "group" => {
+                place.scopes.push((self.remaps.len(), self.namespace.clone()));
+                if let Some(ns) = given("ns") {
+                    let ns = self.replaced(place, line, &ns);
+                    self.enter(&ns);
+                }
+            }
             "arg" => {
                 let Some(name) = given("name") else { return Ok(()) };
                 let value = given("value")
                     .map(|v| (v, true))
                     .or_else(|| given("default").map(|v| (v, false)));
-                let Some((value, fixed)) = value else {
-                    return Ok(());
-                };
-                let value = self.replaced(place, line, &value);
-                match include {
-                    Some(include) => drop(include.args.insert(name, value)),
-                    None if fixed => drop(place.args.insert(name, value)),
-                    None => {
-                        place.args.entry(name).or_insert(value);
+                let value = value.map(|(text, fixed)| (self.replaced(place, line, &text), fixed));
+                match (&mut place.include, value) {
+                    (Some(include), Some((value, _))) => drop(include.args.insert(name, value)),
+                    (Some(_), None) => {}
+                    (None, value) => {
+                        place.declared.push((name.clone(), line));
+                        match value {
+                            Some((value, true)) => drop(place.args.insert(name, value)),
+                            Some((value, false)) => drop(place.args.entry(name).or_insert(value)),
+                            None => {}
+                        }
                     }
                 }
             }
             "include" => {
                 let named = given("file").unwrap_or_default();
-                *include = Some(Include {
+                place.include = Some(Include {
                     line,
                     named: self.replaced(place, line, &named),
                     args: BTreeMap::new(),
@@ -243,45 +300,148 @@ impl Reading<'_, '_> {
                     return Err(self.too_much(place.file, "more nodes", MAX_NODES));
                 }
                 let text = |key| given(key).unwrap_or_default();
-                *node = Some(Node {
-                    file: place.file.to_owned(),
+                let package = self.replaced(place, line, &text("pkg"));
+                let kind = self.replaced(place, line, &text("type"));
+                let name = self.replaced(place, line, &text("name"));
+                place.is_foreign = !self.packages.contains(&package.as_str());
+                if place.is_foreign {
+                    let text = format!(
+                        "the node {name} ({package}/{kind}) is none of nimbro_network's: start it as before"
+                    );
+                    self.notes.add(place.file, line, text);
+                    return Ok(());
+                }
+                let outside = self.namespace.clone();
+                if let Some(ns) = given("ns") {
+                    let ns = self.replaced(place, line, &ns);
+                    self.enter(&ns);
+                }
+                let name = format!("{}/{name}", self.namespace);
+                self.namespace = outside;
+                place.node = Some(Node {
+                    file,
                     line,
-                    package: self.replaced(place, line, &text("pkg")),
-                    kind: self.replaced(place, line, &text("type")),
+                    name,
+                    package,
+                    kind,
                     params: Vec::new(),
+                    remaps: self.remaps.clone(),
                 });
             }
             "param" => {
-                if let (Some(node), Some(name)) = (node.as_mut(), given("name")) {
-                    let value = given("value").unwrap_or_default();
-                    node.params.push(Param {
-                        file: place.file.to_owned(),
+                let name = given("name").unwrap_or_default();
+                let value = given("value").unwrap_or_default();
+                let value = self.replaced(place, line, &value);
+                match &mut place.node {
+                    Some(node) => node.params.push(Param {
+                        file,
                         line,
                         name: name.trim_start_matches('~').to_owned(),
-                        value: self.replaced(place, line, &value),
+                        value,
+                        is_yaml: false,
+                    }),
+                    None => self.notes.add(
+                        &file,
+                        line,
+                        format!("{name}: parameters outside a <node> are not looked at: left out"),
+                    ),
+                }
+            }
+            "remap" => {
+                let text = |key| given(key).unwrap_or_default();
+                let remap = Remap {
+                    file,
+                    line,
+                    from: self.replaced(place, line, &text("from")),
+                    to: self.replaced(place, line, &text("to")),
+                };
+                self.all_remaps.push(remap.clone());
+                match &mut place.node {
+                    Some(node) => node.remaps.push(remap),
+                    None => self.remaps.push(remap),
+                }
+            }
+            "rosparam" => self.rosparam(place, element, line)?,
+            other => {
+                let text = format!("<{}> is not looked at: left out", shorten(other));
+                self.notes.add(place.file, line, text);
+            }
+        }
+        Ok(())
+    }
+
+    fn rosparam(
+        &mut self,
+        place: &mut Place<'_>,
+        element: &BytesStart<'_>,
+        line: usize,
+    ) -> Result<(), ImportError> {
+        let given = |key: &str| attribute(element, key);
+        let left_out = match given("command").as_deref() {
+            None | Some("load") if place.node.is_some() => None,
+            None | Some("load") => Some("parameters outside a <node> are not looked at: left out".to_owned()),
+            Some(other) => Some(format!("command=\"{other}\" is not done: left out")),
+        };
+        let name = given("param").unwrap_or_default();
+        match (left_out, given("file")) {
+            (Some(text), _) => self.notes.add(place.file, line, text),
+            (None, Some(named)) => {
+                let named = self.replaced(place, line, &named);
+                let (file, value) = self.load(place, line, &named)?;
+                if let Some(node) = &mut place.node {
+                    node.params.push(Param {
+                        file,
+                        line: 1,
+                        name,
+                        value,
+                        is_yaml: true,
                     });
                 }
             }
+            (None, None) => place.inline = Some((line, name, String::new())),
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, place: &mut Place<'_>, name: &str) -> Result<(), ImportError> {
+        match name {
+            "node" => {
+                place.is_foreign = false;
+                self.nodes.extend(place.node.take());
+            }
+            "group" => {
+                if let Some((remaps, namespace)) = place.scopes.pop() {
+                    self.remaps.truncate(remaps);
+                    self.namespace = namespace;
+                }
+            }
             "rosparam" => {
-                if let Some(named) = given("file") {
-                    let named = self.replaced(place, line, &named);
-                    let (file, value) = self.load(place, line, &named)?;
-                    if let Some(node) = node.as_mut() {
+                if let Some((line, name, text)) = place.inline.take() {
+                    let value = self.replaced(place, line, &text);
+                    if let Some(node) = &mut place.node {
                         node.params.push(Param {
-                            file,
-                            line: 1,
-                            name: String::new(),
-                            value,
-                        });
-                    } else {
-                        self.notes.add(
-                            place.file,
+                            file: place.file.to_owned(),
                             line,
-                            "parameters outside a <node> are not looked at: left out",
-                        );
+                            name,
+                            value,
+                            is_yaml: true,
+                        });
                     }
-                } else {
-                    *inline = Some((line, given("param").map_or(String::new(), |p| format!("{p}:\n"))));
+                }
+            }
+            "include" => {
+                if let Some(include) = place.include.take() {
+                    match self.load(place, include.line, &include.named) {
+                        Ok((file, text)) => self.file(&file, &text, include.args, place.depth + 1)?,
+                        // Others' launch files lie with their packages.
+                        Err(ImportError::File { named, reason, .. }) => {
+                            let text = format!(
+                                "{named} is not included ({reason}): import it by itself if nimbro's nodes are in it"
+                            );
+                            self.notes.add(place.file, include.line, text);
+                        }
+                        Err(other) => return Err(other),
+                    }
                 }
             }
             _ => {}
@@ -289,36 +449,17 @@ impl Reading<'_, '_> {
         Ok(())
     }
 
-    fn close(
-        &mut self,
-        place: &Place<'_>,
-        name: &str,
-        node: &mut Option<Node>,
-        include: &mut Option<Include>,
-        inline: &mut Option<(usize, String)>,
-    ) -> Result<(), ImportError> {
-        match name {
-            "node" => self.nodes.extend(node.take()),
-            "rosparam" => {
-                if let (Some((line, text)), Some(node)) = (inline.take(), node.as_mut()) {
-                    let value = self.replaced(place, line, &text);
-                    node.params.push(Param {
-                        file: place.file.to_owned(),
-                        line,
-                        name: String::new(),
-                        value,
-                    });
-                }
-            }
-            "include" => {
-                if let Some(include) = include.take() {
-                    let (file, text) = self.load(place, include.line, &include.named)?;
-                    self.file(&file, &text, include.args, place.depth + 1)?;
-                }
-            }
-            _ => {}
-        }
-        Ok(())
+    /// Goes into a namespace, which may be an absolute one.
+    fn enter(&mut self, ns: &str) {
+        let outer = match ns.starts_with('/') {
+            true => "",
+            false => &self.namespace,
+        };
+        let inner = ns.trim_matches('/');
+        self.namespace = match inner {
+            "" => outer.to_owned(),
+            inner => format!("{outer}/{inner}"),
+        };
     }
 
     fn load(&mut self, place: &Place<'_>, line: usize, named: &str) -> Result<(String, String), ImportError> {
@@ -348,6 +489,8 @@ impl Reading<'_, '_> {
             match words.as_slice() {
                 ["arg", name] if place.args.contains_key(*name) => out.push_str(&place.args[*name]),
                 ["optenv", _, default @ ..] => out.push_str(&default.join(" ")),
+                // Names of files count from their launch file.
+                ["dirname"] => out.push('.'),
                 ["find", _] => {
                     out.push_str("$(");
                     out.push_str(inside);
@@ -373,6 +516,31 @@ impl Reading<'_, '_> {
         }
         out.truncate(end);
         out
+    }
+}
+
+impl Place<'_> {
+    /// Remembers which arguments an element uses.
+    fn mark(&mut self, element: &BytesStart<'_>) {
+        for attribute in element.attributes().with_checks(false).flatten() {
+            self.mark_text(&attribute.value);
+        }
+    }
+
+    fn mark_text(&mut self, mut text: &str) {
+        while let Some((_, after)) = text.split_once("$(arg") {
+            let (name, behind) = after.split_once(')').unwrap_or((after, ""));
+            self.used.insert(name.trim().to_owned());
+            text = behind;
+        }
+    }
+
+    /// Text within an element.
+    fn say(&mut self, skipped: usize, words: &str) {
+        self.mark_text(words);
+        if let Some((_, _, text)) = self.inline.as_mut().filter(|_| skipped == 0) {
+            text.push_str(words);
+        }
     }
 }
 

@@ -145,15 +145,87 @@ impl Notes {
     }
 }
 
-/// A ROS name, made global; `None` if it is none.
-fn global_name(name: &str) -> Option<String> {
-    let name = name.strip_prefix('/').unwrap_or(name);
-    let word = |w: &str| {
+/// A ROS name without a leading slash, and as ROS cleans it of doubled ones; `None` if it is none.
+fn relative_name(name: &str) -> Option<String> {
+    let word = |w: &&str| {
         w.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && w.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
     };
-    let good = name.len() <= 200 && name.split('/').all(word);
-    good.then(|| format!("/{name}"))
+    let words: Vec<&str> = name.split('/').filter(|w| !w.is_empty()).collect();
+    let good = name.len() <= 150 && !words.is_empty() && words.iter().all(word);
+    good.then(|| words.join("/"))
+}
+
+/// A ROS name, made global; `None` if it is none.
+fn global_name(name: &str) -> Option<String> {
+    relative_name(name).map(|name| format!("/{name}"))
+}
+
+/// A ROS name as a node in this namespace (`/` or `/ns`) understands it.
+fn resolved(namespace: &str, name: &str) -> Option<String> {
+    if name.starts_with('/') {
+        return global_name(name);
+    }
+    global_name(&format!("{namespace}/{name}"))
+}
+
+/// A value of YAML that stands for itself.
+#[derive(Clone, Debug, PartialEq, serde::Deserialize)]
+#[serde(untagged)]
+enum Scalar {
+    Bool(bool),
+    Whole(i64),
+    Number(f64),
+    Text(String),
+    Other(serde::de::IgnoredAny),
+}
+
+impl Scalar {
+    /// As roslaunch and YAML 1.1 write it.
+    fn is_true(&self) -> bool {
+        match self {
+            Scalar::Bool(value) => *value,
+            Scalar::Whole(value) => *value != 0,
+            Scalar::Text(text) => matches!(text.to_ascii_lowercase().as_str(), "true" | "yes" | "on" | "1"),
+            Scalar::Number(_) | Scalar::Other(_) => false,
+        }
+    }
+}
+
+impl std::fmt::Display for Scalar {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Scalar::Bool(value) => write!(f, "{value}"),
+            Scalar::Whole(value) => write!(f, "{value}"),
+            Scalar::Number(value) => write!(f, "{value}"),
+            Scalar::Text(value) => f.write_str(value),
+            Scalar::Other(_) => f.write_str("[…]"),
+        }
+    }
+}
+
+/// The keys of a YAML document itself, each with its line, from 1, and how many lines are below it.
+fn keys(text: &str) -> Vec<(usize, &str, usize)> {
+    let mut found: Vec<(usize, &str, usize)> = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let blank = line.trim().is_empty() || line.trim_start().starts_with('#');
+        let key = line.split_once(':').map_or("", |(key, _)| key.trim_end());
+        if key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+            found.push((number + 1, key, 0));
+        } else if let Some(last) = found.last_mut().filter(|_| !blank) {
+            last.2 += 1;
+        }
+    }
+    found
+}
+
+/// A key and what is below it, as it is named in notes.
+fn with_lines_below(key: &str, below: usize) -> String {
+    match below {
+        0 => key.to_owned(),
+        1 => format!("{key}, with the line below it"),
+        n => format!("{key}, with the {n} lines below it"),
+    }
 }
 
 /// A type's name with a slash; `None` if it is none.

@@ -1,15 +1,32 @@
-//! nimbro_network: the launch file, or the YAML of topics, of a sender.
+//! nimbro_network: launch files with senders and receivers, or the YAML of a sender's topics.
+//!
+//! What a sender sends is called as its list says; at both ends `<remap>` may give it another name in ROS, and a receiver's
+//! `topic_prefix` stands before it. A sender and a receiver belong together by their port.
+
+mod document;
+mod settings;
 
 use super::launch::{self, Node};
 use super::plan::{Host, PORT, Plan, Service, Topic};
 use super::{
-    ImportError, Imported, Load, MAX_HOSTS, MAX_ROUTES, Notes, check_length, global_name, type_name,
+    ImportError, Imported, Load, MAX_HOSTS, MAX_ROUTES, Notes, global_name, relative_name, type_name,
 };
-use serde::Deserialize;
-use serde::de::IgnoredAny;
-use serde_saphyr::Spanned;
-use std::collections::BTreeMap;
+use document::{Document, Entry};
+use settings::{Part, Port, Remaps, Settings};
+use std::collections::BTreeSet;
 use std::net::IpAddr;
+
+/// The packages whose nodes are read.
+const PACKAGES: [&str; 8] = [
+    "nimbro_topic_transport",
+    "nimbro_service_transport",
+    "sb_topic_transport",
+    "sb_service_transport",
+    "nimbro_tf_throttle",
+    "tf_throttle",
+    "nimbro_log_transport",
+    "nimbro_cam_transport",
+];
 
 /// Files of nimbro_network.
 #[derive(Clone, Copy, Debug)]
@@ -24,10 +41,15 @@ pub struct Nimbro<'a> {
 /// gives the name and text of a file that another names, and may fail.
 ///
 /// # Errors
-/// [`ImportError`]: too long, no XML or no YAML, a named file that cannot be read, or neither topic nor service in it. What else is wrong is
-/// a note.
+/// [`ImportError`]: too long, no XML or no YAML, a named file of parameters that cannot be read, or neither topic nor service in it. What
+/// else is wrong is a note.
 pub fn nimbro(files: Nimbro<'_>, load: &mut Load<'_>) -> Result<Imported, ImportError> {
     let mut notes = Notes::default();
+    let mut found = Found::default();
+    found.file(files.there, false, &mut notes, load)?;
+    if let Some(back) = files.back {
+        found.file(back, true, &mut notes, load)?;
+    }
     let mut team = Team {
         notes: &mut notes,
         hosts: vec![Host {
@@ -37,17 +59,31 @@ pub fn nimbro(files: Nimbro<'_>, load: &mut Load<'_>) -> Result<Imported, Import
         }],
         topics: Vec::new(),
         services: Vec::new(),
+        remaps: Remaps::default(),
     };
-    team.file(files.there, false, load)?;
-    if let Some(back) = files.back {
-        team.file(back, true, load)?;
+    let ways = team.ways(&found.nodes)?;
+    for (sender, way) in found.nodes.iter().zip(ways) {
+        if let Some(way) = way {
+            team.sends(sender, way, &found.nodes);
+        }
     }
+    for (is_back, document) in &found.documents {
+        team.lists(*is_back, document, &found.nodes);
+    }
+    team.unused(&found);
     let Team {
         hosts,
         topics,
         services,
         ..
     } = team;
+    if topics.len() + services.len() > MAX_ROUTES {
+        return Err(ImportError::TooMuch {
+            file: files.there.0.to_owned(),
+            what: "more topics and services".into(),
+            limit: MAX_ROUTES,
+        });
+    }
     if topics.is_empty() && services.is_empty() {
         return Err(ImportError::Empty {
             file: files.there.0.to_owned(),
@@ -61,171 +97,198 @@ pub fn nimbro(files: Nimbro<'_>, load: &mut Load<'_>) -> Result<Imported, Import
             "192.0.2.1 stands for addresses that are not told there: write them where `# write its address` is",
         );
     }
-    let plan = Plan {
+    let mut plan = Plan {
         source: "nimbro_network's files".into(),
         hosts,
         rate: None,
         topics,
         services,
     };
+    for told in plan.settle() {
+        notes.add(files.there.0, 1, told);
+    }
     Ok(Imported {
         hosts: plan.write(),
         notes: notes.into_sorted(),
     })
 }
 
-/// What is read. Host 0 is the one that sends.
+/// What is in the files.
+#[derive(Default)]
+struct Found {
+    nodes: Vec<Settings>,
+    /// Lists of topics by themselves, and whether they come back.
+    documents: Vec<(bool, Document)>,
+    remaps: Vec<launch::Remap>,
+}
+
+impl Found {
+    fn file(
+        &mut self,
+        (file, text): (&str, &str),
+        is_back: bool,
+        notes: &mut Notes,
+        load: &mut Load<'_>,
+    ) -> Result<(), ImportError> {
+        if file.ends_with(".yaml") || file.ends_with(".yml") {
+            let document = Document::read(file, 1, "", text, notes)?;
+            for (line, key, _) in &document.values {
+                let why = not_carried(key).unwrap_or("is not understood: left out");
+                if !matches!(key.as_str(), "destination_addr" | "address" | "server") {
+                    notes.add(file, *line, format!("{key}: {why}"));
+                }
+            }
+            self.documents.push((is_back, document));
+            return Ok(());
+        }
+        let (nodes, remaps) = launch::nodes(file, text, &PACKAGES, notes, load)?;
+        self.remaps.extend(remaps);
+        for node in nodes {
+            match Part::of(&node) {
+                Some(part) => self.nodes.push(Settings::of(node, part, is_back, notes)?),
+                None => notes.add(&node.file, node.line, instead(&node)),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What there is instead of a node.
+fn instead(node: &Node) -> String {
+    match (node.package.as_str(), node.kind.as_str()) {
+        ("nimbro_tf_throttle" | "tf_throttle", kind) => format!(
+            "{kind}, with what it is given: transforms: list /tf with `tf: {{frames: […], rate: 10Hz}}` in bridge.yaml, and in link.yaml"
+        ),
+        ("nimbro_log_transport", kind) => {
+            format!(
+                "{kind}, with what it is given: the log: list /rosout with `level: warn` in bridge.yaml, and in link.yaml"
+            )
+        }
+        ("nimbro_cam_transport", kind) => format!(
+            "{kind}, with what it is given: no video is coded; list the topic with `rate_limit` and `compress`, or a compressed one"
+        ),
+        (_, kind) => format!("the node {kind} is not understood, with what it is given: left out"),
+    }
+}
+
+/// What is to cross. Host 0 is the one that sends.
 struct Team<'a> {
     notes: &'a mut Notes,
     hosts: Vec<Host>,
     topics: Vec<Topic>,
     services: Vec<Service>,
+    remaps: Remaps,
 }
 
-/// A sender's parameters, or a client's.
-#[derive(Deserialize)]
-struct Document {
-    #[serde(default)]
-    topics: Vec<Spanned<Entry>>,
-    #[serde(default)]
-    services: Vec<Spanned<Entry>>,
-}
-
-/// A topic or a service.
-#[derive(Deserialize)]
-struct Entry {
-    #[serde(default)]
-    name: Option<String>,
-    #[serde(default, rename = "type")]
-    kind: Option<String>,
-    #[serde(default)]
-    rate: Option<f64>,
-    #[serde(default)]
-    compress: Option<bool>,
-    #[serde(default)]
-    latch: Option<bool>,
-    #[serde(default)]
-    resend: Option<bool>,
-    #[serde(flatten)]
-    rest: BTreeMap<String, IgnoredAny>,
-}
-
-/// From where to where, and how.
+/// From where to where, as places of hosts.
 #[derive(Clone, Copy)]
 struct Way {
     from: usize,
     to: usize,
-    reliability: Option<&'static str>,
-    timeout_s: Option<f64>,
 }
 
 impl Team<'_> {
-    fn file(
-        &mut self,
-        (file, text): (&str, &str),
-        back: bool,
-        load: &mut Load<'_>,
-    ) -> Result<(), ImportError> {
-        if !file.ends_with(".yaml") && !file.ends_with(".yml") {
-            for node in launch::nodes(file, text, self.notes, load)? {
-                self.node(&node, back)?;
+    /// From where to where each node sends; none of those that send nothing.
+    fn ways(&mut self, nodes: &[Settings]) -> Result<Vec<Option<Way>>, ImportError> {
+        let mut ways: Vec<Option<Way>> = nodes.iter().map(|_| None).collect();
+        let sends = |s: &Settings| matches!(s.part, Part::TopicSender | Part::Client);
+        for (way, s) in ways.iter_mut().zip(nodes) {
+            if sends(s) && !s.is_back {
+                let to = self.host(&s.destination);
+                *way = Some(Way { from: 0, to });
+                self.check_address(s, to);
             }
-            return Ok(());
         }
-        let base = self.host("");
-        let (from, to) = if back { (base, 0) } else { (0, base) };
-        let way = Way {
-            from,
-            to,
-            reliability: None,
-            timeout_s: None,
-        };
-        self.document(file, 1, text, way)
-    }
-
-    fn node(&mut self, node: &Node, back: bool) -> Result<(), ImportError> {
-        let (address, way) = match (node.package.as_str(), node.kind.as_str()) {
-            ("nimbro_topic_transport", "udp_sender") => ("destination_addr", repairs(node)),
-            ("nimbro_topic_transport", "tcp_sender") => ("destination_addr", Some("reliable")),
-            ("nimbro_service_transport", "udp_client" | "tcp_client" | "service_client") => ("server", None),
-            ("nimbro_topic_transport", "udp_receiver" | "tcp_receiver") => {
-                if node
-                    .param("keep_compressed")
-                    .is_some_and(|p| p.value.eq_ignore_ascii_case("true"))
-                {
-                    self.notes.add(
-                        &node.file,
-                        node.line,
-                        "keep_compressed: messages arrive unpacked; a link that sends them on packs them again",
-                    );
-                }
-                return Ok(());
+        let base = self.base(nodes, &ways);
+        self.find_robot(nodes);
+        for (way, s) in ways.iter_mut().zip(nodes) {
+            if sends(s) && s.is_back {
+                let address: Option<IpAddr> = s.destination.trim().parse().ok();
+                let is_robot = address.is_none() || address == self.hosts[0].address;
+                let to = match is_robot {
+                    true => 0,
+                    false => self.host(&s.destination),
+                };
+                self.check_address(s, to);
+                // One that sends to itself is no route.
+                *way = (to != base).then_some(Way { from: base, to });
             }
-            ("nimbro_service_transport", "udp_server" | "tcp_server" | "service_server") => return Ok(()),
-            ("nimbro_topic_transport" | "nimbro_service_transport", kind) => {
-                self.notes.add(
-                    &node.file,
-                    node.line,
-                    format!("the node {kind} is not understood: left out"),
-                );
-                return Ok(());
-            }
-            ("nimbro_tf_throttle" | "nimbro_log_transport" | "nimbro_cam_transport", kind) => {
-                self.notes.add(
-                    &node.file,
-                    node.line,
-                    match kind {
-                        k if k.starts_with("tf_") => "transforms: list /tf with `tf: {frames: […], rate: 10Hz}` in bridge.yaml, and in link.yaml".into(),
-                        k if k.starts_with("log_") => "the log: list /rosout with `level: warn` in bridge.yaml, and in link.yaml".into(),
-                        k => format!("{k}: no video is coded; list the topic with `rate_limit` and `compress`, or a compressed one"),
-                    },
-                );
-                return Ok(());
-            }
-            _ => return Ok(()),
-        };
-        let destination = node.param(address).map(|p| p.value.clone()).unwrap_or_default();
-        let (from, to) = if back {
-            // What comes back is sent to the robot, by the base.
-            if let Ok(address) = destination.trim().parse() {
-                self.hosts[0].address = Some(address);
-            }
-            let base = if self.hosts.len() > 1 { 1 } else { self.host("") };
-            (base, 0)
-        } else {
-            (0, self.host(&destination))
-        };
+        }
         if self.hosts.len() > MAX_HOSTS {
             return Err(ImportError::TooMuch {
-                file: node.file.clone(),
+                file: nodes.first().map_or(String::new(), |s| s.node.file.clone()),
                 what: "more hosts".into(),
                 limit: MAX_HOSTS,
             });
         }
-        if self.hosts[to].address.is_none() {
-            self.notes.add(
-                &node.file,
-                node.line,
-                format!("'{destination}' is no address: a link's peers have addresses, such as 192.168.1.2"),
-            );
+        Ok(ways)
+    }
+
+    fn check_address(&mut self, s: &Settings, to: usize) {
+        if s.destination.trim().parse::<IpAddr>().is_err() {
+            let text = match self.hosts[to].address {
+                Some(known) => format!("'{}' is no address: {known} is taken", s.destination),
+                None => format!(
+                    "'{}' is no address: a link's peers have addresses, such as 192.168.1.2",
+                    s.destination
+                ),
+            };
+            self.notes.add(&s.node.file, s.node.line, text);
         }
-        for param in &node.params {
-            if let Some(why) = not_carried(&param.name) {
-                self.notes
-                    .add(&param.file, param.line, format!("{}: {why}", param.name));
-            }
-        }
-        let timeout = node.param("timeout").and_then(|p| p.value.trim().parse().ok());
-        let way = Way {
-            from,
-            to,
-            reliability: way,
-            timeout_s: timeout.filter(|t: &f64| (0.001..=3600.0).contains(t)),
+    }
+
+    /// On which of the hosts that are sent to the files of the way back run: the one whose receivers take what it is sent.
+    fn base(&mut self, nodes: &[Settings], ways: &[Option<Way>]) -> usize {
+        let Some(first) = nodes.iter().find(|s| s.is_back) else {
+            return 1;
         };
-        for param in node.params.iter().filter(|p| p.name.is_empty()) {
-            self.document(&param.file, param.line, &param.value, way)?;
+        let taken = nodes.iter().zip(ways).filter_map(|(sender, way)| {
+            let way = (*way)?;
+            nodes.iter().any(|r| r.takes(sender)).then_some(way.to)
+        });
+        let taken: BTreeSet<usize> = taken.collect();
+        if self.hosts.len() < 2 {
+            return self.host("");
         }
-        Ok(())
+        let base = taken.first().copied().unwrap_or(1);
+        if self.hosts.len() > 2 && taken.len() != 1 {
+            let (name, file, line) = (
+                self.hosts[base].name.clone(),
+                first.node.file.clone(),
+                first.node.line,
+            );
+            let text = format!(
+                "which of the hosts that are sent to runs this is not told: {name} is taken, the first"
+            );
+            self.notes.add(&file, line, text);
+        }
+        base
+    }
+
+    /// The robot's address, from where the way back leads.
+    fn find_robot(&mut self, nodes: &[Settings]) {
+        let back = |s: &&Settings| s.is_back && matches!(s.part, Part::TopicSender | Part::Client);
+        let parsed = nodes.iter().filter(back).filter_map(|s| {
+            let address: IpAddr = s.destination.trim().parse().ok()?;
+            Some((address, s))
+        });
+        let all: Vec<(IpAddr, &Settings)> = parsed.collect();
+        let is_base = |a: IpAddr| self.hosts.iter().any(|h| h.address == Some(a));
+        let candidates: Vec<_> = all.iter().filter(|(a, _)| !is_base(*a)).collect();
+        // The robot's receivers have the ports that are sent to.
+        let fitting = candidates.iter().find(|(_, s)| nodes.iter().any(|r| r.takes(s)));
+        let Some((address, _)) = fitting.or(candidates.first()) else {
+            return;
+        };
+        let address = *address;
+        self.hosts[0].address = Some(address);
+        for (other, s) in candidates.iter().filter(|(a, _)| *a != address) {
+            let text = format!(
+                "topics come back to {address} and to {other}: {address} is taken for the robot, {other} for a host of its own; change it if that \
+                 is wrong"
+            );
+            self.notes.add(&s.node.file, s.node.line, text);
+        }
     }
 
     /// The host at an address, which is made if it is new.
@@ -247,140 +310,232 @@ impl Team<'_> {
         self.hosts.len() - 1
     }
 
-    /// Lists of topics and services; `first` is the line at which the text begins in its file.
-    fn document(&mut self, file: &str, first: usize, text: &str, way: Way) -> Result<(), ImportError> {
-        check_length(file, text)?;
-        let text = dedent(text);
-        if text.trim().is_empty() {
-            return Ok(());
+    /// What a sender sends, or a client calls.
+    fn sends(&mut self, sender: &Settings, way: Way, nodes: &[Settings]) {
+        let taker = nodes.iter().find(|r| r.takes(sender));
+        let others = nodes.iter().any(|r| r.is_back != sender.is_back);
+        if taker.is_none() && others {
+            let Port { is_tcp, number } = sender.port;
+            let over = if is_tcp { "TCP" } else { "UDP" };
+            let text = format!(
+                "nothing on the other host receives at its port {number} over {over}: names are taken as they are sent"
+            );
+            self.notes.add(&sender.node.file, sender.node.line, text);
         }
-        let document: Document = serde_saphyr::from_str(&text).map_err(|e| ImportError::Syntax {
-            file: file.to_owned(),
-            line: first - 1 + e.location().map_or(1, |l| l.line() as usize),
-            problem: "this is no YAML with `topics: [{name: …}]` or `services: [{name: …, type: …}]`".into(),
-        })?;
-        for (number, line) in text.lines().enumerate() {
-            // The document's own keys.
-            let key = line.split_once(':').map_or("", |(key, _)| key);
-            let is_key = key.starts_with(|c: char| c.is_ascii_alphabetic());
-            if is_key && key != "topics" && key != "services" {
-                let why = not_carried(key).unwrap_or("is not understood: left out");
-                self.notes.add(file, first + number, format!("{key}: {why}"));
+        for entry in &sender.topics {
+            self.topic(entry, way, Some(sender), taker);
+        }
+        for entry in &sender.services {
+            self.service(entry, way, Some(sender), taker);
+        }
+    }
+
+    /// A list of topics by itself.
+    fn lists(&mut self, is_back: bool, document: &Document, nodes: &[Settings]) {
+        let told = document
+            .values
+            .iter()
+            .find(|(_, key, _)| matches!(key.as_str(), "destination_addr" | "address" | "server"));
+        let told = told.map_or("", |(_, _, value)| value.as_str());
+        let base = match self.hosts.get_mut(1) {
+            None => self.host(if is_back { "" } else { told }),
+            Some(_) if is_back => 1,
+            // The files of the way back have made it, and could not tell where it is.
+            Some(base) if base.address.is_none() => {
+                base.address = told.trim().parse().ok();
+                1
             }
+            Some(_) => self.host(told),
+        };
+        if let (true, Ok(address)) = (is_back, told.trim().parse()) {
+            self.hosts[0].address = Some(address);
         }
+        let (from, to) = if is_back { (base, 0) } else { (0, base) };
+        // The only receiver there is.
+        let mut takers = nodes
+            .iter()
+            .filter(|r| r.is_back != is_back && r.part == Part::TopicReceiver);
+        let taker = takers.next().filter(|_| takers.next().is_none());
         for entry in &document.topics {
-            let line = first - 1 + entry.referenced.line() as usize;
-            self.topic(file, line, &entry.value, way);
+            self.topic(entry, Way { from, to }, None, taker);
         }
         for entry in &document.services {
-            let line = first - 1 + entry.referenced.line() as usize;
-            self.service(file, line, &entry.value, way);
+            self.service(entry, Way { from, to }, None, None);
         }
-        if self.topics.len() + self.services.len() > MAX_ROUTES {
-            return Err(ImportError::TooMuch {
-                file: file.to_owned(),
-                what: "more topics and services".into(),
-                limit: MAX_ROUTES,
-            });
-        }
-        Ok(())
     }
 
-    fn name(&mut self, file: &str, line: usize, entry: &Entry) -> Option<String> {
-        let name = entry.name.as_deref().unwrap_or_default();
-        let global = global_name(name);
-        if global.is_none() {
-            self.notes
-                .add(file, line, format!("'{name}' is no name: left out"));
+    /// A name as it is sent, without a slash in front.
+    fn name(&mut self, entry: &Entry, known: &[&str]) -> Option<(String, String)> {
+        let written = entry.text("name").unwrap_or_default();
+        let name = relative_name(&written);
+        if name.is_none() {
+            self.notes.add(
+                &entry.file,
+                entry.line,
+                format!("'{written}' is no name: left out"),
+            );
         }
-        for key in entry.rest.keys() {
-            self.notes
-                .add(file, line, format!("{name}: {key} is not understood: left out"));
+        for key in entry.fields.keys().filter(|k| !known.contains(&k.as_str())) {
+            let text = format!("{written}: {key} is not understood: left out");
+            self.notes.add(&entry.file, entry.line_of(key), text);
         }
-        global
+        Some((written, name?))
     }
 
-    fn topic(&mut self, file: &str, line: usize, entry: &Entry, way: Way) {
-        let Some(name) = self.name(file, line, entry) else {
+    fn topic(&mut self, entry: &Entry, way: Way, sender: Option<&Settings>, taker: Option<&Settings>) {
+        let known = ["name", "type", "rate", "compress", "latch", "resend", "enable"];
+        let Some((written, name)) = self.name(entry, &known) else {
             return;
         };
+        let on_air = format!("/{name}");
+        let is_tcp = sender.is_some_and(|s| s.port.is_tcp);
+        let is_private = sender.is_some() && !written.starts_with('/');
+        let source = sender.and_then(|s| s.private(&written, &mut self.remaps));
+        let heard = taker.and_then(|t| t.public(&written, &mut self.remaps));
+        let (source, heard) = (source.unwrap_or(on_air.clone()), heard.unwrap_or(on_air.clone()));
+        let mut note = |key: &str, text: String| {
+            self.notes
+                .add(&entry.file, entry.line_of(key), format!("{written}: {text}"))
+        };
+        if is_private {
+            note(
+                "name",
+                format!("is looked for as {source}, in the node's own namespace, as nimbro does"),
+            );
+        }
+        if entry.fields.contains_key("enable") && !entry.is_true("enable") {
+            return note(
+                "enable",
+                "is not sent until somebody switches it on: left out".into(),
+            );
+        }
         if self.topics.len() > MAX_ROUTES {
             return;
         }
-        if let Some(twin) = self
+        let taken = self
+            .topics
+            .iter()
+            .find(|t| t.name != on_air && t.heard(way.to) == Some(&heard));
+        if let Some(taken) = taken {
+            return note(
+                "name",
+                format!("{} already comes as {heard} there: left out", taken.name),
+            );
+        }
+        let twin = self
             .topics
             .iter_mut()
-            .find(|t| t.name == name && t.from == way.from)
-        {
-            if !twin.to.contains(&way.to) {
-                twin.to.push(way.to);
-                self.notes.add(
-                    file,
-                    line,
-                    format!("{name} goes to several hosts: the settings of the first count for all"),
-                );
+            .find(|t| t.name == on_air && t.from == way.from);
+        if let Some(twin) = twin {
+            let text = match twin.heard(way.to) {
+                Some(_) => "is listed twice: the first counts",
+                None => "goes to several hosts: the settings of the first count for all",
+            };
+            note("name", text.into());
+            if twin.heard(way.to).is_none() {
+                twin.to.push((way.to, heard));
             }
             return;
         }
-        let mut topic = Topic::new(name.clone(), way.from, vec![way.to]);
-        topic.reliability = way.reliability;
-        topic.compress = entry.compress == Some(true);
-        topic.latched = entry.latch == Some(true);
-        if let Some(rate) = entry.rate {
-            if (0.001..=1e6).contains(&rate) {
-                topic.rate_limit = Some(rate);
-            } else {
-                self.notes
-                    .add(file, line, format!("{name}: rate {rate} is no limit: left out"));
+        let mut topic = Topic::new(on_air, way.from, source);
+        topic.to.push((way.to, heard));
+        topic.reliability = match sender {
+            Some(s) if s.port.is_tcp => Some("reliable"),
+            Some(s) if s.is_redundant => Some("redundant"),
+            _ => None,
+        };
+        topic.compress = entry.is_true("compress");
+        topic.latched = entry.is_true("latch");
+        if let Some(kind) = entry.text("type") {
+            topic.kind = type_name(&kind);
+            if topic.kind.is_none() {
+                note(
+                    "type",
+                    format!("'{kind}' is no message's type: its publishers' counts"),
+                );
             }
         }
-        if entry.resend == Some(true) {
+        match entry.text("rate").map(|rate| (rate.parse().ok(), rate)) {
+            None => {}
+            Some((Some(0.0), _)) => note("rate", "0 is no limit, as in nimbro".into()),
+            Some((Some(_), _)) if is_tcp => {
+                note("rate", "counts only over UDP: left out, as nimbro does".into())
+            }
+            Some((Some(rate), _)) if (0.001..=1e6).contains(&rate) => topic.rate_limit = Some(rate),
+            Some((_, rate)) => note("rate", format!("rate {rate} is no limit: left out")),
+        }
+        if entry.is_true("resend") && is_tcp {
+            note(
+                "resend",
+                "resend counts only over UDP: left out, as nimbro does".into(),
+            );
+        } else if entry.is_true("resend") {
             topic.latched = true;
-            self.notes.add(
-                file,
-                line,
-                format!("{name}: resend: nothing is sent again in turn; who was away gets the last message (`latched`), `reliability: redundant` repairs loss"),
+            note(
+                "resend",
+                "resend: nothing is sent again in turn; who was away gets the last message (`latched`), `reliability: redundant` repairs loss".into(),
             );
         }
         self.topics.push(topic);
     }
 
-    fn service(&mut self, file: &str, line: usize, entry: &Entry, way: Way) {
-        let Some(name) = self.name(file, line, entry) else {
+    fn service(&mut self, entry: &Entry, way: Way, client: Option<&Settings>, server: Option<&Settings>) {
+        let Some((written, name)) = self.name(entry, &["name", "type"]) else {
             return;
         };
-        if self.services.iter().any(|s| s.name == name) {
+        let on_air = format!("/{name}");
+        let called = client.and_then(|s| s.private(&written, &mut self.remaps));
+        let served = server.and_then(|s| s.public(&written, &mut self.remaps));
+        let (called, served) = (called.unwrap_or(on_air.clone()), served.unwrap_or(on_air.clone()));
+        let mut note = |text: String| {
             self.notes
-                .add(file, line, format!("{name} is listed twice: the first counts"));
+                .add(&entry.file, entry.line, format!("{written}: {text}"))
+        };
+        if client.is_some() && !written.starts_with('/') {
+            note(format!(
+                "is offered as {called}, in the node's own namespace, as nimbro does"
+            ));
+        }
+        if let Some(twin) = self.services.iter_mut().find(|s| s.name == on_air) {
+            if twin.server == way.to && twin.called(way.from).is_none() && twin.server != way.from {
+                twin.callers.push((way.from, called));
+            } else {
+                note("is listed twice: the first counts".into());
+            }
             return;
         }
         if self.services.len() > MAX_ROUTES {
             return;
         }
-        let kind = entry.kind.as_deref().and_then(type_name);
+        let kind = entry.text("type").as_deref().and_then(type_name);
         if kind.is_none() {
-            self.notes.add(
-                file,
-                line,
-                format!("{name} has no type that is one: its server's counts"),
-            );
+            note("has no type that is one: its server's counts".into());
         }
         self.services.push(Service {
-            name,
+            name: on_air,
             kind,
             // The client is where it is called.
             server: way.to,
-            callers: vec![way.from],
+            served,
+            callers: vec![(way.from, called)],
             priority: None,
-            timeout_s: way.timeout_s,
+            timeout_s: client.and_then(|c| c.timeout_s),
         });
     }
-}
 
-/// How hard a sender over UDP tries.
-fn repairs(node: &Node) -> Option<&'static str> {
-    let fec = node.param("fec")?.value.trim().to_ascii_lowercase();
-    (!matches!(fec.as_str(), "false" | "0" | "0.0" | "")).then_some("redundant")
+    /// Remaps that changed no name of what crosses.
+    fn unused(&mut self, found: &Found) {
+        for remap in &found.remaps {
+            if !self.remaps.0.contains(&(remap.file.clone(), remap.line)) {
+                let both = [&remap.from, &remap.to].map(|n| global_name(n).unwrap_or_else(|| n.clone()));
+                let text = format!(
+                    "the remap of {} to {} meets nothing that is known to cross: left out",
+                    both[0], both[1]
+                );
+                self.notes.add(&remap.file, remap.line, text);
+            }
+        }
+    }
 }
 
 /// Parameters that have no counterpart, with what there is instead.
@@ -392,28 +547,13 @@ fn not_carried(name: &str) -> Option<&'static str> {
         "relay_mode" | "relay_target_bitrate" | "relay_control_rate" => {
             "write `relay: true` on the host between, and its `radio.rate`"
         }
-        "ignored_publishers" => "what came over a link never goes back",
-        "ignore_publishers" => "what came over a link never goes back",
+        "ignored_publishers" | "ignore_publishers" => "what came over a link never goes back",
         "label" => "peers are shown by their names",
         "duplicate_first_packet" => "write `reliability: redundant`",
         "drop_repeated_msgs" => "no message is delivered twice",
         "warn_drop_incomplete" => "`ropewalk top` counts what was lost, by reason",
-        "topic_prefix" => "write a `namespace` for the peer, or `bus` in bridge.yaml",
+        "topic_prefix" => "is the receiver's: write it there",
+        "fec" => "counts only over UDP: a link over TCP's counterpart is reliable",
         _ => return None,
     })
-}
-
-/// Without the indentation that all lines have.
-fn dedent(text: &str) -> String {
-    let lines = text.lines().filter(|l| !l.trim().is_empty());
-    let depth = lines
-        .map(|l| l.len() - l.trim_start_matches([' ', '\t']).len())
-        .min()
-        .unwrap_or(0);
-    let cut = |line: &str| {
-        line.get(depth.min(line.len())..)
-            .unwrap_or_default()
-            .replace('\t', "  ")
-    };
-    text.lines().map(cut).collect::<Vec<_>>().join("\n")
 }

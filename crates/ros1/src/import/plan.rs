@@ -1,7 +1,7 @@
 //! What is to cross between hosts, and the files that say so.
 
 use super::ImportedHost;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::net::{IpAddr, SocketAddr};
 
@@ -30,50 +30,133 @@ pub(super) struct Host {
 /// A topic from one host to others, by their places.
 #[derive(Clone, Debug)]
 pub(super) struct Topic {
+    /// On the air, and on the bus of every host.
     pub(super) name: String,
     pub(super) from: usize,
-    pub(super) to: Vec<usize>,
+    /// Its name in the ROS of the host that sends it.
+    pub(super) source: String,
+    /// The hosts that hear it, each with its name in their ROS.
+    pub(super) to: Vec<(usize, String)>,
+    pub(super) kind: Option<String>,
     pub(super) priority: Option<u8>,
     pub(super) deadline_ms: Option<u32>,
-    pub(super) depth: Option<u16>,
     pub(super) rate_limit: Option<f64>,
     pub(super) compress: bool,
     pub(super) latched: bool,
     pub(super) reliability: Option<&'static str>,
-    /// Transforms, each so often a second.
-    pub(super) tf_rate: Option<f64>,
+    pub(super) tf: Option<Tf>,
+}
+
+/// Which transforms are sent.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tf {
+    /// Each so often a second.
+    pub(super) rate: Option<f64>,
+    /// Of these frames; empty: of all.
+    pub(super) frames: Vec<String>,
 }
 
 impl Topic {
-    pub(super) fn new(name: String, from: usize, to: Vec<usize>) -> Self {
+    pub(super) fn new(name: String, from: usize, source: String) -> Self {
         Topic {
             name,
             from,
-            to,
+            source,
+            to: Vec::new(),
+            kind: None,
             priority: None,
             deadline_ms: None,
-            depth: None,
             rate_limit: None,
             compress: false,
             latched: false,
             reliability: None,
-            tf_rate: None,
+            tf: None,
         }
+    }
+
+    /// Its name in the ROS of a host that hears it.
+    pub(super) fn heard(&self, host: usize) -> Option<&str> {
+        let found = self.to.iter().find(|(to, _)| *to == host);
+        found.map(|(_, name)| name.as_str())
     }
 }
 
 /// A service of one host's for others.
 #[derive(Clone, Debug)]
 pub(super) struct Service {
+    /// On the air, and on the bus of every host.
     pub(super) name: String,
     pub(super) kind: Option<String>,
     pub(super) server: usize,
-    pub(super) callers: Vec<usize>,
+    /// Its name in the ROS of its server's host.
+    pub(super) served: String,
+    /// The hosts that call it, each with its name in their ROS.
+    pub(super) callers: Vec<(usize, String)>,
     pub(super) priority: Option<u8>,
     pub(super) timeout_s: Option<f64>,
 }
 
+impl Service {
+    pub(super) fn called(&self, host: usize) -> Option<&str> {
+        let found = self.callers.iter().find(|(caller, _)| *caller == host);
+        found.map(|(_, name)| name.as_str())
+    }
+}
+
 impl Plan {
+    /// Takes out what a host's bridge could not tell apart, and says what that was: there a name of ROS leads onto the bus under one name,
+    /// and into ROS names lead one by one.
+    pub(super) fn settle(&mut self) -> Vec<String> {
+        let mut told = Vec::new();
+        let mut sent = BTreeMap::<(usize, String), String>::new();
+        let mut heard = BTreeMap::<(usize, String), String>::new();
+        let mut from_bus = BTreeMap::<(usize, String), String>::new();
+        for topic in &mut self.topics {
+            let source = (topic.from, topic.source.clone());
+            let other = sent.entry(source).or_insert_with(|| topic.name.clone());
+            if *other != topic.name {
+                told.push(format!(
+                    "{}: {} crosses as {other} already: left out",
+                    topic.name, topic.source
+                ));
+                topic.to.clear();
+            }
+            let name = topic.name.clone();
+            topic.to.retain(|(to, ros)| {
+                let key = (*to, ros.clone());
+                let same = heard.get(&key).is_none_or(|other| *other == name);
+                let bus = from_bus.get(&(*to, name.clone()));
+                let fits = same && bus.is_none_or(|other| other == ros);
+                if fits {
+                    heard.insert(key, name.clone());
+                    from_bus.insert((*to, name.clone()), ros.clone());
+                } else {
+                    told.push(format!("{name}: comes as {ros} to a host where one of both stands for another: left out there"));
+                }
+                fits
+            });
+        }
+        self.topics.retain(|t| !t.to.is_empty());
+        let mut taken = BTreeSet::<(usize, String)>::new();
+        for service in &mut self.services {
+            let name = service.name.clone();
+            let mut is_free = |host: usize, ros: &str| {
+                let free = taken.insert((host, ros.to_owned()));
+                if !free {
+                    told.push(format!("{name}: {ros} is another service there: left out"));
+                }
+                free
+            };
+            if is_free(service.server, &service.served) {
+                service.callers.retain(|(host, ros)| is_free(*host, ros));
+            } else {
+                service.callers.clear();
+            }
+        }
+        self.services.retain(|s| !s.callers.is_empty());
+        told
+    }
+
     /// The files of every host that sends or receives something.
     pub(super) fn write(&self) -> Vec<ImportedHost> {
         let busy = |host: &usize| self.hosts.len() > *host && !self.neighbours(*host).is_empty();
@@ -94,7 +177,7 @@ impl Plan {
         let mut found: Vec<usize> = topics
             .chain(services)
             .flat_map(|(one, others)| {
-                others.iter().filter_map(move |other| match host {
+                others.iter().filter_map(move |(other, _)| match host {
                     h if h == one => Some(*other),
                     h if h == *other => Some(one),
                     _ => None,
@@ -147,19 +230,19 @@ impl Plan {
             let names = self
                 .topics
                 .iter()
-                .filter(move |t| t.from == from && t.to.contains(&to));
+                .filter(move |t| t.from == from && t.heard(to).is_some());
             names.map(|t| t.name.as_str())
         };
         // A host that calls a service lets its server publish by that name: the replies.
         let called = self
             .services
             .iter()
-            .filter(|s| s.server == peer && s.callers.contains(&host));
+            .filter(|s| s.server == peer && s.called(host).is_some());
         let called = called.map(|s| s.name.as_str());
         let calls = self
             .services
             .iter()
-            .filter(|s| s.server == host && s.callers.contains(&peer));
+            .filter(|s| s.server == host && s.called(peer).is_some());
         let calls: Vec<&str> = calls.map(|s| s.name.as_str()).collect();
         format!(
             "publish: [{}], subscribe: [{}], call: [{}]",
@@ -172,7 +255,7 @@ impl Plan {
     fn link_topics(&self, host: usize, out: &mut String) {
         let mut lines = BTreeMap::new();
         for topic in &self.topics {
-            let (sends, hears) = (topic.from == host, topic.to.contains(&host));
+            let (sends, hears) = (topic.from == host, topic.heard(host).is_some());
             if sends || hears {
                 let line: &mut (bool, bool, &Topic) =
                     lines.entry(&topic.name).or_insert((false, false, topic));
@@ -207,9 +290,6 @@ impl Plan {
                 if let Some(deadline) = topic.deadline_ms {
                     let _ = write!(out, ", deadline: {deadline}ms");
                 }
-                if let Some(depth) = topic.depth {
-                    let _ = write!(out, ", depth: {depth}");
-                }
                 if let Some(rate) = topic.rate_limit {
                     let _ = write!(out, ", rate_limit: {rate}Hz");
                 }
@@ -224,7 +304,7 @@ impl Plan {
     fn link_services(&self, host: usize, out: &mut String) {
         let mut first = true;
         for service in &self.services {
-            let (serves, calls) = (service.server == host, service.callers.contains(&host));
+            let (serves, calls) = (service.server == host, service.called(host).is_some());
             if !serves && !calls {
                 continue;
             }
@@ -249,48 +329,75 @@ impl Plan {
 
     fn bridge(&self, host: usize) -> String {
         let mut out = format!("# Made of {} by `ropewalk import`.\n", self.source);
-        let mut lines = BTreeMap::new();
+        // By their names in ROS and on the bus: which ways they lead, and the topic that is sent.
+        let mut lines = BTreeMap::<(&str, &str), (bool, bool, Option<&Topic>)>::new();
         for topic in &self.topics {
-            let line: &mut (bool, bool, Option<f64>) = lines.entry(&topic.name).or_default();
-            line.0 |= topic.from == host;
-            line.1 |= topic.to.contains(&host);
             if topic.from == host {
-                line.2 = line.2.or(topic.tf_rate);
+                let line = lines.entry((&topic.source, &topic.name)).or_default();
+                (line.0, line.2) = (true, line.2.or(Some(topic)));
+            }
+            if let Some(heard) = topic.heard(host) {
+                lines.entry((heard, &topic.name)).or_default().1 = true;
             }
         }
-        lines.retain(|_, (sends, hears, _)| *sends || *hears);
         if !lines.is_empty() {
             out.push_str("topics:\n");
         }
-        for (name, (sends, hears, tf_rate)) in lines {
+        for ((name, bus), (sends, hears, topic)) in lines {
             let direction = match (sends, hears) {
                 (true, true) => "both",
                 (true, false) => "to_bus",
                 _ => "to_ros",
             };
-            let tf = tf_rate.map_or(String::new(), |rate| format!(", tf: {{rate: {rate}Hz}}"));
-            let _ = writeln!(out, "  - {{name: {name}, direction: {direction}{tf}}}");
+            let kind = topic.and_then(|t| t.kind.as_ref());
+            let kind = kind.map_or(String::new(), |kind| format!(", type: {kind}"));
+            let tf = topic.and_then(|t| t.tf.as_ref());
+            let tf = tf.map_or(String::new(), |tf| format!(", tf: {{{}}}", tf.keys()));
+            let _ = writeln!(
+                out,
+                "  - {{name: {name}{}, direction: {direction}{kind}{tf}}}",
+                on_bus(name, bus)
+            );
         }
         let mut first = true;
         for service in &self.services {
-            let (serves, calls) = (service.server == host, service.callers.contains(&host));
-            if serves || calls {
-                if std::mem::take(&mut first) {
-                    out.push_str("services:\n");
-                }
-                let direction = if serves { "to_bus" } else { "to_ros" };
-                let kind = service
-                    .kind
-                    .as_ref()
-                    .map_or(String::new(), |kind| format!(", type: {kind}"));
-                let _ = writeln!(
-                    out,
-                    "  - {{name: {}, direction: {direction}{kind}}}",
-                    service.name
-                );
+            let serves = service.server == host;
+            let (name, direction) = match service.called(host) {
+                _ if serves => (service.served.as_str(), "to_bus"),
+                Some(called) => (called, "to_ros"),
+                None => continue,
+            };
+            if std::mem::take(&mut first) {
+                out.push_str("services:\n");
             }
+            let kind = service.kind.as_ref();
+            let kind = kind.map_or(String::new(), |kind| format!(", type: {kind}"));
+            let bus = on_bus(name, &service.name);
+            let _ = writeln!(out, "  - {{name: {name}{bus}, direction: {direction}{kind}}}");
         }
         out
+    }
+}
+
+impl Tf {
+    fn keys(&self) -> String {
+        let frames = self
+            .frames
+            .iter()
+            .map(|f| format!("'{f}'"))
+            .collect::<Vec<_>>()
+            .join(", ");
+        let frames = (!self.frames.is_empty()).then(|| format!("frames: [{frames}]"));
+        let rate = self.rate.map(|rate| format!("rate: {rate}Hz"));
+        frames.into_iter().chain(rate).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// A name on the bus, if it is another than in ROS.
+fn on_bus(ros: &str, bus: &str) -> String {
+    match ros == bus {
+        true => String::new(),
+        false => format!(", bus: {bus}"),
     }
 }
 

@@ -1,23 +1,43 @@
-//! Pound (unizar-pound-ros-pkg): its `config.h`, and the YAML of its network.
+//! Pound (unizar-pound-ros-pkg): its `config.h`, and the YAML that its nodes read at their start.
 //!
 //! ```text
 //! TOPIC(type, topic, source, dest, priority, period, time_to_live)
 //! QOSTOPIC(type, topic, source, dest, priority, period, time_to_live, queue_length)
+//! SSTOPIC(type, topic, source, dest, priority, period, time_to_live)
 //! TFTOPIC(topic, source, dest, priority, period, time_to_live)
 //! SERVICE(type, name, server_node, priority, time_to_live)
 //! ```
 //!
-//! Nodes are numbers; node 0 has the address `base_ip` (192.168.1.1), node 1 the next one. Times are in milliseconds.
+//! Nodes are numbers; node 0 has the address `base_ip` (192.168.1.1), node 1 the next one. Times are in milliseconds. Node N works in the
+//! namespace `/RN`:
+//!
+//! | what | at its source | where it is delivered, or offered |
+//! |---|---|---|
+//! | topic `a` | `/R0/a` | `/R1/rx/R0/a` |
+//! | topic `/a` | `/a` | `/R1/rx/R0/a` |
+//! | `SSTOPIC`, and `topics` of the YAML | `/R0/tx/a` | `/R1/rx/R0/a` |
+//! | transforms `/tf` | `/tf` | `/tf` |
+//! | service `/a` of node 0 | `/a` | `/R1/REM/R0/a` |
+//!
+//! These names stay: nodes that listened to Pound hear the bridge.
 
-use super::plan::{Host, PORT, Plan, Service, Topic};
-use super::{ImportError, Imported, MAX_HOSTS, MAX_ROUTES, Notes, check_length, global_name, type_name};
-use serde_saphyr::Spanned;
-use std::net::{IpAddr, Ipv4Addr};
+mod header;
+mod network;
+
+use super::plan::{Host, PORT, Plan, Service, Tf, Topic};
+use super::{
+    ImportError, Imported, MAX_HOSTS, MAX_ROUTES, Notes, Scalar, check_length, relative_name, resolved,
+    type_name,
+};
+use header::{Call, calls};
+use network::Network;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 /// Link priorities end where Pound's do.
 const MAX_PRIORITY: u32 = 127;
-/// The bit rate that Pound assumes.
-const RATE: f64 = 6.0;
+/// What the YAML's topics have that say nothing, in ms.
+const PERIOD: u32 = 1000;
 
 /// Turns Pound's `config.h`, and if there is one its YAML, each with the name that notes give it, into files for each node.
 ///
@@ -30,10 +50,19 @@ pub fn pound(config: (&str, &str), network: Option<(&str, &str)>) -> Result<Impo
     let mut reader = Reader {
         file,
         notes: &mut notes,
-        nodes: Vec::new(),
         topics: Vec::new(),
         services: Vec::new(),
     };
+    let read = network.map(|(file, text)| Network::read(file, text, &mut *reader.notes));
+    let read = read.transpose()?.unwrap_or_default();
+    // As in Pound: what the header lists comes after, and replaces.
+    if let Some((file, _)) = network {
+        reader.file = file;
+        for (line, topic) in &read.topics {
+            reader.started(*line, topic);
+        }
+        reader.file = config.0;
+    }
     for call in calls(text) {
         match call {
             Ok(call) => reader.take(&call),
@@ -47,198 +76,387 @@ pub fn pound(config: (&str, &str), network: Option<(&str, &str)>) -> Result<Impo
             });
         }
     }
-    let Reader {
-        mut nodes,
-        mut topics,
-        mut services,
-        ..
-    } = reader;
-    if topics.is_empty() && services.is_empty() {
-        return Err(ImportError::Empty {
-            file: file.to_owned(),
-            looked_for: "TOPIC(type, name, source, dest, priority, period, time_to_live) or SERVICE(…) that could be read",
-        });
-    }
-    let network = match network {
-        Some((file, text)) => Network::read(file, text, &mut notes)?,
-        None => Network::default(),
-    };
-    nodes.sort_unstable();
-    nodes.dedup();
-    if nodes.len() > MAX_HOSTS {
-        return Err(ImportError::TooMuch {
-            file: file.to_owned(),
-            what: format!("{} nodes", nodes.len()),
-            limit: MAX_HOSTS,
-        });
-    }
-    // From here on nodes are places.
-    let place = |node: &u32| nodes.binary_search(node).unwrap_or(0);
-    for topic in &mut topics {
-        topic.from = place(&(topic.from as u32));
-        topic.to.iter_mut().for_each(|to| *to = place(&(*to as u32)));
-    }
-    for service in &mut services {
-        service.server = place(&(service.server as u32));
-        // Every other node may call it.
-        service.callers = (0..nodes.len()).filter(|n| *n != service.server).collect();
-    }
-    let hosts = nodes.iter().map(|node| Host {
-        name: format!("node-{node}"),
-        address: u32::from(network.base)
-            .checked_add(*node)
-            .map(|a| IpAddr::V4(a.into())),
-        port: PORT,
-    });
-    let plan = Plan {
-        source: "Pound's config.h".into(),
-        hosts: hosts.collect(),
-        rate: Some(network.rate),
-        topics,
-        services,
-    };
-    Ok(Imported {
-        hosts: plan.write(),
-        notes: notes.into_sorted(),
-    })
+    reader.finish(&read)
 }
 
 /// What the macros say. Hosts are nodes' numbers here.
 struct Reader<'a> {
     file: &'a str,
     notes: &'a mut Notes,
-    nodes: Vec<u32>,
-    topics: Vec<Topic>,
+    topics: Vec<Listed>,
     services: Vec<Service>,
 }
 
+/// A topic, as it is listed.
+struct Listed {
+    /// By this Pound's macros name it.
+    key: String,
+    file: String,
+    line: usize,
+    topic: Topic,
+}
+
+/// How a topic's names are made.
+#[derive(Clone, Copy, PartialEq)]
+enum Names {
+    Topic,
+    /// At its source it is below `tx`.
+    Started,
+    Transforms,
+}
+
+/// What a topic's macro or entry says beside its name.
+struct Said<'a> {
+    kind: Option<&'a str>,
+    source: &'a str,
+    dest: &'a str,
+    priority: &'a str,
+    period: &'a str,
+    alive: &'a str,
+}
+
 impl Reader<'_> {
+    fn note(&mut self, line: usize, text: impl Into<String>) {
+        self.notes.add(self.file, line, text);
+    }
+
     fn take(&mut self, call: &Call) {
-        let done = match (call.name.as_str(), call.arguments.len()) {
-            ("TOPIC", 7) => self.topic(call, 1, None),
-            ("QOSTOPIC", 8) => self.topic(call, 1, Some(7)),
-            ("TFTOPIC", 6) => self.topic(call, 0, None),
-            ("SERVICE", 5) => self.service(call),
-            ("TOPIC" | "QOSTOPIC" | "TFTOPIC" | "SERVICE", n) => {
-                let wanted = match call.name.as_str() {
-                    "TOPIC" => 7,
-                    "QOSTOPIC" => 8,
-                    "TFTOPIC" => 6,
-                    _ => 5,
-                };
-                Err(format!(
-                    "{} has {n} arguments where {wanted} belong: left out",
-                    call.name
-                ))
+        let wanted = match call.name.as_str() {
+            "TOPIC" | "SSTOPIC" => 7,
+            "QOSTOPIC" => 8,
+            "TFTOPIC" => 6,
+            "SERVICE" => 5,
+            "TF_ADD_WHITELIST" | "TF_ADD_BLACKLIST" | "TF_OUT_TOPIC" => 2,
+            "TOPIC_STOP" => 1,
+            other => {
+                let known = "TOPIC, QOSTOPIC, SSTOPIC, TFTOPIC, SERVICE, TF_…, TOPIC_STOP";
+                return self.note(call.line, format!("{other} is none of {known}: left out"));
             }
-            (other, _) => Err(format!(
-                "{other} is none of TOPIC, QOSTOPIC, TFTOPIC, SERVICE: left out"
-            )),
+        };
+        let arguments: Vec<&str> = call.arguments.iter().map(|a| a.trim()).collect();
+        if arguments.len() != wanted {
+            let (name, n) = (&call.name, arguments.len());
+            return self.note(
+                call.line,
+                format!("{name} has {n} arguments where {wanted} belong: left out"),
+            );
+        }
+        let said = |kind, at: usize| Said {
+            kind,
+            source: arguments[at],
+            dest: arguments[at + 1],
+            priority: arguments[at + 2],
+            period: arguments[at + 3],
+            alive: arguments[at + 4],
+        };
+        let kind = arguments.first().copied();
+        let done = match call.name.as_str() {
+            "TOPIC" => self.topic(call.line, arguments[1], Names::Topic, &said(kind, 2)),
+            "SSTOPIC" => self.topic(call.line, arguments[1], Names::Started, &said(kind, 2)),
+            "QOSTOPIC" => {
+                let text = format!(
+                    "{}: queue_length {} is a playout buffer at the receiver, which waits for so many messages and gives them out by the period: left \
+                     out, they are delivered as they come",
+                    arguments[1], arguments[7]
+                );
+                self.note(call.line, text);
+                self.topic(call.line, arguments[1], Names::Topic, &said(kind, 2))
+            }
+            "TFTOPIC" => self.topic(call.line, arguments[0], Names::Transforms, &said(None, 1)),
+            "SERVICE" => self.service(call.line, &arguments),
+            _ => self.change(call.line, &call.name, &arguments),
         };
         if let Err(what) = done {
-            self.notes.add(self.file, call.line, what);
+            self.note(call.line, what);
         }
     }
 
-    /// The name is argument `at`; what follows is in the same order in all three macros.
-    fn topic(&mut self, call: &Call, at: usize, queue: Option<usize>) -> Result<(), String> {
-        let argument = |i: usize| call.arguments[i].as_str();
-        let is_tf = at == 0;
-        let name = global_name(argument(at))
-            .ok_or_else(|| format!("'{}' is no topic's name: left out", argument(at)))?;
-        let source = node(argument(at + 1))?;
-        let mut to = Vec::new();
-        for dest in argument(at + 2).split(',') {
+    fn topic(&mut self, line: usize, key: &str, names: Names, said: &Said<'_>) -> Result<(), String> {
+        let bad = || format!("'{key}' is no topic's name: left out");
+        let name = relative_name(key).ok_or_else(bad)?;
+        let source = node(said.source)?;
+        let at_source = match names {
+            Names::Started => format!("/R{source}/tx/{name}"),
+            _ => resolved(&format!("/R{source}"), key).ok_or_else(bad)?,
+        };
+        // Transforms of all nodes are one topic; others are told apart by their source.
+        let on_air = match names {
+            Names::Transforms => at_source.clone(),
+            _ => format!("/R{source}/{name}"),
+        };
+        let mut topic = Topic::new(on_air, source as usize, at_source.clone());
+        for dest in said.dest.split([',', ' ', '/']).filter(|d| !d.is_empty()) {
             let dest = node(dest)?;
+            let heard = match names {
+                Names::Transforms => resolved(&format!("/R{dest}"), key).ok_or_else(bad)?,
+                _ => format!("/R{dest}/rx/R{source}/{name}"),
+            };
             if dest == source {
-                self.notes.add(
-                    self.file,
-                    call.line,
-                    format!("{name}: node {source} is source and destination: it hears itself through its own roscore"),
+                let text = format!(
+                    "{key}: node {source} is source and destination: {at_source} does not come again as {heard}, listen to the first or run \
+                     `rosrun topic_tools relay {at_source} {heard}`"
                 );
-            } else if !to.contains(&(dest as usize)) {
-                to.push(dest as usize);
+                self.note(line, text);
+            } else if topic.heard(dest as usize).is_none() {
+                topic.to.push((dest as usize, heard));
             }
         }
-        if to.is_empty() {
-            return Err(format!("{name} has no destination: left out"));
+        if topic.to.is_empty() {
+            return Err(format!("{key} has no destination: left out"));
         }
-        let priority = number(argument(at + 3), "priority")?;
+        let priority = number(said.priority, "priority")?;
         if priority > MAX_PRIORITY {
-            self.notes.add(
-                self.file,
-                call.line,
-                format!("{name}: priority {priority} is beyond {MAX_PRIORITY}, which is taken"),
-            );
+            let text = format!("{key}: priority {priority} is beyond {MAX_PRIORITY}, which is taken");
+            self.note(line, text);
         }
-        let period = number(argument(at + 4), "period")?;
-        let alive = number(argument(at + 5), "time to live")?;
-        if let Some(twin) = self
-            .topics
-            .iter()
-            .find(|t| t.name == name && t.to.iter().any(|n| to.contains(n)))
-        {
-            self.notes.add(
-                self.file,
-                call.line,
-                format!(
-                    "{name} comes to a node from node {} as well: give peers a `namespace` there if these are not to merge",
-                    twin.from
-                ),
-            );
-        }
-        let mut topic = Topic::new(name, source as usize, to);
+        let period = number(said.period, "period")?;
+        let alive = number(said.alive, "time to live")?;
         topic.priority = Some(priority.min(MAX_PRIORITY) as u8);
         topic.deadline_ms = (alive > 0).then_some(alive);
-        if let Some(queue) = queue {
-            topic.depth = Some(number(argument(queue), "queue length")?.clamp(1, 1024) as u16);
+        // Pound lets through what comes at about the period: one of N messages where N times as many come.
+        let rate = (period > 0).then(|| f64::from(1_000_000 / period) / 1000.0);
+        let rate = rate.filter(|r| *r > 0.0);
+        match names {
+            Names::Transforms => {
+                let frames = Vec::new();
+                topic.tf = Some(Tf { rate, frames });
+            }
+            _ => topic.rate_limit = rate,
         }
-        if is_tf {
-            topic.tf_rate = (period > 0)
-                .then(|| f64::from(1_000_000 / period) / 1000.0)
-                .filter(|r| *r > 0.0);
+        if let Some(kind) = said.kind {
+            topic.kind = type_name(kind);
+            if topic.kind.is_none() {
+                self.note(
+                    line,
+                    format!("{key}: '{kind}' is no message's type: its publishers' counts"),
+                );
+            }
         }
-        self.nodes.push(source);
-        self.nodes.extend(topic.to.iter().map(|n| *n as u32));
-        self.topics.push(topic);
+        self.list(Listed {
+            key: key.to_owned(),
+            file: self.file.to_owned(),
+            line,
+            topic,
+        });
         Ok(())
     }
 
-    fn service(&mut self, call: &Call) -> Result<(), String> {
-        let name = &call.arguments[1];
-        let name = global_name(name).ok_or_else(|| format!("'{name}' is no service's name: left out"))?;
-        if self.services.iter().any(|s| s.name == name) {
-            return Err(format!("{name} is listed twice: the first counts"));
+    /// Pound keeps one topic of a name: the last.
+    fn list(&mut self, new: Listed) {
+        let source = new.topic.from;
+        let twin = self
+            .topics
+            .iter()
+            .position(|old| old.key == new.key || old.topic.name == new.topic.name);
+        if let Some(at) = twin {
+            let old = &self.topics[at];
+            let (file, line, from) = (old.file.clone(), old.line, old.topic.from);
+            if from == source {
+                let text = format!(
+                    "{}: is listed again in line {}, which counts, as in Pound: left out",
+                    old.key, new.line
+                );
+                self.topics.remove(at);
+                self.notes.add(&file, line, text);
+            } else {
+                let text = format!(
+                    "{}: comes from node {from} as well (line {line}); Pound sends only what is listed last, here both cross",
+                    new.key
+                );
+                self.notes.add(&new.file, new.line, text);
+            }
         }
-        let kind = type_name(&call.arguments[0]);
-        if kind.is_none() {
-            self.notes.add(
-                self.file,
-                call.line,
-                format!(
-                    "'{}' is no service's type: its server's counts",
-                    call.arguments[0]
-                ),
+        self.topics.push(new);
+    }
+
+    /// A topic that nodes read at their start.
+    fn started(&mut self, line: usize, entry: &BTreeMap<String, Scalar>) {
+        let text = |key: &str, default: &str| entry.get(key).map_or(default.to_owned(), Scalar::to_string);
+        let name = text("name", "");
+        let period = PERIOD.to_string();
+        let (source, dest) = (text("source", "0"), text("dest", ""));
+        let (priority, deadline) = (text("priority", "0"), text("deadline", &period));
+        let period = text("period", &period);
+        let said = Said {
+            kind: None,
+            source: &source,
+            dest: &dest,
+            priority: &priority,
+            period: &period,
+            alive: &deadline,
+        };
+        let done = self.topic(line, &name, Names::Started, &said);
+        if done.is_ok() {
+            let compress = entry.get("use_compression").is_some_and(Scalar::is_true);
+            if let Some(listed) = self.topics.last_mut() {
+                listed.topic.compress = compress;
+            }
+            self.note(
+                line,
+                format!("{name}: Pound does not look at `source`, each node that reads this sends its own; here node {source} does"),
             );
         }
-        let server = node(&call.arguments[2])?;
-        let priority = number(&call.arguments[3], "priority")?.min(MAX_PRIORITY);
-        let alive = number(&call.arguments[4], "time to live")?;
-        self.notes.add(
-            self.file,
-            call.line,
-            format!("{name}: a call waits as long as its caller, not {alive} ms for each message: set `timeout` if it shall not"),
+        let known = [
+            "name",
+            "source",
+            "dest",
+            "priority",
+            "period",
+            "deadline",
+            "use_compression",
+        ];
+        for key in entry.keys().filter(|k| !known.contains(&k.as_str())) {
+            self.note(line, format!("{name}: {key} is not understood: left out"));
+        }
+        if let Err(what) = done {
+            let said: Vec<&str> = entry
+                .keys()
+                .map(String::as_str)
+                .filter(|k| *k != "name")
+                .collect();
+            let with = match said.is_empty() {
+                true => String::new(),
+                false => format!(" (with its {})", said.join(", ")),
+            };
+            self.note(line, format!("{what}{with}"));
+        }
+    }
+
+    fn service(&mut self, line: usize, arguments: &[&str]) -> Result<(), String> {
+        let [kind, key, server, priority, alive] = *arguments else {
+            return Ok(());
+        };
+        let bad = || format!("'{key}' is no service's name: left out");
+        let name = relative_name(key).ok_or_else(bad)?;
+        let server = node(server)?;
+        let on_air = format!("/R{server}/{name}");
+        if self.services.iter().any(|s| s.name == on_air) {
+            return Err(format!("{key} is listed twice: the first counts"));
+        }
+        let served = resolved(&format!("/R{server}"), key).ok_or_else(bad)?;
+        let kind_name = type_name(kind);
+        if kind_name.is_none() {
+            self.note(
+                line,
+                format!("'{kind}' is no service's type: its server's counts"),
+            );
+        }
+        let priority = number(priority, "priority")?.min(MAX_PRIORITY);
+        let alive = number(alive, "time to live")?;
+        self.note(
+            line,
+            format!("{key}: a call waits as long as its caller, not {alive} ms for each message: set `timeout` if it shall not"),
         );
-        self.nodes.push(server);
         self.services.push(Service {
-            name,
-            kind,
+            name: on_air,
+            kind: kind_name,
             server: server as usize,
+            served,
             callers: Vec::new(),
             priority: Some(priority as u8),
             timeout_s: None,
         });
         Ok(())
+    }
+
+    /// Macros that change a topic that is listed.
+    fn change(&mut self, line: usize, name: &str, arguments: &[&str]) -> Result<(), String> {
+        let key = arguments[0];
+        let value = arguments.get(1).copied().unwrap_or_default();
+        let at = self.topics.iter().rposition(|l| l.key == key);
+        let at = at.ok_or_else(|| format!("{name}: no topic '{key}' is listed above: left out"))?;
+        if name == "TOPIC_STOP" {
+            self.topics.remove(at);
+            return Err(format!("{key}: is stopped until somebody starts it: left out"));
+        }
+        let topic = &mut self.topics[at].topic;
+        let Some(tf) = &mut topic.tf else {
+            return Err(format!("{name}: '{key}' is no TFTOPIC: left out"));
+        };
+        match name {
+            "TF_ADD_WHITELIST" => {
+                let child = value.rsplit("->").next().unwrap_or_default();
+                let good = |c: char| c.is_ascii_alphanumeric() || "_/-.".contains(c);
+                if child.is_empty() || child.len() > 100 || !child.chars().all(good) {
+                    return Err(format!("'{value}' names no frame as parent->child: left out"));
+                }
+                tf.frames.push(child.to_owned());
+                let text = format!("{value}: {child} crosses, whatever its parent");
+                self.note(line, text);
+            }
+            "TF_OUT_TOPIC" => {
+                let names: Option<Vec<_>> = (topic.to.iter())
+                    .map(|(to, _)| Some((*to, resolved(&format!("/R{to}"), value)?)))
+                    .collect();
+                topic.to = names.ok_or_else(|| format!("'{value}' is no topic's name: left out"))?;
+            }
+            _ => {
+                return Err(format!(
+                    "{value} is to be left out, but crosses: list the frames that shall cross under `tf: {{frames: […]}}` in bridge.yaml"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self, network: &Network) -> Result<Imported, ImportError> {
+        let (file, notes) = (self.file, self.notes);
+        let mut topics: Vec<Topic> = self.topics.into_iter().map(|l| l.topic).collect();
+        let mut services = self.services;
+        if topics.is_empty() && services.is_empty() {
+            return Err(ImportError::Empty {
+                file: file.to_owned(),
+                looked_for: "TOPIC(type, name, source, dest, priority, period, time_to_live) or SERVICE(…) that could be read",
+            });
+        }
+        let of_topics = topics
+            .iter()
+            .flat_map(|t| t.to.iter().map(|(to, _)| *to).chain([t.from]));
+        let mut nodes: Vec<usize> = of_topics.chain(services.iter().map(|s| s.server)).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        if nodes.len() > MAX_HOSTS {
+            return Err(ImportError::TooMuch {
+                file: file.to_owned(),
+                what: format!("{} nodes", nodes.len()),
+                limit: MAX_HOSTS,
+            });
+        }
+        // From here on nodes are places.
+        let place = |node: usize| nodes.binary_search(&node).unwrap_or(0);
+        for topic in &mut topics {
+            topic.from = place(topic.from);
+            topic.to.iter_mut().for_each(|(to, _)| *to = place(*to));
+        }
+        for service in &mut services {
+            // Every other node may call it.
+            let name = service.name.trim_start_matches('/').to_owned();
+            let others = nodes.iter().filter(|n| **n != service.server);
+            service.callers = others.map(|n| (place(*n), format!("/R{n}/REM/{name}"))).collect();
+            service.server = place(service.server);
+        }
+        let hosts = nodes.iter().map(|node| Host {
+            name: format!("node-{node}"),
+            address: u32::try_from(*node)
+                .ok()
+                .and_then(|node| u32::from(network.base).checked_add(node))
+                .map(|a| IpAddr::V4(a.into())),
+            port: PORT,
+        });
+        let mut plan = Plan {
+            source: "Pound's configuration".into(),
+            hosts: hosts.collect(),
+            rate: Some(network.rate),
+            topics,
+            services,
+        };
+        for told in plan.settle() {
+            notes.add(file, 1, told);
+        }
+        Ok(Imported {
+            hosts: plan.write(),
+            notes: std::mem::take(notes).into_sorted(),
+        })
     }
 }
 
@@ -256,273 +474,4 @@ fn number(text: &str, what: &str) -> Result<u32, String> {
     let text = text.trim();
     text.parse()
         .map_err(|_| format!("the {what} '{text}' is no number: left out"))
-}
-
-/// A macro with its arguments, without quotes.
-struct Call {
-    line: usize,
-    name: String,
-    arguments: Vec<String>,
-}
-
-/// The macros of a header, or what is there instead, each with its line.
-fn calls(text: &str) -> Vec<Result<Call, (usize, String)>> {
-    let mut scan = Scan::new(text);
-    let mut found = Vec::new();
-    loop {
-        scan.skip_blank();
-        let line = scan.line;
-        match scan.peek() {
-            None => return found,
-            Some('#') => {
-                let directive: String = scan.rest_of_line();
-                let word = directive.trim_start_matches('#').trim_start();
-                if word.starts_with("if") || word.starts_with("el") {
-                    found.push(Err((
-                        line,
-                        format!("`{}` is not evaluated: what is below counts", directive.trim()),
-                    )));
-                }
-            }
-            Some(';') => scan.next(),
-            Some(c) if c.is_ascii_alphabetic() || c == '_' => {
-                let name = scan.word();
-                scan.skip_blank();
-                if scan.peek() != Some('(') {
-                    found.push(Err((line, format!("'{name}' is not understood: left out"))));
-                    continue;
-                }
-                scan.next();
-                match scan.arguments() {
-                    Some(arguments) => found.push(Ok(Call {
-                        line,
-                        name,
-                        arguments,
-                    })),
-                    None => found.push(Err((line, format!("{name}( has no end: left out")))),
-                }
-            }
-            Some(c) => {
-                found.push(Err((
-                    line,
-                    format!("'{c}' is not understood: the line is left out"),
-                )));
-                scan.rest_of_line();
-            }
-        }
-    }
-}
-
-struct Scan<'a> {
-    rest: std::iter::Peekable<std::str::Chars<'a>>,
-    line: usize,
-}
-
-impl<'a> Scan<'a> {
-    fn new(text: &'a str) -> Self {
-        Scan {
-            rest: text.chars().peekable(),
-            line: 1,
-        }
-    }
-
-    fn peek(&mut self) -> Option<char> {
-        self.rest.peek().copied()
-    }
-
-    fn next(&mut self) {
-        if self.rest.next() == Some('\n') {
-            self.line += 1;
-        }
-    }
-
-    /// Skips blanks and comments.
-    fn skip_blank(&mut self) {
-        loop {
-            match self.peek() {
-                Some(c) if c.is_whitespace() => self.next(),
-                Some('/') => {
-                    let mut ahead = self.rest.clone();
-                    ahead.next();
-                    match ahead.peek() {
-                        Some('/') => drop(self.rest_of_line()),
-                        Some('*') => {
-                            self.next();
-                            self.next();
-                            let mut star = false;
-                            while let Some(c) = self.peek() {
-                                self.next();
-                                if star && c == '/' {
-                                    break;
-                                }
-                                star = c == '*';
-                            }
-                        }
-                        _ => return,
-                    }
-                }
-                _ => return,
-            }
-        }
-    }
-
-    fn rest_of_line(&mut self) -> String {
-        let mut line = String::new();
-        while let Some(c) = self.peek().filter(|c| *c != '\n') {
-            line.push(c);
-            self.next();
-        }
-        line
-    }
-
-    fn word(&mut self) -> String {
-        let mut word = String::new();
-        while let Some(c) = self.peek().filter(|c| c.is_ascii_alphanumeric() || *c == '_') {
-            word.push(c);
-            self.next();
-        }
-        word
-    }
-
-    /// What is between the parentheses, which are behind us and at the end; `None` if there is no end.
-    fn arguments(&mut self) -> Option<Vec<String>> {
-        let mut arguments = vec![String::new()];
-        let mut quoted = false;
-        let mut depth = 0;
-        loop {
-            if !quoted {
-                self.skip_blank();
-            }
-            let c = self.peek()?;
-            self.next();
-            match c {
-                '"' => quoted = !quoted,
-                _ if quoted => arguments.last_mut()?.push(c),
-                ',' if depth == 0 => arguments.push(String::new()),
-                '(' | '<' => {
-                    depth += 1;
-                    arguments.last_mut()?.push(c);
-                }
-                ')' if depth == 0 => return Some(arguments),
-                ')' | '>' => {
-                    depth = if depth > 0 { depth - 1 } else { 0 };
-                    arguments.last_mut()?.push(c);
-                }
-                c => arguments.last_mut()?.push(c),
-            }
-        }
-    }
-}
-
-/// What the YAML tells of the network.
-struct Network {
-    base: Ipv4Addr,
-    rate: f64,
-}
-
-impl Default for Network {
-    fn default() -> Self {
-        Network {
-            base: Ipv4Addr::new(192, 168, 1, 1),
-            rate: RATE,
-        }
-    }
-}
-
-/// Keys of the YAML, and what becomes of each.
-#[derive(serde::Deserialize)]
-struct Keys {
-    #[serde(default)]
-    base_ip: Option<Spanned<String>>,
-    #[serde(default)]
-    rate_mbps: Option<Spanned<f64>>,
-}
-
-/// Keys that are not carried over, with the reason.
-const NOT_CARRIED: &[(&str, &str)] = &[
-    (
-        "use_ip",
-        "links are over IP (or a serial line): frames without IP are not sent",
-    ),
-    (
-        "device",
-        "a link is bound to an address: set `radio.bind` to the device's if it has several",
-    ),
-    ("nodes", "no MAC addresses are needed: peers are found by IP"),
-    (
-        "routes",
-        "routes stay the kernel's; set `radio.hops` for them, or `relay` where a host between is a link's",
-    ),
-    ("feedback", "links always report what was lost"),
-    (
-        "auto_tuning",
-        "write `rate: auto` in `radio` if the rate is not known",
-    ),
-    (
-        "port",
-        "links use 7400: change `radio.bind` and the peers' addresses alike",
-    ),
-    (
-        "queue",
-        "each topic has its own `depth`; `radio.queue_bytes` bounds all",
-    ),
-    ("delay", "the pacer follows from the radio's rate"),
-    (
-        "use_discard",
-        "a newer message replaces one that waits; `deadline` drops what is late",
-    ),
-    ("quiet", "set RUST_LOG"),
-];
-
-impl Network {
-    fn read(file: &str, text: &str, notes: &mut Notes) -> Result<Self, ImportError> {
-        check_length(file, text)?;
-        let keys: Keys = serde_saphyr::from_str(text).map_err(|e| ImportError::Syntax {
-            file: file.to_owned(),
-            line: e.location().map_or(1, |l| l.line() as usize),
-            problem: "this is no YAML with `base_ip: ADDRESS` and `rate_mbps: NUMBER`".into(),
-        })?;
-        for (number, line) in text.lines().enumerate() {
-            let Some((key, _)) = line.split_once(':') else {
-                continue;
-            };
-            // Only keys of the document itself.
-            if key.is_empty() || key.starts_with(|c: char| c.is_whitespace() || c == '#' || c == '-') {
-                continue;
-            }
-            match key {
-                "base_ip" | "rate_mbps" => {}
-                key => match NOT_CARRIED.iter().find(|(k, _)| *k == key) {
-                    Some((key, why)) => notes.add(file, number + 1, format!("{key}: {why}")),
-                    None => notes.add(file, number + 1, format!("'{key}' is not understood: left out")),
-                },
-            }
-        }
-        let mut network = Network::default();
-        if let Some(base) = keys.base_ip {
-            match base.value.parse() {
-                Ok(base) => network.base = base,
-                Err(_) => notes.add(
-                    file,
-                    base.referenced.line() as usize,
-                    format!(
-                        "base_ip '{}' is no address: {} is taken",
-                        base.value, network.base
-                    ),
-                ),
-            }
-        }
-        if let Some(rate) = keys.rate_mbps {
-            if (0.001..=100_000.0).contains(&rate.value) {
-                network.rate = rate.value;
-            } else {
-                notes.add(
-                    file,
-                    rate.referenced.line() as usize,
-                    format!("rate_mbps {} is no rate: {RATE} is taken", rate.value),
-                );
-            }
-        }
-        Ok(network)
-    }
 }

@@ -410,3 +410,61 @@ fn the_log_of_all_nodes_is_one_topic_from_its_level_on() {
         robot.handle.status().to_bus["/rosout"].filtered > 0
     });
 }
+
+/// Both bridges of what an import made, on one bus: a link carries the names that they have in common from one host's bus to the other's.
+fn imported(made: &ros1::import::Imported, names: [&str; 2], cores: [&Roscore; 2]) -> (Robot, Robot) {
+    let [one, two] = names.map(|name| {
+        let found = made.hosts.iter().find(|h| h.name == name);
+        found.unwrap_or_else(|| panic!("no {name}")).bridge.as_str()
+    });
+    let first = Robot::start(cores[0], one);
+    let second = first.beside(cores[1], two);
+    (first, second)
+}
+
+#[test]
+fn nodes_hear_after_an_import_what_pound_and_nimbro_brought_them() {
+    if !has_ros() {
+        return;
+    }
+    let (one, two) = (Roscore::start(), Roscore::start());
+    let header = "TOPIC(std_msgs::String, \"chatter\", 0, \"1\", 50, 0, 1000)\n\
+                  TOPIC(std_msgs::String, \"/abs/word\", 1, \"0\", 50, 0, 1000)\n\
+                  SERVICE(std_srvs::SetBool, \"/lights\", 0, 100, 1000)\n\
+                  SERVICE(std_srvs::SetBool, \"dock\", 1, 100, 1000)\n";
+    let made = ros1::import::pound(("config.h", header), None).expect("reads");
+    {
+        let _bridges = imported(&made, ["node-0", "node-1"], [&one, &two]);
+        let _nodes = [
+            one.py(&["publish", "/R0/chatter"]),
+            two.cpp(&["publish", "/abs/word"]),
+            one.py(&["serve", "/lights"]),
+            two.py(&["serve", "/R1/dock"]),
+        ];
+        for (core, name) in [(&two, "/R1/rx/R0/chatter"), (&one, "/R0/rx/R1/abs/word")] {
+            let heard = core.py(&["listen", name]).line();
+            assert!(heard.starts_with("heard hello "), "{name}: {heard}");
+        }
+        for (core, name) in [(&two, "/R1/REM/R0/lights"), (&one, "/R0/REM/R1/dock")] {
+            assert_eq!(core.py(&["call", name]).line(), "answer True done", "{name}");
+        }
+    }
+    let case = |name: &str| {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/import/cases/");
+        std::fs::read_to_string(format!("{folder}{name}")).expect(name)
+    };
+    let files = ros1::import::Nimbro {
+        there: ("two_way_1.launch", &case("two_way_1.launch")),
+        back: Some(("two_way_2.launch", &case("two_way_2.launch"))),
+    };
+    let made = ros1::import::nimbro(files, &mut |_, _| Err("none".into())).expect("reads");
+    let _bridges = imported(&made, ["robot", "base"], [&one, &two]);
+    // Each side has a name of its own for the topic, and both publish and hear on it.
+    let _talkers = [one.py(&["publish", "/chat"]), two.py(&["latch", "/recv/chat"])];
+    let heard = two.py(&["listen", "/recv/chat"]);
+    let back = one.py(&["listen", "/chat"]);
+    until("the base hears the robot", || {
+        heard.line().starts_with("heard hello ")
+    });
+    until("the robot hears the base", || back.line() == "heard kept");
+}

@@ -1,0 +1,5 @@
+TOPIC(sensor_msgs::LaserScan, "scan", 0, "2", 90, 50, 200)
+TOPIC(sensor_msgs::LaserScan, "scan", 1, "2", 90, 50, 200)
+TOPIC(std_msgs::Empty, "/stop", 2, "0,1", 127, 0, 300)
+TOPIC(nav_msgs::Path, "plan", 2, "0 1", 50, 250, 500)
+TOPIC(nav_msgs::Path, "plan", 2, "1", 55, 250, 500)

@@ -1,0 +1,13 @@
+TOPIC(std_msgs::String, "good", 0, "1", 1, 10, 10)
+TOPIC(std_msgs::String, "short", 0, "1", 1, 10)
+TOPIC(std_msgs::String, "~private", 0, "1", 1, 10, 10)
+TOPIC(String, "untyped", 0, "1", 1, 10, 10)
+TOPIC(std_msgs::String, "loop", 0, "0", 1, 10, 10)
+TOPIC(std_msgs::String, "self", 0, "0,1", 1, 10, 10)
+TOPIC(std_msgs::String, "far", 0, "300", 1, 10, 10)
+TOPIC(std_msgs::String, "loud", 0, "1", 200, 10, 10)
+SSTOPIC(std_msgs::String, "shifted", 0, "1", 1, 10, 10)
+VTOPIC(std_msgs::String, "vector", 0, {1}, 1, 10, 10)
+TOPIC_STOP("good")
+TOPIC_STOP("nowhere")
+int x = 3;
