@@ -10,6 +10,8 @@ mod body;
 mod kinds;
 #[path = "../../crates/cli/src/command/control/line.rs"]
 mod line;
+#[path = "../../crates/cli/src/numbers.rs"]
+mod numbers;
 #[path = "../../crates/cli/src/command/control/shorthand.rs"]
 mod shorthand;
 

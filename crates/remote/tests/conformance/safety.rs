@@ -47,7 +47,7 @@ pub fn twist_holds(place: &dyn Fn() -> Place) {
     let controller = controller("c", (place.connect)());
     let drive = |x: f32| {
         let linear = Some(types::Vector3 {
-            x: x.into(),
+            x,
             ..Default::default()
         });
         let twist = types::Twist {
