@@ -192,6 +192,8 @@ fn adds_up(percent: u64) {
     assert!(watch.compared > 0);
     // The robot's link begins anew, and counts from nothing; the base's does not.
     robot.stop_link();
+    // What was on the way still comes, and the base shows it a moment later.
+    std::thread::sleep(Duration::from_millis(500));
     let mut watch = Watch::new(delivered(&base.status()));
     robot.start_link();
     until("the robot's link is ready again", || robot.status().ready());

@@ -49,6 +49,7 @@ struct Counted {
     sent: BTreeMap<String, Traffic>,
     dropped: BTreeMap<&'static str, u64>,
     panics: Option<Seldom>,
+    refusals: Option<Seldom>,
 }
 
 #[derive(Debug)]
@@ -69,6 +70,15 @@ impl Counters {
 
     pub(crate) fn dropped(&self, reason: &'static str, messages: u64) {
         *lock(&self.0).dropped.entry(reason).or_default() += messages;
+    }
+
+    /// Whether a refusal is worth a line in the log, and how many were not since the last: peers can cause as many as they like.
+    pub(crate) fn tells_refusal(&self) -> Option<u64> {
+        let mut counted = lock(&self.0);
+        counted
+            .refusals
+            .get_or_insert(Seldom::every(LOG_INTERVAL))
+            .lets(now())
     }
 
     /// Runs a function of the end's user; `None` if it panicked, which is counted and logged as one of `what`.

@@ -111,12 +111,15 @@ impl Core {
         let verdict = self.carry_out(&entry, body, anonymous(end), &context);
         if verdict.outcome != Outcome::Executed {
             // This wire has no room for the reason.
-            tracing::info!(
-                "{}: refused {} of version 6: {}",
-                self.name,
-                entry.name,
-                verdict.reason
-            );
+            if let Some(more) = self.counters.tells_refusal() {
+                tracing::info!(
+                    more,
+                    "{}: refused {} of version 6: {}",
+                    self.name,
+                    entry.name,
+                    verdict.reason
+                );
+            }
         }
         verdict.outcome == Outcome::Executed
     }
