@@ -91,7 +91,14 @@ pub(crate) fn make(
         .doing("making a host's namespaces")?;
     let name = &plan.hosts[host];
     rustix::system::sethostname(name.as_bytes()).doing("naming the host")?;
-    rustix::mount::mount_bind(folder.join(folder::HOSTS), "/etc/hosts").doing("replacing /etc/hosts")?;
+    let names = Path::new("/etc/hosts");
+    if names.exists() {
+        rustix::mount::mount_bind(folder.join(folder::HOSTS), names).doing("replacing /etc/hosts")?;
+    } else if host == 0 {
+        tracing::warn!(
+            "there is no /etc/hosts: hosts of the lab are not found by name; `touch /etc/hosts` mends that"
+        );
+    }
     // POSIX shared memory, the bus's runtime folder within it, must not be common to two emulated hosts.
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     rustix::mount::mount("tmpfs", "/dev/shm", "tmpfs", flags, Some(c"mode=1777"))
