@@ -221,6 +221,7 @@ static void servers_go_on() {
     auto n = node();
     std::atomic<int> asked{0};
     auto f = [&asked](const SetBool::Request&) -> ropewalk::Result<SetBool::Response> {
+        if (asked == 6) asked++, throw std::runtime_error("\xff is no UTF-8");
         if (asked++ % 2 == 0) throw 7;
         return SetBool::Response();
     };
@@ -231,7 +232,10 @@ static void servers_go_on() {
         EXPECT(has(client.call({}, LONG).error().text(), "the server threw something"));
         EXPECT(client.call({}, LONG).ok());
     }
-    EXPECT(serving.errors() == 3 && serving.is_running());
+    EXPECT(has(client.call({}, LONG).error().text(), "\xef\xbf\xbd is no UTF-8"));
+    // It is counted after the client has heard.
+    while (serving.errors() < 4) std::this_thread::sleep_for(1ms);
+    EXPECT(serving.errors() == 4 && serving.is_running());
 }
 #endif
 

@@ -727,7 +727,8 @@ ropewalk_status ropewalk_server_respond_ros1(const ropewalk_server *server,
                                              const uint8_t *answer,
                                              size_t len);
 
-// Answers a request, which is consumed in any case, with an error, of whose text the client gets up to 1024 bytes.
+// Answers a request, which is consumed in any case, with an error, of whose text the client gets up to 1024 bytes; what in it is
+// no UTF-8 is replaced.
 ropewalk_status ropewalk_server_reject(const ropewalk_server *server,
                                        ropewalk_message *request,
                                        const char *text);

@@ -1,6 +1,7 @@
 //! What C gives: pointers, checked for NULL and turned into references.
 
 use crate::status::{Failure, Status};
+use std::borrow::Cow;
 use std::ffi::{CStr, OsStr, c_char};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -87,6 +88,18 @@ pub(crate) unsafe fn text<'a>(text: *const c_char, name: &str) -> Result<&'a str
     let text = unsafe { CStr::from_ptr(text) };
     text.to_str()
         .map_err(|e| invalid(&format!("the {name} is no UTF-8: {e}")))
+}
+
+/// A text for people, in which anything may be that comes from others: what is no UTF-8 is replaced.
+///
+/// # Safety
+/// As [`text`].
+pub(crate) unsafe fn any_text<'a>(text: *const c_char, name: &str) -> Result<Cow<'a, str>, Failure> {
+    if text.is_null() {
+        return Err(invalid(&format!("the {name} is NULL")));
+    }
+    // SAFETY: by this function's contract.
+    Ok(unsafe { CStr::from_ptr(text) }.to_string_lossy())
 }
 
 /// The name of a file, which need not be UTF-8.

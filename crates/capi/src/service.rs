@@ -215,7 +215,8 @@ pub unsafe extern "C" fn ropewalk_server_respond_ros1(
     })
 }
 
-/// Answers a request, which is consumed in any case, with an error, of whose text the client gets up to 1024 bytes.
+/// Answers a request, which is consumed in any case, with an error, of whose text the client gets up to 1024 bytes; what in it is
+/// no UTF-8 is replaced.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_server_reject(
     server: *const Server,
@@ -226,8 +227,8 @@ pub unsafe extern "C" fn ropewalk_server_reject(
         // SAFETY: the crate's contract.
         let request = unsafe { consume(request, "request") }?;
         // SAFETY: the crate's contract.
-        let (server, text) = unsafe { (handle(server, "server")?, pointer::text(text, "text")?) };
-        server.0.reject(as_request(*request)?, text)?;
+        let (server, text) = unsafe { (handle(server, "server")?, pointer::any_text(text, "text")?) };
+        server.0.reject(as_request(*request)?, &text)?;
         Ok(Status::Ok)
     })
 }

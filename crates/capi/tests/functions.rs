@@ -191,10 +191,10 @@ fn a_service_answers_rejects_and_dies() {
         ok(ropewalk_server_reject(
             server,
             request,
-            c"the motor is hot".as_ptr(),
+            c"the motor \xff is hot".as_ptr(),
         ));
         assert_eq!(ropewalk_pending_wait(pending, &mut again), Status::Rejected);
-        assert!(error().contains("the motor is hot"), "{}", error());
+        assert!(error().contains("the motor \u{fffd} is hot"), "{}", error());
         ropewalk_pending_free(pending);
 
         let pending = send();
