@@ -7,7 +7,7 @@ use bus::{CreateError, SubscriberOptions};
 use bus::{LoanError, MemoryPolicy, Message, Publisher, PublisherOptions, QueuePolicy, Stamp, Subscriber};
 use common::{LONG, bus, eventually, folder, topic};
 use stats::DropReason;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 const MIB: usize = 1 << 20;
@@ -213,6 +213,31 @@ fn block_waits_once_in_a_stall() {
     let start = Instant::now();
     assert!(send(&publisher).is_err());
     assert!(start.elapsed() >= TIMEOUT);
+}
+
+#[test]
+fn a_loan_that_waits_ends_when_its_caller_says_so_and_the_next_waits_again() {
+    let dir = folder();
+    let bus = bus(&dir);
+    let publisher = bus
+        .publisher(topic("/a"), options(MemoryPolicy::Block(LONG)))
+        .unwrap();
+    let subscriber = bus.subscriber(topic("/a"), deep()).unwrap();
+    assert!(publisher.wait_for_subscribers(1, LONG));
+    fill(&publisher, 5);
+    for end_at in [1, 3] {
+        let asked = AtomicU32::new(0);
+        // The lock is not held while the caller is asked.
+        let go_on = || publisher.stats().published == 5 && asked.fetch_add(1, Ordering::SeqCst) + 1 < end_at;
+        assert!(publisher.loan_while(0, &[MIB], &go_on).is_err());
+        assert_eq!(asked.load(Ordering::SeqCst), end_at);
+    }
+    assert_eq!(publisher.stats().refused, 2);
+    drop(subscriber.take().unwrap().unwrap());
+    assert!(
+        publisher.loan_while(0, &[MIB], &|| false).is_ok(),
+        "nothing is waited for"
+    );
 }
 
 #[test]
