@@ -4,7 +4,7 @@
     python3 -m venv venv && venv/bin/pip install rosbags==0.11.9 mcap==1.6.0 lz4 zstandard
     venv/bin/python tests/recording/make_fixtures.py
 
-Every file holds the same messages; expected.txt lists them in time order, one a line:
+Every file but cdr.mcap, latched.bag and transient.mcap holds the same messages; expected.txt lists them in time order, one a line:
 topic, log time in ns, length, CRC-32 of the data. The files are the same on every run.
 
 Those below `odd` are odd in one place each, after public bug reports; odd/expected.json says what is right for each: messages
@@ -273,6 +273,37 @@ def readable(path):
                 yield from (r for r in records if type(r).__name__ == "Message")
 
 
+def latched(name):
+    """Two nodes that latch one message each on one topic, and one that ticks for 4 s."""
+    path = OUT / name
+    path.unlink(missing_ok=True)
+    with BagWriter(path) as writer:
+        def add(topic, latching, caller):
+            return writer.add_connection(topic, "std_msgs/msg/String", typestore=STORE, latching=latching, callerid=caller)
+        static = [add("/static", 1, f"/p{number}") for number in (1, 2)]
+        tick = add("/tick", None, "/clock")
+        for number, connection in enumerate(static, 1):
+            writer.write(connection, START + number * 1_000_000, string(f"from p{number}"))
+        for number in range(8):
+            writer.write(tick, START + number * 500_000_000, string(f"tick {number}"))
+
+
+def transient(name):
+    """As rosbag2 records a durable publisher, whose depth DDS does not tell, and one that ticks for 4 s."""
+    with open(OUT / name, "wb") as stream:
+        writer = McapWriter(stream, compression=CompressionType.NONE)
+        writer.start(profile="ros2", library="fixture")
+        schema = writer.register_schema("std_msgs/msg/String", "ros2msg", b"string data\n")
+        offered = "- history: 3\n  depth: 0\n  reliability: 1\n  durability: 1\n"
+        durable = writer.register_channel("/tl", "cdr", schema, {"offered_qos_profiles": offered})
+        tick = writer.register_channel("/tick", "cdr", schema, {})
+        writer.add_message(durable, START, b"\0\1\0\0" + string("robot_description\0"), START)
+        for number in range(8):
+            time = START + number * 500_000_000
+            writer.add_message(tick, time, b"\0\1\0\0" + string(f"tick {number}\0"), time)
+        writer.finish()
+
+
 def main():
     OUT.mkdir(parents=True, exist_ok=True)
     bag("none.bag", None)
@@ -286,6 +317,10 @@ def main():
          repeat_channels=False, repeat_schemas=False, use_summary_offsets=False)
     cdr("cdr.mcap")
     odd()
+
+
+    latched("latched.bag")
+    transient("transient.mcap")
     lines = [
         f"{topic} {time} {len(data)} {zlib.crc32(data):08x}\n"
         for topic, time, data in sorted(messages(), key=lambda message: message[1])

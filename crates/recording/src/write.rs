@@ -82,9 +82,33 @@ pub struct Writer {
     open: (u64, Option<Time>),
     chunk_size: u64,
     flush_after: Duration,
+    handle: File,
+    /// Messages in the open chunk.
+    pending: u64,
 }
 
-type Output = NoSeek<BufWriter<File>>;
+type Output = NoSeek<BufWriter<Sink>>;
+
+/// A file that takes nothing more after an error: what follows a record that was cut would be read as part of it.
+struct Sink {
+    file: File,
+    failed: bool,
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.failed {
+            return Err(io::Error::other("an earlier write failed"));
+        }
+        let result = self.file.write(bytes);
+        self.failed = matches!(&result, Err(error) if error.kind() != io::ErrorKind::Interrupted);
+        result
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
 
 impl fmt::Debug for Writer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -118,6 +142,10 @@ impl Writer {
             Compression::Lz4 => Some(mcap::Compression::Lz4),
             Compression::Zstd => Some(mcap::Compression::Zstd),
         };
+        let handle = file.try_clone().map_err(|source| WriteError::Io {
+            path: path.clone(),
+            source,
+        })?;
         let mcap = mcap::WriteOptions::new()
             .profile(options.profile.clone())
             .library(concat!("ropewalk ", env!("CARGO_PKG_VERSION")))
@@ -127,7 +155,7 @@ impl Writer {
             .chunk_size(None)
             // Without seeking, a chunk reaches the file whole or not at all.
             .disable_seeking(true)
-            .create(NoSeek::new(BufWriter::new(file)))
+            .create(NoSeek::new(BufWriter::new(Sink { file, failed: false })))
             .map_err(|error| translate(&path, error))?;
         let mut writer = Writer {
             path,
@@ -139,6 +167,8 @@ impl Writer {
             open: (0, None),
             chunk_size: options.chunk_size.clamp(1, MAX_CHUNK),
             flush_after: options.flush_after,
+            handle,
+            pending: 0,
         };
         writer.flush()?;
         Ok(writer)
@@ -231,6 +261,7 @@ impl Writer {
         self.span = Some(self.span.map_or((log_time, log_time), |(first, last)| {
             (first.min(log_time), last.max(log_time))
         }));
+        self.pending += 1;
         self.open.0 += RECORD_OVERHEAD + data.len() as u64;
         let first = *self.open.1.get_or_insert(log_time);
         if self.open.0 >= self.chunk_size || log_time.since(first) >= self.flush_after {
@@ -242,7 +273,19 @@ impl Writer {
     /// Closes the open chunk, so that all messages so far survive a crash of this process.
     pub fn flush(&mut self) -> Result<(), WriteError> {
         self.open = (0, None);
-        self.mcap.flush().map_err(|error| translate(&self.path, error))
+        self.mcap.flush().map_err(|error| translate(&self.path, error))?;
+        self.pending = 0;
+        Ok(())
+    }
+
+    /// Messages in the open chunk: those that a crash of this process would lose.
+    pub fn pending(&self) -> u64 {
+        self.pending
+    }
+
+    /// Another handle on the file, such as to have the system put it on the disk while this writer goes on.
+    pub fn handle(&self) -> io::Result<File> {
+        self.handle.try_clone()
     }
 
     /// Writes the index and closes the file.

@@ -83,6 +83,8 @@ reasons! {
     Unsealed = "unsealed",
     /// Its seal is not its source's, or it came again.
     Forged = "forged",
+    /// A recorder took it, and the disk was too slow for it, or full.
+    Unwritten = "unwritten",
 }
 
 impl fmt::Display for DropReason {

@@ -30,6 +30,7 @@ const CODES: &[(u8, DropReason)] = &[
     (25, DropReason::Unsealed),
     (26, DropReason::Forged),
     (27, DropReason::NotTaken),
+    (28, DropReason::Unwritten),
 ];
 
 /// The number of `reason`; 0 for one that this version cannot name.

@@ -140,6 +140,81 @@ fn a_recorder_that_is_killed_loses_the_open_chunk_only() {
     }
 }
 
+/// As a power failure or a killed process leaves it.
+#[test]
+fn a_cut_at_any_byte_leaves_all_whole_chunks() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for compression in [Compression::None, Compression::Lz4, Compression::Zstd] {
+        let path = folder.path().join(format!("{compression:?}.mcap"));
+        let options = Options {
+            compression,
+            chunk_size: 400,
+            ..Options::default()
+        };
+        let mut writer = Writer::create(&path, &options).expect("created");
+        let file = writer.handle().expect("a handle");
+        let id = writer.add_channel(&channel("/a")).expect("added");
+        // How many messages are whole in a file of so many bytes.
+        let mut whole = vec![(0, 0)];
+        for index in 0..40u64 {
+            let time = Time::from_millis(index);
+            writer
+                .write(id, time, time, &index.to_le_bytes())
+                .expect("written");
+            if writer.pending() == 0 {
+                whole.push((file.metadata().expect("a length").len(), index + 1));
+            }
+        }
+        writer.finish().expect("finished");
+        assert!(whole.len() > 4);
+        let bytes = std::fs::read(&path).expect("read");
+        for cut in 0..=bytes.len() {
+            let (_, expected) = whole
+                .iter()
+                .rfind(|(len, _)| *len <= cut as u64)
+                .expect("the first");
+            let Ok(recording) = open(bytes[..cut].to_vec()) else {
+                assert_eq!(*expected, 0, "{compression:?} cut to {cut}");
+                continue;
+            };
+            let read: Vec<_> = recording.messages().flatten().collect();
+            assert!(
+                read.len() as u64 >= *expected,
+                "{compression:?} cut to {cut}: {}",
+                read.len()
+            );
+            for (index, message) in (0u64..).zip(&read) {
+                assert_eq!(message.data, index.to_le_bytes(), "{compression:?} cut to {cut}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_ros_2s_publishers_offer_is_kept() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("qos.mcap");
+    let source = open(fixture("transient.mcap")).expect("opens");
+    let mut writer = Writer::create(&path, &Options::default()).expect("created");
+    for channel in source.channels() {
+        writer.add_channel(channel).expect("added");
+    }
+    writer.finish().expect("finished");
+    let copy = Recording::open(&path).expect("opens");
+    assert_eq!(copy.channels(), source.channels());
+    let [durable, plain] = copy.channels() else {
+        panic!("two channels")
+    };
+    assert_eq!((durable.kept(), plain.kept()), (recording::qos::UNKNOWN_DEPTH, 0));
+    let latched = open(fixture("latched.bag")).expect("opens");
+    let kept: Vec<_> = latched
+        .channels()
+        .iter()
+        .map(|c| (c.topic.as_str(), c.kept()))
+        .collect();
+    assert_eq!(kept, [("/static", 1), ("/static", 1), ("/tick", 0)]);
+}
+
 #[test]
 fn refusals_name_the_file_and_the_reason() {
     let folder = tempfile::tempdir().expect("a folder");
