@@ -280,8 +280,8 @@ impl<C: Carrier> Daemon<C> {
         let mut next_status = Time::ZERO;
         while !self.handle.0.stop.load(Ordering::Acquire) {
             let now = clock::monotonic();
-            while let Some(found) = discovery.next() {
-                self.found(found, now)?;
+            while let Some((found, keepers)) = discovery.next() {
+                self.found(found, keepers, now)?;
             }
             while let Some(command) = control.next() {
                 self.obey(now, &command);
@@ -350,7 +350,7 @@ impl<C: Carrier> Daemon<C> {
     }
 
     /// Begins to send a topic, goes on with another type, or ends.
-    fn found(&mut self, found: Found, now: Time) -> Result<(), LinkError> {
+    fn found(&mut self, found: Found, keepers: u32, now: Time) -> Result<(), LinkError> {
         if let Some(mut services) = self
             .inbound
             .services
@@ -370,7 +370,7 @@ impl<C: Carrier> Daemon<C> {
             old.close(now, &mut self.radio, &mut self.inbound)?;
         }
         match found {
-            Found::Type(kind) => self.begin(kind, now),
+            Found::Type(kind) => self.begin(kind, keepers, now),
             Found::Gone(_) => {
                 tracing::info!(topic = name, "nobody publishes it any more: withdrawn");
                 Ok(())
@@ -378,13 +378,15 @@ impl<C: Carrier> Daemon<C> {
         }
     }
 
-    fn begin(&mut self, kind: bus::TopicType, now: Time) -> Result<(), LinkError> {
+    /// Sends a topic of which `keepers` publishers keep messages for who joins later.
+    fn begin(&mut self, kind: bus::TopicType, keepers: u32, now: Time) -> Result<(), LinkError> {
         let name = kind.topic.clone();
         let mut peers = Vec::with_capacity(self.peers.len());
         for (i, _, mut topic) in names::sent_as(&self.config, &name) {
             if let Some(priority) = asked_priority(&kind.definition).filter(|_| topic.publisher_priority) {
                 topic.priority = priority;
             }
+            topic.settle_latching(keepers);
             // By its place, as those that only relays reach have no number at the radio.
             let (peer, id) = (&self.config.peers[i], PeerId(i as u32));
             if may(peer.allow.as_ref(), Right::Subscribe, &topic.name) {

@@ -4,7 +4,7 @@
 use crate::names::{covers, is_pattern};
 use crate::services::REQUEST;
 use crate::worker::Worker;
-use bus::{Bus, TopicType};
+use bus::{Bus, EndpointDetail, TopicType};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, Instant};
@@ -44,7 +44,7 @@ impl Found {
 /// A thread that looks for publishers of the wanted topics; asking the bus blocks, and the radio may not.
 pub(crate) struct Discovery {
     // Dropped first, so that a full channel does not keep the thread.
-    found: Receiver<Found>,
+    found: Receiver<(Found, u32)>,
     _worker: Worker,
 }
 
@@ -70,9 +70,22 @@ impl Discovery {
                         true => !i.subscribers.is_empty(),
                         false => i.publishers.iter().any(|p| !own(p.id)),
                     });
-                let live: Vec<_> = by_others.map(|i| i.topic).collect();
+                let (live, keepers): (Vec<_>, Vec<_>) = by_others
+                    .map(|i| {
+                        let keepers = i.publishers.iter().filter(|p| !own(p.id) && keeps(&p.detail));
+                        let keepers = keepers.count() as u32;
+                        (i.topic, keepers)
+                    })
+                    .unzip();
                 for event in watch.round(Instant::now(), &live) {
-                    sender.send(event).ok()?;
+                    let keepers = match &event {
+                        Found::Type(kind) => live
+                            .iter()
+                            .position(|t| is_same(t, kind))
+                            .map_or(0, |i| keepers[i]),
+                        Found::Gone(_) => 0,
+                    };
+                    sender.send((event, keepers)).ok()?;
                     wake();
                 }
             }
@@ -87,8 +100,8 @@ impl Discovery {
         })
     }
 
-    /// The next thing that happened.
-    pub(crate) fn next(&self) -> Option<Found> {
+    /// The next thing that happened, and how many of the topic's publishers keep messages for who joins later.
+    pub(crate) fn next(&self) -> Option<(Found, u32)> {
         self.found.try_recv().ok()
     }
 }
@@ -155,6 +168,10 @@ impl Watch {
         self.topics.retain(|name, known| known.is_some() || by_name(name));
         events
     }
+}
+
+fn keeps(detail: &EndpointDetail) -> bool {
+    matches!(detail, EndpointDetail::Publisher(p) if p.offer.history > 0)
 }
 
 /// The definition's text does not count: the hash decides, and who subscribes may not know the text.

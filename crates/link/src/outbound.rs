@@ -59,7 +59,7 @@ impl OutTopic {
         // The newest message of static transforms holds them all, so it is for who comes later, too.
         let is_static = tf.as_ref().is_some_and(TfFilter::is_static);
         let announced = |config: &TopicConfig| proto::TopicConfig {
-            latched: config.latched || is_static,
+            latched: config.is_latched() || is_static,
             type_hash: kind.type_hash,
             definition: kind.definition.to_string(),
             ..config.announced(kind.type_name.clone())
@@ -80,7 +80,7 @@ impl OutTopic {
             }
         }
         // The radio may keep `depth` waiting messages and one partly sent for each peer, and as many latched.
-        let kept = 1 + u32::from(is_static || peers.iter().any(|(_, c)| c.latched));
+        let kept = 1 + u32::from(is_static || peers.iter().any(|(_, c)| c.is_latched()));
         let depths = peers.iter().map(|(_, c)| u32::from(c.depth()) * kept);
         let deepest = depths.max().unwrap_or(1);
         let many = peers.len().max(1) as u32;

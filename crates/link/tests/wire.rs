@@ -108,3 +108,43 @@ fn a_saturated_flow_and_what_is_urgent_arrive_whole_and_in_order(way: &Way) {
         .expect("a topic");
     assert_eq!(received.stats.drops.total(), 0, "{}", received.stats.drops);
 }
+
+/// Nothing in the configuration says that the topic is latched: its publisher does.
+#[test]
+fn what_a_publisher_keeps_reaches_who_joins_the_far_host_later() {
+    let [x, y] = ports();
+    let text = |name: &str, own: u16, peer: &str, port: u16, direction: &str| {
+        format!(
+            "host: {name}
+radio: {{bind: '127.0.0.1:{own}', rate: unlimited}}
+peers: [{{name: {peer}, address: '127.0.0.1:{port}'}}]
+topics:
+  - {{name: /map, direction: {direction}}}
+  - {{name: /plain, direction: {direction}, reliability: reliable}}
+"
+        )
+    };
+    let robot = Host::start(&text("robot", x, "base", y, "out"));
+    let options = bus::PublisherOptions::default().with_history(1);
+    let map = (robot.bus.publisher(kind("/map", "test_msgs/Blob"), options)).expect("a publisher");
+    let plain = robot.publisher("/plain");
+    publish(&map, "old");
+    publish(&map, "new");
+    // The base comes after both, and its subscriber later still.
+    let base = Host::start(&text("base", y, "robot", x, "in"));
+    let quick = base.subscriber("/plain");
+    publish_until(&plain, "x", || !texts(&quick).is_empty());
+    let mut offers = Vec::new();
+    until("the base has the map for who comes late", || {
+        let late = base.subscriber("/map");
+        assert!(late.wait_for_publishers(1, Duration::from_secs(60)));
+        let taken = late.take_timeout(Duration::from_millis(200)).expect("takes");
+        offers = taken
+            .iter()
+            .map(|m| (m.control().to_vec(), m.is_history(), m.offer().reliability))
+            .collect();
+        offers.len() == 1 && offers[0].1
+    });
+    assert_eq!(offers[0].0, b"new");
+    assert_eq!(offers[0].2, Some(bus::Reliability::BestEffort));
+}

@@ -436,7 +436,7 @@ fn check_topic(topic: &TopicConfig) -> Result<(), Problem> {
             );
         }
     }
-    let keeps = matches!(topic.reliability, Reliability::Reliable | Reliability::Bulk) || topic.latched;
+    let keeps = matches!(topic.reliability, Reliability::Reliable | Reliability::Bulk) || topic.is_latched();
     if keeps && u32::from(topic.depth()) > proto::MAX_DEPTH {
         return wrong(
             "depth",

@@ -281,9 +281,10 @@ pub struct TopicConfig {
     /// late, and for bulk, whose messages stand for themselves.
     #[serde(default)]
     pub ordered: Option<bool>,
-    /// Whether a peer that comes later, or was away, gets the newest `depth` messages. Default false.
+    /// Whether a peer that comes later, or was away, gets the newest `depth` messages. Default: if a publisher keeps messages
+    /// for who joins later when the topic is first found; then `depth` is at least the number of those publishers.
     #[serde(default)]
-    pub latched: bool,
+    pub latched: Option<bool>,
     /// A message older than this is dropped before it costs airtime. Default: never.
     #[serde(default, deserialize_with = "maybe_duration")]
     pub deadline: Option<Duration>,
@@ -330,7 +331,7 @@ impl TopicConfig {
             expiry: None,
             redundancy: None,
             ordered: None,
-            latched: false,
+            latched: None,
             deadline: None,
             rate_limit: None,
             min_share: 0.0,
@@ -338,6 +339,24 @@ impl TopicConfig {
             compress: Compress::None,
             max_message: None,
             tf: None,
+        }
+    }
+
+    /// Whether late peers get messages; not, if that is still left to the publishers.
+    pub(crate) fn is_latched(&self) -> bool {
+        self.latched == Some(true)
+    }
+
+    /// What is left to the publishers, of which `keepers` keep messages for who joins later: each of these has one that
+    /// counts.
+    pub(crate) fn settle_latching(&mut self, keepers: u32) {
+        if self.latched.is_some() || keepers == 0 || u32::from(self.depth()) > proto::MAX_DEPTH {
+            return;
+        }
+        self.latched = Some(true);
+        let least = keepers.min(proto::MAX_DEPTH) as u16;
+        if self.depth.is_none() && self.depth() < least {
+            self.depth = Some(least);
         }
     }
 
@@ -374,7 +393,7 @@ impl TopicConfig {
             depth: u32::from(self.depth()),
             expiry: expiry.map(|default| self.expiry.unwrap_or(default)),
             redundancy: self.redundancy,
-            latched: self.latched,
+            latched: self.is_latched(),
             deadline: self.deadline,
             max_rate: self.rate_limit,
             min_share: self.min_share,

@@ -527,3 +527,18 @@ fn a_missing_or_huge_file_is_named() {
     assert!(error.contains("/nonexistent/link.yaml"), "{error}");
     assert!(Config::load(Path::new("/")).is_err());
 }
+
+#[test]
+fn a_topic_is_latched_as_its_publishers_say_unless_the_configuration_does() {
+    let of = |text: &str, keepers| {
+        let c = Config::parse(&GOOD.replace("direction: both", &format!("direction: both{text}")));
+        let mut topic = c.expect("is good").topics.remove(1);
+        topic.settle_latching(keepers);
+        let t = topic.announced("geometry_msgs/Twist");
+        (t.latched, t.depth)
+    };
+    assert!(!of("", 0).0 && !of(", latched: false", 1).0 && of(", latched: true", 0).0);
+    let depth = of("", 0).1;
+    assert_eq!((of("", 1), of("", 3)), ((true, depth), (true, 3)));
+    assert_eq!(of(", reliability: reliable", 3), (true, 64));
+}

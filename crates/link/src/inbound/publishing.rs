@@ -104,7 +104,7 @@ impl Inbound {
         &mut self,
         key: (PeerId, String),
         topic: TopicType,
-        history: u32,
+        options: PublisherOptions,
     ) -> Result<Arc<Publisher>, bus::CreateError> {
         self.stale.remove(&key);
         if let Some(p) = self.publishers.get(&key).filter(|p| *p.topic() == topic) {
@@ -117,10 +117,7 @@ impl Inbound {
             let old = old.clone();
             self.end(&old);
         }
-        let made = Arc::new(
-            self.bus
-                .publisher(topic, PublisherOptions::default().with_history(history))?,
-        );
+        let made = Arc::new(self.bus.publisher(topic, options)?);
         self.ids.insert(made.id());
         self.memory.open(key.0, made.clone());
         let peer = key.0;

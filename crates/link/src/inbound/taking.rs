@@ -2,8 +2,8 @@
 
 use super::{Inbound, Route};
 use crate::names;
-use bus::TopicType;
-use proto::{Announcement, PeerId, RemoteTopic, Verdict};
+use bus::{PublisherOptions, TopicType};
+use proto::{Announcement, PeerId, Reliability, RemoteTopic, Verdict};
 
 impl Inbound {
     /// Takes a topic of the host `source`, which `peer` brings.
@@ -38,7 +38,13 @@ impl Inbound {
         };
         // Who joins this host's bus later is a late joiner too.
         let history = if a.latched { a.depth.min(4096) } else { 0 };
-        match self.publisher((source, a.name.clone()), kind, history) {
+        let options = PublisherOptions::default()
+            .with_history(history)
+            .with_reliability(match a.reliability {
+                Reliability::BestEffort | Reliability::Redundant => bus::Reliability::BestEffort,
+                _ => bus::Reliability::Reliable,
+            });
+        match self.publisher((source, a.name.clone()), kind, options) {
             Ok(publisher) => {
                 let route = Route {
                     publisher,
