@@ -101,6 +101,9 @@ mod tests {
         let mut channel = Channel::ros1("/tf_static", "tf2_msgs/TFMessage", "", "");
         channel.qos = vec![durable; 3];
         assert_eq!(of_channel(&channel).history, 3);
+        durable.history = Some(History::KeepAll);
+        channel.qos = vec![durable; 3];
+        assert_eq!(of_channel(&channel).history, MAX_KEPT);
         channel.callerid = Some("/a\u{1b}[2J".into());
         assert_eq!(
             of_channel(&channel).node,

@@ -17,6 +17,7 @@ mod lab_kills;
 mod link;
 mod operate;
 mod play;
+mod record;
 mod remote;
 mod ros1;
 mod services;

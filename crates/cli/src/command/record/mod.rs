@@ -1,0 +1,206 @@
+//! `ropewalk record`: topics of the bus into an MCAP file.
+//!
+//! Three threads, so that none waits for another: this one takes messages and looks at signals and the time, one writes
+//! the file, and one asks the bus what there is, which a stopped process can hold up.
+
+mod disk;
+mod queue;
+mod topics;
+
+use crate::failure::{Failure, OrFail, Outcome};
+use crate::signals::Signals;
+use bus::TopicInfo;
+use clap::Args;
+use disk::Disk;
+use recording::Writer;
+use ropewalk::{Node, NodeError};
+use serde_json::json;
+use stats::{DropReason, Time};
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
+use std::time::Duration;
+use topics::Topics;
+
+/// How much may wait for the disk, in MiB, unless `--buffer` says otherwise.
+const BUFFER_MIB: u64 = 256;
+/// How often new topics are looked for.
+const DISCOVERY: Duration = Duration::from_millis(500);
+/// How long nothing may come before signals and the time are looked at.
+const LOOK: Duration = Duration::from_millis(50);
+/// How long what was published before the end may be taken after it.
+const LAST_TAKE: Duration = Duration::from_millis(200);
+/// How long what was taken may be written after the end of a recording of stated length, unless `--drain` says otherwise.
+const DRAIN: Duration = Duration::from_millis(500);
+
+/// Records topics of this host's bus into an MCAP file, until Ctrl-C or --duration.
+///
+/// Messages are stored as ROS 1 writes them (CDR for types of ROS 2), stamped with the time of publishing, with their
+/// publisher's name and whether it latches (`callerid`, `latching`; ROS 2: `offered_qos_profiles`).
+/// A recording that is cut off (power, kill) can be read up to its last chunk: what came in the last second, or since
+/// the last sync, may be missing. After Ctrl-C what waits for the disk is still written; a second Ctrl-C ends at once.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// The file to write; an existing one is kept unless --force.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Record these topics (may be repeated); without it all of them, also those that come later.
+    #[arg(long, value_name = "TOPIC")]
+    topic: Vec<String>,
+    /// Stop after so many seconds.
+    #[arg(long)]
+    duration: Option<f64>,
+    /// How chunks are compressed.
+    #[arg(long, value_enum, default_value_t = Compression::Lz4)]
+    compression: Compression,
+    /// Replace an existing file.
+    #[arg(long)]
+    force: bool,
+    /// How much may wait in memory for a slow disk, in MiB; beyond it messages are lost, and counted as `unwritten`.
+    #[arg(long, value_name = "MIB", default_value_t = BUFFER_MIB, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    buffer: u64,
+    /// Have the system put the file on the disk every so many seconds; 0 for only at the end.
+    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(0..=86_400))]
+    sync: u64,
+    /// How many seconds what waits in memory may still be written after the end; the rest is lost. Default: half a second
+    /// after --duration, and until it is done after Ctrl-C.
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(0..=86_400))]
+    drain: Option<u64>,
+    /// Print the result as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Compression {
+    None,
+    Lz4,
+    Zstd,
+}
+
+/// Records.
+pub(crate) fn run(options: &Options) -> Outcome {
+    let signals = Signals::watch().or_job("watching signals")?;
+    let node = Node::new("record").or_input()?;
+    let compression = match options.compression {
+        Compression::None => recording::write::Compression::None,
+        Compression::Lz4 => recording::write::Compression::Lz4,
+        Compression::Zstd => recording::write::Compression::Zstd,
+    };
+    let write = recording::write::Options {
+        compression,
+        overwrite: options.force,
+        ..recording::write::Options::default()
+    };
+    let duration = options
+        .duration
+        .map(Duration::try_from_secs_f64)
+        .transpose()
+        .or_input()?;
+    let writer = Writer::create(&options.file, &write).or_input()?;
+    let sync = (options.sync > 0).then(|| Duration::from_secs(options.sync));
+    let disk = Disk::start(writer, options.buffer << 20, sync).or_job("starting to write")?;
+    let mut topics = Topics::default();
+    take(&node, options, duration, &signals, &disk, &mut topics)?;
+
+    let stopped = signals.stopped();
+    let patience = match options.drain {
+        Some(seconds) => Some(Duration::from_secs(seconds)),
+        None => (!stopped).then_some(DRAIN),
+    };
+    let (end, mut shown) = (clock::monotonic(), false);
+    let written = disk.finish(|| {
+        if !shown && clock::monotonic().since(end) > DRAIN && std::io::stderr().is_terminal() {
+            shown = true;
+            let waiting = disk.queue.bytes() >> 20;
+            crate::screen::tell!("writing {waiting} MiB that wait for the disk; Ctrl-C gives them up");
+        }
+        patience.is_none_or(|patience| clock::monotonic().since(end) < patience)
+    });
+    report(options, &topics, &written)
+}
+
+/// Takes until the time is over, the user stops it, or nothing more can be written.
+fn take(
+    node: &Node,
+    options: &Options,
+    duration: Option<Duration>,
+    signals: &Signals,
+    disk: &Disk,
+    topics: &mut Topics,
+) -> Outcome {
+    let wait_set = node.wait_set().or_job("subscribing")?;
+    let found = discover(node.clone()).or_job("asking the bus")?;
+    let wanted = |name: &str| options.topic.is_empty() || options.topic.iter().any(|t| t == name);
+    let start = clock::monotonic();
+    let over = |now: Time| duration.is_some_and(|d| now.since(start) >= d);
+    let (terminal, mut shown) = (std::io::stderr().is_terminal(), start);
+    while !signals.stopped() && !over(clock::monotonic()) && !disk.has_ended() {
+        match found.try_recv() {
+            Ok(Ok(found)) => topics.look(node, &wait_set, found, wanted),
+            // The topics that are known go on.
+            Ok(Err(error)) => tracing::warn!(%error, "cannot ask the bus what there is"),
+            Err(TryRecvError::Empty) => {}
+            Err(TryRecvError::Disconnected) => return Err(Failure::job("nobody asks the bus any more")),
+        }
+        if !topics.take(&disk.queue, None) {
+            wait_set.wait(LOOK).or_job("waiting for messages")?;
+        }
+        let now = clock::monotonic();
+        if terminal && now.since(shown) >= LOOK {
+            shown = now;
+            let (messages, topics) = (disk.messages(), topics.count());
+            crate::screen::draw(&format!("\r{messages} messages on {topics} topics "));
+        }
+    }
+    // What was published before the end is part of the recording.
+    let end = clock::monotonic();
+    while topics.take(&disk.queue, Some(end)) && clock::monotonic().since(end) < LAST_TAKE {}
+    if terminal {
+        crate::screen::draw("\r\x1b[K");
+    }
+    Ok(())
+}
+
+/// Asks the bus for its topics again and again, until nobody listens.
+fn discover(node: Node) -> std::io::Result<Receiver<Result<Vec<TopicInfo>, NodeError>>> {
+    let (tell, found) = sync_channel(0);
+    let thread = std::thread::Builder::new().name("discovery".into());
+    thread.spawn(move || {
+        while tell.send(node.topics()).is_ok() {
+            std::thread::sleep(DISCOVERY);
+        }
+    })?;
+    Ok(found)
+}
+
+fn report(options: &Options, topics: &Topics, written: &disk::Written) -> Outcome {
+    let mut lost = topics.lost();
+    lost.merge(&written.lost);
+    let known = written.messages + written.lost.total();
+    lost.add(DropReason::Unwritten, topics.taken().saturating_sub(known));
+    let (messages, failures) = (written.messages, topics.failures());
+    if options.json {
+        crate::screen::say!(
+            "{}",
+            json!({ "messages": messages, "topics": topics.count(), "drops": lost, "left_out": failures })
+        );
+    } else {
+        crate::screen::say!(
+            "recorded {messages} messages on {} topics to {}",
+            topics.count(),
+            options.file.display()
+        );
+    }
+    if let Some(error) = &written.error {
+        return Err(Failure::job(format_args!(
+            "{error}; the {messages} messages before it can be read"
+        )));
+    }
+    if !written.finished {
+        crate::screen::tell!(
+            "the file has no index, since the disk did not take all in time; it can be read"
+        );
+    }
+    topics::verdict(&lost, &failures)
+}

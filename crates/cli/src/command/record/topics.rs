@@ -1,0 +1,291 @@
+//! The topics that are recorded: what is subscribed to, and which channel a message belongs to.
+
+use super::queue::{Item, Queue};
+use crate::failure::Failure;
+use bus::{Offer, SubscriberOptions, TopicInfo, WaitSet};
+use recording::Channel;
+use recording::write::MAX_MESSAGE;
+use ropewalk::{Message, Node, Subscriber};
+use schema::{Flavour, Schema};
+use stats::{DropReason, Drops, Time};
+use std::collections::{BTreeMap, HashMap};
+
+/// Messages that each publisher may queue for the recorder. Rings take memory, so many topics have shorter ones.
+const DEPTH: u32 = 4096;
+const MANY_TOPICS: usize = 128;
+const DEPTH_OF_MANY: u32 = 1024;
+/// Messages, and bytes, that are taken of a topic before the others have their turn, and signals and the end are looked at.
+const TURN: usize = 256;
+const TURN_BYTES: usize = 16 << 20;
+/// Most channels of one topic; the messages of further publishers are written as if they were the first's.
+const MAX_CHANNELS: usize = 256;
+/// Most publishers whose channels are remembered; the others' are found anew.
+const MAX_REMEMBERED: usize = 4096;
+
+/// All that is recorded.
+#[derive(Debug, Default)]
+pub(super) struct Topics {
+    all: Vec<Topic>,
+    /// Topics, by name and sum, that cannot be recorded, and why.
+    pub(super) left_out: BTreeMap<(String, [u8; 16]), String>,
+    channels: usize,
+}
+
+#[derive(Debug)]
+struct Topic {
+    subscriber: Subscriber,
+    sum: [u8; 16],
+    ros2: bool,
+    /// What its channels have in common.
+    channel: Channel,
+    channels: Vec<Known>,
+    by_publisher: HashMap<u64, usize>,
+    taken: u64,
+    lost: Drops,
+    /// Why it is not taken from any more.
+    broken: Option<String>,
+}
+
+/// A channel of a topic, and whose it is.
+#[derive(Debug)]
+struct Known {
+    offer: Offer,
+    /// Of a publisher that keeps messages and does not say whose it is: that one alone. A player publishes each channel
+    /// by itself, so that each keeps its own.
+    publisher: Option<u64>,
+    number: usize,
+}
+
+impl Topics {
+    /// Subscribes to what is not subscribed to yet.
+    pub(super) fn look(
+        &mut self,
+        node: &Node,
+        wait_set: &WaitSet,
+        found: Vec<TopicInfo>,
+        wanted: impl Fn(&str) -> bool,
+    ) {
+        for info in found {
+            let name = &info.topic.topic;
+            let known = |t: &Topic| t.subscriber.topic() == name && t.sum == info.topic.type_hash;
+            if info.publishers.is_empty() || !wanted(name) || self.all.iter().any(known) {
+                continue;
+            }
+            let key = (name.clone(), info.topic.type_hash);
+            match self.subscribe(node, wait_set, &info) {
+                Ok(topic) => {
+                    self.left_out.remove(&key);
+                    self.all.push(topic);
+                }
+                Err(why) => {
+                    if self.left_out.insert(key, why.clone()).is_none() {
+                        crate::screen::tell!("{name}: left out: {why}");
+                    }
+                }
+            }
+        }
+    }
+
+    fn subscribe(&self, node: &Node, wait_set: &WaitSet, info: &TopicInfo) -> Result<Topic, String> {
+        let schema = node.schema_of(info).map_err(|e| e.to_string())?;
+        let depth = if self.all.len() < MANY_TOPICS {
+            DEPTH
+        } else {
+            DEPTH_OF_MANY
+        };
+        let queue = SubscriberOptions::default()
+            .with_depth(depth)
+            .with_wait_set(wait_set);
+        let subscriber = node.subscriber_with(&info.topic.topic, &schema, queue);
+        Ok(Topic {
+            subscriber: subscriber.map_err(|e| e.to_string())?,
+            sum: info.topic.type_hash,
+            ros2: schema.flavour() == Flavour::Ros2,
+            channel: channel(&info.topic.topic, &schema),
+            channels: Vec::new(),
+            by_publisher: HashMap::new(),
+            taken: 0,
+            lost: Drops::default(),
+            broken: None,
+        })
+    }
+
+    /// Gives every topic its turn; whether there is more. With `until`, messages that were queued after it stay.
+    pub(super) fn take(&mut self, queue: &Queue, until: Option<Time>) -> bool {
+        let mut more = false;
+        for topic in &mut self.all {
+            if topic.broken.is_none() {
+                more |= topic.turn(queue, until, &mut self.channels);
+            }
+        }
+        more
+    }
+
+    /// How many topics there are; several types of one name are one topic.
+    pub(super) fn count(&self) -> usize {
+        let names = self.all.iter().map(|t| t.subscriber.topic());
+        names.collect::<std::collections::BTreeSet<_>>().len()
+    }
+
+    /// Messages that were handed to the queue.
+    pub(super) fn taken(&self) -> u64 {
+        self.all.iter().map(|t| t.taken).sum()
+    }
+
+    /// What was lost on the way here, or was not fit to be written.
+    pub(super) fn lost(&self) -> Drops {
+        let mut all = Drops::default();
+        for topic in &self.all {
+            all.merge(&topic.subscriber.stats().drops);
+            all.merge(&topic.lost);
+        }
+        all
+    }
+
+    /// Topics that are not recorded, or not to the end.
+    pub(super) fn failures(&self) -> BTreeMap<&str, &str> {
+        let broken = self
+            .all
+            .iter()
+            .filter_map(|t| Some((t.subscriber.topic(), t.broken.as_deref()?)));
+        let left_out = self
+            .left_out
+            .iter()
+            .map(|((name, _), why)| (name.as_str(), why.as_str()));
+        broken.chain(left_out).collect()
+    }
+}
+
+impl Topic {
+    /// Takes some messages; whether there are more.
+    fn turn(&mut self, queue: &Queue, until: Option<Time>, channels: &mut usize) -> bool {
+        let mut bytes = 0;
+        for _ in 0..TURN {
+            let message = match self.subscriber.take() {
+                Ok(Some(message)) => message,
+                Ok(None) => return false,
+                Err(error) => {
+                    crate::screen::tell!("{}: no more is recorded: {error}", self.subscriber.topic());
+                    self.broken = Some(error.to_string());
+                    return false;
+                }
+            };
+            if until.is_some_and(|until| message.bus().queued_at() > until) {
+                return false;
+            }
+            match self.store(queue, &message, channels) {
+                Ok(len) => bytes += len,
+                Err(reason) => self.lost.add(reason, 1),
+            }
+            if bytes >= TURN_BYTES {
+                break;
+            }
+        }
+        true
+    }
+
+    /// Queues a message for the file; its length, or why it is lost.
+    fn store(&mut self, queue: &Queue, message: &Message, channels: &mut usize) -> Result<usize, DropReason> {
+        // Before it is copied: about as long as it will be.
+        let len = message.control().len()
+            + (0..message.part_count())
+                .map(|i| message.bus().part_len(i))
+                .sum::<usize>();
+        if len as u64 > MAX_MESSAGE {
+            self.tell_first(
+                DropReason::TooLarge,
+                format_args!("{len} bytes, and a recording takes {MAX_MESSAGE}"),
+            );
+            return Err(DropReason::TooLarge);
+        }
+        if !queue.has_room(len) {
+            let why = "the disk is too slow for what comes; `--buffer` says how much may wait for it";
+            self.tell_first(DropReason::Unwritten, format_args!("{why}"));
+            return Err(DropReason::Unwritten);
+        }
+        let data = if self.ros2 { message.cdr() } else { message.ros1() };
+        let data = data.map_err(|error| {
+            self.tell_first(DropReason::Malformed, format_args!("{error}"));
+            DropReason::Malformed
+        })?;
+        let channel = self.channel_of(queue, message, channels);
+        let len = data.len();
+        queue.push(Item::Message {
+            channel,
+            log_time: clock::realtime(),
+            publish_time: message.stamp(),
+            data,
+        });
+        self.taken += 1;
+        Ok(len)
+    }
+
+    /// The first loss of a kind is told, all are counted.
+    fn tell_first(&self, reason: DropReason, why: std::fmt::Arguments<'_>) {
+        if self.lost.count(reason) == 0 {
+            crate::screen::tell!("{}: left out a message: {why}", self.subscriber.topic());
+        }
+    }
+
+    /// The number of the channel of a message's publisher; a new one is queued before the message.
+    fn channel_of(&mut self, queue: &Queue, message: &Message, channels: &mut usize) -> usize {
+        let id = message.bus().publisher();
+        if let Some(number) = self.by_publisher.get(&id) {
+            return *number;
+        }
+        let offer = message.bus().offer();
+        let publisher = (offer.history > 0 && offer.node.is_empty()).then_some(id);
+        let known = |k: &&Known| k.publisher == publisher && k.offer == *offer;
+        let number = match (self.channels.iter().find(known), self.channels.first()) {
+            (Some(known), _) => known.number,
+            (None, Some(first)) if self.channels.len() >= MAX_CHANNELS => first.number,
+            (None, first) => {
+                let number = *channels;
+                *channels += 1;
+                let mut channel = self.channel.clone();
+                crate::offers::into_channel(offer, self.ros2, &mut channel);
+                let instead = first.map(|k| k.number);
+                queue.push(Item::Channel { channel, instead });
+                self.channels.push(Known {
+                    offer: offer.clone(),
+                    publisher,
+                    number,
+                });
+                number
+            }
+        };
+        if self.by_publisher.len() >= MAX_REMEMBERED {
+            self.by_publisher.clear();
+        }
+        self.by_publisher.insert(id, number);
+        number
+    }
+}
+
+fn channel(topic: &str, schema: &Schema) -> Channel {
+    let mut channel = Channel::ros1(topic, schema.name(), &schema.md5_hex(), &schema.definition());
+    if schema.flavour() == Flavour::Ros2 {
+        channel.type_name = schema.ros2_name();
+        channel.encoding = recording::Encoding::Cdr;
+        channel.definition_encoding = "ros2msg".into();
+        channel.md5 = None;
+    }
+    channel
+}
+
+/// Why a recording is not whole, if it is not.
+pub(super) fn verdict(lost: &Drops, failures: &BTreeMap<&str, &str>) -> Result<(), Failure> {
+    if lost.total() > 0 {
+        return Err(Failure::lost(format_args!(
+            "the recording lacks messages: {lost}"
+        )));
+    }
+    if !failures.is_empty() {
+        let names: Vec<_> = failures.keys().copied().collect();
+        return Err(Failure::lost(format_args!(
+            "the recording lacks topics: {}",
+            names.join(", ")
+        )));
+    }
+    Ok(())
+}
