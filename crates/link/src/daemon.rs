@@ -1,11 +1,12 @@
 //! The link daemon: one thread that owns a radio.
 
 mod settings;
+mod showing;
 
 use crate::carrier::{Carrier, CarrierError, open_carrier};
 use crate::coder::Coder;
 use crate::compress::{Compress, Packer, Unpacker};
-use crate::config::{Config, Order, PeerConfig, Rate};
+use crate::config::{Config, Order, Rate};
 use crate::control::Control;
 use crate::discovery::{Discovery, Found};
 use crate::inbound::Inbound;
@@ -15,18 +16,18 @@ use crate::outbound::OutTopic;
 use crate::outgoing::Outgoing;
 use crate::pump;
 use crate::reach::Reach;
-use crate::relay::{Carrying, host_id};
+use crate::relay::host_id;
 use crate::rules::{Relayed, Right, may};
 use crate::seal::Seals;
 use crate::services::{self, REQUEST, Services};
-use crate::status::{PeerStatus, ReceivedTopic, SentTopic, Status, WayStatus};
+use crate::status::Status;
 use bus::{Bus, WaitSet};
 use clock::{PollFd, PollFlags, Scheduling};
-use proto::{PeerId, Radio, TopicStats};
+use proto::{PeerId, Radio};
 use ring::rand::{SecureRandom, SystemRandom};
 use rustix::event::{EventfdFlags, eventfd};
-use stats::{Drops, Time};
-use std::collections::{BTreeMap, BTreeSet};
+use stats::Time;
+use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -513,139 +514,6 @@ impl<C: Carrier> Daemon<C> {
         let peer = self.config.peers.get(peer.0 as usize);
         peer.map(|p| p.name.clone()).unwrap_or_default()
     }
-
-    /// What this host's bus lost of a topic before the radio could have it counts as offered and lost towards each peer.
-    fn count_lost_before(&mut self) {
-        let lost = self
-            .outbound
-            .iter_mut()
-            .map(|(name, t)| (name.clone(), t.newly_lost()));
-        let lost: BTreeMap<String, Drops> = lost.filter(|(_, drops)| drops.total() > 0).collect();
-        if lost.is_empty() {
-            return;
-        }
-        let topics: Vec<_> = self.radio.topics().collect();
-        for (id, stats) in topics {
-            if let Some(drops) = self.name_here(&stats).and_then(|name| lost.get(&name)) {
-                self.radio.lost_before(id, drops);
-            }
-        }
-    }
-
-    /// The hosts that a topic of the radio is for, if it is this host's.
-    fn hosts_of(&self, stats: &TopicStats) -> Vec<&PeerConfig> {
-        let own = self.inbound.relay.own();
-        let is_own = stats.via.as_ref().is_none_or(|v| v.source == own);
-        (self.config.peers.iter().enumerate())
-            .filter(|(i, _)| is_own && is_for(self.inbound.carrying(), stats, PeerId(*i as u32)))
-            .map(|(_, p)| p)
-            .collect()
-    }
-
-    /// The name of a topic of the radio on this host's bus.
-    fn name_here(&self, stats: &TopicStats) -> Option<String> {
-        let to = self.hosts_of(stats);
-        to.first().map(|p| names::on_bus(p, &stats.name))
-    }
-
-    /// A topic of the radio, with what this host's bus knows of it.
-    fn sent_status(&self, stats: TopicStats) -> SentTopic {
-        let own = self.inbound.relay.own();
-        let carrying = self.inbound.carrying();
-        let here = self.name_here(&stats);
-        let topic = here.as_ref().and_then(|name| self.outbound.get(name));
-        SentTopic {
-            peer: self.peer_name(stats.peer),
-            source: carrying.name(stats.via.as_ref().map_or(own, |v| v.source)),
-            to: match &stats.via {
-                Some(via) => via.to.iter().map(|host| carrying.name(*host)).collect(),
-                None => vec![self.peer_name(stats.peer)],
-            },
-            packing: topic.and_then(OutTopic::pack_stats),
-            tf: topic.and_then(OutTopic::tf_stats),
-            // Those of services have no topic of the bus.
-            here: here.filter(|name| !name.contains('?')),
-            stats,
-        }
-    }
-
-    /// The radio's counts, with the names of the hosts that this one yields to.
-    fn radio_stats(&self) -> proto::RadioStats {
-        let mut stats = self.radio.stats();
-        for y in &mut stats.yields_to {
-            let mut peers = self.config.peers.iter();
-            if let Some(p) = peers.find(|p| proto::short_id(host_id(&p.name)) == y.id) {
-                y.host.clone_from(&p.name);
-            }
-        }
-        stats
-    }
-
-    fn renew_status(&mut self) {
-        let recent = self.inbound.recent(clock::realtime());
-        let name = |peer: PeerId| self.peer_name(peer);
-        let sends: BTreeSet<String> = names::sent(&self.config).collect();
-        let status = Status {
-            host: self.config.host.clone(),
-            link: self.config.link_name(),
-            uptime_clock_s: clock::monotonic().as_secs_f64(),
-            scheduling: self.scheduling.to_string(),
-            radio: self.radio_stats(),
-            peers: std::iter::zip(&self.config.peers, &self.peers)
-                .enumerate()
-                .map(|(i, (c, id))| PeerStatus {
-                    name: c.name.clone(),
-                    path_mtu: self.carrier.path_mtu(i),
-                    refused_topics: self.inbound.refused(*id),
-                    unheard: self.reach.unheard(i),
-                    stats: self.radio.peer_stats(*id).unwrap_or_default(),
-                })
-                .collect(),
-            sent: (self.radio.topics()).map(|(_, t)| self.sent_status(t)).collect(),
-            received: (self.peers.iter())
-                .flat_map(|p| self.radio.remote_topics(*p))
-                .map(|(id, t)| {
-                    let publisher = self.inbound.publisher_of(t.peer, id);
-                    ReceivedTopic {
-                        peer: name(t.peer),
-                        source: self.inbound.source_of(t.peer, id),
-                        here: publisher.map(|p| p.topic().topic.clone()),
-                        recent: publisher.and_then(|p| recent.get(&p.id()).cloned()),
-                        unpacking: publisher.and_then(|p| self.inbound.unpack_stats(p)),
-                        bus_drops: publisher.map(|p| p.stats().drops).unwrap_or_default(),
-                        stats: t,
-                    }
-                })
-                .collect(),
-            unpublished: sends
-                .into_iter()
-                .filter(|t| !names::is_pattern(t) && !self.outbound.contains_key(t))
-                .collect(),
-            services: (self.inbound.services.as_ref()).map_or_else(Vec::new, |s| s.status(&self.radio)),
-            refused_datagrams: self.carrier.refused(),
-            ways: (self.radio.ways())
-                .map(|w| WayStatus {
-                    host: self.inbound.carrying().name(w.host),
-                    over: name(w.next),
-                    hops: w.hops,
-                    cost_us: w.cost_us,
-                })
-                .collect(),
-            unreachable: (self.config.peers.iter().skip(self.peers.len()))
-                .filter(|p| self.radio.way(host_id(&p.name), |_| true).is_none())
-                .map(|p| p.name.clone())
-                .collect(),
-            way_changes: self.radio.way_changes(),
-            relay: self.inbound.relay.stats().clone(),
-            sealing: self.inbound.seals.as_ref().map(|s| s.stats()),
-        };
-        *self
-            .handle
-            .0
-            .status
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = status;
-    }
 }
 
 /// The radio of a configuration over a carrier, whose peers are those of the configuration in its order. `run` tells this run of the
@@ -713,14 +581,6 @@ pub(crate) fn radio(
 pub(crate) fn asked_priority(definition: &str) -> Option<u8> {
     let line = definition.lines().next()?.strip_prefix("# priority:")?;
     line.trim().parse().ok().filter(|p| *p <= proto::MAX_PRIORITY)
-}
-
-/// Whether a topic of the radio is for a host, over whichever peer it goes.
-fn is_for(carrying: &Carrying, topic: &TopicStats, host: PeerId) -> bool {
-    match &topic.via {
-        Some(via) => via.to.contains(&carrying.host(host)),
-        None => topic.peer == host,
-    }
 }
 
 /// Locks the radio, as far as the configuration tells one from another, and the link's name on this bus.

@@ -1,6 +1,7 @@
 //! What changes while a daemon runs.
 
-use super::{Daemon, is_for};
+use super::Daemon;
+use super::showing::is_for;
 use crate::carrier::Carrier;
 use crate::config::{PeerConfig, ServiceConfig, TopicConfig};
 use crate::control::{Answer, Command};

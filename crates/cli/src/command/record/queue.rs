@@ -29,7 +29,10 @@ pub(super) enum Item {
 
 /// What the writer finds.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "there is one at a time, on the writer's stack")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one at a time, on the writer's stack"
+)]
 pub(super) enum Popped {
     Item(Item),
     /// Nothing came for as long as it was to be waited.
