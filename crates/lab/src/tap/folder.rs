@@ -13,6 +13,8 @@ pub(crate) const SOCKET: &str = "control.sock";
 pub(crate) const SCENARIO: &str = "scenario.yaml";
 /// What a lab says about itself.
 pub(crate) const LOG: &str = "log";
+/// The session that a lab in the background was started from.
+pub(crate) const OWNER: &str = "owner";
 /// The `/etc/hosts` of every host of the lab.
 pub(crate) const HOSTS: &str = "hosts";
 
@@ -142,6 +144,17 @@ impl Folder {
     }
 }
 
+/// This process's session (a terminal, or what a service or a job of CI runs in): its leader's number and start, since numbers come
+/// again. The start is empty where the leader cannot be seen.
+pub(crate) fn session() -> String {
+    let leader = rustix::process::getsid(None).map_or(0, |pid| pid.as_raw_nonzero().get());
+    let stat = std::fs::read_to_string(format!("/proc/{leader}/stat")).unwrap_or_default();
+    // Field 22, and the name, field 2, may have blanks (proc_pid_stat(5)).
+    let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let start = fields.split_whitespace().nth(19).unwrap_or_default();
+    format!("{leader} {start}")
+}
+
 fn open(path: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     Ok(rustix::fs::open(path, flags, Mode::empty())?)
@@ -186,5 +199,21 @@ mod tests {
             );
         }
         std::fs::remove_dir_all(temp).expect("removed");
+    }
+
+    #[test]
+    fn a_session_is_its_leader_and_when_that_started() {
+        let session = session();
+        let (leader, start) = session.split_once(' ').expect("two words");
+        assert!(leader.parse::<u32>().is_ok(), "{session}");
+        assert!(start.is_empty() || start.parse::<u64>().is_ok(), "{session}");
+        assert_eq!(session, super::session());
+        // Another one is another's.
+        let other = std::process::Command::new("setsid")
+            .args(["-w", "sh", "-c", "ps -o sid= $$"])
+            .output();
+        if let Some(other) = other.ok().filter(|o| o.status.success()) {
+            assert_ne!(String::from_utf8_lossy(&other.stdout).trim(), leader);
+        }
     }
 }

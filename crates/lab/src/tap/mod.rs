@@ -181,6 +181,20 @@ impl Lab {
         Ok(Held { _stream: stream })
     }
 
+    /// Marks the lab as the own one of the session (`setsid`) that this process is in.
+    ///
+    /// # Errors
+    /// [`LabError::Silent`] if that cannot be written.
+    pub fn claim(&self) -> Result<(), LabError> {
+        std::fs::write(self.path.join(folder::OWNER), folder::session()).map_err(|e| self.silent(e))
+    }
+
+    /// Whether it was [claimed](Lab::claim) in this session. Labs that other programs started, and those that are held, are not.
+    pub fn is_own(&self) -> bool {
+        let owner = std::fs::read_to_string(self.path.join(folder::OWNER));
+        owner.is_ok_and(|owner| owner == folder::session())
+    }
+
     /// Ends the lab: its programs get SIGTERM, two seconds later SIGKILL. Blocks until all processes are gone. A lab
     /// that does not answer is killed.
     ///

@@ -227,7 +227,8 @@ impl Core {
         progress: &mut dyn FnMut(Progress<'_>) -> bool,
     ) -> Result<PathBuf, FileError> {
         let name = if path.is_empty() { identifier } else { path };
-        let place = Place::new(into, name.to_owned(), saving)?;
+        let name = self.name_here(name);
+        let place = Place::new(into, name, saving)?;
         if self.speaks_v6() {
             return self.download_v6(identifier, path, &place, progress);
         }
@@ -243,8 +244,9 @@ impl Core {
         progress: &mut dyn FnMut(Progress<'_>) -> bool,
     ) -> Result<Vec<PathBuf>, FileError> {
         let below = |path: &str| {
+            let identifier = self.name_here(identifier);
             let name = if path.is_empty() {
-                identifier.to_owned()
+                identifier
             } else {
                 format!("{identifier}/{path}")
             };
@@ -263,6 +265,14 @@ impl Core {
             self.download_to(identifier, &file.path, place, progress)
         };
         files.iter().zip(&places).map(fetch).collect()
+    }
+
+    /// What something is called below the folder that it is put into: robots of version 6 name files by absolute paths, too.
+    fn name_here(&self, name: &str) -> String {
+        match self.speaks_v6() {
+            true => v6::below_root(name).into_owned(),
+            false => name.to_owned(),
+        }
     }
 
     fn download_to(

@@ -311,7 +311,12 @@ impl Controller {
             .map(|known| known.robot.clone())
     }
 
-    /// Names of the commands that the robot takes, as of its last welcome.
+    /// Whether the robot has said which kinds of commands and telemetry it has. Version 6's wire has no way to.
+    pub fn knows_kinds(&self) -> bool {
+        !self.core.speaks_v6() && lock(&self.core.state).known.is_some()
+    }
+
+    /// Names of the commands that the robot takes, as of its last welcome; none where it cannot tell ([`Controller::knows_kinds`]).
     pub fn robot_commands(&self) -> Vec<String> {
         let known = lock(&self.core.state).known.clone();
         known
@@ -319,7 +324,7 @@ impl Controller {
             .unwrap_or_default()
     }
 
-    /// Names of the telemetry that the robot has, as of its last welcome.
+    /// Names of the telemetry that the robot has, as of its last welcome; none where it cannot tell ([`Controller::knows_kinds`]).
     pub fn robot_telemetry(&self) -> Vec<String> {
         let known = lock(&self.core.state).known.clone();
         known

@@ -20,6 +20,9 @@ const UNKNOWN: Duration = Duration::from_secs(5);
 const LONGEST: Duration = Duration::from_secs(3600);
 /// Kinds that bring numbers of their own.
 const MOST_KINDS: usize = 256;
+/// Why nothing is asked of a robot.
+const VERSION_7: &str = "the robot answers as those of version 7 of Robot Remote Control do, and this controller speaks version 6: start the robot \
+                         with version 6";
 
 /// Kinds of telemetry by their numbers: the library's, and those that the user's program named.
 #[derive(Default)]
@@ -48,6 +51,12 @@ impl Core {
     /// Sends a call at once, and never again: a robot of this wire would carry it out twice.
     pub(super) fn dispatch_v6(self: &Arc<Self>, call: &Arc<Call>) {
         call.time(lock(&self.state).rtt.or(Some(UNKNOWN / 2)), true);
+        if self.is_version_7() {
+            return call.finish(End::Unreachable {
+                maybe: false,
+                reason: VERSION_7.into(),
+            });
+        }
         let give_up = call.give_up_at();
         let (frame, expects) = match self.frame_v6(&call.what) {
             Ok(frame) => frame,
@@ -117,6 +126,12 @@ impl Core {
                 Ok(reply) => reply,
                 Err(error) => return core.not_met(error.to_string()),
             };
+            if v6::is_version_7_reply(reply) {
+                if !core.is_version_7() {
+                    tracing::warn!("{}: {VERSION_7}", core.name);
+                }
+                return core.not_met(VERSION_7.into());
+            }
             match v6::version(reply) {
                 Ok(v6::PROTOCOL_VERSION) => {}
                 Ok(other) => tracing::warn!("{}: the robot speaks another version ({other})", core.name),
@@ -132,6 +147,11 @@ impl Core {
             super::core::GREETING,
             Box::new(done),
         );
+    }
+
+    /// Whether the last greeting was answered as by version 7. What such a robot says otherwise could be taken for version 6's.
+    fn is_version_7(&self) -> bool {
+        lock(&self.state).unheard.as_deref() == Some(VERSION_7)
     }
 
     fn ask_name_v6(self: &Arc<Self>) {
@@ -170,6 +190,9 @@ impl Core {
         let Ok(telemetry) = v6::Telemetry::parse(frame) else {
             return self.counters.dropped("malformed", 1);
         };
+        if self.is_version_7() {
+            return self.counters.dropped("version_7", 1);
+        }
         self.is_heard(now());
         let Some(name) = self.names.get(telemetry.number) else {
             return self.counters.dropped("unknown_kind", 1);
@@ -207,6 +230,10 @@ impl Expects {
             Expects::Ack(number) => match Ack::parse(number, reply) {
                 Ok(Ack::Taken) => executed(None),
                 Ok(Ack::Refused) => refused("the robot did not take it".into()),
+                Err(v6::Malformed::Empty | v6::Malformed::Version7) => End::Unreachable {
+                    maybe: true,
+                    reason: VERSION_7.into(),
+                },
                 Err(e) => End::Unreachable {
                     maybe: true,
                     reason: e.to_string(),

@@ -60,6 +60,8 @@ pub(crate) struct Core {
     pub(crate) permissions: Permissions,
     /// The least urgent level of the log that is told.
     pub(crate) log_level: AtomicU32,
+    /// A controller of version 7 was named in the log.
+    pub(crate) heard_version_7: AtomicBool,
     /// Orders commands that have no numbers.
     pub(crate) v6_sequence: AtomicU64,
     /// Whether somebody has begun to serve controllers.
@@ -131,6 +133,7 @@ impl Core {
             files: Files::default(),
             permissions: Permissions::default(),
             log_level: AtomicU32::new(crate::types::LogLevel::Info as u32),
+            heard_version_7: AtomicBool::new(false),
             v6_sequence: AtomicU64::new(0),
             started: AtomicBool::new(false),
             ended: AtomicBool::new(false),

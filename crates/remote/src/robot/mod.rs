@@ -218,7 +218,8 @@ impl Robot {
         self.core.ask_permission(description)
     }
 
-    /// Tells a message for people, where its level (1 fatal, 2 error, 3 warn, 4 info, 5 debug) is wanted: at first up to 4.
+    /// Tells a message for people, where its level (1 fatal, 2 error, 3 warn, 4 info, 5 debug) is wanted: at first up to 4. Level 20
+    /// ([`LogLevel::Custom`]) always is.
     ///
     /// # Errors
     /// As [`Robot::set`].

@@ -76,9 +76,10 @@ impl Core {
         pending
     }
 
-    /// Tells a message of a level, unless nobody wants to hear of that level.
+    /// Tells a message of a level, unless nobody wants to hear of that level. Levels of users' own, from 20 up, always go out, as in upstream.
     pub(crate) fn log(&self, level: u32, message: &str) -> Result<(), crate::transport::TransportError> {
-        if level > self.log_level.load(std::sync::atomic::Ordering::Relaxed) {
+        let most = self.log_level.load(std::sync::atomic::Ordering::Relaxed);
+        if level > most && level < types::LogLevel::Custom as u32 {
             return Ok(());
         }
         let message = types::LogMessage {

@@ -23,8 +23,15 @@ impl Core {
         let request = match Request::parse(frame) {
             Ok(request) => request,
             Err(e) => {
-                self.counters.dropped("malformed", 1);
-                tracing::debug!("{}: {e}", self.name);
+                let is_later = e == v6::Malformed::Version7;
+                self.counters
+                    .dropped(if is_later { "version_7" } else { "malformed" }, 1);
+                // Once: such a controller beats all the time.
+                if is_later && !self.heard_version_7.swap(true, Ordering::Relaxed) {
+                    tracing::warn!("{}: a controller cannot be understood: {e}", self.name);
+                } else {
+                    tracing::debug!("{}: {e}", self.name);
+                }
                 return self.send(reply, &v6::nak());
             }
         };

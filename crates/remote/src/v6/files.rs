@@ -4,6 +4,7 @@ use crate::decode;
 use crate::types::{FileTransfer, FolderTransfer};
 use crate::zlib::{self, ZlibError};
 use prost::Message;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Most bytes of all files of one reply together, when inflated, that a controller should take unless its user says otherwise: 512 MiB.
@@ -105,8 +106,20 @@ pub fn no_files(why: &str) -> Vec<u8> {
     folder.encode_to_vec()
 }
 
+/// A path without the root that it may begin with: upstream's robots call files as their own system does, and its controllers put all of
+/// them below the folder that they were told.
+pub fn below_root(path: &str) -> Cow<'_, str> {
+    match path.strip_prefix('/') {
+        None => Cow::Borrowed(path),
+        Some(below) => {
+            let parts: Vec<&str> = below.split('/').filter(|part| !part.is_empty()).collect();
+            Cow::Owned(parts.join("/"))
+        }
+    }
+}
+
 /// Reads the reply to a request of a file or folder, inflated to at most `most` bytes together ([`MAX_INFLATED`]). Folders themselves,
-/// which upstream lists beside their files, are left out.
+/// which upstream lists beside their files, are left out. Absolute paths count from the folder that the files are put into ([`below_root`]).
 ///
 /// # Errors
 /// [`FilesError`]: it is malformed, too much, or would write outside of the folder that it is put into.
@@ -122,7 +135,7 @@ pub fn parse_files(reply: &[u8], most: u64) -> Result<Files, FilesError> {
     let mut files = Files::new();
     let mut left = most;
     for FileTransfer { path, data } in folder.file {
-        let path = confined(&path)?;
+        let path = confined(&below_root(&path))?;
         // A folder is an entry without data, compressed or not.
         let data = if folder.compressed && !data.is_empty() {
             zlib::unpack(&data, left).map_err(|error| match error {

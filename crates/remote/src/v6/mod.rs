@@ -30,11 +30,15 @@
 //! ```
 
 mod files;
+mod later;
 mod reply;
 mod request;
 mod telemetry;
 
-pub use files::{Files, FilesError, MAX_ENTRIES, MAX_INFLATED, confined, files, no_files, parse_files};
+pub use files::{
+    Files, FilesError, MAX_ENTRIES, MAX_INFLATED, below_root, confined, files, no_files, parse_files,
+};
+pub use later::{is_version_7_frame, is_version_7_reply};
 pub use reply::{Ack, ack, latest, nak, version};
 pub use request::{MAX_PERIOD, Request, command};
 pub use telemetry::{Telemetry, telemetry};
@@ -84,6 +88,11 @@ pub enum Malformed {
         /// The reply's first bytes.
         reply: String,
     },
+    /// It is of version 7's form.
+    #[error(
+        "this is a message of version 7 of Robot Remote Control, and this end speaks version 6: set the peer to version 6"
+    )]
+    Version7,
     /// A version is not text.
     #[error("a version is text of at most 256 B")]
     Version,

@@ -35,6 +35,7 @@ impl Ack {
             [] => Err(Malformed::Empty),
             [0] => Ok(Ack::Refused),
             [number] if *number == sent => Ok(Ack::Taken),
+            other if super::is_version_7_reply(other) => Err(Malformed::Version7),
             other => Err(Malformed::NotAnAck {
                 sent,
                 reply: other.iter().take(8).map(|b| format!("{b:02x}")).collect(),

@@ -56,6 +56,9 @@ impl<'a> Request<'a> {
     /// [`Malformed`], which is answered [`nak`](super::nak).
     pub fn parse(frame: &'a [u8]) -> Result<Self, Malformed> {
         let (first, body) = frame.split_first().ok_or(Malformed::Empty)?;
+        if super::is_version_7_frame(frame) {
+            return Err(Malformed::Version7);
+        }
         let undecodable = |what| move |error| Malformed::Body { what, error };
         let Ok(number) = Number::try_from(i32::from(*first)) else {
             return Ok(Request::Command { number: *first, body });

@@ -255,6 +255,38 @@ fn files_come_as_they_went() {
 }
 
 #[test]
+fn absolute_paths_count_from_the_folder_that_files_are_put_into() {
+    let file = |path: &str, data: &[u8]| types::FileTransfer {
+        path: path.into(),
+        data: data.to_vec(),
+    };
+    let reply = |file| {
+        let folder = types::FolderTransfer {
+            file,
+            ..Default::default()
+        };
+        parse_files(&folder.encode_to_vec(), 1 << 20)
+    };
+    // As upstream's robot lists a folder: with its folders, and with a doubled slash where the user wrote one at the end.
+    let read = reply(vec![
+        file("/home/robot/logs/sub", b""),
+        file("/home/robot/logs//sub/a.txt", b"hello"),
+        file("//b.txt", b"there"),
+    ]);
+    let read = read.expect("files");
+    let names: Vec<&str> = read.keys().map(String::as_str).collect();
+    assert_eq!(names, ["b.txt", "home/robot/logs/sub/a.txt"]);
+    for bad in ["/../a", "/", "//", "/a\\b"] {
+        assert!(
+            matches!(reply(vec![file(bad, b"x")]), Err(FilesError::Path { .. })),
+            "{bad}"
+        );
+    }
+    let twice = reply(vec![file("/a", b"1"), file("a", b"2")]);
+    assert_eq!(twice, Err(FilesError::Twice("a".into())));
+}
+
+#[test]
 fn paths_stay_in_their_folder() {
     for (path, good) in [
         ("a", "a"),

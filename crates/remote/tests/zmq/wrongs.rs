@@ -1,6 +1,7 @@
 //! What upstream gets wrong on the own wire: a robot that stands still and comes back, in a process of its own.
 
 use crate::support::{LONG, lines, until};
+use remote::transport::RobotEnd;
 use remote::transport::zmq::{ZmqController, ZmqRobot};
 use remote::{Controller, Expiry, Outcome, Robot, command, telemetry, types};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
@@ -132,4 +133,33 @@ fn telemetry_that_was_never_set_is_none_and_no_disconnect() {
     assert!(controller.wait_until_found(LONG));
     assert_eq!(controller.fetch::<telemetry::CurrentPose>(0).unwrap(), None);
     assert!(controller.is_found());
+}
+
+/// A robot of version 7 answers what it does not understand with an empty frame, which version 6 would take for a value that is not set.
+#[test]
+fn a_robot_of_version_7_is_named_and_nothing_of_it_is_taken_for_version_6() {
+    let end = ZmqRobot::plain_v6()
+        .bind_v6("tcp://127.0.0.1:*", "tcp://127.0.0.1:*")
+        .open()
+        .unwrap();
+    let answers = crate::support::Robot(|frame: &[u8]| match frame {
+        // What a robot of version 7 takes for a request of its own it acknowledges.
+        [8, number] => Some(vec![8, *number]),
+        _ => Some(Vec::new()),
+    });
+    end.start(Arc::new(answers)).unwrap();
+    let (requests, telemetry) = (end.requests_address().unwrap(), end.telemetry_address().unwrap());
+    let desk = ZmqController::plain_v6(&requests, &telemetry).open().unwrap();
+    let controller = Controller::builder("desk").end(Arc::new(desk)).start().unwrap();
+    let names_it = |error: String| error.contains("version 7");
+    until("the greeting is answered", || {
+        let fetched = controller.fetch::<telemetry::RobotState>(0);
+        fetched.is_err_and(|error| names_it(error.to_string()))
+    });
+    match controller.send::<command::Twist>(&twist(0.5)).wait() {
+        Outcome::Unreachable { reason, .. } => assert!(names_it(reason)),
+        other => panic!("{other:?}"),
+    }
+    let error = controller.set_log_level(5).expect_err("none").to_string();
+    assert!(names_it(error) && !controller.is_found() && !controller.knows_kinds());
 }

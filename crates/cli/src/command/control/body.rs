@@ -197,6 +197,31 @@ mod tests {
     }
 
     #[test]
+    fn doubles_keep_their_last_bit() {
+        const GO_TO: &str = "robot_remote_control.GoTo";
+        let mut state = 1u64;
+        for _ in 0..20_000 {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            let speed = f64::from_bits(state ^ state >> 29);
+            if !speed.is_finite() {
+                continue;
+            }
+            let command = remote::types::GoTo {
+                max_forward_speed: speed,
+                ..Default::default()
+            };
+            let json = to_json(GO_TO, &command.encode_to_vec()).expect("shows");
+            let back = from_json(GO_TO, &json.to_string()).expect("reads");
+            let back = remote::types::GoTo::decode(&*back)
+                .expect("decodes")
+                .max_forward_speed;
+            assert_eq!(back.to_bits(), speed.to_bits(), "{speed:e} came back as {back:e}");
+        }
+    }
+
+    #[test]
     fn what_is_malformed_says_what_there_is() {
         for (json, word) in [
             ("{\"linar\": {}}", "linear"),

@@ -111,7 +111,7 @@ fn kinds_text(session: &Session) -> String {
     );
     let list = |names: Vec<&'static str>, has: &[String]| {
         let mark = |name: &str| {
-            if has.iter().any(|h| h == name) {
+            if !session.controller.knows_kinds() || has.iter().any(|h| h == name) {
                 ""
             } else {
                 " (not this robot)"

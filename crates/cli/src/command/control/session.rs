@@ -155,11 +155,17 @@ impl Session {
         let controller = &self.controller;
         let name = controller.robot_name();
         let rtt = controller.round_trip().map(|rtt| rtt.as_secs_f64() * 1e3);
-        let (found, commands, telemetry) = (
-            controller.is_found(),
-            controller.robot_commands().len(),
-            controller.robot_telemetry().len(),
+        let found = controller.is_found();
+        // Version 6's robots cannot tell, which is not none.
+        let known = |names: Vec<String>| controller.knows_kinds().then_some(names);
+        let (commands, telemetry) = (
+            known(controller.robot_commands()),
+            known(controller.robot_telemetry()),
         );
+        let count = |names: &Option<Vec<String>>, of: &str| match names {
+            Some(names) => format!("{} kinds of {of}", names.len()),
+            None => format!("? (the robot has not said which {of})"),
+        };
         let mut rights = Vec::new();
         let mut holders = Vec::new();
         for subsystem in controller.subsystems() {
@@ -170,8 +176,8 @@ impl Session {
             holders.push(format!("{subsystem}: {}", moving::holder(&right)));
         }
         let text = format!(
-            "robot       {} at {}\nstate       {}\nround trip  {}\nexpiry      {}\nmay move    {}\ntakes       {commands} kinds of commands\n\
-             tells       {telemetry} kinds of telemetry\nthis is     {:x}",
+            "robot       {} at {}\nstate       {}\nround trip  {}\nexpiry      {}\nmay move    {}\ntakes       {}\ntells       {}\n\
+             this is     {:x}",
             name.as_deref().unwrap_or("?"),
             self.place,
             if found { "found" } else { "lost" },
@@ -182,11 +188,13 @@ impl Session {
             } else {
                 holders.join(", ")
             },
+            count(&commands, "commands"),
+            count(&telemetry, "telemetry"),
             controller.id(),
         );
         let fields = json!({ "robot": name, "place": self.place, "found": found, "round_trip_ms": rtt,
-            "expiry": self.expiry_text(), "rights": rights, "commands": controller.robot_commands(),
-            "telemetry": controller.robot_telemetry(), "controller_id": format!("{:x}", controller.id()) });
+            "expiry": self.expiry_text(), "rights": rights, "commands": commands,
+            "telemetry": telemetry, "controller_id": format!("{:x}", controller.id()) });
         self.output.result(line, &text, fields);
         Ok(())
     }

@@ -139,8 +139,11 @@ enum Action {
     #[command(verbatim_doc_comment)]
     Loopback(loopback::Options),
     /// Ends a lab and everything that runs in it.
+    ///
+    /// Without a name it is the one that was started in the background from this terminal (or this job, or service). Others
+    /// belong to other programs: they are ended by name, or after a question.
     Down {
-        /// The lab; needed only if several run.
+        /// The lab; needed if none, or more than one, was started here.
         #[arg(long, conflicts_with = "all")]
         name: Option<String>,
         /// Every lab of this user.
@@ -250,7 +253,13 @@ fn up(scenario: &Scenario, name: Option<&str>, foreground: bool, json: bool) -> 
     let labs = Labs::open().map_err(failure)?;
     let lab = labs.start(name, scenario, &program()?).map_err(failure)?;
     // A lab in the foreground does not outlive this process, not even one that is killed.
-    let _held = foreground.then(|| lab.hold()).transpose().map_err(failure)?;
+    let _held = match foreground {
+        true => Some(lab.hold().map_err(failure)?),
+        false => {
+            lab.claim().map_err(failure)?;
+            None
+        }
+    };
     let status = lab.status().map_err(failure)?;
     if json {
         print(&serde_json::to_string_pretty(&status).or_job("writing JSON")?)?;
@@ -299,19 +308,82 @@ fn list(json: bool) -> Outcome {
 }
 
 fn down(name: Option<&str>, all: bool) -> Outcome {
-    if !all {
+    if name.is_some() {
         return find(name)?.down().map_err(failure);
     }
     let labs = Labs::open().map_err(failure)?;
-    for name in labs.running().map_err(failure)? {
+    let running = labs.running().map_err(failure)?;
+    let mut end = Vec::new();
+    if all {
+        end = running;
+    } else {
+        let is_own = |name: &String| labs.find(Some(name)).is_ok_and(|lab| lab.is_own());
+        let own: Vec<String> = running.iter().filter(|name| is_own(name)).cloned().collect();
+        match whose(&running, &own) {
+            Whose::Own(name) => end.push(name),
+            Whose::Unclear(text) => return Err(Failure::input(text)),
+            Whose::Others(question) if confirms(&question) => end = running,
+            Whose::Others(question) => {
+                return Err(Failure::input(format_args!("{question} Name it by --name")));
+            }
+        }
+    }
+    for name in end {
         match labs.find(Some(&name)) {
             Ok(lab) => lab.down().map_err(failure)?,
             // It ended meanwhile, which is what was asked for.
             Err(LabError::Unknown { .. }) => {}
             Err(e) => return Err(failure(e)),
         }
+        if !all {
+            crate::screen::tell!("ended the lab '{name}'");
+        }
     }
     Ok(())
+}
+
+/// Which lab `down` means without a name.
+#[derive(Debug, PartialEq)]
+enum Whose {
+    /// The only one that was started here.
+    Own(String),
+    /// None, or several.
+    Unclear(String),
+    /// None that was started here, and one that was started elsewhere: the question.
+    Others(String),
+}
+
+fn whose(running: &[String], own: &[String]) -> Whose {
+    match (running, own) {
+        (_, [one]) => Whose::Own(one.clone()),
+        ([], _) => {
+            Whose::Unclear("no lab runs: start one, for example with `ropewalk lab up wifi-1hop`".into())
+        }
+        ([one], []) => Whose::Others(format!(
+            "The lab '{one}' was not started from here, and may be another program's."
+        )),
+        (all, []) => Whose::Unclear(format!(
+            "{} labs run ({}), none of which was started from here: name one by --name",
+            all.len(),
+            all.join(", ")
+        )),
+        (_, several) => Whose::Unclear(format!(
+            "{} labs were started from here ({}): choose one with --name",
+            several.len(),
+            several.join(", ")
+        )),
+    }
+}
+
+/// Asks who sits at the terminal; no where nobody does.
+fn confirms(question: &str) -> bool {
+    use std::io::IsTerminal;
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        return false;
+    }
+    crate::screen::tell!("{question} End it? [y/N]");
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer).is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
 }
 
 fn pcap(lab: &Lab, host: &str, write: Option<&PathBuf>, count: Option<u64>) -> Outcome {
@@ -366,5 +438,28 @@ fn failure(error: LabError) -> Failure {
         | LabError::Which(_)
         | LabError::Refused(_) => Failure::input(error),
         _ => Failure::job(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn down_without_a_name_ends_only_what_was_started_here() {
+        let names = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
+        let of = |running: &[&str], own: &[&str]| whose(&names(running), &names(own));
+        assert_eq!(of(&["bench", "mine"], &["mine"]), Whose::Own("mine".into()));
+        assert!(matches!(of(&["bench"], &[]), Whose::Others(q) if q.contains("'bench'")));
+        for (running, own, says) in [
+            (&["a", "b"][..], &[][..], "none of which"),
+            (&["a", "b"], &["a", "b"], "choose one"),
+            (&[], &[], "no lab runs"),
+        ] {
+            assert!(
+                matches!(of(running, own), Whose::Unclear(t) if t.contains(says)),
+                "{running:?}"
+            );
+        }
     }
 }
