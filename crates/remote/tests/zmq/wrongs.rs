@@ -149,7 +149,7 @@ fn a_robot_of_version_7_is_named_and_nothing_of_it_is_taken_for_version_6() {
     });
     end.start(Arc::new(answers)).unwrap();
     let (requests, telemetry) = (end.requests_address().unwrap(), end.telemetry_address().unwrap());
-    let desk = ZmqController::plain_v6(&requests, &telemetry).open().unwrap();
+    let desk = ZmqController::plain_v6(requests, &telemetry).open().unwrap();
     let controller = Controller::builder("desk").end(Arc::new(desk)).start().unwrap();
     let names_it = |error: String| error.contains("version 7");
     until("the greeting is answered", || {
