@@ -156,7 +156,7 @@ fn another_version_is_refused_by_name_on_both_sides() {
         });
         text
     };
-    let protocol = refused(|hello| hello[4] = 2);
+    let protocol = refused(|hello| hello[4] = 1);
     assert!(
         protocol.contains("version 2") && protocol.contains("version 1"),
         "{protocol}"

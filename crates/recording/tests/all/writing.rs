@@ -156,7 +156,7 @@ fn a_cut_at_any_byte_leaves_all_whole_chunks() {
         let id = writer.add_channel(&channel("/a")).expect("added");
         // How many messages are whole in a file of so many bytes.
         let mut whole = vec![(0, 0)];
-        for index in 0..40u64 {
+        for index in 0..80u64 {
             let time = Time::from_millis(index);
             writer
                 .write(id, time, time, &index.to_le_bytes())

@@ -325,7 +325,16 @@ fn paths_stay_in_their_folder() {
             }],
             ..Default::default()
         };
-        let error = parse_files(&folder.encode_to_vec(), 10).expect_err("a bad path");
+        let read = parse_files(&folder.encode_to_vec(), 10);
+        if path == "/etc/passwd" {
+            // As robots of upstream call a file, which goes below the folder that it is put into.
+            assert_eq!(
+                read.expect("a path").keys().next().map(String::as_str),
+                Some("etc/passwd")
+            );
+            continue;
+        }
+        let error = read.expect_err("a bad path");
         assert!(error.to_string().len() < 1000);
     }
 }
