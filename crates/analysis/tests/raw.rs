@@ -1,6 +1,8 @@
 //! Raw data whose truth is known, analyzed.
 
-use analysis::raw::{Error, Options, Outcome, run};
+mod common;
+
+use common::analyze;
 use std::fs;
 use std::path::Path;
 
@@ -71,17 +73,6 @@ fn layout(dir: &Path) {
         "files: \"{{hz}}Hz/{{nodes}}nodes/run{{run}}/*.csv\"\npayload_bytes: 4250\nmessages: {MESSAGES}\nwarm_up: 10\nsenders: half\nsystem: truth\n"
     );
     fs::write(dir.join("layout.yaml"), text).expect("a file");
-}
-
-fn analyze(dir: &Path) -> Result<Outcome, Error> {
-    let options = Options {
-        dir: dir.to_owned(),
-        layout: None,
-        json: false,
-        csv: None,
-        figure: None,
-    };
-    run(&options, &|| false)
 }
 
 #[test]

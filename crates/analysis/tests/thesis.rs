@@ -1,7 +1,9 @@
 //! Raw series of the thesis' form: `id,sent_ns,recv_ns`, a file a sender, some with a last line that is cut off.
 
+mod common;
+
 use analysis::model::{Varied, WindowMetrics};
-use analysis::raw::{Options, Outcome, run};
+use analysis::raw::Outcome;
 use std::fs;
 use std::path::Path;
 
@@ -79,14 +81,7 @@ impl Series {
 }
 
 fn analyze(dir: &Path) -> Outcome {
-    let options = Options {
-        dir: dir.to_owned(),
-        layout: None,
-        json: false,
-        csv: None,
-        figure: None,
-    };
-    run(&options, &|| false).expect("an analysis")
+    common::analyze(dir).expect("an analysis")
 }
 
 fn window(outcome: &Outcome) -> WindowMetrics {

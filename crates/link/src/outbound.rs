@@ -5,17 +5,15 @@ use crate::config::TopicConfig;
 use crate::daemon::LinkError;
 use crate::inbound::Inbound;
 use crate::outgoing::Outgoing;
+use crate::quiet;
 use crate::tf::{TfFilter, TfStats};
 use bus::{Bus, Message, Subscriber, SubscriberOptions, TopicType, WaitSet};
 use proto::{FlowKey, PeerId, Radio, TopicId};
 use stats::{DropReason, Drops, Seldom, Time};
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 /// So deep a topic may become while it runs, whatever its depth at first.
 const SPARE_DEPTH: u32 = 64;
-/// So often the log says that messages of a topic are not sent.
-const QUIET: Duration = Duration::from_secs(10);
 /// Most blocks that a subscriber holds.
 const MAX_HELD: u32 = 4096;
 
@@ -98,7 +96,7 @@ impl OutTopic {
             flows,
             unread: Drops::default(),
             counted: Drops::default(),
-            said: Seldom::every(QUIET),
+            said: Seldom::every(quiet::INTERVAL),
         })
     }
 

@@ -161,16 +161,10 @@ fn text(facts: &Facts<'_>, ever: bool, span: Duration, now: Time) -> String {
                     .to_owned()
             }
             kind => {
-                let (transport, keys) = match kind {
-                    CarrierKind::Udp => ("UDP", ""),
-                    CarrierKind::Tls => (
-                        "TCP",
-                        ", that both hosts have keys of one team (`ropewalk keys --help`)",
-                    ),
-                    _ => (
-                        "UDP",
-                        ", that both hosts have keys of one team (`ropewalk keys --help`)",
-                    ),
+                let transport = if *kind == CarrierKind::Tls { "TCP" } else { "UDP" };
+                let keys = match kind {
+                    CarrierKind::Udp => "",
+                    _ => ", that both hosts have keys of one team (`ropewalk keys --help`)",
                 };
                 let port = peer.address.map_or(0, |a| a.port());
                 format!(

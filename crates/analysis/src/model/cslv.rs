@@ -155,21 +155,9 @@ mod tests {
     use super::*;
 
     fn cell(senders: u32, hz: f64, sustained: bool) -> Sample {
-        Sample {
-            params: Params {
-                senders,
-                nodes: 2 * senders,
-                hz,
-                bytes: 1000,
-                medium: "wifi".into(),
-                ..Params::default()
-            },
-            delivery: 1.0,
-            mean_ms: Some(1.0),
-            cpu_us: None,
-            switches: None,
-            sustained,
-        }
+        let mut cell = Sample::of(senders, hz, sustained);
+        (cell.params.bytes, cell.params.medium) = (1000, "wifi".into());
+        cell
     }
 
     #[test]

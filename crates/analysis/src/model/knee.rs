@@ -180,25 +180,12 @@ mod tests {
 
     #[test]
     fn a_sweep_breaks_where_it_first_does() {
-        let sample = |senders: u32, hz: f64, sustained| Sample {
-            params: Params {
-                senders,
-                nodes: 2 * senders,
-                hz,
-                ..Params::default()
-            },
-            delivery: 1.0,
-            mean_ms: Some(1.0),
-            cpu_us: None,
-            switches: None,
-            sustained,
-        };
         let all = [
-            sample(1, 400.0, false),
-            sample(1, 100.0, true),
-            sample(1, 800.0, true),
-            sample(2, 100.0, true),
-            sample(8, 100.0, false),
+            Sample::of(1, 400.0, false),
+            Sample::of(1, 100.0, true),
+            Sample::of(1, 800.0, true),
+            Sample::of(2, 100.0, true),
+            Sample::of(8, 100.0, false),
         ];
         let knees = knees(&all);
         let short: Vec<_> = knees

@@ -110,6 +110,26 @@ pub struct Sample {
 }
 
 #[cfg(test)]
+impl Sample {
+    /// A cell of `senders` that each have a receiver, of which only says whether it works.
+    pub(super) fn of(senders: u32, hz: f64, sustained: bool) -> Sample {
+        Sample {
+            params: Params {
+                senders,
+                nodes: 2 * senders,
+                hz,
+                ..Params::default()
+            },
+            delivery: 1.0,
+            mean_ms: Some(1.0),
+            cpu_us: None,
+            switches: None,
+            sustained,
+        }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

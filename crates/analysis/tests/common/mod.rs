@@ -2,7 +2,21 @@
 #![allow(unreachable_pub, dead_code)]
 
 use analysis::model::{Knee, Network, Params, SUSTAINED, Sample, Varied};
+use analysis::raw::{self, Error, Outcome};
 use std::collections::{BinaryHeap, VecDeque};
+use std::path::Path;
+
+/// Analyzes raw data, as `ropewalk bench analyze DIR` does.
+pub fn analyze(dir: &Path) -> Result<Outcome, Error> {
+    let options = raw::Options {
+        dir: dir.to_owned(),
+        layout: None,
+        json: false,
+        csv: None,
+        figure: None,
+    };
+    raw::run(&options, &|| false)
+}
 
 /// What things truly cost, in µs and µs a byte.
 #[derive(Clone, Copy)]

@@ -48,7 +48,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "TOPIC")]
     topic: Vec<String>,
     /// Stop after so many seconds.
-    #[arg(long)]
+    #[arg(long, value_name = "SECONDS", value_parser = crate::numbers::duration)]
     duration: Option<f64>,
     /// How chunks are compressed.
     #[arg(long, value_enum, default_value_t = Compression::Lz4)]
@@ -92,11 +92,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
         overwrite: options.force,
         ..recording::write::Options::default()
     };
-    let duration = options
-        .duration
-        .map(Duration::try_from_secs_f64)
-        .transpose()
-        .or_input()?;
+    let duration = options.duration.map(Duration::from_secs_f64);
     let writer = Writer::create(&options.file, &write).or_input()?;
     let sync = (options.sync > 0).then(|| Duration::from_secs(options.sync));
     let disk = Disk::start(writer, options.buffer << 20, sync).or_job("starting to write")?;
