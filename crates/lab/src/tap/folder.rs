@@ -145,14 +145,57 @@ impl Folder {
 }
 
 /// This process's session (a terminal, or what a service or a job of CI runs in): its leader's number and start, since numbers come
-/// again. The start is empty where the leader cannot be seen.
+/// again. A leader that lives outside this PID namespace has no number here (`docker exec` and `nsenter` into a container): then
+/// the ancestor that entered the namespace stands for it. The start is empty where `/proc` shows none.
 pub(crate) fn session() -> String {
-    let leader = rustix::process::getsid(None).map_or(0, |pid| pid.as_raw_nonzero().get());
-    let stat = std::fs::read_to_string(format!("/proc/{leader}/stat")).unwrap_or_default();
-    // Field 22, and the name, field 2, may have blanks (proc_pid_stat(5)).
-    let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-    let start = fields.split_whitespace().nth(19).unwrap_or_default();
-    format!("{leader} {start}")
+    let of = |pid: &str| Stat::read(pid).unwrap_or_default();
+    let own = of("self");
+    let leader = match own.session {
+        0 => entered(own, |pid| of(&pid.to_string())),
+        leader => of(&leader.to_string()),
+    };
+    format!("{} {}", leader.pid, leader.start)
+}
+
+/// The ancestor of `own` (or itself) whose parent is outside this PID namespace.
+fn entered(own: Stat, of: impl Fn(u32) -> Stat) -> Stat {
+    let mut stat = own;
+    // A parent is older than its child, so there is no circle but by numbers that come again between two looks.
+    for _ in 0..1024 {
+        match stat.parent {
+            0 => break,
+            parent => stat = of(parent),
+        }
+    }
+    stat
+}
+
+/// What `/proc/<pid>/stat` says (proc_pid_stat(5)).
+#[derive(Clone, Debug, Default)]
+struct Stat {
+    pid: u32,
+    parent: u32,
+    session: u32,
+    start: String,
+}
+
+impl Stat {
+    fn read(pid: &str) -> Option<Self> {
+        Self::parse(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        // Field 2, the name, may have blanks and brackets.
+        let (pid, rest) = text.split_once(' ')?;
+        let fields: Vec<&str> = rest.rsplit_once(')')?.1.split_whitespace().collect();
+        let number = |field: usize| fields.get(field - 3)?.parse().ok();
+        Some(Stat {
+            pid: pid.parse().ok()?,
+            parent: number(4)?,
+            session: number(6)?,
+            start: (*fields.get(22 - 3)?).to_owned(),
+        })
+    }
 }
 
 fn open(path: &Path) -> io::Result<OwnedFd> {
@@ -205,8 +248,8 @@ mod tests {
     fn a_session_is_its_leader_and_when_that_started() {
         let session = session();
         let (leader, start) = session.split_once(' ').expect("two words");
-        assert!(leader.parse::<u32>().is_ok(), "{session}");
-        assert!(start.is_empty() || start.parse::<u64>().is_ok(), "{session}");
+        assert!(leader.parse::<u32>().is_ok_and(|pid| pid > 0), "{session}");
+        assert!(start.parse::<u64>().is_ok(), "{session}");
         assert_eq!(session, super::session());
         // Another one is another's.
         let other = std::process::Command::new("setsid")
@@ -214,6 +257,20 @@ mod tests {
             .output();
         if let Some(other) = other.ok().filter(|o| o.status.success()) {
             assert_ne!(String::from_utf8_lossy(&other.stdout).trim(), leader);
+        }
+    }
+
+    #[test]
+    fn who_entered_a_pid_namespace_stands_for_a_leader_outside() {
+        let line = |pid, name, parent| {
+            let middle = "0 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0";
+            Stat::parse(&format!("{pid} ({name}) S {parent} {pid} {middle} {pid}00 1 2 3"))
+        };
+        let of = |pid| line(pid, "a) (b", if pid == 30 { 0 } else { pid - 10 }).expect("parsed");
+        let found = entered(of(50), of);
+        assert_eq!((found.pid, &*found.start), (30, "3000"));
+        for bad in ["", "7", "7 (x", "7 (x) S", "x (x) S 1 1 1 1", "7 (x) S 1 7 0 0 -1"] {
+            assert!(Stat::parse(bad).is_none(), "{bad:?}");
         }
     }
 }

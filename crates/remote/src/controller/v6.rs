@@ -64,7 +64,8 @@ impl Core {
         };
         let (core, call, class) = (Arc::downgrade(self), call.clone(), call.class);
         let done = move |result: Result<&[u8], TransportError>| {
-            if let Some(core) = core.upgrade().filter(|_| result.is_ok()) {
+            let answers = result.as_ref().is_ok_and(|reply| expects.shows_version_6(reply));
+            if let Some(core) = core.upgrade().filter(|_| answers) {
                 core.is_heard(now());
             }
             call.finish(match result {
@@ -210,6 +211,15 @@ enum Expects {
 }
 
 impl Expects {
+    /// Whether a robot of version 6 is there, which may not be known yet: one of version 7 answers with nothing, as one of version 6
+    /// does where a value is not set.
+    fn shows_version_6(&self, reply: &[u8]) -> bool {
+        match *self {
+            Expects::Ack(number) => Ack::parse(number, reply).is_ok(),
+            Expects::Latest | Expects::Files => !reply.is_empty(),
+        }
+    }
+
     /// Reads the reply, as what the own wire would have answered.
     fn read(self, reply: &[u8]) -> End {
         let executed = |what| {

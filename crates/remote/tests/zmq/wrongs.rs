@@ -118,9 +118,11 @@ fn a_stopped_robot_carries_out_none_of_the_twists_that_it_missed() {
     until("the robot takes commands again", || {
         controller.send_within::<command::Twist>(&twist(5.0), long).wait() == Outcome::Executed
     });
+    // The robot may have stopped by itself, which is a twist of 0.
+    let next = std::iter::repeat_with(|| process.line("twist ")).find(|twist| twist != "0");
     assert_eq!(
-        process.line("twist "),
-        "5",
+        next.as_deref(),
+        Some("5"),
         "a twist was carried out that had expired"
     );
 }
@@ -161,5 +163,6 @@ fn a_robot_of_version_7_is_named_and_nothing_of_it_is_taken_for_version_6() {
         other => panic!("{other:?}"),
     }
     let error = controller.set_log_level(5).expect_err("none").to_string();
-    assert!(names_it(error) && !controller.is_found() && !controller.knows_kinds());
+    assert!(names_it(error.clone()), "{error}");
+    assert!(!controller.is_found() && !controller.knows_kinds());
 }

@@ -384,7 +384,9 @@ fn is_blank(line: &str) -> bool {
     let is_directive = ["#include", "#define", "#if", "#e"]
         .iter()
         .any(|d| line.starts_with(d));
-    line.is_empty() || (is_comment && !is_directive)
+    // Of a node that is told as a whole: start it as before.
+    let is_foreign = line.contains("\"device\"");
+    line.is_empty() || (is_comment && !is_directive) || is_foreign
 }
 
 #[test]
