@@ -269,7 +269,14 @@ mod tests {
         let of = |pid| line(pid, "a) (b", if pid == 30 { 0 } else { pid - 10 }).expect("parsed");
         let found = entered(of(50), of);
         assert_eq!((found.pid, &*found.start), (30, "3000"));
-        for bad in ["", "7", "7 (x", "7 (x) S", "x (x) S 1 1 1 1", "7 (x) S 1 7 0 0 -1"] {
+        for bad in [
+            "",
+            "7",
+            "7 (x",
+            "7 (x) S",
+            "x (x) S 1 1 1 1",
+            "7 (x) S 1 7 0 0 -1",
+        ] {
             assert!(Stat::parse(bad).is_none(), "{bad:?}");
         }
     }
