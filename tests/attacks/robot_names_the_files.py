@@ -9,13 +9,15 @@ from __future__ import annotations
 import socket
 import struct
 import threading
+from pathlib import Path
 
 from kit import arguments, free_port, stage, verdict
 from kit.remote_wire import field, zmq
 
 PROTOCOL_VERSION = 1
 # Names that the robot gives the one file that it sends.
-NAMES = [".bashrc", "sub/.profile", "mine", "../x", "../../x", "/tmp/ropewalk-attack-x", "link/x", "a/../../x", ".ssh/authorized_keys"]
+OUTSIDE = "/tmp/ropewalk-attack-x"
+NAMES = [".bashrc", "sub/.profile", "mine", "../x", "../../x", OUTSIDE, "link/x", "a/../../x", ".ssh/authorized_keys"]
 
 
 def answer(name: str) -> bytes:
@@ -76,9 +78,15 @@ def main() -> None:
                 refused += control.process.returncode != 0
                 made = {p for p in s.folder.rglob("*") if p.suffix not in (".out", ".err")} - before
                 allowed = {home / "model" / "mine"}
+                if name == OUTSIDE:
+                    # It counts from the folder that was asked for.
+                    below = home / "model" / name.lstrip("/")
+                    allowed |= {below, below.parent}
                 bad = [str(p.relative_to(s.folder)) for p in made - allowed]
                 if bad:
                     broken.append(f"{command!r}: the robot's name {name!r} made {bad}")
+                if Path(OUTSIDE).exists():
+                    broken.append(f"{command!r}: {OUTSIDE} was made")
                 if (home / "mine").read_text() != "mine" or (home / "model" / "mine").read_text() != "mine":
                     broken.append(f"{command!r}: the robot's name {name!r} replaced a file")
     verdict({"names": len(NAMES), "refused": refused, "of": 2 * len(NAMES)}, *broken)
