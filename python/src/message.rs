@@ -137,6 +137,14 @@ impl Content {
             Content::Reply(r) => r.bus().message(),
         }
     }
+
+    /// The control part, of the subscriber's type.
+    pub(crate) fn control(&self) -> &[u8] {
+        match self {
+            Content::Topic(m) => m.control(),
+            Content::Reply(r) => r.bus().message().control(),
+        }
+    }
 }
 
 #[pymethods]

@@ -12,7 +12,7 @@ use crate::ring::{self, Geometry, Taken};
 use crate::sys::process::Peer;
 use crate::sys::segment::{PeerSegment, RingMemory};
 use crate::sys::socket::{Received, Socket};
-use crate::topic::Offer;
+use crate::topic::{Offer, Ros};
 use crate::waitset::Waiter;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,6 +23,8 @@ pub(crate) struct Connection {
     pub(crate) publisher: u64,
     /// What the publisher says of itself.
     pub(crate) offer: Offer,
+    /// Which ROS its messages are of.
+    pub(crate) ros: Ros,
     pub(crate) peer: Peer,
     pub(crate) geometry: Geometry,
     /// The housekeeping thread's name for it; 0 while it has none.
@@ -57,6 +59,7 @@ impl Connection {
     pub(crate) fn new(
         publisher: u64,
         offer: Offer,
+        ros: Ros,
         peer: Peer,
         socket: Socket,
         ring: RingMemory,
@@ -70,6 +73,7 @@ impl Connection {
         Connection {
             publisher,
             offer,
+            ros,
             peer,
             geometry,
             token: AtomicU64::new(0),

@@ -18,6 +18,7 @@
 //!     topic: "/image".into(),
 //!     type_name: "sensor_msgs/Image".into(),
 //!     type_hash: [0x11; 16],
+//!     flavour: Default::default(),
 //!     definition: "".into(),
 //! };
 //! let subscriber = bus.subscriber(topic.clone(), SubscriberOptions::default())?;
@@ -84,5 +85,7 @@ pub use service::{
 pub use subscriber::{PublisherPeer, QueuePolicy, Subscriber, SubscriberOptions, SubscriberStats, TakeError};
 pub use survey::{Silent, Survey};
 pub use sys::limits::return_free_memory;
-pub use topic::{EndpointInfo, MAX_DEFINITION, MAX_NAME, Offer, Refusal, Reliability, TopicInfo, TopicType};
+pub use topic::{
+    EndpointInfo, Flavour, MAX_DEFINITION, MAX_NAME, Offer, Refusal, Reliability, Ros, TopicInfo, TopicType,
+};
 pub use waitset::{Interrupt, WaitSet};

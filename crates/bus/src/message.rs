@@ -4,7 +4,7 @@ use crate::block::{CORRELATION, table_entry};
 use crate::connection::Connection;
 use crate::content::ContentBox;
 use crate::losses::Losses;
-use crate::topic::Offer;
+use crate::topic::{Offer, Ros};
 use stats::Time;
 use std::fmt;
 use std::marker::PhantomData;
@@ -53,6 +53,12 @@ impl Message {
     /// What its publisher says of itself: node, history, quality of service.
     pub fn offer(&self) -> &Offer {
         &self.connection.offer
+    }
+
+    /// Which ROS its type is of. Another than the subscriber's only where that converts
+    /// ([`SubscriberOptions::with_conversion`](crate::SubscriberOptions::with_conversion)).
+    pub fn ros(&self) -> Ros {
+        self.connection.ros
     }
 
     /// User and process of its publisher, as the kernel says of the connection (`SO_PEERCRED`); process 0 is one that is in a

@@ -9,7 +9,7 @@ use crate::sys::Variant;
 use crate::sys::doorbell::wait_readable;
 use crate::sys::process::program;
 use crate::sys::socket::{Received, Socket};
-use crate::topic::{EndpointInfo, Offer, TopicInfo};
+use crate::topic::{EndpointInfo, Flavour, Offer, Ros, TopicInfo};
 use stats::text::printable;
 use std::collections::BTreeMap;
 use std::io::ErrorKind::NotFound;
@@ -61,6 +61,7 @@ pub(crate) fn survey(folder: &Folder, config: &BusConfig, timeout: Duration) -> 
         topic: String::new(),
         type_name: String::new(),
         type_hash: [0; 16],
+        flavour: Flavour::default(),
         offer: Offer::default(),
     })
     .encode();
@@ -78,7 +79,7 @@ pub(crate) fn survey(folder: &Folder, config: &BusConfig, timeout: Duration) -> 
         }
     }
 
-    let mut topics: BTreeMap<(String, String, [u8; 16]), TopicInfo> = BTreeMap::new();
+    let mut topics: BTreeMap<(String, String, [u8; 16], Ros), TopicInfo> = BTreeMap::new();
     let mut buffer = vec![0; MAX_INFO];
     for socket in asked {
         let peer = socket.peer().ok();
@@ -108,6 +109,7 @@ pub(crate) fn survey(folder: &Folder, config: &BusConfig, timeout: Duration) -> 
             info.topic.topic.clone(),
             info.topic.type_name.clone(),
             info.topic.type_hash,
+            info.topic.flavour.ros,
         );
         let topic = topics.entry(key).or_insert_with(|| TopicInfo {
             topic: info.topic.clone(),

@@ -11,7 +11,8 @@ pub const MAX_NAME: usize = 255;
 pub const MAX_DEFINITION: usize = 128 * 1024;
 
 /// A topic and the type of its messages. Publishers and subscribers connect only if topic, type name and hash
-/// are equal.
+/// are equal, or, where the subscriber converts ([`SubscriberOptions::with_conversion`](crate::SubscriberOptions::with_conversion)),
+/// if their types differ only by the ROS that they are of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopicType {
     /// Such as `/scan`; at most [`MAX_NAME`] bytes, not empty, without characters that a terminal obeys or hides
@@ -21,9 +22,90 @@ pub struct TopicType {
     pub type_name: String,
     /// The MD5 of the type, as ROS 1 computes it.
     pub type_hash: [u8; 16],
+    /// Which ROS the type is of.
+    pub flavour: Flavour,
     /// The full text of the definition, for tools and to say how two types differ; the hash decides whether they
     /// do. At most [`MAX_DEFINITION`] bytes.
     pub definition: Arc<str>,
+}
+
+/// Which ROS a type is of, and how it compares with its namesake of the other ROS. The default says nothing, and then hashes
+/// alone are compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Flavour {
+    /// The ROS whose definition it has.
+    pub ros: Ros,
+    /// The type hash of ROS 2 (RIHS01, REP-2011); zeros if it is not stated.
+    pub rihs01: [u8; 32],
+    /// What it has in common with its namesake of the other ROS: types of different ROS whose sums are equal, and not zero, differ
+    /// only in what a subscriber can convert.
+    pub common: [u8; 16],
+}
+
+/// The two generations of ROS.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Ros {
+    /// It is not said which.
+    #[default]
+    Unstated,
+    /// ROS 1.
+    One,
+    /// ROS 2.
+    Two,
+}
+
+impl std::fmt::Display for Ros {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Ros::Unstated => "of no stated ROS",
+            Ros::One => "of ROS 1",
+            Ros::Two => "of ROS 2",
+        })
+    }
+}
+
+impl Flavour {
+    /// Length of [`Flavour::to_bytes`].
+    pub const LEN: usize = 49;
+
+    /// As frames carry it: the ROS (0 unstated, 1, 2), the type hash, the common sum.
+    pub fn to_bytes(&self) -> [u8; Self::LEN] {
+        let mut out = [0; Self::LEN];
+        out[0] = match self.ros {
+            Ros::Unstated => 0,
+            Ros::One => 1,
+            Ros::Two => 2,
+        };
+        out[1..33].copy_from_slice(&self.rihs01);
+        out[33..].copy_from_slice(&self.common);
+        out
+    }
+
+    /// What [`Flavour::to_bytes`] wrote; `None` if there is no such ROS.
+    pub fn from_bytes(bytes: &[u8; Self::LEN]) -> Option<Self> {
+        let (head, common) = bytes.split_last_chunk::<16>()?;
+        let rihs01 = head.split_last_chunk::<32>()?.1;
+        Some(Flavour {
+            ros: match bytes[0] {
+                0 => Ros::Unstated,
+                1 => Ros::One,
+                2 => Ros::Two,
+                _ => return None,
+            },
+            rihs01: *rihs01,
+            common: *common,
+        })
+    }
+
+    /// Whether messages of the one are also messages of the other, once a subscriber has converted them.
+    fn converts_to(&self, other: &Flavour) -> bool {
+        self.differs_from(other) && self.common == other.common && self.common != [0; 16]
+    }
+
+    /// Whether both say which ROS they are of, and not the same.
+    fn differs_from(&self, other: &Flavour) -> bool {
+        self.ros != other.ros && self.ros != Ros::Unstated && other.ros != Ros::Unstated
+    }
 }
 
 /// What a publisher says of itself to those that connect: what a recorder, a bridge or a player needs to make its like.
@@ -153,13 +235,26 @@ impl TopicType {
                 self.topic, self.type_name, theirs.type_name
             ));
         }
+        if self.flavour.converts_to(&theirs.flavour) {
+            return None;
+        }
+        if self.type_hash == theirs.type_hash && self.flavour.differs_from(&theirs.flavour) {
+            return Some(format!(
+                "the type {} of {} is {} here and {} there, and is not converted",
+                self.type_name, self.topic, self.flavour.ros, theirs.flavour.ros
+            ));
+        }
         (self.type_hash != theirs.type_hash).then(|| {
             format!(
-                "the MD5 of {} ({}) is {} here and {} there",
+                "the MD5 of {} ({}) is {} here and {} there{}",
                 self.topic,
                 self.type_name,
                 hex(&self.type_hash),
-                hex(&theirs.type_hash)
+                hex(&theirs.type_hash),
+                match self.flavour.differs_from(&theirs.flavour) {
+                    true => format!(" ({} here and {} there)", self.flavour.ros, theirs.flavour.ros),
+                    false => String::new(),
+                }
             )
         })
     }

@@ -21,6 +21,7 @@ fn service(name: &str) -> ServiceType {
         service: name.into(),
         type_name: "test_srvs/Echo".into(),
         type_hash: [0x5A; 16],
+        flavour: Default::default(),
         definition: "uint8[] data\n---\nuint8[] data\n".into(),
     }
 }
@@ -492,6 +493,7 @@ fn garbage_costs_its_sender_the_connection_and_nobody_else() {
         topic: format!("/garbage?{suffix}"),
         type_name: "test_srvs/Echo".into(),
         type_hash: [0x5A; 16],
+        flavour: Default::default(),
         definition: "".into(),
     };
     let liar = bus

@@ -16,6 +16,7 @@ fn service() -> ServiceType {
         service: "/mortal".into(),
         type_name: "test_srvs/Echo".into(),
         type_hash: [0x5A; 16],
+        flavour: Default::default(),
         definition: "".into(),
     }
 }

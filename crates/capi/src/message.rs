@@ -97,7 +97,7 @@ pub unsafe extern "C" fn ropewalk_message_control(
     guard(|| {
         output(data, "data")?;
         // SAFETY: the crate's contract.
-        let control = unsafe { handle(message, "message") }?.bus().control();
+        let control = unsafe { handle(message, "message") }?.control();
         // SAFETY: the crate's contract.
         unsafe {
             set(data, control.as_ptr());
@@ -172,6 +172,14 @@ impl Message {
             Message::Topic(m) => m.bus(),
             Message::Request(r) => r.bus().message(),
             Message::Reply(r) => r.bus().message(),
+        }
+    }
+
+    /// The control part, of the subscriber's type.
+    fn control(&self) -> &[u8] {
+        match self {
+            Message::Topic(m) => m.control(),
+            Message::Request(_) | Message::Reply(_) => self.bus().control(),
         }
     }
 

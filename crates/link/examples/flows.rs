@@ -19,6 +19,7 @@ fn kind(topic: &str) -> TopicType {
         topic: topic.into(),
         type_name: "example/Bytes".into(),
         type_hash: [7; 16],
+        flavour: Default::default(),
         definition: "uint64 number\nuint8[] data\n".into(),
     }
 }

@@ -1,9 +1,10 @@
 //! Finds out of which type a topic is, from whoever publishes it, and notices when that changes or ends. Services
 //! are found by whoever takes their requests.
 
-use crate::names::{covers, is_pattern};
+use crate::names::covers;
 use crate::services::REQUEST;
 use crate::worker::Worker;
+use bridge::is_pattern;
 use bus::{Bus, EndpointDetail, TopicType};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -176,7 +177,8 @@ fn keeps(detail: &EndpointDetail) -> bool {
 
 /// The definition's text does not count: the hash decides, and who subscribes may not know the text.
 fn is_same(a: &TopicType, b: &TopicType) -> bool {
-    (&a.topic, &a.type_name, a.type_hash) == (&b.topic, &b.type_name, b.type_hash)
+    (&a.topic, &a.type_name, a.type_hash, a.flavour.ros)
+        == (&b.topic, &b.type_name, b.type_hash, b.flavour.ros)
 }
 
 #[cfg(test)]
@@ -188,6 +190,7 @@ mod tests {
             topic: topic.into(),
             type_name: type_name.into(),
             type_hash: [type_name.len() as u8; 16],
+            flavour: Default::default(),
             definition: "".into(),
         }
     }

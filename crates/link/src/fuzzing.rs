@@ -186,6 +186,7 @@ fn filters() -> (Schema, [TfFilter; 2], u32) {
             topic: name.into(),
             type_name: schema.name().into(),
             type_hash: schema.md5(),
+            flavour: Default::default(),
             definition: schema.definition().into(),
         };
         let config = TfConfig {

@@ -44,25 +44,17 @@ pub(crate) fn on_wire<'a>(peer: &PeerConfig, bus: &'a str) -> Option<&'a str> {
         .filter(|rest| rest.starts_with('/'))
 }
 
-/// Whether a topic of the configuration stands for all below a name.
-pub(crate) fn is_pattern(name: &str) -> bool {
-    name.ends_with("/*")
-}
-
 /// Whether a topic of the configuration stands for this one.
 pub(crate) fn covers(name: &str, topic: &str) -> bool {
-    match name.strip_suffix('*') {
-        // What carries services is for their configuration to say.
-        Some(prefix) => topic.starts_with(prefix) && !topic.contains('?'),
-        None => name == topic,
-    }
+    // What carries services is for their configuration to say.
+    bridge::covers(name, topic) && (name == topic || !topic.contains('?'))
 }
 
 /// The place in the configuration of what counts for a topic that is sent: its own name, or else the longest pattern.
 pub(crate) fn sent_by(config: &Config, wire: &str) -> Option<usize> {
     let all = config.topics.iter().enumerate();
     let sent = all.filter(|(_, t)| t.direction.sends() && covers(&t.name, wire));
-    let closest = sent.max_by_key(|(_, t)| (!is_pattern(&t.name), t.name.len()));
+    let closest = sent.max_by_key(|(_, t)| (!bridge::is_pattern(&t.name), t.name.len()));
     closest.map(|(i, _)| i)
 }
 
@@ -84,6 +76,16 @@ pub(crate) fn sent_as(config: &Config, bus: &str) -> impl Iterator<Item = (usize
 pub(crate) fn sent(config: &Config) -> impl Iterator<Item = String> + '_ {
     let topics = config.topics.iter().filter(|t| t.direction.sends());
     topics.flat_map(|t| config.peers.iter().map(|p| on_bus(p, &t.name)))
+}
+
+/// What a topic's announcement says of its type's ROS.
+pub(crate) fn announced(flavour: bus::Flavour) -> proto::Flavour {
+    proto::Flavour(flavour.to_bytes())
+}
+
+/// What an announcement says of a type's ROS; a ROS that is none counts as not said.
+pub(crate) fn stated(flavour: proto::Flavour) -> bus::Flavour {
+    bus::Flavour::from_bytes(&flavour.0).unwrap_or_default()
 }
 
 #[cfg(test)]

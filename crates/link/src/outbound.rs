@@ -4,6 +4,7 @@ use crate::compress::{PackStats, Packer, Packing};
 use crate::config::TopicConfig;
 use crate::daemon::LinkError;
 use crate::inbound::Inbound;
+use crate::names;
 use crate::outgoing::Outgoing;
 use crate::quiet;
 use crate::tf::{TfFilter, TfStats};
@@ -59,6 +60,7 @@ impl OutTopic {
         let announced = |config: &TopicConfig| proto::TopicConfig {
             latched: config.is_latched() || is_static,
             type_hash: kind.type_hash,
+            flavour: names::announced(kind.flavour),
             definition: kind.definition.to_string(),
             ..config.announced(kind.type_name.clone())
         };

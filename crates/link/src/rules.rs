@@ -37,7 +37,7 @@ impl Relayed {
         let name = topic.split('?').next().unwrap_or(topic);
         match self {
             Relayed::All(all) => *all,
-            Relayed::Topics(patterns) => patterns.iter().any(|p| matches(p, name)),
+            Relayed::Topics(patterns) => patterns.iter().any(|p| bridge::covers(p, name)),
         }
     }
 
@@ -82,7 +82,7 @@ pub fn may(rules: Option<&Allow>, right: Right, topic: &str) -> bool {
         Right::Publish => &rules.publish,
         Right::Subscribe => &rules.subscribe,
     };
-    patterns.iter().any(|p| matches(p, name))
+    patterns.iter().any(|p| bridge::covers(p, name))
 }
 
 impl Allow {
@@ -106,13 +106,6 @@ fn bad_pattern<'a>(mut all: impl Iterator<Item = &'a String>) -> Option<&'a str>
         !(good || matches!(p.as_str(), "*" | "/*"))
     });
     bad.map(String::as_str)
-}
-
-fn matches(pattern: &str, name: &str) -> bool {
-    match pattern.strip_suffix('*') {
-        Some(prefix) => name.starts_with(prefix),
-        None => pattern == name,
-    }
 }
 
 #[cfg(test)]

@@ -1,15 +1,13 @@
 //! Transforms reduced to what a peer needs: the frames allowed, each at its rate, static ones kept.
 
+use bridge::{Frames, Passage, TRANSFORMS, TfRule};
 use bus::TopicType;
 use schema::{Flavour, Parts, Registry, Schema, Value};
-use serde::{Deserialize, Deserializer, Serialize, de};
-use stats::{Time, quantity};
+use serde::{Deserialize, Serialize};
+use stats::Time;
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-/// The types that can be filtered.
-const TYPES: [&str; 2] = ["tf2_msgs/TFMessage", "tf/tfMessage"];
-/// Most frames that are remembered, with their last transform if they are static.
+/// Most static frames whose last transform is kept.
 const MAX_FRAMES: usize = 4096;
 /// Larger messages are not read: a thousand transforms take about 100 kB.
 const MAX_BYTES: usize = 256 << 10;
@@ -21,31 +19,15 @@ pub struct TfConfig {
     /// The frames (`child_frame_id`) that are sent, where `*` stands for anything. Default: all.
     pub frames: Option<Vec<String>>,
     /// At most so many transforms a second of each frame. Default: all.
-    #[serde(deserialize_with = "frequency")]
+    #[serde(deserialize_with = "bridge::maybe_frequency")]
     pub rate: Option<f64>,
     /// The same for frames that match a pattern; the longest pattern counts.
-    #[serde(deserialize_with = "frequencies")]
+    #[serde(deserialize_with = "bridge::frequencies")]
     pub rates: BTreeMap<String, f64>,
     /// Whether the transforms are static: all of them are kept and sent together, also to peers that come
     /// later. Default: if the topic is called `tf_static`.
     #[serde(rename = "static")]
     pub is_static: Option<bool>,
-}
-
-fn frequency<'de, D: Deserializer<'de>>(d: D) -> Result<Option<f64>, D::Error> {
-    let text = String::deserialize(d)?;
-    quantity::frequency(&text).map(Some).map_err(de::Error::custom)
-}
-
-fn frequencies<'de, D: Deserializer<'de>>(d: D) -> Result<BTreeMap<String, f64>, D::Error> {
-    let read = |(frame, text): (String, String)| {
-        let hz = quantity::frequency(&text).map_err(|e| de::Error::custom(format!("{frame}: {e}")))?;
-        Ok((frame, hz))
-    };
-    BTreeMap::<String, String>::deserialize(d)?
-        .into_iter()
-        .map(read)
-        .collect()
 }
 
 /// What a filter did.
@@ -78,10 +60,8 @@ pub(crate) enum TfError {
 /// Filters one topic.
 pub(crate) struct TfFilter {
     schema: Schema,
-    config: TfConfig,
+    frames: Frames,
     is_static: bool,
-    /// When each frame's next transform may pass.
-    next: BTreeMap<String, Time>,
     /// The newest transform of each static frame.
     kept: BTreeMap<String, Value>,
     stats: TfStats,
@@ -90,13 +70,16 @@ pub(crate) struct TfFilter {
 impl TfFilter {
     /// For a topic of the bus, by what its publisher says of its type.
     pub(crate) fn new(config: &TfConfig, topic: &TopicType) -> Result<Self, TfError> {
-        if !TYPES.contains(&topic.type_name.as_str()) {
+        if !TRANSFORMS.contains(&topic.type_name.as_str()) {
             return Err(TfError::Type {
                 topic: topic.topic.clone(),
                 type_name: topic.type_name.clone(),
             });
         }
-        let mut registry = Registry::new(Flavour::Ros1);
+        let mut registry = Registry::new(match topic.flavour.ros {
+            bus::Ros::Two => Flavour::Ros2,
+            bus::Ros::One | bus::Ros::Unstated => Flavour::Ros1,
+        });
         let schema = registry
             .add_embedded(&topic.type_name, &topic.definition)
             .and_then(|()| registry.schema(&topic.type_name));
@@ -109,8 +92,11 @@ impl TfFilter {
             is_static: config
                 .is_static
                 .unwrap_or_else(|| topic.topic.ends_with("/tf_static")),
-            config: config.clone(),
-            next: BTreeMap::new(),
+            frames: Frames::new(TfRule {
+                frames: config.frames.clone(),
+                rate: config.rate,
+                rates: config.rates.clone(),
+            }),
             kept: BTreeMap::new(),
             stats: TfStats::default(),
         })
@@ -142,7 +128,17 @@ impl TfFilter {
             self.stats.unreadable += 1;
             return None;
         };
-        let passing: Vec<Value> = transforms.into_iter().filter(|t| self.passes(now, t)).collect();
+        let (frames, stats) = (&mut self.frames, &mut self.stats);
+        let mut passes = |transform: &Value| {
+            let passage = frames.look(now, transform);
+            match passage {
+                Passage::Passes => {}
+                Passage::OtherFrame => stats.other_frames += 1,
+                Passage::TooSoon => stats.too_soon += 1,
+            }
+            passage == Passage::Passes
+        };
+        let passing: Vec<Value> = transforms.into_iter().filter(|t| passes(t)).collect();
         if passing.is_empty() {
             self.stats.empty_messages += 1;
             return None;
@@ -150,7 +146,7 @@ impl TfFilter {
         self.stats.passed += passing.len() as u64;
         let sent = if self.is_static {
             for transform in passing {
-                let frame = frame(&transform);
+                let frame = Frames::frame(&transform);
                 if self.kept.len() < MAX_FRAMES || self.kept.contains_key(&frame) {
                     self.kept.insert(frame, transform);
                 }
@@ -164,68 +160,6 @@ impl TfFilter {
         self.stats.unreadable += u64::from(parts.is_none());
         parts
     }
-
-    fn passes(&mut self, now: Time, transform: &Value) -> bool {
-        let frame = frame(transform);
-        let allowed = self
-            .config
-            .frames
-            .as_ref()
-            .is_none_or(|patterns| patterns.iter().any(|p| matches(p, &frame)));
-        if !allowed {
-            self.stats.other_frames += 1;
-            return false;
-        }
-        let rates = self.config.rates.iter().filter(|(p, _)| matches(p, &frame));
-        let rate = rates
-            .max_by_key(|(p, _)| p.len())
-            .map(|(_, hz)| *hz)
-            .or(self.config.rate);
-        let Some(hz) = rate else { return true };
-        if !self.next.contains_key(&frame) && self.next.len() >= MAX_FRAMES {
-            // Whoever makes up frames without end gets none of them through twice in a period.
-            self.next.clear();
-        }
-        let period = Duration::from_secs_f64((1.0 / hz).min(1e6));
-        let next = self.next.entry(frame).or_default();
-        // A source that jitters by up to half a period keeps its rate.
-        if now + period / 2 < *next {
-            self.stats.too_soon += 1;
-            return false;
-        }
-        *next = (*next).max(now) + period;
-        true
-    }
-}
-
-/// A transform's frame, without the slash that the first tf had.
-fn frame(transform: &Value) -> String {
-    let id = transform.get("child_frame_id").ok();
-    let id = id.as_ref().and_then(Value::as_str).unwrap_or_default();
-    id.trim_start_matches('/').to_owned()
-}
-
-/// Whether a pattern, in which `*` stands for anything, matches a frame.
-fn matches(pattern: &str, frame: &str) -> bool {
-    let mut pieces = pattern.trim_start_matches('/').split('*');
-    let first = pieces.next().unwrap_or_default();
-    let Some(mut rest) = frame.strip_prefix(first) else {
-        return false;
-    };
-    let mut pieces = pieces.peekable();
-    if pieces.peek().is_none() {
-        return rest.is_empty();
-    }
-    while let Some(piece) = pieces.next() {
-        if pieces.peek().is_none() {
-            return rest.ends_with(piece);
-        }
-        match rest.find(piece) {
-            Some(at) => rest = &rest[at + piece.len()..],
-            None => return false,
-        }
-    }
-    true
 }
 
 #[cfg(test)]
@@ -241,6 +175,7 @@ mod tests {
             topic: name.into(),
             type_name: schema.name().into(),
             type_hash: schema.md5(),
+            flavour: Default::default(),
             definition: schema.definition().into(),
         };
         (kind, schema)
@@ -268,7 +203,7 @@ mod tests {
         let Ok(Value::List(transforms)) = value.get("transforms") else {
             panic!("{value:?}");
         };
-        transforms.iter().map(frame).collect()
+        transforms.iter().map(Frames::frame).collect()
     }
 
     #[test]
@@ -333,36 +268,5 @@ mod tests {
             );
         }
         assert!(f.apply(Time(1), &parts.control, &parts.slices()).is_some());
-    }
-
-    #[test]
-    fn made_up_frames_take_bounded_memory() {
-        let (mut f, schema) = filter("{rate: 1Hz}", "/tf");
-        for n in 0..3 {
-            let names: Vec<String> = (0..2000).map(|i| format!("f{n}_{i}")).collect();
-            let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            sent(&mut f, &schema, n, &names);
-            assert!(f.next.len() <= MAX_FRAMES);
-        }
-    }
-
-    #[test]
-    fn patterns_match_as_they_look() {
-        for (pattern, frame, expected) in [
-            ("odom", "odom", true),
-            ("odom", "odom2", false),
-            ("*", "", true),
-            ("arm_*", "arm_1", true),
-            ("arm_*", "leg_1", false),
-            ("*_link", "base_link", true),
-            ("*_link", "base_link2", false),
-            ("a*b*c", "a-b-b-c", true),
-            ("a*b*c", "a-c", false),
-            ("a*a", "a", false),
-            ("", "", true),
-            ("/odom", "odom", true),
-        ] {
-            assert_eq!(matches(pattern, frame), expected, "{pattern} {frame}");
-        }
     }
 }

@@ -67,6 +67,44 @@ fn topics_of_two_robots_do_not_merge_and_commands_reach_their_robot_alone() {
 }
 
 #[test]
+fn a_topic_keeps_its_ros_across_the_air_and_is_converted_there() {
+    let [x, y, z] = ports();
+    let robot = robot("r1", x, z);
+    let base = base(z, [("r1", x), ("r2", y)], "");
+    let of = |ros, hash| bus::TopicType {
+        type_hash: [hash; 16],
+        flavour: bus::Flavour {
+            ros,
+            rihs01: [7; 32],
+            common: [9; 16],
+        },
+        ..kind("/scan", "test_msgs/Blob")
+    };
+    let scan = robot.publisher_of(of(bus::Ros::Two, 2));
+    let options = bus::SubscriberOptions::default().with_conversion(true);
+    let converts = base
+        .bus
+        .subscriber(of(bus::Ros::One, 1), options)
+        .expect("a subscriber");
+    let exact = base.subscriber_of(of(bus::Ros::One, 1));
+    let mut ros = Vec::new();
+    publish_until(&scan, "blob", || {
+        while let Ok(Some(message)) = converts.take() {
+            ros.push(message.ros());
+        }
+        ros.len() >= 3
+    });
+    assert!(ros.iter().all(|r| *r == bus::Ros::Two));
+    assert_eq!(texts(&exact), Vec::<String>::new());
+    let topics = base.bus.topics(LONG).expect("a survey");
+    let came = topics
+        .iter()
+        .find(|t| !t.publishers.is_empty())
+        .expect("a publisher");
+    assert_eq!(came.topic.flavour, of(bus::Ros::Two, 2).flavour);
+}
+
+#[test]
 fn a_topic_crosses_once_however_many_subscribe() {
     let [x, y, z] = ports();
     let robot = robot("r1", x, z);

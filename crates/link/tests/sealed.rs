@@ -246,6 +246,7 @@ topics: []
         service: name.into(),
         type_name: "t/Add".into(),
         type_hash: [1; 16],
+        flavour: Default::default(),
         definition: "".into(),
     };
     let options = bus::PublisherOptions::default().with_history(1);

@@ -15,6 +15,7 @@ fn service(name: &str) -> ServiceType {
         service: name.into(),
         type_name: "test_srvs/Blob".into(),
         type_hash: [9; 16],
+        flavour: Default::default(),
         definition: "uint8[] data\n---\nuint8[] data\n".into(),
     }
 }

@@ -1,7 +1,7 @@
 //! A message that was taken.
 
 use bus::PartView;
-use schema::{CodecError, Schema, Value};
+use schema::{CodecError, Conversion, Flavour, Schema, Value};
 use stats::{Drops, Time};
 
 /// A message, where its publisher wrote it. Dropping it gives the block back.
@@ -9,11 +9,24 @@ use stats::{Drops, Time};
 pub struct Message {
     bus: bus::Message,
     schema: Schema,
+    /// The control part, where it was of the other ROS.
+    converted: Option<Box<[u8]>>,
 }
 
 impl Message {
-    pub(crate) fn new(bus: bus::Message, schema: Schema) -> Self {
-        Message { bus, schema }
+    pub(crate) fn new(bus: bus::Message, schema: Schema, conversion: Option<&Conversion>) -> Self {
+        let own = matches!(
+            (schema.flavour(), bus.ros()),
+            (_, bus::Ros::Unstated) | (Flavour::Ros1, bus::Ros::One) | (Flavour::Ros2, bus::Ros::Two)
+        );
+        let conversion = conversion.filter(|_| !own);
+        // What cannot be converted is no message, and is none when it is empty either: whoever reads it is told.
+        let converted = conversion.map(|c| c.control(bus.control()).unwrap_or_default().into());
+        Message {
+            bus,
+            schema,
+            converted,
+        }
     }
 
     /// The message in ROS 1's serialization.
@@ -21,7 +34,7 @@ impl Message {
     /// # Errors
     /// [`CodecError`] if its publisher wrote something that is not of its type.
     pub fn ros1(&self) -> Result<Vec<u8>, CodecError> {
-        self.schema.join_ros1(self.bus.control(), &slices(&self.bus))
+        self.schema.join_ros1(self.control(), &slices(&self.bus))
     }
 
     /// Length in bytes of [`Message::ros1`], without making it.
@@ -29,10 +42,7 @@ impl Message {
     /// # Errors
     /// As [`Message::ros1`].
     pub fn ros1_len(&self) -> Result<usize, CodecError> {
-        Ok(self
-            .schema
-            .join(self.bus.control(), &slices(&self.bus))?
-            .ros1_len())
+        Ok(self.schema.join(self.control(), &slices(&self.bus))?.ros1_len())
     }
 
     /// The message in CDR, little-endian, with its encapsulation header.
@@ -40,7 +50,7 @@ impl Message {
     /// # Errors
     /// As [`Message::ros1`].
     pub fn cdr(&self) -> Result<Vec<u8>, CodecError> {
-        self.schema.join_cdr(self.bus.control(), &slices(&self.bus))
+        self.schema.join_cdr(self.control(), &slices(&self.bus))
     }
 
     /// The message as a dynamic value.
@@ -48,7 +58,7 @@ impl Message {
     /// # Errors
     /// As [`Message::ros1`].
     pub fn value(&self) -> Result<Value, CodecError> {
-        self.schema.decode(self.bus.control(), &slices(&self.bus))
+        self.schema.decode(self.control(), &slices(&self.bus))
     }
 
     /// When its source published it: nanoseconds since the Unix epoch, of the source host's clock.
@@ -77,9 +87,9 @@ impl Message {
         self.bus.lost().drops()
     }
 
-    /// The control part.
+    /// The control part, of the subscriber's type.
     pub fn control(&self) -> &[u8] {
-        self.bus.control()
+        self.converted.as_deref().unwrap_or_else(|| self.bus.control())
     }
 
     /// How many data parts there are.
@@ -92,7 +102,8 @@ impl Message {
         self.bus.part(i)
     }
 
-    /// The bus's message, for what this type does not wrap.
+    /// The bus's message, for what this type does not wrap. Its control part is of its publisher's type, which may be of the other
+    /// ROS.
     pub fn bus(&self) -> &bus::Message {
         &self.bus
     }

@@ -144,7 +144,8 @@ impl Node {
             .map_err(|source| create(kind, source))
     }
 
-    /// Subscribes to `topic`, whose messages are of `schema`. Publishers of another type are refused, and both
+    /// Subscribes to `topic`, whose messages are of `schema`. Messages of its namesake of the other ROS are converted (in ROS 1 a
+    /// `Header` has a `seq`, which becomes 0 or is left out). Publishers of another type are refused, and both
     /// sides are told. Returns at once; publishers connect in the background.
     ///
     /// # Errors
@@ -153,7 +154,7 @@ impl Node {
         self.subscriber_with(topic, schema, SubscriberOptions::default())
     }
 
-    /// As [`Node::subscriber`], with depth, policy, limits, history and a wait set.
+    /// As [`Node::subscriber`], with depth, policy, limits, history, a wait set, and whether messages are converted.
     ///
     /// # Errors
     /// As [`Node::publisher`].
@@ -161,9 +162,10 @@ impl Node {
         &self,
         topic: &str,
         schema: &Schema,
-        options: SubscriberOptions,
+        mut options: SubscriberOptions,
     ) -> Result<Subscriber, NodeError> {
         let kind = topic_type(topic, schema)?;
+        options.conversion.get_or_insert(true);
         let made = self.bus.subscriber(kind.clone(), options);
         made.map(|s| Subscriber::new(s, schema.clone()))
             .map_err(|source| create(kind, source))
@@ -322,12 +324,18 @@ impl Node {
     /// [`NodeError::Definition`] and [`NodeError::Sum`] if what the server tells cannot be used.
     pub fn schema_of_service(&self, info: &ServiceInfo) -> Result<Service, NodeError> {
         let kind = &info.service;
-        stated(&kind.service, &kind.type_name, kind.type_hash, |registry| {
-            registry.add_embedded_service(&kind.type_name, &kind.definition)?;
-            let service = registry.service(&kind.type_name)?;
-            let sum = service.md5();
-            Ok((service, sum))
-        })
+        stated(
+            &kind.service,
+            &kind.type_name,
+            kind.type_hash,
+            kind.flavour.ros,
+            |registry| {
+                registry.add_embedded_service(&kind.type_name, &kind.definition)?;
+                let service = registry.service(&kind.type_name)?;
+                let sum = service.md5();
+                Ok((service, sum))
+            },
+        )
     }
 
     /// A doorbell that several subscribers share ([`SubscriberOptions::with_wait_set`]).
@@ -351,8 +359,27 @@ fn topic_type(topic: &str, schema: &Schema) -> Result<TopicType, NameError> {
         topic: name::topic(topic)?,
         type_name: schema.name().to_owned(),
         type_hash: schema.md5(),
+        flavour: flavour(schema.flavour(), &schema.rihs01(), schema.common_sum()),
         definition: schema.definition().into(),
     })
+}
+
+/// As the bus states it.
+fn flavour(of: Flavour, rihs01: &str, common: [u8; 16]) -> bus::Flavour {
+    let digits = rihs01.strip_prefix("RIHS01_").unwrap_or_default();
+    let mut out = bus::Flavour {
+        ros: match of {
+            Flavour::Ros1 => bus::Ros::One,
+            Flavour::Ros2 => bus::Ros::Two,
+        },
+        rihs01: [0; 32],
+        common,
+    };
+    for (i, byte) in out.rihs01.iter_mut().enumerate() {
+        let digits = digits.get(2 * i..2 * i + 2).unwrap_or("0");
+        *byte = u8::from_str_radix(digits, 16).unwrap_or(0);
+    }
+    out
 }
 
 fn service_type(name: &str, schema: &Service) -> Result<ServiceType, NameError> {
@@ -360,31 +387,48 @@ fn service_type(name: &str, schema: &Service) -> Result<ServiceType, NameError> 
         service: name::service(name)?,
         type_name: schema.name(),
         type_hash: schema.md5(),
+        flavour: flavour(
+            schema.request().flavour(),
+            &schema.rihs01(),
+            schema.common_sum().unwrap_or_default(),
+        ),
         definition: schema.definition().into(),
     })
 }
 
 /// The schema of a topic as its publisher describes it.
 fn schema_of(kind: &TopicType) -> Result<Schema, NodeError> {
-    stated(&kind.topic, &kind.type_name, kind.type_hash, |registry| {
-        registry.add_embedded(&kind.type_name, &kind.definition)?;
-        let schema = registry.schema(&kind.type_name)?;
-        let sum = schema.md5();
-        Ok((schema, sum))
-    })
+    stated(
+        &kind.topic,
+        &kind.type_name,
+        kind.type_hash,
+        kind.flavour.ros,
+        |registry| {
+            registry.add_embedded(&kind.type_name, &kind.definition)?;
+            let schema = registry.schema(&kind.type_name)?;
+            let sum = schema.md5();
+            Ok((schema, sum))
+        },
+    )
 }
 
-/// Which ROS a definition is of is not stated: the one whose sum fits is taken.
+/// Where it is not stated which ROS a definition is of, the one whose sum fits is taken.
 fn stated<T>(
     topic: &str,
     type_name: &str,
     sum: [u8; 16],
+    ros: bus::Ros,
     read: impl Fn(&mut Registry) -> Result<(T, [u8; 16]), DefinitionError>,
 ) -> Result<T, NodeError> {
     let hex = |sum: [u8; 16]| sum.iter().map(|b| format!("{b:02x}")).collect::<String>();
     let mut computed = String::new();
     let mut problem = None;
-    for flavour in [Flavour::Ros1, Flavour::Ros2] {
+    let flavours: &[Flavour] = match ros {
+        bus::Ros::Unstated => &[Flavour::Ros1, Flavour::Ros2],
+        bus::Ros::One => &[Flavour::Ros1],
+        bus::Ros::Two => &[Flavour::Ros2],
+    };
+    for &flavour in flavours {
         match read(&mut Registry::new(flavour)) {
             Ok((schema, found)) if found == sum => return Ok(schema),
             Ok((_, found)) => computed = hex(found),

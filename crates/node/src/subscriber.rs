@@ -2,7 +2,7 @@
 
 use crate::{Callback, CallbackOptions, Message};
 use bus::{Interrupt, SubscriberStats, TakeError};
-use schema::Schema;
+use schema::{Conversion, Flavour, Schema};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
@@ -11,11 +11,22 @@ use std::time::Duration;
 pub struct Subscriber {
     bus: bus::Subscriber,
     schema: Schema,
+    /// What messages of the other ROS need.
+    conversion: Option<Conversion>,
 }
 
 impl Subscriber {
     pub(crate) fn new(bus: bus::Subscriber, schema: Schema) -> Self {
-        Subscriber { bus, schema }
+        let other = match schema.flavour() {
+            Flavour::Ros1 => Flavour::Ros2,
+            Flavour::Ros2 => Flavour::Ros1,
+        };
+        let conversion = Conversion::new(&schema, other);
+        Subscriber {
+            bus,
+            schema,
+            conversion,
+        }
     }
 
     /// Takes the oldest waiting message, if there is one. Never blocks.
@@ -23,7 +34,7 @@ impl Subscriber {
     /// # Errors
     /// [`TakeError`]: too many messages are held, or the process was forked.
     pub fn take(&self) -> Result<Option<Message>, TakeError> {
-        Ok(self.bus.take()?.map(|m| Message::new(m, self.schema.clone())))
+        Ok(self.bus.take()?.map(|m| self.message(m)))
     }
 
     /// Takes the oldest waiting message; blocks until there is one, at most `timeout`.
@@ -31,10 +42,11 @@ impl Subscriber {
     /// # Errors
     /// As [`Subscriber::take`].
     pub fn take_timeout(&self, timeout: Duration) -> Result<Option<Message>, TakeError> {
-        Ok(self
-            .bus
-            .take_timeout(timeout)?
-            .map(|m| Message::new(m, self.schema.clone())))
+        Ok(self.bus.take_timeout(timeout)?.map(|m| self.message(m)))
+    }
+
+    fn message(&self, message: bus::Message) -> Message {
+        Message::new(message, self.schema.clone(), self.conversion.as_ref())
     }
 
     /// Calls `f` for every message, on a thread of its own, until the [`Callback`] is dropped. A panic in `f` is logged

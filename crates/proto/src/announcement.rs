@@ -40,6 +40,17 @@ impl Reliability {
     }
 }
 
+/// Which ROS a type is of, and how it compares with its namesake of the other ROS, as the bus writes it; carried and not looked
+/// at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flavour(pub [u8; 49]);
+
+impl Default for Flavour {
+    fn default() -> Self {
+        Flavour([0; 49])
+    }
+}
+
 /// A topic as its sender describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Announcement {
@@ -49,6 +60,8 @@ pub struct Announcement {
     pub type_name: String,
     /// Hash of the type (MD5 in ROS 1, or the first half of RIHS01).
     pub type_hash: [u8; 16],
+    /// Which ROS the type is of.
+    pub flavour: Flavour,
     /// Full text of the type's definition, at most 256 KiB.
     pub definition: String,
     /// 0 to 127; 127 is the most important.
@@ -121,9 +134,11 @@ impl Via {
 
 /// Stands beside the reliability.
 const LATCHED: u8 = 0x80;
+/// Likewise: the flavour follows the type's hash.
+const STATED: u8 = 0x40;
 /// Longest encoded announcement: the texts, and room for the scalars.
 pub(crate) const MAX_ENCODED: usize =
-    MAX_DEFINITION + 2 * MAX_NAME + 64 + MAX_HOST_NAME + 8 * MAX_DESTINATIONS + 16;
+    MAX_DEFINITION + 2 * MAX_NAME + 128 + MAX_HOST_NAME + 8 * MAX_DESTINATIONS + 16;
 
 /// What is announced of a topic that is withdrawn; no topic's announcement is as short.
 pub(crate) const WITHDRAWN: &[u8] = &[0];
@@ -142,13 +157,21 @@ impl Announcement {
             Reliability::Redundant => 2,
             Reliability::Bulk => 3,
         };
-        out.push(latched | reliability);
+        let stated = if self.flavour == Flavour::default() {
+            0
+        } else {
+            STATED
+        };
+        out.push(latched | stated | reliability);
         out.push(match self.ordering {
             Ordering::Latest => 0,
             Ordering::Any => 1,
             Ordering::InOrder => 2,
         });
         out.extend_from_slice(&self.type_hash);
+        if stated != 0 {
+            out.extend_from_slice(&self.flavour.0);
+        }
         put_bytes(&mut out, self.name.as_bytes());
         put_bytes(&mut out, self.type_name.as_bytes());
         put_bytes(&mut out, self.definition.as_bytes());
@@ -171,7 +194,7 @@ impl Announcement {
         let at = r.at();
         let byte = r.u8()?;
         let latched = byte & LATCHED != 0;
-        let reliability = match byte & !LATCHED {
+        let reliability = match byte & !(LATCHED | STATED) {
             0 => Reliability::BestEffort,
             1 => Reliability::Reliable,
             2 => Reliability::Redundant,
@@ -185,6 +208,10 @@ impl Announcement {
             _ => return Err(invalid("ordering", at + 1)),
         };
         let type_hash = r.array()?;
+        let flavour = match byte & STATED {
+            0 => Flavour::default(),
+            _ => Flavour(r.array()?),
+        };
         let at = r.at();
         let name = Some(r.name(MAX_NAME, "topic name")?)
             .filter(|n| !n.is_empty())
@@ -205,6 +232,7 @@ impl Announcement {
                 name,
                 type_name,
                 type_hash,
+                flavour,
                 definition,
                 priority,
                 depth,
@@ -228,6 +256,7 @@ mod tests {
             name: "/camera/image".into(),
             type_name: "sensor_msgs/Image".into(),
             type_hash: *b"0123456789abcdef",
+            flavour: Flavour([7; 49]),
             definition: "x".repeat(MAX_DEFINITION),
             priority: 127,
             depth: 3,

@@ -1,7 +1,7 @@
 //! Settings, their defaults and bounds, and the names of things.
 
 use crate::airtime::AirtimeModel;
-use crate::announcement::{Ordering, Reliability, Via};
+use crate::announcement::{Flavour, Ordering, Reliability, Via};
 use crate::route::RouteConfig;
 use core::time::Duration;
 
@@ -245,6 +245,8 @@ pub struct TopicConfig {
     pub type_name: String,
     /// Hash of the type.
     pub type_hash: [u8; 16],
+    /// Which ROS the type is of.
+    pub flavour: Flavour,
     /// Full text of the type's definition, at most 256 KiB.
     pub definition: String,
     /// 0 to 127; 127 is the most important.
@@ -286,6 +288,7 @@ impl TopicConfig {
             name: name.into(),
             type_name: type_name.into(),
             type_hash: [0; 16],
+            flavour: Flavour::default(),
             definition: String::new(),
             priority: 0,
             depth: 1,

@@ -59,7 +59,7 @@ mod statistics;
 mod wire;
 
 pub use airtime::AirtimeModel;
-pub use announcement::{Announcement, Ordering, Reliability, Via};
+pub use announcement::{Announcement, Flavour, Ordering, Reliability, Via};
 pub use arriving::Arriving;
 pub use body::{Body, Down, Incoming, Message, PeerInfo, Sink, Slot, Verdict};
 pub use config::{

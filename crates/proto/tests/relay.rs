@@ -129,6 +129,7 @@ fn who_begins_much_and_ends_nothing_displaces_nobody() {
     let mut relay: Relay<Vec<u8>> = Relay::new(1);
     let (from, topic, now) = (PeerId(7), RemoteTopic(0), stats::Time::ZERO);
     let announcement = Announcement {
+        flavour: Default::default(),
         name: "/image".into(),
         type_name: "t/T".into(),
         type_hash: [0; 16],
@@ -506,6 +507,7 @@ fn what_one_neighbour_says_of_a_source_undoes_nothing_that_another_says() {
     let mut relay: Relay<Vec<u8>> = Relay::new(3);
     let (good, bad) = ((PeerId(7), RemoteTopic(0)), (PeerId(8), RemoteTopic(0)));
     let said = |run| Announcement {
+        flavour: Default::default(),
         name: "/cmd_vel".into(),
         type_name: "t/T".into(),
         depth: 1,

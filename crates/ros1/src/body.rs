@@ -138,7 +138,7 @@ pub(crate) fn split(
 #[derive(Debug)]
 pub(crate) enum Outgoing {
     /// Where its publisher wrote it.
-    Block(bus::Message),
+    Block(ropewalk::Message),
     /// Written anew, since a part of it is left out.
     Bytes(Vec<u8>),
 }

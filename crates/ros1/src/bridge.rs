@@ -313,17 +313,20 @@ impl Bridge {
                 continue;
             }
             let schema = match hub.node.schema_of(&info) {
-                Ok(schema) if schema.flavour() == Flavour::Ros1 => schema,
-                Ok(_) => {
-                    hub.problem(
-                        &topic,
-                        format_args!(
-                            "on the bus it has ROS 2's definition of {}, which ROS 1 does not know",
-                            info.topic.type_name
-                        ),
-                    );
-                    continue;
-                }
+                // Messages of ROS 2 are converted on the way.
+                Ok(schema) => match schema.in_flavour(Flavour::Ros1) {
+                    Ok(schema) => schema,
+                    Err(error) => {
+                        hub.problem(
+                            &topic,
+                            format_args!(
+                                "on the bus it has ROS 2's definition of {}, which ROS 1 cannot have: {error}",
+                                info.topic.type_name
+                            ),
+                        );
+                        continue;
+                    }
+                },
                 Err(error) => {
                     hub.problem(&topic, error);
                     continue;

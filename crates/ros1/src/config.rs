@@ -16,9 +16,8 @@
 //! ```
 
 mod read;
-mod rule;
 
-pub use rule::{Direction, ServiceRule, TfRule, TopicRule};
+pub use bridge::{Direction, ServiceRule, TfRule, TopicRule};
 
 use crate::net::Place;
 use serde::Deserialize;
@@ -51,7 +50,7 @@ pub struct Config {
     #[serde(default)]
     pub listen: Option<IpAddr>,
     /// The longest message in bytes that is taken from a ROS node. Default 64 MiB.
-    #[serde(default, deserialize_with = "read::maybe_size")]
+    #[serde(default, deserialize_with = "bridge::maybe_size")]
     pub max_message: Option<u64>,
     /// Addresses of hosts that have a share of connections and memory of their own, beside this host and the master's, and may
     /// end the bridge (`rosnode kill`). All others are strangers, who share what is left.
@@ -59,10 +58,10 @@ pub struct Config {
     pub peers: Vec<IpAddr>,
     /// Most bytes that a stranger's messages and calls under way, and its topics on the bus, may take; all strangers
     /// together take at most four times as much. Default 256 MiB.
-    #[serde(default, deserialize_with = "read::maybe_size")]
+    #[serde(default, deserialize_with = "bridge::maybe_size")]
     pub peer_memory: Option<u64>,
     /// The same of this host, the master's and each of `peers`. Default 2 GiB.
-    #[serde(default, deserialize_with = "read::maybe_size")]
+    #[serde(default, deserialize_with = "bridge::maybe_size")]
     pub known_memory: Option<u64>,
     /// Folders with packages, or packages' own folders; relative ones count from the configuration's folder.
     #[serde(default)]
@@ -169,7 +168,7 @@ impl Config {
         if let Err(problem) = self.master_place() {
             return at(None, problem);
         }
-        if let Err(problem) = rule::check_name(self.node_name().as_str(), false) {
+        if let Err(problem) = bridge::check(self.node_name().as_str(), false) {
             return at(None, format!("node: {problem}"));
         }
         if let Err(problem) = self.max_message().valid() {
@@ -225,29 +224,29 @@ impl Config {
     /// The rule for a topic of ROS in a direction, and its name on the bus.
     pub(crate) fn to_bus(&self, ros: &str) -> Option<(&TopicRule, String)> {
         let rules = self.topics.iter().map(|r| &r.value);
-        let rule = rule::best(rules, |r| (&r.name, r.direction.is_to_bus()), ros)?;
-        Some((rule, rule::renamed(&rule.name, rule.bus_name(), ros)))
+        let rule = bridge::best(rules, |r| (&r.name, r.direction.is_to_bus()), ros)?;
+        Some((rule, bridge::renamed(&rule.name, rule.bus_name(), ros)))
     }
 
     /// The rule for a topic of the bus, and its name in ROS.
     pub(crate) fn to_ros(&self, bus: &str) -> Option<(&TopicRule, String)> {
         let rules = self.topics.iter().map(|r| &r.value);
-        let rule = rule::best(rules, |r| (r.bus_name(), r.direction.is_to_ros()), bus)?;
-        Some((rule, rule::renamed(rule.bus_name(), &rule.name, bus)))
+        let rule = bridge::best(rules, |r| (r.bus_name(), r.direction.is_to_ros()), bus)?;
+        Some((rule, bridge::renamed(rule.bus_name(), &rule.name, bus)))
     }
 
     /// As [`Config::to_bus`], of a service.
     pub(crate) fn service_to_bus(&self, ros: &str) -> Option<(&ServiceRule, String)> {
         let rules = self.services.iter().map(|r| &r.value);
-        let rule = rule::best(rules, |r| (&r.name, r.direction.is_to_bus()), ros)?;
-        Some((rule, rule::renamed(&rule.name, rule.bus_name(), ros)))
+        let rule = bridge::best(rules, |r| (&r.name, r.direction.is_to_bus()), ros)?;
+        Some((rule, bridge::renamed(&rule.name, rule.bus_name(), ros)))
     }
 
     /// As [`Config::to_ros`], of a service.
     pub(crate) fn service_to_ros(&self, bus: &str) -> Option<(&ServiceRule, String)> {
         let rules = self.services.iter().map(|r| &r.value);
-        let rule = rule::best(rules, |r| (r.bus_name(), r.direction.is_to_ros()), bus)?;
-        Some((rule, rule::renamed(rule.bus_name(), &rule.name, bus)))
+        let rule = bridge::best(rules, |r| (r.bus_name(), r.direction.is_to_ros()), bus)?;
+        Some((rule, bridge::renamed(rule.bus_name(), &rule.name, bus)))
     }
 
     /// Where the master is.
@@ -291,7 +290,7 @@ pub(crate) struct MaxMessage(pub(crate) u64);
 impl MaxMessage {
     /// Whether it may be written in a configuration.
     pub(crate) fn valid(self) -> Result<(), String> {
-        let good = (1024..=1 << 30).contains(&self.0);
+        let good = bridge::MAX_MESSAGE.contains(&self.0);
         good.then_some(())
             .ok_or_else(|| "max_message: it must be 1KiB to 1GiB".into())
     }

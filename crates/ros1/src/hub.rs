@@ -7,6 +7,7 @@ use crate::offered::Offered;
 use crate::peers::Peers;
 use crate::publication::Publication;
 use crate::subscription::Subscription;
+use bridge::Graph;
 use ropewalk::{Node, NodeError, Publisher, PublisherOptions};
 use schema::{Registry, Schema};
 use std::collections::BTreeMap;
@@ -78,11 +79,7 @@ impl Hub {
 
     /// The graph is the one of the master with this identity.
     pub(crate) fn set_graph(&self, identity: &str) {
-        // FNV-1a (draft-eastlake-fnv): it need only tell a few graphs apart.
-        let hash = identity.bytes().fold(0x811c_9dc5_u32, |h, b| {
-            (h ^ u32::from(b)).wrapping_mul(0x0100_0193)
-        });
-        self.graph.store(hash.max(1), Ordering::Release);
+        self.graph.store(Graph::new(identity).number(), Ordering::Release);
     }
 
     pub(crate) fn graph(&self) -> u32 {
@@ -91,12 +88,12 @@ impl Hub {
 
     /// The origin of what a publisher of the bus brings from this graph.
     pub(crate) fn origin(&self, publisher: u64) -> u64 {
-        u64::from(self.graph()) << 32 | (publisher & 0xffff_ffff)
+        Graph::from_number(self.graph()).map_or(0, |graph| graph.origin(publisher))
     }
 
     /// Whether a message of the bus came from this graph, through this bridge or another.
     pub(crate) fn is_from_here(&self, origin: u64) -> bool {
-        (origin >> 32) as u32 == self.graph()
+        Graph::from_number(self.graph()).is_some_and(|graph| graph.sent(origin))
     }
 
     /// Makes a publisher of the bus. Whoever finds it there, finds it among the bridge's own.

@@ -28,7 +28,6 @@ mod body;
 mod bridge;
 mod called;
 mod config;
-mod filter;
 #[doc(hidden)]
 pub mod fuzzing;
 mod header;

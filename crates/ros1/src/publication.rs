@@ -2,7 +2,6 @@
 
 use crate::body::Outgoing;
 use crate::config::TopicRule;
-use crate::filter::{Filter, Unfit};
 use crate::header::{BRIDGE, Header};
 use crate::hub::{Hub, lock};
 use crate::listener::Accepted;
@@ -10,13 +9,14 @@ use crate::net::Timed;
 use crate::peers::{Reason, Standing};
 use crate::status::Counts;
 use crate::subscription::prepare;
+use bridge::{Filter, Unfit};
 use bus::{Interrupt, SubscriberOptions, TakeError};
 use schema::Schema;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Most listeners of one topic, of these those of strangers, and those of one stranger.
 const MAX_LISTENERS: usize = 64;
@@ -149,7 +149,7 @@ impl Publication {
 
     fn pump(&self, hub: &Hub, subscriber: &ropewalk::Subscriber, mut filter: Filter) {
         while !self.is_closed() {
-            let message = match subscriber.bus().take_timeout(Duration::MAX) {
+            let message = match subscriber.take_timeout(Duration::MAX) {
                 Ok(Some(message)) => message,
                 Ok(None) => continue,
                 Err(TakeError::HoldLimit { .. }) => {
@@ -166,7 +166,7 @@ impl Publication {
             if hub.is_from_here(message.origin()) {
                 continue;
             }
-            let publisher = message.publisher();
+            let publisher = message.bus().publisher();
             let (outgoing, len) = if filter.reads() {
                 let parts: Vec<&[u8]> = (0..message.part_count())
                     .map(|i| message.part(i).bytes())
@@ -184,7 +184,7 @@ impl Publication {
                     }
                 };
                 let bytes = filter
-                    .apply(Instant::now(), value)
+                    .apply(clock::monotonic(), value)
                     .and_then(|v| self.schema.encode_ros1(&v).ok());
                 let Some(bytes) = bytes else {
                     self.counts.filtered();
@@ -192,10 +192,10 @@ impl Publication {
                 };
                 let len = bytes.len();
                 (Outgoing::Bytes(bytes), len)
-            } else if filter.due(Instant::now()) {
+            } else if filter.due(clock::monotonic()) {
                 let len = message.control().len()
                     + (0..message.part_count())
-                        .map(|i| message.part_len(i))
+                        .map(|i| message.bus().part_len(i))
                         .sum::<usize>();
                 (Outgoing::Block(message), len)
             } else {

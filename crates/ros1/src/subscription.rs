@@ -2,7 +2,6 @@
 
 use crate::body;
 use crate::config::TopicRule;
-use crate::filter::Filter;
 use crate::header::{BRIDGE, Header, HeaderError, MAX_HEADER};
 use crate::hub::{Hub, lock};
 use crate::master::{self, ApiError, TIMEOUT};
@@ -10,6 +9,7 @@ use crate::net::{Paced, Place, STALL, Timed};
 use crate::peers::{Dialled, Full, Share, Standing};
 use crate::status::Counts;
 use crate::types::{self, TypeError};
+use bridge::Filter;
 use bus::{PublisherOptions, Stamp};
 use schema::Schema;
 use std::collections::{BTreeMap, BTreeSet};
@@ -105,10 +105,7 @@ enum End {
     #[error("{caller} {source}")]
     Type { caller: String, source: Box<TypeError> },
     #[error("{caller}: {source}")]
-    Filter {
-        caller: String,
-        source: crate::filter::Unfit,
-    },
+    Filter { caller: String, source: bridge::Unfit },
     #[error("{0}")]
     Bus(#[from] ropewalk::NodeError),
     #[error("{caller} sends {source}")]
@@ -406,7 +403,7 @@ impl Subscription {
                 let mut state = lock(&self.state);
                 let filter = state.filter.as_mut();
                 let reads = filter.as_ref().is_some_and(|f| f.reads());
-                if !reads && !filter.is_none_or(|f| f.due(Instant::now())) {
+                if !reads && !filter.is_none_or(|f| f.due(clock::monotonic())) {
                     drop(state);
                     self.counts.filtered();
                     body::skip(&mut stream, len).map_err(broken)?;
@@ -469,7 +466,7 @@ impl Subscription {
             return Some(bytes.to_vec());
         };
         let mut state = lock(&self.state);
-        let value = state.filter.as_mut()?.apply(Instant::now(), value)?;
+        let value = state.filter.as_mut()?.apply(clock::monotonic(), value)?;
         schema.encode_ros1(&value).ok()
     }
 }

@@ -1,6 +1,6 @@
 //! Entry points for fuzzing: each takes any bytes and must return.
 
-use crate::{Flavour, Parts, Registry, Schema, Template};
+use crate::{Conversion, Flavour, Parts, Registry, Schema, Template};
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -116,6 +116,38 @@ pub fn cdr_split(data: &[u8]) {
     assert_eq!(schema.split_cdr(&cdr).expect("own CDR").to_parts(), parts);
 }
 
+/// The schemas' namesakes of the other ROS, where it can have them.
+static NAMESAKES: LazyLock<Vec<Option<Schema>>> = LazyLock::new(|| {
+    let other = |schema: &Schema| match schema.flavour() {
+        Flavour::Ros1 => Flavour::Ros2,
+        Flavour::Ros2 => Flavour::Ros1,
+    };
+    SCHEMAS.iter().map(|s| s.in_flavour(other(s)).ok()).collect()
+});
+
+/// A message becomes its namesake's and comes back, but for each `seq`; what is none is refused or is none.
+fn convert(schema: &Schema, control: &[u8], parts: &[&[u8]], accepted: bool) {
+    let place = SCHEMAS.iter().position(|s| s.name() == schema.name());
+    let Some(namesake) = place.and_then(|i| NAMESAKES.get(i)?.as_ref()) else {
+        return;
+    };
+    let Some(there) = Conversion::new(namesake, schema.flavour()) else {
+        return;
+    };
+    let converted = match there.control(control) {
+        Ok(converted) => converted,
+        Err(_) => return assert!(!accepted),
+    };
+    if !accepted {
+        return;
+    }
+    namesake.decode(&converted, parts).expect("a message");
+    let back = Conversion::new(schema, namesake.flavour()).expect("both have a header");
+    let back = back.control(&converted).expect("a message");
+    schema.decode(&back, parts).expect("a message");
+    assert_eq!(there.control(&back).expect("a message"), converted);
+}
+
 /// A control part and data parts: after the choice, two bytes of the control part's length, it, then parts,
 /// each with two bytes of its length.
 pub fn join(data: &[u8]) {
@@ -132,7 +164,9 @@ pub fn join(data: &[u8]) {
     let Some((control, parts)) = pieces.split_first() else {
         return;
     };
-    let Ok(ros1) = schema.join_ros1(control, parts) else {
+    let ros1 = schema.join_ros1(control, parts);
+    convert(&schema, control, parts, ros1.is_ok());
+    let Ok(ros1) = ros1 else {
         return;
     };
     let _ = schema.join_cdr(control, parts).expect("accepted before");

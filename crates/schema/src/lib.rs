@@ -13,8 +13,9 @@
 //! stay there too, as do those after the first [`MAX_PARTS`]. The control part's encoding stands in
 //! `docs/wire/control-part.md`.
 //!
-//! This crate does not transport, store or share anything, knows no runtime and reads no clock. It converts
-//! encodings, not types: a ROS 1 `Header` keeps its `seq` in CDR. Its only input is that a registry with
+//! This crate does not transport, store or share anything, knows no runtime and reads no clock. Its codecs
+//! convert encodings, not types: a ROS 1 `Header` keeps its `seq` in CDR. Types are converted where a type meets its namesake of
+//! the other ROS ([`Conversion`]). Its only input is that a registry with
 //! folders reads definition files. Every parser is total: foreign bytes give a value or an error that names
 //! field and byte, never a panic, and memory in proportion to the input.
 //!
@@ -51,6 +52,7 @@ mod layout;
 pub mod limits;
 mod md5;
 mod name;
+mod namesake;
 mod parse;
 mod parts;
 mod plan;
@@ -65,6 +67,7 @@ pub use definition::{Arity, Constant, Flavour, Primitive};
 pub use error::{CodecError, DefinitionError, ValueError};
 pub use limits::{DEFAULT_THRESHOLD, MAX_EMPTY_ELEMENTS, MAX_PARTS};
 pub use name::TypeName;
+pub use namesake::Conversion;
 pub use parts::PartLayout;
 pub use registry::Registry;
 pub use schema::{Schema, Service};

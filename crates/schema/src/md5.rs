@@ -48,7 +48,7 @@ pub(crate) fn of_service(request: &MessageType, response: &MessageType) -> [u8; 
     digest(&[text(request, &mut done), text(response, &mut done)])
 }
 
-fn digest(parts: &[String]) -> [u8; 16] {
+pub(crate) fn digest(parts: &[String]) -> [u8; 16] {
     let mut md5 = Md5::new();
     for part in parts {
         md5.update(part.as_bytes());

@@ -80,7 +80,7 @@ impl Codec {
     /// What was taken, as an object that knows its stamp and sequence.
     pub(crate) fn taken<'py>(&self, py: Python<'py>, content: Content) -> PyResult<Bound<'py, PyAny>> {
         let content = Arc::new(content);
-        let message = self.read(py, content.bus().control(), Parts::Taken(&content))?;
+        let message = self.read(py, content.control(), Parts::Taken(&content))?;
         let native = Bound::new(py, Message(content.clone()))?;
         message.setattr(intern!(py, "_native"), native)?;
         Ok(message)

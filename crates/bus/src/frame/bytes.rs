@@ -1,7 +1,7 @@
 //! Numbers and texts as bytes.
 
 use crate::subscriber::QueuePolicy;
-use crate::topic::{MAX_NAME, Offer, Reliability};
+use crate::topic::{Flavour, MAX_NAME, Offer, Reliability};
 
 /// The beginning of a text, at most `max` bytes.
 pub(crate) fn cut(text: &str, max: usize) -> &str {
@@ -43,6 +43,9 @@ impl Writer {
     }
     pub(crate) fn queue(&mut self, policy: QueuePolicy) {
         self.u8(queue_code(policy));
+    }
+    pub(super) fn flavour(&mut self, flavour: &Flavour) {
+        self.0.extend(flavour.to_bytes());
     }
     pub(crate) fn offer(&mut self, offer: &Offer) {
         self.text(&offer.node);
@@ -105,6 +108,10 @@ impl<'a> Reader<'a> {
         [QueuePolicy::DropOldest, QueuePolicy::DropNewest]
             .into_iter()
             .find(|p| queue_code(*p) == code)
+    }
+
+    pub(super) fn flavour(&mut self) -> Option<Flavour> {
+        Flavour::from_bytes(&self.array()?)
     }
 
     pub(crate) fn offer(&mut self) -> Option<Offer> {

@@ -10,10 +10,10 @@ pub(crate) use bytes::{Reader, Writer, cut};
 use crate::definition::{MAX_SHOWN, shown};
 use crate::detail::{self, EndpointDetail, MAX_REFUSAL, MAX_REFUSALS};
 use crate::subscriber::QueuePolicy;
-use crate::topic::{MAX_DEFINITION, MAX_NAME, Offer, TopicType};
+use crate::topic::{Flavour, MAX_DEFINITION, MAX_NAME, Offer, TopicType};
 
 /// The protocol's version. A change of any frame, of the ring or of the death rules changes it.
-pub(crate) const PROTOCOL_VERSION: u16 = 2;
+pub(crate) const PROTOCOL_VERSION: u16 = 3;
 /// The longest frame but [`Info`] and [`Frame::Definition`].
 pub(crate) const MAX_FRAME: usize = 2048;
 /// The longest frame of a handshake.
@@ -60,6 +60,8 @@ pub(crate) struct Hello {
     pub(crate) topic: String,
     pub(crate) type_name: String,
     pub(crate) type_hash: [u8; 16],
+    /// Of a subscriber that does not convert it has no common sum.
+    pub(crate) flavour: Flavour,
     /// What a publisher says of itself; of others it is empty.
     pub(crate) offer: Offer,
 }
@@ -166,6 +168,7 @@ impl Frame {
                 w.text(&h.topic);
                 w.text(&h.type_name);
                 w.0.extend(h.type_hash);
+                w.flavour(&h.flavour);
                 w.offer(&h.offer);
             }
             Frame::Refuse { code, text } => {
@@ -224,6 +227,7 @@ impl Frame {
                 w.text(&i.topic.topic);
                 w.text(&i.topic.type_name);
                 w.0.extend(i.topic.type_hash);
+                w.flavour(&i.topic.flavour);
                 w.u32(i.topic.definition.len() as u32);
                 w.0.extend(i.topic.definition.as_bytes());
                 detail::write(&mut w, &i.detail);
@@ -284,6 +288,7 @@ impl Reader<'_> {
             topic: self.name(MAX_NAME)?,
             type_name: self.name(MAX_NAME)?,
             type_hash: self.array()?,
+            flavour: self.flavour()?,
             offer: self.offer()?,
         }))
     }
@@ -330,11 +335,13 @@ impl Reader<'_> {
         let (domain, id, connected) = (self.u32()?, self.u64()?, self.u32()?);
         let (messages, memory) = (self.u64()?, self.u64()?);
         let (topic, type_name, type_hash) = (self.name(MAX_NAME)?, self.name(MAX_NAME)?, self.array()?);
+        let flavour = self.flavour()?;
         let definition = self.long_text(MAX_DEFINITION)?.into();
         let topic = TopicType {
             topic,
             type_name,
             type_hash,
+            flavour,
             definition,
         };
         let detail = match role {
@@ -363,6 +370,15 @@ impl Reader<'_> {
     }
 }
 
+#[cfg(test)]
+fn flavour_sample() -> Flavour {
+    Flavour {
+        ros: crate::topic::Ros::Two,
+        rihs01: [8; 32],
+        common: [9; 16],
+    }
+}
+
 /// One valid frame of each kind: seeds for tests and fuzzing.
 #[cfg(test)]
 pub(crate) fn samples() -> Vec<Frame> {
@@ -374,12 +390,14 @@ pub(crate) fn samples() -> Vec<Frame> {
         topic: "/scan".into(),
         type_name: "sensor_msgs/LaserScan".into(),
         type_hash: [7; 16],
+        flavour: flavour_sample(),
         offer: detail::offer_sample(),
     };
     let topic = TopicType {
         topic: "/scan".into(),
         type_name: "sensor_msgs/LaserScan".into(),
         type_hash: [7; 16],
+        flavour: flavour_sample(),
         definition: "float32[] ranges\n".into(),
     };
     vec![

@@ -100,6 +100,7 @@ impl Reader {
         let connection = Connection::new(
             1,
             crate::Offer::default(),
+            crate::Ros::Unstated,
             peer,
             b,
             ring,

@@ -16,7 +16,7 @@ use crate::sys::Variant;
 use crate::sys::process::Peer;
 use crate::sys::segment::RingMemory;
 use crate::sys::socket::{Received, Socket};
-use crate::topic::{Offer, Refusal, TopicType};
+use crate::topic::{Offer, Refusal, Ros, TopicType};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Instant;
@@ -46,7 +46,7 @@ enum Stage {
     /// We publish: awaits the peer's ring and doorbell.
     Attach,
     /// We subscribe: awaits consent of a publisher that says this of itself.
-    Welcome(RingMemory, Geometry, Offer),
+    Welcome(RingMemory, Geometry, Offer, Ros),
 }
 
 /// What became of a handshake.
@@ -314,13 +314,13 @@ impl Pending {
                 if let Err(text) = core.admits(self.peer) {
                     return self.put_off(text);
                 }
-                self.attach(&core, hello.offer)
+                self.attach(&core, hello.offer, hello.flavour.ros)
             }
         }
     }
 
     /// We subscribe: makes the ring and sends it, with the doorbell.
-    fn attach(&mut self, core: &Arc<SubCore>, offer: Offer) -> Outcome {
+    fn attach(&mut self, core: &Arc<SubCore>, offer: Offer, ros: Ros) -> Outcome {
         let options = &core.options;
         let Some(geometry) = Geometry::new(options.depth, options.max_held) else {
             return Outcome::Done;
@@ -347,7 +347,7 @@ impl Pending {
             return Outcome::Failed;
         }
         crate::hooks::step("attach-sent");
-        self.stage = Stage::Welcome(memory, geometry, offer);
+        self.stage = Stage::Welcome(memory, geometry, offer, ros);
         Outcome::Wait
     }
 
@@ -412,7 +412,8 @@ impl Pending {
         let (Some(core), Some(id)) = (core.upgrade(), self.peer_id) else {
             return Outcome::Done;
         };
-        let Stage::Welcome(ring, geometry, offer) = std::mem::replace(&mut self.stage, Stage::Hello) else {
+        let Stage::Welcome(ring, geometry, offer, ros) = std::mem::replace(&mut self.stage, Stage::Hello)
+        else {
             return Outcome::Done;
         };
         // Others may have been faster since it was asked.
@@ -425,6 +426,7 @@ impl Pending {
         let connection = Connection::new(
             id,
             offer,
+            ros,
             self.peer,
             socket,
             ring,
@@ -450,6 +452,7 @@ impl Pending {
         }
         let theirs = TopicType {
             type_hash: hash,
+            flavour: hello.flavour,
             definition: text.into(),
             topic: hello.topic,
             type_name: hello.type_name,
@@ -527,6 +530,7 @@ impl Core {
             topic: topic.topic,
             type_name: topic.type_name,
             type_hash: topic.type_hash,
+            flavour: topic.flavour,
             offer,
         })
     }
@@ -611,6 +615,7 @@ fn difference(ours: &Hello, theirs: &Hello) -> Option<String> {
         topic: h.topic.clone(),
         type_name: h.type_name.clone(),
         type_hash: h.type_hash,
+        flavour: h.flavour,
         definition: "".into(),
     };
     topic(ours).difference(&topic(theirs))

@@ -18,7 +18,7 @@ pub use server::{Request, Server, ServerOptions, ServerStats};
 pub use survey::ServiceInfo;
 
 use crate::sys;
-use crate::topic::TopicType;
+use crate::topic::{Flavour, TopicType};
 use std::sync::Arc;
 
 /// What follows a service's name in its two topics. `?` stands in no topic's name that a user may choose.
@@ -37,6 +37,9 @@ pub struct ServiceType {
     pub type_name: String,
     /// The MD5 of the service, as ROS 1 computes it.
     pub type_hash: [u8; 16],
+    /// Which ROS the type is of. With a common sum, clients and servers of both ROS meet: then their requests and replies are the
+    /// same bytes.
+    pub flavour: Flavour,
     /// The full text of the definition, for tools; not compared. At most
     /// [`MAX_DEFINITION`](crate::MAX_DEFINITION) bytes.
     pub definition: Arc<str>,
@@ -52,6 +55,7 @@ impl ServiceType {
             },
             type_name: self.type_name.clone(),
             type_hash: self.type_hash,
+            flavour: self.flavour,
             definition: self.definition.clone(),
         }
     }

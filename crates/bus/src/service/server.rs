@@ -142,7 +142,8 @@ impl Bus {
         let replies = Publisher::of_service(self, service.replies(), memory, publisher, None)?;
         let mut queue = SubscriberOptions::default()
             .with_depth(options.depth)
-            .with_max_held(options.max_held);
+            .with_max_held(options.max_held)
+            .with_conversion(true);
         queue.wait_set = options.wait_set;
         let requests = Subscriber::with(self, service.requests(), queue, subscriber, false)?;
         let counts = Counts::default();

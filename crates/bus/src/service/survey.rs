@@ -42,6 +42,7 @@ impl ServiceInfo {
                 service,
                 type_name: info.topic.type_name,
                 type_hash: info.topic.type_hash,
+                flavour: info.topic.flavour,
                 definition: info.topic.definition,
             },
             servers: info.subscribers,

@@ -47,12 +47,15 @@ impl Subscriber {
     /// With an identity of the caller's; `announces` makes the doorbell ring when publishers come or go.
     pub(crate) fn with(
         bus: &Bus,
-        topic: TopicType,
+        mut topic: TopicType,
         options: SubscriberOptions,
         id: u64,
         announces: bool,
     ) -> Result<Self, CreateError> {
         topic.check()?;
+        if options.conversion != Some(true) {
+            topic.flavour.common = [0; 16];
+        }
         let max = u64::from(Geometry::MAX);
         check_option("depth", u64::from(options.depth), 1, max)?;
         check_option("max_held", u64::from(options.max_held), 1, max)?;

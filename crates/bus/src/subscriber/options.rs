@@ -23,6 +23,9 @@ pub struct SubscriberOptions {
     pub spin: Duration,
     /// Wake through this set instead of a doorbell of its own.
     pub wait_set: Option<WaitSet>,
+    /// Whether it also takes messages of the type's namesake of the other ROS, which it converts. Default: whoever makes it
+    /// decides; of the bus alone, no.
+    pub conversion: Option<bool>,
 }
 
 /// What a full queue loses. A queue is full when `depth` messages wait, when the subscriber's quota of bytes is
@@ -48,6 +51,7 @@ impl Default for SubscriberOptions {
             max_held_bytes: u64::MAX,
             spin: Duration::ZERO,
             wait_set: None,
+            conversion: None,
         }
     }
 }
@@ -96,6 +100,14 @@ impl SubscriberOptions {
     #[must_use]
     pub fn with_spin(mut self, spin: Duration) -> Self {
         self.spin = spin;
+        self
+    }
+
+    /// Sets whether messages of the type's namesake of the other ROS are taken, too
+    /// ([`Message::ros`](crate::Message::ros) says which they are of).
+    #[must_use]
+    pub fn with_conversion(mut self, converts: bool) -> Self {
+        self.conversion = Some(converts);
         self
     }
 

@@ -257,6 +257,7 @@ mod tests {
             topic: "/t".into(),
             type_name: "t/T".into(),
             type_hash: [1; 16],
+            flavour: Default::default(),
             definition: "".into(),
         }
     }

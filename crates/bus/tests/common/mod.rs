@@ -22,6 +22,7 @@ pub fn topic(name: &str) -> TopicType {
         topic: name.into(),
         type_name: "test_msgs/Blob".into(),
         type_hash: [0x5A; 16],
+        flavour: Default::default(),
         definition: "uint8[] data\n".into(),
     }
 }

@@ -23,7 +23,7 @@ pub const READY: u16 = 8;
 pub const LAYOUT: u16 = if cfg!(feature = "posix") { 0x8001 } else { 1 };
 
 pub fn frame(kind: u16, body: &[u8]) -> Vec<u8> {
-    [&b"RWLK"[..], &2u16.to_le_bytes(), &kind.to_le_bytes(), body].concat()
+    [&b"RWLK"[..], &3u16.to_le_bytes(), &kind.to_le_bytes(), body].concat()
 }
 
 /// A subscriber's hello for a topic of [`super::topic`].
@@ -38,6 +38,8 @@ pub fn hello(topic: &str, id: u64) -> Vec<u8> {
         &text(&t.topic),
         &text(&t.type_name),
         &t.type_hash,
+        // Of no stated ROS.
+        &[0; 49],
         // A subscriber offers nothing: no node, no history, nothing said.
         &[0; 11],
     ]

@@ -4,7 +4,7 @@ use super::endpoints::hex;
 use crate::failure::{Failure, OrFail, Outcome};
 use bench::table::{Align, Table};
 use bus::{
-    EndpointDetail, EndpointInfo, MemoryPolicy, Offer, PublisherInfo, QueuePolicy, Reliability,
+    EndpointDetail, EndpointInfo, MemoryPolicy, Offer, PublisherInfo, QueuePolicy, Reliability, Ros,
     SubscriberInfo, TopicInfo,
 };
 use clap::Args;
@@ -70,9 +70,25 @@ fn to_json(t: &TopicInfo) -> Value {
     };
     json!({
         "topic": t.topic.topic, "type": t.topic.type_name, "md5": hex(&t.topic.type_hash),
+        "flavour": flavour(t), "rihs01": rihs01(t),
         "publishers": t.publishers.iter().map(endpoint).collect::<Vec<_>>(),
         "subscribers": t.subscribers.iter().map(endpoint).collect::<Vec<_>>(),
     })
+}
+
+/// `ros1` or `ros2`, if it is stated.
+fn flavour(t: &TopicInfo) -> Option<&'static str> {
+    match t.topic.flavour.ros {
+        Ros::One => Some("ros1"),
+        Ros::Two => Some("ros2"),
+        Ros::Unstated => None,
+    }
+}
+
+/// The type hash of ROS 2, of its types alone.
+fn rihs01(t: &TopicInfo) -> Option<String> {
+    let digits = || t.topic.flavour.rihs01.iter().map(|b| format!("{b:02x}"));
+    (t.topic.flavour.ros == Ros::Two).then(|| format!("RIHS01_{}", digits().collect::<String>()))
 }
 
 fn publisher_json(p: &PublisherInfo) -> Value {
@@ -111,10 +127,12 @@ fn drops_json(drops: &Drops) -> Value {
 
 fn text(t: &TopicInfo) -> String {
     let mut out = format!(
-        "{}  {}  {}\n",
+        "{}  {}  {}  MD5 {}{}\n",
         t.topic.topic,
         t.topic.type_name,
-        hex(&t.topic.type_hash)
+        flavour(t).unwrap_or("of no stated ROS"),
+        hex(&t.topic.type_hash),
+        rihs01(t).map(|hash| format!("  {hash}")).unwrap_or_default(),
     );
     for e in &t.publishers {
         let EndpointDetail::Publisher(p) = &e.detail else {

@@ -390,6 +390,7 @@ fn what_was_latched_reaches_late_subscribers_of_a_player_and_stays_so_when_it_is
 
 #[test]
 fn a_durable_topic_of_ros_2_is_played_and_recorded_as_durable() {
+    use recording::qos::{Durability, Reliability};
     let (came, channels) = played_and_recorded("transient.mcap", "/tl");
     assert!(
         came.len() == 1 && came[0].contains("robot_description"),
@@ -398,11 +399,18 @@ fn a_durable_topic_of_ros_2_is_played_and_recorded_as_durable() {
     let [channel] = &channels[..] else {
         panic!("{channels:?}")
     };
-    // A type that both ROS have alike is recorded as ROS 1's, which calls it latched.
-    let [] = &channel.qos[..] else {
+    // Also of a type that both ROS have alike.
+    let [profile] = &channel.qos[..] else {
         panic!("{channel:?}")
     };
-    assert!(channel.latched);
+    assert_eq!(
+        (profile.reliability, profile.durability, profile.history),
+        (
+            Some(Reliability::Reliable),
+            Some(Durability::TransientLocal),
+            None
+        )
+    );
 }
 
 #[test]
@@ -414,6 +422,7 @@ fn publishers_that_keep_messages_and_do_not_say_whose_they_are_have_channels_of_
         topic: "/map".into(),
         type_name: "t/Bytes".into(),
         type_hash: schema("t/Bytes").md5(),
+        flavour: Default::default(),
         definition: schema("t/Bytes").definition().into(),
     };
     let make = |history| {

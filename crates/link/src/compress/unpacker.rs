@@ -265,6 +265,7 @@ mod tests {
             topic: "/t".into(),
             type_name: "t/T".into(),
             type_hash: [0; 16],
+            flavour: Default::default(),
             definition: "".into(),
         };
         let publisher = Arc::new(

@@ -172,7 +172,7 @@ impl<C: Carrier> Daemon<C> {
     /// Whether what is said of `name`, for which an entry of the configuration counts, is said of a topic: one that it names, or, of a
     /// pattern, one for which it counts.
     fn counts_for(&self, entry: usize, name: &str, topic: &str) -> bool {
-        match names::is_pattern(name) {
+        match bridge::is_pattern(name) {
             true => names::sent_by(&self.config, topic) == Some(entry),
             false => topic == name,
         }

@@ -118,7 +118,7 @@ impl<C: Carrier> Daemon<C> {
                 .collect(),
             unpublished: sends
                 .into_iter()
-                .filter(|t| !names::is_pattern(t) && !self.outbound.contains_key(t))
+                .filter(|t| !bridge::is_pattern(t) && !self.outbound.contains_key(t))
                 .collect(),
             services: (self.inbound.services.as_ref()).map_or_else(Vec::new, |s| s.status(&self.radio)),
             refused_datagrams: self.carrier.refused(),

@@ -340,6 +340,7 @@ impl Engine {
             }
             let announced = proto::TopicConfig {
                 type_hash: kind.type_hash,
+                flavour: names::announced(kind.flavour),
                 definition: kind.definition.to_string(),
                 ..topic.announced(kind.type_name.clone())
             };

@@ -141,6 +141,7 @@ impl Sink for Inbox {
                 service: self.config.services[of.service].name.clone(),
                 type_name: a.type_name.clone(),
                 type_hash: a.type_hash,
+                flavour: names::stated(a.flavour),
                 definition: a.definition.as_str().into(),
             };
             self.news.push(News::Offered(of, kind));

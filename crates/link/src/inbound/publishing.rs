@@ -96,7 +96,7 @@ impl Inbound {
     /// The longest message of a topic that is taken.
     pub(super) fn max_message(&self, topic: &str) -> u32 {
         let of_it = self.max_message.iter().filter(|(n, _)| names::covers(n, topic));
-        let closest = of_it.max_by_key(|(n, _)| (!names::is_pattern(n), n.len()));
+        let closest = of_it.max_by_key(|(n, _)| (!bridge::is_pattern(n), n.len()));
         closest.map_or(u32::MAX, |(_, most)| *most)
     }
 

@@ -34,6 +34,7 @@ impl Inbound {
             topic: on_bus.unwrap_or_else(|| a.name.clone()),
             type_name: a.type_name.clone(),
             type_hash: a.type_hash,
+            flavour: names::stated(a.flavour),
             definition: a.definition.as_str().into(),
         };
         // Who joins this host's bus later is a late joiner too.

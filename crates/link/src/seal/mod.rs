@@ -130,7 +130,7 @@ pub(crate) struct Seals {
 
 /// The digest of what a topic is announced as; its messages count for no other.
 pub(crate) fn context(a: &Announcement, via: &Via) -> [u8; 32] {
-    let mut all = b"ropewalk seal 1".to_vec();
+    let mut all = b"ropewalk seal 2".to_vec();
     all.extend_from_slice(&via.source.to_le_bytes());
     all.extend_from_slice(&via.run.to_le_bytes());
     all.push(via.to.len() as u8);
@@ -138,6 +138,7 @@ pub(crate) fn context(a: &Announcement, via: &Via) -> [u8; 32] {
         .iter()
         .for_each(|h| all.extend_from_slice(&h.to_le_bytes()));
     all.extend_from_slice(&a.type_hash);
+    all.extend_from_slice(&a.flavour.0);
     all.extend_from_slice(&[a.ordering as u8, u8::from(a.latched)]);
     for text in [&a.name, &a.type_name, &a.definition] {
         all.extend_from_slice(&(text.len() as u32).to_le_bytes());

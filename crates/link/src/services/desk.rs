@@ -302,6 +302,7 @@ mod tests {
             service: name.into(),
             type_name: "t/Add".into(),
             type_hash: [1; 16],
+            flavour: Default::default(),
             definition: "".into(),
         }
     }

@@ -113,6 +113,7 @@ mod tests {
             service: "/add".into(),
             type_name: "t/Add".into(),
             type_hash: [1; 16],
+            flavour: Default::default(),
             definition: "".into(),
         };
         let taker = Taker::Client(Arc::new(bus.client(kind, Default::default()).expect("a client")));

@@ -175,6 +175,7 @@ pub(crate) fn line_config(
         // No call waits for another.
         ordering: proto::Ordering::Any,
         type_hash: kind.type_hash,
+        flavour: names::announced(kind.flavour),
         definition: kind.definition.to_string(),
         ..proto::TopicConfig::new(format!("{}{part}", setting.name), kind.type_name.clone())
     }
@@ -336,6 +337,7 @@ impl Services {
                 service: self.office.here(of),
                 type_name: a.type_name.clone(),
                 type_hash: a.type_hash,
+                flavour: names::stated(a.flavour),
                 definition: a.definition.as_str().into(),
             };
             match self.calling.offered(&mut self.office, of, kind, from) {
@@ -444,6 +446,7 @@ impl Services {
                     service: service_of(&kind.topic).to_owned(),
                     type_name: kind.type_name,
                     type_hash: kind.type_hash,
+                    flavour: kind.flavour,
                     definition: kind.definition,
                 };
                 self.serving.found(&mut self.office, &mut air, service);

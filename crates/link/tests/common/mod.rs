@@ -20,6 +20,7 @@ pub fn kind(topic: &str, type_name: &str) -> TopicType {
         topic: topic.into(),
         type_name: type_name.into(),
         type_hash: [type_name.len() as u8; 16],
+        flavour: Default::default(),
         definition: "uint8[] data\n".into(),
     }
 }

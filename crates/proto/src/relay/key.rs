@@ -37,7 +37,7 @@ fn variant(a: &Announcement, via: &Via) -> u64 {
     let texts = [&a.type_name, &a.definition].into_iter();
     let texts = texts.flat_map(|t| (t.len() as u32).to_le_bytes().into_iter().chain(t.bytes()));
     let all = via.run.to_le_bytes().into_iter().chain(hosts).chain(kinds);
-    let all = all.chain(a.type_hash).chain(texts);
+    let all = all.chain(a.type_hash).chain(a.flavour.0).chain(texts);
     all.fold(0xcbf2_9ce4_8422_2325, |h, b| {
         (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
     })

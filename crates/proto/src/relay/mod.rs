@@ -450,6 +450,7 @@ impl<B: Body + Clone> Relay<B> {
             name: config.name.clone(),
             type_name: config.type_name.clone(),
             type_hash: config.type_hash,
+            flavour: config.flavour,
             definition: config.definition.clone(),
             priority: config.priority,
             depth: config.depth,
@@ -675,6 +676,7 @@ impl RelayStats {
 fn settings(a: &Announcement) -> TopicConfig {
     TopicConfig {
         type_hash: a.type_hash,
+        flavour: a.flavour,
         definition: a.definition.clone(),
         priority: a.priority,
         depth: a.depth.clamp(1, MAX_DEPTH),

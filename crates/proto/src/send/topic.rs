@@ -414,6 +414,7 @@ fn announcement(c: &TopicConfig) -> Announcement {
         name: c.name.clone(),
         type_name: c.type_name.clone(),
         type_hash: c.type_hash,
+        flavour: c.flavour,
         definition: c.definition.clone(),
         priority: c.priority,
         depth: c.depth,

@@ -20,7 +20,7 @@ pub(crate) use sharing::{Beat, Claim, MOST_ENTRIES, Sharing};
 pub(crate) use ways::{ENTRY_ROOM, Entry, MAX_ENTRIES, ROUTE_ROOM, Ways};
 
 /// Version of the wire format, in the low half of a datagram's first byte.
-pub const VERSION: u8 = 6;
+pub const VERSION: u8 = 7;
 const MAGIC: u8 = 0xB0;
 
 /// The frames of a datagram that was checked to parse to its end, and the origin of the data read last.

@@ -18,6 +18,7 @@ fn desk(limit: u64) -> Desk {
         topic: "/t".into(),
         type_name: "t/T".into(),
         type_hash: [0; 16],
+        flavour: Default::default(),
         definition: "".into(),
     };
     let publisher = bus

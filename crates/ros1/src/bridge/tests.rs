@@ -349,6 +349,35 @@ fn a_latched_topic_reaches_listeners_that_come_later() {
 }
 
 #[test]
+fn a_topic_of_ros_2_reaches_listeners_of_ros_1_in_their_type() {
+    let master = FakeMaster::start();
+    let robot = robot(&master, topic("/image", Direction::ToRos));
+    let image = |flavour| Registry::new(flavour).schema("sensor_msgs/Image").unwrap();
+    let (one, two) = (image(Flavour::Ros1), image(Flavour::Ros2));
+    let options = ropewalk::PublisherOptions::default().with_history(1);
+    let publisher = robot.node.publisher_with("/image", &two, options).unwrap();
+    let data = vec!["7"; 1000].join(", ");
+    let text = format!("{{header: {{stamp: {{sec: 5}}, frame_id: cam}}, height: 1, data: [{data}]}}");
+    publisher
+        .publish_value(&two.value_from_yaml(&text).unwrap())
+        .unwrap();
+    let stream = listen(&robot, "/image");
+    let bytes = next(&stream, LONG).unwrap();
+    let expected = one.value_from_yaml(&text.replace("sec:", "secs:")).unwrap();
+    assert_eq!(one.decode_ros1(&bytes).unwrap(), expected);
+    let (_, header) = ask(
+        &robot,
+        &[
+            ("callerid", "/ear"),
+            ("topic", "/image"),
+            ("type", "*"),
+            ("md5sum", "*"),
+        ],
+    );
+    assert_eq!(header.get("md5sum"), Some(&*one.md5_hex()));
+}
+
+#[test]
 fn a_master_that_was_restarted_is_told_everything_again() {
     let master = FakeMaster::start();
     let config = topic("/chatter", Direction::ToBus).with_topic(TopicRule::new("/cmd", Direction::ToRos));

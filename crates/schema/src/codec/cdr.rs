@@ -15,8 +15,8 @@ struct Reader<'a> {
     empties: u32,
 }
 
-/// Most bytes after the last field: a payload is padded to a multiple of four.
-const MAX_PADDING: usize = 3;
+/// Most bytes after the last field: DDS pads a payload to a multiple of four, and what rmw serializes may be padded to one of eight.
+const MAX_PADDING: usize = 7;
 
 /// Reads a whole message.
 pub(crate) fn read<'a>(plan: &'a Plan, bytes: &'a [u8], sink: &mut impl Sink<'a>) -> Result<(), CodecError> {

@@ -90,6 +90,7 @@ fn echo(common: &Common) -> ServiceType {
         service: common.topic.clone(),
         type_name: "bench/Echo".into(),
         type_hash: *b"bench/Echo 00001",
+        flavour: Default::default(),
         definition: "uint8[] data\n---\nuint8[] data\n".into(),
     }
 }

@@ -176,6 +176,7 @@ fn send() -> Result<String, Box<dyn std::error::Error>> {
         topic: "/doctor".into(),
         type_name: "doctor/Bytes".into(),
         type_hash: [0; 16],
+        flavour: Default::default(),
         definition: "".into(),
     };
     let subscriber = bus.subscriber(topic.clone(), SubscriberOptions::default())?;

@@ -26,8 +26,8 @@ const MAX_REMEMBERED: usize = 4096;
 #[derive(Debug, Default)]
 pub(super) struct Topics {
     all: Vec<Topic>,
-    /// Topics, by name and sum, that cannot be recorded, and why.
-    pub(super) left_out: BTreeMap<(String, [u8; 16]), String>,
+    /// Topics, by name, sum and ROS, that cannot be recorded, and why.
+    pub(super) left_out: BTreeMap<(String, [u8; 16], bus::Ros), String>,
     channels: usize,
 }
 
@@ -35,6 +35,7 @@ pub(super) struct Topics {
 struct Topic {
     subscriber: Subscriber,
     sum: [u8; 16],
+    ros: bus::Ros,
     ros2: bool,
     /// What its channels have in common.
     channel: Channel,
@@ -67,11 +68,13 @@ impl Topics {
     ) {
         for info in found {
             let name = &info.topic.topic;
-            let known = |t: &Topic| t.subscriber.topic() == name && t.sum == info.topic.type_hash;
+            let ros = info.topic.flavour.ros;
+            let known =
+                |t: &Topic| t.subscriber.topic() == name && t.sum == info.topic.type_hash && t.ros == ros;
             if info.publishers.is_empty() || !wanted(name) || self.all.iter().any(known) {
                 continue;
             }
-            let key = (name.clone(), info.topic.type_hash);
+            let key = (name.clone(), info.topic.type_hash, ros);
             match self.subscribe(node, wait_set, &info) {
                 Ok(topic) => {
                     self.left_out.remove(&key);
@@ -95,11 +98,14 @@ impl Topics {
         };
         let queue = SubscriberOptions::default()
             .with_depth(depth)
-            .with_wait_set(wait_set);
+            .with_wait_set(wait_set)
+            // What is recorded is what was published.
+            .with_conversion(false);
         let subscriber = node.subscriber_with(&info.topic.topic, &schema, queue);
         Ok(Topic {
             subscriber: subscriber.map_err(|e| e.to_string())?,
             sum: info.topic.type_hash,
+            ros: info.topic.flavour.ros,
             ros2: schema.flavour() == Flavour::Ros2,
             channel: channel(&info.topic.topic, &schema),
             channels: Vec::new(),
@@ -151,7 +157,7 @@ impl Topics {
         let left_out = self
             .left_out
             .iter()
-            .map(|((name, _), why)| (name.as_str(), why.as_str()));
+            .map(|((name, ..), why)| (name.as_str(), why.as_str()));
         broken.chain(left_out).collect()
     }
 }

@@ -153,6 +153,7 @@ mod tests {
             service: "/s".into(),
             type_name: "std_srvs/Empty".into(),
             type_hash: [7; 16],
+            flavour: Default::default(),
             definition: "---".into(),
         };
         engine.serve(clock::monotonic(), kind).expect("is served");

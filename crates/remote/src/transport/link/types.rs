@@ -28,6 +28,7 @@ pub(super) fn service_type(name: String) -> Result<ServiceType, DefinitionError>
         service: name,
         type_name: kind.name(),
         type_hash: kind.md5(),
+        flavour: Default::default(),
         definition: kind.definition().into(),
     })
 }
@@ -39,6 +40,7 @@ pub(super) fn topic_type(name: String, priority: u8) -> Result<TopicType, Defini
         topic: name,
         type_name: kind.name().to_owned(),
         type_hash: kind.md5(),
+        flavour: Default::default(),
         definition: kind.definition().into(),
     })
 }

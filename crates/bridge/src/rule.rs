@@ -1,10 +1,14 @@
 //! The rules by which topics and services cross.
 
-use super::MaxMessage;
-use super::read::{frequencies, maybe_duration, maybe_frequency, maybe_level, maybe_size};
+use crate::TfRule;
+use crate::name;
+use crate::read::{maybe_duration, maybe_frequency, maybe_level, maybe_size};
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::time::Duration;
+
+/// The longest message that may be taken, in bytes, as a configuration may say.
+pub const MAX_MESSAGE: RangeInclusive<u64> = 1024..=1 << 30;
 
 /// How long a call waits, if nothing is said.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -76,20 +80,6 @@ pub struct TopicRule {
     pub level: Option<i128>,
 }
 
-/// Which transforms cross.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct TfRule {
-    /// The frames (`child_frame_id`) that cross; a name that ends with `*` stands for all that begin so. Default: all.
-    pub frames: Option<Vec<String>>,
-    /// At most so many transforms a second of each frame. Default: all.
-    #[serde(deserialize_with = "maybe_frequency")]
-    pub rate: Option<f64>,
-    /// The same for single frames, or for those that begin so.
-    #[serde(deserialize_with = "frequencies")]
-    pub rates: BTreeMap<String, f64>,
-}
-
 /// How a service crosses, or all services below a name.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -131,16 +121,17 @@ impl TopicRule {
     }
 
     /// The name or pattern on the bus.
-    pub(crate) fn bus_name(&self) -> &str {
+    pub fn bus_name(&self) -> &str {
         self.bus.as_deref().unwrap_or(&self.name)
     }
 
-    pub(crate) fn depth(&self) -> u32 {
+    /// How many messages wait for one slow listener.
+    pub fn depth(&self) -> u32 {
         self.depth.unwrap_or(DEPTH)
     }
 
     /// Why two rules cannot both hold: onto the bus a name of ROS leads one way, and into ROS names lead to each other one by one.
-    pub(super) fn clash(&self, other: &TopicRule) -> Option<String> {
+    pub fn clash(&self, other: &TopicRule) -> Option<String> {
         let both = |leads: fn(Direction) -> bool| leads(self.direction) && leads(other.direction);
         let (to_bus, to_ros) = (both(Direction::is_to_bus), both(Direction::is_to_ros));
         if self.name == other.name && (to_bus || to_ros) {
@@ -156,7 +147,11 @@ impl TopicRule {
         })
     }
 
-    pub(super) fn check(&self) -> Result<(), String> {
+    /// Checks what is written.
+    ///
+    /// # Errors
+    /// What is wrong, and what to write.
+    pub fn check(&self) -> Result<(), String> {
         check_pair(&self.name, self.bus_name())?;
         if let Some(priority) = self.priority.filter(|p| *p > MAX_PRIORITY) {
             return Err(format!(
@@ -169,7 +164,7 @@ impl TopicRule {
         if self.rate_limit.is_some_and(|hz| hz <= 0.0) {
             return Err("rate_limit: it must be more than 0Hz".into());
         }
-        self.max_message.map_or(Ok(()), |m| MaxMessage(m).valid())?;
+        check_length(self.max_message)?;
         if !(1..=1024).contains(&self.depth()) {
             return Err(format!("depth is {}; it must be 1 to 1024", self.depth()));
         }
@@ -200,15 +195,21 @@ impl ServiceRule {
         }
     }
 
-    pub(crate) fn bus_name(&self) -> &str {
+    /// The name or pattern on the bus.
+    pub fn bus_name(&self) -> &str {
         self.bus.as_deref().unwrap_or(&self.name)
     }
 
-    pub(crate) fn timeout(&self) -> Duration {
+    /// How long a call waits for its answer.
+    pub fn timeout(&self) -> Duration {
         self.timeout.unwrap_or(PATIENCE)
     }
 
-    pub(super) fn check(&self) -> Result<(), String> {
+    /// Checks what is written.
+    ///
+    /// # Errors
+    /// What is wrong, and what to write.
+    pub fn check(&self) -> Result<(), String> {
         check_pair(&self.name, self.bus_name())?;
         if self.direction == Direction::Both {
             return Err(format!(
@@ -216,7 +217,7 @@ impl ServiceRule {
                 self.name
             ));
         }
-        self.max_message.map_or(Ok(()), |m| MaxMessage(m).valid())?;
+        check_length(self.max_message)?;
         if self.timeout().is_zero() || self.timeout() > Duration::from_secs(3600) {
             return Err("timeout: it must be more than 0 s and at most an hour".into());
         }
@@ -225,66 +226,16 @@ impl ServiceRule {
 }
 
 fn check_pair(ros: &str, bus: &str) -> Result<(), String> {
-    check_name(ros, true)?;
-    check_name(bus, true)?;
+    name::check(ros, true)?;
+    name::check(bus, true)?;
     if ros.ends_with("/*") != bus.ends_with("/*") {
         return Err(format!("{ros} and {bus}: both or none must end with /*"));
     }
     Ok(())
 }
 
-/// Checks a full name by ROS's rules, and a pattern where one may stand.
-pub(super) fn check_name(name: &str, pattern: bool) -> Result<(), String> {
-    let stem = match name.strip_suffix("/*").filter(|_| pattern) {
-        Some("") => return Ok(()),
-        Some(stem) => stem,
-        None => name,
-    };
-    let word = |w: &str| {
-        w.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-            && w.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-    };
-    let good = stem.strip_prefix('/').is_some_and(|s| s.split('/').all(word));
-    if good && name.len() <= bus::MAX_NAME {
-        return Ok(());
-    }
-    let star = if pattern {
-        ", and /* at the end for all names below"
-    } else {
-        ""
-    };
-    Err(format!(
-        "'{name}' is no full name: write words of letters, digits and _, each after a /{star}"
-    ))
-}
-
-/// Of the rules that lead the right way and cover a name, the one whose own name is it, else the longest.
-pub(super) fn best<'a, R>(
-    rules: impl Iterator<Item = &'a R>,
-    of: impl Fn(&'a R) -> (&'a str, bool),
-    name: &str,
-) -> Option<&'a R> {
-    let covers = |rule: &&'a R| {
-        let (pattern, right) = of(rule);
-        let below = |stem: &str| {
-            !matches!(name, "/rosout" | "/rosout_agg")
-                && name
-                    .strip_prefix(stem)
-                    .is_some_and(|rest| rest.starts_with('/') && rest.len() > 1)
-        };
-        right && (pattern == name || pattern.strip_suffix("/*").is_some_and(below))
-    };
-    let rules = rules.filter(covers);
-    rules.max_by_key(|rule| {
-        let (pattern, _) = of(rule);
-        (pattern == name, pattern.len())
-    })
-}
-
-/// A name that `from` covers, as `to` says.
-pub(super) fn renamed(from: &str, to: &str, name: &str) -> String {
-    match (from.strip_suffix("/*"), to.strip_suffix("/*")) {
-        (Some(from), Some(to)) => format!("{to}{}", name.strip_prefix(from).unwrap_or(name)),
-        _ => to.to_owned(),
-    }
+fn check_length(max_message: Option<u64>) -> Result<(), String> {
+    let good = max_message.is_none_or(|m| MAX_MESSAGE.contains(&m));
+    good.then_some(())
+        .ok_or_else(|| "max_message: it must be 1KiB to 1GiB".into())
 }

@@ -1,19 +1,15 @@
 //! What of a topic crosses: its rate, the frames of transforms, the level of the log.
 
-use crate::config::{TfRule, TopicRule};
+use crate::{Frames, Passage, TRANSFORMS, Ticker, TopicRule};
 use schema::{Schema, Value};
-use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use stats::Time;
 
-const TRANSFORMS: [&str; 2] = ["tf2_msgs/TFMessage", "tf/tfMessage"];
 const LOG: &str = "rosgraph_msgs/Log";
-/// Most frames whose rate is watched.
-const MAX_FRAMES: usize = 4096;
 
 /// A rule's filter does not fit the topic's type.
 #[derive(Debug, thiserror::Error)]
 #[error("`{key}` is for {wanted}, and this is a {found}: leave it out")]
-pub(crate) struct Unfit {
+pub struct Unfit {
     key: &'static str,
     wanted: &'static str,
     found: String,
@@ -21,14 +17,18 @@ pub(crate) struct Unfit {
 
 /// Decides about each message of one topic.
 #[derive(Debug)]
-pub(crate) struct Filter {
+pub struct Filter {
     all: Option<Ticker>,
     tf: Option<Frames>,
     level: Option<i128>,
 }
 
 impl Filter {
-    pub(crate) fn new(rule: &TopicRule, schema: &Schema) -> Result<Filter, Unfit> {
+    /// What a rule says of a topic of this type.
+    ///
+    /// # Errors
+    /// [`Unfit`].
+    pub fn new(rule: &TopicRule, schema: &Schema) -> Result<Filter, Unfit> {
         let found = || schema.name().to_owned();
         if rule.tf.is_some() && !TRANSFORMS.contains(&schema.name()) {
             let (key, wanted) = ("tf", "tf2_msgs/TFMessage and tf/tfMessage");
@@ -48,26 +48,23 @@ impl Filter {
         }
         Ok(Filter {
             all: rule.rate_limit.map(Ticker::new),
-            tf: rule.tf.clone().map(|rule| Frames {
-                rule,
-                tickers: BTreeMap::new(),
-            }),
+            tf: rule.tf.clone().map(Frames::new),
             level: rule.level,
         })
     }
 
     /// Whether the content decides: then [`Filter::apply`] must be asked, else [`Filter::due`].
-    pub(crate) fn reads(&self) -> bool {
+    pub fn reads(&self) -> bool {
         self.tf.is_some() || self.level.is_some()
     }
 
     /// Whether a message may cross by its time.
-    pub(crate) fn due(&mut self, now: Instant) -> bool {
+    pub fn due(&mut self, now: Time) -> bool {
         self.all.as_mut().is_none_or(|t| t.due(now))
     }
 
     /// What of a message crosses.
-    pub(crate) fn apply(&mut self, now: Instant, mut message: Value) -> Option<Value> {
+    pub fn apply(&mut self, now: Time, mut message: Value) -> Option<Value> {
         if let Some(least) = self.level {
             message.get("level").ok()?.as_integer().filter(|l| *l >= least)?;
         }
@@ -75,7 +72,10 @@ impl Filter {
             let Value::List(transforms) = message.get("transforms").ok()? else {
                 return None;
             };
-            let passing: Vec<Value> = transforms.into_iter().filter(|t| frames.passes(now, t)).collect();
+            let passing: Vec<Value> = transforms
+                .into_iter()
+                .filter(|t| frames.look(now, t) == Passage::Passes)
+                .collect();
             if passing.is_empty() {
                 return None;
             }
@@ -85,77 +85,14 @@ impl Filter {
     }
 }
 
-#[derive(Debug)]
-struct Frames {
-    rule: TfRule,
-    tickers: BTreeMap<String, Ticker>,
-}
-
-impl Frames {
-    fn passes(&mut self, now: Instant, transform: &Value) -> bool {
-        let id = transform.get("child_frame_id").ok();
-        let id = id.as_ref().and_then(Value::as_str).unwrap_or_default();
-        // The first tf wrote them with a slash.
-        let id = id.trim_start_matches('/');
-        let allowed = self.rule.frames.as_ref();
-        if allowed.is_some_and(|patterns| !patterns.iter().any(|p| covers(p, id))) {
-            return false;
-        }
-        let own = self.rule.rates.iter().filter(|(p, _)| covers(p, id));
-        let rate = own
-            .max_by_key(|(p, _)| p.len())
-            .map(|(_, hz)| *hz)
-            .or(self.rule.rate);
-        let Some(hz) = rate else { return true };
-        if !self.tickers.contains_key(id) && self.tickers.len() >= MAX_FRAMES {
-            self.tickers.clear();
-        }
-        self.tickers
-            .entry(id.to_owned())
-            .or_insert_with(|| Ticker::new(hz))
-            .due(now)
-    }
-}
-
-fn covers(pattern: &str, frame: &str) -> bool {
-    let pattern = pattern.trim_start_matches('/');
-    match pattern.strip_suffix('*') {
-        Some(stem) => frame.starts_with(stem),
-        None => frame == pattern,
-    }
-}
-
-/// Lets so many pass in a second. A source that jitters by up to half a period keeps its rate.
-#[derive(Debug)]
-struct Ticker {
-    period: Duration,
-    next: Option<Instant>,
-}
-
-impl Ticker {
-    fn new(hz: f64) -> Ticker {
-        Ticker {
-            // From 1 MHz to once in eleven days.
-            period: Duration::from_secs_f64((1.0 / hz).clamp(0.0, 1e6)),
-            next: None,
-        }
-    }
-
-    fn due(&mut self, now: Instant) -> bool {
-        let next = self.next.unwrap_or(now);
-        if now + self.period / 2 < next {
-            return false;
-        }
-        self.next = Some(next.max(now) + self.period);
-        true
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Direction;
+    use crate::TfRule;
     use schema::{Flavour, Registry};
+    use std::collections::BTreeMap;
+    use std::time::Duration;
 
     fn rule() -> TopicRule {
         TopicRule::new("/x", Direction::ToBus)
@@ -173,16 +110,6 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_holds_whatever_comes() {
-        let mut ticker = Ticker::new(10.0);
-        let start = Instant::now();
-        let passed = (0..1000)
-            .filter(|i| ticker.due(start + Duration::from_millis(10 * i)))
-            .count();
-        assert!((100..=101).contains(&passed), "{passed}");
-    }
-
-    #[test]
     fn frames_cross_each_at_its_rate() {
         let tf = TfRule {
             frames: Some(vec!["odom".into(), "arm_*".into()]),
@@ -195,7 +122,7 @@ mod tests {
         };
         let mut filter = Filter::new(&rule, &schema("tf2_msgs/TFMessage")).unwrap();
         assert!(filter.reads());
-        let start = Instant::now();
+        let start = Time(1);
         let mut left = BTreeMap::new();
         for i in 0..200 {
             let message = transforms(&["/odom", "arm_1", "arm_tip", "laser"]);
@@ -233,10 +160,7 @@ mod tests {
             .iter()
             .map(|l| {
                 filter
-                    .apply(
-                        Instant::now(),
-                        log.value_from_yaml(&format!("level: {l}")).unwrap(),
-                    )
+                    .apply(Time(1), log.value_from_yaml(&format!("level: {l}")).unwrap())
                     .is_some()
             })
             .collect();

@@ -1,0 +1,22 @@
+#![forbid(unsafe_code)]
+//! What all bridges share, and the link with them: which topics and services cross and how (rules, with patterns of names), what of a
+//! topic crosses (its rate, the frames of transforms, the level of the log), and where messages came from, so that none goes in
+//! circles.
+//!
+//! It moves nothing itself: no I/O, and no clock.
+
+mod filter;
+mod name;
+mod origin;
+mod rate;
+mod read;
+mod rule;
+mod tf;
+
+pub use filter::{Filter, Unfit};
+pub use name::{best, check, covers, is_pattern, renamed};
+pub use origin::Graph;
+pub use rate::Ticker;
+pub use read::{frequencies, maybe_duration, maybe_frequency, maybe_size};
+pub use rule::{Direction, MAX_MESSAGE, ServiceRule, TopicRule};
+pub use tf::{Frames, Passage, TRANSFORMS, TfRule};

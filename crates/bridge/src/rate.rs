@@ -1,0 +1,47 @@
+//! So many in a second.
+
+use stats::Time;
+use std::time::Duration;
+
+/// Lets so many pass in a second. A source that jitters by up to half a period keeps its rate.
+#[derive(Debug)]
+pub struct Ticker {
+    period: Duration,
+    next: Option<Time>,
+}
+
+impl Ticker {
+    /// So many a second, more than 0.
+    pub fn new(hz: f64) -> Ticker {
+        Ticker {
+            // From 1 MHz to once in eleven days.
+            period: Duration::from_secs_f64((1.0 / hz).clamp(0.0, 1e6)),
+            next: None,
+        }
+    }
+
+    /// Whether one may pass now; then it has.
+    pub fn due(&mut self, now: Time) -> bool {
+        let next = self.next.unwrap_or(now);
+        if now + self.period / 2 < next {
+            return false;
+        }
+        self.next = Some(next.max(now) + self.period);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_holds_whatever_comes() {
+        let mut ticker = Ticker::new(10.0);
+        let start = Time(1);
+        let passed = (0..1000)
+            .filter(|i| ticker.due(start + Duration::from_millis(10 * i)))
+            .count();
+        assert!((100..=101).contains(&passed), "{passed}");
+    }
+}
