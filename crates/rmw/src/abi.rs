@@ -1,0 +1,3 @@
+//! The structures of rmw's, rcutils' and rosidl's C headers that cross this interface.
+
+pub(crate) mod introspection;

@@ -1,0 +1,137 @@
+//! rosidl's type support: handles (`rosidl_runtime_c`), what messages are made of (`rosidl_typesupport_introspection_c` and `_cpp`),
+//! and descriptions of types (`type_description`).
+
+use std::ffi::{c_char, c_void};
+
+/// `rosidl_message_type_support_t`.
+#[repr(C)]
+pub(crate) struct MessageTypeSupport {
+    pub(crate) identifier: *const c_char,
+    pub(crate) data: *const c_void,
+    pub(crate) func:
+        Option<unsafe extern "C" fn(*const MessageTypeSupport, *const c_char) -> *const MessageTypeSupport>,
+    pub(crate) type_hash: Option<unsafe extern "C" fn(*const MessageTypeSupport) -> *const TypeHash>,
+    pub(crate) description: Option<unsafe extern "C" fn(*const MessageTypeSupport) -> *const TypeDescription>,
+    pub(crate) sources:
+        Option<unsafe extern "C" fn(*const MessageTypeSupport) -> *const Sequence<TypeSource>>,
+}
+
+/// `rosidl_service_type_support_t`.
+#[repr(C)]
+pub(crate) struct ServiceTypeSupport {
+    pub(crate) identifier: *const c_char,
+    pub(crate) data: *const c_void,
+    pub(crate) func:
+        Option<unsafe extern "C" fn(*const ServiceTypeSupport, *const c_char) -> *const ServiceTypeSupport>,
+    pub(crate) request: *const MessageTypeSupport,
+    pub(crate) response: *const MessageTypeSupport,
+    pub(crate) event: *const MessageTypeSupport,
+    pub(crate) create_event: *const c_void,
+    pub(crate) destroy_event: *const c_void,
+    pub(crate) type_hash: Option<unsafe extern "C" fn(*const ServiceTypeSupport) -> *const TypeHash>,
+    pub(crate) description: Option<unsafe extern "C" fn(*const ServiceTypeSupport) -> *const TypeDescription>,
+    pub(crate) sources:
+        Option<unsafe extern "C" fn(*const ServiceTypeSupport) -> *const Sequence<TypeSource>>,
+}
+
+/// `rosidl_type_hash_t`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TypeHash {
+    pub(crate) version: u8,
+    pub(crate) value: [u8; 32],
+}
+
+/// Any of rosidl's C sequences, `rosidl_runtime_c__String` (of `c_char`) among them.
+#[repr(C)]
+pub(crate) struct Sequence<T> {
+    pub(crate) data: *mut T,
+    pub(crate) size: usize,
+    pub(crate) capacity: usize,
+}
+
+/// `rosidl_runtime_c__String`. Ends with a zero that `size` does not count.
+pub(crate) type CString = Sequence<u8>;
+
+/// `rosidl_runtime_c__type_description__TypeSource`.
+#[repr(C)]
+pub(crate) struct TypeSource {
+    pub(crate) type_name: CString,
+    pub(crate) encoding: CString,
+    pub(crate) raw_file_contents: CString,
+}
+
+/// `rosidl_runtime_c__type_description__TypeDescription`.
+#[repr(C)]
+pub(crate) struct TypeDescription {
+    pub(crate) own: IndividualTypeDescription,
+    pub(crate) referenced: Sequence<IndividualTypeDescription>,
+}
+
+/// `rosidl_runtime_c__type_description__IndividualTypeDescription`.
+#[repr(C)]
+pub(crate) struct IndividualTypeDescription {
+    pub(crate) type_name: CString,
+    pub(crate) fields: Sequence<Field>,
+}
+
+/// `rosidl_runtime_c__type_description__Field`.
+#[repr(C)]
+pub(crate) struct Field {
+    pub(crate) name: CString,
+    pub(crate) ty: FieldType,
+    pub(crate) default_value: CString,
+}
+
+/// `rosidl_runtime_c__type_description__FieldType`.
+#[repr(C)]
+pub(crate) struct FieldType {
+    pub(crate) type_id: u8,
+    pub(crate) capacity: u64,
+    pub(crate) string_capacity: u64,
+    pub(crate) nested_type_name: CString,
+}
+
+/// `rosidl_typesupport_introspection_c__MessageMembers`, and that of C++.
+#[repr(C)]
+pub(crate) struct MessageMembers {
+    pub(crate) namespace: *const c_char,
+    pub(crate) name: *const c_char,
+    pub(crate) count: u32,
+    pub(crate) size: usize,
+    pub(crate) has_any_key: bool,
+    pub(crate) members: *const MessageMember,
+    pub(crate) init: Option<unsafe extern "C" fn(*mut c_void, i32)>,
+    pub(crate) fini: Option<unsafe extern "C" fn(*mut c_void)>,
+}
+
+/// `rosidl_typesupport_introspection_c__MessageMember`, and that of C++, whose `resize` gives nothing back.
+#[repr(C)]
+pub(crate) struct MessageMember {
+    pub(crate) name: *const c_char,
+    pub(crate) type_id: u8,
+    pub(crate) string_upper_bound: usize,
+    pub(crate) members: *const MessageTypeSupport,
+    pub(crate) is_key: bool,
+    pub(crate) is_array: bool,
+    pub(crate) array_size: usize,
+    pub(crate) is_upper_bound: bool,
+    pub(crate) offset: u32,
+    pub(crate) default_value: *const c_void,
+    pub(crate) size_function: Option<unsafe extern "C" fn(*const c_void) -> usize>,
+    pub(crate) get_const: Option<unsafe extern "C" fn(*const c_void, usize) -> *const c_void>,
+    pub(crate) get: Option<unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void>,
+    pub(crate) fetch: Option<unsafe extern "C" fn(*const c_void, usize, *mut c_void)>,
+    pub(crate) assign: Option<unsafe extern "C" fn(*mut c_void, usize, *const c_void)>,
+    pub(crate) resize: Option<unsafe extern "C" fn(*mut c_void, usize) -> bool>,
+}
+
+/// `rosidl_typesupport_introspection_c__ServiceMembers`, and that of C++.
+#[repr(C)]
+pub(crate) struct ServiceMembers {
+    pub(crate) namespace: *const c_char,
+    pub(crate) name: *const c_char,
+    pub(crate) request: *const MessageMembers,
+    pub(crate) response: *const MessageMembers,
+    pub(crate) event: *const MessageMembers,
+}
