@@ -17,6 +17,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+/// How long a server may take until it listens: a watchdog, since a roscore on a busy machine, or one whose own name is not found, takes
+/// half a minute.
+const STARTUP: Duration = Duration::from_secs(120);
+
 /// Longer than the largest lab takes to come up.
 const UP: Duration = Duration::from_secs(70);
 /// How long a program may take to print what it has when it is done.
@@ -238,7 +242,7 @@ impl<'a> Site<'a> {
         let script = format!(
             "until cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -q ':{port:04X} [0-9A-F]*:0000 0A'; do sleep 0.05; done"
         );
-        let waited = self.hear(host, &["sh", "-c", &script], Duration::from_secs(20));
+        let waited = self.hear(host, &["sh", "-c", &script], STARTUP);
         waited.map(|_| ())
     }
 

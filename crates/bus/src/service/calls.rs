@@ -161,7 +161,7 @@ impl Calls {
                 return Ok(Some(outcome));
             }
             let quiet =
-                seen.is_none_or(|seen| !self.replies.rearm() && self.replies.waiter().events() == seen);
+                seen.is_none_or(|seen| !self.replies.arm_for_next() && self.replies.waiter().events() == seen);
             if quiet {
                 break;
             }
@@ -188,7 +188,7 @@ impl Calls {
             if state.calls.values().any(|c| c.outcome.is_some() && !c.cancelled) {
                 return Ok(true);
             }
-            if !self.replies.rearm() && self.replies.waiter().events() == seen {
+            if !self.replies.arm_for_next() && self.replies.waiter().events() == seen {
                 return Ok(false);
             }
         }

@@ -229,6 +229,14 @@ impl Server {
             || replies.wait_for_subscriber(partner(request.header.client), Duration::ZERO)
     }
 
+    /// Whether a request can be taken. If not, the descriptor stops being readable until one can.
+    ///
+    /// # Errors
+    /// [`TakeError::Forked`].
+    pub fn rearm(&self) -> Result<bool, TakeError> {
+        self.requests.rearm()
+    }
+
     /// Waits until a request can be taken, also while as many are held as may be; false if `timeout` passed first, or if
     /// an [`Interrupt`] was used: after [`TakeError::HoldLimit`] in a loop.
     pub fn wait_takeable(&self, timeout: Duration) -> Result<bool, TakeError> {

@@ -36,7 +36,7 @@ impl Subscriber {
     }
 
     /// If no message waits, makes the descriptor wait for the next one, and gives false.
-    pub(crate) fn rearm(&self) -> bool {
+    pub(crate) fn arm_for_next(&self) -> bool {
         self.core.rearm()
     }
 

@@ -41,7 +41,8 @@ pub struct Subscriber {
 
 impl Subscriber {
     pub(crate) fn new(bus: &Bus, topic: TopicType, options: SubscriberOptions) -> Result<Self, CreateError> {
-        Self::with(bus, topic, options, sys::unique_id(), false)
+        let announces = options.announces;
+        Self::with(bus, topic, options, sys::unique_id(), announces)
     }
 
     /// With an identity of the caller's; `announces` makes the doorbell ring when publishers come or go.
@@ -151,6 +152,17 @@ impl Subscriber {
             }
             self.core.fetch_code();
         }
+    }
+
+    /// Whether a message can be taken. If not, the descriptor stops being readable until one can: as [`WaitSet::rearm`], for who polls it.
+    ///
+    /// # Errors
+    /// [`TakeError::Forked`].
+    pub fn rearm(&self) -> Result<bool, TakeError> {
+        if self.core.birth.is_foreign() {
+            return Err(TakeError::Forked);
+        }
+        Ok(self.core.rearm() || self.core.lock().is_stuck())
     }
 
     /// Waits until a message can be taken; false if `timeout` passed first, or an [`Interrupt`] was used. True also

@@ -23,6 +23,8 @@ pub struct SubscriberOptions {
     pub spin: Duration,
     /// Wake through this set instead of a doorbell of its own.
     pub wait_set: Option<WaitSet>,
+    /// Whether its descriptor also becomes readable when publishers come or go. Default: no.
+    pub announces: bool,
     /// Whether it also takes messages of the type's namesake of the other ROS, which it converts. Default: whoever makes it
     /// decides; of the bus alone, no.
     pub conversion: Option<bool>,
@@ -51,6 +53,7 @@ impl Default for SubscriberOptions {
             max_held_bytes: u64::MAX,
             spin: Duration::ZERO,
             wait_set: None,
+            announces: false,
             conversion: None,
         }
     }
@@ -100,6 +103,14 @@ impl SubscriberOptions {
     #[must_use]
     pub fn with_spin(mut self, spin: Duration) -> Self {
         self.spin = spin;
+        self
+    }
+
+    /// Makes the descriptor readable when publishers come or go, too: whoever polls it takes until nothing is left, and looks who is
+    /// there ([`SubscriberStats`](crate::SubscriberStats)).
+    #[must_use]
+    pub fn with_announcements(mut self) -> Self {
+        self.announces = true;
         self
     }
 
