@@ -173,8 +173,8 @@ fn cdr_oddities() {
         }
     );
     assert_eq!(
-        error(&[0, 1, 0, 0, 2, 0, 0, 0, b'a', 0, 0, 0, 0, 0]),
-        CodecError::Trailing { offset: 10, extra: 4 }
+        error(&[&[0, 1, 0, 0, 2, 0, 0, 0, b'a', 0][..], &[0; 8]].concat()),
+        CodecError::Trailing { offset: 10, extra: 8 }
     );
     let wide = ros2("wstring w");
     assert_eq!(
@@ -186,6 +186,26 @@ fn cdr_oddities() {
             unit: 0x10000
         }
     );
+}
+
+/// `rmw_serialize` of rmw_fastrtps gives 8 bytes more than a `JointState` of positions alone has.
+#[test]
+fn padding_is_read_as_rmw_fastrtps_overestimates_it() {
+    let joints = ros2("float64[] a\nfloat64[] b\nfloat64[] c");
+    let padded = |mut bytes: Vec<u8>, n: usize| {
+        bytes.resize(bytes.len() + n, 0);
+        bytes
+    };
+    let control = [&le(&[1])[..], &2.5f64.to_le_bytes(), &le(&[0, 0])].concat();
+    let cdr = joints.join_cdr(&control, &[]).expect("a message");
+    for n in [0, 7, 8, 23] {
+        joints.split_cdr(&padded(cdr.clone(), n)).expect("padding");
+    }
+    joints.split_cdr(&padded(cdr, 24)).expect_err("too much");
+    let wide = ros2("wstring w\nuint8[] x\nfloat64[2] y");
+    let cdr = wide.join_cdr(&[0; 24], &[]).expect("a message");
+    wide.split_cdr(&padded(cdr.clone(), 15)).expect("padding");
+    wide.split_cdr(&padded(cdr, 16)).expect_err("too much");
 }
 
 #[test]

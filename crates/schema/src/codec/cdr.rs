@@ -13,10 +13,16 @@ struct Reader<'a> {
     at: usize,
     swap: bool,
     empties: u32,
+    /// Wide strings, and arrays of words of eight bytes that have no elements.
+    overestimated: usize,
 }
 
 /// Most bytes after the last field: DDS pads a payload to a multiple of four, and what rmw serializes may be padded to one of eight.
 const MAX_PADDING: usize = 7;
+/// And more for each field that rmw_fastrtps overestimates, since its `rmw_serialize` gives as many bytes as it estimated: it
+/// aligns an array of words of eight bytes that has no elements, and counts a zero at the end of a wide string, which are 4 bytes
+/// each and up to 4 more by the alignment of what follows. A `JointState` of positions alone has 8 bytes too many.
+const PADDING_OF_ESTIMATE: usize = 8;
 
 /// Reads a whole message.
 pub(crate) fn read<'a>(plan: &'a Plan, bytes: &'a [u8], sink: &mut impl Sink<'a>) -> Result<(), CodecError> {
@@ -40,10 +46,12 @@ pub(crate) fn read<'a>(plan: &'a Plan, bytes: &'a [u8], sink: &mut impl Sink<'a>
         at: 0,
         swap,
         empties: 0,
+        overestimated: 0,
     };
     reader.walk(&plan.cdr, sink).map_err(|f| f.into_error(plan))?;
     let extra = body.len() - reader.at;
-    if extra > MAX_PADDING {
+    // Each of them has taken the four bytes of its count, so that this does not overflow.
+    if extra > MAX_PADDING + PADDING_OF_ESTIMATE * reader.overestimated {
         return Err(CodecError::Trailing {
             offset: reader.at + CDR_HEADER,
             extra,
@@ -88,6 +96,7 @@ impl<'a> Reader<'a> {
                     if let Some(unit) = wide_units(bytes, swap).find(|u| *u > 0xffff) {
                         return Err(self.fault(Kind::WideUnit(unit), at, *path));
                     }
+                    self.overestimated += 1;
                     sink.text(Text::Wide4 { bytes, swap });
                 }
                 Step::Repeat { count, body } => {
@@ -124,7 +133,7 @@ impl<'a> Reader<'a> {
                     };
                     match lift.uniform {
                         // An array without elements is not aligned.
-                        _ if count == 0 => {}
+                        _ if count == 0 => self.overestimated += usize::from(lift.uniform == Some(8)),
                         Some(word) => {
                             let len = u64::from(count) * u64::from(lift.element.packed);
                             self.take(word, len, lift.path)?;
