@@ -169,7 +169,7 @@ pub struct Constant {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Definition {
     pub(crate) name: TypeName,
-    /// The folder of its file, `msg` or `srv`, which is part of a ROS 2 name.
+    /// The folder of its file, `msg`, `srv` or `action`, which is part of a ROS 2 name.
     pub(crate) folder: &'static str,
     pub(crate) fields: Vec<RawField>,
     /// Those that a program can use: with the name of an identifier, the last one of each name.

@@ -42,6 +42,23 @@ impl TypeName {
         })
     }
 
+    /// The folder that a name in ROS 2's style has, `msg` where it has none.
+    pub(crate) fn folder(text: &str) -> &'static str {
+        match text.split('/').nth(1) {
+            Some("srv") => "srv",
+            Some("action") => "action",
+            _ => "msg",
+        }
+    }
+
+    /// The same of a service: those of an action stand in its folder, all others in `srv`.
+    pub(crate) fn service_folder(text: &str) -> &'static str {
+        match Self::folder(text) {
+            "action" => "action",
+            _ => "srv",
+        }
+    }
+
     /// Joins two parts that are known to be identifiers.
     pub(crate) fn join(package: &str, name: &str) -> Self {
         Self {
@@ -60,7 +77,7 @@ impl TypeName {
         &self.name
     }
 
-    /// The name as ROS 2 writes it, `sensor_msgs/msg/Image`; `folder` is `msg` or `srv`.
+    /// The name as ROS 2 writes it, `sensor_msgs/msg/Image`; `folder` is `msg`, `srv` or `action`.
     pub fn with_folder(&self, folder: &str) -> String {
         format!("{}/{folder}/{}", self.package, self.name)
     }

@@ -24,7 +24,7 @@ pub(crate) fn of_message(ty: &MessageType) -> String {
 /// may hold both.
 pub(crate) fn of_service(name: &TypeName, request: &MessageType, response: &MessageType) -> String {
     const INFO: &str = "service_msgs/msg/ServiceEventInfo";
-    let full = name.with_folder("srv");
+    let full = name.with_folder(request.folder);
     let part = |suffix: &str| format!("{full}_{suffix}");
     let (request_name, response_name, event) = (part("Request"), part("Response"), part("Event"));
     let mut referenced = BTreeMap::new();

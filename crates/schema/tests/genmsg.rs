@@ -180,3 +180,52 @@ fn a_definition_with_sections_that_is_no_services_event_is_refused() {
         .expect_err("no message");
     assert!(error.to_string().contains(":2:1: expected a type"), "{error}");
 }
+
+/// Hashes of Kilted's `test_msgs`.
+#[test]
+fn the_types_of_an_action_are_named_by_its_folder() {
+    let mut registry = Registry::new(Flavour::Ros2);
+    let id = "unique_identifier_msgs/UUID goal_id";
+    let goal = format!(
+        "{id}\ntest_msgs/action/Fibonacci_Goal goal\n---\nbool accepted\nbuiltin_interfaces/Time stamp\n"
+    );
+    let feedback = format!("{id}\ntest_msgs/action/Fibonacci_Feedback feedback\n");
+    for (name, text) in [
+        ("Fibonacci_Goal", "int32 order\n"),
+        ("Fibonacci_Feedback", "int32[] sequence\n"),
+        ("Fibonacci_FeedbackMessage", &feedback),
+    ] {
+        let name = format!("test_msgs/action/{name}");
+        registry.add_message(&name, text).expect("parses");
+    }
+    registry
+        .add_service("test_msgs/action/Fibonacci_SendGoal", &goal)
+        .expect("parses");
+
+    let service = registry
+        .service("test_msgs/Fibonacci_SendGoal")
+        .expect("compiles");
+    assert_eq!(
+        service.request().ros2_name(),
+        "test_msgs/action/Fibonacci_SendGoal_Request"
+    );
+    assert_eq!(
+        service.rihs01(),
+        "RIHS01_d807633803e38e164276573cd97e9fbd71e109c290bbf4cc312a0a1c9da7bbd9"
+    );
+    assert_eq!(
+        service.request().rihs01(),
+        "RIHS01_dfe75c73dc2c090cbc8fd8c45039bfa279d16aa6aadd348f812c6adad26e669e"
+    );
+    let message = registry
+        .schema("test_msgs/action/Fibonacci_FeedbackMessage")
+        .expect("compiles");
+    let hash = "RIHS01_37487bae8cea358366b97003c1ef1ca7ce7c08df36f9e8cca496624226aee64e";
+    assert_eq!(message.rihs01(), hash);
+    // What it carries along is read again, where the separators do not name folders.
+    let mut again = Registry::new(Flavour::Ros2);
+    let name = message.ros2_name();
+    again.add_embedded(&name, &message.definition()).expect("parses");
+    let again = again.schema(&name).expect("compiles");
+    assert_eq!((again.ros2_name(), again.rihs01()), (name, hash.to_owned()));
+}

@@ -132,6 +132,7 @@ fn check_size(name: &TypeName, text: &str) -> Result<(), DefinitionError> {
 /// Reads a service: its request and response. Their names carry the suffix that ROS gives them.
 pub(crate) fn service(
     name: &TypeName,
+    folder: &'static str,
     text: &str,
     flavour: Flavour,
     file: &str,
@@ -144,7 +145,7 @@ pub(crate) fn service(
     };
     let read = |part: &(String, usize), s: &str| {
         let def = message(suffix(s), &part.0, flavour, Origin { file, line: part.1 })?;
-        Ok(Definition { folder: "srv", ..def })
+        Ok(Definition { folder, ..def })
     };
     let (request, response) = (read(&request, "Request")?, read(&response, "Response")?);
     Ok([request, response])

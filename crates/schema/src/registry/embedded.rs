@@ -60,7 +60,7 @@ impl Part<'_> {
     fn event(&self, file: &str) -> Result<Vec<Definition>, DefinitionError> {
         let name = self.name.name().strip_suffix(EVENT).unwrap_or_default();
         let service = TypeName::join(self.name.package(), name);
-        let mut out = parse::service(&service, self.text, Flavour::Ros2, file)?.to_vec();
+        let mut out = parse::service(&service, "srv", self.text, Flavour::Ros2, file)?.to_vec();
         let text = format!(
             "service_msgs/ServiceEventInfo info\n{service}_Request[<=1] request\n{service}_Response[<=1] response\n"
         );

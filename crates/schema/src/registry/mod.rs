@@ -21,7 +21,8 @@ use std::path::PathBuf;
 pub struct Registry {
     flavour: Flavour,
     messages: BTreeMap<TypeName, Definition>,
-    services: BTreeMap<TypeName, String>,
+    /// Their folder and text.
+    services: BTreeMap<TypeName, (&'static str, String)>,
     search: SearchPath,
 }
 
@@ -56,19 +57,17 @@ impl Registry {
         self.flavour
     }
 
-    /// Adds or replaces one message definition.
+    /// Adds or replaces one message definition. A folder in the name is part of what [`Schema::ros2_name`] and
+    /// [`Schema::rihs01`] are of: `srv` of a service's messages, `action` of an action's.
     ///
     /// # Errors
     /// When the name or the text is not good; types in it are looked for only later.
     pub fn add_message(&mut self, name: &str, text: &str) -> Result<(), DefinitionError> {
+        let folder = TypeName::folder(name);
         let name = TypeName::parse(name)?;
         let file = name.to_string();
-        self.insert(parse::message(
-            name,
-            text,
-            self.flavour,
-            Origin { file: &file, line: 0 },
-        )?)
+        let def = parse::message(name, text, self.flavour, Origin { file: &file, line: 0 })?;
+        self.insert(Definition { folder, ..def })
     }
 
     /// Adds or replaces one service definition.
@@ -76,12 +75,13 @@ impl Registry {
     /// # Errors
     /// When the name or the text is not good; types in it are looked for only later.
     pub fn add_service(&mut self, name: &str, text: &str) -> Result<(), DefinitionError> {
+        let folder = TypeName::service_folder(name);
         let name = TypeName::parse(name)?;
-        parse::service(&name, text, self.flavour, &name.to_string())?;
+        parse::service(&name, folder, text, self.flavour, &name.to_string())?;
         if self.services.len() >= MAX_TYPES {
             return Err(too_many(&name));
         }
-        self.services.insert(name, text.to_owned());
+        self.services.insert(name, (folder, text.to_owned()));
         Ok(())
     }
 
@@ -105,12 +105,17 @@ impl Registry {
     /// When the name or the text is not good. Nothing is added then.
     pub fn add_embedded(&mut self, name: &str, text: &str) -> Result<(), DefinitionError> {
         let root = TypeName::parse(name)?;
-        let of_service = name.split('/').nth(1) == Some("srv");
+        let folder = TypeName::folder(name);
         for mut def in embedded::parse(root.clone(), text, self.flavour)? {
-            // The folder is part of a ROS 2 name; the separators' names do not have it.
+            // The folder is part of a ROS 2 name; the separators' names do not have it. Only names that ROS 2 makes itself have
+            // underscores: those of a service's or an action's messages.
             let end = |suffix| def.name.name().ends_with(suffix);
-            if of_service && (def.name == root || end("_Request") || end("_Response")) {
-                def.folder = "srv";
+            let sibling = match folder {
+                "action" => def.name.package() == root.package() && def.name.name().contains('_'),
+                _ => end("_Request") || end("_Response"),
+            };
+            if folder != "msg" && (def.name == root || sibling) {
+                def.folder = folder;
             }
             self.insert(def)?;
         }
@@ -148,18 +153,18 @@ impl Registry {
     /// As [`schema`](Self::schema).
     pub fn service(&self, name: &str) -> Result<Service, DefinitionError> {
         let name = TypeName::parse(name)?;
-        let (text, file) = match self.services.get(&name) {
-            Some(text) => (text.clone(), name.to_string()),
+        let (folder, text, file) = match self.services.get(&name) {
+            Some((folder, text)) => (*folder, text.clone(), name.to_string()),
             None => match self.search.find(&name, Kind::Service)? {
-                Some((text, path)) => (text, path.display().to_string()),
+                Some((text, path)) => ("srv", text, path.display().to_string()),
                 None => {
                     let text =
                         builtin::find(self.flavour, &name, true).ok_or_else(|| self.unknown(&name, None))?;
-                    (text.to_owned(), name.to_string())
+                    ("srv", text.to_owned(), name.to_string())
                 }
             },
         };
-        let [request, response] = parse::service(&name, &text, self.flavour, &file)?;
+        let [request, response] = parse::service(&name, folder, &text, self.flavour, &file)?;
         let mut resolver = resolve::Resolver::new(self);
         let (request, response) = (resolver.root(request)?, resolver.root(response)?);
         Ok(Service::new(
