@@ -8,3 +8,5 @@
 //! structure. On publishing the small fields go into the control part and each bulk array into the block, once.
 
 mod abi;
+mod typesupport;
+mod walk;

@@ -1,5 +1,7 @@
 //! rosidl's type support: handles (`rosidl_runtime_c`), what messages are made of (`rosidl_typesupport_introspection_c` and `_cpp`),
 //! and descriptions of types (`type_description`).
+//!
+//! Checked against the headers of rosidl 4.9 (Kilted). `is_key` and `has_any_key` came with rosidl 4.6, which is Jazzy's.
 
 use std::ffi::{c_char, c_void};
 
@@ -94,6 +96,7 @@ pub(crate) struct FieldType {
 
 /// `rosidl_typesupport_introspection_c__MessageMembers`, and that of C++.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub(crate) struct MessageMembers {
     pub(crate) namespace: *const c_char,
     pub(crate) name: *const c_char,
@@ -107,6 +110,7 @@ pub(crate) struct MessageMembers {
 
 /// `rosidl_typesupport_introspection_c__MessageMember`, and that of C++, whose `resize` gives nothing back.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub(crate) struct MessageMember {
     pub(crate) name: *const c_char,
     pub(crate) type_id: u8,
@@ -126,12 +130,53 @@ pub(crate) struct MessageMember {
     pub(crate) resize: Option<unsafe extern "C" fn(*mut c_void, usize) -> bool>,
 }
 
-/// `rosidl_typesupport_introspection_c__ServiceMembers`, and that of C++.
-#[repr(C)]
-pub(crate) struct ServiceMembers {
-    pub(crate) namespace: *const c_char,
-    pub(crate) name: *const c_char,
-    pub(crate) request: *const MessageMembers,
-    pub(crate) response: *const MessageMembers,
-    pub(crate) event: *const MessageMembers,
+/// The numbers of `rosidl_typesupport_introspection_c/field_types.h`.
+pub(crate) mod type_id {
+    pub(crate) const FLOAT: u8 = 1;
+    pub(crate) const DOUBLE: u8 = 2;
+    pub(crate) const CHAR: u8 = 4;
+    pub(crate) const BOOLEAN: u8 = 6;
+    pub(crate) const OCTET: u8 = 7;
+    pub(crate) const UINT8: u8 = 8;
+    pub(crate) const INT8: u8 = 9;
+    pub(crate) const UINT16: u8 = 10;
+    pub(crate) const INT16: u8 = 11;
+    pub(crate) const UINT32: u8 = 12;
+    pub(crate) const INT32: u8 = 13;
+    pub(crate) const UINT64: u8 = 14;
+    pub(crate) const INT64: u8 = 15;
+    pub(crate) const STRING: u8 = 16;
+    pub(crate) const WSTRING: u8 = 17;
+    pub(crate) const MESSAGE: u8 = 18;
+}
+
+/// Sizes and offsets as the C compiler has them for the headers of Kilted on 64-bit Linux.
+#[cfg(all(test, target_pointer_width = "64"))]
+mod tests {
+    use super::*;
+    use std::mem::{offset_of, size_of};
+
+    #[test]
+    fn structures_lie_as_in_c() {
+        assert_eq!(
+            (size_of::<MessageTypeSupport>(), size_of::<ServiceTypeSupport>()),
+            (48, 88)
+        );
+        assert_eq!((size_of::<TypeHash>(), size_of::<CString>()), (33, 24));
+        assert_eq!((size_of::<TypeSource>(), size_of::<TypeDescription>()), (72, 72));
+        assert_eq!((size_of::<Field>(), size_of::<FieldType>()), (96, 48));
+        assert_eq!(
+            (size_of::<MessageMembers>(), offset_of!(MessageMembers, members)),
+            (64, 40)
+        );
+        assert_eq!(size_of::<MessageMember>(), 112);
+        assert_eq!(
+            (
+                offset_of!(MessageMember, is_array),
+                offset_of!(MessageMember, offset)
+            ),
+            (33, 52)
+        );
+        assert_eq!(offset_of!(MessageMember, resize), 104);
+    }
 }

@@ -1,0 +1,388 @@
+//! Types out of type supports: the handle that rcl or rclcpp passes becomes a [`Type`], which has a schema and can write and read
+//! messages in memory.
+
+#![cfg_attr(not(test), expect(dead_code, reason = "the entities use it"))]
+
+#[cfg(test)]
+mod tests;
+mod text;
+
+use crate::abi::introspection::{
+    MessageMembers, MessageTypeSupport, Sequence, ServiceTypeSupport, TypeDescription, TypeHash, TypeSource,
+};
+use crate::walk::{Plan, cxx};
+use schema::{DefinitionError, Schema, Service};
+use std::ffi::{CStr, c_char, c_void};
+use text::Described;
+
+/// The language of a node, which decides how its messages lie in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Language {
+    /// C, and with it Python and all that is built on rcl alone.
+    C,
+    /// C++ with libstdc++.
+    Cxx,
+}
+
+impl Language {
+    fn identifier(self) -> &'static CStr {
+        match self {
+            Language::C => c"rosidl_typesupport_introspection_c",
+            Language::Cxx => c"rosidl_typesupport_introspection_cpp",
+        }
+    }
+}
+
+/// A message type of a node: its schema, and how its messages lie in the node's memory.
+///
+/// It holds functions of the library that its type support came from, so that it must not outlive that library. rcl demands the same
+/// of the type support itself for as long as an entity uses it.
+#[derive(Debug)]
+pub(crate) struct Type {
+    schema: Schema,
+    hash: TypeHash,
+    language: Language,
+    plan: Plan,
+}
+
+/// A service type of a node.
+#[derive(Debug)]
+pub(crate) struct ServiceType {
+    /// The service as our tools know it.
+    pub(crate) service: Service,
+    /// Its hash as the type support states it.
+    pub(crate) hash: TypeHash,
+    /// The request's type.
+    pub(crate) request: Type,
+    /// The response's type.
+    pub(crate) response: Type,
+}
+
+/// A type support cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub(crate) enum TypeError {
+    /// A null pointer, or a handle that lacks what every generator writes.
+    #[error("the type support of {name} has no {what}: is it a rosidl type support of Jazzy or later?")]
+    Incomplete {
+        /// The type, or the handle's identifier where the type is not yet known.
+        name: String,
+        /// What is missing.
+        what: &'static str,
+    },
+    /// The message package was built without introspection.
+    #[error(
+        "the type support {identifier} gives no rosidl_typesupport_introspection_c or _cpp: build the message package with \
+         rosidl_default_generators, which has both"
+    )]
+    NoIntrospection {
+        /// The handle's identifier.
+        identifier: String,
+    },
+    /// A type that definitions in ROS 2's `.msg` form cannot express.
+    #[error("{name}.{field}: {what} is not supported")]
+    Unsupported {
+        /// The type.
+        name: String,
+        /// The field.
+        field: String,
+        /// Its type.
+        what: String,
+    },
+    /// The definition cannot be read.
+    #[error("{name}: {reason}")]
+    Definition {
+        /// The type.
+        name: String,
+        /// What is wrong.
+        reason: DefinitionError,
+    },
+    /// What the type support describes is not what it hashes.
+    #[error("{name}: its type support states {stated}, but its definition has {computed}")]
+    Hash {
+        /// The type.
+        name: String,
+        /// The type support's hash.
+        stated: String,
+        /// The hash of its definition.
+        computed: String,
+    },
+    /// The introspection tables contradict the definition.
+    #[error("{field}: the introspection tables say {found}, the definition says {expected}")]
+    Table {
+        /// Path of the field, from the type's name.
+        field: String,
+        /// What the tables say.
+        found: String,
+        /// What the definition says.
+        expected: String,
+    },
+}
+
+impl Type {
+    /// The type of a message type support of any kind: a dispatcher's (`rosidl_typesupport_c`, `_cpp`) or introspection's own.
+    ///
+    /// A dispatcher that lacks introspection sets rcutils' error; the caller resets it.
+    ///
+    /// # Safety
+    /// `handle` is null or points to a type support whose tables and functions live as long as what this gives, as generated ones of
+    /// a loaded library do.
+    pub(crate) unsafe fn new(handle: *const MessageTypeSupport) -> Result<Self, TypeError> {
+        // SAFETY: the caller's promise.
+        let (handle, language) = unsafe { introspection(handle) }?;
+        // SAFETY: `introspection` gives a valid handle.
+        let (described, hash) = unsafe { describe_message(handle) }?;
+        let schema = described.message(hash)?;
+        // SAFETY: as above, and the handle is of the language's introspection.
+        unsafe { Self::with_schema(handle, language, schema, hash) }
+    }
+
+    /// # Safety
+    /// `handle` is valid and of introspection in `language`.
+    unsafe fn with_schema(
+        handle: &MessageTypeSupport,
+        language: Language,
+        schema: Schema,
+        hash: TypeHash,
+    ) -> Result<Self, TypeError> {
+        // SAFETY: the data of an introspection handle are its members.
+        let plan = unsafe { Plan::compile(&schema, language, handle.data.cast::<MessageMembers>()) }?;
+        Ok(Self {
+            schema,
+            hash,
+            language,
+            plan,
+        })
+    }
+
+    /// A type without a type support.
+    ///
+    /// # Safety
+    /// As [`Plan::compile`].
+    #[cfg(test)]
+    pub(crate) unsafe fn of_tables(
+        schema: Schema,
+        members: *const MessageMembers,
+    ) -> Result<Self, TypeError> {
+        // SAFETY: the caller's promise.
+        let plan = unsafe { Plan::compile(&schema, Language::C, members) }?;
+        let (hash, language) = (TypeHash::default(), Language::C);
+        Ok(Self {
+            schema,
+            hash,
+            language,
+            plan,
+        })
+    }
+
+    /// The type as our tools know it: name, fields, definition, MD5.
+    pub(crate) fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// The hash as the type support states it; equal to the schema's.
+    pub(crate) fn hash(&self) -> TypeHash {
+        self.hash
+    }
+
+    /// The language of the node.
+    pub(crate) fn language(&self) -> Language {
+        self.language
+    }
+
+    pub(crate) fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Bytes of a message's structure, without what its strings and sequences hold.
+    pub(crate) fn size(&self) -> usize {
+        self.plan.size
+    }
+}
+
+impl ServiceType {
+    /// The type of a service type support of any kind.
+    ///
+    /// # Safety
+    /// As [`Type::new`].
+    pub(crate) unsafe fn new(handle: *const ServiceTypeSupport) -> Result<Self, TypeError> {
+        // SAFETY: the caller's promise.
+        let (handle, _) = unsafe { service_introspection(handle) }?;
+        let name = || "a service".to_owned();
+        // SAFETY: functions of a valid handle, called with it as rosidl demands.
+        let (hash, description, sources) = unsafe {
+            (
+                handle.type_hash.map(|f| f(handle)),
+                handle.description.map(|f| f(handle)),
+                handle.sources.map(|f| f(handle)),
+            )
+        };
+        // SAFETY: what these functions give is static or null.
+        let (described, hash) = unsafe { describe(name(), hash, description, sources) }?;
+        let service = described.service(hash)?;
+        // SAFETY: the handles of its messages are as valid as it is.
+        let part = |handle: *const MessageTypeSupport, schema: &Schema| unsafe {
+            let (handle, language) = introspection(handle)?;
+            let hash = stated_hash(&schema.ros2_name(), handle.type_hash.map(|f| f(handle)))?;
+            check(&schema.ros2_name(), hash, schema.rihs01())?;
+            Type::with_schema(handle, language, schema.clone(), hash)
+        };
+        let request = part(handle.request, service.request())?;
+        let response = part(handle.response, service.response())?;
+        Ok(Self {
+            service,
+            hash,
+            request,
+            response,
+        })
+    }
+}
+
+impl TypeHash {
+    /// As ROS 2 writes it: `RIHS01_` and 64 hexadecimal digits.
+    pub(crate) fn text(&self) -> String {
+        let digits: String = self.value.iter().map(|b| format!("{b:02x}")).collect();
+        format!("RIHS{:02}_{digits}", self.version)
+    }
+}
+
+/// The introspection handle behind `handle`, and its language.
+///
+/// # Safety
+/// As [`Type::new`].
+pub(crate) unsafe fn introspection<'a>(
+    handle: *const MessageTypeSupport,
+) -> Result<(&'a MessageTypeSupport, Language), TypeError> {
+    // SAFETY: the caller's promise; null gives `None`.
+    let own = unsafe { handle.as_ref() }.ok_or_else(|| incomplete("a message", "handle"))?;
+    // SAFETY: the handle's own function takes it and an identifier.
+    let find = |identifier: &CStr| unsafe {
+        match own.func {
+            Some(f) => cxx::find(f, handle, identifier),
+            None => std::ptr::null(),
+        }
+    };
+    // SAFETY: what was found is a handle as valid as the first.
+    unsafe { choose(own.identifier, handle, find, |h| (*h).identifier) }
+}
+
+/// As [`introspection`], of a service.
+///
+/// # Safety
+/// As [`Type::new`].
+unsafe fn service_introspection<'a>(
+    handle: *const ServiceTypeSupport,
+) -> Result<(&'a ServiceTypeSupport, Language), TypeError> {
+    // SAFETY: as in `introspection`.
+    let own = unsafe { handle.as_ref() }.ok_or_else(|| incomplete("a service", "handle"))?;
+    // SAFETY: as in `introspection`.
+    let find = |identifier: &CStr| unsafe {
+        match own.func {
+            Some(f) => cxx::find(f, handle, identifier),
+            None => std::ptr::null(),
+        }
+    };
+    // SAFETY: as in `introspection`.
+    unsafe { choose(own.identifier, handle, find, |h| (*h).identifier) }
+}
+
+/// Asks for the introspection of the handle's own language first: asking a dispatcher for what it lacks sets an error.
+///
+/// # Safety
+/// `own` is the identifier of `handle`, which is valid, and `find` gives null or such handles.
+unsafe fn choose<'a, H>(
+    own: *const c_char,
+    handle: *const H,
+    find: impl Fn(&CStr) -> *const H,
+    identifier: impl Fn(*const H) -> *const c_char,
+) -> Result<(&'a H, Language), TypeError> {
+    if own.is_null() {
+        return Err(incomplete("a type", "identifier"));
+    }
+    // SAFETY: identifiers are strings in static memory.
+    let own = unsafe { CStr::from_ptr(own) };
+    let order = match own.to_bytes().ends_with(b"_cpp") {
+        true => [Language::Cxx, Language::C],
+        false => [Language::C, Language::Cxx],
+    };
+    for language in order {
+        let wanted = language.identifier();
+        let found = if own == wanted { handle } else { find(wanted) };
+        if found.is_null() {
+            continue;
+        }
+        let named = identifier(found);
+        // SAFETY: as above; `found` is not null.
+        if !named.is_null() && unsafe { CStr::from_ptr(named) } == wanted {
+            // SAFETY: `find` gives valid handles.
+            return Ok((unsafe { &*found }, language));
+        }
+    }
+    Err(TypeError::NoIntrospection {
+        identifier: own.to_string_lossy().into_owned(),
+    })
+}
+
+/// # Safety
+/// `handle` is valid.
+unsafe fn describe_message(handle: &MessageTypeSupport) -> Result<(Described, TypeHash), TypeError> {
+    // SAFETY: functions of a valid handle, called with it as rosidl demands; what they give is static or null.
+    unsafe {
+        describe(
+            "a message".into(),
+            handle.type_hash.map(|f| f(handle)),
+            handle.description.map(|f| f(handle)),
+            handle.sources.map(|f| f(handle)),
+        )
+    }
+}
+
+/// # Safety
+/// The pointers are null or point to what rosidl generates.
+unsafe fn describe(
+    name: String,
+    hash: Option<*const TypeHash>,
+    description: Option<*const TypeDescription>,
+    sources: Option<*const Sequence<TypeSource>>,
+) -> Result<(Described, TypeHash), TypeError> {
+    // SAFETY: the caller's promise.
+    let description = unsafe { description.and_then(|p| p.as_ref()) };
+    let description = description.ok_or_else(|| incomplete(&name, "type description"))?;
+    // SAFETY: the caller's promise.
+    let sources = unsafe { sources.and_then(|p| p.as_ref()) };
+    // SAFETY: a generated description and its sources.
+    let described = unsafe { Described::read(description, sources) }?;
+    // SAFETY: the caller's promise.
+    let hash = unsafe { stated_hash(described.name(), hash) }?;
+    Ok((described, hash))
+}
+
+/// # Safety
+/// The pointer is null or points to a hash.
+unsafe fn stated_hash(name: &str, hash: Option<*const TypeHash>) -> Result<TypeHash, TypeError> {
+    // SAFETY: the caller's promise.
+    let hash = unsafe { hash.and_then(|p| p.as_ref()) };
+    hash.copied().ok_or_else(|| incomplete(name, "type hash"))
+}
+
+fn check(name: &str, stated: TypeHash, computed: String) -> Result<(), TypeError> {
+    let stated = stated.text();
+    if stated == computed {
+        return Ok(());
+    }
+    Err(TypeError::Hash {
+        name: name.into(),
+        stated,
+        computed,
+    })
+}
+
+fn incomplete(name: &str, what: &'static str) -> TypeError {
+    TypeError::Incomplete {
+        name: name.into(),
+        what,
+    }
+}
+
+/// A pointer to a message, as rmw passes it.
+pub(crate) type Message = *const c_void;

@@ -1,0 +1,236 @@
+//! Definitions of a type support: the text of its own source files where they are `.msg` or `.srv`, so that comments, constants
+//! and MD5 are as every tool has them, else a text written from its type description, which knows fields only.
+
+use super::{TypeError, check, incomplete};
+use crate::abi::introspection::{
+    CString, Field, IndividualTypeDescription, Sequence, TypeDescription, TypeHash, TypeSource,
+};
+use schema::limits::{MAX_FIELDS, MAX_TEXT, MAX_TYPES};
+use schema::{DefinitionError, Flavour, Registry, Schema, Service};
+use std::collections::BTreeMap;
+
+/// A type with all types that it uses. The first is the type itself.
+pub(super) struct Described {
+    types: Vec<Individual>,
+    /// Encoding and text of source files, by type.
+    sources: BTreeMap<String, (String, String)>,
+}
+
+struct Individual {
+    name: String,
+    /// The fields as lines of a definition, or why they cannot be.
+    text: Result<String, TypeError>,
+}
+
+/// The field that IDL demands of a structure without fields.
+const DUMMY: &str = "structure_needs_at_least_one_member";
+
+impl Described {
+    /// # Safety
+    /// Both are what rosidl generates.
+    pub(super) unsafe fn read(
+        description: &TypeDescription,
+        sources: Option<&Sequence<TypeSource>>,
+    ) -> Result<Self, TypeError> {
+        // SAFETY: the caller's promise, for this and all below.
+        let own = unsafe { Individual::read(&description.own) }?;
+        let mut types = vec![own];
+        // SAFETY: as above.
+        for other in unsafe { items(&description.referenced, MAX_TYPES, "referenced types") }? {
+            // SAFETY: as above.
+            types.push(unsafe { Individual::read(other) }?);
+        }
+        let mut texts = BTreeMap::new();
+        if let Some(sources) = sources {
+            // SAFETY: as above.
+            for source in unsafe { items(sources, MAX_TYPES, "sources") }? {
+                // SAFETY: as above.
+                let (name, encoding, text) = unsafe {
+                    (
+                        string(&source.type_name)?,
+                        string(&source.encoding)?,
+                        string(&source.raw_file_contents)?,
+                    )
+                };
+                texts.insert(name, (encoding, text));
+            }
+        }
+        Ok(Self {
+            types,
+            sources: texts,
+        })
+    }
+
+    /// Name as ROS 2 writes it.
+    pub(super) fn name(&self) -> &str {
+        self.types.first().map_or("", |own| &own.name)
+    }
+
+    /// The schema of a message, whose hash is `hash`.
+    pub(super) fn message(&self, hash: TypeHash) -> Result<Schema, TypeError> {
+        let name = self.name();
+        self.attempt(hash, |registry, _| {
+            let schema = registry.schema(name)?;
+            let computed = schema.rihs01();
+            Ok((schema, computed))
+        })
+    }
+
+    /// The service, whose hash is `hash`.
+    pub(super) fn service(&self, hash: TypeHash) -> Result<Service, TypeError> {
+        let name = self.name();
+        let part = |suffix: &str| {
+            let part = format!("{name}_{suffix}");
+            let found = self.types.iter().find(|t| t.name == part);
+            found.map_or_else(|| Err(incomplete(&part, "type description")), |t| t.text.clone())
+        };
+        let written = format!("{}---\n{}", part("Request")?, part("Response")?);
+        self.attempt(hash, |registry, sources| {
+            let own = if sources { self.source(name, "srv") } else { None };
+            registry.add_service(name, own.unwrap_or(&written))?;
+            let service = registry.service(name)?;
+            let computed = service.rihs01();
+            Ok((service, computed))
+        })
+    }
+
+    /// Tries the texts of the source files, then those that are written from the description.
+    fn attempt<T>(
+        &self,
+        hash: TypeHash,
+        build: impl Fn(&mut Registry, bool) -> Result<(T, String), DefinitionError>,
+    ) -> Result<T, TypeError> {
+        let name = self.name();
+        let once = |sources: bool| {
+            let mut registry = self.registry(sources)?;
+            let built = build(&mut registry, sources);
+            let (made, computed) = built.map_err(|reason| definition(name, reason))?;
+            check(name, hash, computed)?;
+            Ok(made)
+        };
+        once(true).or_else(|_| once(false))
+    }
+
+    fn registry(&self, sources: bool) -> Result<Registry, TypeError> {
+        let mut registry = Registry::new(Flavour::Ros2);
+        for t in &self.types {
+            let source = if sources {
+                self.source(&t.name, "msg")
+            } else {
+                None
+            };
+            let text = match source {
+                Some(text) => text,
+                None => t.text.as_deref().map_err(Clone::clone)?,
+            };
+            let added = registry.add_message(&t.name, text);
+            added.map_err(|reason| definition(&t.name, reason))?;
+        }
+        Ok(registry)
+    }
+
+    /// The source file of `name`, if it is in `encoding` and was kept: an empty one may have been left out.
+    fn source(&self, name: &str, encoding: &str) -> Option<&str> {
+        let (found, text) = self.sources.get(name)?;
+        (found == encoding && !text.is_empty()).then_some(text.as_str())
+    }
+}
+
+impl Individual {
+    /// # Safety
+    /// A generated description.
+    unsafe fn read(of: &IndividualTypeDescription) -> Result<Self, TypeError> {
+        // SAFETY: the caller's promise, for this and all below.
+        let name = unsafe { string(&of.type_name) }?;
+        // SAFETY: as above.
+        let fields = unsafe { items(&of.fields, MAX_FIELDS, "fields") }?;
+        // SAFETY: as above.
+        let text = unsafe { text(&name, fields) };
+        Ok(Self { name, text })
+    }
+}
+
+/// Fields as lines of a definition. Defaults are left out: they may be in IDL's grammar, and no hash is of them.
+///
+/// # Safety
+/// Generated descriptions.
+unsafe fn text(ty: &str, fields: &[Field]) -> Result<String, TypeError> {
+    let mut out = String::new();
+    for field in fields {
+        // SAFETY: the caller's promise.
+        let (name, nested) = unsafe { (string(&field.name)?, string(&field.ty.nested_type_name)?) };
+        if fields.len() == 1 && name == DUMMY {
+            break;
+        }
+        let (id, capacity, length) = (field.ty.type_id, field.ty.capacity, field.ty.string_capacity);
+        // Arrays, bounded and unbounded sequences are the same types in the next rows of 48.
+        let (base, arity) = match id {
+            1..=48 => (id, String::new()),
+            49..=96 => (id - 48, format!("[{capacity}]")),
+            97..=144 => (id - 96, format!("[<={capacity}]")),
+            145..=192 => (id - 144, "[]".into()),
+            _ => (0, String::new()),
+        };
+        let base = match base {
+            1 => nested,
+            2 => "int8".into(),
+            3 => "uint8".into(),
+            4 => "int16".into(),
+            5 => "uint16".into(),
+            6 => "int32".into(),
+            7 => "uint32".into(),
+            8 => "int64".into(),
+            9 => "uint64".into(),
+            10 => "float32".into(),
+            11 => "float64".into(),
+            15 => "bool".into(),
+            16 => "byte".into(),
+            17 => "string".into(),
+            18 => "wstring".into(),
+            21 => format!("string<={length}"),
+            22 => format!("wstring<={length}"),
+            _ => {
+                let what = match base {
+                    12 => "a long double".into(),
+                    13 => "IDL's char".into(),
+                    14 => "IDL's wchar".into(),
+                    _ => format!("type {id} of FieldType.msg"),
+                };
+                return Err(TypeError::Unsupported {
+                    name: ty.into(),
+                    field: name,
+                    what,
+                });
+            }
+        };
+        out.push_str(&format!("{base}{arity} {name}\n"));
+    }
+    Ok(out)
+}
+
+/// # Safety
+/// A generated string.
+unsafe fn string(of: &CString) -> Result<String, TypeError> {
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { items(of, MAX_TEXT, "text") }?;
+    Ok(String::from_utf8_lossy(bytes).into_owned())
+}
+
+/// # Safety
+/// A generated sequence.
+unsafe fn items<'a, T>(of: &Sequence<T>, most: usize, what: &'static str) -> Result<&'a [T], TypeError> {
+    match of.size {
+        0 => Ok(&[]),
+        // A size that no generator writes is a structure of another layout.
+        n if n > most || of.data.is_null() => Err(incomplete("a type", what)),
+        // SAFETY: the caller's promise; static memory that nobody writes to.
+        n => Ok(unsafe { std::slice::from_raw_parts(of.data, n) }),
+    }
+}
+
+fn definition(name: &str, reason: DefinitionError) -> TypeError {
+    TypeError::Definition {
+        name: name.into(),
+        reason,
+    }
+}

@@ -1,0 +1,101 @@
+//! What `cxx.cpp` offers: C++ strings and vectors, and calls of functions that may throw.
+
+use std::ffi::{CStr, c_char, c_void};
+
+/// `resize_function` of C++, which gives nothing back. The tables are shared with C, where it gives a `bool`.
+pub(super) type Resize = unsafe extern "C" fn(*mut c_void, usize);
+
+unsafe extern "C" {
+    static ropewalk_cxx_string_size: usize;
+    static ropewalk_cxx_u16string_size: usize;
+    fn ropewalk_cxx_string(string: *const c_void, size: *mut usize) -> *const u8;
+    fn ropewalk_cxx_u16string(string: *const c_void, size: *mut usize) -> *const u8;
+    fn ropewalk_cxx_set_string(string: *mut c_void, data: *const u8, size: usize) -> bool;
+    fn ropewalk_cxx_set_u16string(string: *mut c_void, data: *const u8, size: usize) -> bool;
+    fn ropewalk_cxx_assign(type_id: u8, vector: *mut c_void, data: *const c_void, count: usize) -> bool;
+    fn ropewalk_cxx_resize(resize: Resize, member: *mut c_void, count: usize) -> bool;
+    fn ropewalk_cxx_handle(
+        find: unsafe extern "C" fn(*const c_void, *const c_char) -> *const c_void,
+        handle: *const c_void,
+        identifier: *const c_char,
+    ) -> *const c_void;
+}
+
+/// `sizeof(std::string)`, or `std::u16string` where a unit has two bytes.
+pub(super) fn string_size(unit: usize) -> usize {
+    // SAFETY: constants of cxx.cpp.
+    unsafe {
+        match unit {
+            1 => ropewalk_cxx_string_size,
+            _ => ropewalk_cxx_u16string_size,
+        }
+    }
+}
+
+/// Content and number of units of a C++ string with units of `unit` bytes.
+///
+/// # Safety
+/// `string` is an initialized one.
+pub(super) unsafe fn string(string: *const u8, unit: usize) -> (*const u8, usize) {
+    let mut size = 0;
+    // SAFETY: the caller's promise.
+    let data = unsafe {
+        match unit {
+            1 => ropewalk_cxx_string(string.cast(), &mut size),
+            _ => ropewalk_cxx_u16string(string.cast(), &mut size),
+        }
+    };
+    (data, size)
+}
+
+/// Gives a C++ string new content of whole units; false if there is no memory.
+///
+/// # Safety
+/// `string` is an initialized one.
+pub(super) unsafe fn set_string(string: *mut u8, unit: usize, content: &[u8]) -> bool {
+    // SAFETY: the caller's promise; `content` holds as many units as said.
+    unsafe {
+        match unit {
+            1 => ropewalk_cxx_set_string(string.cast(), content.as_ptr(), content.len()),
+            _ => ropewalk_cxx_set_u16string(string.cast(), content.as_ptr(), content.len() / 2),
+        }
+    }
+}
+
+/// Gives a vector of numbers new content in one copy; false if there is no memory or the type is no number.
+///
+/// # Safety
+/// `vector` is a `std::vector` without bound of `type_id`, `data` are `count` of them, aligned.
+pub(super) unsafe fn assign(type_id: u8, vector: *mut u8, data: *const u8, count: usize) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { ropewalk_cxx_assign(type_id, vector.cast(), data.cast(), count) }
+}
+
+/// Resizes a member; false if there is no memory.
+///
+/// # Safety
+/// `resize` is the member's function.
+pub(super) unsafe fn resize(resize: Resize, member: *mut u8, count: usize) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { ropewalk_cxx_resize(resize, member.cast(), count) }
+}
+
+/// Calls the function `func` of a type support; null if it throws.
+///
+/// # Safety
+/// `find` is the function of `handle`.
+pub(crate) unsafe fn find<H>(
+    find: unsafe extern "C" fn(*const H, *const c_char) -> *const H,
+    handle: *const H,
+    identifier: &CStr,
+) -> *const H {
+    // SAFETY: the same function with pointers to an unnamed type, which are the same in the C ABI.
+    let find = unsafe {
+        std::mem::transmute::<
+            unsafe extern "C" fn(*const H, *const c_char) -> *const H,
+            unsafe extern "C" fn(*const c_void, *const c_char) -> *const c_void,
+        >(find)
+    };
+    // SAFETY: the caller's promise.
+    unsafe { ropewalk_cxx_handle(find, handle.cast(), identifier.as_ptr()) }.cast()
+}

@@ -1,0 +1,581 @@
+//! C messages with tables made by hand, which have every kind of field and need no ROS.
+
+use super::MessageError;
+use crate::abi::introspection::{
+    CString, MessageMember, MessageMembers, MessageTypeSupport, Sequence, type_id,
+};
+use crate::typesupport::{Type, TypeError};
+use schema::{Flavour, Parts, Registry, Schema};
+use std::ffi::{CStr, c_void};
+use std::mem::offset_of;
+use std::ptr::{from_mut, from_ref, null};
+
+/// Without padding between fields that a data part would not have, but with an empty message, which has a byte in memory only.
+#[repr(C)]
+#[derive(Debug)]
+struct Odd {
+    nothing: u8,
+    small: u8,
+    word: u16,
+}
+
+/// Padded, in memory as in a data part.
+#[repr(C)]
+#[derive(Debug)]
+struct Inner {
+    small: u8,
+    real: f64,
+    flag: bool,
+}
+
+#[repr(C)]
+struct Child {
+    name: CString,
+    flags: Sequence<bool>,
+}
+
+#[repr(C)]
+struct All {
+    flag: bool,
+    small: i8,
+    word: u16,
+    real: f64,
+    text: CString,
+    wide: Sequence<u16>,
+    short: CString,
+    inner: Inner,
+    inners: [Inner; 2],
+    nothing: u8,
+    names: [CString; 2],
+    bytes: Sequence<u8>,
+    flags: Sequence<bool>,
+    reals: Sequence<f64>,
+    elements: Sequence<Inner>,
+    odd: Sequence<Odd>,
+    texts: Sequence<CString>,
+    children: Sequence<Child>,
+    empties: Sequence<u8>,
+}
+
+const TEXT: &str = "bool flag\nint8 small\nuint16 word\nfloat64 real\nstring text\nwstring wide\nstring<=5 short\nInner inner\n\
+    Inner[2] inners\nEmpty nothing\nstring[2] names\nuint8[] bytes\nbool[] flags\nfloat64[<=40] reals\nInner[] elements\n\
+    Odd[] odd\nstring[] texts\nChild[] children\nEmpty[] empties\n";
+
+fn schema() -> Schema {
+    let mut registry = Registry::new(Flavour::Ros2);
+    for (name, text) in [
+        ("t/Empty", ""),
+        ("t/Odd", "Empty nothing\nuint8 small\nuint16 word"),
+        ("t/Inner", "uint8 small\nfloat64 real\nbool flag"),
+        ("t/Child", "string name\nbool[] flags"),
+        ("t/All", TEXT),
+    ] {
+        registry.add_message(name, text).expect("parses");
+    }
+    registry.schema("t/All").expect("compiles")
+}
+
+/// As rosidl generates it: frees, allocates zeroed. (What its elements hold is not freed here.)
+unsafe extern "C" fn resize<T>(member: *mut c_void, size: usize) -> bool {
+    let sequence = member.cast::<Sequence<T>>();
+    // SAFETY: a sequence of the test's messages, whose memory is malloc's.
+    unsafe {
+        libc::free((*sequence).data.cast());
+        (*sequence).data = match size {
+            0 => std::ptr::null_mut(),
+            n => libc::calloc(n, size_of::<T>()).cast(),
+        };
+        (*sequence).size = size;
+        (*sequence).capacity = size;
+    }
+    true
+}
+
+fn member(name: &'static CStr, type_id: u8, offset: usize) -> MessageMember {
+    MessageMember {
+        name: name.as_ptr(),
+        type_id,
+        string_upper_bound: 0,
+        members: null(),
+        is_key: false,
+        is_array: false,
+        array_size: 0,
+        is_upper_bound: false,
+        offset: offset as u32,
+        default_value: null(),
+        size_function: None,
+        get_const: None,
+        get: None,
+        fetch: None,
+        assign: None,
+        resize: None,
+    }
+}
+
+fn sequence<T>(name: &'static CStr, type_id: u8, offset: usize) -> MessageMember {
+    MessageMember {
+        is_array: true,
+        resize: Some(resize::<T>),
+        ..member(name, type_id, offset)
+    }
+}
+
+fn tables(size: usize, members: Vec<MessageMember>) -> *const MessageTypeSupport {
+    let members = Vec::leak(members);
+    let members = Box::leak(Box::new(MessageMembers {
+        namespace: c"t__msg".as_ptr(),
+        name: null(),
+        count: members.len() as u32,
+        size,
+        has_any_key: false,
+        members: members.as_ptr(),
+        init: None,
+        fini: None,
+    }));
+    Box::leak(Box::new(MessageTypeSupport {
+        identifier: c"rosidl_typesupport_introspection_c".as_ptr(),
+        data: from_ref(members).cast(),
+        func: None,
+        type_hash: None,
+        description: None,
+        sources: None,
+    }))
+}
+
+/// The members of `All`.
+fn members() -> Vec<MessageMember> {
+    use type_id::{BOOLEAN, DOUBLE, INT8, MESSAGE, STRING, UINT8, UINT16, WSTRING};
+    let empty = tables(1, vec![member(c"structure_needs_at_least_one_member", UINT8, 0)]);
+    let of = |tables, member| MessageMember {
+        members: tables,
+        ..member
+    };
+    let odd = tables(
+        size_of::<Odd>(),
+        vec![
+            of(empty, member(c"nothing", MESSAGE, offset_of!(Odd, nothing))),
+            member(c"small", UINT8, offset_of!(Odd, small)),
+            member(c"word", UINT16, offset_of!(Odd, word)),
+        ],
+    );
+    let inner = tables(
+        size_of::<Inner>(),
+        vec![
+            member(c"small", UINT8, offset_of!(Inner, small)),
+            member(c"real", DOUBLE, offset_of!(Inner, real)),
+            member(c"flag", BOOLEAN, offset_of!(Inner, flag)),
+        ],
+    );
+    let child = tables(
+        size_of::<Child>(),
+        vec![
+            member(c"name", STRING, offset_of!(Child, name)),
+            sequence::<bool>(c"flags", BOOLEAN, offset_of!(Child, flags)),
+        ],
+    );
+    let two = |member| MessageMember {
+        is_array: true,
+        array_size: 2,
+        ..member
+    };
+    vec![
+        member(c"flag", BOOLEAN, offset_of!(All, flag)),
+        member(c"small", INT8, offset_of!(All, small)),
+        member(c"word", UINT16, offset_of!(All, word)),
+        member(c"real", DOUBLE, offset_of!(All, real)),
+        member(c"text", STRING, offset_of!(All, text)),
+        member(c"wide", WSTRING, offset_of!(All, wide)),
+        MessageMember {
+            string_upper_bound: 5,
+            ..member(c"short", STRING, offset_of!(All, short))
+        },
+        of(inner, member(c"inner", MESSAGE, offset_of!(All, inner))),
+        two(of(inner, member(c"inners", MESSAGE, offset_of!(All, inners)))),
+        of(empty, member(c"nothing", MESSAGE, offset_of!(All, nothing))),
+        two(member(c"names", STRING, offset_of!(All, names))),
+        sequence::<u8>(c"bytes", UINT8, offset_of!(All, bytes)),
+        sequence::<bool>(c"flags", BOOLEAN, offset_of!(All, flags)),
+        MessageMember {
+            array_size: 40,
+            is_upper_bound: true,
+            ..sequence::<f64>(c"reals", DOUBLE, offset_of!(All, reals))
+        },
+        of(
+            inner,
+            sequence::<Inner>(c"elements", MESSAGE, offset_of!(All, elements)),
+        ),
+        of(odd, sequence::<Odd>(c"odd", MESSAGE, offset_of!(All, odd))),
+        sequence::<CString>(c"texts", STRING, offset_of!(All, texts)),
+        of(
+            child,
+            sequence::<Child>(c"children", MESSAGE, offset_of!(All, children)),
+        ),
+        of(
+            empty,
+            sequence::<u8>(c"empties", MESSAGE, offset_of!(All, empties)),
+        ),
+    ]
+}
+
+fn try_type(members: Vec<MessageMember>) -> Result<Type, TypeError> {
+    let tables = tables(size_of::<All>(), members);
+    // SAFETY: tables of `All`, which are never freed.
+    unsafe { Type::of_tables(schema(), (*tables).data.cast()) }
+}
+
+fn of_threshold(bytes: usize) -> Type {
+    let tables = tables(size_of::<All>(), members());
+    // SAFETY: as in `try_type`.
+    unsafe { Type::of_tables(schema().with_threshold(bytes), (*tables).data.cast()) }.expect("fits")
+}
+
+/// A message of zeroes, as `init` makes it.
+fn blank() -> Box<All> {
+    // SAFETY: zeroes are a valid `All`: numbers, null pointers and false.
+    unsafe { Box::new(std::mem::zeroed()) }
+}
+
+fn write(ty: &Type, message: &All) -> Result<Parts, MessageError> {
+    let message = from_ref(message).cast();
+    // SAFETY: a message of the type, which nobody changes.
+    unsafe {
+        let sizes = ty.sizes(message)?;
+        // Not zero, so that padding that is not written is seen.
+        let mut control = vec![0xaa; sizes.control];
+        let mut parts: Vec<_> = sizes.parts().iter().map(|n| vec![0xaa; *n]).collect();
+        ty.write(message, &mut control, parts.iter_mut().map(Vec::as_mut_slice))?;
+        Ok(Parts { control, parts })
+    }
+}
+
+fn read(ty: &Type, parts: &Parts, message: &mut All) -> Result<(), MessageError> {
+    // SAFETY: a message of the type, which is this function's alone.
+    unsafe { ty.read(&parts.control, &parts.slices(), from_mut(message).cast()) }
+}
+
+const YAML: &str =
+    "{flag: true, small: -3, word: 60000, real: 2.5, text: wörter, wide: 'wïde', short: '12345',
+    inner: {small: 1, real: 1.5, flag: true},
+    inners: [{small: 2, real: -1.0, flag: false}, {small: 3, real: 9.0, flag: true}],
+    nothing: {}, names: [one, ''], bytes: [1, 2, 3], flags: [true, false, true], reals: [0.5, 0.25],
+    elements: [{small: 7, real: 7.5, flag: true}, {small: 8, real: 8.5, flag: false}],
+    odd: [{nothing: {}, small: 5, word: 500}, {nothing: {}, small: 6, word: 600}],
+    texts: [a, '', ccc],
+    children: [{name: first, flags: [true]}, {name: second, flags: []}], empties: [{}, {}]}";
+
+/// The message of a text, as the codecs of `schema` make it.
+fn parts_of(ty: &Type, yaml: &str) -> Parts {
+    let value = ty.schema().value_from_yaml(yaml).expect("a value");
+    let bytes = ty.schema().encode_ros1(&value).expect("encodes");
+    ty.schema().split_ros1(&bytes).expect("own bytes").to_parts()
+}
+
+fn slice<T>(of: &Sequence<T>) -> &[T] {
+    match of.size {
+        0 => &[],
+        // SAFETY: a sequence of a valid message.
+        n => unsafe { std::slice::from_raw_parts(of.data, n) },
+    }
+}
+
+#[test]
+fn every_kind_of_field_is_read_and_written_as_the_codecs_do() {
+    for threshold in [0, 256, usize::MAX] {
+        let ty = of_threshold(threshold);
+        let parts = parts_of(&ty, YAML);
+        assert_eq!(parts.parts.len(), if threshold == 0 { 6 } else { 0 });
+        let mut all = blank();
+        read(&ty, &parts, &mut all).expect("a message");
+
+        assert!(all.flag && all.small == -3 && all.word == 60000 && all.real == 2.5);
+        assert_eq!(slice(&all.text), "wörter".as_bytes());
+        // SAFETY: the zero after a string's content.
+        assert_eq!(unsafe { *all.text.data.add(all.text.size) }, 0);
+        assert_eq!(all.text.capacity, all.text.size + 1);
+        assert_eq!(slice(&all.wide), "wïde".encode_utf16().collect::<Vec<_>>());
+        assert_eq!(slice(&all.short), b"12345");
+        assert_eq!((all.inner.small, all.inner.real, all.inner.flag), (1, 1.5, true));
+        assert_eq!((all.inners[1].small, all.inners[1].flag), (3, true));
+        assert_eq!(
+            (slice(&all.names[0]), slice(&all.names[1])),
+            (&b"one"[..], &b""[..])
+        );
+        assert_eq!(slice(&all.bytes), [1, 2, 3]);
+        assert_eq!(slice(&all.flags), [true, false, true]);
+        assert_eq!(slice(&all.reals), [0.5, 0.25]);
+        let elements = slice(&all.elements);
+        assert_eq!(
+            (elements[1].small, elements[1].real, elements[0].flag),
+            (8, 8.5, true)
+        );
+        assert_eq!(slice(&all.odd)[1].word, 600);
+        assert_eq!(slice(&slice(&all.texts)[2]), b"ccc");
+        let children = slice(&all.children);
+        assert_eq!(
+            (slice(&children[0].flags), slice(&children[1].name)),
+            (&[true][..], &b"second"[..])
+        );
+        assert_eq!(all.empties.size, 2);
+
+        assert_eq!(write(&ty, &all).expect("writes"), parts);
+        // Over another message, whose sequences have other lengths.
+        let other = parts_of(&ty, "{texts: [x], reals: [1, 2, 3], bytes: [9], short: abc}");
+        read(&ty, &other, &mut all).expect("a message");
+        assert_eq!(write(&ty, &all).expect("writes"), other);
+    }
+}
+
+#[test]
+fn messages_go_through_cdr() {
+    let ty = of_threshold(256);
+    let parts = parts_of(&ty, YAML);
+    let mut all = blank();
+    read(&ty, &parts, &mut all).expect("a message");
+    // SAFETY: messages of the type.
+    unsafe {
+        let cdr = ty.serialize(from_ref(&*all).cast()).expect("serializes");
+        assert_eq!(cdr, ty.schema().join_cdr(&parts.control, &[]).expect("own parts"));
+        let mut again = blank();
+        ty.deserialize(&cdr, from_mut(&mut *again).cast())
+            .expect("own CDR");
+        assert_eq!(write(&ty, &again).expect("writes"), parts);
+        let error = ty
+            .deserialize(&cdr[..7], from_mut(&mut *again).cast())
+            .expect_err("cut");
+        assert!(error.to_string().starts_with("word at byte 6"), "{error}");
+    }
+}
+
+#[test]
+fn at_most_32_arrays_are_lifted() {
+    let ty = of_threshold(0);
+    let children: Vec<_> = (0..40)
+        .map(|i| format!("{{name: c{i}, flags: [true]}}"))
+        .collect();
+    let parts = parts_of(&ty, &format!("{{children: [{}]}}", children.join(", ")));
+    let mut all = blank();
+    read(&ty, &parts, &mut all).expect("a message");
+    assert_eq!(parts.parts.len(), 32);
+    assert_eq!(write(&ty, &all).expect("writes"), parts);
+}
+
+#[test]
+fn what_is_over_its_bound_is_refused_by_name() {
+    let ty = of_threshold(256);
+    let mut all = blank();
+    read(&ty, &parts_of(&ty, YAML), &mut all).expect("a message");
+    let refused = |all: &All| write(&ty, all).expect_err("over its bound").to_string();
+
+    all.short.size = 6;
+    all.short.capacity = 7;
+    assert_eq!(refused(&all), "short has 6 elements, more than the limit of 5");
+    all.short.size = 1;
+    all.reals.size = 41;
+    assert_eq!(refused(&all), "reals has 41 elements, more than the limit of 40");
+    all.reals.size = 0;
+    all.empties.size = 4097;
+    assert_eq!(
+        refused(&all),
+        "empties has 4097 elements, more than the limit of 4096"
+    );
+    all.empties.size = 0;
+    // SAFETY: the second of two children.
+    let name = unsafe { &mut (*all.children.data.add(1)).name };
+    name.capacity = 6;
+    assert_eq!(
+        refused(&all),
+        "children[1].name has size 6 and capacity 6 but no memory for that and a zero: was the message initialized?"
+    );
+    all.children.size = 0;
+    let data = std::mem::replace(&mut all.bytes.data, std::ptr::null_mut());
+    assert!(refused(&all).starts_with("bytes has size 3 and capacity 3 but no memory"));
+    all.bytes.data = data;
+    all.bytes.size = 1 << 31;
+    assert!(refused(&all).starts_with("bytes has 2147483648 elements, more than"));
+    all.bytes.size = 3;
+    write(&ty, &all).expect("as it was");
+}
+
+#[test]
+fn buffers_of_other_sizes_are_not_overrun() {
+    let ty = of_threshold(0);
+    let mut all = blank();
+    let parts = parts_of(&ty, YAML);
+    read(&ty, &parts, &mut all).expect("a message");
+    let message = from_ref(&*all).cast();
+    let lens: Vec<_> = parts.parts.iter().map(Vec::len).collect();
+    let attempt = |control: usize, lens: &[usize]| {
+        let mut control = vec![0; control];
+        let mut parts: Vec<_> = lens.iter().map(|n| vec![0; *n]).collect();
+        // SAFETY: a message of the type.
+        unsafe { ty.write(message, &mut control, parts.iter_mut().map(Vec::as_mut_slice)) }
+    };
+    let n = parts.control.len();
+    attempt(n, &lens).expect("of its sizes");
+    for len in (0..n).chain([n + 1]) {
+        assert!(
+            matches!(attempt(len, &lens), Err(MessageError::Changed { .. })),
+            "{len}"
+        );
+    }
+    assert!(attempt(n, &lens[1..]).is_err());
+    assert!(attempt(n, &[&lens[..], &[1]].concat()).is_err());
+    for i in 0..lens.len() {
+        let mut other = lens.clone();
+        other[i] -= 1;
+        assert!(attempt(n, &other).is_err());
+    }
+}
+
+#[test]
+fn null_messages_are_refused() {
+    let ty = of_threshold(256);
+    // SAFETY: null is allowed.
+    unsafe {
+        assert_eq!(ty.sizes(null()), Err(MessageError::Null));
+        assert_eq!(ty.write(null(), &mut [], []), Err(MessageError::Null));
+        assert_eq!(ty.read(&[], &[], std::ptr::null_mut()), Err(MessageError::Null));
+        assert_eq!(ty.serialize(null()), Err(MessageError::Null));
+    }
+}
+
+#[test]
+fn a_bool_that_is_neither_0_nor_1_is_read_as_true() {
+    for threshold in [0, 256] {
+        let ty = of_threshold(threshold);
+        let of = |b| {
+            format!(
+                "{{flag: {b}, flags: [{b}, {b}], elements: [{{flag: {b}}}], inners: [{{flag: {b}}}, {{}}]}}"
+            )
+        };
+        let (good, mut parts) = (parts_of(&ty, &of("true")), parts_of(&ty, &of("false")));
+        let pairs = [(&good.control, &mut parts.control)].into_iter();
+        let mut bools = 0;
+        for (good, other) in pairs.chain(good.parts.iter().zip(&mut parts.parts)) {
+            for (_, byte) in good.iter().zip(other).filter(|(good, byte)| good != byte) {
+                *byte = 0xc0;
+                bools += 1;
+            }
+        }
+        assert_eq!(bools, 5);
+        let mut all = blank();
+        read(&ty, &parts, &mut all).expect("a message");
+        assert_eq!(write(&ty, &all).expect("writes"), good);
+    }
+}
+
+#[test]
+fn tables_that_contradict_the_definition_are_refused() {
+    try_type(members()).expect("fits");
+    let refused = |change: &dyn Fn(&mut Vec<MessageMember>)| {
+        let mut members = members();
+        change(&mut members);
+        try_type(members).expect_err("does not fit").to_string()
+    };
+    let error = refused(&|m| m[2].type_id = type_id::UINT32);
+    assert!(
+        error.starts_with("t/msg/All.word: the introspection tables say type 12"),
+        "{error}"
+    );
+    for (i, change) in [
+        (0, (|m| m.name = c"other".as_ptr()) as fn(&mut MessageMember)),
+        (0, |m| m.name = null()),
+        (3, |m| m.offset = 12),
+        (4, |m| m.offset = u32::MAX - 7),
+        (6, |m| m.string_upper_bound = 6),
+        (7, |m| m.members = null()),
+        (8, |m| m.array_size = 3),
+        (11, |m| m.is_array = false),
+        (12, |m| m.resize = None),
+        (13, |m| m.is_upper_bound = false),
+        (13, |m| m.array_size = 41),
+        (18, |m| m.offset = size_of::<All>() as u32 - 16),
+    ] {
+        let error = refused(&|m| change(&mut m[i]));
+        assert!(error.starts_with("t/msg/All."), "{error}");
+    }
+    assert!(refused(&|m| m.truncate(18)).contains("18 fields"));
+    // SAFETY: null is allowed.
+    assert!(unsafe { Type::of_tables(schema(), null()) }.is_err());
+}
+
+/// A small seeded generator (splitmix64), so that a failure can be repeated.
+pub(super) struct Rng(pub(super) u64);
+
+impl Rng {
+    pub(super) fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % n.max(1) as u64) as usize
+    }
+}
+
+pub(super) fn mutate(bytes: &mut Vec<u8>, rng: &mut Rng) {
+    let at = rng.below(bytes.len());
+    match rng.below(6) {
+        0 if !bytes.is_empty() => bytes[at] ^= 1 << rng.below(8),
+        1 if !bytes.is_empty() => bytes[at] = [0, 1, 0x7f, 0x80, 0xff][rng.below(5)],
+        2 => bytes.truncate(at),
+        3 => bytes.insert(at, rng.below(256) as u8),
+        4 if bytes.len() > at + 4 => {
+            let word = [0, 1, 4096, 0x7fff_ffff, 0x8000_0000, 0x8000_0001, u32::MAX][rng.below(7)];
+            bytes[at..at + 4].copy_from_slice(&word.to_le_bytes());
+        }
+        _ => {
+            let piece: Vec<u8> = bytes
+                .iter()
+                .skip(rng.below(bytes.len()))
+                .take(8)
+                .copied()
+                .collect();
+            bytes.splice(at..at, piece);
+        }
+    }
+}
+
+#[test]
+fn damaged_messages_are_refused_as_the_codecs_refuse_them_and_leave_a_valid_message() {
+    let mut accepted = 0;
+    for threshold in [0, 256] {
+        let ty = of_threshold(threshold);
+        let seed = parts_of(&ty, YAML);
+        let mut rng = Rng(threshold as u64);
+        // One message for all, as a node takes into one again and again.
+        let mut all = blank();
+        for _ in 0..20_000 {
+            let mut parts = seed.clone();
+            for _ in 0..=rng.below(3) {
+                match rng.below(4 + parts.parts.len()) {
+                    0 if !parts.parts.is_empty() => drop(parts.parts.pop()),
+                    1 if rng.below(8) == 0 => parts.parts.push(vec![0; rng.below(64)]),
+                    n => match parts.parts.get_mut(n.wrapping_sub(4)) {
+                        Some(part) => mutate(part, &mut rng),
+                        None => mutate(&mut parts.control, &mut rng),
+                    },
+                }
+            }
+            let expected = ty.schema().join(&parts.control, &parts.slices()).map(drop);
+            let found = read(&ty, &parts, &mut all);
+            assert_eq!(
+                found.is_ok(),
+                expected.is_ok(),
+                "{found:?} instead of {expected:?}"
+            );
+            // Whatever happened, it is a message.
+            let again = write(&ty, &all).expect("valid");
+            if found.is_ok() {
+                let show = |parts: &Parts| {
+                    let value = ty.schema().decode(&parts.control, &parts.slices());
+                    value.expect("accepted").to_string()
+                };
+                assert_eq!(show(&again), show(&parts));
+                accepted += 1;
+            }
+        }
+        read(&ty, &seed, &mut all).expect("a message");
+        assert_eq!(write(&ty, &all).expect("writes"), seed);
+    }
+    assert!(accepted > 1000, "{accepted}");
+}
