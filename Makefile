@@ -12,9 +12,9 @@ BIN    := $(TARGET)/release
 TESTED := $(TARGET)/tested
 
 # The steps of `make test`, the cheap ones first. What most of them share is a step of its own, `built-tested`.
-STEPS := packages unit-posix schema-crosscheck loom lint built-tested recording-crosscheck kill ros1 sanitized cpp python installed networks attacks unit
+STEPS := packages unit-posix schema-crosscheck loom lint built-tested recording-crosscheck kill ros1 ros2 sanitized cpp python installed networks attacks unit
 
-.PHONY: demo test build built built-tested install setup packages libzmq lint deny budgets unit unit-posix cpp sanitized sanitized-library ros1 python wheel deb installed loom miri schema-crosscheck recording-crosscheck kill \
+.PHONY: demo test build built built-tested install setup packages libzmq lint deny budgets unit unit-posix cpp sanitized sanitized-library ros1 ros2 python wheel deb installed loom miri schema-crosscheck recording-crosscheck kill \
     attacks networks soak day fuzz-short fuzz-packets fuzz-coverage fuzz clean
 
 # Why priorities matter, in a minute: no ROS, no root.
@@ -25,7 +25,7 @@ build: libzmq
 	$(CARGO) build --release --locked -p ropewalk-cli
 
 # The command, the libraries and the examples at once: one after the other what they share would be built again, with other features.
-PROGRAMS := -p ropewalk-cli -p capi -p examples
+PROGRAMS := -p ropewalk-cli -p capi -p rmw -p examples
 
 built: libzmq
 	$(CARGO) build --release --locked $(PROGRAMS)
@@ -85,6 +85,10 @@ sanitized-library: built-tested
 # The package for roscpp's nodes against an installed prefix, with Debian's ROS.
 ros1: built-tested packages
 	ros1/test/run $(TESTED)
+
+# Unchanged nodes of ROS 2 (rclpy, as wheels) over rmw_ropewalk.
+ros2: built-tested
+	tests/ros2/run $(TESTED) $(SCENARIOS)
 
 # ROS 2's messages in a place of their own, where there are wheels of them for this Python.
 ROS2 := $(TARGET)/ros2-messages

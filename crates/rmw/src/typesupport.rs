@@ -1,7 +1,6 @@
 //! Types out of type supports: the handle that rcl or rclcpp passes becomes a [`Type`], which has a schema and can write and read
 //! messages in memory.
 
-#![cfg_attr(not(test), expect(dead_code, reason = "the entities use it"))]
 
 #[cfg(test)]
 mod tests;
@@ -186,6 +185,7 @@ impl Type {
     }
 
     /// The language of the node.
+    #[cfg_attr(not(test), expect(dead_code, reason = "tests ask for it"))]
     pub(crate) fn language(&self) -> Language {
         self.language
     }
@@ -195,6 +195,7 @@ impl Type {
     }
 
     /// Bytes of a message's structure, without what its strings and sequences hold.
+    #[cfg_attr(not(test), expect(dead_code, reason = "tests ask for it"))]
     pub(crate) fn size(&self) -> usize {
         self.plan.size
     }

@@ -20,7 +20,7 @@ STRING = ("std_msgs/String", bytes.fromhex("992ce8a1687cec8c8bd883ec73ca41d1"), 
 
 
 def frame(kind: int, body: bytes = b"") -> bytes:
-    return b"RWLK" + struct.pack("<HH", 2, kind) + body
+    return b"RWLK" + struct.pack("<HH", 3, kind) + body
 
 
 def text(value: str) -> bytes:
@@ -41,9 +41,13 @@ def offer(node: str = "", history: int = 0) -> bytes:
     return text(node) + struct.pack("<IBI", history, 0, 0)
 
 
+# Which ROS a type is of: not stated.
+FLAVOUR = bytes(49)
+
+
 def hello(role: int, identity: int, topic: str, type_name: str = STRING[0], md5: bytes = STRING[1]) -> bytes:
     head = struct.pack("<HBIQ", 1, role, 0, identity)
-    return frame(HELLO, head + text(topic) + text(type_name) + md5 + offer())
+    return frame(HELLO, head + text(topic) + text(type_name) + md5 + FLAVOUR + offer())
 
 
 def attach(depth: int, held: int, history: int = 0) -> bytes:
@@ -57,7 +61,7 @@ def info(identity: int, topic: str, type_name: str = STRING[0], md5: bytes = STR
     body = definition.encode()
     state = struct.pack("<QQQIBQ", 1 << 28, 0, 0, 0, 0, 0) + offer() + struct.pack("<Q", 0) + bytes(40) + struct.pack("<H", 0)
     told = bytes([len(refusals)]) + b"".join(map(text, refusals))
-    return frame(INFO, head + text(topic) + text(type_name) + md5 + struct.pack("<I", len(body)) + body + state + told)
+    return frame(INFO, head + text(topic) + text(type_name) + md5 + FLAVOUR + struct.pack("<I", len(body)) + body + state + told)
 
 
 def ring_length(depth: int, held: int) -> int:

@@ -213,7 +213,7 @@ class Peer:
         self.socket.bind(self.bind)
 
     def send(self, *frames: bytes) -> None:
-        head = b"\xb6" + struct.pack("<I", self.session) + v(self.number)
+        head = b"\xb7" + struct.pack("<I", self.session) + v(self.number)
         self.number += 1
         self.give(head + b"".join(frames))
 
@@ -250,7 +250,7 @@ class Peer:
 
     def hear(self, datagram: bytes) -> bool:
         """Takes a greeting in front of a datagram. False if it is none of the link's."""
-        if len(datagram) < 6 or datagram[0] != 0xB6:
+        if len(datagram) < 6 or datagram[0] != 0xB7:
             return False
         (session,) = struct.unpack_from("<I", datagram, 1)
         _, at = read_v(datagram, 5)

@@ -160,8 +160,8 @@ impl Calls {
             if let Some(outcome) = state.finish(number) {
                 return Ok(Some(outcome));
             }
-            let quiet =
-                seen.is_none_or(|seen| !self.replies.arm_for_next() && self.replies.waiter().events() == seen);
+            let quiet = seen
+                .is_none_or(|seen| !self.replies.arm_for_next() && self.replies.waiter().events() == seen);
             if quiet {
                 break;
             }

@@ -1,0 +1,33 @@
+//! Messages in memory into blocks of the bus, and back.
+
+use crate::error::{Failure, Outcome};
+use crate::typesupport::Type;
+use std::ffi::c_void;
+
+/// A message in a block: its control part written, and each bulk array copied once.
+///
+/// # Safety
+/// `message` is of this type.
+pub(crate) unsafe fn written(
+    ty: &Type,
+    message: *const c_void,
+    loan: impl FnOnce(usize, &[usize]) -> Outcome<bus::Loan>,
+) -> Outcome<bus::Loan> {
+    // SAFETY: of the caller.
+    let sizes = unsafe { ty.sizes(message) }.map_err(Failure::error)?;
+    let mut loan = loan(sizes.control, sizes.parts())?;
+    let (control, parts) = loan.split_mut();
+    // SAFETY: of the caller.
+    unsafe { ty.write(message, control, parts) }.map_err(Failure::error)?;
+    Ok(loan)
+}
+
+/// Reads a message that was taken.
+///
+/// # Safety
+/// `message` is of this type, was initialised, and is nobody else's.
+pub(crate) unsafe fn read(ty: &Type, control: &[u8], from: &bus::Message, message: *mut c_void) -> Outcome {
+    let parts: Vec<&[u8]> = (0..from.part_count()).map(|i| from.part(i).bytes()).collect();
+    // SAFETY: of the caller.
+    unsafe { ty.read(control, &parts, message) }.map_err(Failure::error)
+}

@@ -1,0 +1,322 @@
+//! Who is there: the nodes and endpoints of all contexts of a domain on this bus, each as its own context tells.
+
+pub(crate) mod record;
+
+use crate::error::{Failure, Outcome};
+use crate::signal::Signal;
+use bus::{Bus, PublisherOptions, Stamp, SubscriberOptions, TopicType};
+use record::{Endpoint, Kind, MAX_RECORD, NodeRecord, Participant};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// The topic of records. Hidden, as a name that begins with an underscore is.
+const TOPIC: &str = "/_rmw_ropewalk/graph";
+
+/// The graph as one context sees it.
+pub(crate) struct Graph {
+    own: Mutex<Own>,
+    others: Mutex<BTreeMap<u64, Participant>>,
+    /// Endpoints that have gone, of which the bus may not know yet.
+    departed: Mutex<VecDeque<u64>>,
+    publisher: bus::Publisher,
+    listeners: Mutex<Vec<Weak<dyn Listener>>>,
+    /// Wakes the thread.
+    wake: Signal,
+    is_closed: AtomicBool,
+    tell_again: AtomicBool,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// How soon, and how often, an endpoint looks again for a peer that the graph has and the bus has not connected yet.
+const SETTLING: Duration = Duration::from_millis(5);
+const SETTLINGS: u32 = 1000;
+/// Most endpoints that are remembered as gone.
+const MAX_DEPARTED: usize = 4096;
+
+/// Who is to know that the graph has changed.
+pub(crate) trait Listener: Send + Sync {
+    /// The graph has changed, or the bus may have connected what it has. False to be called again soon.
+    fn graph_changed(&self) -> bool;
+}
+
+/// This context's part.
+struct Own {
+    enclave: String,
+    nodes: BTreeMap<u64, NodeRecord>,
+    next: u64,
+}
+
+pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn topic() -> TopicType {
+    TopicType {
+        topic: TOPIC.into(),
+        type_name: "rmw_ropewalk/Participant".into(),
+        type_hash: *b"rmw graph v1\0\0\0\0",
+        flavour: bus::Flavour::default(),
+        definition: "# Nodes and endpoints of a context of ROS 2.\n".into(),
+    }
+}
+
+impl Graph {
+    /// Joins the graph of a bus.
+    pub(crate) fn open(bus: &Bus, enclave: &str) -> Outcome<Arc<Graph>> {
+        let options = PublisherOptions::default()
+            .with_history(1)
+            .with_memory_limit(16 * MAX_RECORD as u64);
+        let publisher = bus.publisher(topic(), options).map_err(Failure::error)?;
+        let options = SubscriberOptions::default().with_depth(4).with_announcements();
+        let subscriber = bus.subscriber(topic(), options).map_err(Failure::error)?;
+        let graph = Arc::new(Graph {
+            own: Mutex::new(Own {
+                enclave: enclave.to_owned(),
+                nodes: BTreeMap::new(),
+                next: 1,
+            }),
+            others: Mutex::default(),
+            departed: Mutex::default(),
+            publisher,
+            listeners: Mutex::default(),
+            wake: Signal::new().map_err(Failure::error)?,
+            is_closed: AtomicBool::new(false),
+            tell_again: AtomicBool::new(false),
+            thread: Mutex::default(),
+        });
+        let hearing = graph.clone();
+        let thread = std::thread::Builder::new()
+            .name("rmw-graph".into())
+            .spawn(move || hearing.hear(&subscriber))
+            .map_err(Failure::error)?;
+        *lock(&graph.thread) = Some(thread);
+        Ok(graph)
+    }
+
+    /// Leaves it. The thread ends.
+    pub(crate) fn close(&self) {
+        self.is_closed.store(true, Ordering::SeqCst);
+        self.wake.set();
+        if let Some(thread) = lock(&self.thread).take() {
+            let _ = thread.join();
+        }
+        lock(&self.others).clear();
+    }
+
+    /// Follows the others until it is closed.
+    fn hear(&self, subscriber: &bus::Subscriber) {
+        let mut settlings = 0;
+        loop {
+            let mut changed = self.tell_again.swap(false, Ordering::SeqCst);
+            loop {
+                match subscriber.take() {
+                    Ok(Some(message)) => changed |= self.heard(&message),
+                    Ok(None) => break,
+                    Err(error) => {
+                        return tracing::error!(%error, "the graph is not followed any more");
+                    }
+                }
+            }
+            let there: BTreeSet<u64> = subscriber.stats().publishers.iter().map(|p| p.id).collect();
+            let mut others = lock(&self.others);
+            let before = others.len();
+            others.retain(|id, participant| {
+                let stays = there.contains(id);
+                if !stays {
+                    self.depart(participant);
+                }
+                stays
+            });
+            changed |= others.len() != before;
+            drop(others);
+            if changed {
+                settlings = SETTLINGS;
+            }
+            let soon = settlings > 0 && !self.changed();
+            settlings = if soon { settlings - 1 } else { 0 };
+            let pause = Timespec::try_from(SETTLING).unwrap_or_default();
+            let mut fds = [
+                PollFd::new(subscriber, PollFlags::IN),
+                PollFd::new(&self.wake, PollFlags::IN),
+            ];
+            let _ = rustix::event::poll(&mut fds, soon.then_some(&pause));
+            self.wake.take();
+            if self.is_closed.load(Ordering::SeqCst) {
+                return;
+            }
+        }
+    }
+
+    fn heard(&self, message: &bus::Message) -> bool {
+        let id = message.publisher();
+        if id == self.publisher.id() {
+            return false;
+        }
+        let Some(participant) = Participant::decode(message.control()) else {
+            tracing::warn!(publisher = id, "a record of the graph that is none is left out");
+            return false;
+        };
+        let before = lock(&self.others).insert(id, participant.clone());
+        if let Some(mut before) = before {
+            let still: BTreeSet<u64> = participant.endpoints().map(|e| e.id).collect();
+            for node in &mut before.nodes {
+                node.endpoints.retain(|e| !still.contains(&e.id));
+            }
+            self.depart(&before);
+        }
+        true
+    }
+
+    fn depart(&self, participant: &Participant) {
+        participant.endpoints().for_each(|e| self.departs(e.id));
+    }
+
+    fn departs(&self, id: u64) {
+        let mut departed = lock(&self.departed);
+        if departed.len() >= MAX_DEPARTED {
+            departed.pop_front();
+        }
+        departed.push_back(id);
+    }
+
+    /// Whether the endpoint has gone, though the bus may not know yet.
+    pub(crate) fn has_departed(&self, id: u64) -> bool {
+        lock(&self.departed).contains(&id)
+    }
+
+    /// Tells all that listen; whether none wants to be told again.
+    fn changed(&self) -> bool {
+        let listeners: Vec<_> = {
+            let mut listeners = lock(&self.listeners);
+            listeners.retain(|l| l.strong_count() > 0);
+            listeners.iter().filter_map(Weak::upgrade).collect()
+        };
+        // All are told, whatever the first ones say.
+        let unsettled = listeners.iter().filter(|l| !l.graph_changed()).count();
+        unsettled == 0
+    }
+
+    pub(crate) fn listen(&self, listener: Weak<dyn Listener>) {
+        lock(&self.listeners).push(listener);
+    }
+
+    /// Adds a node; its key.
+    pub(crate) fn add_node(&self, name: &str, namespace: &str) -> u64 {
+        let mut own = lock(&self.own);
+        let key = own.next;
+        own.next += 1;
+        let record = NodeRecord {
+            name: name.to_owned(),
+            namespace: namespace.to_owned(),
+            endpoints: Vec::new(),
+        };
+        own.nodes.insert(key, record);
+        self.tell(own);
+        key
+    }
+
+    pub(crate) fn remove_node(&self, key: u64) {
+        let mut own = lock(&self.own);
+        own.nodes.remove(&key);
+        self.tell(own);
+    }
+
+    pub(crate) fn add(&self, node: u64, endpoint: Endpoint) {
+        let mut own = lock(&self.own);
+        if let Some(node) = own.nodes.get_mut(&node) {
+            node.endpoints.push(endpoint);
+        }
+        self.tell(own);
+    }
+
+    pub(crate) fn remove(&self, node: u64, id: u64) {
+        let mut own = lock(&self.own);
+        if let Some(node) = own.nodes.get_mut(&node) {
+            node.endpoints.retain(|e| e.id != id);
+        }
+        self.departs(id);
+        self.tell(own);
+    }
+
+    /// Publishes this context's part, in the order of its changes, and tells who listens here.
+    fn tell(&self, own: MutexGuard<'_, Own>) {
+        let record = Participant {
+            enclave: own.enclave.clone(),
+            nodes: own.nodes.values().cloned().collect(),
+        };
+        let bytes = record.encode();
+        let sent = self.publisher.loan(bytes.len(), &[]).map_err(|e| e.to_string());
+        let sent = sent.and_then(|mut loan| {
+            loan.control_mut().copy_from_slice(&bytes);
+            self.publisher
+                .publish(loan, Stamp::default())
+                .map_err(|e| e.to_string())
+        });
+        if let Err(error) = sent {
+            tracing::error!(error, "other processes do not hear of a change of the graph");
+        }
+        drop(own);
+        // Who listens here is told at once, and by the thread until the bus has connected what is new.
+        if !self.changed() {
+            self.tell_again.store(true, Ordering::SeqCst);
+            self.wake.set();
+        }
+    }
+
+    /// Calls `f` with each node that is there, its enclave, and whether it is this context's.
+    pub(crate) fn each(&self, mut f: impl FnMut(&NodeRecord, &str, bool)) {
+        let own = lock(&self.own);
+        own.nodes.values().for_each(|node| f(node, &own.enclave, true));
+        drop(own);
+        for participant in lock(&self.others).values() {
+            participant
+                .nodes
+                .iter()
+                .for_each(|node| f(node, &participant.enclave, false));
+        }
+    }
+
+    /// Endpoints of a name and kind, with their nodes.
+    pub(crate) fn endpoints(&self, name: &str, kind: Kind) -> Vec<(NodeName, Endpoint)> {
+        let mut found = Vec::new();
+        self.each(|node, _, _| {
+            let of = |e: &&Endpoint| e.kind == kind && e.name == name;
+            for endpoint in node.endpoints.iter().filter(of) {
+                let node = NodeName {
+                    name: node.name.clone(),
+                    namespace: node.namespace.clone(),
+                };
+                found.push((node, endpoint.clone()));
+            }
+        });
+        found
+    }
+
+    /// The endpoint with this identity on the bus.
+    pub(crate) fn endpoint(&self, id: u64) -> Option<Endpoint> {
+        let mut found = None;
+        self.each(|node, _, _| {
+            if let Some(endpoint) = node.endpoints.iter().find(|e| e.id == id) {
+                found = Some(endpoint.clone());
+            }
+        });
+        found
+    }
+
+    /// Whether the endpoint is this context's.
+    pub(crate) fn is_own(&self, id: u64) -> bool {
+        let own = lock(&self.own);
+        own.nodes.values().any(|n| n.endpoints.iter().any(|e| e.id == id))
+    }
+}
+
+/// A node's name and namespace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NodeName {
+    pub(crate) name: String,
+    pub(crate) namespace: String,
+}

@@ -1,0 +1,45 @@
+//! What is needed of the process that loads this library: rcutils' error state. It is looked up at run time, since nothing of ROS is
+//! linked: where rcl is loaded, so is rcutils.
+
+use std::ffi::{CStr, CString, c_char, c_void};
+use std::sync::OnceLock;
+
+type SetErrorState = unsafe extern "C" fn(*const c_char, *const c_char, usize);
+
+fn set_error_state() -> Option<SetErrorState> {
+    static FOUND: OnceLock<Option<SetErrorState>> = OnceLock::new();
+    *FOUND.get_or_init(|| {
+        let symbol = find(c"librcutils.so", c"rcutils_set_error_state")?;
+        // SAFETY: the symbol is rcutils' function of this name, whose signature has been this since its first release
+        // (rcutils/error_handling.h).
+        Some(unsafe { std::mem::transmute::<*mut c_void, SetErrorState>(symbol) })
+    })
+}
+
+/// A symbol of a library that the process has loaded already, be it in a scope of its own.
+fn find(library: &CStr, name: &CStr) -> Option<*mut c_void> {
+    // SAFETY: both names end with a zero, and a library that is loaded already (`RTLD_NOLOAD`) runs no constructor. A handle that is not
+    // closed keeps the library where the symbol points.
+    let symbol = unsafe {
+        let handle = libc::dlopen(library.as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY);
+        let scope = if handle.is_null() {
+            libc::RTLD_DEFAULT
+        } else {
+            handle
+        };
+        libc::dlsym(scope, name.as_ptr())
+    };
+    (!symbol.is_null()).then_some(symbol)
+}
+
+/// Sets rmw's error message, which callers read after a return code other than OK (`rmw_get_error_string`).
+pub(crate) fn set_error(text: &str) {
+    let Some(set) = set_error_state() else {
+        return tracing::error!("{text}");
+    };
+    let Ok(text) = CString::new(text.replace('\0', " ")) else {
+        return;
+    };
+    // SAFETY: both texts end with a zero, and rcutils copies them into a state of this thread.
+    unsafe { set(text.as_ptr(), c"rmw_ropewalk".as_ptr(), 0) }
+}

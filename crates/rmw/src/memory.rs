@@ -1,0 +1,110 @@
+//! Memory that crosses the interface, by the allocator that its owner named.
+
+use crate::abi::{Allocator, BAD_ALLOC, StringArray};
+use crate::error::{Failure, Outcome};
+use std::ffi::{CStr, c_char, c_void};
+
+impl Allocator {
+    /// `rcutils_allocator_is_valid`.
+    pub(crate) fn check(&self) -> Outcome {
+        let whole = self.allocate.is_some()
+            && self.deallocate.is_some()
+            && self.reallocate.is_some()
+            && self.zero_allocate.is_some();
+        whole
+            .then_some(())
+            .ok_or_else(|| Failure::argument("allocator argument is invalid"))
+    }
+
+    /// `count` zeroed elements.
+    pub(crate) fn zeroed<T>(&self, count: usize) -> Outcome<*mut T> {
+        self.check()?;
+        let Some(allocate) = self.zero_allocate else {
+            return Err(exhausted());
+        };
+        // SAFETY: the function is the allocator's, with its own state (rcutils/allocator.h); sizes are plain numbers.
+        let made = unsafe { allocate(count.max(1), size_of::<T>().max(1), self.state) };
+        (!made.is_null()).then_some(made.cast()).ok_or_else(exhausted)
+    }
+
+    /// A copy of a text that ends with a zero.
+    pub(crate) fn text(&self, text: &str) -> Outcome<*mut c_char> {
+        let copy: *mut u8 = self.zeroed(text.len() + 1)?;
+        // SAFETY: `copy` has room for the text and a zero, which is there already, and is nobody else's.
+        unsafe { copy.copy_from_nonoverlapping(text.as_ptr(), text.len()) };
+        Ok(copy.cast())
+    }
+
+    /// A copy of a C string, null for null.
+    ///
+    /// # Safety
+    /// `text` is null or ends with a zero.
+    pub(crate) unsafe fn copy(&self, text: *const c_char) -> Outcome<*mut c_char> {
+        if text.is_null() {
+            return Ok(std::ptr::null_mut());
+        }
+        // SAFETY: of the caller.
+        let text = unsafe { CStr::from_ptr(text) };
+        let len = text.count_bytes();
+        let copy: *mut u8 = self.zeroed(len + 1)?;
+        // SAFETY: as in `text`.
+        unsafe { copy.copy_from_nonoverlapping(text.as_ptr().cast(), len) };
+        Ok(copy.cast())
+    }
+
+    /// Gives memory back.
+    ///
+    /// # Safety
+    /// `memory` is null, or this allocator's and used by nobody any more.
+    pub(crate) unsafe fn free<T>(&self, memory: *mut T) {
+        if let Some(deallocate) = self.deallocate.filter(|_| !memory.is_null()) {
+            // SAFETY: of the caller.
+            unsafe { deallocate(memory.cast::<c_void>(), self.state) }
+        }
+    }
+}
+
+fn exhausted() -> Failure {
+    Failure {
+        code: BAD_ALLOC,
+        text: "no memory is left".into(),
+    }
+}
+
+impl StringArray {
+    /// Fills an array that holds nothing; on failure it holds nothing again.
+    pub(crate) fn fill(&mut self, allocator: &Allocator, texts: &[String]) -> Outcome {
+        let data: *mut *mut c_char = allocator.zeroed(texts.len())?;
+        for (i, text) in texts.iter().enumerate() {
+            match allocator.text(text) {
+                // SAFETY: `data` has as many places as there are texts.
+                Ok(copy) => unsafe { data.add(i).write(copy) },
+                Err(failure) => {
+                    for j in 0..i {
+                        // SAFETY: the first `i` were made above and are nobody else's.
+                        unsafe { allocator.free(data.add(j).read()) };
+                    }
+                    // SAFETY: likewise.
+                    unsafe { allocator.free(data) };
+                    return Err(failure);
+                }
+            }
+        }
+        self.size = texts.len();
+        self.data = data;
+        self.allocator = *allocator;
+        Ok(())
+    }
+
+    /// Gives back what [`StringArray::fill`] made.
+    pub(crate) fn clear(&mut self) {
+        for i in 0..self.size {
+            // SAFETY: `fill` made `size` texts and their array, and nobody else knows them yet.
+            unsafe { self.allocator.free(self.data.add(i).read()) };
+        }
+        // SAFETY: likewise.
+        unsafe { self.allocator.free(self.data) };
+        self.size = 0;
+        self.data = std::ptr::null_mut();
+    }
+}

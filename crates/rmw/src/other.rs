@@ -1,0 +1,204 @@
+//! Functions that say what this implementation has not, and small ones.
+
+use crate::abi::{MessageInfo, Ret, RmwPublisher, RmwSubscription, UNSUPPORTED};
+use crate::error::{Failure, guard};
+use crate::host::set_error;
+use crate::{publisher, subscription};
+use std::ffi::c_void;
+
+fn unsupported(what: &str) -> Ret {
+    set_error(&format!("rmw_ropewalk has no {what}"));
+    UNSUPPORTED
+}
+
+/// rmw_feature_supported: both sequence numbers of a message's info.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn rmw_feature_supported(feature: u32) -> bool {
+    feature < 2
+}
+
+/// # Safety
+/// As rmw/rmw.h says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn rmw_init_publisher_allocation(
+    _: *const c_void,
+    _: *const c_void,
+    _: *mut c_void,
+) -> Ret {
+    unsupported("allocations in advance")
+}
+
+/// # Safety
+/// As rmw/rmw.h says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn rmw_fini_publisher_allocation(_: *mut c_void) -> Ret {
+    unsupported("allocations in advance")
+}
+
+/// # Safety
+/// As rmw/rmw.h says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn rmw_init_subscription_allocation(
+    _: *const c_void,
+    _: *const c_void,
+    _: *mut c_void,
+) -> Ret {
+    unsupported("allocations in advance")
+}
+
+/// # Safety
+/// As rmw/rmw.h says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn rmw_fini_subscription_allocation(_: *mut c_void) -> Ret {
+    unsupported("allocations in advance")
+}
+
+/// # Safety
+/// As rmw/rmw.h says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn rmw_get_serialized_message_size(
+    _: *const c_void,
+    _: *const c_void,
+    _: *mut usize,
+) -> Ret {
+    unsupported("sizes of serialized messages in advance")
+}
+
+/// # Safety
+/// As rmw/rmw.h says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn rmw_borrow_loaned_message(
+    _: *const RmwPublisher,
+    _: *const c_void,
+    _: *mut *mut c_void,
+) -> Ret {
+    unsupported("loans of publishers")
+}
+
+/// # Safety
+/// As rmw/rmw.h says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn rmw_return_loaned_message_from_publisher(
+    _: *const RmwPublisher,
+    _: *mut c_void,
+) -> Ret {
+    unsupported("loans of publishers")
+}
+
+/// # Safety
+/// As rmw/rmw.h says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn rmw_publish_loaned_message(
+    _: *const RmwPublisher,
+    _: *mut c_void,
+    _: *mut c_void,
+) -> Ret {
+    unsupported("loans of publishers")
+}
+
+/// # Safety
+/// As rmw/rmw.h says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn rmw_take_loaned_message(
+    _: *const RmwSubscription,
+    _: *mut *mut c_void,
+    _: *mut bool,
+    _: *mut c_void,
+) -> Ret {
+    unsupported("loans of subscriptions")
+}
+
+/// # Safety
+/// As rmw/rmw.h says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn rmw_take_loaned_message_with_info(
+    _: *const RmwSubscription,
+    _: *mut *mut c_void,
+    _: *mut bool,
+    _: *mut MessageInfo,
+    _: *mut c_void,
+) -> Ret {
+    unsupported("loans of subscriptions")
+}
+
+/// # Safety
+/// As rmw/rmw.h says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn rmw_return_loaned_message_from_subscription(
+    _: *const RmwSubscription,
+    _: *mut c_void,
+) -> Ret {
+    unsupported("loans of subscriptions")
+}
+
+/// # Safety
+/// As rmw/dynamic_message_type_support.h says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn rmw_take_dynamic_message(
+    _: *const RmwSubscription,
+    _: *mut c_void,
+    _: *mut bool,
+    _: *mut c_void,
+) -> Ret {
+    unsupported("dynamic messages")
+}
+
+/// # Safety
+/// As rmw/dynamic_message_type_support.h says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn rmw_take_dynamic_message_with_info(
+    _: *const RmwSubscription,
+    _: *mut c_void,
+    _: *mut bool,
+    _: *mut MessageInfo,
+    _: *mut c_void,
+) -> Ret {
+    unsupported("dynamic messages")
+}
+
+/// # Safety
+/// As rmw/dynamic_message_type_support.h says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn rmw_serialization_support_init(
+    _: *const std::ffi::c_char,
+    _: *mut c_void,
+    _: *mut c_void,
+) -> Ret {
+    unsupported("dynamic messages")
+}
+
+/// # Safety
+/// As rmw/get_network_flow_endpoints.h says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn rmw_publisher_get_network_flow_endpoints(
+    handle: *const RmwPublisher,
+    _: *mut c_void,
+    _: *mut c_void,
+) -> Ret {
+    guard(|| {
+        // SAFETY: of the caller.
+        unsafe { publisher::of(handle)? };
+        Err(Failure::unsupported("the bus has no network flows"))
+    })
+}
+
+/// # Safety
+/// As rmw/get_network_flow_endpoints.h says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn rmw_subscription_get_network_flow_endpoints(
+    handle: *const RmwSubscription,
+    _: *mut c_void,
+    _: *mut c_void,
+) -> Ret {
+    guard(|| {
+        // SAFETY: of the caller.
+        unsafe { subscription::of(handle)? };
+        Err(Failure::unsupported("the bus has no network flows"))
+    })
+}
+
+/// The least severity that is logged (`rmw_set_log_severity`): this library logs by `tracing`, which its host subscribes to or not.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn rmw_set_log_severity(_: i32) -> Ret {
+    crate::abi::OK
+}

@@ -1,0 +1,376 @@
+//! Publishers.
+
+use crate::abi::introspection::MessageTypeSupport;
+use crate::abi::{
+    Gid, QosProfile, Ret, RmwNode, RmwPublisher, RmwPublisherOptions, RmwTime, SerializedMessage,
+};
+use crate::codec;
+use crate::error::{Failure, IDENTIFIER, Outcome, arg, arg_mut, guard, guard_ptr, ours, text};
+use crate::event::Events;
+use crate::graph::record::{Endpoint, Kind};
+use crate::graph::{Listener, lock};
+use crate::node::{self, c_text, drop_c_text};
+use crate::qos::{self, End};
+use crate::typesupport::Type;
+use crate::{abi, names};
+use bus::{PublisherOptions, Reliability};
+use std::collections::BTreeSet;
+use std::ffi::{c_char, c_void};
+use std::sync::{Arc, Mutex};
+
+/// `RMW_UNIQUE_NETWORK_FLOW_ENDPOINTS_STRICTLY_REQUIRED`.
+pub(crate) const FLOWS_REQUIRED: u32 = 1;
+
+/// What a publisher is.
+pub(crate) struct Publisher {
+    pub(crate) context: Arc<crate::context::Context>,
+    node: u64,
+    pub(crate) bus: ropewalk::Publisher,
+    ty: Type,
+    type_name: String,
+    qos: QosProfile,
+    pub(crate) events: Arc<Events>,
+    /// Keeps the graph's way to it.
+    listener: Mutex<Option<Arc<dyn Listener>>>,
+}
+
+/// The publisher behind an argument.
+///
+/// # Safety
+/// The pointer is null or points to a publisher.
+pub(crate) unsafe fn of<'a>(publisher: *const RmwPublisher) -> Outcome<&'a Arc<Publisher>> {
+    // SAFETY: of the caller; identifiers live for ever.
+    let publisher = unsafe { arg(publisher, "publisher")? };
+    // SAFETY: likewise.
+    unsafe { ours(publisher.implementation, "publisher")? };
+    // SAFETY: `data` is this library's while the publisher lives.
+    unsafe { arg(publisher.data.cast::<Arc<Publisher>>(), "publisher") }
+}
+
+/// What the graph tells of a publisher.
+struct Watching(std::sync::Weak<Publisher>);
+
+impl Listener for Watching {
+    fn graph_changed(&self) -> bool {
+        self.0.upgrade().is_none_or(|publisher| publisher.update())
+    }
+}
+
+impl Publisher {
+    /// Follows the graph from now on, for its events.
+    pub(crate) fn watch(self: &Arc<Self>) {
+        let mut listener = lock(&self.listener);
+        if listener.is_none() {
+            let made: Arc<dyn Listener> = Arc::new(Watching(Arc::downgrade(self)));
+            self.context.graph.listen(Arc::downgrade(&made));
+            *listener = Some(made);
+        }
+        drop(listener);
+        self.update();
+    }
+
+    /// The subscriptions that are connected and fit.
+    fn matched(&self, others: &[Endpoint]) -> BTreeSet<u64> {
+        let unfit = |id: &u64| {
+            others
+                .iter()
+                .any(|e| e.id == *id && self.qos.unfit(&e.qos).is_some())
+        };
+        let stats = self.bus.stats();
+        let ready = stats.subscribers.iter().filter(|s| s.ready && !s.closing);
+        let there = |id: &u64| !unfit(id) && !self.context.graph.has_departed(*id);
+        ready.map(|s| s.id).filter(there).collect()
+    }
+
+    /// Brings the events up to date; whether all that the graph has are connected.
+    fn update(&self) -> bool {
+        let others = self.context.graph.endpoints(self.bus.topic(), Kind::Subscription);
+        let others: Vec<_> = others.into_iter().map(|(_, e)| e).collect();
+        let matched = self.matched(&others);
+        let awaited = |e: &Endpoint| {
+            e.type_name == self.type_name && self.qos.unfit(&e.qos).is_none() && !matched.contains(&e.id)
+        };
+        let settled = !others.iter().any(awaited);
+        self.events.update(matched, &others, &self.type_name);
+        settled
+    }
+
+    fn publish(&self, loan: bus::Loan) -> Outcome {
+        self.bus.publish(loan).map_err(Failure::error)?;
+        self.events.passed();
+        Ok(())
+    }
+}
+
+/// The profile in force of a new publisher or subscription.
+pub(crate) fn resolve(
+    context: &crate::context::Context,
+    topic: &str,
+    profile: &QosProfile,
+    end: End,
+) -> Outcome<QosProfile> {
+    if let Some(problem) = profile.problem() {
+        return Err(Failure::argument(problem));
+    }
+    let others = match end {
+        End::Publisher => Kind::Subscription,
+        End::Subscription => Kind::Publisher,
+    };
+    let others = context.graph.endpoints(topic, others);
+    let others: Vec<_> = others.into_iter().map(|(_, e)| e.qos).collect();
+    Ok(profile.resolved(end, &others))
+}
+
+/// A topic's name that may be used.
+///
+/// # Safety
+/// `name` is null or ends with a zero.
+pub(crate) unsafe fn topic_name<'a>(
+    name: *const c_char,
+    profile: &QosProfile,
+    what: &str,
+) -> Outcome<&'a str> {
+    // SAFETY: of the caller.
+    let name = unsafe { text(name, what)? };
+    if name.is_empty() {
+        return Err(Failure::argument(format_args!(
+            "{what} argument is an empty string"
+        )));
+    }
+    match names::topic(name).filter(|_| !profile.avoid_ros_namespace_conventions) {
+        Some(problem) => Err(Failure::argument(format_args!(
+            "invalid {what} {name:?}: {problem}"
+        ))),
+        None => Ok(name),
+    }
+}
+
+/// # Safety
+/// As rmw/rmw.h says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn rmw_create_publisher(
+    node: *const RmwNode,
+    type_support: *const MessageTypeSupport,
+    topic: *const c_char,
+    profile: *const QosProfile,
+    options: *const RmwPublisherOptions,
+) -> *mut RmwPublisher {
+    guard_ptr(|| {
+        // SAFETY: of the caller.
+        let node = unsafe { node::of(node)? };
+        // SAFETY: likewise.
+        unsafe { arg(type_support, "type_supports")? };
+        // SAFETY: likewise.
+        let (profile, options) =
+            unsafe { (arg(profile, "qos_profile")?, arg(options, "publisher_options")?) };
+        // SAFETY: likewise.
+        let topic = unsafe { topic_name(topic, profile, "topic_name")? };
+        if options.unique_flow == FLOWS_REQUIRED {
+            return Err(Failure::unsupported(
+                "the bus has no network flows that could be unique",
+            ));
+        }
+        let profile = resolve(&node.context, topic, profile, End::Publisher)?;
+        // SAFETY: type supports are valid while their library is loaded.
+        let ty = unsafe { Type::new(type_support) }.map_err(Failure::error)?;
+        let mut bus = PublisherOptions::default()
+            .with_node(node.full_name())
+            .with_depth(profile.queue())
+            .with_reliability(match profile.reliability {
+                qos::BEST_EFFORT => Reliability::BestEffort,
+                _ => Reliability::Reliable,
+            });
+        if profile.durability == qos::TRANSIENT_LOCAL {
+            bus = bus.with_history(profile.queue());
+        }
+        let bus = node.context.node.publisher_with(topic, ty.schema(), bus);
+        let bus = bus.map_err(Failure::error)?;
+        let type_name = ty.schema().ros2_name();
+        node.context.graph.add(
+            node.key,
+            Endpoint {
+                kind: Kind::Publisher,
+                name: topic.to_owned(),
+                type_name: type_name.clone(),
+                type_hash: ty.hash(),
+                id: bus.bus().id(),
+                qos: profile,
+            },
+        );
+        let publisher = Publisher {
+            context: node.context.clone(),
+            node: node.key,
+            bus,
+            ty,
+            type_name,
+            qos: profile,
+            events: Arc::new(Events::new(End::Publisher, profile)),
+            listener: Mutex::default(),
+        };
+        Ok(Box::into_raw(Box::new(RmwPublisher {
+            implementation: IDENTIFIER.as_ptr(),
+            data: Box::into_raw(Box::new(Arc::new(publisher))).cast(),
+            topic_name: c_text(topic),
+            options: *options,
+            can_loan_messages: false,
+        })))
+    })
+}
+
+/// # Safety
+/// As rmw/rmw.h says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn rmw_destroy_publisher(
+    node: *mut RmwNode,
+    publisher: *mut RmwPublisher,
+) -> Ret {
+    guard(|| {
+        // SAFETY: of the caller.
+        unsafe {
+            node::of(node)?;
+            of(publisher)?;
+        }
+        // SAFETY: made by `rmw_create_publisher`, and the caller uses it no more.
+        let (handle, inner) = unsafe {
+            let handle = Box::from_raw(publisher);
+            let inner = Box::from_raw(handle.data.cast::<Arc<Publisher>>());
+            drop_c_text(handle.topic_name);
+            (handle, inner)
+        };
+        drop(handle);
+        inner.context.graph.remove(inner.node, inner.bus.bus().id());
+        Ok(())
+    })
+}
+
+/// # Safety
+/// As rmw/rmw.h says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn rmw_publish(
+    publisher: *const RmwPublisher,
+    message: *const c_void,
+    _: *mut c_void,
+) -> Ret {
+    guard(|| {
+        // SAFETY: of the caller.
+        let publisher = unsafe { of(publisher)? };
+        if message.is_null() {
+            return Err(Failure::argument("ros_message argument is null"));
+        }
+        let loan =
+            |control, parts: &[usize]| publisher.bus.bus().loan(control, parts).map_err(Failure::error);
+        // SAFETY: the caller's message is of the publisher's type.
+        publisher.publish(unsafe { codec::written(&publisher.ty, message, loan)? })
+    })
+}
+
+/// # Safety
+/// As rmw/rmw.h says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn rmw_publish_serialized_message(
+    publisher: *const RmwPublisher,
+    message: *const SerializedMessage,
+    _: *mut c_void,
+) -> Ret {
+    guard(|| {
+        // SAFETY: of the caller.
+        let (publisher, message) = unsafe { (of(publisher)?, arg(message, "serialized_message")?) };
+        if message.buffer.is_null() {
+            return Err(Failure::argument("serialized_message has no buffer"));
+        }
+        // SAFETY: the buffer has that many bytes.
+        let bytes = unsafe { std::slice::from_raw_parts(message.buffer, message.length) };
+        publisher.bus.publish_cdr(bytes).map_err(Failure::error)?;
+        publisher.events.passed();
+        Ok(())
+    })
+}
+
+/// # Safety
+/// As rmw/rmw.h says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn rmw_publisher_count_matched_subscriptions(
+    publisher: *const RmwPublisher,
+    count: *mut usize,
+) -> Ret {
+    guard(|| {
+        // SAFETY: of the caller.
+        let (publisher, count) = unsafe { (of(publisher)?, arg_mut(count, "subscription_count")?) };
+        let others = publisher
+            .context
+            .graph
+            .endpoints(publisher.bus.topic(), Kind::Subscription);
+        let others: Vec<_> = others.into_iter().map(|(_, e)| e).collect();
+        *count = publisher.matched(&others).len();
+        Ok(())
+    })
+}
+
+/// # Safety
+/// As rmw/rmw.h says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn rmw_publisher_get_actual_qos(
+    publisher: *const RmwPublisher,
+    profile: *mut QosProfile,
+) -> Ret {
+    guard(|| {
+        // SAFETY: of the caller.
+        let (publisher, profile) = unsafe { (of(publisher)?, arg_mut(profile, "qos")?) };
+        *profile = publisher.qos;
+        Ok(())
+    })
+}
+
+/// # Safety
+/// As rmw/rmw.h says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn rmw_publisher_assert_liveliness(publisher: *const RmwPublisher) -> Ret {
+    guard(|| {
+        // SAFETY: of the caller. The bus knows at once who has died, so that nothing needs to be asserted.
+        unsafe { of(publisher)? };
+        Ok(())
+    })
+}
+
+/// # Safety
+/// As rmw/rmw.h says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn rmw_publisher_wait_for_all_acked(
+    publisher: *const RmwPublisher,
+    _: RmwTime,
+) -> Ret {
+    guard(|| {
+        // SAFETY: of the caller. What is published is in every subscription's queue already.
+        unsafe { of(publisher)? };
+        Ok(())
+    })
+}
+
+/// # Safety
+/// As rmw/rmw.h says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn rmw_get_gid_for_publisher(
+    publisher: *const RmwPublisher,
+    gid: *mut Gid,
+) -> Ret {
+    guard(|| {
+        // SAFETY: of the caller.
+        let (publisher, gid) = unsafe { (of(publisher)?, arg_mut(gid, "gid")?) };
+        *gid = of_endpoint(publisher.bus.bus().id());
+        Ok(())
+    })
+}
+
+/// The identity of an endpoint of the bus, as rmw has it.
+pub(crate) fn gid_bytes(id: u64) -> [u8; abi::GID_SIZE] {
+    let mut data = *b"\0\0\0\0\0\0\0\0ropewalk";
+    data[..8].copy_from_slice(&id.to_le_bytes());
+    data
+}
+
+pub(crate) fn of_endpoint(id: u64) -> Gid {
+    Gid {
+        implementation: IDENTIFIER.as_ptr(),
+        data: gid_bytes(id),
+    }
+}

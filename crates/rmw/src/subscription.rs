@@ -1,0 +1,539 @@
+//! Subscriptions.
+
+use crate::abi::introspection::MessageTypeSupport;
+use crate::abi::{
+    Allocator, ContentFilterOptions, EventCallback, MessageInfo, MessageInfoSequence, MessageSequence,
+    QosProfile, Ret, RmwNode, RmwSubscription, RmwSubscriptionOptions, SerializedMessage,
+};
+use crate::callback::Callback;
+use crate::codec;
+use crate::error::{Failure, IDENTIFIER, Outcome, arg, arg_mut, guard, guard_ptr, ours};
+use crate::event::Events;
+use crate::graph::record::{Endpoint, Kind};
+use crate::graph::{Listener, lock};
+use crate::node::{self, c_text, drop_c_text};
+use crate::publisher::{FLOWS_REQUIRED, of_endpoint, resolve, topic_name};
+use crate::qos::{self, End};
+use crate::serial;
+use crate::typesupport::Type;
+use bus::SubscriberOptions;
+use std::collections::{BTreeSet, HashMap};
+use std::ffi::{c_char, c_void};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// Most publishers of which is remembered whether they fit; the others are looked up anew.
+const MAX_REMEMBERED: usize = 4096;
+
+/// What a subscription is.
+pub(crate) struct Subscription {
+    context: Arc<crate::context::Context>,
+    node: u64,
+    bus: ropewalk::Subscriber,
+    ty: Type,
+    type_name: String,
+    qos: QosProfile,
+    /// Whether what this context publishes is left out.
+    ignores_own: bool,
+    pub(crate) events: Arc<Events>,
+    listener: Mutex<Option<Arc<dyn Listener>>>,
+    /// Publishers whose messages are taken, and how old they may be.
+    known: Mutex<HashMap<u64, Option<Duration>>>,
+    taken: AtomicU64,
+    pub(crate) callback: Callback,
+}
+
+/// The subscription behind an argument.
+///
+/// # Safety
+/// The pointer is null or points to a subscription.
+pub(crate) unsafe fn of<'a>(subscription: *const RmwSubscription) -> Outcome<&'a Arc<Subscription>> {
+    // SAFETY: of the caller; identifiers live for ever.
+    let subscription = unsafe { arg(subscription, "subscription")? };
+    // SAFETY: likewise.
+    unsafe { ours(subscription.implementation, "subscription")? };
+    // SAFETY: `data` is this library's while the subscription lives: a pointer into an `Arc`, as wait sets have it too.
+    let inner = unsafe { arg(subscription.data.cast::<Handle>(), "subscription")? };
+    Ok(&inner.0)
+}
+
+/// What wait sets and handles point to.
+pub(crate) struct Handle(pub(crate) Arc<Subscription>);
+
+/// What the graph tells of a subscription.
+struct Watching(std::sync::Weak<Subscription>);
+
+impl Listener for Watching {
+    fn graph_changed(&self) -> bool {
+        self.0.upgrade().is_none_or(|subscription| subscription.update())
+    }
+}
+
+impl Subscription {
+    /// Follows the graph from now on, for its events.
+    pub(crate) fn watch(self: &Arc<Self>) {
+        let mut listener = lock(&self.listener);
+        if listener.is_none() {
+            let made: Arc<dyn Listener> = Arc::new(Watching(Arc::downgrade(self)));
+            self.context.graph.listen(Arc::downgrade(&made));
+            *listener = Some(made);
+        }
+        drop(listener);
+        self.update();
+    }
+
+    fn others(&self) -> Vec<Endpoint> {
+        let others = self.context.graph.endpoints(self.bus.topic(), Kind::Publisher);
+        others.into_iter().map(|(_, e)| e).collect()
+    }
+
+    /// The publishers that are connected and fit.
+    fn matched(&self, others: &[Endpoint]) -> BTreeSet<u64> {
+        let unfit = |id: &u64| {
+            others
+                .iter()
+                .any(|e| e.id == *id && e.qos.unfit(&self.qos).is_some())
+        };
+        let stats = self.bus.stats();
+        let there = |id: &u64| !unfit(id) && !self.context.graph.has_departed(*id);
+        stats.publishers.iter().map(|p| p.id).filter(there).collect()
+    }
+
+    fn update(&self) -> bool {
+        let others = self.others();
+        let matched = self.matched(&others);
+        let awaited = |e: &Endpoint| {
+            e.type_name == self.type_name && e.qos.unfit(&self.qos).is_none() && !matched.contains(&e.id)
+        };
+        let settled = !others.iter().any(awaited);
+        self.events.update(matched, &others, &self.type_name);
+        settled
+    }
+
+    /// Whether something can be taken; else the descriptor waits for it.
+    pub(crate) fn rearm(&self) -> Outcome<bool> {
+        self.bus.bus().rearm().map_err(Failure::error)
+    }
+
+    /// The next message that is for this subscription.
+    fn take(&self) -> Outcome<Option<ropewalk::Message>> {
+        loop {
+            let taken = self.bus.take().map_err(Failure::error)?;
+            let Some(message) = taken else {
+                return Ok(None);
+            };
+            let lost = message.bus().lost().total();
+            if lost > 0 {
+                self.events.lost_in_all(self.bus.stats().drops.total());
+            }
+            if !self.wants(message.bus()) {
+                continue;
+            }
+            self.events.passed();
+            self.taken.fetch_add(1, Ordering::Relaxed);
+            return Ok(Some(message));
+        }
+    }
+
+    /// Whether a message's publisher fits, and it is not too old.
+    fn wants(&self, message: &bus::Message) -> bool {
+        let id = message.publisher();
+        let known = lock(&self.known).get(&id).copied();
+        let lifespan = match known {
+            Some(lifespan) => lifespan,
+            None => match self.context.graph.endpoint(id) {
+                Some(publisher) if publisher.qos.unfit(&self.qos).is_some() => return false,
+                Some(_) if self.ignores_own && self.context.graph.is_own(id) => return false,
+                Some(publisher) => {
+                    let lifespan = qos::limit(publisher.qos.lifespan);
+                    let mut known = lock(&self.known);
+                    if known.len() >= MAX_REMEMBERED {
+                        known.clear();
+                    }
+                    known.insert(id, lifespan);
+                    lifespan
+                }
+                // The graph may not have it yet, or it is no node's of ROS 2: what it offers on the bus counts.
+                None => {
+                    let offer = message.offer();
+                    let unreliable = offer.reliability == Some(bus::Reliability::BestEffort);
+                    let unfit = unreliable && self.qos.reliability == qos::RELIABLE
+                        || offer.history == 0 && self.qos.durability == qos::TRANSIENT_LOCAL;
+                    return !unfit;
+                }
+            },
+        };
+        lifespan.is_none_or(|most| clock::realtime().since(message.stamp()) <= most)
+    }
+
+    fn info(&self, message: &ropewalk::Message) -> MessageInfo {
+        MessageInfo {
+            source_timestamp: message.stamp().as_nanos() as i64,
+            received_timestamp: clock::realtime().as_nanos() as i64,
+            publication_sequence_number: message.sequence(),
+            reception_sequence_number: self.taken.load(Ordering::Relaxed),
+            publisher_gid: of_endpoint(message.bus().publisher()),
+            from_intra_process: false,
+        }
+    }
+}
+
+impl AsFd for Subscription {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.bus.as_fd()
+    }
+}
+
+/// # Safety
+/// As rmw/rmw.h says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn rmw_create_subscription(
+    node: *const RmwNode,
+    type_support: *const MessageTypeSupport,
+    topic: *const c_char,
+    profile: *const QosProfile,
+    options: *const RmwSubscriptionOptions,
+) -> *mut RmwSubscription {
+    guard_ptr(|| {
+        // SAFETY: of the caller.
+        let node = unsafe { node::of(node)? };
+        // SAFETY: likewise.
+        unsafe { arg(type_support, "type_supports")? };
+        // SAFETY: likewise.
+        let (profile, options) = unsafe {
+            (
+                arg(profile, "qos_policies")?,
+                arg(options, "subscription_options")?,
+            )
+        };
+        // SAFETY: likewise.
+        let topic = unsafe { topic_name(topic, profile, "topic_name")? };
+        if options.unique_flow == FLOWS_REQUIRED {
+            return Err(Failure::unsupported(
+                "the bus has no network flows that could be unique",
+            ));
+        }
+        let profile = resolve(&node.context, topic, profile, End::Subscription)?;
+        // SAFETY: type supports are valid while their library is loaded.
+        let ty = unsafe { Type::new(type_support) }.map_err(Failure::error)?;
+        let queue = SubscriberOptions::default()
+            .with_depth(profile.queue())
+            .with_history(match profile.durability {
+                qos::TRANSIENT_LOCAL => profile.queue(),
+                _ => 0,
+            });
+        let bus = node.context.node.subscriber_with(topic, ty.schema(), queue);
+        let bus = bus.map_err(Failure::error)?;
+        let type_name = ty.schema().ros2_name();
+        node.context.graph.add(
+            node.key,
+            Endpoint {
+                kind: Kind::Subscription,
+                name: topic.to_owned(),
+                type_name: type_name.clone(),
+                type_hash: ty.hash(),
+                id: bus.bus().id(),
+                qos: profile,
+            },
+        );
+        let subscription = Subscription {
+            context: node.context.clone(),
+            node: node.key,
+            bus,
+            ty,
+            type_name,
+            qos: profile,
+            ignores_own: options.ignore_local_publications,
+            events: Arc::new(Events::new(End::Subscription, profile)),
+            listener: Mutex::default(),
+            known: Mutex::default(),
+            taken: AtomicU64::new(0),
+            callback: Callback::default(),
+        };
+        Ok(Box::into_raw(Box::new(RmwSubscription {
+            implementation: IDENTIFIER.as_ptr(),
+            data: Box::into_raw(Box::new(Handle(Arc::new(subscription)))).cast(),
+            topic_name: c_text(topic),
+            options: *options,
+            can_loan_messages: false,
+            is_cft_enabled: false,
+        })))
+    })
+}
+
+/// # Safety
+/// As rmw/rmw.h says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn rmw_destroy_subscription(
+    node: *mut RmwNode,
+    subscription: *mut RmwSubscription,
+) -> Ret {
+    guard(|| {
+        // SAFETY: of the caller.
+        unsafe {
+            node::of(node)?;
+            of(subscription)?;
+        }
+        // SAFETY: made by `rmw_create_subscription`, and the caller uses it no more.
+        let inner = unsafe {
+            let handle = Box::from_raw(subscription);
+            drop_c_text(handle.topic_name);
+            Box::from_raw(handle.data.cast::<Handle>())
+        };
+        inner.0.callback.end();
+        inner.0.context.graph.remove(inner.0.node, inner.0.bus.bus().id());
+        Ok(())
+    })
+}
+
+/// # Safety
+/// As rmw/rmw.h says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn rmw_subscription_count_matched_publishers(
+    subscription: *const RmwSubscription,
+    count: *mut usize,
+) -> Ret {
+    guard(|| {
+        // SAFETY: of the caller.
+        let (subscription, count) = unsafe { (of(subscription)?, arg_mut(count, "publisher_count")?) };
+        *count = subscription.matched(&subscription.others()).len();
+        Ok(())
+    })
+}
+
+/// # Safety
+/// As rmw/rmw.h says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn rmw_subscription_get_actual_qos(
+    subscription: *const RmwSubscription,
+    profile: *mut QosProfile,
+) -> Ret {
+    guard(|| {
+        // SAFETY: of the caller.
+        let (subscription, profile) = unsafe { (of(subscription)?, arg_mut(profile, "qos")?) };
+        *profile = subscription.qos;
+        Ok(())
+    })
+}
+
+/// # Safety
+/// As rmw/rmw.h says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn rmw_subscription_set_content_filter(
+    subscription: *mut RmwSubscription,
+    options: *const ContentFilterOptions,
+) -> Ret {
+    guard(|| {
+        // SAFETY: of the caller.
+        unsafe {
+            of(subscription)?;
+            arg(options, "options")?;
+        }
+        Err(Failure::unsupported("content filters are not supported"))
+    })
+}
+
+/// # Safety
+/// As rmw/rmw.h says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn rmw_subscription_get_content_filter(
+    subscription: *const RmwSubscription,
+    allocator: *mut Allocator,
+    options: *mut ContentFilterOptions,
+) -> Ret {
+    guard(|| {
+        // SAFETY: of the caller.
+        unsafe {
+            of(subscription)?;
+            arg(allocator, "allocator")?;
+            arg(options, "options")?;
+        }
+        Err(Failure::unsupported("content filters are not supported"))
+    })
+}
+
+/// # Safety
+/// The arguments are null or what rmw/rmw.h says of them.
+unsafe fn take(
+    subscription: *const RmwSubscription,
+    message: *mut c_void,
+    taken: *mut bool,
+    info: Option<*mut MessageInfo>,
+) -> Outcome {
+    // SAFETY: of the caller.
+    let (subscription, taken) = unsafe { (of(subscription)?, arg_mut(taken, "taken")?) };
+    if message.is_null() {
+        return Err(Failure::argument("ros_message argument is null"));
+    }
+    let info = match info {
+        // SAFETY: likewise.
+        Some(info) => Some(unsafe { arg_mut(info, "message_info")? }),
+        None => None,
+    };
+    *taken = false;
+    let Some(from) = subscription.take()? else {
+        return Ok(());
+    };
+    // SAFETY: the caller's message is of the subscription's type, and initialised.
+    unsafe { codec::read(&subscription.ty, from.control(), from.bus(), message)? };
+    if let Some(info) = info {
+        *info = subscription.info(&from);
+    }
+    *taken = true;
+    Ok(())
+}
+
+/// # Safety
+/// As rmw/rmw.h says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn rmw_take(
+    subscription: *const RmwSubscription,
+    message: *mut c_void,
+    taken: *mut bool,
+    _: *mut c_void,
+) -> Ret {
+    // SAFETY: of the caller.
+    guard(|| unsafe { take(subscription, message, taken, None) })
+}
+
+/// # Safety
+/// As rmw/rmw.h says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn rmw_take_with_info(
+    subscription: *const RmwSubscription,
+    message: *mut c_void,
+    taken: *mut bool,
+    info: *mut MessageInfo,
+    _: *mut c_void,
+) -> Ret {
+    // SAFETY: of the caller.
+    guard(|| unsafe { take(subscription, message, taken, Some(info)) })
+}
+
+/// # Safety
+/// As rmw/rmw.h says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn rmw_take_sequence(
+    subscription: *const RmwSubscription,
+    count: usize,
+    messages: *mut MessageSequence,
+    infos: *mut MessageInfoSequence,
+    taken: *mut usize,
+    _: *mut c_void,
+) -> Ret {
+    guard(|| {
+        // SAFETY: of the caller.
+        let inner = unsafe { of(subscription)? };
+        // SAFETY: likewise.
+        let (messages, infos, taken) = unsafe {
+            (
+                arg_mut(messages, "message_sequence")?,
+                arg_mut(infos, "message_info_sequence")?,
+                arg_mut(taken, "taken")?,
+            )
+        };
+        if count == 0 {
+            return Err(Failure::argument("count cannot be 0"));
+        }
+        if count > messages.capacity || count > infos.capacity {
+            return Err(Failure::argument(
+                "the sequences have no room for so many messages",
+            ));
+        }
+        let mut n = 0;
+        while n < count {
+            let Some(from) = inner.take()? else { break };
+            // SAFETY: both sequences have `capacity` places, and the messages are initialised.
+            unsafe {
+                codec::read(&inner.ty, from.control(), from.bus(), messages.data.add(n).read())?;
+                infos.data.add(n).write(inner.info(&from));
+            }
+            n += 1;
+        }
+        (messages.size, infos.size, *taken) = (n, n, n);
+        Ok(())
+    })
+}
+
+/// # Safety
+/// The arguments are null or what rmw/rmw.h says of them.
+unsafe fn take_serialized(
+    subscription: *const RmwSubscription,
+    message: *mut SerializedMessage,
+    taken: *mut bool,
+    info: Option<*mut MessageInfo>,
+) -> Outcome {
+    // SAFETY: of the caller.
+    let (subscription, message, taken) = unsafe {
+        (
+            of(subscription)?,
+            arg_mut(message, "serialized_message")?,
+            arg_mut(taken, "taken")?,
+        )
+    };
+    let info = match info {
+        // SAFETY: likewise.
+        Some(info) => Some(unsafe { arg_mut(info, "message_info")? }),
+        None => None,
+    };
+    *taken = false;
+    let Some(from) = subscription.take()? else {
+        return Ok(());
+    };
+    serial::store(message, &from.cdr().map_err(Failure::error)?)?;
+    if let Some(info) = info {
+        *info = subscription.info(&from);
+    }
+    *taken = true;
+    Ok(())
+}
+
+/// # Safety
+/// As rmw/rmw.h says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn rmw_take_serialized_message(
+    subscription: *const RmwSubscription,
+    message: *mut SerializedMessage,
+    taken: *mut bool,
+    _: *mut c_void,
+) -> Ret {
+    // SAFETY: of the caller.
+    guard(|| unsafe { take_serialized(subscription, message, taken, None) })
+}
+
+/// # Safety
+/// As rmw/rmw.h says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn rmw_take_serialized_message_with_info(
+    subscription: *const RmwSubscription,
+    message: *mut SerializedMessage,
+    taken: *mut bool,
+    info: *mut MessageInfo,
+    _: *mut c_void,
+) -> Ret {
+    // SAFETY: of the caller.
+    guard(|| unsafe { take_serialized(subscription, message, taken, Some(info)) })
+}
+
+/// # Safety
+/// As rmw/rmw.h says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn rmw_subscription_set_on_new_message_callback(
+    subscription: *mut RmwSubscription,
+    callback: EventCallback,
+    data: *const c_void,
+) -> Ret {
+    guard(|| {
+        // SAFETY: of the caller.
+        let inner = unsafe { of(subscription)? };
+        let waiting = inner.clone();
+        let look = move || {
+            let ready = waiting.rearm().unwrap_or(false);
+            ready.then(|| waiting.taken.load(Ordering::Relaxed))
+        };
+        let fd = inner.clone();
+        inner.callback.set(callback, data, fd, look)
+    })
+}
