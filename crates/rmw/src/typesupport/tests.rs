@@ -12,9 +12,11 @@ const INT32: [u8; 32] = [
     0xf9, 0x7e, 0x9f, 0x03, 0xd2, 0x72, 0x7c, 0x9f, 0xf4, 0xe7, 0x4b, 0x1c, 0xef, 0x0d, 0xeb,
 ];
 
+/// Ends with a zero that its size does not count.
 fn string(text: &'static str) -> CString {
+    let bytes = Vec::leak([text.as_bytes(), &[0]].concat());
     Sequence {
-        data: text.as_ptr().cast_mut(),
+        data: bytes.as_mut_ptr(),
         size: text.len(),
         capacity: text.len(),
     }
@@ -92,8 +94,30 @@ fn source_of(encoding: &'static str, text: &'static str) -> *const Sequence<Type
 }
 
 unsafe extern "C" fn sources(_: *const MessageTypeSupport) -> *const Sequence<TypeSource> {
-    source_of("msg", "# A number.\nint32 data\nint32 MOST=7\n")
+    // As rosidl has it: with a zero instead of the last line end, which is counted.
+    source_of("msg", "# A number.\nint32 data\nint32 MOST=7\0")
 }
+
+/// As rosidl has it where a line has both quotes, or a backslash.
+unsafe extern "C" fn escaped(_: *const MessageTypeSupport) -> *const Sequence<TypeSource> {
+    let sources = source_of(
+        "msg",
+        r#"int32 data
+string A="W\xc3\xb6rter"
+string B=\'Hello"world!\'
+string C='Hello\\'world!'"#,
+    );
+    // SAFETY: made above, for this call.
+    unsafe { (*(*sources).data).raw_file_contents.size = ESCAPED.len() };
+    sources
+}
+
+/// What it stands for.
+const ESCAPED: &str = r#"int32 data
+string A="Wörter"
+string B='Hello"world!'
+string C='Hello\'world!'
+"#;
 
 unsafe extern "C" fn other_sources(_: *const MessageTypeSupport) -> *const Sequence<TypeSource> {
     source_of("msg", "int64 data\n")
@@ -183,6 +207,11 @@ fn a_type_has_its_own_text_or_one_of_its_description() {
     );
     assert_eq!((own.language(), own.size()), (Language::C, 4));
     assert_eq!(own.hash().text(), own.schema().rihs01());
+    let own = of(&MessageTypeSupport {
+        sources: Some(escaped),
+        ..handle()
+    });
+    assert_eq!(own.expect("a type").schema().definition(), ESCAPED);
     for sources in [None, Some(idl as _), Some(other_sources as _)] {
         let written = of(&MessageTypeSupport { sources, ..handle() }).expect("a type");
         assert_eq!(written.schema().definition(), "int32 data\n");

@@ -49,7 +49,7 @@ impl Described {
                     (
                         string(&source.type_name)?,
                         string(&source.encoding)?,
-                        string(&source.raw_file_contents)?,
+                        file(&source.raw_file_contents),
                     )
                 };
                 texts.insert(name, (encoding, text));
@@ -85,8 +85,8 @@ impl Described {
             found.map_or_else(|| Err(incomplete(&part, "type description")), |t| t.text.clone())
         };
         let written = format!("{}---\n{}", part("Request")?, part("Response")?);
-        self.attempt(hash, |registry, sources| {
-            let own = if sources { self.source(name, "srv") } else { None };
+        self.attempt(hash, |registry, files| {
+            let own = if files { self.source(name, "srv") } else { None };
             registry.add_service(name, own.unwrap_or(&written))?;
             let service = registry.service(name)?;
             let computed = service.rihs01();
@@ -101,9 +101,9 @@ impl Described {
         build: impl Fn(&mut Registry, bool) -> Result<(T, String), DefinitionError>,
     ) -> Result<T, TypeError> {
         let name = self.name();
-        let once = |sources: bool| {
-            let mut registry = self.registry(sources)?;
-            let built = build(&mut registry, sources);
+        let once = |files: bool| {
+            let mut registry = self.registry(files)?;
+            let built = build(&mut registry, files);
             let (made, computed) = built.map_err(|reason| definition(name, reason))?;
             check(name, hash, computed)?;
             Ok(made)
@@ -111,14 +111,10 @@ impl Described {
         once(true).or_else(|_| once(false))
     }
 
-    fn registry(&self, sources: bool) -> Result<Registry, TypeError> {
+    fn registry(&self, files: bool) -> Result<Registry, TypeError> {
         let mut registry = Registry::new(Flavour::Ros2);
         for t in &self.types {
-            let source = if sources {
-                self.source(&t.name, "msg")
-            } else {
-                None
-            };
+            let source = if files { self.source(&t.name, "msg") } else { None };
             let text = match source {
                 Some(text) => text,
                 None => t.text.as_deref().map_err(Clone::clone)?,
@@ -206,6 +202,54 @@ unsafe fn text(ty: &str, fields: &[Field]) -> Result<String, TypeError> {
         out.push_str(&format!("{base}{arity} {name}\n"));
     }
     Ok(out)
+}
+
+/// The text of a source file. rosidl's generator states the length of the file, but leaves out the end of the last line and writes
+/// the others as Python's `repr` does, in which quotes and backslashes are escaped. So the text ends where its zero stands.
+///
+/// # Safety
+/// A generated string.
+unsafe fn file(of: &CString) -> String {
+    if of.size == 0 || of.data.is_null() {
+        return String::new();
+    }
+    // SAFETY: the caller's promise: a literal, which ends with a zero.
+    let bytes = unsafe { std::slice::from_raw_parts(of.data, libc::strnlen(of.data.cast(), MAX_TEXT)) };
+    let as_it_is = (bytes.len()..=bytes.len() + 1).contains(&of.size);
+    let bytes = match as_it_is {
+        true => bytes.to_vec(),
+        false => unescape(bytes),
+    };
+    let mut text = String::from_utf8_lossy(&bytes).into_owned();
+    if bytes.len() != of.size {
+        text.push('\n');
+    }
+    text
+}
+
+/// Takes back what `repr` does to the bytes of a line.
+fn unescape(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let Some((first, after)) = rest.split_first() {
+        let (byte, len) = match (first, after) {
+            (b'\\', [b'\\', ..]) => (b'\\', 2),
+            (b'\\', [b'\'', ..]) => (b'\'', 2),
+            (b'\\', [b't', ..]) => (b'\t', 2),
+            (b'\\', [b'x', high, low, ..]) => match (hex(*high), hex(*low)) {
+                (Some(high), Some(low)) => (high << 4 | low, 4),
+                _ => (*first, 1),
+            },
+            _ => (*first, 1),
+        };
+        out.push(byte);
+        rest = rest.get(len..).unwrap_or(&[]);
+    }
+    out
+}
+
+fn hex(digit: u8) -> Option<u8> {
+    char::from(digit).to_digit(16).and_then(|d| u8::try_from(d).ok())
 }
 
 /// # Safety

@@ -10,6 +10,7 @@ use crate::abi::introspection::{
     MessageMember, MessageMembers, MessageTypeSupport, ServiceTypeSupport, type_id,
 };
 use crate::typesupport::{Language, ServiceType, Type, introspection};
+use schema::{Flavour, Registry};
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, OsString, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
@@ -44,19 +45,22 @@ fn types_of_an_installed_ros_2_are_written_and_read_as_rmw_fastrtps_does() {
     }
     let fastrtps = Fastrtps::open(&lib);
     let mut packages = BTreeSet::new();
-    let (mut types, mut lifted) = (0, 0);
+    let (mut types, mut lifted, mut files) = (0, 0, 0);
     for (suffix, language) in [("c", Language::C), ("cpp", Language::Cxx)] {
-        let prefix = format!("rosidl_typesupport_{suffix}__get_message_type_support_handle__");
-        for (file, symbol) in symbols(&lib, suffix, &prefix) {
-            let name = symbol.trim_start_matches(&prefix).to_owned();
+        let start = format!("rosidl_typesupport_{suffix}__get_message_type_support_handle__");
+        for (file, symbol) in symbols(&lib, suffix, &start) {
+            let name = symbol.trim_start_matches(&start).to_owned();
             packages.insert(name.split("__").next().unwrap_or_default().to_owned());
             let handle = handle::<MessageTypeSupport>(&file, &symbol);
             // SAFETY: a type support of a library that stays loaded.
-            lifted += unsafe { try_type(&fastrtps, handle, language, &name) };
+            unsafe {
+                lifted += try_type(&fastrtps, handle, language, &name);
+                files += usize::from(same_as_its_file(&prefix, handle));
+            }
             types += 1;
         }
-        let prefix = format!("rosidl_typesupport_{suffix}__get_service_type_support_handle__");
-        for (file, symbol) in symbols(&lib, suffix, &prefix) {
+        let start = format!("rosidl_typesupport_{suffix}__get_service_type_support_handle__");
+        for (file, symbol) in symbols(&lib, suffix, &start) {
             let handle = handle::<ServiceTypeSupport>(&file, &symbol);
             // SAFETY: as above.
             let found = unsafe { ServiceType::new(handle) }.unwrap_or_else(|e| panic!("{symbol}: {e}"));
@@ -66,7 +70,9 @@ fn types_of_an_installed_ros_2_are_written_and_read_as_rmw_fastrtps_does() {
             assert!(found.response.schema().name().ends_with("_Response"));
         }
     }
-    println!("{types} types of {packages:?} are as with rmw_fastrtps; {lifted} data parts");
+    println!(
+        "{types} types of {packages:?} are as with rmw_fastrtps; {lifted} data parts; {files} have the text of their files"
+    );
     for package in [
         "test_msgs",
         "std_msgs",
@@ -82,7 +88,7 @@ fn types_of_an_installed_ros_2_are_written_and_read_as_rmw_fastrtps_does() {
             lib.display()
         );
     }
-    assert!(types > 300 && lifted > 100);
+    assert!(types > 300 && lifted > 100 && files > 200);
 }
 
 /// The packages' libraries, and where wheels keep those that they brought along.
@@ -102,6 +108,28 @@ fn library_path(prefix: &Path) -> OsString {
         );
     }
     std::env::join_paths(out).expect("no colons")
+}
+
+/// The schema of a message is that of its installed file, as our tools find it: text and MD5. False if it has no such file.
+///
+/// # Safety
+/// The handle is a type support.
+unsafe fn same_as_its_file(prefix: &Path, handle: *const MessageTypeSupport) -> bool {
+    // SAFETY: the caller's promise.
+    let ty = unsafe { Type::new(handle) }.expect("again");
+    let name = ty.schema().ros2_name();
+    let file = prefix.join("share").join(&name).with_extension("msg");
+    // Types of services, actions and IDL files have none.
+    let Ok(text) = std::fs::read_to_string(&file) else {
+        return false;
+    };
+    let mut registry = Registry::new(Flavour::Ros2);
+    registry.add_folder(prefix.join("share"));
+    let installed = registry.schema(&name).expect("compiles");
+    assert_eq!(ty.schema().md5(), installed.md5(), "{name}");
+    assert_eq!(ty.schema().message_type().text(), text, "{name}");
+    assert_eq!(ty.schema().definition(), installed.definition(), "{name}");
+    true
 }
 
 /// Gives the number of data parts that were written.
