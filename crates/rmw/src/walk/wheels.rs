@@ -4,7 +4,7 @@
 //! Runs where `ROS2_WHEELS` names a prefix with ROS 2's packages, such as a virtual environment with the wheels of Kilted.
 
 use super::cxx;
-use super::plan::Text;
+use super::plan::{Step, Text};
 use super::tests::{Rng, mutate};
 use crate::abi::introspection::{
     MessageMember, MessageMembers, MessageTypeSupport, ServiceTypeSupport, type_id,
@@ -112,6 +112,38 @@ fn library_path(prefix: &Path) -> OsString {
     std::env::join_paths(out).expect("no colons")
 }
 
+/// The arrays that may become data parts, and whether each is one copy.
+fn bulk_arrays(steps: &[Step], paths: &[String], out: &mut Vec<(String, bool)>) {
+    for step in steps {
+        match step {
+            Step::Bulk { array, element } => {
+                let path = paths.get(array.path as usize).cloned().unwrap_or_default();
+                out.push((path, element.natural_in_memory() && !element.padded()));
+            }
+            Step::Repeat { body, .. } | Step::List { body, .. } => bulk_arrays(body, paths, out),
+            _ => {}
+        }
+    }
+}
+
+/// Bulk arrays are one copy: those of numbers, and of structures without padding.
+fn copied_whole(ty: &Type) -> usize {
+    let mut found = Vec::new();
+    bulk_arrays(&ty.plan().steps, &ty.plan().paths, &mut found);
+    let parts = ty.schema().parts();
+    assert_eq!(found.len(), parts.len(), "{:?}", ty.schema());
+    for ((path, whole), part) in found.iter().zip(&parts) {
+        assert_eq!(format!("{path}[]"), part.path);
+        // Structures with an empty message inside have a byte for it in memory.
+        assert!(
+            *whole != part.padded || part.element_type.contains('/'),
+            "{path} of {:?}",
+            ty.schema()
+        );
+    }
+    found.iter().filter(|(_, whole)| *whole).count()
+}
+
 /// The schema of a message is that of its installed file, as our tools find it: text and MD5. False if it has no such file.
 ///
 /// # Safety
@@ -150,6 +182,16 @@ unsafe fn try_type(
         assert_eq!(ty.language(), language);
         assert_eq!(ty.schema().ros2_name(), name.replace("__", "/"));
         assert_eq!(ty.hash().text(), ty.schema().rihs01());
+        let whole = copied_whole(&ty);
+        let expected = match name {
+            "sensor_msgs__msg__LaserScan" => Some(2),
+            "geometry_msgs__msg__PoseArray"
+            | "nav_msgs__msg__OccupancyGrid"
+            | "sensor_msgs__msg__Image"
+            | "sensor_msgs__msg__PointCloud2" => Some(1),
+            _ => None,
+        };
+        assert!(expected.is_none_or(|n| n == whole), "{name}: {whole}");
         let members = introspection(handle)
             .expect("again")
             .0
