@@ -1,7 +1,6 @@
 //! Types out of type supports: the handle that rcl or rclcpp passes becomes a [`Type`], which has a schema and can write and read
 //! messages in memory.
 
-
 #[cfg(test)]
 mod tests;
 mod text;

@@ -5,7 +5,6 @@
 //! memory as in a data part is one copy into the block or out of it. The rule of what becomes a data part is that of
 //! `docs/wire/control-part.md`.
 
-
 mod cdr;
 mod compile;
 pub(crate) mod cxx;
