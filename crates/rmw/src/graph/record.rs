@@ -249,6 +249,34 @@ mod tests {
     }
 
     #[test]
+    fn records_over_their_limits_are_none() {
+        let nodes = |n: usize| Participant {
+            nodes: vec![NodeRecord::default(); n],
+            ..Participant::default()
+        };
+        assert!(Participant::decode(&nodes(MAX_NODES).encode()).is_some());
+        assert_eq!(Participant::decode(&nodes(MAX_NODES + 1).encode()), None);
+        let endpoints = |n: usize| {
+            let mut one = participant();
+            let endpoint = Endpoint {
+                name: "/t".into(),
+                type_name: "a".into(),
+                ..one.nodes[0].endpoints[0].clone()
+            };
+            one.nodes[0].endpoints = vec![endpoint; n];
+            one.nodes.truncate(1);
+            one
+        };
+        let most = endpoints(MAX_ENDPOINTS).encode();
+        assert!(most.len() <= MAX_RECORD && Participant::decode(&most).is_some());
+        assert_eq!(Participant::decode(&endpoints(MAX_ENDPOINTS + 1).encode()), None);
+        let mut long = participant();
+        long.nodes[0].name = "n".repeat(MAX_TEXT + 1);
+        assert_eq!(Participant::decode(&long.encode()), None);
+        assert_eq!(Participant::decode(&vec![VERSION; MAX_RECORD + 1]), None);
+    }
+
+    #[test]
     fn records_make_the_round_trip_and_every_cut_and_flip_is_survived() {
         let bytes = participant().encode();
         assert_eq!(Participant::decode(&bytes), Some(participant()));
