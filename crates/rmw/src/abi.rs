@@ -100,6 +100,9 @@ pub(crate) struct InitOptions {
     pub(crate) implementation: *const c_char,
     pub(crate) domain_id: usize,
     pub(crate) security: SecurityOptions,
+    /// `rmw_localhost_only_t`.
+    #[cfg(feature = "jazzy")]
+    pub(crate) localhost_only: u32,
     pub(crate) discovery: DiscoveryOptions,
     pub(crate) enclave: *mut c_char,
     pub(crate) allocator: Allocator,

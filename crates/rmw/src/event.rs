@@ -18,17 +18,17 @@ use std::time::{Duration, Instant};
 /// `rmw_event_type_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EventKind {
-    LivelinessChanged = 1,
-    RequestedDeadlineMissed = 2,
-    RequestedQosIncompatible = 3,
-    MessageLost = 4,
-    SubscriptionIncompatibleType = 5,
-    SubscriptionMatched = 6,
-    LivelinessLost = 7,
-    OfferedDeadlineMissed = 8,
-    OfferedQosIncompatible = 9,
-    PublisherIncompatibleType = 10,
-    PublicationMatched = 11,
+    LivelinessChanged,
+    RequestedDeadlineMissed,
+    RequestedQosIncompatible,
+    MessageLost,
+    SubscriptionIncompatibleType,
+    SubscriptionMatched,
+    LivelinessLost,
+    OfferedDeadlineMissed,
+    OfferedQosIncompatible,
+    PublisherIncompatibleType,
+    PublicationMatched,
 }
 
 use EventKind::*;
@@ -48,8 +48,11 @@ const ALL: [EventKind; 11] = [
 ];
 
 impl EventKind {
+    /// What `rmw_event_type_t` numbers: from 1 on, and from 0 on in Jazzy.
     fn from_code(code: u32) -> Option<Self> {
-        ALL.into_iter().find(|k| *k as u32 == code)
+        let first = u32::from(cfg!(not(feature = "jazzy")));
+        let place = usize::try_from(code.checked_sub(first)?).ok()?;
+        ALL.get(place).copied()
     }
 
     fn end(self) -> End {
