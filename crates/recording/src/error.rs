@@ -16,8 +16,8 @@ pub enum OpenError {
         /// What the system says.
         source: Arc<io::Error>,
     },
-    /// A folder was named.
-    #[error("{} is a directory; name a .bag or .mcap file in it", path.display())]
+    /// A folder was named where a file is wanted, or one in which nothing was recorded.
+    #[error("{} is a directory without recordings of rosbag2; name a .bag, .mcap or .db3 file", path.display())]
     Directory {
         /// The folder.
         path: PathBuf,
@@ -35,7 +35,7 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// The file is of no format that this crate reads.
-    #[error("{} is neither a ROS 1 bag nor MCAP: its first bytes are {first}", path.display())]
+    #[error("{} is neither a ROS 1 bag nor MCAP nor SQLite: its first bytes are {first}", path.display())]
     NotARecording {
         /// The file.
         path: PathBuf,
@@ -61,13 +61,37 @@ pub enum OpenError {
         /// The plugin that the bag names.
         encryptor: String,
     },
+    /// An SQLite database of something else.
+    #[error("{} is an SQLite database, but not one of rosbag2: {detail}", path.display())]
+    NotRosbag2 {
+        /// The file.
+        path: PathBuf,
+        /// What it lacks.
+        detail: String,
+    },
+    /// A compressed file that cannot be unpacked.
+    #[error("{} cannot be unpacked: {detail}", path.display())]
+    Unpack {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        detail: String,
+    },
+    /// A file that the metadata of a folder of rosbag2 names, and that is not in the folder.
+    #[error("{}: metadata.yaml names `{name}`, which leads out of the folder and is not read", folder.display())]
+    Outside {
+        /// The folder.
+        folder: PathBuf,
+        /// The name.
+        name: String,
+    },
     /// The file ends or is damaged before its first message.
     #[error(transparent)]
     Damaged(#[from] ReadError),
 }
 
-/// Why a part of a recording cannot be read. Every variant says the file and the offset, in bytes from the
-/// file's start.
+/// Why a part of a recording cannot be read. Every variant says the file, and of a file that is read by bytes the
+/// offset, in bytes from its start.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
@@ -164,6 +188,46 @@ pub enum ReadError {
         /// How many messages of the same chunk.
         messages: u64,
     },
+    /// Rows of a database that are no messages, or cannot be read.
+    #[error(
+        "{}: {rows} rows of `messages` are left out, the first with the id {row}: {detail}",
+        path.display()
+    )]
+    Rows {
+        /// The file.
+        path: PathBuf,
+        /// The first one's id.
+        row: i64,
+        /// How many of the same part of the file.
+        rows: u64,
+        /// What is wrong with the first one.
+        detail: String,
+    },
+    /// Part of a database cannot be read.
+    #[error("{}: the database is damaged: {detail}", path.display())]
+    Database {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite says.
+        detail: String,
+    },
+    /// A file of a folder of rosbag2 does not open; the others are read.
+    #[error("{source}; the other files of the folder are read")]
+    Unopened {
+        /// Why.
+        source: Box<OpenError>,
+        /// How many messages it has, if the folder's metadata says so.
+        messages: u64,
+    },
+    /// The metadata of a folder of rosbag2 is missing or wrong, so that the folder's files are read without it. No message
+    /// is lost by it.
+    #[error("{}: {detail}; the files of the folder are read without it", path.display())]
+    Metadata {
+        /// `metadata.yaml`.
+        path: PathBuf,
+        /// What is wrong with it.
+        detail: String,
+    },
     /// The index of the file is wrong or does not fit the data, so that the whole file was read instead of it. No message
     /// is lost by it.
     #[error("{source}; the index is not used")]
@@ -174,7 +238,7 @@ pub enum ReadError {
 }
 
 impl ReadError {
-    /// Where in the file, in bytes from its start.
+    /// Where in the file, in bytes from its start; 0 where bytes do not tell, as in a database.
     pub fn offset(&self) -> u64 {
         match self {
             ReadError::Io { offset, .. }
@@ -185,12 +249,16 @@ impl ReadError {
             | ReadError::Decompress { offset, .. }
             | ReadError::UnknownChannel { offset, .. } => *offset,
             ReadError::Index { source } => source.offset(),
+            ReadError::Rows { .. }
+            | ReadError::Database { .. }
+            | ReadError::Unopened { .. }
+            | ReadError::Metadata { .. } => 0,
         }
     }
 
     /// Whether messages are lost by it.
     pub fn is_loss(&self) -> bool {
-        !matches!(self, ReadError::Index { .. })
+        !matches!(self, ReadError::Index { .. } | ReadError::Metadata { .. })
     }
 
     /// An error in an index whose file was read whole instead. An index that lies beyond the end of the file tells of data

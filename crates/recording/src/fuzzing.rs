@@ -58,6 +58,22 @@ pub fn mcap(data: &[u8]) {
     with_magic(b"\x89MCAP0\r\n", data);
 }
 
+/// A database of rosbag2; its magic is supplied if it is missing.
+pub fn db3(data: &[u8]) {
+    with_magic(b"SQLite format 3\0", data);
+}
+
+/// The metadata of a folder of rosbag2. What is read of it is bounded by it.
+pub fn metadata(data: &[u8]) -> bool {
+    let Ok(metadata) = crate::rosbag2::metadata::parse(&String::from_utf8_lossy(data)) else {
+        return false;
+    };
+    assert!(metadata.files.len() <= crate::MAX_FILES.min(data.len()));
+    let profiles = metadata.qos.values().map(Vec::len);
+    assert!(profiles.sum::<usize>() <= data.len() && metadata.qos.len() <= data.len());
+    true
+}
+
 fn with_magic(magic: &[u8], data: &[u8]) {
     if data.starts_with(magic) {
         recording(data);

@@ -1,11 +1,11 @@
 #![forbid(unsafe_code)]
-//! Recordings of robots: ROS 1 bags (format 2.0) and MCAP files are read, MCAP files are written, and
-//! either is played back in time. A [`simulation`] of a robot in a room yields the same stream of messages
+//! Recordings of robots: ROS 1 bags (format 2.0), MCAP files and rosbag2's folders and databases are read, MCAP files and
+//! folders of rosbag2 are written, and all are played back in time. A [`simulation`] of a robot in a room yields the same stream of messages
 //! without any file.
 //!
 //! This crate does not interpret messages: it hands out the bytes as they were recorded, with their type's
 //! name, checksum and definition. It publishes nothing; who plays a recording decides where messages go.
-//! It writes no ROS 1 bags, reads no bags older than format 2.0, and decrypts nothing.
+//! It writes no ROS 1 bags and no databases, reads no bags older than format 2.0, and decrypts nothing.
 //!
 //! ```
 //! use recording::{Recording, simulation, write};
@@ -32,6 +32,7 @@ mod model;
 mod playback;
 pub mod qos;
 mod reader;
+mod rosbag2;
 mod schedule;
 mod set;
 pub mod simulation;
@@ -42,6 +43,7 @@ pub use model::{Channel, ChannelId, Encoding, Message, Summary, TopicSummary};
 pub use playback::{Playback, PlaybackError, Played, Stop, Tick};
 pub use qos::Qos;
 pub use reader::{Limits, Messages, Recording};
+pub use rosbag2::MAX_FILES;
 pub use schedule::{Due, Pace, PaceError, Player, Schedule};
 pub use set::{Set, SetMessages};
 pub use write::Writer;

@@ -64,6 +64,8 @@ pub struct Channel {
     pub type_name: String,
     /// ROS 1's MD5 of the definition in 32 hex digits, if the file says it.
     pub md5: Option<String>,
+    /// ROS 2's hash of the type (`RIHS01_` and 64 hex digits), if the file says it.
+    pub type_hash: Option<String>,
     /// Full text of the definition with those it depends on, as the file has it; empty if the file has
     /// none or it is not text.
     pub definition: String,
@@ -87,6 +89,7 @@ impl Channel {
             topic: topic.to_owned(),
             type_name: type_name.to_owned(),
             md5: Some(md5.to_owned()),
+            type_hash: None,
             definition: definition.to_owned(),
             definition_encoding: "ros1msg".to_owned(),
             encoding: Encoding::Ros1,

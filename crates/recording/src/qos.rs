@@ -93,41 +93,36 @@ impl Qos {
             }
             let value = value.split('#').next().unwrap_or_default().trim();
             match key.trim_end() {
-                "history" => {
-                    profile.history = match value {
-                        "1" | "keep_last" => Some(History::KeepLast(depth.unwrap_or(0))),
-                        "2" | "keep_all" => Some(History::KeepAll),
-                        _ => None,
-                    }
-                }
+                "history" => profile.history = history(value, depth),
                 "depth" => depth = value.parse().ok(),
-                "reliability" => {
-                    profile.reliability = match value {
-                        "1" | "reliable" => Some(Reliability::Reliable),
-                        "2" | "best_effort" => Some(Reliability::BestEffort),
-                        _ => None,
-                    }
-                }
-                "durability" => {
-                    profile.durability = match value {
-                        "1" | "transient_local" => Some(Durability::TransientLocal),
-                        "2" | "volatile" => Some(Durability::Volatile),
-                        _ => None,
-                    }
-                }
+                "reliability" => profile.reliability = reliability(value),
+                "durability" => profile.durability = durability(value),
                 _ => {}
             }
             if let (Some(History::KeepLast(kept)), Some(said)) = (&mut profile.history, depth) {
                 *kept = said;
             }
         }
-        for profile in &mut profiles {
-            // A depth of 0 is the system's default.
-            if profile.history == Some(History::KeepLast(0)) {
-                profile.history = None;
-            }
-        }
+        profiles.iter_mut().for_each(Qos::settle);
         profiles
+    }
+
+    /// A profile of policies by their numbers or names.
+    pub(crate) fn of(history: &str, depth: &str, reliability: &str, durability: &str) -> Qos {
+        let mut profile = Qos {
+            reliability: self::reliability(reliability),
+            durability: self::durability(durability),
+            history: self::history(history, depth.parse().ok()),
+        };
+        profile.settle();
+        profile
+    }
+
+    /// A depth of 0 is the system's default.
+    fn settle(&mut self) {
+        if self.history == Some(History::KeepLast(0)) {
+            self.history = None;
+        }
     }
 
     /// The profiles for a channel's metadata, with every key that rosbag2 demands.
@@ -159,6 +154,30 @@ impl Qos {
             );
         }
         out
+    }
+}
+
+fn history(value: &str, depth: Option<u32>) -> Option<History> {
+    match value {
+        "1" | "keep_last" => Some(History::KeepLast(depth.unwrap_or(0))),
+        "2" | "keep_all" => Some(History::KeepAll),
+        _ => None,
+    }
+}
+
+fn reliability(value: &str) -> Option<Reliability> {
+    match value {
+        "1" | "reliable" => Some(Reliability::Reliable),
+        "2" | "best_effort" => Some(Reliability::BestEffort),
+        _ => None,
+    }
+}
+
+fn durability(value: &str) -> Option<Durability> {
+    match value {
+        "1" | "transient_local" => Some(Durability::TransientLocal),
+        "2" | "volatile" => Some(Durability::Volatile),
+        _ => None,
     }
 }
 

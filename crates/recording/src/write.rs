@@ -87,6 +87,9 @@ pub struct Writer {
     pending: u64,
 }
 
+/// The key of a type's hash in a channel's metadata, as rosbag2 has it.
+pub(crate) const TYPE_HASH: &str = "topic_type_hash";
+
 type Output = NoSeek<BufWriter<Sink>>;
 
 /// A file that takes nothing more after an error: what follows a record that was cut would be read as part of it.
@@ -212,6 +215,9 @@ impl Writer {
         }
         if channel.latched {
             metadata.insert("latching".to_owned(), "true".to_owned());
+        }
+        if let Some(hash) = &channel.type_hash {
+            metadata.insert(TYPE_HASH.to_owned(), hash.clone());
         }
         if !channel.qos.is_empty() {
             metadata.insert(qos::KEY.to_owned(), Qos::write(&channel.qos));

@@ -48,8 +48,8 @@ impl Decoded {
         }
     }
 
-    /// Notes that something is wrong with it. Of each kind the first is kept, and of messages without a channel how many they
-    /// are.
+    /// Notes that something is wrong with it. Of each kind the first is kept, and of messages without a channel and of
+    /// rows how many they are.
     pub(crate) fn note(&mut self, error: ReadError) {
         let kind = std::mem::discriminant(&error);
         let known = (self.damage.iter_mut()).find(|known| std::mem::discriminant(*known) == kind);
@@ -58,6 +58,9 @@ impl Decoded {
                 Some(ReadError::UnknownChannel { messages, .. }),
                 ReadError::UnknownChannel { messages: more, .. },
             ) => *messages = messages.saturating_add(*more),
+            (Some(ReadError::Rows { rows, .. }), ReadError::Rows { rows: more, .. }) => {
+                *rows = rows.saturating_add(*more);
+            }
             (Some(_), _) => {}
             (None, _) => self.damage.push(error),
         }

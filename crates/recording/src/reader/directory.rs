@@ -70,6 +70,7 @@ impl Directory {
             channel.definition.len(),
             channel.definition_encoding.len(),
             channel.md5.as_ref().map_or(0, String::len),
+            channel.type_hash.as_ref().map_or(0, String::len),
             channel.callerid.as_ref().map_or(0, String::len),
             channel.qos.len() * size_of::<Qos>(),
             channel.encoding.name().len(),

@@ -86,7 +86,7 @@ impl<R: Read + Seek> Messages<R> {
     }
 
     /// Message `entry` of block `index`, which is decoded again if it was let go.
-    fn take(&mut self, index: usize, entry: usize) -> Option<Message> {
+    fn take(&mut self, index: usize, entry: usize) -> Option<Result<Message, ReadError>> {
         let block = *self.recording.contents.blocks.get(index)?;
         let position = match self.held.iter().position(|(held, _)| *held == index) {
             Some(position) => position,
@@ -97,11 +97,16 @@ impl<R: Read + Seek> Messages<R> {
             }
         };
         let decoded = &self.held.get(position)?.1;
-        let found = decoded.entries.get(entry).map(|found| Message {
-            channel: found.channel,
-            log_time: found.log_time,
-            publish_time: found.publish_time,
-            data: decoded.message(found).to_vec(),
+        let found = decoded.entries.get(entry).map(|found| {
+            let data = self
+                .recording
+                .message(&block, found.channel, decoded.message(found))?;
+            Ok(Message {
+                channel: found.channel,
+                log_time: found.log_time,
+                publish_time: found.publish_time,
+                data,
+            })
         });
         match decoded.entries.get(entry + 1) {
             Some(next) => self
@@ -134,7 +139,7 @@ impl<R: Read + Seek> Iterator for Messages<R> {
                 return self.recording.contents.damage.clone().map(Err);
             };
             if let Some(message) = self.take(index, entry) {
-                return Some(Ok(message));
+                return Some(message);
             }
         }
     }

@@ -6,7 +6,10 @@ mod directory;
 mod mcap;
 mod merge;
 mod source;
+mod sqlite;
+mod unpack;
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::path::Path;
@@ -18,8 +21,10 @@ use self::block::{Block, Decoded};
 use self::directory::{Access, Directory};
 pub use self::merge::Messages;
 use self::source::{Source, shown, text};
+use self::sqlite::Database;
 use crate::error::{OpenError, ReadError};
-use crate::model::{Channel, ChannelId, Summary};
+use crate::model::{Channel, ChannelId, Encoding, Summary};
+use crate::qos::Qos;
 
 /// How much memory a file may ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,12 +52,20 @@ impl Default for Limits {
 /// What [`Limits::index`] is of, in errors.
 pub(crate) const TEXTS: &str = "all channels' texts";
 
-/// An open recording: a ROS 1 bag or an MCAP file.
+/// An open recording: a ROS 1 bag, an MCAP file or a database of rosbag2 (`.db3`). What rosbag2 compressed itself, as a whole or
+/// message by message, is unpacked.
 ///
 /// A file whose recorder was killed has no index, and one may be cut or damaged. Such files open, and all
 /// that is whole in them is read; see [`Recording::is_indexed`] and [`Recording::damage`].
 #[derive(Debug)]
 pub struct Recording<R = File>(Arc<Inner<R>>);
+
+impl<R> Clone for Recording<R> {
+    /// Another handle on the same open file.
+    fn clone(&self) -> Self {
+        Recording(self.0.clone())
+    }
+}
 
 #[derive(Debug)]
 struct Inner<R> {
@@ -63,10 +76,21 @@ struct Inner<R> {
     summary: Summary,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 enum Format {
     Bag,
     Mcap,
+    Sqlite(Box<Database>),
+}
+
+/// What a file's first bytes say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Bag,
+    Mcap,
+    Sqlite,
+    /// Another file, packed.
+    Zstd,
 }
 
 impl Recording {
@@ -91,33 +115,81 @@ impl Recording {
                 path: path.to_owned(),
             });
         }
-        let file = File::open(path).map_err(failed)?;
-        Self::read(file, path, Limits::default())
+        let mut file = File::open(path).map_err(failed)?;
+        let limits = Limits::default();
+        let source = Source::new(file.try_clone().map_err(failed)?, path).map_err(failed)?;
+        match sniff(&source)? {
+            Kind::Sqlite => {
+                let (database, contents) = sqlite::open_file(path, &source, &limits)?;
+                Ok(Self::new(
+                    Format::Sqlite(Box::new(database)),
+                    source,
+                    limits,
+                    contents,
+                ))
+            }
+            Kind::Zstd => {
+                let (unpacked, damage) = unpack::file(&mut file, path)?;
+                let source = Source::new(unpacked.reopen().map_err(failed)?, path).map_err(failed)?;
+                // Its name goes when this ends, and the file itself when it is closed.
+                let (format, mut contents) = match sniff(&source)? {
+                    Kind::Sqlite => {
+                        let (database, contents) = sqlite::open_file(unpacked.path(), &source, &limits)?;
+                        (Format::Sqlite(Box::new(database)), contents)
+                    }
+                    kind => open(kind, &source, &limits)?,
+                };
+                contents.damage = damage.or(contents.damage);
+                Ok(Self::new(format, source, limits, contents))
+            }
+            kind => {
+                let (format, contents) = open(kind, &source, &limits)?;
+                Ok(Self::new(format, source, limits, contents))
+            }
+        }
     }
 }
 
 impl<R: Read + Seek> Recording<R> {
-    /// Reads from anything that seeks, such as bytes in memory; errors call it `name`.
+    /// Reads from anything that seeks, such as bytes in memory; errors call it `name`. A database is read into memory.
     pub fn read(source: R, name: impl AsRef<Path>, limits: Limits) -> Result<Self, OpenError> {
         let path = name.as_ref();
         let source = Source::new(source, path).map_err(|source| OpenError::Io {
             path: path.to_owned(),
             source: Arc::new(source),
         })?;
-        let format = sniff(&source)?;
-        let mut contents = match format {
-            Format::Bag => bag::open(&source, &limits)?,
-            Format::Mcap => mcap::open(&source, &limits)?,
-        };
+        let (format, contents) = open(sniff(&source)?, &source, &limits)?;
+        Ok(Self::new(format, source, limits, contents))
+    }
+
+    fn new(format: Format, source: Source<R>, limits: Limits, mut contents: Contents) -> Self {
         contents.blocks.sort_by_key(|block| (block.first, block.offset));
         let summary = contents.summary();
-        Ok(Recording(Arc::new(Inner {
+        Recording(Arc::new(Inner {
             format,
             source,
             limits,
             contents,
             summary,
-        })))
+        }))
+    }
+
+    /// States what the publishers of a topic offer, where the file does not say it.
+    pub(crate) fn complete(&mut self, offered: &BTreeMap<String, Vec<Qos>>) {
+        // Nobody else has it yet.
+        let Some(inner) = Arc::get_mut(&mut self.0) else {
+            return;
+        };
+        for channel in &mut inner.contents.directory.channels {
+            if let Some(profiles) = offered.get(&channel.topic).filter(|_| channel.qos.is_empty()) {
+                channel.qos.clone_from(profiles);
+            }
+        }
+    }
+
+    /// Before this time there is nothing to read.
+    pub(crate) fn begin(&self) -> Time {
+        (self.0.contents.blocks.first()).map_or(Time::ZERO, |block| block.first)
     }
 
     /// All channels; a [`ChannelId`] is a position in it.
@@ -184,11 +256,50 @@ impl<R: Read + Seek> Recording<R> {
 impl<R: Read + Seek> Inner<R> {
     fn decode(&self, block: &Block) -> Decoded {
         let access = Access::Look(&self.contents.directory);
-        match self.format {
+        match &self.format {
             Format::Bag => bag::decode(&self.source, &self.limits, block, access),
             Format::Mcap => mcap::decode(&self.source, &self.limits, block, access),
+            Format::Sqlite(database) => sqlite::decode(database, &self.limits, block),
         }
     }
+
+    /// The bytes of a message of a block; an error costs it alone.
+    fn message(&self, block: &Block, channel: ChannelId, data: &[u8]) -> Result<Vec<u8>, ReadError> {
+        let is_cdr = || {
+            let channel = self.contents.directory.channels.get(channel.0 as usize);
+            channel.is_some_and(|channel| channel.encoding == Encoding::Cdr)
+        };
+        if !data.starts_with(unpack::MAGIC) || !is_cdr() {
+            return Ok(data.to_vec());
+        }
+        unpack::message(data, self.limits.block).map_err(|detail| ReadError::Decompress {
+            path: self.source.path().to_owned(),
+            offset: block.offset,
+            compression: "zstd",
+            detail,
+        })
+    }
+}
+
+fn open<R: Read + Seek>(
+    kind: Kind,
+    source: &Source<R>,
+    limits: &Limits,
+) -> Result<(Format, Contents), OpenError> {
+    Ok(match kind {
+        Kind::Bag => (Format::Bag, bag::open(source, limits)?),
+        Kind::Mcap => (Format::Mcap, mcap::open(source, limits)?),
+        Kind::Sqlite => {
+            let (database, contents) = sqlite::open_source(source, limits)?;
+            (Format::Sqlite(Box::new(database)), contents)
+        }
+        Kind::Zstd => {
+            return Err(OpenError::Unpack {
+                path: source.path().to_owned(),
+                detail: "only a file of its own is unpacked, and only once".to_owned(),
+            });
+        }
+    })
 }
 
 /// What opening finds out.
@@ -261,16 +372,21 @@ impl Contents {
     }
 }
 
-fn sniff<R: Read + Seek>(source: &Source<R>) -> Result<Format, OpenError> {
+fn sniff<R: Read + Seek>(source: &Source<R>) -> Result<Kind, OpenError> {
     if source.len() == 0 {
         return Err(OpenError::Empty {
             path: source.path().to_owned(),
         });
     }
     let first = source.bytes(0, source.len().min(32), "the first bytes")?;
-    for (magic, format) in [(bag::MAGIC, Format::Bag), (mcap::MAGIC, Format::Mcap)] {
+    for (magic, kind) in [
+        (bag::MAGIC, Kind::Bag),
+        (mcap::MAGIC, Kind::Mcap),
+        (sqlite::MAGIC, Kind::Sqlite),
+        (unpack::MAGIC, Kind::Zstd),
+    ] {
         if first.starts_with(magic) {
-            return Ok(format);
+            return Ok(kind);
         }
         if magic.starts_with(&first) {
             let missing = magic.len() - first.len();

@@ -6,5 +6,6 @@ mod mutation;
 mod odd;
 mod opening;
 mod robot;
+mod rosbag2;
 mod support;
 mod writing;

@@ -5,12 +5,15 @@ use recording::fuzzing;
 
 use crate::support::{BAGS, MCAPS, fixture, root};
 
-/// Beside the sound ones; see make_fixtures.py.
-const ODD: [&str; 4] = [
+/// Beside the sound ones; see make_fixtures.py and make_rosbag2.py.
+const ODD: [&str; 7] = [
     "cdr.mcap",
     "odd/damaged_chunk.mcap",
     "odd/wrong_span.mcap",
     "odd/short_message.bag",
+    "rosbag2/old/old_0.db3",
+    "rosbag2/sqlite3/sqlite3.db3",
+    "rosbag2/sqlite3_message/sqlite3_message.db3",
 ];
 const ROUNDS: u64 = 1_200;
 const CHILD: &str = "ROPEWALK_MUTATION_CHILD";
@@ -59,6 +62,15 @@ fn mutate() {
     }
     // Most mutations leave most messages readable: the reader does not give up at once.
     assert!(messages > count * 10, "{messages} messages of {count} files");
+    let (mut read, mut texts) = (0, 0);
+    for name in ["mcap", "mcap_file", "split", "old"] {
+        let original = fixture(&format!("rosbag2/{name}/metadata.yaml"));
+        for _ in 0..ROUNDS {
+            read += u64::from(fuzzing::metadata(&random.mutate(&original)));
+            texts += 1;
+        }
+    }
+    assert!(read > texts / 10, "{read} of {texts} texts were read");
     println!("{count} mutations survived, {messages} messages");
 }
 
@@ -116,7 +128,14 @@ impl Random {
 
 #[test]
 fn corpora_replay() {
-    for (target, run) in [("bag", fuzzing::bag as fn(&[u8])), ("mcap", fuzzing::mcap)] {
+    for (target, run) in [
+        ("bag", fuzzing::bag as fn(&[u8])),
+        ("mcap", fuzzing::mcap),
+        ("db3", fuzzing::db3),
+        ("rosbag2_metadata", |text| {
+            fuzzing::metadata(text);
+        }),
+    ] {
         let folder = root().join("fuzz/corpus").join(target);
         let files: Vec<_> = std::fs::read_dir(&folder).expect("a corpus").flatten().collect();
         assert!(files.len() >= 4, "{}", folder.display());

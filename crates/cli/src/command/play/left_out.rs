@@ -99,7 +99,10 @@ impl LeftOut {
             return;
         }
         self.parts += 1;
-        if let ReadError::UnknownChannel { messages, .. } = error {
+        if let ReadError::UnknownChannel { messages, .. }
+        | ReadError::Rows { rows: messages, .. }
+        | ReadError::Unopened { messages, .. } = error
+        {
             self.count(Reason::Damage, *messages);
         }
         self.tell(Reason::Damage, "a damaged part", &error.to_string());

@@ -20,13 +20,14 @@ use stats::{Drops, Time};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Plays ROS 1 bags and MCAP files onto this host's bus, at the times they were recorded.
+/// Plays ROS 1 bags, MCAP files and recordings of rosbag2 onto this host's bus, at the times they were recorded.
 ///
 /// Data that cannot be played is left out, reported and counted by reason, and the exit code is 3; the rest is played. At a
 /// terminal the space bar pauses, and `s` plays the next message only.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The recordings; several are played as one, by the times of their messages.
+    /// The recordings: .bag, .mcap and .db3 files (.zstd is unpacked) and folders of rosbag2; several are played as one, by the
+    /// times of their messages.
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
     /// How many times as fast as recorded.
@@ -174,7 +175,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
     }
     stage.end();
     if whole && !pace.repeat {
-        left_out.missing(set.summary().messages.saturating_sub(seen));
+        left_out.missing(set.expected().saturating_sub(seen));
     }
     report(options, &outlets, played, &left_out)
 }

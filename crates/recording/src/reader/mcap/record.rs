@@ -153,6 +153,7 @@ pub(crate) fn channel(body: &[u8]) -> Option<RawChannel> {
         topic,
         type_name: String::new(),
         md5: None,
+        type_hash: None,
         definition: String::new(),
         definition_encoding: String::new(),
         encoding: Encoding::from_name(&encoding),
@@ -167,6 +168,9 @@ pub(crate) fn channel(body: &[u8]) -> Option<RawChannel> {
             b"md5sum" | b"md5" => channel.md5 = Some(text(value)),
             b"callerid" => channel.callerid = Some(text(value)),
             b"latching" => channel.latched = matches!(value, b"1" | b"true"),
+            _ if key == crate::write::TYPE_HASH.as_bytes() => {
+                channel.type_hash = Some(text(value)).filter(|hash| !hash.is_empty());
+            }
             _ if key == qos::KEY.as_bytes() => channel.qos = Qos::read(&text(value)),
             _ => {}
         }
