@@ -142,7 +142,7 @@ schema-crosscheck: setup
 	$(CARGO) build --profile tested --locked -p schema --example crosscheck
 	$(PYTHON) tests/schema/crosscheck.py --binary $(TESTED)/examples/crosscheck
 
-# A recording that we wrote, read by rosbags and the mcap package, and odd ones that we play beside what they find in them;
+# Recordings and folders of rosbag2 that we wrote, read by rosbags and the mcap package, and odd ones that we play beside what they find in them;
 # RECORDINGS is a folder with others.
 recording-crosscheck: setup built-tested
 	$(CARGO) build --profile tested --locked -p recording --example convert
@@ -151,6 +151,7 @@ recording-crosscheck: setup built-tested
 	    $(PYTHON) tests/recording/cross_check.py "$$folder/out.mcap" tests/vectors/recording/bz2.bag && \
 	    $(TESTED)/examples/convert "$$folder/simulated.mcap" && \
 	    $(PYTHON) tests/recording/cross_check.py "$$folder/simulated.mcap"
+	$(PYTHON) tests/recording/cross_check_rosbag2.py $(TESTED)/examples/convert
 	$(PYTHON) tests/recording/odd.py --binary $(TESTED)/ropewalk $(RECORDINGS)
 
 # kill -9 of each part of the demo at random moments; KILLS is how often.

@@ -16,10 +16,10 @@ import zlib
 from pathlib import Path
 
 import numpy
-import yaml
 from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, QosReliability, QosTime
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
+from ruamel.yaml import YAML
 
 OUT = Path(__file__).resolve().parent.parent / "vectors" / "recording" / "rosbag2"
 STORE = get_typestore(Stores.ROS2_JAZZY)
@@ -82,6 +82,16 @@ def write(folder, storage, mode=CompressionMode.NONE, version=9, wanted=lambda i
                 writer.write(connections[topic], time, data)
 
 
+def load(path):
+    return YAML(typ="safe").load(path)
+
+
+def dump(metadata, path):
+    yaml = YAML(typ="safe")
+    yaml.default_flow_style = False
+    yaml.dump(metadata, path)
+
+
 def split(folder):
     """Three files of one recording; every third message is in each."""
     shutil.rmtree(folder, ignore_errors=True)
@@ -90,7 +100,7 @@ def split(folder):
     for part in range(3):
         whole = folder / f"part{part}"
         write(whole, StoragePlugin.MCAP, wanted=lambda index, part=part: index % 3 == part)
-        parts.append(yaml.safe_load((whole / "metadata.yaml").read_text())["rosbag2_bagfile_information"])
+        parts.append(load(whole / "metadata.yaml")["rosbag2_bagfile_information"])
         (whole / f"part{part}.mcap").rename(folder / f"split_{part}.mcap")
         shutil.rmtree(whole)
     information = parts[0]
@@ -103,8 +113,7 @@ def split(folder):
         topic["message_count"] = sum(part["topics_with_message_count"][index]["message_count"] for part in parts)
     information["relative_file_paths"] = [f"split_{part}.mcap" for part in range(3)]
     information["files"] = [part["files"][0] | {"path": f"split_{index}.mcap"} for index, part in enumerate(parts)]
-    text = yaml.safe_dump({"rosbag2_bagfile_information": information}, sort_keys=False)
-    (folder / "metadata.yaml").write_text(text)
+    dump({"rosbag2_bagfile_information": information}, folder / "metadata.yaml")
 
 
 def old(folder):
@@ -125,7 +134,7 @@ def old(folder):
     database.close()
     new.close()
     (folder / f"{folder.name}.db3").unlink()
-    metadata = yaml.safe_load((folder / "metadata.yaml").read_text())
+    metadata = load(folder / "metadata.yaml")
     information = metadata["rosbag2_bagfile_information"]
     for key in ("files", "custom_data", "ros_distro"):
         del information[key]
@@ -133,7 +142,7 @@ def old(folder):
         del topic["topic_metadata"]["type_description_hash"]
     information["version"] = 4
     information["relative_file_paths"] = [f"{folder.name}_0.db3"]
-    (folder / "metadata.yaml").write_text(yaml.safe_dump(metadata, sort_keys=False))
+    dump(metadata, folder / "metadata.yaml")
 
 
 def main():

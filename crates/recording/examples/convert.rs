@@ -1,17 +1,18 @@
-//! Rewrites a recording as MCAP; without a source, the simulated room is recorded for ten seconds.
+//! Rewrites a recording as MCAP, or, if the target does not end in `.mcap`, as a folder of rosbag2; without a source, the simulated
+//! room is recorded for ten seconds.
 //!
-//! `cargo run -p recording --example convert -- TARGET.mcap [SOURCE]`
+//! `cargo run -p recording --example convert -- TARGET [SOURCE]`
 
 use std::error::Error;
 use std::process::ExitCode;
 
 use recording::write::{Options, Writer};
-use recording::{Recording, Summary, simulation};
+use recording::{Set, Summary, simulation};
 
 fn main() -> ExitCode {
     let mut paths = std::env::args_os().skip(1);
     let Some(target) = paths.next() else {
-        eprintln!("usage: convert TARGET.mcap [SOURCE]");
+        eprintln!("usage: convert TARGET [SOURCE]");
         return ExitCode::from(2);
     };
     let written = match paths.next() {
@@ -35,9 +36,13 @@ fn main() -> ExitCode {
 }
 
 fn convert(source: &std::path::Path, target: &std::path::Path) -> Result<Summary, Box<dyn Error>> {
-    let source = Recording::open(source)?;
-    let mut writer = Writer::create(target, &Options::default())?;
-    for channel in source.channels() {
+    let source = Set::open(&[source])?;
+    let mut writer = if target.extension().is_some_and(|end| end == "mcap") {
+        Writer::create(target, &Options::default())?
+    } else {
+        Writer::create_rosbag2(target, &Options::default())?
+    };
+    for (_, channel) in source.channels() {
         writer.add_channel(channel)?;
     }
     for message in source.messages() {

@@ -297,6 +297,16 @@ pub enum WriteError {
         /// The file.
         path: PathBuf,
     },
+    /// A channel that a folder of rosbag2 cannot hold.
+    #[error("{}: {topic} is in `{encoding}`, and rosbag2 reads CDR alone; write an MCAP file", path.display())]
+    NotCdr {
+        /// The file.
+        path: PathBuf,
+        /// The channel's topic.
+        topic: String,
+        /// Its encoding.
+        encoding: String,
+    },
     /// A message of a channel that was not added to this writer.
     #[error("{}: channel {channel} was not added to this recording", path.display())]
     UnknownChannel {

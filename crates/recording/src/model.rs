@@ -99,6 +99,19 @@ impl Channel {
         }
     }
 
+    /// Whether another file's channel is this one, going on.
+    pub(crate) fn continues(&self, other: &Channel) -> bool {
+        let texts = |c: &Channel| (c.md5.clone(), c.type_hash.clone(), c.callerid.clone());
+        self.topic == other.topic
+            && self.type_name == other.type_name
+            && self.encoding == other.encoding
+            && self.latched == other.latched
+            && self.qos == other.qos
+            && texts(self) == texts(other)
+            && self.definition_encoding == other.definition_encoding
+            && self.definition == other.definition
+    }
+
     /// How many of the channel's last messages a late subscriber gets: one of a publisher that latches, of durable ones
     /// of ROS 2 what they keep, all together. At most [`MAX_KEPT`].
     pub fn kept(&self) -> u32 {

@@ -55,6 +55,13 @@ pub enum History {
     KeepAll,
 }
 
+/// How rosbag2 writes policies: since version 9 by their names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Words {
+    Numbers,
+    Names,
+}
+
 impl Qos {
     /// How many of this publisher's last messages a late subscriber gets.
     pub fn kept(&self) -> u32 {
@@ -126,7 +133,11 @@ impl Qos {
     }
 
     /// The profiles for a channel's metadata, with every key that rosbag2 demands.
-    pub(crate) fn write(profiles: &[Qos]) -> String {
+    pub(crate) fn write(profiles: &[Qos], words: Words) -> String {
+        let word = |number: usize, names: [&'static str; 3]| match words {
+            Words::Numbers => number.to_string(),
+            Words::Names => names[number - 1].to_owned(),
+        };
         let mut out = String::new();
         for profile in profiles {
             let (history, depth) = match profile.history {
@@ -144,12 +155,16 @@ impl Qos {
                 Some(Durability::Volatile) => 2,
                 None => 3,
             };
+            let history = word(history, ["keep_last", "keep_all", "unknown"]);
+            let reliability = word(reliability, ["reliable", "best_effort", "unknown"]);
+            let durability = word(durability, ["transient_local", "volatile", "unknown"]);
+            let liveliness = word(1, ["automatic", "", ""]);
             // Infinite times, as rmw writes them, and automatic liveliness.
             let _ = writeln!(
                 out,
                 "- history: {history}\n  depth: {depth}\n  reliability: {reliability}\n  durability: {durability}\n  \
                  deadline:\n    sec: 9223372036\n    nsec: 854775807\n  lifespan:\n    sec: 9223372036\n    \
-                 nsec: 854775807\n  liveliness: 1\n  liveliness_lease_duration:\n    sec: 9223372036\n    \
+                 nsec: 854775807\n  liveliness: {liveliness}\n  liveliness_lease_duration:\n    sec: 9223372036\n    \
                  nsec: 854775807\n  avoid_ros_namespace_conventions: false",
             );
         }
@@ -236,7 +251,9 @@ mod tests {
                 }
             }
         }
-        assert_eq!(Qos::read(&Qos::write(&all)), all);
+        for words in [Words::Numbers, Words::Names] {
+            assert_eq!(Qos::read(&Qos::write(&all, words)), all);
+        }
     }
 
     #[test]
@@ -258,7 +275,7 @@ mod tests {
         }
         assert_eq!(Qos::read(&"- durability: 1\n".repeat(1000)).len(), MAX_PROFILES);
         // Any cut of a good text is read without a panic.
-        let text = Qos::write(&[Qos::default()]);
+        let text = Qos::write(&[Qos::default()], Words::Numbers);
         (0..text.len()).for_each(|end| assert!(Qos::read(&text[..end]).len() <= 1));
     }
 }

@@ -1,11 +1,12 @@
 //! Several recordings as one: what a recorder split by size or time, or what several hosts recorded.
 
 use std::cmp::Reverse;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::iter::Peekable;
 use std::path::Path;
+use std::sync::Arc;
 
 use stats::Time;
 
@@ -17,11 +18,13 @@ use crate::rosbag2::Folder;
 /// Recordings whose messages are read as those of one, by the times at which they were recorded.
 ///
 /// Its [`ChannelId`]s are those of the files one after the other: channels of different files are different channels, also where
-/// topic and type are the same. [`Limits`](crate::Limits) hold for each file.
+/// topic and type are the same. Of the files of a folder of rosbag2, which are parts of one recording, equal channels are one. [`Limits`](crate::Limits) hold for each file.
 #[derive(Debug)]
 pub struct Set<R = File> {
-    /// Each with the first of its channels.
-    recordings: Vec<(u32, Recording<R>)>,
+    /// Each with the ids that its channels have here.
+    recordings: Vec<(Arc<[ChannelId]>, Recording<R>)>,
+    /// Recording and place in it of each channel.
+    channels: Vec<(usize, usize)>,
     /// Of several files together.
     summary: Option<Summary>,
     /// What is wrong with folders of rosbag2, such as files that do not open.
@@ -42,17 +45,18 @@ impl Set {
         for path in paths.iter().map(AsRef::as_ref) {
             if path.is_dir() {
                 let folder = Folder::open(path)?;
-                recordings.extend(folder.recordings);
+                let group = recordings.len();
+                recordings.extend(folder.recordings.into_iter().map(|part| (group, part)));
                 damage.extend(folder.damage);
                 stated = stated.saturating_add(folder.stated);
             } else {
-                recordings.push(Recording::open(path)?);
+                recordings.push((recordings.len(), Recording::open(path)?));
             }
         }
         Ok(Set {
             damage,
             stated,
-            ..Self::new(recordings)
+            ..Self::gather(recordings)
         })
     }
 }
@@ -60,21 +64,45 @@ impl Set {
 impl<R: Read + Seek> Set<R> {
     /// Of recordings that are open.
     pub fn new(recordings: Vec<Recording<R>>) -> Self {
+        Self::gather(recordings.into_iter().enumerate().collect())
+    }
+
+    /// Of recordings that follow each other, those of one number as parts of one.
+    fn gather(recordings: Vec<(usize, Recording<R>)>) -> Self {
         let summary = (recordings.len() != 1).then(|| {
             let mut summary = Summary::default();
-            recordings
-                .iter()
-                .for_each(|recording| summary.add(recording.summary()));
+            (recordings.iter()).for_each(|(_, recording)| summary.add(recording.summary()));
             summary
         });
-        let mut base = 0u32;
-        let recordings = recordings.into_iter().map(|recording| {
-            let first = base;
-            base = base.saturating_add(recording.channels().len() as u32);
-            (first, recording)
-        });
+        let mut channels: Vec<(usize, usize)> = Vec::new();
+        // What the recordings of this group have, by topic.
+        let (mut group, mut known) = (None, BTreeMap::<&str, Vec<ChannelId>>::new());
+        let mut ids = Vec::new();
+        for (index, (number, recording)) in recordings.iter().enumerate() {
+            if group.replace(*number) != Some(*number) {
+                known.clear();
+            }
+            let mut own: Vec<ChannelId> = Vec::new();
+            for (place, channel) in recording.channels().iter().enumerate() {
+                let same = known.entry(&channel.topic).or_default();
+                // Equal channels of one file are different publishers.
+                let before = same.iter().copied().find(|id| {
+                    let (at, place) = channels[id.0 as usize];
+                    at != index && !own.contains(id) && recordings[at].1.channels()[place].continues(channel)
+                });
+                own.push(before.unwrap_or_else(|| {
+                    let id = ChannelId(channels.len() as u32);
+                    channels.push((index, place));
+                    same.push(id);
+                    id
+                }));
+            }
+            ids.push(own.into());
+        }
+        let recordings = recordings.into_iter().map(|(_, recording)| recording);
         Set {
-            recordings: recordings.collect(),
+            recordings: ids.into_iter().zip(recordings).collect(),
+            channels,
             summary,
             damage: Vec::new(),
             stated: 0,
@@ -88,19 +116,19 @@ impl<R: Read + Seek> Set<R> {
 
     /// The channels of all files, by the ids that their messages have here.
     pub fn channels(&self) -> impl Iterator<Item = (ChannelId, &Channel)> {
-        (self.recordings.iter()).flat_map(|(base, recording)| {
-            let global = |channel: &Channel| ChannelId(base.saturating_add(channel.id.0));
-            recording
-                .channels()
-                .iter()
-                .map(move |channel| (global(channel), channel))
-        })
+        (0..)
+            .map(ChannelId)
+            .zip(&self.channels)
+            .filter_map(|(id, &(at, place))| {
+                let recording = &self.recordings.get(at)?.1;
+                Some((id, recording.channels().get(place)?))
+            })
     }
 
     /// The channel of a message of this set; `None` for an id of another one.
     pub fn channel(&self, id: ChannelId) -> Option<&Channel> {
-        let (base, recording) = self.recordings.iter().rev().find(|(base, _)| *base <= id.0)?;
-        recording.channels().get((id.0 - base) as usize)
+        let &(at, place) = self.channels.get(id.0 as usize)?;
+        self.recordings.get(at)?.1.channels().get(place)
     }
 
     /// Start, end and counts of all files together, as their indexes have them.
@@ -123,7 +151,7 @@ impl<R: Read + Seek> Set<R> {
     /// A file takes memory from its first message on to its last.
     pub fn messages(&self) -> SetMessages<R> {
         let mut waiting: Vec<_> = (self.recordings.iter().enumerate())
-            .map(|(order, (base, recording))| (recording.begin(), order, *base, recording.clone()))
+            .map(|(order, (ids, recording))| (recording.begin(), order, ids.clone(), recording.clone()))
             .collect();
         // The first is at the end.
         waiting.sort_by_key(|(begin, order, ..)| Reverse((*begin, *order)));
@@ -139,23 +167,25 @@ impl<R: Read + Seek> Set<R> {
 #[derive(Debug)]
 pub struct SetMessages<R: Read + Seek> {
     damage: VecDeque<ReadError>,
-    /// Files whose time has not come: it, their place, their first channel.
-    waiting: Vec<(Time, usize, u32, Recording<R>)>,
-    /// The place and the first channel of each file that is being read, and its messages.
-    sources: Vec<(usize, u32, Peekable<Messages<R>>)>,
+    waiting: Vec<Waiting<R>>,
+    sources: Vec<Source<R>>,
 }
+
+/// A file whose time has not come: it, its place, the ids of its channels.
+type Waiting<R> = (Time, usize, Arc<[ChannelId]>, Recording<R>);
+/// A file that is being read: its place, the ids of its channels, its messages.
+type Source<R> = (usize, Arc<[ChannelId]>, Peekable<Messages<R>>);
 
 impl<R: Read + Seek> SetMessages<R> {
     /// Begins with the files that may have a message before the earliest one that is known.
     fn begin(&mut self, earliest: Option<Time>) -> bool {
-        let is_due =
-            |(begin, ..): &mut (Time, usize, u32, Recording<R>)| earliest.is_none_or(|time| *begin <= time);
-        let Some((_, order, base, recording)) = self.waiting.pop_if(is_due) else {
+        let is_due = |waiting: &mut Waiting<R>| earliest.is_none_or(|time| waiting.0 <= time);
+        let Some((_, order, ids, recording)) = self.waiting.pop_if(is_due) else {
             return false;
         };
         let at = self.sources.partition_point(|(other, ..)| *other < order);
         self.sources
-            .insert(at, (order, base, recording.messages().peekable()));
+            .insert(at, (order, ids, recording.messages().peekable()));
         true
     }
 }
@@ -187,10 +217,10 @@ impl<R: Read + Seek> Iterator for SetMessages<R> {
             if self.begin(earliest.map(|(time, _)| time)) {
                 continue;
             }
-            let (_, base, messages) = self.sources.get_mut(earliest?.1)?;
+            let (_, ids, messages) = self.sources.get_mut(earliest?.1)?;
             let mut message = messages.next()?;
             if let Ok(message) = &mut message {
-                message.channel = ChannelId(message.channel.0.saturating_add(*base));
+                message.channel = *ids.get(message.channel.0 as usize)?;
             }
             return Some(message);
         }

@@ -1,4 +1,4 @@
-//! Writing MCAP files.
+//! Writing MCAP files, alone or in a folder of rosbag2.
 //!
 //! What is written is what the MCAP tools for ROS 1 expect: schema encoding `ros1msg`, message encoding
 //! `ros1`, the connection's `md5sum`, `callerid` and `latching` in the channel's metadata; and what rosbag2
@@ -18,7 +18,8 @@ use stats::Time;
 
 use crate::error::WriteError;
 use crate::model::{Channel, ChannelId, Summary};
-use crate::qos::{self, Qos};
+use crate::qos::{self, Qos, Words};
+use crate::rosbag2;
 
 /// How chunks are compressed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,6 +86,8 @@ pub struct Writer {
     handle: File,
     /// Messages in the open chunk.
     pending: u64,
+    /// The folder of rosbag2 in which it is.
+    folder: Option<PathBuf>,
 }
 
 /// The key of a type's hash in a channel's metadata, as rosbag2 has it.
@@ -172,8 +175,44 @@ impl Writer {
             flush_after: options.flush_after,
             handle,
             pending: 0,
+            folder: None,
         };
         writer.flush()?;
+        Ok(writer)
+    }
+
+    /// Creates a folder of rosbag2 with a file `FOLDER_0.mcap` in it, of the profile `ros2`; [`Self::finish`] writes its
+    /// `metadata.yaml`. Only channels in CDR can be added.
+    ///
+    /// # Errors
+    /// As [`Self::create`]. A folder that exists is used if it is empty or `options` allow overwriting: then the two files are
+    /// replaced, and others stay.
+    pub fn create_rosbag2(folder: impl AsRef<Path>, options: &Options) -> Result<Self, WriteError> {
+        let folder = folder.as_ref().to_owned();
+        let failed = |source| WriteError::Io {
+            path: folder.clone(),
+            source,
+        };
+        std::fs::create_dir_all(&folder).map_err(failed)?;
+        let is_empty = std::fs::read_dir(&folder).map_err(failed)?.next().is_none();
+        if !is_empty && !options.overwrite {
+            return Err(WriteError::Exists { path: folder });
+        }
+        // It would be of another file.
+        match std::fs::remove_file(folder.join(rosbag2::METADATA)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+            _ => {}
+        }
+        let named = folder.canonicalize().map_err(failed)?;
+        let name = named
+            .file_name()
+            .map_or("recording".into(), |name| name.to_string_lossy());
+        let options = Options {
+            profile: "ros2".to_owned(),
+            ..options.clone()
+        };
+        let mut writer = Self::create(folder.join(format!("{name}_0.mcap")), &options)?;
+        writer.folder = Some(folder);
         Ok(writer)
     }
 
@@ -187,6 +226,13 @@ impl Writer {
         ];
         for (what, length) in texts {
             self.check(what, length)?;
+        }
+        if self.folder.is_some() && !rosbag2::write::can_hold(channel) {
+            return Err(WriteError::NotCdr {
+                path: self.path.clone(),
+                topic: channel.topic.clone(),
+                encoding: channel.encoding.name().to_owned(),
+            });
         }
         // MCAP numbers channels with 16 bits.
         let id = u16::try_from(self.channels.len())
@@ -220,7 +266,9 @@ impl Writer {
             metadata.insert(TYPE_HASH.to_owned(), hash.clone());
         }
         if !channel.qos.is_empty() {
-            metadata.insert(qos::KEY.to_owned(), Qos::write(&channel.qos));
+            // Readers take the file's words for those of the folder's version.
+            let words = self.folder.as_ref().map_or(Words::Numbers, |_| Words::Names);
+            metadata.insert(qos::KEY.to_owned(), Qos::write(&channel.qos, words));
         }
         let number = self
             .mcap
@@ -294,7 +342,7 @@ impl Writer {
         self.handle.try_clone()
     }
 
-    /// Writes the index and closes the file.
+    /// Writes the index and closes the file; of a folder of rosbag2, writes its metadata.
     pub fn finish(self) -> Result<Summary, WriteError> {
         let Writer {
             path,
@@ -302,11 +350,27 @@ impl Writer {
             channels,
             counts,
             span,
+            folder,
             ..
         } = self;
         mcap.finish().map_err(|error| translate(&path, error))?;
         let mut output = mcap.into_inner().into_inner();
-        output.flush().map_err(|source| WriteError::Io { path, source })?;
+        output.flush().map_err(|source| WriteError::Io {
+            path: path.clone(),
+            source,
+        })?;
+        if let Some(folder) = folder {
+            let written = rosbag2::write::Written {
+                file: &path.file_name().unwrap_or_default().to_string_lossy(),
+                channels: &channels,
+                counts: &counts,
+                span,
+            };
+            rosbag2::write::write(&folder, &written).map_err(|source| WriteError::Io {
+                path: folder.join(rosbag2::METADATA),
+                source,
+            })?;
+        }
         Ok(Summary::new(&channels, &counts, span, true))
     }
 

@@ -309,3 +309,51 @@ fn pausing_needs_a_terminal() {
         "{done:?}"
     );
 }
+
+/// Made by tests/recording/make_rosbag2.py.
+#[test]
+fn folders_and_databases_of_rosbag2_are_played_and_what_is_wrong_with_one_file_costs_it_alone() {
+    let host = Host::new();
+    let vectors = vectors().join("../rosbag2");
+    for name in [
+        "sqlite3",
+        "sqlite3_file",
+        "sqlite3_message",
+        "mcap",
+        "mcap_file",
+        "split",
+        "old",
+    ] {
+        let (done, result) = played(&host, &vectors.join(name), &[]);
+        assert_eq!(
+            (done.code, &result["messages"]),
+            (0, &json!(30)),
+            "{name}: {done:?}"
+        );
+        assert_eq!(result["topics"], 3, "{name}");
+    }
+    let (done, result) = played(&host, &vectors.join("old/old_0.db3"), &["--topic", "/scan"]);
+    assert_eq!((done.code, &result["messages"]), (0, &json!(20)), "{done:?}");
+    let copy = host.path("copy");
+    std::fs::create_dir(&copy).expect("a folder");
+    for file in std::fs::read_dir(vectors.join("split")).expect("reads").flatten() {
+        std::fs::copy(file.path(), copy.join(file.file_name())).expect("copies");
+    }
+    std::fs::write(copy.join("split_2.mcap"), "no recording").expect("writes");
+    let (done, result) = played(&host, &copy, &[]);
+    assert_eq!((done.code, &result["messages"]), (3, &json!(20)), "{done:?}");
+    assert_eq!(result["left_out"], json!({ "damage": 10 }), "{done:?}");
+    assert!(done.stderr.contains("split_2.mcap is neither"), "{done:?}");
+    // Without metadata the files are played all the same, and nothing is known to be missing but the file.
+    std::fs::remove_file(copy.join("metadata.yaml")).expect("removes");
+    let (done, result) = played(&host, &copy, &[]);
+    assert_eq!(
+        (done.code, &result["messages"], &result["damaged_parts"]),
+        (3, &json!(20), &json!(1)),
+        "{done:?}"
+    );
+    std::fs::remove_file(copy.join("split_2.mcap")).expect("removes");
+    let (done, result) = played(&host, &copy, &[]);
+    assert_eq!((done.code, &result["messages"]), (0, &json!(20)), "{done:?}");
+    assert!(done.stderr.contains("metadata.yaml"), "{done:?}");
+}

@@ -414,6 +414,85 @@ fn a_durable_topic_of_ros_2_is_played_and_recorded_as_durable() {
 }
 
 #[test]
+fn a_folder_of_rosbag2_keeps_what_a_recording_of_ros_2_offers() {
+    use recording::Set;
+    let host = Host::new();
+    let vectors = Path::new(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../tests/vectors/recording"
+    ));
+    let file = vectors.join("transient.mcap");
+    let node = node(&host);
+    let record = host.start(&["record", "--rosbag2", "bag", "--json"]);
+    // It looks for topics twice a second; what is transient-local reaches it all the same.
+    let play = host.run(&[
+        "play",
+        file.to_str().expect("text"),
+        "--speed",
+        "0.5",
+        "--wait",
+        "20",
+    ]);
+    assert_eq!(play.code, 0, "{play:?}");
+    // A topic of ROS 1 is converted.
+    let header = Registry::new(ropewalk::Flavour::Ros1)
+        .schema("std_msgs/Header")
+        .expect("known");
+    let ros1 = node.publisher("/header", &header).expect("a publisher");
+    awaited(&ros1);
+    let data = [
+        &7u32.to_le_bytes()[..],
+        &[1, 0, 0, 0, 2, 0, 0, 0],
+        &3u32.to_le_bytes(),
+        b"map",
+    ]
+    .concat();
+    ros1.publish_ros1(&data).expect("publishes");
+    std::thread::sleep(Duration::from_millis(300));
+    record.interrupt();
+    let done = record.wait();
+    assert_eq!(done.code, 0, "{done:?}");
+    let of = |path: std::path::PathBuf| {
+        let set = Set::open(&[path]).expect("opens");
+        let messages: Vec<_> = set.messages().map(|m| m.expect("sound")).collect();
+        let rows = messages.iter().map(|m| {
+            let channel = set.channel(m.channel).expect("of the set");
+            (
+                channel.topic.clone(),
+                channel.type_name.clone(),
+                channel.qos.clone(),
+                m.data.clone(),
+            )
+        });
+        let mut rows: Vec<_> = rows.collect();
+        rows.sort_by(|a, b| (&a.0, &a.3).cmp(&(&b.0, &b.3)));
+        rows
+    };
+    let (mut copy, source) = (of(host.path("bag")), of(file));
+    let header = copy
+        .iter()
+        .position(|row| row.0 == "/header")
+        .expect("is recorded");
+    let (_, kind, _, data) = copy.remove(header);
+    assert_eq!(kind, "std_msgs/msg/Header");
+    assert_eq!(data, b"\0\x01\0\0\x01\0\0\0\x02\0\0\0\x04\0\0\0map\0");
+    let durable = |rows: &[(String, String, Vec<recording::qos::Qos>, Vec<u8>)]| -> Vec<_> {
+        rows.iter().filter(|row| row.0 == "/tl").cloned().collect()
+    };
+    assert_eq!(durable(&copy), durable(&source));
+    assert!(!durable(&copy).is_empty());
+    let metadata = std::fs::read_to_string(host.path("bag/metadata.yaml")).expect("is written");
+    assert!(metadata.contains("durability: transient_local"), "{metadata}");
+    assert!(metadata.contains("RIHS01_"), "{metadata}");
+    // Once more: it is kept.
+    let again = host.run(&["record", "--rosbag2", "bag", "--duration", "0.1"]);
+    assert!(
+        again.code == 2 && again.stderr.contains("exists already"),
+        "{again:?}"
+    );
+}
+
+#[test]
 fn publishers_that_keep_messages_and_do_not_say_whose_they_are_have_channels_of_their_own() {
     let host = Host::new();
     let record = record(&host, &[]);

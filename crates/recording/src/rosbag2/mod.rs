@@ -1,6 +1,7 @@
 //! Folders of rosbag2: `metadata.yaml`, and the files that it names, MCAP or SQLite, as they are or compressed.
 
 pub(crate) mod metadata;
+pub(crate) mod write;
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use recording::qos::{Durability, History, Reliability};
-use recording::{Encoding, Limits, Message, OpenError, ReadError, Recording, Set};
+use recording::{Encoding, Limits, Message, OpenError, ReadError, Recording, Set, WriteError, Writer};
 use rusqlite::Connection;
 
 use crate::support::{fixture, open, read, vectors};
@@ -94,7 +94,8 @@ fn types_definitions_hashes_and_offered_qos_are_those_that_were_written() {
                 .map(|(_, c)| c)
                 .filter(|c| c.topic == topic)
                 .collect();
-            assert_eq!(channels.len(), if name == "split" { 3 } else { 1 });
+            // Also of three files.
+            assert_eq!(channels.len(), 1, "{name}");
             for channel in channels {
                 assert_eq!(channel.encoding, Encoding::Cdr, "{name}");
                 assert_eq!(
@@ -534,4 +535,73 @@ fn folders_without_recordings_are_named() {
         Set::open(&[folder.path()]),
         Err(OpenError::Directory { .. })
     ));
+}
+
+#[test]
+fn a_folder_that_is_written_is_read_with_all_that_was_known() {
+    let target = tempfile::tempdir().expect("a folder");
+    let options = recording::write::Options::default();
+    for name in FOLDERS {
+        let path = target.path().join(name);
+        let (source, messages, _) = read_set(&folder(name));
+        let mut writer = Writer::create_rosbag2(&path, &options).expect("creates");
+        for (id, channel) in source.channels() {
+            assert_eq!(writer.add_channel(channel).expect("adds"), id);
+        }
+        for m in &messages {
+            writer
+                .write(m.channel, m.log_time, m.publish_time, &m.data)
+                .expect("writes");
+        }
+        // A recorder that is killed leaves a folder without metadata.
+        writer.flush().expect("flushes");
+        let (_, again, errors) = read_set(&path);
+        assert_eq!(again.len(), 30, "{name}");
+        assert!(matches!(&errors[..], [ReadError::Metadata { .. }]), "{errors:?}");
+        writer.finish().expect("finishes");
+        let (set, again, errors) = read_set(&path);
+        assert!(errors.is_empty(), "{name}: {errors:?}");
+        assert_eq!(listing(&set, &again), expected(), "{name}");
+        let channels = |set: &Set| {
+            set.channels()
+                .map(|(_, channel)| channel.clone())
+                .collect::<Vec<_>>()
+        };
+        for (one, other) in channels(&set).iter().zip(channels(&source)) {
+            assert_eq!(
+                (one.id.0, &one.qos, &one.type_hash),
+                (one.id.0, &other.qos, &other.type_hash)
+            );
+            assert_eq!(
+                (&one.topic, &one.type_name, &one.definition),
+                (&other.topic, &other.type_name, &other.definition)
+            );
+        }
+        let mut files: Vec<_> = std::fs::read_dir(&path)
+            .expect("reads")
+            .flatten()
+            .map(|f| f.file_name())
+            .collect();
+        files.sort();
+        let mut right = ["metadata.yaml".into(), format!("{name}_0.mcap").into()];
+        right.sort();
+        assert_eq!(files, right as [std::ffi::OsString; 2]);
+    }
+}
+
+#[test]
+fn a_folder_that_exists_is_kept_and_what_rosbag2_cannot_hold_is_refused() {
+    let target = tempfile::tempdir().expect("a folder");
+    let mut options = recording::write::Options::default();
+    let mut writer = Writer::create_rosbag2(target.path(), &options).expect("an empty folder");
+    let ros1 = recording::Channel::ros1("/t", "std_msgs/String", "", "string data\n");
+    let error = writer.add_channel(&ros1).expect_err("is refused");
+    assert!(error.to_string().contains("rosbag2 reads CDR alone"), "{error}");
+    writer.finish().expect("finishes");
+    let (set, messages, errors) = read_set(target.path());
+    assert_eq!((set.summary().messages, messages.len(), errors.len()), (0, 0, 0));
+    let error = Writer::create_rosbag2(target.path(), &options).expect_err("exists");
+    assert!(matches!(error, WriteError::Exists { .. }), "{error}");
+    options.overwrite = true;
+    drop(Writer::create_rosbag2(target.path(), &options).expect("is replaced"));
 }

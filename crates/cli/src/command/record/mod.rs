@@ -1,4 +1,4 @@
-//! `ropewalk record`: topics of the bus into an MCAP file.
+//! `ropewalk record`: topics of the bus into an MCAP file or a folder of rosbag2.
 //!
 //! Three threads, so that none waits for another: this one takes messages and looks at signals and the time, one writes
 //! the file, and one asks the bus what there is, which a stopped process can hold up.
@@ -17,7 +17,7 @@ use ropewalk::{Node, NodeError};
 use serde_json::json;
 use stats::{DropReason, Time};
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::time::Duration;
 use topics::Topics;
@@ -33,7 +33,7 @@ const LAST_TAKE: Duration = Duration::from_millis(200);
 /// How long what was taken may be written after the end of a recording of stated length, unless `--drain` says otherwise.
 const DRAIN: Duration = Duration::from_millis(500);
 
-/// Records topics of this host's bus into an MCAP file, until Ctrl-C or --duration.
+/// Records topics of this host's bus into an MCAP file or a folder of rosbag2, until Ctrl-C or --duration.
 ///
 /// Messages are stored as ROS 1 writes them (CDR for types of ROS 2), stamped with the time of publishing, with their
 /// publisher's name and whether it latches (`callerid`, `latching`; ROS 2: `offered_qos_profiles`).
@@ -41,9 +41,13 @@ const DRAIN: Duration = Duration::from_millis(500);
 /// the last sync, may be missing. After Ctrl-C what waits for the disk is still written; a second Ctrl-C ends at once.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The file to write; an existing one is kept unless --force.
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
+    /// The MCAP file to write; an existing one is kept unless --force.
+    #[arg(value_name = "FILE", required_unless_present = "rosbag2")]
+    file: Option<PathBuf>,
+    /// Write a folder as rosbag2 does instead (MCAP, `metadata.yaml` of version 9): everything in CDR, topics of ROS 1 converted to
+    /// their types of ROS 2.
+    #[arg(long, value_name = "FOLDER", conflicts_with = "file")]
+    rosbag2: Option<PathBuf>,
     /// Record these topics (may be repeated); without it all of them, also those that come later.
     #[arg(long, value_name = "TOPIC")]
     topic: Vec<String>,
@@ -53,7 +57,7 @@ pub(crate) struct Options {
     /// How chunks are compressed.
     #[arg(long, value_enum, default_value_t = Compression::Lz4)]
     compression: Compression,
-    /// Replace an existing file.
+    /// Replace an existing file or, in an existing folder, the files of a recording.
     #[arg(long)]
     force: bool,
     /// How much may wait in memory for a slow disk, in MiB; beyond it messages are lost, and counted as `unwritten`.
@@ -93,10 +97,15 @@ pub(crate) fn run(options: &Options) -> Outcome {
         ..recording::write::Options::default()
     };
     let duration = options.duration.map(Duration::from_secs_f64);
-    let writer = Writer::create(&options.file, &write).or_input()?;
+    let (target, writer) = match (&options.file, &options.rosbag2) {
+        (Some(file), _) => (file, Writer::create(file, &write)),
+        (None, Some(folder)) => (folder, Writer::create_rosbag2(folder, &write)),
+        (None, None) => return Err(Failure::input("name a file: ropewalk record FILE")),
+    };
+    let writer = writer.or_input()?;
     let sync = (options.sync > 0).then(|| Duration::from_secs(options.sync));
     let disk = Disk::start(writer, options.buffer << 20, sync).or_job("starting to write")?;
-    let mut topics = Topics::default();
+    let mut topics = Topics::new(options.rosbag2.is_some());
     take(&node, options, duration, &signals, &disk, &mut topics)?;
 
     let stopped = signals.stopped();
@@ -113,7 +122,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
         }
         patience.is_none_or(|patience| clock::monotonic().since(end) < patience)
     });
-    report(options, &topics, &written)
+    report(options, target, &topics, &written)
 }
 
 /// Takes until the time is over, the user stops it, or nothing more can be written.
@@ -170,7 +179,7 @@ fn discover(node: Node) -> std::io::Result<Receiver<Result<Vec<TopicInfo>, NodeE
     Ok(found)
 }
 
-fn report(options: &Options, topics: &Topics, written: &disk::Written) -> Outcome {
+fn report(options: &Options, target: &Path, topics: &Topics, written: &disk::Written) -> Outcome {
     let mut lost = topics.lost();
     lost.merge(&written.lost);
     let known = written.messages + written.lost.total();
@@ -185,7 +194,7 @@ fn report(options: &Options, topics: &Topics, written: &disk::Written) -> Outcom
         crate::screen::say!(
             "recorded {messages} messages on {} topics to {}",
             topics.count(),
-            options.file.display()
+            target.display()
         );
     }
     if let Some(error) = &written.error {

@@ -8,7 +8,7 @@ use recording::write::MAX_MESSAGE;
 use ropewalk::{Message, Node, Subscriber};
 use schema::{Flavour, Schema};
 use stats::{DropReason, Drops, Time};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Messages that each publisher may queue for the recorder. Rings take memory, so many topics have shorter ones.
 const DEPTH: u32 = 4096;
@@ -29,6 +29,10 @@ pub(super) struct Topics {
     /// Topics, by name, sum and ROS, that cannot be recorded, and why.
     pub(super) left_out: BTreeMap<(String, [u8; 16], bus::Ros), String>,
     channels: usize,
+    /// Everything is recorded as ROS 2 has it.
+    ros2: bool,
+    /// Topics, by name, sum and ROS, whose messages the subscriber of their namesake of the other ROS takes, too.
+    covered: BTreeSet<(String, [u8; 16], bus::Ros)>,
 }
 
 #[derive(Debug)]
@@ -58,6 +62,14 @@ struct Known {
 }
 
 impl Topics {
+    /// No topics yet; `ros2`: to be recorded in CDR, with types of ROS 2.
+    pub(super) fn new(ros2: bool) -> Self {
+        Topics {
+            ros2,
+            ..Topics::default()
+        }
+    }
+
     /// Subscribes to what is not subscribed to yet.
     pub(super) fn look(
         &mut self,
@@ -75,10 +87,16 @@ impl Topics {
                 continue;
             }
             let key = (name.clone(), info.topic.type_hash, ros);
+            if self.covered.contains(&key) {
+                continue;
+            }
             match self.subscribe(node, wait_set, &info) {
                 Ok(topic) => {
                     self.left_out.remove(&key);
-                    self.all.push(topic);
+                    match topic {
+                        Some(topic) => self.all.push(topic),
+                        None => drop(self.covered.insert(key)),
+                    }
                 }
                 Err(why) => {
                     if self.left_out.insert(key, why.clone()).is_none() {
@@ -89,8 +107,20 @@ impl Topics {
         }
     }
 
-    fn subscribe(&self, node: &Node, wait_set: &WaitSet, info: &TopicInfo) -> Result<Topic, String> {
-        let schema = node.schema_of(info).map_err(|e| e.to_string())?;
+    /// The topic; `None` if it is taken already.
+    fn subscribe(&self, node: &Node, wait_set: &WaitSet, info: &TopicInfo) -> Result<Option<Topic>, String> {
+        let mut schema = node.schema_of(info).map_err(|e| e.to_string())?;
+        if self.ros2 {
+            schema = schema.in_flavour(Flavour::Ros2).map_err(|e| e.to_string())?;
+            let takes = |t: &Topic| {
+                t.subscriber.topic() == info.topic.topic
+                    && t.subscriber.schema().name() == schema.name()
+                    && t.subscriber.schema().common_sum() == schema.common_sum()
+            };
+            if self.all.iter().any(takes) {
+                return Ok(None);
+            }
+        }
         let depth = if self.all.len() < MANY_TOPICS {
             DEPTH
         } else {
@@ -99,10 +129,10 @@ impl Topics {
         let queue = SubscriberOptions::default()
             .with_depth(depth)
             .with_wait_set(wait_set)
-            // What is recorded is what was published.
-            .with_conversion(false);
+            // What is recorded is what was published, unless all is to be of ROS 2.
+            .with_conversion(self.ros2);
         let subscriber = node.subscriber_with(&info.topic.topic, &schema, queue);
-        Ok(Topic {
+        Ok(Some(Topic {
             subscriber: subscriber.map_err(|e| e.to_string())?,
             sum: info.topic.type_hash,
             ros: info.topic.flavour.ros,
@@ -113,7 +143,7 @@ impl Topics {
             taken: 0,
             lost: Drops::default(),
             broken: None,
-        })
+        }))
     }
 
     /// Gives every topic its turn; whether there is more. With `until`, messages that were queued after it stay.
@@ -130,7 +160,7 @@ impl Topics {
     /// How many topics there are; several types of one name are one topic.
     pub(super) fn count(&self) -> usize {
         let names = self.all.iter().map(|t| t.subscriber.topic());
-        names.collect::<std::collections::BTreeSet<_>>().len()
+        names.collect::<BTreeSet<_>>().len()
     }
 
     /// Messages that were handed to the queue.
@@ -275,6 +305,7 @@ fn channel(topic: &str, schema: &Schema) -> Channel {
         channel.encoding = recording::Encoding::Cdr;
         channel.definition_encoding = "ros2msg".into();
         channel.md5 = None;
+        channel.type_hash = Some(schema.rihs01());
     }
     channel
 }
