@@ -5,7 +5,7 @@
     venv/bin/python tests/recording/make_rosbag2.py [FOLDER]
 
 Every folder holds the same messages; expected.txt lists them in time order, one a line: topic, log time in ns, length, CRC-32 of the
-data. `old` is a database as Foxy wrote them (no definitions, its QoS in the metadata alone), `split` has three files whose
+data. `old` is a database as Foxy wrote them (without definitions), `split` has three files whose
 messages overlap in time, of which `rosbags` writes each and this program the metadata.
 """
 
@@ -122,12 +122,13 @@ def old(folder):
     new = sqlite3.connect(folder / f"{folder.name}.db3")
     database = sqlite3.connect(folder / f"{folder.name}_0.db3")
     database.executescript(
-        "CREATE TABLE topics(id INTEGER PRIMARY KEY,name TEXT NOT NULL,type TEXT NOT NULL,serialization_format TEXT NOT NULL);"
+        "CREATE TABLE topics(id INTEGER PRIMARY KEY,name TEXT NOT NULL,type TEXT NOT NULL,serialization_format TEXT NOT NULL,"
+        "offered_qos_profiles TEXT NOT NULL);"
         "CREATE TABLE messages(id INTEGER PRIMARY KEY,topic_id INTEGER NOT NULL,timestamp INTEGER NOT NULL, data BLOB NOT NULL);"
         "CREATE INDEX timestamp_idx ON messages (timestamp ASC);"
     )
-    for row in new.execute("SELECT id, name, type, serialization_format FROM topics"):
-        database.execute("INSERT INTO topics VALUES(?, ?, ?, ?)", row)
+    for row in new.execute("SELECT id, name, type, serialization_format, offered_qos_profiles FROM topics"):
+        database.execute("INSERT INTO topics VALUES(?, ?, ?, ?, ?)", row)
     for row in new.execute("SELECT id, topic_id, timestamp, data FROM messages"):
         database.execute("INSERT INTO messages VALUES(?, ?, ?, ?)", row)
     database.commit()

@@ -17,7 +17,7 @@ use mcap::write::NoSeek;
 use stats::Time;
 
 use crate::error::WriteError;
-use crate::model::{Channel, ChannelId, Summary};
+use crate::model::{Channel, ChannelId, Encoding, Summary};
 use crate::qos::{self, Qos, Words};
 use crate::rosbag2;
 
@@ -45,8 +45,8 @@ pub struct Options {
     pub flush_after: Duration,
     /// Whether an existing file is replaced. If not, it is an error.
     pub overwrite: bool,
-    /// The file's profile: `ros1` or `ros2`.
-    pub profile: String,
+    /// The file's profile, `ros1` or `ros2`; `None`: that of the first channel, before which the file stays empty.
+    pub profile: Option<String>,
 }
 
 impl Default for Options {
@@ -56,7 +56,7 @@ impl Default for Options {
             chunk_size: 1024 * 1024,
             flush_after: Duration::from_secs(1),
             overwrite: false,
-            profile: "ros1".to_owned(),
+            profile: None,
         }
     }
 }
@@ -70,11 +70,11 @@ pub const MAX_MESSAGE: u64 = 128 << 20;
 ///
 /// Messages are gathered in a chunk, and each full chunk is handed to the system at once, so what a crash
 /// of this process loses is the open chunk; what a power failure loses is up to the file system. A file
-/// that was not finished has no index but reads all the same. Dropping a writer finishes the file, too,
+/// that was not finished has no index but reads all the same. Dropping a writer finishes the file, too, if it has a channel,
 /// but tells nobody if that fails.
 pub struct Writer {
     path: PathBuf,
-    mcap: mcap::Writer<Output>,
+    file: State,
     channels: Vec<Channel>,
     numbers: Vec<u16>,
     counts: Vec<(u64, u64)>,
@@ -94,6 +94,35 @@ pub struct Writer {
 pub(crate) const TYPE_HASH: &str = "topic_type_hash";
 
 type Output = NoSeek<BufWriter<Sink>>;
+
+/// A file whose header names the ROS of what is in it.
+enum State {
+    Open(Box<mcap::Writer<Output>>),
+    /// Nothing is written yet.
+    Empty(Box<(Output, mcap::WriteOptions)>),
+    /// Its header could not be written.
+    Failed,
+}
+
+impl State {
+    /// Writes the header, unless it is written, and gives what writes the rest.
+    fn open(&mut self, path: &Path, profile: &str) -> Result<&mut mcap::Writer<Output>, WriteError> {
+        if matches!(self, State::Empty(_))
+            && let State::Empty(empty) = std::mem::replace(self, State::Failed)
+        {
+            let (output, options) = *empty;
+            let created = options.profile(profile).create(output);
+            *self = State::Open(Box::new(created.map_err(|error| translate(path, error))?));
+        }
+        match self {
+            State::Open(mcap) => Ok(mcap),
+            _ => Err(WriteError::Io {
+                path: path.to_owned(),
+                source: io::Error::other("its header could not be written"),
+            }),
+        }
+    }
+}
 
 /// A file that takes nothing more after an error: what follows a record that was cut would be read as part of it.
 struct Sink {
@@ -126,7 +155,7 @@ impl fmt::Debug for Writer {
 }
 
 impl Writer {
-    /// Creates the file and writes its header.
+    /// Creates the file, and writes its header if its profile is known.
     pub fn create(path: impl AsRef<Path>, options: &Options) -> Result<Self, WriteError> {
         let path = path.as_ref().to_owned();
         let mut open = OpenOptions::new();
@@ -153,19 +182,17 @@ impl Writer {
             source,
         })?;
         let mcap = mcap::WriteOptions::new()
-            .profile(options.profile.clone())
             .library(concat!("ropewalk ", env!("CARGO_PKG_VERSION")))
             .compression(compression)
             // A recorder runs beside what it records: no threads of its own.
             .compression_threads(0)
             .chunk_size(None)
             // Without seeking, a chunk reaches the file whole or not at all.
-            .disable_seeking(true)
-            .create(NoSeek::new(BufWriter::new(Sink { file, failed: false })))
-            .map_err(|error| translate(&path, error))?;
+            .disable_seeking(true);
+        let output = NoSeek::new(BufWriter::new(Sink { file, failed: false }));
         let mut writer = Writer {
             path,
-            mcap,
+            file: State::Empty(Box::new((output, mcap))),
             channels: Vec::new(),
             numbers: Vec::new(),
             counts: Vec::new(),
@@ -177,6 +204,9 @@ impl Writer {
             pending: 0,
             folder: None,
         };
+        if let Some(profile) = &options.profile {
+            writer.file.open(&writer.path, profile)?;
+        }
         writer.flush()?;
         Ok(writer)
     }
@@ -208,7 +238,7 @@ impl Writer {
             .file_name()
             .map_or("recording".into(), |name| name.to_string_lossy());
         let options = Options {
-            profile: "ros2".to_owned(),
+            profile: Some("ros2".to_owned()),
             ..options.clone()
         };
         let mut writer = Self::create(folder.join(format!("{name}_0.mcap")), &options)?;
@@ -241,16 +271,20 @@ impl Writer {
             .ok_or_else(|| WriteError::TooManyChannels {
                 path: self.path.clone(),
             })?;
+        let profile = match channel.encoding {
+            Encoding::Cdr => "ros2",
+            _ => "ros1",
+        };
+        let mcap = self.file.open(&self.path, profile)?;
         let schema = if channel.type_name.is_empty() && channel.definition.is_empty() {
             0
         } else {
-            self.mcap
-                .add_schema(
-                    &channel.type_name,
-                    &channel.definition_encoding,
-                    channel.definition.as_bytes(),
-                )
-                .map_err(|error| translate(&self.path, error))?
+            mcap.add_schema(
+                &channel.type_name,
+                &channel.definition_encoding,
+                channel.definition.as_bytes(),
+            )
+            .map_err(|error| translate(&self.path, error))?
         };
         let mut metadata = BTreeMap::new();
         if let Some(md5) = &channel.md5 {
@@ -270,8 +304,7 @@ impl Writer {
             let words = self.folder.as_ref().map_or(Words::Numbers, |_| Words::Names);
             metadata.insert(qos::KEY.to_owned(), Qos::write(&channel.qos, words));
         }
-        let number = self
-            .mcap
+        let number = mcap
             .add_channel_with_id(id, schema, &channel.topic, channel.encoding.name(), &metadata)
             .map_err(|error| translate(&self.path, error))?;
         let id = ChannelId(u32::from(id));
@@ -308,7 +341,8 @@ impl Writer {
             log_time: log_time.0,
             publish_time: publish_time.0,
         };
-        self.mcap
+        self.file
+            .open(&self.path, "")?
             .write_to_known_channel(&header, data)
             .map_err(|error| translate(&self.path, error))?;
         *counts = (counts.0 + 1, counts.1 + data.len() as u64);
@@ -327,7 +361,9 @@ impl Writer {
     /// Closes the open chunk, so that all messages so far survive a crash of this process.
     pub fn flush(&mut self) -> Result<(), WriteError> {
         self.open = (0, None);
-        self.mcap.flush().map_err(|error| translate(&self.path, error))?;
+        if let State::Open(mcap) = &mut self.file {
+            mcap.flush().map_err(|error| translate(&self.path, error))?;
+        }
         self.pending = 0;
         Ok(())
     }
@@ -346,14 +382,19 @@ impl Writer {
     pub fn finish(self) -> Result<Summary, WriteError> {
         let Writer {
             path,
-            mut mcap,
+            mut file,
             channels,
             counts,
             span,
             folder,
             ..
         } = self;
-        mcap.finish().map_err(|error| translate(&path, error))?;
+        file.open(&path, "ros1")?
+            .finish()
+            .map_err(|error| translate(&path, error))?;
+        let State::Open(mcap) = file else {
+            return Ok(Summary::new(&channels, &counts, span, true));
+        };
         let mut output = mcap.into_inner().into_inner();
         output.flush().map_err(|source| WriteError::Io {
             path: path.clone(),

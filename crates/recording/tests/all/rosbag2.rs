@@ -605,3 +605,20 @@ fn a_folder_that_exists_is_kept_and_what_rosbag2_cannot_hold_is_refused() {
     options.overwrite = true;
     drop(Writer::create_rosbag2(target.path(), &options).expect("is replaced"));
 }
+
+/// As Eloquent wrote them, whose metadata were brought up to date.
+#[test]
+fn what_a_database_does_not_say_of_its_publishers_its_folder_says() {
+    let copy = copy("old");
+    let connection = Connection::open(copy.path().join("old_0.db3")).expect("opens");
+    connection
+        .execute_batch("ALTER TABLE topics DROP COLUMN offered_qos_profiles")
+        .expect("drops");
+    drop(connection);
+    let (set, messages, _) = read_set(copy.path());
+    assert_eq!(messages.len(), 30);
+    let qos = |set: &Set| set.channels().map(|(_, c)| c.qos.clone()).collect::<Vec<_>>();
+    assert_eq!(qos(&set), qos(&read_set(&folder("old")).0));
+    let alone = Recording::open(copy.path().join("old_0.db3")).expect("opens");
+    assert!(alone.channels().iter().all(|c| c.qos.is_empty()));
+}

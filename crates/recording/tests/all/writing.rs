@@ -312,3 +312,34 @@ fn the_simulation_is_written_as_it_is_generated() {
     assert_eq!(recording.channels(), simulation::channels());
     assert_eq!(summary.messages, 15 + 40 + 4);
 }
+
+#[test]
+fn the_profile_is_that_of_the_first_channel() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("a.mcap");
+    let mut cdr = channel("/cdr");
+    cdr.encoding = Encoding::Cdr;
+    for (channels, profile) in [
+        (vec![], "ros1"),
+        (vec![channel("/a"), cdr.clone()], "ros1"),
+        (vec![cdr.clone(), channel("/a")], "ros2"),
+    ] {
+        let options = Options {
+            overwrite: true,
+            ..Options::default()
+        };
+        let mut writer = Writer::create(&path, &options).expect("created");
+        for channel in &channels {
+            writer.add_channel(channel).expect("added");
+        }
+        writer.finish().expect("finished");
+        let bytes = std::fs::read(&path).expect("reads");
+        // Magic, opcode and length of the header come before it.
+        let header = [&4u32.to_le_bytes()[..], profile.as_bytes()].concat();
+        assert!(bytes[17..].starts_with(&header), "{profile}");
+        assert_eq!(
+            Recording::open(&path).expect("opens").channels().len(),
+            channels.len()
+        );
+    }
+}
