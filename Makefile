@@ -93,7 +93,7 @@ ros2: libzmq
 	$(CARGO) build --profile tested --locked $(PROGRAMS) --features rmw/jazzy
 	mkdir -p $(TESTED)/jazzy && cp $(TESTED)/librmw_ropewalk.so $(TESTED)/jazzy/
 	$(CARGO) build --profile tested --locked $(PROGRAMS)
-	for each in kilted jazzy; do tests/ros2/run $$each $(TESTED) $(SCENARIOS) || exit 1; done
+	for each in kilted jazzy; do ROS2_VENV=$(TARGET)/ros2-$$each tests/ros2/run $$each $(TESTED) $(SCENARIOS) || exit 1; done
 
 # ROS 2's messages in a place of their own, where there are wheels of them for this Python.
 ROS2 := $(TARGET)/ros2-messages

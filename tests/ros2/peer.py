@@ -1,4 +1,4 @@
-"""A node of rclpy, as anybody writes it; the tests say by its argument what it does. It prints a line for each thing that happens."""
+"""A node of rclpy, as anybody writes it: the argument says what it does. It prints a line for each thing that happens."""
 
 from __future__ import annotations
 
