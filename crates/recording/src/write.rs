@@ -275,6 +275,11 @@ impl Writer {
             Encoding::Cdr => "ros2",
             _ => "ros1",
         };
+        if matches!(self.file, State::Empty(_)) {
+            // At once, so that there is a recording from the first channel on.
+            self.file.open(&self.path, profile)?;
+            self.flush()?;
+        }
         let mcap = self.file.open(&self.path, profile)?;
         let schema = if channel.type_name.is_empty() && channel.definition.is_empty() {
             0

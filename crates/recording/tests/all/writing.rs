@@ -331,6 +331,8 @@ fn the_profile_is_that_of_the_first_channel() {
         let mut writer = Writer::create(&path, &options).expect("created");
         for channel in &channels {
             writer.add_channel(channel).expect("added");
+            // There is a recording from the first channel on.
+            assert!(Recording::open(&path).is_ok());
         }
         writer.finish().expect("finished");
         let bytes = std::fs::read(&path).expect("reads");
