@@ -1,4 +1,4 @@
-//! Where messages came from first, so that a bridge does not bring back what came from its own side.
+//! The graph in which a message was first published, so that a bridge does not return it there.
 
 /// A graph on the far side of a bridge: the ROS nodes of one master, or of one domain. Of two bridges to the same graph neither brings
 /// back what the other brought.

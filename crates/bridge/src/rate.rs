@@ -1,9 +1,9 @@
-//! So many in a second.
+//! A limit on messages per second.
 
 use stats::Time;
 use std::time::Duration;
 
-/// Lets so many pass in a second. A source that jitters by up to half a period keeps its rate.
+/// Lets a given number pass per second. A source that jitters by up to half a period keeps its rate.
 #[derive(Debug)]
 pub struct Ticker {
     period: Duration,
@@ -11,7 +11,7 @@ pub struct Ticker {
 }
 
 impl Ticker {
-    /// So many a second, more than 0.
+    /// At most `hz` per second, which is more than 0.
     pub fn new(hz: f64) -> Ticker {
         Ticker {
             // From 1 MHz to once in eleven days.

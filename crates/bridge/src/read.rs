@@ -28,7 +28,7 @@ pub fn maybe_duration<'de, D: Deserializer<'de>>(d: D) -> Result<Option<std::tim
     text(d, quantity::duration)
 }
 
-/// So many a second, such as `10Hz`.
+/// A frequency, such as `10Hz`.
 ///
 /// # Errors
 /// What is wrong with the text.
@@ -36,7 +36,7 @@ pub fn maybe_frequency<'de, D: Deserializer<'de>>(d: D) -> Result<Option<f64>, D
     text(d, quantity::frequency)
 }
 
-/// So many a second, each under a name.
+/// Frequencies, each under a name.
 ///
 /// # Errors
 /// What is wrong with which text.

@@ -67,7 +67,7 @@ impl Frames {
             .or(self.rule.rate);
         let Some(hz) = rate else { return Passage::Passes };
         if !self.tickers.contains_key(&frame) && self.tickers.len() >= MAX_FRAMES {
-            // Whoever makes up frames without end gets none of them through twice in a period.
+            // A publisher that invents frames endlessly gets none of them through twice in a period.
             self.tickers.clear();
         }
         let ticker = self.tickers.entry(frame).or_insert_with(|| Ticker::new(hz));

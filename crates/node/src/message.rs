@@ -1,7 +1,8 @@
 //! A message that was taken.
 
+use crate::node::ros;
 use bus::PartView;
-use schema::{CodecError, Conversion, Flavour, Schema, Value};
+use schema::{CodecError, Conversion, Schema, Value};
 use stats::{Drops, Time};
 
 /// A message, where its publisher wrote it. Dropping it gives the block back.
@@ -15,12 +16,10 @@ pub struct Message {
 
 impl Message {
     pub(crate) fn new(bus: bus::Message, schema: Schema, conversion: Option<&Conversion>) -> Self {
-        let own = matches!(
-            (schema.flavour(), bus.ros()),
-            (_, bus::Ros::Unstated) | (Flavour::Ros1, bus::Ros::One) | (Flavour::Ros2, bus::Ros::Two)
-        );
-        let conversion = conversion.filter(|_| !own);
-        // What cannot be converted is no message, and is none when it is empty either: whoever reads it is told.
+        // Which ROS it is of may not be stated.
+        let is_of_the_other = bus.ros() == ros(schema.flavour().other());
+        let conversion = conversion.filter(|_| is_of_the_other);
+        // A control part that cannot be converted becomes an empty one, which every reader refuses with an error.
         let converted = conversion.map(|c| c.control(bus.control()).unwrap_or_default().into());
         Message {
             bus,

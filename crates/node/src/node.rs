@@ -359,27 +359,23 @@ fn topic_type(topic: &str, schema: &Schema) -> Result<TopicType, NameError> {
         topic: name::topic(topic)?,
         type_name: schema.name().to_owned(),
         type_hash: schema.md5(),
-        flavour: flavour(schema.flavour(), &schema.rihs01(), schema.common_sum()),
+        flavour: flavour(schema.flavour(), schema.type_hash(), schema.common_sum()),
         definition: schema.definition().into(),
     })
 }
 
 /// As the bus states it.
-fn flavour(of: Flavour, rihs01: &str, common: [u8; 16]) -> bus::Flavour {
-    let digits = rihs01.strip_prefix("RIHS01_").unwrap_or_default();
-    let mut out = bus::Flavour {
-        ros: match of {
-            Flavour::Ros1 => bus::Ros::One,
-            Flavour::Ros2 => bus::Ros::Two,
-        },
-        rihs01: [0; 32],
-        common,
-    };
-    for (i, byte) in out.rihs01.iter_mut().enumerate() {
-        let digits = digits.get(2 * i..2 * i + 2).unwrap_or("0");
-        *byte = u8::from_str_radix(digits, 16).unwrap_or(0);
+fn flavour(of: Flavour, rihs01: [u8; 32], common: [u8; 16]) -> bus::Flavour {
+    let ros = ros(of);
+    bus::Flavour { ros, rihs01, common }
+}
+
+/// A ROS as the bus names it.
+pub(crate) fn ros(of: Flavour) -> bus::Ros {
+    match of {
+        Flavour::Ros1 => bus::Ros::One,
+        Flavour::Ros2 => bus::Ros::Two,
     }
-    out
 }
 
 fn service_type(name: &str, schema: &Service) -> Result<ServiceType, NameError> {
@@ -389,7 +385,7 @@ fn service_type(name: &str, schema: &Service) -> Result<ServiceType, NameError> 
         type_hash: schema.md5(),
         flavour: flavour(
             schema.request().flavour(),
-            &schema.rihs01(),
+            schema.type_hash(),
             schema.common_sum().unwrap_or_default(),
         ),
         definition: schema.definition().into(),

@@ -2,7 +2,7 @@
 
 use crate::{Callback, CallbackOptions, Message};
 use bus::{Interrupt, SubscriberStats, TakeError};
-use schema::{Conversion, Flavour, Schema};
+use schema::{Conversion, Schema};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
@@ -17,11 +17,7 @@ pub struct Subscriber {
 
 impl Subscriber {
     pub(crate) fn new(bus: bus::Subscriber, schema: Schema) -> Self {
-        let other = match schema.flavour() {
-            Flavour::Ros1 => Flavour::Ros2,
-            Flavour::Ros2 => Flavour::Ros1,
-        };
-        let conversion = Conversion::new(&schema, other);
+        let conversion = Conversion::new(&schema);
         Subscriber {
             bus,
             schema,

@@ -1,4 +1,4 @@
-//! Events of publishers and subscriptions: who matches, what does not fit, what was lost, what came too late.
+//! Events of publishers and subscriptions: matches, incompatible policies and types, lost messages, missed deadlines.
 
 use crate::abi::QosProfile;
 use crate::abi::{
@@ -12,7 +12,7 @@ use crate::qos::{End, limit};
 use crate::signal::Signal;
 use std::collections::BTreeSet;
 use std::ffi::c_void;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
 /// `rmw_event_type_t`.
@@ -170,10 +170,10 @@ impl Events {
         }
     }
 
-    /// Who is connected and fits, and who is there and does not, as the graph and the bus have it now.
+    /// Takes over which endpoints match, and which of `others` do not fit.
     pub(crate) fn update(&self, matched: BTreeSet<u64>, others: &[Endpoint], type_name: &str) {
-        let mut state = lock(&self.state);
-        let state = &mut *state;
+        let mut guard = lock(&self.state);
+        let state = &mut *guard;
         let came = matched.difference(&state.matched).count() as u64;
         let went = state.matched.difference(&matched).count() as u64;
         let before = state.changes();
@@ -194,18 +194,14 @@ impl Events {
                     .add(u64::from(state.other_types.insert(other.id)));
                 continue;
             }
-            let policy = match self.end {
-                End::Publisher => self.qos.unfit(&other.qos),
-                End::Subscription => other.qos.unfit(&self.qos),
-            };
-            if let Some(policy) = policy
+            if let Some(policy) = self.qos.mismatch(self.end, &other.qos)
                 && state.unfit.insert(other.id)
             {
                 state.incompatible_qos.add(1);
                 state.last_policy = policy;
             }
         }
-        self.ring(state, before);
+        self.ring(guard, before);
     }
 
     /// So many messages have been lost in all.
@@ -214,7 +210,7 @@ impl Events {
         let before = state.changes();
         let more = total.saturating_sub(state.lost.total);
         state.lost.add(more);
-        self.ring(&mut state, before);
+        self.ring(state, before);
     }
 
     /// A message went or came.
@@ -264,17 +260,19 @@ impl Events {
         Self::is_new(&state, kind)
     }
 
-    /// Wakes who waits for an event that has something to tell, and calls who is to be called at what changed since `before`.
-    fn ring(&self, state: &mut State, before: Changes) {
+    /// Wakes threads that wait for an event with news, and runs the callbacks of what has changed since `before`.
+    fn ring(&self, state: MutexGuard<'_, State>, before: Changes) {
         if let Some(signal) = self.signal.get()
             && ALL
                 .into_iter()
-                .any(|k| k.end() == self.end && Self::is_new(state, k))
+                .any(|k| k.end() == self.end && Self::is_new(&state, k))
         {
             signal.set();
         }
-        let now = state.changes();
-        for (kind, callback, data) in state.callbacks.clone() {
+        let (now, callbacks) = (state.changes(), state.callbacks.clone());
+        // They may ask for what has happened.
+        drop(state);
+        for (kind, callback, data) in callbacks {
             if let (true, Some(callback)) = (now.of(kind) != before.of(kind), callback) {
                 // SAFETY: the caller of `rmw_event_set_callback` keeps function and data valid until it is set anew.
                 unsafe { callback(data as *const c_void, 1) };
@@ -402,7 +400,7 @@ pub(crate) unsafe extern "C" fn rmw_publisher_event_init(
     guard(|| {
         // SAFETY: of the caller.
         let publisher = unsafe { crate::publisher::of(publisher)? };
-        init(event, End::Publisher, kind, &publisher.events)?;
+        init(event, End::Publisher, kind, &publisher.matching.events)?;
         publisher.watch();
         Ok(())
     })
@@ -419,7 +417,7 @@ pub(crate) unsafe extern "C" fn rmw_subscription_event_init(
     guard(|| {
         // SAFETY: of the caller.
         let subscription = unsafe { crate::subscription::of(subscription)? };
-        init(event, End::Subscription, kind, &subscription.events)?;
+        init(event, End::Subscription, kind, &subscription.matching.events)?;
         subscription.watch();
         Ok(())
     })

@@ -21,6 +21,7 @@ mod graph;
 mod guard;
 mod host;
 mod identity;
+mod matching;
 mod memory;
 mod names;
 mod node;

@@ -6,32 +6,25 @@ use crate::abi::{
 };
 use crate::codec;
 use crate::error::{Failure, IDENTIFIER, Outcome, arg, arg_mut, guard, guard_ptr, ours, text};
-use crate::event::Events;
+use crate::graph::Listener;
 use crate::graph::record::{Endpoint, Kind};
-use crate::graph::{Listener, lock};
+use crate::matching::Matching;
 use crate::node::{self, c_text, drop_c_text};
 use crate::qos::{self, End};
 use crate::typesupport::Type;
 use crate::{abi, names};
 use bus::{PublisherOptions, Reliability};
-use std::collections::BTreeSet;
 use std::ffi::{c_char, c_void};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// `RMW_UNIQUE_NETWORK_FLOW_ENDPOINTS_STRICTLY_REQUIRED`.
 pub(crate) const FLOWS_REQUIRED: u32 = 1;
 
 /// What a publisher is.
 pub(crate) struct Publisher {
-    pub(crate) context: Arc<crate::context::Context>,
-    node: u64,
-    pub(crate) bus: ropewalk::Publisher,
+    bus: ropewalk::Publisher,
     ty: Type,
-    type_name: String,
-    qos: QosProfile,
-    pub(crate) events: Arc<Events>,
-    /// Keeps the graph's way to it.
-    listener: Mutex<Option<Arc<dyn Listener>>>,
+    pub(crate) matching: Matching,
 }
 
 /// The publisher behind an argument.
@@ -47,57 +40,29 @@ pub(crate) unsafe fn of<'a>(publisher: *const RmwPublisher) -> Outcome<&'a Arc<P
     unsafe { arg(publisher.data.cast::<Arc<Publisher>>(), "publisher") }
 }
 
-/// What the graph tells of a publisher.
-struct Watching(std::sync::Weak<Publisher>);
-
-impl Listener for Watching {
+impl Listener for Publisher {
     fn graph_changed(&self) -> bool {
-        self.0.upgrade().is_none_or(|publisher| publisher.update())
+        self.matching.update(self.connected())
     }
 }
 
 impl Publisher {
     /// Follows the graph from now on, for its events.
     pub(crate) fn watch(self: &Arc<Self>) {
-        let mut listener = lock(&self.listener);
-        if listener.is_none() {
-            let made: Arc<dyn Listener> = Arc::new(Watching(Arc::downgrade(self)));
-            self.context.graph.listen(Arc::downgrade(&made));
-            *listener = Some(made);
-        }
-        drop(listener);
-        self.update();
+        let weak = Arc::downgrade(self);
+        self.matching.watch(weak);
+        self.graph_changed();
     }
 
-    /// The subscriptions that are connected and fit.
-    fn matched(&self, others: &[Endpoint]) -> BTreeSet<u64> {
-        let unfit = |id: &u64| {
-            others
-                .iter()
-                .any(|e| e.id == *id && self.qos.unfit(&e.qos).is_some())
-        };
-        let stats = self.bus.stats();
-        let ready = stats.subscribers.iter().filter(|s| s.ready && !s.closing);
-        let there = |id: &u64| !unfit(id) && !self.context.graph.has_departed(*id);
-        ready.map(|s| s.id).filter(there).collect()
-    }
-
-    /// Brings the events up to date; whether all that the graph has are connected.
-    fn update(&self) -> bool {
-        let others = self.context.graph.endpoints(self.bus.topic(), Kind::Subscription);
-        let others: Vec<_> = others.into_iter().map(|(_, e)| e).collect();
-        let matched = self.matched(&others);
-        let awaited = |e: &Endpoint| {
-            e.type_name == self.type_name && self.qos.unfit(&e.qos).is_none() && !matched.contains(&e.id)
-        };
-        let settled = !others.iter().any(awaited);
-        self.events.update(matched, &others, &self.type_name);
-        settled
+    /// The subscribers that the bus has connected.
+    fn connected(&self) -> impl Iterator<Item = u64> {
+        let subscribers = self.bus.stats().subscribers.into_iter();
+        subscribers.filter(|s| s.ready && !s.closing).map(|s| s.id)
     }
 
     fn publish(&self, loan: bus::Loan) -> Outcome {
         self.bus.publish(loan).map_err(Failure::error)?;
-        self.events.passed();
+        self.matching.events.passed();
         Ok(())
     }
 }
@@ -112,11 +77,7 @@ pub(crate) fn resolve(
     if let Some(problem) = profile.problem() {
         return Err(Failure::argument(problem));
     }
-    let others = match end {
-        End::Publisher => Kind::Subscription,
-        End::Subscription => Kind::Publisher,
-    };
-    let others = context.graph.endpoints(topic, others);
+    let others = context.graph.endpoints(topic, end.other_kind());
     let others: Vec<_> = others.into_iter().map(|(_, e)| e.qos).collect();
     Ok(profile.resolved(end, &others))
 }
@@ -185,27 +146,18 @@ pub(crate) unsafe extern "C" fn rmw_create_publisher(
         }
         let bus = node.context.node.publisher_with(topic, ty.schema(), bus);
         let bus = bus.map_err(Failure::error)?;
-        let type_name = ty.schema().ros2_name();
-        node.context.graph.add(
-            node.key,
-            Endpoint {
-                kind: Kind::Publisher,
-                name: topic.to_owned(),
-                type_name: type_name.clone(),
-                type_hash: ty.hash(),
-                id: bus.bus().id(),
-                qos: profile,
-            },
-        );
+        let own = Endpoint {
+            kind: Kind::Publisher,
+            name: topic.to_owned(),
+            type_name: ty.schema().ros2_name(),
+            type_hash: ty.hash(),
+            id: bus.bus().id(),
+            qos: profile,
+        };
         let publisher = Publisher {
-            context: node.context.clone(),
-            node: node.key,
+            matching: Matching::new(node, End::Publisher, own),
             bus,
             ty,
-            type_name,
-            qos: profile,
-            events: Arc::new(Events::new(End::Publisher, profile)),
-            listener: Mutex::default(),
         };
         Ok(Box::into_raw(Box::new(RmwPublisher {
             implementation: IDENTIFIER.as_ptr(),
@@ -238,7 +190,7 @@ pub(crate) unsafe extern "C" fn rmw_destroy_publisher(
             (handle, inner)
         };
         drop(handle);
-        inner.context.graph.remove(inner.node, inner.bus.bus().id());
+        inner.matching.end();
         Ok(())
     })
 }
@@ -281,7 +233,7 @@ pub(crate) unsafe extern "C" fn rmw_publish_serialized_message(
         // SAFETY: the buffer has that many bytes.
         let bytes = unsafe { std::slice::from_raw_parts(message.buffer, message.length) };
         publisher.bus.publish_cdr(bytes).map_err(Failure::error)?;
-        publisher.events.passed();
+        publisher.matching.events.passed();
         Ok(())
     })
 }
@@ -296,12 +248,7 @@ pub(crate) unsafe extern "C" fn rmw_publisher_count_matched_subscriptions(
     guard(|| {
         // SAFETY: of the caller.
         let (publisher, count) = unsafe { (of(publisher)?, arg_mut(count, "subscription_count")?) };
-        let others = publisher
-            .context
-            .graph
-            .endpoints(publisher.bus.topic(), Kind::Subscription);
-        let others: Vec<_> = others.into_iter().map(|(_, e)| e).collect();
-        *count = publisher.matched(&others).len();
+        *count = publisher.matching.count(publisher.connected());
         Ok(())
     })
 }
@@ -316,7 +263,7 @@ pub(crate) unsafe extern "C" fn rmw_publisher_get_actual_qos(
     guard(|| {
         // SAFETY: of the caller.
         let (publisher, profile) = unsafe { (of(publisher)?, arg_mut(profile, "qos")?) };
-        *profile = publisher.qos;
+        *profile = *publisher.matching.qos();
         Ok(())
     })
 }

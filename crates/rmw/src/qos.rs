@@ -1,6 +1,7 @@
 //! Quality of service: what is asked for made definite, and whether a publisher's fits a subscription's.
 
 use crate::abi::{QosProfile, RmwTime};
+use crate::graph::record::Kind;
 use std::time::Duration;
 
 // rmw_qos_reliability_policy_t, and likewise of the others.
@@ -44,6 +45,16 @@ pub(crate) const MAX_DEPTH: u32 = 4096;
 pub(crate) enum End {
     Publisher,
     Subscription,
+}
+
+impl End {
+    /// The endpoints that it meets.
+    pub(crate) fn other_kind(self) -> Kind {
+        match self {
+            End::Publisher => Kind::Subscription,
+            End::Subscription => Kind::Publisher,
+        }
+    }
 }
 
 impl QosProfile {
@@ -111,6 +122,14 @@ impl QosProfile {
         match self.history {
             KEEP_ALL => MAX_DEPTH,
             _ => u32::try_from(self.depth).unwrap_or(MAX_DEPTH).clamp(1, MAX_DEPTH),
+        }
+    }
+
+    /// The policy by which this profile, of `end`, does not fit one of the other end.
+    pub(crate) fn mismatch(&self, end: End, other: &QosProfile) -> Option<u32> {
+        match end {
+            End::Publisher => self.unfit(other),
+            End::Subscription => other.unfit(self),
         }
     }
 

@@ -8,16 +8,16 @@ use crate::abi::{
 use crate::callback::Callback;
 use crate::codec;
 use crate::error::{Failure, IDENTIFIER, Outcome, arg, arg_mut, guard, guard_ptr, ours};
-use crate::event::Events;
 use crate::graph::record::{Endpoint, Kind};
 use crate::graph::{Listener, lock};
+use crate::matching::Matching;
 use crate::node::{self, c_text, drop_c_text};
 use crate::publisher::{FLOWS_REQUIRED, of_endpoint, resolve, topic_name};
 use crate::qos::{self, End};
 use crate::serial;
 use crate::typesupport::Type;
 use bus::SubscriberOptions;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::ffi::{c_char, c_void};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,16 +29,11 @@ const MAX_REMEMBERED: usize = 4096;
 
 /// What a subscription is.
 pub(crate) struct Subscription {
-    context: Arc<crate::context::Context>,
-    node: u64,
     bus: ropewalk::Subscriber,
     ty: Type,
-    type_name: String,
-    qos: QosProfile,
+    pub(crate) matching: Matching,
     /// Whether what this context publishes is left out.
     ignores_own: bool,
-    pub(crate) events: Arc<Events>,
-    listener: Mutex<Option<Arc<dyn Listener>>>,
     /// Publishers whose messages are taken, and how old they may be.
     known: Mutex<HashMap<u64, Option<Duration>>>,
     taken: AtomicU64,
@@ -62,54 +57,23 @@ pub(crate) unsafe fn of<'a>(subscription: *const RmwSubscription) -> Outcome<&'a
 /// What wait sets and handles point to.
 pub(crate) struct Handle(pub(crate) Arc<Subscription>);
 
-/// What the graph tells of a subscription.
-struct Watching(std::sync::Weak<Subscription>);
-
-impl Listener for Watching {
+impl Listener for Subscription {
     fn graph_changed(&self) -> bool {
-        self.0.upgrade().is_none_or(|subscription| subscription.update())
+        self.matching.update(self.connected())
     }
 }
 
 impl Subscription {
     /// Follows the graph from now on, for its events.
     pub(crate) fn watch(self: &Arc<Self>) {
-        let mut listener = lock(&self.listener);
-        if listener.is_none() {
-            let made: Arc<dyn Listener> = Arc::new(Watching(Arc::downgrade(self)));
-            self.context.graph.listen(Arc::downgrade(&made));
-            *listener = Some(made);
-        }
-        drop(listener);
-        self.update();
+        let weak = Arc::downgrade(self);
+        self.matching.watch(weak);
+        self.graph_changed();
     }
 
-    fn others(&self) -> Vec<Endpoint> {
-        let others = self.context.graph.endpoints(self.bus.topic(), Kind::Publisher);
-        others.into_iter().map(|(_, e)| e).collect()
-    }
-
-    /// The publishers that are connected and fit.
-    fn matched(&self, others: &[Endpoint]) -> BTreeSet<u64> {
-        let unfit = |id: &u64| {
-            others
-                .iter()
-                .any(|e| e.id == *id && e.qos.unfit(&self.qos).is_some())
-        };
-        let stats = self.bus.stats();
-        let there = |id: &u64| !unfit(id) && !self.context.graph.has_departed(*id);
-        stats.publishers.iter().map(|p| p.id).filter(there).collect()
-    }
-
-    fn update(&self) -> bool {
-        let others = self.others();
-        let matched = self.matched(&others);
-        let awaited = |e: &Endpoint| {
-            e.type_name == self.type_name && e.qos.unfit(&self.qos).is_none() && !matched.contains(&e.id)
-        };
-        let settled = !others.iter().any(awaited);
-        self.events.update(matched, &others, &self.type_name);
-        settled
+    /// The publishers that the bus has connected.
+    fn connected(&self) -> impl Iterator<Item = u64> {
+        self.bus.stats().publishers.into_iter().map(|p| p.id)
     }
 
     /// Whether something can be taken; else the descriptor waits for it.
@@ -126,12 +90,12 @@ impl Subscription {
             };
             let lost = message.bus().lost().total();
             if lost > 0 {
-                self.events.lost_in_all(self.bus.stats().drops.total());
+                self.matching.events.lost_in_all(self.bus.stats().drops.total());
             }
             if !self.wants(message.bus()) {
                 continue;
             }
-            self.events.passed();
+            self.matching.events.passed();
             self.taken.fetch_add(1, Ordering::Relaxed);
             return Ok(Some(message));
         }
@@ -143,9 +107,9 @@ impl Subscription {
         let known = lock(&self.known).get(&id).copied();
         let lifespan = match known {
             Some(lifespan) => lifespan,
-            None => match self.context.graph.endpoint(id) {
-                Some(publisher) if publisher.qos.unfit(&self.qos).is_some() => return false,
-                Some(_) if self.ignores_own && self.context.graph.is_own(id) => return false,
+            None => match self.matching.graph().endpoint(id) {
+                Some(publisher) if publisher.qos.unfit(self.matching.qos()).is_some() => return false,
+                Some(_) if self.ignores_own && self.matching.graph().is_own(id) => return false,
                 Some(publisher) => {
                     let lifespan = qos::limit(publisher.qos.lifespan);
                     let mut known = lock(&self.known);
@@ -159,8 +123,8 @@ impl Subscription {
                 None => {
                     let offer = message.offer();
                     let unreliable = offer.reliability == Some(bus::Reliability::BestEffort);
-                    let unfit = unreliable && self.qos.reliability == qos::RELIABLE
-                        || offer.history == 0 && self.qos.durability == qos::TRANSIENT_LOCAL;
+                    let unfit = unreliable && self.matching.qos().reliability == qos::RELIABLE
+                        || offer.history == 0 && self.matching.qos().durability == qos::TRANSIENT_LOCAL;
                     return !unfit;
                 }
             },
@@ -226,28 +190,19 @@ pub(crate) unsafe extern "C" fn rmw_create_subscription(
             });
         let bus = node.context.node.subscriber_with(topic, ty.schema(), queue);
         let bus = bus.map_err(Failure::error)?;
-        let type_name = ty.schema().ros2_name();
-        node.context.graph.add(
-            node.key,
-            Endpoint {
-                kind: Kind::Subscription,
-                name: topic.to_owned(),
-                type_name: type_name.clone(),
-                type_hash: ty.hash(),
-                id: bus.bus().id(),
-                qos: profile,
-            },
-        );
+        let own = Endpoint {
+            kind: Kind::Subscription,
+            name: topic.to_owned(),
+            type_name: ty.schema().ros2_name(),
+            type_hash: ty.hash(),
+            id: bus.bus().id(),
+            qos: profile,
+        };
         let subscription = Subscription {
-            context: node.context.clone(),
-            node: node.key,
+            matching: Matching::new(node, End::Subscription, own),
             bus,
             ty,
-            type_name,
-            qos: profile,
             ignores_own: options.ignore_local_publications,
-            events: Arc::new(Events::new(End::Subscription, profile)),
-            listener: Mutex::default(),
             known: Mutex::default(),
             taken: AtomicU64::new(0),
             callback: Callback::default(),
@@ -283,7 +238,7 @@ pub(crate) unsafe extern "C" fn rmw_destroy_subscription(
             Box::from_raw(handle.data.cast::<Handle>())
         };
         inner.0.callback.end();
-        inner.0.context.graph.remove(inner.0.node, inner.0.bus.bus().id());
+        inner.0.matching.end();
         Ok(())
     })
 }
@@ -298,7 +253,7 @@ pub(crate) unsafe extern "C" fn rmw_subscription_count_matched_publishers(
     guard(|| {
         // SAFETY: of the caller.
         let (subscription, count) = unsafe { (of(subscription)?, arg_mut(count, "publisher_count")?) };
-        *count = subscription.matched(&subscription.others()).len();
+        *count = subscription.matching.count(subscription.connected());
         Ok(())
     })
 }
@@ -313,7 +268,7 @@ pub(crate) unsafe extern "C" fn rmw_subscription_get_actual_qos(
     guard(|| {
         // SAFETY: of the caller.
         let (subscription, profile) = unsafe { (of(subscription)?, arg_mut(profile, "qos")?) };
-        *profile = subscription.qos;
+        *profile = *subscription.matching.qos();
         Ok(())
     })
 }

@@ -13,6 +13,15 @@ pub enum Flavour {
 }
 
 impl Flavour {
+    /// The other one.
+    #[must_use]
+    pub const fn other(self) -> Self {
+        match self {
+            Flavour::Ros1 => Flavour::Ros2,
+            Flavour::Ros2 => Flavour::Ros1,
+        }
+    }
+
     /// `ros1` or `ros2`.
     pub const fn name(self) -> &'static str {
         match self {

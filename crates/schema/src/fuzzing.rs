@@ -118,11 +118,8 @@ pub fn cdr_split(data: &[u8]) {
 
 /// The schemas' namesakes of the other ROS, where it can have them.
 static NAMESAKES: LazyLock<Vec<Option<Schema>>> = LazyLock::new(|| {
-    let other = |schema: &Schema| match schema.flavour() {
-        Flavour::Ros1 => Flavour::Ros2,
-        Flavour::Ros2 => Flavour::Ros1,
-    };
-    SCHEMAS.iter().map(|s| s.in_flavour(other(s)).ok()).collect()
+    let namesake = |s: &Schema| s.in_flavour(s.flavour().other()).ok();
+    SCHEMAS.iter().map(namesake).collect()
 });
 
 /// A message becomes its namesake's and comes back, but for each `seq`; what is none is refused or is none.
@@ -131,7 +128,7 @@ fn convert(schema: &Schema, control: &[u8], parts: &[&[u8]], accepted: bool) {
     let Some(namesake) = place.and_then(|i| NAMESAKES.get(i)?.as_ref()) else {
         return;
     };
-    let Some(there) = Conversion::new(namesake, schema.flavour()) else {
+    let Some(there) = Conversion::new(namesake) else {
         return;
     };
     let converted = match there.control(control) {
@@ -142,7 +139,7 @@ fn convert(schema: &Schema, control: &[u8], parts: &[&[u8]], accepted: bool) {
         return;
     }
     namesake.decode(&converted, parts).expect("a message");
-    let back = Conversion::new(schema, namesake.flavour()).expect("both have a header");
+    let back = Conversion::new(schema).expect("both have a header");
     let back = back.control(&converted).expect("a message");
     schema.decode(&back, parts).expect("a message");
     assert_eq!(there.control(&back).expect("a message"), converted);

@@ -181,19 +181,19 @@ enum Step {
 }
 
 impl Conversion {
-    /// Converts messages of `of`'s namesake into messages of `of`: `from` is the other ROS. `None` if there is nothing to convert.
+    /// Converts messages of `of`'s namesake of the other ROS into messages of `of`. `None` if there is nothing to convert.
     ///
     /// Only for messages of a type with the same [`Schema::common_sum`]; others give an error or a control part that is none.
-    pub fn new(of: &Schema, from: Flavour) -> Option<Self> {
+    pub fn new(of: &Schema) -> Option<Self> {
         let ty = &of.inner.ty;
-        if of.flavour() == from || !has_header(ty) {
+        if !has_header(ty) {
             return None;
         }
         let mut steps = Vec::new();
         message(ty, &mut steps);
         Some(Conversion {
             steps: steps.into(),
-            from,
+            from: of.flavour().other(),
         })
     }
 
@@ -443,12 +443,12 @@ mod tests {
                     pose: {position: {x: 1.5}}}, {pose: {orientation: {w: 1.0}}}]}";
         let value = one.value_from_yaml(text).expect("a value");
         let split = one.encode(&value).expect("a message");
-        let there = Conversion::new(&two, Flavour::Ros1).expect("converts");
+        let there = Conversion::new(&two).expect("converts");
         let converted = there.control(&split.control).expect("converts");
         assert_eq!(converted.len() + 3 * 4, split.control.len());
         let read = two.decode(&converted, &split.slices()).expect("a message");
         assert!(!format!("{read:?}").contains("seq"));
-        let back = Conversion::new(&one, Flavour::Ros2).expect("converts");
+        let back = Conversion::new(&one).expect("converts");
         let back = back.control(&converted).expect("converts");
         let again = one.decode(&back, &split.slices()).expect("a message");
         let without = text.replace("seq: 7, ", "").replace("seq: 8, ", "");

@@ -13,8 +13,13 @@ use std::collections::BTreeMap;
 const TIME: &str = "builtin_interfaces/msg/Time";
 const DURATION: &str = "builtin_interfaces/msg/Duration";
 
-/// The hash of a message: `RIHS01_` and 64 hexadecimal digits.
-pub(crate) fn of_message(ty: &MessageType) -> String {
+/// A hash as ROS 2 writes it: `RIHS01_` and 64 hexadecimal digits.
+pub(crate) fn written(hash: &[u8; 32]) -> String {
+    format!("RIHS01_{}", crate::md5::hex(hash))
+}
+
+/// The hash of a message.
+pub(crate) fn of_message(ty: &MessageType) -> [u8; 32] {
     let mut referenced = BTreeMap::new();
     collect(&ty.fields, &mut referenced);
     sum(&of_type(ty), referenced)
@@ -22,7 +27,7 @@ pub(crate) fn of_message(ty: &MessageType) -> String {
 
 /// The hash of a service, which rosidl describes as a message of its request, its response and an event that
 /// may hold both.
-pub(crate) fn of_service(name: &TypeName, request: &MessageType, response: &MessageType) -> String {
+pub(crate) fn of_service(name: &TypeName, request: &MessageType, response: &MessageType) -> [u8; 32] {
     const INFO: &str = "service_msgs/msg/ServiceEventInfo";
     let full = name.with_folder(request.folder);
     let part = |suffix: &str| format!("{full}_{suffix}");
@@ -55,12 +60,11 @@ pub(crate) fn of_service(name: &TypeName, request: &MessageType, response: &Mess
 }
 
 /// Hashes a description with those it refers to, which the map has sorted by name.
-fn sum(own: &str, referenced: BTreeMap<String, String>) -> String {
+fn sum(own: &str, referenced: BTreeMap<String, String>) -> [u8; 32] {
     let referenced: Vec<_> = referenced.into_values().collect();
     let referenced = referenced.join(", ");
     let json = format!("{{\"type_description\": {own}, \"referenced_type_descriptions\": [{referenced}]}}");
-    let sum: [u8; 32] = Sha256::digest(json.as_bytes()).into();
-    format!("RIHS01_{}", crate::md5::hex(&sum))
+    Sha256::digest(json.as_bytes()).into()
 }
 
 /// Adds the descriptions of all types that `fields` use.

@@ -76,6 +76,11 @@ impl Schema {
 
     /// The type hash as ROS 2 computes it (REP-2011), `RIHS01_` and 64 hexadecimal digits.
     pub fn rihs01(&self) -> String {
+        rihs::written(&self.type_hash())
+    }
+
+    /// The 32 bytes of [`rihs01`](Self::rihs01).
+    pub fn type_hash(&self) -> [u8; 32] {
         rihs::of_message(&self.inner.ty)
     }
 
@@ -164,6 +169,11 @@ impl Service {
 
     /// The type hash as ROS 2 computes it for services.
     pub fn rihs01(&self) -> String {
+        rihs::written(&self.type_hash())
+    }
+
+    /// The 32 bytes of [`rihs01`](Self::rihs01).
+    pub fn type_hash(&self) -> [u8; 32] {
         rihs::of_service(&self.name, &self.request.inner.ty, &self.response.inner.ty)
     }
 

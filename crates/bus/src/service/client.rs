@@ -79,8 +79,9 @@ impl Bus {
             // Replies to cancelled requests may stand beside those to new ones.
             .with_depth(options.max_outstanding * 2)
             .with_max_held(options.max_outstanding + options.max_held)
+            .with_announcements()
             .with_conversion(true);
-        let replies = Subscriber::with(self, service.replies(), queue, subscriber, true)?;
+        let replies = Subscriber::with(self, service.replies(), queue, subscriber)?;
         let memory = PublisherOptions::default()
             .with_memory_limit(options.memory_limit)
             .with_subscriber_quota(options.memory_limit);

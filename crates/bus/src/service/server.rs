@@ -145,7 +145,7 @@ impl Bus {
             .with_max_held(options.max_held)
             .with_conversion(true);
         queue.wait_set = options.wait_set;
-        let requests = Subscriber::with(self, service.requests(), queue, subscriber, false)?;
+        let requests = Subscriber::with(self, service.requests(), queue, subscriber)?;
         let counts = Counts::default();
         Ok(Server {
             requests,

@@ -41,17 +41,15 @@ pub struct Subscriber {
 
 impl Subscriber {
     pub(crate) fn new(bus: &Bus, topic: TopicType, options: SubscriberOptions) -> Result<Self, CreateError> {
-        let announces = options.announces;
-        Self::with(bus, topic, options, sys::unique_id(), announces)
+        Self::with(bus, topic, options, sys::unique_id())
     }
 
-    /// With an identity of the caller's; `announces` makes the doorbell ring when publishers come or go.
+    /// With an identity of the caller's.
     pub(crate) fn with(
         bus: &Bus,
         mut topic: TopicType,
         options: SubscriberOptions,
         id: u64,
-        announces: bool,
     ) -> Result<Self, CreateError> {
         topic.check()?;
         if options.conversion != Some(true) {
@@ -73,7 +71,7 @@ impl Subscriber {
                 (Arc::new(waiter.map_err(system("making a doorbell"))?), true)
             }
         };
-        let changed = Changed::new(announces.then(|| waiter.clone()));
+        let changed = Changed::new(options.announces.then(|| waiter.clone()));
         let core = Arc::new(SubCore {
             id,
             topic,

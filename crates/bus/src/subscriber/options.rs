@@ -25,8 +25,8 @@ pub struct SubscriberOptions {
     pub wait_set: Option<WaitSet>,
     /// Whether its descriptor also becomes readable when publishers come or go. Default: no.
     pub announces: bool,
-    /// Whether it also takes messages of the type's namesake of the other ROS, which it converts. Default: whoever makes it
-    /// decides; of the bus alone, no.
+    /// Whether the subscriber also takes messages of the type's namesake of the other ROS, and converts them. Default: `ropewalk`'s
+    /// subscribers do, the bus's own do not.
     pub conversion: Option<bool>,
 }
 
@@ -106,8 +106,8 @@ impl SubscriberOptions {
         self
     }
 
-    /// Makes the descriptor readable when publishers come or go, too: whoever polls it takes until nothing is left, and looks who is
-    /// there ([`SubscriberStats`](crate::SubscriberStats)).
+    /// Makes the descriptor readable when publishers connect or disconnect, too. A poller then takes until the queue is empty, and reads
+    /// the publishers from [`SubscriberStats`](crate::SubscriberStats).
     #[must_use]
     pub fn with_announcements(mut self) -> Self {
         self.announces = true;

@@ -1,4 +1,4 @@
-//! Who is there: the nodes and endpoints of all contexts of a domain on this bus, each as its own context tells.
+//! The nodes and endpoints of all contexts of a domain on this bus, each as its own context publishes them.
 
 pub(crate) mod record;
 
@@ -37,7 +37,7 @@ const SETTLINGS: u32 = 1000;
 /// Most endpoints that are remembered as gone.
 const MAX_DEPARTED: usize = 4096;
 
-/// Who is to know that the graph has changed.
+/// Called when the graph changes.
 pub(crate) trait Listener: Send + Sync {
     /// The graph has changed, or the bus may have connected what it has. False to be called again soon.
     fn graph_changed(&self) -> bool;
@@ -188,14 +188,14 @@ impl Graph {
         lock(&self.departed).contains(&id)
     }
 
-    /// Tells all that listen; whether none wants to be told again.
+    /// Calls all listeners; false if one of them has to be called again.
     fn changed(&self) -> bool {
         let listeners: Vec<_> = {
             let mut listeners = lock(&self.listeners);
             listeners.retain(|l| l.strong_count() > 0);
             listeners.iter().filter_map(Weak::upgrade).collect()
         };
-        // All are told, whatever the first ones say.
+        // Every listener is called, whatever the first ones return.
         let unsettled = listeners.iter().filter(|l| !l.graph_changed()).count();
         unsettled == 0
     }
@@ -260,7 +260,7 @@ impl Graph {
             tracing::error!(error, "other processes do not hear of a change of the graph");
         }
         drop(own);
-        // Who listens here is told at once, and by the thread until the bus has connected what is new.
+        // Listeners are called at once, and by the thread until the bus has connected new endpoints.
         if !self.changed() {
             self.tell_again.store(true, Ordering::SeqCst);
             self.wake.set();

@@ -1,0 +1,92 @@
+//! Which endpoints of the other kind a publisher or subscription matches: what the bus has connected, less what the graph knows not to
+//! fit.
+
+use crate::abi::QosProfile;
+use crate::context::Context;
+use crate::event::Events;
+use crate::graph::record::Endpoint;
+use crate::graph::{Graph, Listener};
+use crate::qos::End;
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+
+/// What a publisher and a subscription have in common.
+pub(crate) struct Matching {
+    pub(crate) context: Arc<Context>,
+    /// The key of its node.
+    node: u64,
+    /// As the graph has it.
+    own: Endpoint,
+    end: End,
+    pub(crate) events: Arc<Events>,
+    /// Whether it follows the graph.
+    is_watched: AtomicBool,
+}
+
+impl Matching {
+    /// Enters an endpoint into the graph.
+    pub(crate) fn new(node: &crate::node::Node, end: End, own: Endpoint) -> Self {
+        node.context.graph.add(node.key, own.clone());
+        Matching {
+            context: node.context.clone(),
+            node: node.key,
+            events: Arc::new(Events::new(end, own.qos)),
+            own,
+            end,
+            is_watched: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn graph(&self) -> &Graph {
+        &self.context.graph
+    }
+
+    pub(crate) fn qos(&self) -> &QosProfile {
+        &self.own.qos
+    }
+
+    /// Takes it out of the graph.
+    pub(crate) fn end(&self) {
+        self.graph().remove(self.node, self.own.id);
+    }
+
+    /// Follows the graph from now on, for its events.
+    pub(crate) fn watch(&self, entity: Weak<dyn Listener>) {
+        if !self.is_watched.swap(true, Ordering::SeqCst) {
+            self.graph().listen(entity);
+        }
+    }
+
+    fn others(&self) -> Vec<Endpoint> {
+        let others = self.graph().endpoints(&self.own.name, self.end.other_kind());
+        others.into_iter().map(|(_, e)| e).collect()
+    }
+
+    fn fits(&self, other: &Endpoint) -> bool {
+        self.own.qos.mismatch(self.end, &other.qos).is_none()
+    }
+
+    fn among(&self, connected: impl Iterator<Item = u64>, others: &[Endpoint]) -> BTreeSet<u64> {
+        let unfit = |id| others.iter().any(|e| e.id == id && !self.fits(e));
+        connected
+            .filter(|id| !unfit(*id) && !self.graph().has_departed(*id))
+            .collect()
+    }
+
+    /// How many of those that the bus has connected match.
+    pub(crate) fn count(&self, connected: impl Iterator<Item = u64>) -> usize {
+        self.among(connected, &self.others()).len()
+    }
+
+    /// Brings the events up to date; whether all that the graph has are connected.
+    pub(crate) fn update(&self, connected: impl Iterator<Item = u64>) -> bool {
+        let others = self.others();
+        let matched = self.among(connected, &others);
+        let awaited =
+            |e: &Endpoint| e.type_name == self.own.type_name && self.fits(e) && !matched.contains(&e.id);
+        let settled = !others.iter().any(awaited);
+        self.events.update(matched, &others, &self.own.type_name);
+        settled
+    }
+}
