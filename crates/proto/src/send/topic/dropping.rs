@@ -3,8 +3,12 @@
 use super::{OutTopic, Pending};
 use crate::body::{Body, Message};
 use crate::outcome::End;
+use crate::send::reliable::Keeper;
 use core::time::Duration;
 use stats::{DropReason, Time};
+
+/// Longer messages take so long that newer ones come meanwhile.
+const LONG: u64 = 16 << 10;
 
 impl<B: Body> OutTopic<B> {
     /// The oldest message that may be dropped.
@@ -224,8 +228,24 @@ impl<B: Body> OutTopic<B> {
         };
         let mut bytes = 0;
         while waits(self) > self.config.depth as usize {
-            bytes += self.drop_oldest(reason);
+            let newer = if self.goes_on() {
+                self.waiting.pop_front()
+            } else {
+                None
+            };
+            bytes += match newer {
+                Some(p) => self.dropped(&p, reason),
+                None => self.drop_oldest(reason),
+            };
         }
         bytes
+    }
+
+    /// Whether a long message that was begun goes on, and what waits behind it makes way: of a source that is faster than the radio
+    /// none would arrive otherwise, since each would be given up while it is sent.
+    fn goes_on(&self) -> bool {
+        let is_begun = |k: &Keeper<B>| k.oldest().is_some() || self.sending.is_some();
+        let is_long = self.oldest().is_some_and(|p| p.bytes() > LONG);
+        self.keeper.as_ref().is_some_and(is_begun) && is_long && self.waiting.len() > 1
     }
 }
