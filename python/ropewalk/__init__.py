@@ -43,6 +43,7 @@ from ._errors import (
     TypeUnknown,
 )
 from ._failures import Failures, sendable, text_of
+from ._generated import Generated, is_generated, is_generated_service, name_of
 from ._native import ServiceType, Type
 
 __all__ = [
@@ -55,8 +56,10 @@ __all__ = [
 #: descriptor, and take what it tells of.
 _SLICE = 0.05
 
-#: A type by its name, as it is, or the class of its messages.
-TypeLike = Union[str, Type, type[Message]]
+#: A type by its name, as it is, or the class of its messages: ours, or one that ROS 2 generated.
+TypeLike = Union[str, Type, type[Message], type[Any]]
+#: A service by its name, as it is, or the class that ROS 2 generated.
+ServiceLike = Union[str, ServiceType, type[Any]]
 
 
 def _type(kind: TypeLike) -> Type:
@@ -64,7 +67,15 @@ def _type(kind: TypeLike) -> Type:
         if kind._codec.type is None:
             raise TypeUnknown(f"{kind._codec.name} is known as a field only: name it by message_class or its name")
         return kind._codec.type
+    if is_generated(kind):
+        return Type(name_of(kind), ros2=True)
     return Type(kind) if isinstance(kind, str) else kind
+
+
+def _service(kind: ServiceLike) -> ServiceType:
+    if is_generated_service(kind):
+        return ServiceType(name_of(kind), ros2=True)
+    return ServiceType(kind) if isinstance(kind, str) else kind
 
 
 def _codec(kind: Type) -> Codec:
@@ -84,6 +95,17 @@ class _Sender:
     def __init__(self, native: Any, kind: Codec) -> None:
         self._native = native
         self._codec = kind
+        self._generated: Generated | None = None
+
+    def _ours(self, message: Any) -> Message:
+        """The message, which may be an instance of a class that ROS 2 generated."""
+        if isinstance(message, Message) or not is_generated(type(message)):
+            return message
+        if self._generated is None or self._generated.kind is not type(message):
+            if name_of(type(message)).replace("_", "") != self._codec.name.replace("_", ""):
+                raise ContentError(f"given a {name_of(type(message))}, wanted a {self._codec.name}")
+            self._generated = Generated(type(message), self._codec)
+        return self._generated.ours(message)
 
     def allocate(self, message: Message, **sizes: int) -> None:
         """Reserves a block for the message. `sizes` are numbers of elements of its own fields; of nested ones set
@@ -102,13 +124,14 @@ class Publisher(_Sender):
         """A message of the topic's type."""
         return self._codec.Message(**fields)
 
-    def publish(self, message: Message) -> int:
+    def publish(self, message: Any) -> int:
         """Publishes a message, and gives the number of subscribers whose queue has it. Never blocks, but under the
         memory policy `block`. One that was not allocated is copied into a block.
 
         Afterwards arrays in the block are read-only and belong to the subscribers: do not write through slices of
-        them that were made before. The message keeps its other fields, and may be allocated again."""
-        return self._native.publish(self._codec.native, message)
+        them that were made before. The message keeps its other fields, and may be allocated again. Instances of a class that
+        ROS 2 generated are copied, and stay as they are."""
+        return self._native.publish(self._codec.native, self._ours(message))
 
     def wait_for_subscribers(self, n: int = 1, timeout: float | None = None) -> bool:
         """Blocks until `n` subscribers are connected; False if `timeout` seconds passed first."""
@@ -194,18 +217,21 @@ class _Receiver(Generic[T]):
         return int(self._native.fileno())
 
 
-class Subscriber(_Receiver[Message]):
+class Subscriber(_Receiver[Any]):
     """The receiving end of a topic. Any thread may use it.
 
-    Arrays of a message lie where its publisher wrote them; as long as one is referenced, its message is held."""
+    Arrays of a message lie where its publisher wrote them; as long as one is referenced, its message is held. Where the type is a
+    class that ROS 2 generated, messages are instances of it, with arrays of their own."""
 
-    def __init__(self, native: Any, kind: Codec) -> None:
+    def __init__(self, native: Any, kind: Codec, generated: Generated | None = None) -> None:
         self._native = native
         self._codec = kind
+        self._generated = generated
         self._bell = _Bell()
 
-    def take(self, timeout: float | None = None) -> Message | None:
-        return self._native.take(self._codec.native, timeout)
+    def take(self, timeout: float | None = None) -> Any:
+        message = self._native.take(self._codec.native, timeout)
+        return message if self._generated is None or message is None else self._generated.theirs(message)
 
     take.__doc__ = _Receiver.take.__doc__
 
@@ -250,11 +276,13 @@ class Pending:
     def __init__(self, native: Any, client: "Client") -> None:
         self._native, self._client = native, client
 
-    def poll(self) -> Message | None:
+    def poll(self) -> Any:
         """The answer if it is there; raises why there is none. Gives an answer once."""
-        return self._native.poll(self._client._response.native)
+        answer = self._native.poll(self._client._response.native)
+        theirs = self._client._answers
+        return answer if theirs is None or answer is None else theirs.theirs(answer)
 
-    def wait(self) -> Message:
+    def wait(self) -> Any:
         """Blocks until the answer is there; raises CallTimeout, PeerDied, Rejected or NoRoom."""
         poll = select.poll()
         poll.register(self._client._native.fileno(), select.POLLIN)
@@ -262,7 +290,7 @@ class Pending:
             poll.poll(_SLICE * 1000)
         return answer
 
-    async def answer(self) -> Message:
+    async def answer(self) -> Any:
         """As `wait`, in asyncio."""
         while (answer := self.poll()) is None:
             await self._client._bell.wait(self._client._native.fileno(), _SLICE)
@@ -272,20 +300,22 @@ class Pending:
 class Client(_Sender):
     """The calling end of a service. Any thread may use it."""
 
-    def __init__(self, native: Any, kind: ServiceType) -> None:
+    def __init__(self, native: Any, kind: ServiceType, generated: Any = None) -> None:
         super().__init__(native, _codec(kind.request))
         self._response = _codec(kind.response)
+        #: Where the service is a class that ROS 2 generated: what makes its responses.
+        self._answers = Generated(generated.Response, self._response) if generated is not None else None
         self._bell = _Bell()
 
     def request(self, **fields: Any) -> Message:
         """A request of the service's type."""
         return self._codec.Message(**fields)
 
-    def send(self, request: Message, timeout: float | None = None) -> Pending:
+    def send(self, request: Any, timeout: float | None = None) -> Pending:
         """Sends a request, whose answer is awaited at most `timeout` seconds from now. Never blocks."""
-        return Pending(self._native.send(self._codec.native, request, timeout), self)
+        return Pending(self._native.send(self._codec.native, self._ours(request), timeout), self)
 
-    def call(self, request: Message | None = None, timeout: float | None = None, **fields: Any) -> Message:
+    def call(self, request: Any = None, timeout: float | None = None, **fields: Any) -> Any:
         """Calls, and blocks until the answer is there, at most `timeout` seconds. The request is given, or made of its
         fields."""
         return self.send(self.request(**fields) if request is None else request, timeout).wait()
@@ -299,18 +329,21 @@ class Request:
     """A request that was taken: its fields are attributes of `message`. Dropping it tells the client that there is no
     answer."""
 
-    def __init__(self, native: Any, kind: Codec) -> None:
+    def __init__(self, native: Any, kind: Codec, generated: Generated | None = None) -> None:
         self._native = native
-        self.message = native.message(kind.native)
+        message = native.message(kind.native)
+        self.message: Any = message if generated is None else generated.theirs(message)
 
 
 class Server(_Receiver[Request], _Sender):
     """The answering end of a service. Any thread may use it."""
 
-    def __init__(self, native: Any, kind: ServiceType) -> None:
+    def __init__(self, native: Any, kind: ServiceType, generated: Any = None) -> None:
         _Sender.__init__(self, native, _codec(kind.response))
         self._bell = _Bell()
         self._request = _codec(kind.request)
+        #: Where the service is a class that ROS 2 generated: what makes its requests.
+        self._requests = Generated(generated.Request, self._request) if generated is not None else None
         self._failures = Failures(f"the function that serves {kind.name}")
 
     def take(self, timeout: float | None = None) -> Request | None:
@@ -322,7 +355,7 @@ class Server(_Receiver[Request], _Sender):
         if native is None:
             return None
         try:
-            return Request(native, self._request)
+            return Request(native, self._request, self._requests)
         except ContentError as e:
             self._give_up(native, f"the server cannot read the request: {text_of(e, name=False)}")
             raise
@@ -338,16 +371,16 @@ class Server(_Receiver[Request], _Sender):
         """An answer of the service's type."""
         return self._codec.Message(**fields)
 
-    def respond(self, request: Request, response: Message | None = None, **fields: Any) -> None:
+    def respond(self, request: Request, response: Any = None, **fields: Any) -> None:
         """Answers a request with a message, which is given or made of its fields."""
         answer = self.response(**fields) if response is None else response
-        self._native.respond(request._native, self._codec.native, answer)
+        self._native.respond(request._native, self._codec.native, self._ours(answer))
 
     def reject(self, request: Request, text: str) -> None:
         """Answers a request with an error, whose text the client gets."""
         self._native.reject(request._native, sendable(text))
 
-    def serve(self, f: Callable[[Message], Any], *, end_on_error: bool = False) -> None:
+    def serve(self, f: Callable[[Any], Any], *, end_on_error: bool = False) -> None:
         """Answers each request with what `f` gives, a message or a mapping of fields. What it raises goes to the client, is
         logged (logger "ropewalk", at most every 10 s) and counted (`errors`), and the next request comes; with
         `end_on_error` it is raised here. Otherwise `serve` ends only by what is no `Exception`, such as
@@ -362,7 +395,8 @@ class Server(_Receiver[Request], _Sender):
                 continue
             try:
                 answer = f(request.message)
-                answer = answer if isinstance(answer, Message) else self.response(**answer)
+                is_message = isinstance(answer, Message) or is_generated(type(answer))
+                answer = self._ours(answer) if is_message else self.response(**answer)
             except Exception as e:
                 self._failures.note(e)
                 self._give_up(request._native, text_of(e))
@@ -403,8 +437,8 @@ class Node:
         """Offers messages of a type, such as "sensor_msgs/Image", on a topic. Options: `memory_limit` in bytes (256 MiB),
         `subscriber_quota`, the most of them that one subscriber may keep, `max_subscribers` (256), `history` (0), `memory_policy` ("best_effort", "worst_effort", "medium", "block") with `medium_drops` and
         `block_timeout` in seconds."""
-        kind = _type(kind)
-        return Publisher(self._native.publisher(topic, kind, **options), _codec(kind))
+        own = _type(kind)
+        return Publisher(self._native.publisher(topic, own, **options), _codec(own))
 
     def subscriber(
         self, topic: str, kind: TypeLike | None = None, *, timeout: float | None = None, **options: Any
@@ -412,26 +446,27 @@ class Node:
         """Subscribes to a topic. Without a type that of whoever publishes it is taken, waiting for one at most `timeout`
         seconds. Options: `depth` (16), `max_held` (16, at most 4096), `max_held_bytes` (what the publisher allows), `queue_policy` ("drop_oldest", "drop_newest"),
         `history` (all)."""
-        kind = self.discover(topic, timeout) if kind is None else _type(kind)
-        return Subscriber(self._native.subscriber(topic, kind, **options), _codec(kind))
+        own = self.discover(topic, timeout) if kind is None else _type(kind)
+        made = _codec(own)
+        generated = Generated(kind, made) if isinstance(kind, type) and is_generated(kind) else None
+        return Subscriber(self._native.subscriber(topic, own, **options), made, generated)
 
     def client(
-        self, service: str, kind: str | ServiceType | None = None, *, timeout: float | None = None, **options: Any
+        self, service: str, kind: ServiceLike | None = None, *, timeout: float | None = None, **options: Any
     ) -> Client:
         """Calls a service. Without a type that of whoever serves it is taken. Options: `max_outstanding` calls at a time (64,
         at most 2048), `max_held` answers (16, at most 2048), `memory_limit` in bytes (64 MiB). More calls raise NoRoom."""
         if kind is None:
             kind = self._native.discover_service(service, timeout)
-        elif isinstance(kind, str):
-            kind = ServiceType(kind)
-        return Client(self._native.client(service, kind, **options), kind)
+        own = _service(kind)
+        return Client(self._native.client(service, own, **options), own, kind if is_generated_service(kind) else None)
 
-    def server(self, service: str, kind: str | ServiceType, **options: Any) -> Server:
+    def server(self, service: str, kind: ServiceLike, **options: Any) -> Server:
         """Serves a service. Options: `depth`, the requests that each client may have waiting (16, at most 4096; more are
         refused), `max_held` that are taken and not answered (16, at most 4096), `max_clients` (256), `memory_limit` in bytes
         (256 MiB), `client_quota` in bytes (an eighth of it)."""
-        kind = ServiceType(kind) if isinstance(kind, str) else kind
-        return Server(self._native.server(service, kind, **options), kind)
+        own = _service(kind)
+        return Server(self._native.server(service, own, **options), own, kind if is_generated_service(kind) else None)
 
     def discover(self, topic: str, timeout: float | None = None) -> Type:
         """The type of a topic, from whoever publishes it; raises NoPeer after `timeout` seconds."""
