@@ -8,6 +8,7 @@ import time
 import rclpy
 from rclpy.action import ActionClient, ActionServer, CancelResponse
 from rclpy.executors import MultiThreadedExecutor, SingleThreadedExecutor
+from rclpy.lifecycle import LifecycleNode
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import Image
@@ -85,10 +86,14 @@ def act(node: Node) -> None:
     )
 
 
+def live(node: Node) -> None:
+    """It has nothing to do: what counts is that it can be configured."""
+
+
 def main() -> None:
     role, name = sys.argv[1:3]
     rclpy.init()
-    node = Node(name)
+    node = LifecycleNode(name) if role == "live" else Node(name)
     globals()[role](node)
     executor = MultiThreadedExecutor() if role == "act" else SingleThreadedExecutor()
     executor.add_node(node)

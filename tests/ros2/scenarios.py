@@ -2,93 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
 import sys
-import tempfile
-import threading
 import time
 import unittest
-from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-LONG = 60.0
-
-
-def environment(folder: str, domain: int = 0) -> dict[str, str]:
-    own = {
-        "RMW_IMPLEMENTATION": "rmw_ropewalk",
-        "LD_PRELOAD": os.environ["RMW_ROPEWALK"],
-        "ROPEWALK_RUNTIME_DIR": folder,
-        "ROS_DOMAIN_ID": str(domain),
-        "ROS_LOG_DIR": folder,
-    }
-    return {**os.environ, **own}
+import house
+from house import LONG
 
 
-class Process:
-    """A peer; what it prints is kept."""
-
-    def __init__(self, command: list[str], env: dict[str, str]) -> None:
-        self.process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        self.lines: list[str] = []
-        self.thread = threading.Thread(target=self.read, daemon=True)
-        self.thread.start()
-
-    def read(self) -> None:
-        assert self.process.stdout
-        for line in self.process.stdout:
-            self.lines.append(line.rstrip())
-
-    def wait_for(self, what: str, count: int = 1) -> list[str]:
-        end = time.monotonic() + LONG
-        while True:
-            found = [line for line in self.lines if line.startswith(what)]
-            if len(found) >= count:
-                return found
-            if time.monotonic() > end or self.process.poll() is not None:
-                raise AssertionError(f"{what!r} {count} times, found {found[:3]} in {self.lines[-20:]}")
-            time.sleep(0.02)
-
-    def end(self, how: signal.Signals = signal.SIGKILL) -> None:
-        self.process.send_signal(how)
-        self.process.wait(LONG)
-        self.thread.join()
-
-
-class Scenario(unittest.TestCase):
-    def setUp(self) -> None:
-        self.folder = tempfile.TemporaryDirectory(prefix="rw2")
-        self.processes: list[Process] = []
-
-    def tearDown(self) -> None:
-        for process in self.processes:
-            if process.process.poll() is None:
-                process.end()
-            process.process.stdout.close()
-        self.folder.cleanup()
-
-    def peer(self, role: str, name: str = "", domain: int = 0) -> Process:
-        process = Process([sys.executable, str(HERE / "peer.py"), role, name or role], environment(self.folder.name, domain))
-        self.processes.append(process)
-        process.wait_for("ready rmw_ropewalk")
-        return process
-
-    def ropewalk(self, *args: str) -> Process:
-        env = {k: v for k, v in environment(self.folder.name).items() if k not in ("LD_PRELOAD", "LD_LIBRARY_PATH")}
-        process = Process([os.environ["ROPEWALK"], *args], env)
-        self.processes.append(process)
-        return process
-
-    def script(self, text: str) -> list[str]:
-        """A node that does something and ends well."""
-        process = Process([sys.executable, "-c", text], environment(self.folder.name))
-        self.processes.append(process)
-        self.assertEqual(process.process.wait(LONG), 0, process.lines)
-        process.thread.join()
-        return process.lines
-
+class Scenario(house.Scenario):
     def test_strings_and_images_reach_nodes_of_other_processes(self) -> None:
         ears = [self.peer("listen", f"ear{n}") for n in range(2)]
         self.peer("talk")
@@ -288,6 +210,144 @@ rclpy.shutdown()
 """
         )
         self.assertTrue([line for line in lines if line.startswith("descriptors True threads True")], lines)
+
+    def test_an_executor_turns_fifty_entities(self) -> None:
+        lines = self.script(
+            """
+import time, rclpy
+from rclpy.executors import MultiThreadedExecutor
+from rclpy.node import Node
+from std_msgs.msg import String
+from std_srvs.srv import SetBool
+rclpy.init()
+node, other = Node("many"), Node("other")
+heard, served, answers, ticks = set(), set(), set(), set()
+def serve(n):
+    def answer(request, response):
+        served.add(n)
+        response.message = str(n)
+        return response
+    return answer
+for n in range(20):
+    node.create_subscription(String, f"topic_{n}", lambda m, n=n: heard.add((n, m.data)), 10)
+for n in range(10):
+    node.create_timer(0.05, lambda n=n: ticks.add(n))
+    node.create_service(SetBool, f"service_{n}", serve(n))
+publishers = [other.create_publisher(String, f"topic_{n}", 10) for n in range(20)]
+clients = [other.create_client(SetBool, f"service_{n}") for n in range(10)]
+executor = MultiThreadedExecutor(4)
+executor.add_node(node)
+executor.add_node(other)
+assert all(c.wait_for_service(30) for c in clients)
+end = time.time() + 30
+while any(p.get_subscription_count() < 1 for p in publishers) and time.time() < end:
+    executor.spin_once(timeout_sec=0.05)
+for n, publisher in enumerate(publishers):
+    publisher.publish(String(data=str(n)))
+futures = [client.call_async(SetBool.Request()) for client in clients]
+for n, future in enumerate(futures):
+    future.add_done_callback(lambda f, n=n: answers.add((n, f.result().message)))
+while (len(heard), len(served), len(answers), len(ticks)) != (20, 10, 10, 10) and time.time() < end:
+    executor.spin_once(timeout_sec=0.05)
+print(heard == {(n, str(n)) for n in range(20)}, len(served), answers == {(n, str(n)) for n in range(10)}, len(ticks))
+executor.shutdown()
+node.destroy_node()
+other.destroy_node()
+rclpy.shutdown()
+"""
+        )
+        self.assertEqual(lines[-1], "True 10 True 10")
+
+    def test_a_lifecycle_node_is_configured_and_activated_by_another(self) -> None:
+        self.peer("live")
+        lines = self.script(
+            """
+import rclpy
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState, GetState
+from rclpy.node import Node
+rclpy.init()
+node = Node("manager")
+def ask(kind, name, request):
+    client = node.create_client(kind, name)
+    assert client.wait_for_service(30)
+    future = client.call_async(request)
+    rclpy.spin_until_future_complete(node, future, timeout_sec=30)
+    return future.result()
+for transition in (Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE):
+    done = ask(ChangeState, "live/change_state", ChangeState.Request(transition=Transition(id=transition)))
+    print(done.success, ask(GetState, "live/get_state", GetState.Request()).current_state.label)
+node.destroy_node()
+rclpy.shutdown()
+"""
+        )
+        self.assertEqual(lines[:2], ["True inactive", "True active"])
+
+    def test_a_child_of_a_fork_does_no_harm(self) -> None:
+        lines = self.script(
+            """
+import os, time, rclpy
+from rclpy.node import Node
+from std_msgs.msg import String
+rclpy.init()
+node = Node("parent")
+heard = []
+node.create_subscription(String, "t", lambda m: heard.append(m.data), 10)
+publisher = node.create_publisher(String, "t", 10)
+end = time.time() + 30
+while publisher.get_subscription_count() < 1 and time.time() < end:
+    rclpy.spin_once(node, timeout_sec=0.05)
+for child in range(5):
+    pid = os.fork()
+    if pid == 0:
+        # A child has no part in the bus: what it publishes is an error, and its end is none of the parent's.
+        try:
+            publisher.publish(String(data="of the child"))
+        except Exception:
+            os._exit(0)
+        os._exit(1)
+    assert os.waitpid(pid, 0)[1] == 0
+    publisher.publish(String(data=f"after {child}"))
+while len(heard) < 5 and time.time() < end:
+    rclpy.spin_once(node, timeout_sec=0.05)
+print(heard)
+node.destroy_node()
+rclpy.shutdown()
+"""
+        )
+        self.assertEqual(lines[-1], str([f"after {n}" for n in range(5)]))
+
+    def test_null_arguments_of_every_function_are_refused(self) -> None:
+        # In a process without LD_PRELOAD: nothing has initialised anything.
+        text = """
+import ctypes, os, subprocess
+library = os.environ["RMW_ROPEWALK"]
+names = [line.split()[-1] for line in subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True).stdout.splitlines()]
+names = sorted({n for n in names if n.startswith("rmw_")})
+handle = ctypes.CDLL(library)
+# What takes nothing, or gives a structure, a number or a text.
+others = {"rmw_get_implementation_identifier", "rmw_get_serialization_format", "rmw_feature_supported", "rmw_event_type_is_supported",
+          "rmw_set_log_severity", "rmw_get_zero_initialized_init_options"}
+pointers = {"rmw_create_node", "rmw_create_publisher", "rmw_create_subscription", "rmw_create_client", "rmw_create_service",
+            "rmw_create_guard_condition", "rmw_create_wait_set", "rmw_node_get_graph_guard_condition"}
+wrong = []
+for name in names:
+    if name in others:
+        continue
+    function = getattr(handle, name)
+    function.restype = ctypes.c_void_p if name in pointers else ctypes.c_int
+    result = function(*[None] * 12)
+    if (result is not None) if name in pointers else result == 0:
+        wrong.append((name, result))
+print("functions", len(names), "wrong", wrong)
+"""
+        env = {k: v for k, v in house.environment(self.host("")).items() if k != "LD_PRELOAD"}
+        process = house.Process([sys.executable, "-X", "faulthandler", "-c", text], env)
+        self.processes.append(process)
+        self.assertEqual(process.process.wait(LONG), 0, process.lines)
+        process.thread.join()
+        count, wrong = process.lines[-1].split(" wrong ")
+        self.assertEqual((int(count.split()[1]), wrong), (95, "[]"))
 
     def test_ropewalks_own_tools_meet_the_nodes(self) -> None:
         self.peer("talk")

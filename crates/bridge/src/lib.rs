@@ -1,12 +1,13 @@
 #![forbid(unsafe_code)]
 //! What all bridges share, and the link with them: which topics and services cross and how (rules, with patterns of names), what of a
-//! topic crosses (its rate, the frames of transforms, the level of the log), and where messages came from, so that none goes in
-//! circles.
+//! topic crosses (its rate, the frames of transforms, the level of the log), where messages came from, so that none goes in
+//! circles, and which nodes of ROS 2 there are ([`nodes`]).
 //!
 //! It moves nothing itself: no I/O, and no clock.
 
 mod filter;
 mod name;
+pub mod nodes;
 mod origin;
 mod rate;
 mod read;

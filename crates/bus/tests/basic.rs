@@ -19,6 +19,30 @@ fn send(publisher: &bus::Publisher, value: u8, len: usize) -> bus::Published {
 }
 
 #[test]
+fn what_was_lost_before_it_came_here_shows_in_the_numbers() {
+    let dir = folder();
+    let bus = bus(&dir);
+    let publisher = bus
+        .publisher(topic("/a"), PublisherOptions::default().with_history(4))
+        .unwrap();
+    let subscriber = bus.subscriber(topic("/a"), SubscriberOptions::default()).unwrap();
+    assert!(publisher.wait_for_subscribers(1, LONG));
+    assert_eq!(send(&publisher, 1, 0).sequence, 1);
+    publisher.skip(5);
+    publisher.skip(u64::MAX);
+    assert_eq!(
+        publisher.stats().published,
+        1,
+        "what was skipped was not published"
+    );
+    let sequence = send(&publisher, 2, 0).sequence;
+    assert!(sequence > 6);
+    let taken = || subscriber.take_timeout(LONG).unwrap().unwrap();
+    assert_eq!((taken().sequence(), taken().sequence()), (1, sequence));
+    assert_eq!(publisher.stats().published, 2);
+}
+
+#[test]
 fn a_message_arrives_as_it_was_sent() {
     let dir = folder();
     let bus = bus(&dir);

@@ -6,12 +6,13 @@ mod showing;
 use crate::carrier::{Carrier, CarrierError, open_carrier};
 use crate::coder::Coder;
 use crate::compress::{Compress, Packer, Unpacker};
-use crate::config::{Config, Order, Rate};
+use crate::config::{Config, Order, Rate, Ros2};
 use crate::control::Control;
-use crate::discovery::{Discovery, Found};
+use crate::discovery::{Discovery, Found, Offers};
 use crate::inbound::Inbound;
 use crate::lock::{Lock, LockError};
 use crate::names;
+use crate::nodes::{Nodes, StartError};
 use crate::outbound::OutTopic;
 use crate::outgoing::Outgoing;
 use crate::pump;
@@ -43,6 +44,8 @@ const WIRE_IN_FLIGHT: u32 = 128;
 /// For so long a link that starts waits for the one before it to end, and looks so often.
 const ENDING: Duration = Duration::from_secs(3);
 const LOCK_AGAIN: Duration = Duration::from_millis(50);
+/// The nodes of a peer that was not heard for so long are not there, as in DDS.
+const LEASE: Duration = Duration::from_secs(20);
 /// SCHED_FIFO priority of the radio's thread, where permitted.
 const PRIORITY: u8 = 20;
 /// Its nice value on a wire, where permitted.
@@ -239,6 +242,7 @@ impl<C: Carrier> Daemon<C> {
         let wanted = names::sent(&self.config)
             .chain(services::watched(&self.config))
             .collect();
+        let wanted = (wanted, services::watched_patterns(&self.config).collect());
         let (waker, ids) = (self.handle.clone(), self.inbound.ids());
         let discovery = Discovery::start(
             self.bus.clone(),
@@ -266,7 +270,8 @@ impl<C: Carrier> Daemon<C> {
             self.packer = Some(Packer::start(move || waker.wake()).map_err(started)?);
         }
         self.inbound.unpack_by(Unpacker::start().map_err(started)?);
-        self.inbound.services = Services::start(&self.config, &self.bus, self.run)?;
+        self.inbound.services = Services::start(&self.config, &self.bus, (self.run, self.inbound.ids()))?;
+        let _nodes = self.exchange_nodes()?;
         let waker = self.handle.clone();
         let coder = Coder::start(move || waker.wake()).map_err(started)?;
         // After the other threads were made, which would inherit it. A wire has no slots to be met, and may keep a
@@ -281,8 +286,8 @@ impl<C: Carrier> Daemon<C> {
         let mut next_status = Time::ZERO;
         while !self.handle.0.stop.load(Ordering::Acquire) {
             let now = clock::monotonic();
-            while let Some((found, keepers)) = discovery.next() {
-                self.found(found, keepers, now)?;
+            while let Some((found, offers)) = discovery.next() {
+                self.found(found, offers, now)?;
             }
             while let Some(command) = control.next() {
                 self.obey(now, &command);
@@ -314,6 +319,11 @@ impl<C: Carrier> Daemon<C> {
                 for (peer, topic, lost) in self.inbound.not_taken() {
                     self.radio.not_taken(peer, topic, lost);
                 }
+                for (topic, stats) in self.peers.iter().flat_map(|p| self.radio.remote_topics(*p)) {
+                    if let Some(account) = &stats.account {
+                        self.inbound.tell_lost((stats.peer, topic), account);
+                    }
+                }
                 self.count_lost_before();
                 let peers = (&self.config, &self.peers[..]);
                 self.reach.look_at(now, peers, &self.radio, &self.carrier);
@@ -340,6 +350,27 @@ impl<C: Carrier> Daemon<C> {
         Ok(())
     }
 
+    /// Begins to tell peers of nodes of ROS 2, and nodes of peers', if the configuration says so.
+    fn exchange_nodes(&self) -> Result<Option<Nodes>, LinkError> {
+        if self.config.ros2 == Ros2::No {
+            return Ok(None);
+        }
+        let status = self.handle.clone();
+        let is_heard = move |place: usize| {
+            let status = status.status();
+            let unheard = status.peers.get(place).and_then(|p| p.unheard.as_ref());
+            unheard.is_none_or(|u| u.for_s < LEASE.as_secs_f64())
+        };
+        let nodes = Nodes::start(&self.config, &self.bus, is_heard);
+        nodes.map(Some).map_err(|error| match error {
+            StartError::Create(error) => error.into(),
+            StartError::Thread(source) => LinkError::System {
+                doing: "start a thread",
+                source,
+            },
+        })
+    }
+
     /// Lets services go on, and says when they are to again.
     fn run_services(&mut self) -> Option<Time> {
         // Apart, since they use what stands beside them.
@@ -351,7 +382,7 @@ impl<C: Carrier> Daemon<C> {
     }
 
     /// Begins to send a topic, goes on with another type, or ends.
-    fn found(&mut self, found: Found, keepers: u32, now: Time) -> Result<(), LinkError> {
+    fn found(&mut self, found: Found, offers: Offers, now: Time) -> Result<(), LinkError> {
         if let Some(mut services) = self
             .inbound
             .services
@@ -371,7 +402,7 @@ impl<C: Carrier> Daemon<C> {
             old.close(now, &mut self.radio, &mut self.inbound)?;
         }
         match found {
-            Found::Type(kind) => self.begin(kind, keepers, now),
+            Found::Type(kind) => self.begin(kind, offers, now),
             Found::Gone(_) => {
                 tracing::info!(topic = name, "nobody publishes it any more: withdrawn");
                 Ok(())
@@ -379,15 +410,15 @@ impl<C: Carrier> Daemon<C> {
         }
     }
 
-    /// Sends a topic of which `keepers` publishers keep messages for who joins later.
-    fn begin(&mut self, kind: bus::TopicType, keepers: u32, now: Time) -> Result<(), LinkError> {
+    /// Sends a topic of which the publishers offer this.
+    fn begin(&mut self, kind: bus::TopicType, offers: Offers, now: Time) -> Result<(), LinkError> {
         let name = kind.topic.clone();
         let mut peers = Vec::with_capacity(self.peers.len());
         for (i, _, mut topic) in names::sent_as(&self.config, &name) {
             if let Some(priority) = asked_priority(&kind.definition).filter(|_| topic.publisher_priority) {
                 topic.priority = priority;
             }
-            topic.settle_latching(keepers);
+            topic.settle(offers);
             // By its place, as those that only relays reach have no number at the radio.
             let (peer, id) = (&self.config.peers[i], PeerId(i as u32));
             if may(peer.allow.as_ref(), Right::Subscribe, &topic.name) {
@@ -412,7 +443,7 @@ impl<C: Carrier> Daemon<C> {
         let peers: Vec<_> = peers.iter().map(|(id, topic)| (*id, topic)).collect();
         let opened = OutTopic::open(
             (&self.bus, &self.wait_set),
-            kind,
+            (kind, offers.reliable),
             (&mut self.radio, &mut self.inbound),
             &peers,
             (rate, now),

@@ -18,8 +18,8 @@ const CALM_INTERVAL: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_millis(500);
 /// So long after a topic of a pattern was found more are expected.
 const RESTLESS: Duration = Duration::from_secs(10);
-/// Topics that are found by patterns.
-const MOST_BY_PATTERN: usize = 512;
+/// Topics that are found by patterns, and services.
+pub(crate) const MOST_BY_PATTERN: usize = 512;
 /// So long a topic must be without publisher before it counts as gone: a node that is started anew is back by then.
 const GONE_AFTER: Duration = Duration::from_secs(3);
 
@@ -42,25 +42,54 @@ impl Found {
     }
 }
 
+/// What the publishers of a topic say of themselves, taken together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Offers {
+    /// How many keep messages for who joins later.
+    pub(crate) keepers: u32,
+    /// Whether they send lost messages again, if all say the same.
+    pub(crate) reliable: Option<bool>,
+    /// Most messages that one of them keeps for a slow subscriber; 0 if none says so.
+    pub(crate) depth: u32,
+}
+
+impl Offers {
+    fn of<'a>(publishers: impl Iterator<Item = &'a EndpointDetail>) -> Self {
+        let offers = publishers.filter_map(|detail| match detail {
+            EndpointDetail::Publisher(p) => Some(&p.offer),
+            _ => None,
+        });
+        let mut out = Offers::default();
+        for (i, offer) in offers.enumerate() {
+            let reliable = offer.reliability.map(|r| r == bus::Reliability::Reliable);
+            out.keepers += u32::from(offer.history > 0);
+            out.reliable = reliable.filter(|_| i == 0 || out.reliable == reliable);
+            out.depth = out.depth.max(offer.depth);
+        }
+        out
+    }
+}
+
 /// A thread that looks for publishers of the wanted topics; asking the bus blocks, and the radio may not.
 pub(crate) struct Discovery {
     // Dropped first, so that a full channel does not keep the thread.
-    found: Receiver<(Found, u32)>,
+    found: Receiver<(Found, Offers)>,
     _worker: Worker,
 }
 
 impl Discovery {
-    /// Starts looking; `wake` is called after each find. Publishers that `own` holds for do not count.
+    /// Starts looking for topics, and for services of which patterns are given; `wake` is called after each find. Endpoints that `own`
+    /// holds for do not count.
     pub(crate) fn start(
         bus: Bus,
-        wanted: BTreeSet<String>,
+        (wanted, services): (BTreeSet<String>, BTreeSet<String>),
         own: impl Fn(u64) -> bool + Send + 'static,
         wake: impl Fn() + Send + 'static,
     ) -> std::io::Result<Self> {
-        let (sender, found) = sync_channel(2 * wanted.len() + MOST_BY_PATTERN);
-        let mut watch = Watch::new(Instant::now(), wanted);
+        let (sender, found) = sync_channel(2 * wanted.len() + 2 * MOST_BY_PATTERN);
+        let mut watch = Watch::new(Instant::now(), wanted, services);
         let worker = Worker::start("link-discovery", move || {
-            if watch.topics.is_empty() && watch.patterns.is_empty() {
+            if watch.topics.is_empty() && watch.patterns.is_empty() && watch.services.is_empty() {
                 return None;
             }
             // A survey that failed shows nothing.
@@ -68,25 +97,22 @@ impl Discovery {
                 let by_others = all
                     .into_iter()
                     .filter(|i| match i.topic.topic.ends_with(REQUEST) {
-                        true => !i.subscribers.is_empty(),
+                        true => i.subscribers.iter().any(|s| !own(s.id)),
                         false => i.publishers.iter().any(|p| !own(p.id)),
                     });
-                let (live, keepers): (Vec<_>, Vec<_>) = by_others
+                let (live, offers): (Vec<_>, Vec<_>) = by_others
                     .map(|i| {
-                        let keepers = i.publishers.iter().filter(|p| !own(p.id) && keeps(&p.detail));
-                        let keepers = keepers.count() as u32;
-                        (i.topic, keepers)
+                        let others = i.publishers.iter().filter(|p| !own(p.id));
+                        (i.topic, Offers::of(others.map(|p| &p.detail)))
                     })
                     .unzip();
                 for event in watch.round(Instant::now(), &live) {
-                    let keepers = match &event {
-                        Found::Type(kind) => live
-                            .iter()
-                            .position(|t| is_same(t, kind))
-                            .map_or(0, |i| keepers[i]),
-                        Found::Gone(_) => 0,
+                    let place = match &event {
+                        Found::Type(kind) => live.iter().position(|t| is_same(t, kind)),
+                        Found::Gone(_) => None,
                     };
-                    sender.send((event, keepers)).ok()?;
+                    let offers = place.and_then(|i| offers.get(i)).copied();
+                    sender.send((event, offers.unwrap_or_default())).ok()?;
                     wake();
                 }
             }
@@ -101,8 +127,8 @@ impl Discovery {
         })
     }
 
-    /// The next thing that happened, and how many of the topic's publishers keep messages for who joins later.
-    pub(crate) fn next(&self) -> Option<(Found, u32)> {
+    /// The next thing that happened, and what the topic's publishers offer.
+    pub(crate) fn next(&self) -> Option<(Found, Offers)> {
         self.found.try_recv().ok()
     }
 }
@@ -113,32 +139,45 @@ struct Watch {
     topics: BTreeMap<String, Option<(TopicType, Instant)>>,
     /// Topics that they stand for are wanted once they are found, and until they are gone.
     patterns: BTreeSet<String>,
+    /// Likewise, of services, by the topics of their requests.
+    services: BTreeSet<String>,
     last_find: Instant,
 }
 
 impl Watch {
-    fn new(now: Instant, wanted: BTreeSet<String>) -> Self {
+    fn new(now: Instant, wanted: BTreeSet<String>, services: BTreeSet<String>) -> Self {
         let (patterns, topics): (BTreeSet<_>, BTreeSet<_>) = wanted.into_iter().partition(|t| is_pattern(t));
         Watch {
             topics: topics.into_iter().map(|t| (t, None)).collect(),
             patterns,
+            services,
             last_find: now,
         }
     }
 
+    /// Whether a pattern stands for this topic, or for the service whose requests it takes.
+    fn is_of_pattern(&self, name: &str) -> bool {
+        match name.strip_suffix(REQUEST) {
+            Some(service) => self.services.iter().any(|p| covers(p, service)),
+            None => self.patterns.iter().any(|p| covers(p, name)),
+        }
+    }
+
     fn is_calm(&self, now: Instant) -> bool {
-        let expects = !self.patterns.is_empty() && now.duration_since(self.last_find) < RESTLESS;
+        let finds = !self.patterns.is_empty() || !self.services.is_empty();
+        let expects = finds && now.duration_since(self.last_find) < RESTLESS;
         self.topics.values().all(Option::is_some) && !expects
     }
 
     /// Compares the types that are published with what is known.
     fn round(&mut self, now: Instant, live: &[TopicType]) -> Vec<Found> {
         let mut events = Vec::new();
-        for t in live.iter().filter(|t| !t.topic.ends_with(REQUEST)) {
-            let name = &t.topic;
-            if self.patterns.iter().any(|p| covers(p, name))
+        for name in live.iter().map(|t| &t.topic) {
+            let is_request = name.ends_with(REQUEST);
+            let alike = || self.topics.keys().filter(|t| t.ends_with(REQUEST) == is_request);
+            if self.is_of_pattern(name)
                 && !self.topics.contains_key(name)
-                && self.topics.len() < MOST_BY_PATTERN
+                && alike().count() < MOST_BY_PATTERN
             {
                 self.topics.insert(name.clone(), None);
                 self.last_find = now;
@@ -165,14 +204,11 @@ impl Watch {
                 None => {}
             }
         }
-        let by_name = |name: &str| !self.patterns.iter().any(|p| covers(p, name));
-        self.topics.retain(|name, known| known.is_some() || by_name(name));
+        let mut topics = std::mem::take(&mut self.topics);
+        topics.retain(|name, known| known.is_some() || !self.is_of_pattern(name));
+        self.topics = topics;
         events
     }
-}
-
-fn keeps(detail: &EndpointDetail) -> bool {
-    matches!(detail, EndpointDetail::Publisher(p) if p.offer.history > 0)
 }
 
 /// The definition's text does not count: the hash decides, and who subscribes may not know the text.
@@ -199,7 +235,7 @@ mod tests {
     fn types_are_told_once_changes_anew_and_ends_after_a_while() {
         let start = Instant::now();
         let at = |s: u64| start + Duration::from_secs(s);
-        let mut w = Watch::new(start, BTreeSet::from(["/a".into(), "/b".into()]));
+        let mut w = Watch::new(start, BTreeSet::from(["/a".into(), "/b".into()]), BTreeSet::new());
         let (one, two) = (kind("/a", "t/One"), kind("/a", "t/Other"));
         let other = kind("/c", "t/One");
         assert!(!w.is_calm(start));
@@ -223,7 +259,8 @@ mod tests {
     fn topics_of_a_pattern_are_wanted_as_they_come_and_go() {
         let start = Instant::now();
         let at = |s: u64| start + Duration::from_secs(s);
-        let mut w = Watch::new(start, BTreeSet::from(["/t/*".into(), "/a".into()]));
+        let wanted = BTreeSet::from(["/t/*".into(), "/a".into()]);
+        let mut w = Watch::new(start, wanted, BTreeSet::new());
         let one = kind("/t/one", "t/One");
         let others = [kind("/tt", "t/One"), kind("/t/add?reply", "t/One")];
         assert_eq!(w.round(at(0), &others), []);
@@ -247,5 +284,47 @@ mod tests {
             .map(|i| kind(&format!("/t/{i}"), "t/One"))
             .collect();
         assert!(w.round(at(23), &many).len() < MOST_BY_PATTERN);
+    }
+
+    #[test]
+    fn services_of_a_pattern_are_found_by_who_takes_their_requests() {
+        let start = Instant::now();
+        let mut w = Watch::new(start, BTreeSet::new(), BTreeSet::from(["/*".into()]));
+        let live = [
+            "/arm/grasp?request",
+            "/scan",
+            "/_link/x?request",
+            "/arm/grasp?reply",
+        ];
+        let live = live.map(|name| kind(name, "t/One"));
+        assert_eq!(w.round(start, &live), [Found::Type(live[0].clone())]);
+        let later = start + Duration::from_secs(4);
+        assert_eq!(w.round(later, &[]), [Found::Gone("/arm/grasp?request".into())]);
+        assert!(w.topics.is_empty());
+    }
+
+    #[test]
+    fn offers_are_what_all_publishers_say() {
+        let publisher = |history, reliability, depth| {
+            let mut info = bus::PublisherInfo::default();
+            info.offer.history = history;
+            info.offer.reliability = reliability;
+            info.offer.depth = depth;
+            EndpointDetail::Publisher(info)
+        };
+        let reliable = || publisher(0, Some(bus::Reliability::Reliable), 5);
+        let best_effort = || publisher(1, Some(bus::Reliability::BestEffort), 10);
+        let unsaid = || publisher(2, None, 0);
+        for (all, expected) in [
+            (vec![], (0, None, 0)),
+            (vec![reliable(), reliable()], (0, Some(true), 5)),
+            (vec![best_effort()], (1, Some(false), 10)),
+            (vec![reliable(), best_effort()], (1, None, 10)),
+            (vec![unsaid(), reliable()], (1, None, 5)),
+            (vec![reliable(), best_effort(), reliable()], (1, None, 10)),
+        ] {
+            let offers = Offers::of(all.iter());
+            assert_eq!((offers.keepers, offers.reliable, offers.depth), expected);
+        }
     }
 }

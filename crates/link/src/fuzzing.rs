@@ -44,6 +44,11 @@ pub fn envelope(data: &[u8]) {
     }
 }
 
+/// What a peer tells of its nodes of ROS 2.
+pub fn nodes(data: &[u8]) {
+    crate::nodes::fuzz(data);
+}
+
 /// What comes over relays: sealed messages, greetings and tallies.
 pub fn sealed(data: &[u8]) {
     crate::seal::envelope::fuzz(data);

@@ -84,6 +84,8 @@ struct Route {
     /// Whose topic it is; another peer may bring it.
     owner: PeerId,
     max_message: u32,
+    /// What was lost of it on the way, as far as this bus was told.
+    lost: Option<u64>,
 }
 
 struct Block {
@@ -301,6 +303,9 @@ impl Inbound {
             return services.objection(peer, topic);
         }
         let rules = self.peers.get(peer.0 as usize).and_then(|p| p.allow.as_ref());
+        if names::is_of_other_nodes(topic, self.peer(peer), &self.carrying.name(self.relay.own())) {
+            return Some("which tells of other hosts' nodes");
+        }
         if !self.wanted.iter().any(|name| names::covers(name, topic)) {
             Some("which is not configured to be received")
         } else if !may(rules, Right::Publish, topic) {

@@ -33,6 +33,7 @@ mod inbound;
 pub mod keys;
 mod lock;
 mod names;
+mod nodes;
 mod outbound;
 mod outgoing;
 mod pump;

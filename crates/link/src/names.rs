@@ -1,6 +1,7 @@
 //! What a topic is called on this host's bus and what it is called towards a peer.
 
 use crate::config::{Config, PeerConfig, TopicConfig};
+use crate::relay::host_id;
 use crate::status::ServiceRole;
 
 /// Stands for the peer's name in a namespace.
@@ -44,10 +45,32 @@ pub(crate) fn on_wire<'a>(peer: &PeerConfig, bus: &'a str) -> Option<&'a str> {
         .filter(|rest| rest.starts_with('/'))
 }
 
-/// Whether a topic of the configuration stands for this one.
+/// What names begin with that patterns do not stand for unless they begin so themselves: what is this project's own.
+const HIDDEN: &str = "/_";
+
+/// Whether a topic or service of the configuration stands for this one.
 pub(crate) fn covers(name: &str, topic: &str) -> bool {
     // What carries services is for their configuration to say.
-    bridge::covers(name, topic) && (name == topic || !topic.contains('?'))
+    let by_pattern = || !topic.contains('?') && (!topic.starts_with(HIDDEN) || name.starts_with(HIDDEN));
+    bridge::covers(name, topic) && (name == topic || by_pattern())
+}
+
+/// The topic in which one host tells another what nodes of ROS 2 it has.
+pub(crate) fn nodes_of(from: &str, to: &str) -> String {
+    format!("{NODES}{:016x}/{:016x}", host_id(from), host_id(to))
+}
+
+/// What such topics begin with.
+const NODES: &str = "/_ros2/";
+
+/// Whether `topic` tells of nodes, and not from `from` to `to`.
+pub(crate) fn is_of_other_nodes(topic: &str, from: &str, to: &str) -> bool {
+    topic.starts_with(NODES) && topic != nodes_of(from, to)
+}
+
+/// Whether `topic` tells of nodes.
+pub(crate) fn is_of_nodes(topic: &str) -> bool {
+    topic.starts_with(NODES)
 }
 
 /// The place in the configuration of what counts for a topic that is sent: its own name, or else the longest pattern.
@@ -62,7 +85,7 @@ pub(crate) fn sent_by(config: &Config, wire: &str) -> Option<usize> {
 /// for it, and that with the name that crosses the air.
 pub(crate) fn sent_as(config: &Config, bus: &str) -> impl Iterator<Item = (usize, usize, TopicConfig)> {
     config.peers.iter().enumerate().filter_map(move |(i, peer)| {
-        let wire = on_wire(peer, bus)?;
+        let wire = on_wire(peer, bus).filter(|wire| !is_of_other_nodes(wire, &config.host, &peer.name))?;
         let entry = sent_by(config, wire)?;
         let topic = TopicConfig {
             name: wire.to_owned(),
@@ -75,7 +98,9 @@ pub(crate) fn sent_as(config: &Config, bus: &str) -> impl Iterator<Item = (usize
 /// The topics of this bus that are sent to anybody, patterns among them.
 pub(crate) fn sent(config: &Config) -> impl Iterator<Item = String> + '_ {
     let topics = config.topics.iter().filter(|t| t.direction.sends());
-    topics.flat_map(|t| config.peers.iter().map(|p| on_bus(p, &t.name)))
+    let all = topics.flat_map(|t| config.peers.iter().map(move |p| (t, p)));
+    let meant = all.filter(|(t, p)| !is_of_other_nodes(&t.name, &config.host, &p.name));
+    meant.map(|(t, p)| on_bus(p, &t.name))
 }
 
 /// What a topic's announcement says of its type's ROS.
@@ -153,6 +178,23 @@ topics:
         for other in ["/t/scan", "/b/t", "/b/tt/scan", "/b/t/add?request"] {
             assert_eq!(sent(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn patterns_leave_out_what_is_hidden_and_nodes_are_told_to_whom_they_are_for() {
+        assert!(covers("/*", "/scan") && covers("/*", "/fib/_action/status"));
+        assert!(!covers("/*", "/_ros2/a") && covers("/_ros2/*", "/_ros2/a") && covers("/_x", "/_x"));
+        let config = Config::parse(
+            "{host: robot, radio: {bind: '127.0.0.1:7400', rate: 6Mbit/s}, ros2: true, peers: [{name: a, address: \
+             '127.0.0.1:7401'}, {name: b, address: '127.0.0.1:7402', namespace: /b}]}",
+        )
+        .unwrap_or_else(|e| panic!("{e}"));
+        let to = |bus: &str| sent_as(&config, bus).map(|(peer, ..)| peer).collect::<Vec<_>>();
+        assert_eq!(to(&nodes_of("robot", "a")), [0]);
+        assert_eq!(to(&format!("/b{}", nodes_of("robot", "b"))), [1]);
+        assert_eq!(to(&nodes_of("robot", "b")), [] as [usize; 0]);
+        assert_eq!(to("/scan"), [0]);
+        assert!(is_of_other_nodes(&nodes_of("a", "robot"), "b", "robot"));
     }
 
     #[test]

@@ -36,10 +36,10 @@ pub(crate) struct OutTopic {
 
 impl OutTopic {
     /// Subscribes on the bus and announces to every peer, each with its settings and the name that the topic has
-    /// towards it.
+    /// towards it, and what all its publishers say of lost messages.
     pub(crate) fn open(
         (bus, wait_set): (&Bus, &WaitSet),
-        kind: TopicType,
+        (kind, offers_reliable): (TopicType, Option<bool>),
         (radio, inbound): (&mut Radio<Outgoing>, &mut Inbound),
         peers: &[(PeerId, &TopicConfig)],
         (rate, now): (u64, Time),
@@ -61,6 +61,7 @@ impl OutTopic {
             latched: config.is_latched() || is_static,
             type_hash: kind.type_hash,
             flavour: names::announced(kind.flavour),
+            offers_reliable,
             definition: kind.definition.to_string(),
             ..config.announced(kind.type_name.clone())
         };

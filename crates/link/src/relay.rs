@@ -5,7 +5,7 @@ use crate::names;
 use crate::rules::Relayed;
 use crate::rules::{Right, may};
 use crate::seal::GREETING;
-use crate::services::{REPLY, configured};
+use crate::services::{REPLY, is_configured};
 use proto::{FlowKey, PeerId, Via};
 
 /// What the configuration says about relays, with hosts by their ids.
@@ -71,11 +71,16 @@ impl Carrying {
         if via.source != host_id(&neighbour.name) && !neighbour.carries(topic) {
             return Err("which is another host's, and the peer's `relay` does not let it bring that");
         }
+        if source.is_some_and(|(_, p)| names::is_of_other_nodes(topic, &p.name, &self.config.host))
+            && via.to.contains(&self.own)
+        {
+            return Err("which tells of other hosts' nodes");
+        }
         if source.is_some_and(|(_, p)| !publishes(p)) {
             return Err("which `allow` does not let its source publish");
         }
         let mut wanted = self.config.topics.iter().filter(|t| t.direction.receives());
-        let serves = |id: PeerId| configured(&self.config, id, topic).is_some();
+        let serves = |id: PeerId| is_configured(&self.config, id, topic);
         let is_wanted =
             wanted.any(|t| names::covers(&t.name, topic)) || source.is_some_and(|(id, _)| serves(id));
         let offer = Offer {

@@ -67,9 +67,10 @@ pub enum Right {
     Subscribe,
 }
 
-/// Whether `rules` let a peer do it. Without rules it may.
+/// Whether `rules` let a peer do it. Without rules it may. What nodes of ROS 2 there are it hears and tells whatever they say: each
+/// host tells of what may cross, and takes no more.
 pub fn may(rules: Option<&Allow>, right: Right, topic: &str) -> bool {
-    let Some(rules) = rules else {
+    let Some(rules) = rules.filter(|_| !crate::names::is_of_nodes(topic)) else {
         return true;
     };
     let (calls, name) = match (topic.strip_suffix("?request"), topic.strip_suffix("?reply")) {

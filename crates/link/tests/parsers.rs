@@ -160,6 +160,11 @@ fn sealed_messages() {
 }
 
 #[test]
+fn nodes() {
+    parser("link_nodes", link_parsers::nodes);
+}
+
+#[test]
 fn calls() {
     parser("link_call", link_parsers::call);
 }

@@ -70,6 +70,8 @@ pub struct Announcement {
     pub depth: u32,
     /// How hard the link tries.
     pub reliability: Reliability,
+    /// Whether the topic's publishers send lost messages again, where all of them say the same.
+    pub offers_reliable: Option<bool>,
     /// What the receiver does with late messages.
     pub ordering: Ordering,
     /// Who joins later wants its newest messages.
@@ -136,6 +138,9 @@ impl Via {
 const LATCHED: u8 = 0x80;
 /// Likewise: the flavour follows the type's hash.
 const STATED: u8 = 0x40;
+/// Likewise: what the publishers offer, where they say so.
+const OFFERS_BEST_EFFORT: u8 = 0x10;
+const OFFERS_RELIABLE: u8 = 0x20;
 /// Longest encoded announcement: the texts, and room for the scalars.
 pub(crate) const MAX_ENCODED: usize =
     MAX_DEFINITION + 2 * MAX_NAME + 128 + MAX_HOST_NAME + 8 * MAX_DESTINATIONS + 16;
@@ -162,7 +167,12 @@ impl Announcement {
         } else {
             STATED
         };
-        out.push(latched | stated | reliability);
+        let offered = match self.offers_reliable {
+            None => 0,
+            Some(false) => OFFERS_BEST_EFFORT,
+            Some(true) => OFFERS_RELIABLE,
+        };
+        out.push(latched | stated | offered | reliability);
         out.push(match self.ordering {
             Ordering::Latest => 0,
             Ordering::Any => 1,
@@ -194,7 +204,13 @@ impl Announcement {
         let at = r.at();
         let byte = r.u8()?;
         let latched = byte & LATCHED != 0;
-        let reliability = match byte & !(LATCHED | STATED) {
+        let offers_reliable = match byte & (OFFERS_BEST_EFFORT | OFFERS_RELIABLE) {
+            0 => None,
+            OFFERS_BEST_EFFORT => Some(false),
+            OFFERS_RELIABLE => Some(true),
+            _ => return Err(invalid("offer", at)),
+        };
+        let reliability = match byte & !(LATCHED | STATED | OFFERS_BEST_EFFORT | OFFERS_RELIABLE) {
             0 => Reliability::BestEffort,
             1 => Reliability::Reliable,
             2 => Reliability::Redundant,
@@ -237,6 +253,7 @@ impl Announcement {
                 priority,
                 depth,
                 reliability,
+                offers_reliable,
                 ordering,
                 latched,
                 via,
@@ -261,6 +278,7 @@ mod tests {
             priority: 127,
             depth: 3,
             reliability: Reliability::Reliable,
+            offers_reliable: Some(false),
             ordering: Ordering::InOrder,
             latched: true,
             via: Some(Via {
@@ -287,6 +305,16 @@ mod tests {
             let a = Announcement { via, ..a.clone() };
             assert!(Announcement::decode(&a.encode(0)).is_err());
         }
+        for offers_reliable in [None, Some(true)] {
+            let a = Announcement {
+                offers_reliable,
+                ..a.clone()
+            };
+            assert_eq!(Announcement::decode(&a.encode(0)), Ok((a, 0)));
+        }
+        let mut both = a.encode(0);
+        both[3] |= OFFERS_BEST_EFFORT | OFFERS_RELIABLE;
+        assert!(Announcement::decode(&both).is_err());
         let refused = |a: Announcement| Announcement::decode(&a.encode(0)).is_err();
         assert!(refused(Announcement {
             priority: 128,

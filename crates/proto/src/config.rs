@@ -252,7 +252,8 @@ pub struct TopicConfig {
     /// 0 to 127; 127 is the most important.
     pub priority: u8,
     /// Newest messages that may wait; at least 1. Of a reliable topic those count that wait for their
-    /// acknowledgement, and there may be no more than 1024.
+    /// acknowledgement, and there may be no more than 1024; one of more than 16 KiB that was begun goes on while others wait
+    /// behind it, which make way for newer ones instead.
     pub depth: u32,
     /// A message of a reliable topic that is not acknowledged so long after it was offered is given up, and
     /// its sender told. Others have a `deadline` only.
@@ -275,6 +276,8 @@ pub struct TopicConfig {
     pub min_share: f64,
     /// How hard the link tries.
     pub reliability: Reliability,
+    /// Whether the topic's publishers send lost messages again, where all of them say the same: for the receiver's own publisher.
+    pub offers_reliable: Option<bool>,
     /// What the receiver does with late messages.
     pub ordering: Ordering,
     /// Whose topic it is and for whom, if messages carry a [`crate::Route`].
@@ -300,6 +303,7 @@ impl TopicConfig {
             every: 1,
             min_share: 0.0,
             reliability: Reliability::BestEffort,
+            offers_reliable: None,
             ordering: Ordering::Latest,
             via: None,
         }

@@ -130,6 +130,7 @@ fn who_begins_much_and_ends_nothing_displaces_nobody() {
     let (from, topic, now) = (PeerId(7), RemoteTopic(0), stats::Time::ZERO);
     let announcement = Announcement {
         flavour: Default::default(),
+        offers_reliable: None,
         name: "/image".into(),
         type_name: "t/T".into(),
         type_hash: [0; 16],

@@ -194,7 +194,7 @@ impl Events {
                     .add(u64::from(state.other_types.insert(other.id)));
                 continue;
             }
-            if let Some(policy) = self.qos.mismatch(self.end, &other.qos)
+            if let Some(policy) = self.qos.mismatch(self.end, &(&other.qos).into())
                 && state.unfit.insert(other.id)
             {
                 state.incompatible_qos.add(1);
@@ -204,11 +204,10 @@ impl Events {
         self.ring(guard, before);
     }
 
-    /// So many messages have been lost in all.
-    pub(crate) fn lost_in_all(&self, total: u64) {
+    /// So many more messages have been lost.
+    pub(crate) fn lost(&self, more: u64) {
         let mut state = lock(&self.state);
         let before = state.changes();
-        let more = total.saturating_sub(state.lost.total);
         state.lost.add(more);
         self.ring(state, before);
     }

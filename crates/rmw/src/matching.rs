@@ -5,7 +5,7 @@ use crate::abi::QosProfile;
 use crate::context::Context;
 use crate::event::Events;
 use crate::graph::record::Endpoint;
-use crate::graph::{Graph, Listener};
+use crate::graph::{Graph, Listener, NodeName};
 use crate::qos::End;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,6 +18,7 @@ pub(crate) struct Matching {
     node: u64,
     /// As the graph has it.
     own: Endpoint,
+    qos: QosProfile,
     end: End,
     pub(crate) events: Arc<Events>,
     /// Whether it follows the graph.
@@ -26,13 +27,14 @@ pub(crate) struct Matching {
 
 impl Matching {
     /// Enters an endpoint into the graph.
-    pub(crate) fn new(node: &crate::node::Node, end: End, own: Endpoint) -> Self {
+    pub(crate) fn new(node: &crate::node::Node, end: End, own: Endpoint, qos: QosProfile) -> Self {
         node.context.graph.add(node.key, own.clone());
         Matching {
             context: node.context.clone(),
             node: node.key,
-            events: Arc::new(Events::new(end, own.qos)),
+            events: Arc::new(Events::new(end, qos)),
             own,
+            qos,
             end,
             is_watched: AtomicBool::new(false),
         }
@@ -43,7 +45,7 @@ impl Matching {
     }
 
     pub(crate) fn qos(&self) -> &QosProfile {
-        &self.own.qos
+        &self.qos
     }
 
     /// Takes it out of the graph.
@@ -58,17 +60,16 @@ impl Matching {
         }
     }
 
-    fn others(&self) -> Vec<Endpoint> {
-        let others = self.graph().endpoints(&self.own.name, self.end.other_kind());
-        others.into_iter().map(|(_, e)| e).collect()
+    fn others(&self) -> Vec<(NodeName, Endpoint)> {
+        self.graph().endpoints(&self.own.name, self.end.other_kind())
     }
 
     fn fits(&self, other: &Endpoint) -> bool {
-        self.own.qos.mismatch(self.end, &other.qos).is_none()
+        self.qos.mismatch(self.end, &(&other.qos).into()).is_none()
     }
 
-    fn among(&self, connected: impl Iterator<Item = u64>, others: &[Endpoint]) -> BTreeSet<u64> {
-        let unfit = |id| others.iter().any(|e| e.id == id && !self.fits(e));
+    fn among(&self, connected: impl Iterator<Item = u64>, others: &[(NodeName, Endpoint)]) -> BTreeSet<u64> {
+        let unfit = |id| others.iter().any(|(_, e)| e.id == id && !self.fits(e));
         connected
             .filter(|id| !unfit(*id) && !self.graph().has_departed(*id))
             .collect()
@@ -85,7 +86,9 @@ impl Matching {
         let matched = self.among(connected, &others);
         let awaited =
             |e: &Endpoint| e.type_name == self.own.type_name && self.fits(e) && !matched.contains(&e.id);
-        let settled = !others.iter().any(awaited);
+        // What is of another host comes over a link's own endpoint.
+        let settled = !others.iter().any(|(node, e)| !node.is_far && awaited(e));
+        let others: Vec<_> = others.into_iter().map(|(_, e)| e).collect();
         self.events.update(matched, &others, &self.own.type_name);
         settled
     }

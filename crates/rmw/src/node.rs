@@ -85,6 +85,7 @@ pub(crate) unsafe extern "C" fn rmw_create_node(
             name: NodeName {
                 name: name.to_owned(),
                 namespace: namespace.to_owned(),
+                is_far: false,
             },
             graph_handle: Box::into_raw(graph.handle(context)),
         };

@@ -78,7 +78,7 @@ pub(crate) fn resolve(
         return Err(Failure::argument(problem));
     }
     let others = context.graph.endpoints(topic, end.other_kind());
-    let others: Vec<_> = others.into_iter().map(|(_, e)| e.qos).collect();
+    let others: Vec<_> = others.iter().map(|(_, e)| (&e.qos).into()).collect();
     Ok(profile.resolved(end, &others))
 }
 
@@ -150,12 +150,12 @@ pub(crate) unsafe extern "C" fn rmw_create_publisher(
             kind: Kind::Publisher,
             name: topic.to_owned(),
             type_name: ty.schema().ros2_name(),
-            type_hash: ty.hash(),
+            type_hash: ty.hash().parts(),
             id: bus.bus().id(),
-            qos: profile,
+            qos: (&profile).into(),
         };
         let publisher = Publisher {
-            matching: Matching::new(node, End::Publisher, own),
+            matching: Matching::new(node, End::Publisher, own, profile),
             bus,
             ty,
         };

@@ -1,5 +1,6 @@
 //! What is asked of the graph: nodes, topics and services with their types, endpoints with their quality of service.
 
+use crate::abi::introspection::TypeHash;
 use crate::abi::{
     Allocator, Gid, NODE_NAME_NON_EXISTENT, NamesAndTypes, QosProfile, Ret, RmwNode, StringArray,
     TopicEndpointInfo, TopicEndpointInfoArray,
@@ -409,14 +410,14 @@ fn describe(
     info.node_name = allocator.text(&node.name)?;
     info.node_namespace = allocator.text(&node.namespace)?;
     info.topic_type = allocator.text(&endpoint.type_name)?;
-    info.topic_type_hash = endpoint.type_hash;
+    info.topic_type_hash = TypeHash::of_parts(endpoint.type_hash);
     // rmw_endpoint_type_t.
     info.endpoint_type = match endpoint.kind {
         Kind::Publisher | Kind::Client => 1,
         Kind::Subscription | Kind::Service => 2,
     };
     info.gid = gid_bytes(endpoint.id);
-    info.qos = endpoint.qos;
+    info.qos = (&endpoint.qos).into();
     Ok(())
 }
 

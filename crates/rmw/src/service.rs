@@ -123,9 +123,9 @@ pub(crate) unsafe extern "C" fn rmw_create_service(
                 kind: Kind::Service,
                 name: name.to_owned(),
                 type_name: type_name(&ty),
-                type_hash: ty.hash,
+                type_hash: ty.hash.parts(),
                 id,
-                qos,
+                qos: (&qos).into(),
             },
         );
         let service = Service {

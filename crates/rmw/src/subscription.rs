@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Most publishers of which is remembered whether they fit; the others are looked up anew.
+/// Most publishers of which something is remembered; beyond them it is forgotten of all.
 const MAX_REMEMBERED: usize = 4096;
 
 /// What a subscription is.
@@ -34,10 +34,22 @@ pub(crate) struct Subscription {
     pub(crate) matching: Matching,
     /// Whether what this context publishes is left out.
     ignores_own: bool,
-    /// Publishers whose messages are taken, and how old they may be.
-    known: Mutex<HashMap<u64, Option<Duration>>>,
+    /// What is known of publishers.
+    judged: Mutex<HashMap<u64, Judged>>,
+    /// The number of each publisher's newest message that was taken.
+    numbers: Mutex<HashMap<u64, u64>>,
     taken: AtomicU64,
     pub(crate) callback: Callback,
+}
+
+/// What a publisher's messages are to a subscription, while the graph stays as it is.
+#[derive(Clone, Copy)]
+struct Judged {
+    /// The graph's.
+    version: u64,
+    fits: bool,
+    /// How old its messages may be.
+    lifespan: Option<Duration>,
 }
 
 /// The subscription behind an argument.
@@ -88,9 +100,9 @@ impl Subscription {
             let Some(message) = taken else {
                 return Ok(None);
             };
-            let lost = message.bus().lost().total();
+            let lost = self.lost_before(message.bus());
             if lost > 0 {
-                self.matching.events.lost_in_all(self.bus.stats().drops.total());
+                self.matching.events.lost(lost);
             }
             if !self.wants(message.bus()) {
                 continue;
@@ -101,35 +113,59 @@ impl Subscription {
         }
     }
 
+    /// How many of its publisher's messages did not come between the one before and this one: lost in this queue, or by a link on the way.
+    fn lost_before(&self, message: &bus::Message) -> u64 {
+        let (id, number) = (message.publisher(), message.sequence());
+        let mut numbers = lock(&self.numbers);
+        if numbers.len() >= MAX_REMEMBERED && !numbers.contains_key(&id) {
+            numbers.clear();
+        }
+        let before = numbers.insert(id, number);
+        before.map_or(0, |before| number.saturating_sub(before + 1))
+    }
+
     /// Whether a message's publisher fits, and it is not too old.
     fn wants(&self, message: &bus::Message) -> bool {
+        let (id, version) = (message.publisher(), self.matching.graph().version());
+        let judged = lock(&self.judged).get(&id).copied();
+        let judged = judged.filter(|j| j.version == version).unwrap_or_else(|| {
+            let judged = self.judge(message, version);
+            let mut all = lock(&self.judged);
+            if all.len() >= MAX_REMEMBERED {
+                all.clear();
+            }
+            all.insert(id, judged);
+            judged
+        });
+        let is_young = |most| clock::realtime().since(message.stamp()) <= most;
+        judged.fits && judged.lifespan.is_none_or(is_young)
+    }
+
+    fn judge(&self, message: &bus::Message, version: u64) -> Judged {
+        let (graph, asked) = (self.matching.graph(), self.matching.qos());
         let id = message.publisher();
-        let known = lock(&self.known).get(&id).copied();
-        let lifespan = match known {
-            Some(lifespan) => lifespan,
-            None => match self.matching.graph().endpoint(id) {
-                Some(publisher) if publisher.qos.unfit(self.matching.qos()).is_some() => return false,
-                Some(_) if self.ignores_own && self.matching.graph().is_own(id) => return false,
-                Some(publisher) => {
-                    let lifespan = qos::limit(publisher.qos.lifespan);
-                    let mut known = lock(&self.known);
-                    if known.len() >= MAX_REMEMBERED {
-                        known.clear();
-                    }
-                    known.insert(id, lifespan);
-                    lifespan
+        match graph.endpoint(id) {
+            Some(publisher) => {
+                let offered = QosProfile::from(&publisher.qos);
+                Judged {
+                    version,
+                    fits: offered.unfit(asked).is_none() && !(self.ignores_own && graph.is_own(id)),
+                    lifespan: qos::limit(offered.lifespan),
                 }
-                // The graph may not have it yet, or it is no node's of ROS 2: what it offers on the bus counts.
-                None => {
-                    let offer = message.offer();
-                    let unreliable = offer.reliability == Some(bus::Reliability::BestEffort);
-                    let unfit = unreliable && self.matching.qos().reliability == qos::RELIABLE
-                        || offer.history == 0 && self.matching.qos().durability == qos::TRANSIENT_LOCAL;
-                    return !unfit;
+            }
+            // The graph may not have it yet, or it is no node's of this host: what it offers on the bus counts.
+            None => {
+                let offer = message.offer();
+                let unreliable = offer.reliability == Some(bus::Reliability::BestEffort);
+                let unfit = unreliable && asked.reliability == qos::RELIABLE
+                    || offer.history == 0 && asked.durability == qos::TRANSIENT_LOCAL;
+                Judged {
+                    version,
+                    fits: !unfit,
+                    lifespan: None,
                 }
-            },
-        };
-        lifespan.is_none_or(|most| clock::realtime().since(message.stamp()) <= most)
+            }
+        }
     }
 
     fn info(&self, message: &ropewalk::Message) -> MessageInfo {
@@ -194,16 +230,17 @@ pub(crate) unsafe extern "C" fn rmw_create_subscription(
             kind: Kind::Subscription,
             name: topic.to_owned(),
             type_name: ty.schema().ros2_name(),
-            type_hash: ty.hash(),
+            type_hash: ty.hash().parts(),
             id: bus.bus().id(),
-            qos: profile,
+            qos: (&profile).into(),
         };
         let subscription = Subscription {
-            matching: Matching::new(node, End::Subscription, own),
+            matching: Matching::new(node, End::Subscription, own, profile),
             bus,
             ty,
             ignores_own: options.ignore_local_publications,
-            known: Mutex::default(),
+            judged: Mutex::default(),
+            numbers: Mutex::default(),
             taken: AtomicU64::new(0),
             callback: Callback::default(),
         };

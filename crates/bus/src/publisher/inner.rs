@@ -41,6 +41,8 @@ pub(super) struct State {
     /// Subscribers that broke the rules; the last few.
     pub(super) banned: Vec<u64>,
     pub(super) sequence: u64,
+    /// Numbers of messages that were lost before they came here.
+    pub(super) skipped: u64,
     pub(super) history: History,
     /// Loans refused because memory was short.
     pub(super) refused: u64,
@@ -211,7 +213,7 @@ impl PubCore {
         let mut drops = state.departed;
         state.attached.iter().for_each(|a| drops.merge(&a.losses));
         PublisherStats {
-            published: state.sequence,
+            published: state.sequence - state.skipped,
             refused: state.refused,
             memory_reserved: state.pool.reserved(),
             memory_used: state.pool.used(),

@@ -97,6 +97,7 @@ impl Publisher {
                 attached: Vec::new(),
                 banned: Vec::new(),
                 sequence: 0,
+                skipped: 0,
                 history: History::new(options.history),
                 refused: 0,
                 stalled: false,
@@ -230,6 +231,19 @@ impl Publisher {
     #[inline(never)]
     pub fn publish_quietly(&self, loan: Loan, stamp: Stamp) -> Result<Published, PublishError> {
         self.put::<false>(loan, stamp)
+    }
+
+    /// Says that so many messages were lost before they came here, as on the way from another host: the next message's number is so much
+    /// higher, by which subscribers know of them.
+    pub fn skip(&self, lost: u64) {
+        if self.core.birth.is_foreign() {
+            return;
+        }
+        let mut state = self.core.lock();
+        // Nobody has so many: what is left is enough for the messages themselves.
+        let lost = lost.min((u64::MAX >> 1).saturating_sub(state.sequence));
+        state.sequence += lost;
+        state.skipped += lost;
     }
 
     /// Wakes those that sleep and have something of [`Publisher::publish_quietly`]. Never blocks.

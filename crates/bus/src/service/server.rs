@@ -258,6 +258,11 @@ impl Server {
         &self.service
     }
 
+    /// Unique among all endpoints of the bus: as what takes requests it stands among the subscribers of [`Bus::topics`].
+    pub fn id(&self) -> u64 {
+        self.requests.id()
+    }
+
     /// How many clients are connected.
     pub fn client_count(&self) -> usize {
         self.desk.replies.subscriber_count()

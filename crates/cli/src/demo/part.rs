@@ -193,6 +193,7 @@ fn link_config(spec: &Spec, host: &str) -> Config {
             })
             .collect(),
         services: Vec::new(),
+        ros2: link::config::Ros2::No,
     }
 }
 

@@ -18,6 +18,7 @@
 //! services:
 //!   - {name: /arm/grasp, role: serve}        # a server of this host, for its peers
 //!   - {name: /map/get, role: call, from: base, priority: 60, timeout: 5s}
+//! ros2: graph                 # nodes of ROS 2 see those of the peers; true: and everything crosses
 //! ```
 
 mod address;
@@ -29,12 +30,15 @@ mod service;
 
 use crate::carrier::serial;
 use crate::compress::Compress;
+use crate::discovery::Offers;
 use crate::lock::plain;
+use crate::names;
+use crate::nodes;
 use crate::rules::{Allow, Relayed};
 use crate::tf::TfConfig;
 use parse::{
     a_tenth, all_of_them, every, hops, maybe_address, maybe_baud, maybe_depth, maybe_duration,
-    maybe_frequency, maybe_mtu, maybe_size, middle, one, priority, share, syntax, yes,
+    maybe_frequency, maybe_mtu, maybe_size, middle, one, priority, ros2, share, syntax, yes,
 };
 pub use rate::Rate;
 use serde::Deserialize;
@@ -46,6 +50,12 @@ use std::time::Duration;
 
 /// The longest configuration file that is read.
 const MAX_FILE: u64 = 1 << 20;
+
+/// All topics, or all services.
+const EVERYTHING: &str = "/*";
+/// How what tells of nodes goes: behind what is to be in time, until it arrives.
+const NODES_PRIORITY: u8 = 20;
+const NODES_EXPIRY: Duration = Duration::from_secs(60);
 
 /// A wire is not paced, so its rate matters only where topics are compared: their shares, a deadline's last chance.
 const NOMINAL: u64 = 1_000_000_000;
@@ -76,6 +86,23 @@ pub struct Config {
     /// The services that are called over the radio; no other is, in either direction.
     #[serde(default)]
     pub services: Vec<ServiceConfig>,
+    /// Whether nodes of ROS 2 are shown to those of peers, and theirs here; and whether what neither `topics` nor `services` list
+    /// crosses, too. Default: neither.
+    #[serde(default, deserialize_with = "ros2")]
+    pub ros2: Ros2,
+}
+
+/// What a link does for nodes of ROS 2.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ros2 {
+    /// `false`: nothing; topics and services cross as any.
+    #[default]
+    No,
+    /// `graph`: nodes see those of peers, with those of their topics and services that the configuration lists.
+    Graph,
+    /// `true`: likewise, and all topics and services cross in both directions; those that the configuration lists as it says, the
+    /// others with the reliability and the depth that their publishers ask for.
+    All,
 }
 
 /// One radio.
@@ -347,9 +374,17 @@ impl TopicConfig {
         self.latched == Some(true)
     }
 
-    /// What is left to the publishers, of which `keepers` keep messages for who joins later: each of these has one that
-    /// counts.
-    pub(crate) fn settle_latching(&mut self, keepers: u32) {
+    /// Settles what is left to the publishers. Of those that keep messages for who joins later each has one that counts.
+    pub(crate) fn settle(&mut self, offers: Offers) {
+        if self.reliability == Reliability::Offered {
+            self.reliability = match offers.reliable {
+                Some(true) => Reliability::Reliable,
+                _ => Reliability::BestEffort,
+            };
+            let depth = offers.depth.min(RELIABLE_DEPTH.into()) as u16;
+            self.depth = self.depth.or((depth > 0).then_some(depth));
+        }
+        let keepers = offers.keepers;
         if self.latched.is_some() || keepers == 0 || u32::from(self.depth()) > proto::MAX_DEPTH {
             return;
         }
@@ -363,7 +398,7 @@ impl TopicConfig {
     /// How many messages may wait.
     pub fn depth(&self) -> u16 {
         self.depth.unwrap_or(match self.reliability {
-            Reliability::BestEffort | Reliability::Redundant => 1,
+            Reliability::BestEffort | Reliability::Redundant | Reliability::Offered => 1,
             Reliability::Reliable => RELIABLE_DEPTH,
             Reliability::Bulk => BULK_DEPTH,
         })
@@ -372,13 +407,13 @@ impl TopicConfig {
     /// The same for the link's protocol.
     pub(crate) fn announced(&self, type_name: impl Into<String>) -> proto::TopicConfig {
         let reliability = match self.reliability {
-            Reliability::BestEffort => proto::Reliability::BestEffort,
+            Reliability::BestEffort | Reliability::Offered => proto::Reliability::BestEffort,
             Reliability::Reliable => proto::Reliability::Reliable,
             Reliability::Redundant => proto::Reliability::Redundant,
             Reliability::Bulk => proto::Reliability::Bulk,
         };
         let expiry = match self.reliability {
-            Reliability::BestEffort | Reliability::Redundant => None,
+            Reliability::BestEffort | Reliability::Redundant | Reliability::Offered => None,
             Reliability::Reliable => Some(RELIABLE_EXPIRY),
             Reliability::Bulk => Some(BULK_EXPIRY),
         };
@@ -418,6 +453,8 @@ pub enum Reliability {
     Redundant,
     /// As reliable; large messages go as a fountain of symbols, of which any will do, until enough have come.
     Bulk,
+    /// Reliable if all publishers say that they are when the topic is first found, else best effort; the depth is theirs, too.
+    Offered,
 }
 
 /// Which way a topic goes.
@@ -594,7 +631,42 @@ impl Config {
                 problem: parse::on_one_line(&problem.text),
             }
         })?;
+        config.list_for_ros2();
         Ok(config)
+    }
+
+    /// Lists what `ros2` lets cross beside what is listed.
+    fn list_for_ros2(&mut self) {
+        if self.ros2 == Ros2::No {
+            return;
+        }
+        if self.ros2 == Ros2::All {
+            if !self.topics.iter().any(|t| t.name == EVERYTHING) {
+                self.topics.push(TopicConfig {
+                    reliability: Reliability::Offered,
+                    ..TopicConfig::new(EVERYTHING, Direction::Both)
+                });
+            }
+            if !self.services.iter().any(|s| s.name == EVERYTHING) {
+                self.services.push(ServiceConfig::new(EVERYTHING, Role::Both));
+            }
+        }
+        for peer in &self.peers {
+            let told = |name: String, direction| TopicConfig {
+                priority: NODES_PRIORITY,
+                reliability: Reliability::Reliable,
+                expiry: Some(NODES_EXPIRY),
+                depth: Some(1),
+                latched: Some(true),
+                compress: Compress::Auto,
+                max_message: Some(nodes::MAX_TOLD as u64),
+                ..TopicConfig::new(name, direction)
+            };
+            self.topics
+                .push(told(names::nodes_of(&self.host, &peer.name), Direction::Out));
+            self.topics
+                .push(told(names::nodes_of(&peer.name, &self.host), Direction::In));
+        }
     }
 
     /// Where a key such as `radio.bind` stands in a file, for people: file, line and column.

@@ -1,6 +1,6 @@
 //! How single values are written, and what a field is that is left out.
 
-use super::{ConfigError, address};
+use super::{ConfigError, Ros2, address};
 use crate::control::MAX_EVERY;
 use crate::quantity;
 use serde::{Deserialize, Deserializer, de};
@@ -108,6 +108,32 @@ fn text<'de, D: Deserializer<'de>, T, E: std::fmt::Display>(
     parse: impl Fn(&str) -> Result<T, E>,
 ) -> Result<T, D::Error> {
     parse(&String::deserialize(d)?).map_err(de::Error::custom)
+}
+
+/// `true`, `false` or `graph`.
+pub(super) fn ros2<'de, D: Deserializer<'de>>(d: D) -> Result<Ros2, D::Error> {
+    struct Visitor;
+    impl de::Visitor<'_> for Visitor {
+        type Value = Ros2;
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("`true`, `false` or `graph`")
+        }
+
+        fn visit_bool<E: de::Error>(self, all: bool) -> Result<Ros2, E> {
+            Ok(if all { Ros2::All } else { Ros2::No })
+        }
+
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<Ros2, E> {
+            match text {
+                "graph" => Ok(Ros2::Graph),
+                other => Err(E::custom(format_args!(
+                    "`ros2: {other}` means nothing: write `true` for all topics and services, or `graph` for those that are listed"
+                ))),
+            }
+        }
+    }
+    d.deserialize_any(Visitor)
 }
 
 pub(super) fn maybe_size<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u64>, D::Error> {

@@ -21,7 +21,8 @@ const MAX_NAME: usize = bus::MAX_NAME - 8;
 #[serde(deny_unknown_fields)]
 pub struct ServiceConfig {
     /// The service's full name as it crosses the air, such as `/arm/grasp`; without the namespace that a peer may have
-    /// here.
+    /// here. A name that ends with `/*` stands for all services below it, as they come and go; of several that do the longest counts, and
+    /// before it a service's own name.
     pub name: String,
     /// Where it is served.
     pub role: Role,
@@ -64,6 +65,24 @@ fn reliable() -> Reliability {
 }
 
 impl ServiceConfig {
+    /// A service with defaults for all but its name and role.
+    pub fn new(name: impl Into<String>, role: Role) -> Self {
+        ServiceConfig {
+            name: name.into(),
+            role,
+            from: None,
+            priority: middle(),
+            timeout: None,
+            depth: depth(),
+            reliability: reliable(),
+        }
+    }
+
+    /// Whether it stands for all services below a name.
+    pub(crate) fn is_pattern(&self) -> bool {
+        bridge::is_pattern(&self.name)
+    }
+
     /// How long a call may take.
     pub fn timeout(&self) -> Duration {
         self.timeout.unwrap_or(TIMEOUT)
@@ -75,7 +94,9 @@ impl ServiceConfig {
             ServiceRole::Call => {
                 let from = self.from.as_ref().map(|from| *from == peer.name);
                 // A relay that may do nothing for itself serves nothing.
-                let is_from = from.unwrap_or_else(|| may(peer.allow.as_ref(), Right::Publish, &self.name));
+                // Of a pattern it depends on the service.
+                let may_serve = || self.is_pattern() || may(peer.allow.as_ref(), Right::Publish, &self.name);
+                let is_from = from.unwrap_or_else(may_serve);
                 self.role != Role::Serve && is_from
             }
             ServiceRole::Serve => self.role != Role::Call,
@@ -89,8 +110,12 @@ impl ServiceConfig {
 
     fn check(&self, peers: &[PeerConfig]) -> Result<(), Problem> {
         let name = &self.name;
-        if !name.starts_with('/') || name.len() < 2 || name.contains(['?', '*', ' ']) {
-            let text = format!("service '{name}': write its full name, such as /arm/grasp");
+        let stem = name.strip_suffix("/*").unwrap_or(name);
+        let is_good = stem.starts_with('/') && stem.len() > 1 || name == "/*";
+        if !is_good || stem.contains(['?', '*', ' ']) {
+            let text = format!(
+                "service '{name}': write its full name, such as /arm/grasp, or '/arm/*' for all below it"
+            );
             return Err(Problem::at("name", text));
         }
         if let Some(from) = &self.from {
@@ -110,7 +135,7 @@ impl ServiceConfig {
                 ));
             }
         }
-        let may_serve = |p: &PeerConfig| may(p.allow.as_ref(), Right::Publish, name);
+        let may_serve = |p: &PeerConfig| self.is_pattern() || may(p.allow.as_ref(), Right::Publish, name);
         let servers = peers.iter().filter(|p| self.is_for(ServiceRole::Call, p));
         if self.role != Role::Serve && !servers.clone().any(may_serve) {
             return Err(Problem::at(
@@ -163,7 +188,8 @@ impl Config {
             for (role, peer) in [ServiceRole::Serve, ServiceRole::Call]
                 .iter()
                 .flat_map(|r| self.peers.iter().map(move |p| (*r, p)))
-                .filter(|(role, peer)| service.is_for(*role, peer))
+                // What a pattern stands for is compared when it is found.
+                .filter(|(role, peer)| !service.is_pattern() && service.is_for(*role, peer))
             {
                 let name = names::service_on_bus(peer, role, &service.name);
                 if name.len() > MAX_NAME {
@@ -238,6 +264,10 @@ mod tests {
             (TWO, "{name: /a, role: serve}, {name: /b, role: call, from: r-1}"),
             (APART, "{name: /a, role: call}, {name: /b, role: both}"),
             (RELAYED, "{name: /a, role: call}"),
+            (
+                TWO,
+                "{name: '/arm/*', role: both}, {name: '/*', role: call, priority: 7}",
+            ),
         ] {
             parse(peers, services).expect(services);
         }
@@ -248,6 +278,8 @@ mod tests {
         for (peers, service, mend) in [
             (ONE, "{name: grasp, role: call}", "full name"),
             (ONE, "{name: '/a?request', role: call}", "full name"),
+            (ONE, "{name: '/a*', role: call}", "full name"),
+            (ONE, "{name: '/a/*/b', role: call}", "'/arm/*'"),
             (ONE, "{name: /a}", "role"),
             (ONE, "{name: /a, role: ask}", "serve"),
             (ONE, "{name: /a, role: call, form: r-1}", "from"),

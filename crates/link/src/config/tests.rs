@@ -533,7 +533,10 @@ fn a_topic_is_latched_as_its_publishers_say_unless_the_configuration_does() {
     let of = |text: &str, keepers| {
         let c = Config::parse(&GOOD.replace("direction: both", &format!("direction: both{text}")));
         let mut topic = c.expect("is good").topics.remove(1);
-        topic.settle_latching(keepers);
+        topic.settle(Offers {
+            keepers,
+            ..Offers::default()
+        });
         let t = topic.announced("geometry_msgs/Twist");
         (t.latched, t.depth)
     };

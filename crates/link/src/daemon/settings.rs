@@ -140,9 +140,12 @@ impl<C: Carrier> Daemon<C> {
             "of a service only the priority can be changed while the link runs: give priority=0…127 alone",
         )?;
         let name = self.config.services[service].name.clone();
-        let parts = [REQUEST, REPLY].map(|part| format!("{name}{part}"));
+        let is_part = |topic: &str| {
+            let of = [REQUEST, REPLY].iter().find_map(|part| topic.strip_suffix(part));
+            of.is_some_and(|of| bridge::covers(&name, of))
+        };
         let ids: Vec<(TopicId, String)> = (self.radio.topics())
-            .filter(|(_, t)| parts.contains(&t.name) && self.is_meant(t, within, named))
+            .filter(|(_, t)| is_part(&t.name) && self.is_meant(t, within, named))
             .map(|(id, t)| (id, self.receivers(&t)))
             .collect();
         let mut lines = Vec::new();
@@ -155,7 +158,7 @@ impl<C: Carrier> Daemon<C> {
             // For when it is offered, or offered again.
             self.config.services[service].priority = priority;
             if let Some(services) = &mut self.inbound.services {
-                services.set_priority(service, priority);
+                services.set_priority(&name, priority);
             }
         }
         if lines.is_empty() && !is_for_all {

@@ -1,9 +1,9 @@
-//! Which publishers of the bus are this daemon's own.
+//! Which endpoints of the bus are this daemon's own.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The ids of this daemon's own publishers on the bus, which are no sources.
+/// The ids of this daemon's own publishers on the bus, which are no sources, and of its servers, which are no services of this host.
 #[derive(Clone, Default)]
 pub(crate) struct Ids(Arc<Mutex<BTreeSet<u64>>>);
 
@@ -12,11 +12,11 @@ impl Ids {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn insert(&self, id: u64) {
+    pub(crate) fn insert(&self, id: u64) {
         self.all().insert(id);
     }
 
-    pub(super) fn remove(&self, id: u64) {
+    pub(crate) fn remove(&self, id: u64) {
         self.all().remove(&id);
     }
 

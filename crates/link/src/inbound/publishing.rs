@@ -4,7 +4,7 @@ use super::{Content, Inbound, Route};
 use crate::compress::Unpacker;
 use crate::names;
 use bus::{Publisher, PublisherOptions, Stamp, TopicType};
-use proto::{PeerId, RemoteTopic};
+use proto::{Account, PeerId, RemoteTopic};
 use stats::DropReason;
 use std::sync::Arc;
 
@@ -40,6 +40,29 @@ impl Inbound {
             (*peer, *topic, lost)
         });
         lost.filter(|(.., lost)| *lost > 0).collect()
+    }
+
+    /// Says on this bus what of a topic was lost on the way here since this was told last, of which `account` is what its sender tells.
+    pub(crate) fn tell_lost(&mut self, from: (PeerId, RemoteTopic), account: &Account) {
+        let Some(route) = self.routes.get_mut(&from) else {
+            return;
+        };
+        // What is no loss: what was not to come, came twice, or did come.
+        let others = [
+            DropReason::RateLimit,
+            DropReason::Duplicate,
+            DropReason::NotTaken,
+            DropReason::OtherWay,
+            DropReason::Unannounced,
+        ];
+        let others: u64 = others.iter().map(|r| account.dropped.count(*r)).sum();
+        let lost = account.dropped.total().saturating_sub(others);
+        // What was lost before it was announced here is nobody's loss.
+        let before = *route.lost.get_or_insert(lost);
+        route.lost = Some(before.max(lost));
+        if lost > before {
+            route.publisher.skip(lost - before);
+        }
     }
 
     /// Publishes a message here. Whether that is done; else it waits for the unpacker.

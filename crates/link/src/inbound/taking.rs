@@ -3,7 +3,7 @@
 use super::{Inbound, Route};
 use crate::names;
 use bus::{PublisherOptions, TopicType};
-use proto::{Announcement, PeerId, Reliability, RemoteTopic, Verdict};
+use proto::{Announcement, PeerId, RemoteTopic, Verdict};
 
 impl Inbound {
     /// Takes a topic of the host `source`, which `peer` brings.
@@ -39,18 +39,21 @@ impl Inbound {
         };
         // Who joins this host's bus later is a late joiner too.
         let history = if a.latched { a.depth.min(4096) } else { 0 };
-        let options = PublisherOptions::default()
-            .with_history(history)
-            .with_reliability(match a.reliability {
-                Reliability::BestEffort | Reliability::Redundant => bus::Reliability::BestEffort,
-                _ => bus::Reliability::Reliable,
+        // What is asked for here is compared with what the publishers offer there, not with how hard the link tries.
+        let mut options = PublisherOptions::default().with_history(history);
+        if let Some(reliable) = a.offers_reliable {
+            options = options.with_reliability(match reliable {
+                true => bus::Reliability::Reliable,
+                false => bus::Reliability::BestEffort,
             });
+        }
         match self.publisher((source, a.name.clone()), kind, options) {
             Ok(publisher) => {
                 let route = Route {
                     publisher,
                     owner: source,
                     max_message: self.max_message(&a.name),
+                    lost: None,
                 };
                 self.routes.insert((peer, topic), route);
                 self.changes

@@ -175,6 +175,18 @@ impl Calling {
         }
     }
 
+    /// What peers offer.
+    pub(super) fn services(&self) -> impl Iterator<Item = (Of, &ServiceType)> {
+        self.uses.iter().map(|(of, used)| (*of, &used.kind))
+    }
+
+    /// Of what anything is left.
+    pub(super) fn all(&self) -> impl Iterator<Item = Of> {
+        let over = self.over.iter().map(|(of, _)| *of);
+        let calls = self.calls.values().map(|c| c.of);
+        self.uses.keys().copied().chain(over).chain(calls)
+    }
+
     /// The peers of which anything is known, and whether it is served here.
     pub(super) fn peers(&self) -> BTreeMap<PeerId, bool> {
         self.uses
@@ -405,6 +417,7 @@ fn serve(office: &mut Office, kind: &ServiceType, place: Place) -> Result<Arc<Se
         .with_max_held(HELD)
         .with_wait_set(office.desk.wait_set());
     let server = Arc::new(office.bus.server(kind.clone(), options)?);
+    office.ids.insert(server.id());
     office.desk.ask(Job::Serve(place, server.clone()));
     Ok(server)
 }

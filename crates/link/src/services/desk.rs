@@ -2,6 +2,7 @@
 //! bus waits for a handshake that is not over, goes to a thread of its own.
 
 use crate::daemon::LinkError;
+use crate::inbound::Ids;
 use bus::{Bus, CallError, Client, Loan, Pending, Reply, Request, Server, WaitSet};
 use clock::{PollFd, PollFlags};
 use stats::Time;
@@ -86,15 +87,15 @@ enum Late {
 }
 
 impl Desk {
-    /// Starts it.
+    /// Starts it; `ids` are told which servers are no more.
     ///
     /// # Errors
     /// If the system gives no descriptor or no thread.
-    pub(crate) fn start(bus: &Bus) -> Result<Self, LinkError> {
+    pub(crate) fn start(bus: &Bus, ids: Ids) -> Result<Self, LinkError> {
         let (late, rest) = channel();
         let thread = std::thread::Builder::new().name("link-calls".into());
         // It ends with the sender.
-        let started = thread.spawn(move || finish(&rest));
+        let started = thread.spawn(move || finish(&rest, &ids));
         started.map_err(|source| LinkError::System {
             doing: "start a thread",
             source,
@@ -268,11 +269,13 @@ impl Used {
 }
 
 /// Does what may wait, until the desk is gone.
-fn finish(rest: &Receiver<Late>) {
+fn finish(rest: &Receiver<Late>, ids: &Ids) {
     for late in rest {
         match late {
             Late::Ended(server, requests) => {
+                let id = server.id();
                 drop(server);
+                ids.remove(id);
                 drop(requests);
             }
             Late::Answer(server, request, with) => answer(&server, request, with),
@@ -333,7 +336,7 @@ mod tests {
         std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o700)).expect("sets");
         let bus = || Bus::open(BusConfig::new(folder.path())).expect("opens");
         let (own, other) = (bus(), bus());
-        let mut desk = Desk::start(&own).expect("starts");
+        let mut desk = Desk::start(&own, Ids::default()).expect("starts");
         // For a caller of this host, which may be quicker than the word of its server.
         let options = ServerOptions::default().with_wait_set(desk.wait_set());
         let server = Arc::new(own.server(kind("/served"), options).expect("serves"));

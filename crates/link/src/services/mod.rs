@@ -14,7 +14,8 @@ mod serving;
 
 use crate::config::{Config, PeerConfig, Reliability, Role, ServiceConfig};
 use crate::daemon::LinkError;
-use crate::inbound::Inbound;
+use crate::discovery::MOST_BY_PATTERN;
+use crate::inbound::{Ids, Inbound};
 use crate::names;
 use crate::outgoing::Outgoing;
 use crate::rules::{Right, may};
@@ -94,7 +95,12 @@ impl Tally {
 /// What both sides share.
 struct Office {
     bus: Bus,
+    /// Those of the configuration, and behind them those that its patterns found.
     services: Vec<ServiceConfig>,
+    /// How many the configuration has.
+    listed: usize,
+    /// The servers of peers' services on this bus, which are no services of this host.
+    ids: Ids,
     peers: Vec<PeerConfig>,
     desk: Desk,
     tallies: BTreeMap<Of, Tally>,
@@ -111,6 +117,21 @@ impl Office {
 
     fn peer(&self, peer: PeerId) -> &str {
         self.peers.get(peer.0 as usize).map_or("unknown", |p| &p.name)
+    }
+
+    /// The place of a service, which a pattern may find just now; then it has one from now on. `in_use` says of which found ones
+    /// something is left; the places of others are given away where there are too many.
+    fn place_of(
+        &mut self,
+        name: &str,
+        role: ServiceRole,
+        in_use: impl Fn(usize) -> bool,
+    ) -> Result<Option<usize>, &'static str> {
+        let place = found_place(&mut self.services, self.listed, (name, role), in_use)?;
+        if let Some((place, true)) = place {
+            self.tallies.retain(|of, _| of.service != place);
+        }
+        Ok(place.map(|(place, _)| place))
     }
 
     /// What a service is called on this bus.
@@ -200,17 +221,110 @@ fn all_of<'a>(
 
 /// The topics on which requests come to servers of this bus, so that servers are noticed by them.
 pub(crate) fn watched(config: &Config) -> impl Iterator<Item = String> + '_ {
-    let served = config.services.iter().filter(|s| s.role != Role::Call);
+    let served = config
+        .services
+        .iter()
+        .filter(|s| s.role != Role::Call && !s.is_pattern());
     served.map(|s| s.name.clone() + REQUEST)
 }
 
-/// The service that a topic which `peer` announces belongs to, if the configuration lists it.
-pub(crate) fn configured(config: &Config, peer: PeerId, topic: &str) -> Option<Of> {
-    let (name, role) = match (topic.strip_suffix(REQUEST), topic.strip_suffix(REPLY)) {
-        (Some(name), _) => (name, ServiceRole::Serve),
-        (_, Some(name)) => (name, ServiceRole::Call),
-        _ => return None,
+/// The patterns of services of this bus.
+pub(crate) fn watched_patterns(config: &Config) -> impl Iterator<Item = String> + '_ {
+    let served = config
+        .services
+        .iter()
+        .filter(|s| s.role != Role::Call && s.is_pattern());
+    served.map(|s| s.name.clone())
+}
+
+/// Where a service stands.
+enum Match {
+    /// Listed by its name, or found before.
+    Known(usize),
+    /// By the pattern at this place.
+    Pattern(usize),
+}
+
+/// Where a service of this name stands among the services, of which the first `listed` are the configuration's.
+fn matching(services: &[ServiceConfig], listed: usize, name: &str, role: ServiceRole) -> Option<Match> {
+    if let Some(place) = services.iter().position(|s| s.name == name && !s.is_pattern()) {
+        return Some(Match::Known(place));
+    }
+    let all = services.iter().take(listed).enumerate();
+    let fits = |s: &ServiceConfig| match role {
+        ServiceRole::Call => s.role != Role::Serve,
+        ServiceRole::Serve => s.role != Role::Call,
     };
+    let covering = all.filter(|(_, s)| s.is_pattern() && fits(s) && names::covers(&s.name, name));
+    covering
+        .max_by_key(|(_, s)| s.name.len())
+        .map(|(i, _)| Match::Pattern(i))
+}
+
+/// The place of a service, and whether it was another's before; behind the `listed` ones a pattern finds a new one.
+fn found_place(
+    services: &mut Vec<ServiceConfig>,
+    listed: usize,
+    (name, role): (&str, ServiceRole),
+    in_use: impl Fn(usize) -> bool,
+) -> Result<Option<(usize, bool)>, &'static str> {
+    let pattern = match matching(services, listed, name, role) {
+        Some(Match::Known(place)) => return Ok(Some((place, false))),
+        Some(Match::Pattern(place)) => place,
+        None => return Ok(None),
+    };
+    let found = ServiceConfig {
+        name: name.to_owned(),
+        ..services[pattern].clone()
+    };
+    if services.len() - listed < MOST_BY_PATTERN {
+        services.push(found);
+        return Ok(Some((services.len() - 1, false)));
+    }
+    let free = (listed..services.len()).find(|i| !in_use(*i));
+    let place = free.ok_or("more services than a link carries by patterns: list some by their names")?;
+    services[place] = found;
+    Ok(Some((place, true)))
+}
+
+/// The service that a topic is of, and what this host does for it.
+fn named(topic: &str) -> Option<(&str, ServiceRole)> {
+    match (topic.strip_suffix(REQUEST), topic.strip_suffix(REPLY)) {
+        (Some(name), _) => Some((name, ServiceRole::Serve)),
+        (_, Some(name)) => Some((name, ServiceRole::Call)),
+        _ => None,
+    }
+}
+
+/// Whether the configuration lists the service that a topic which `peer` announces belongs to, by its name or by a pattern.
+pub(crate) fn is_configured(config: &Config, peer: PeerId, topic: &str) -> bool {
+    is_for(
+        &config.services,
+        config.services.len(),
+        config.peers.get(peer.0 as usize),
+        topic,
+    )
+}
+
+/// Whether `peer` may take part in the service that a topic is of, sending on that topic.
+pub(crate) fn is_told(config: &Config, peer: &PeerConfig, topic: &str) -> bool {
+    is_for(&config.services, config.services.len(), Some(peer), topic)
+        && may(peer.allow.as_ref(), Right::Publish, topic)
+}
+
+fn is_for(services: &[ServiceConfig], listed: usize, peer: Option<&PeerConfig>, topic: &str) -> bool {
+    let of_it = named(topic).and_then(|(name, role)| Some((matching(services, listed, name, role)?, role)));
+    match (of_it, peer) {
+        (Some((Match::Known(i) | Match::Pattern(i), role)), Some(peer)) => {
+            services.get(i).is_some_and(|s| s.is_for(role, peer))
+        }
+        _ => false,
+    }
+}
+
+/// The service that a topic which `peer` announces belongs to, if the configuration lists it by its name.
+pub(crate) fn configured(config: &Config, peer: PeerId, topic: &str) -> Option<Of> {
+    let (name, role) = named(topic)?;
     let service = config.services.iter().position(|s| s.name == name)?;
     let from = config.peers.get(peer.0 as usize)?;
     config.services[service]
@@ -253,7 +367,6 @@ struct Arrived {
 
 /// A daemon's services.
 pub(crate) struct Services {
-    config: Config,
     office: Office,
     calling: Calling,
     serving: Serving,
@@ -266,23 +379,29 @@ pub(crate) struct Services {
 }
 
 impl Services {
-    /// Serves and calls as `config` says, if it names any service. `run` tells this run of the host from others.
-    pub(crate) fn start(config: &Config, bus: &Bus, run: u32) -> Result<Option<Box<Self>>, LinkError> {
+    /// Serves and calls as `config` says, if it names any service. `run` tells this run of the host from others; `ids` are told which
+    /// endpoints of the bus are this daemon's own.
+    pub(crate) fn start(
+        config: &Config,
+        bus: &Bus,
+        (run, ids): (u32, Ids),
+    ) -> Result<Option<Box<Self>>, LinkError> {
         if config.services.is_empty() {
             return Ok(None);
         }
         let office = Office {
             bus: bus.clone(),
             services: config.services.clone(),
+            listed: config.services.len(),
+            desk: Desk::start(bus, ids.clone())?,
+            ids,
             peers: config.peers.clone(),
-            desk: Desk::start(bus)?,
             tallies: BTreeMap::new(),
             run,
             last_stamp: Time::ZERO,
             last_place: 0,
         };
         Ok(Some(Box::new(Services {
-            config: config.clone(),
             office,
             calling: Calling::default(),
             serving: Serving::default(),
@@ -294,27 +413,80 @@ impl Services {
         })))
     }
 
-    /// Changes the priority with which lines are opened from now on.
-    pub(crate) fn set_priority(&mut self, service: usize, priority: u8) {
-        if let Some(service) = self.office.services.get_mut(service) {
-            service.priority = priority;
-        }
+    /// Changes the priority with which lines are opened from now on, also of what a pattern has found.
+    pub(crate) fn set_priority(&mut self, name: &str, priority: u8) {
+        let of_it = self
+            .office
+            .services
+            .iter_mut()
+            .filter(|s| bridge::covers(name, &s.name));
+        of_it.for_each(|s| s.priority = priority);
     }
 
     /// Why a service's topic may not come from `source`, if so; the announcement's own host, not the relay's.
     pub(crate) fn objection(&self, source: PeerId, topic: &str) -> Option<&'static str> {
-        let rules = self
-            .office
-            .peers
-            .get(source.0 as usize)
-            .and_then(|p| p.allow.as_ref());
-        if configured(&self.config, source, topic).is_none() {
+        let peer = self.office.peers.get(source.0 as usize);
+        let rules = peer.and_then(|p| p.allow.as_ref());
+        if !is_for(&self.office.services, self.office.listed, peer, topic) {
             Some("which is of no service that is configured for it")
         } else if !may(rules, Right::Publish, topic) {
             Some("which `allow` does not let it call, or serve")
         } else {
             None
         }
+    }
+
+    /// What a topic that `source` announces is of.
+    fn of(&mut self, source: PeerId, topic: &str) -> Option<Of> {
+        let (name, role) = named(topic)?;
+        let service = self.place_of(name, role)?;
+        let of = Of {
+            peer: source,
+            service,
+            role,
+        };
+        let peer = self.office.peers.get(source.0 as usize)?;
+        if !self.office.setting(of).is_for(role, peer) {
+            return None;
+        }
+        // A pattern finds what the configuration cannot compare: names that would be two services of this bus.
+        let here = self.office.here(of);
+        if role == ServiceRole::Call
+            && let Some(other) = self.has(&here, of)
+        {
+            tracing::warn!(
+                service = here,
+                peer = self.office.peer(source),
+                "not served here: {other} serves it; give the peer a `namespace`"
+            );
+            return None;
+        }
+        Some(of)
+    }
+
+    /// Who serves a service on this bus, other than the peer of `of`.
+    fn has(&self, here: &str, of: Of) -> Option<String> {
+        if self.serving.serves(here) {
+            return Some("this host".to_owned());
+        }
+        let mut others = self.calling.services().filter(|(other, _)| *other != of);
+        let other = others.find(|(_, kind)| kind.service == here);
+        other.map(|(other, _)| format!("the peer {}", self.office.peer(other.peer)))
+    }
+
+    fn place_of(&mut self, name: &str, role: ServiceRole) -> Option<usize> {
+        let (calling, serving, routes) = (&self.calling, &self.serving, &self.routes);
+        let in_use = |place: usize| {
+            let of_routes = routes.values().map(|r| r.of);
+            let mut all = of_routes.chain(calling.all()).chain(serving.all());
+            all.any(|of| of.service == place)
+        };
+        self.office
+            .place_of(name, role, in_use)
+            .unwrap_or_else(|problem| {
+                tracing::warn!(service = name, "does not cross: {problem}");
+                None
+            })
     }
 
     /// A peer announced a topic of a service of `source`, to which there is no objection.
@@ -324,7 +496,7 @@ impl Services {
         source: PeerId,
         a: &Announcement,
     ) -> Verdict {
-        let Some(of) = configured(&self.config, source, &a.name) else {
+        let Some(of) = self.of(source, &a.name) else {
             return Verdict::Refuse;
         };
         let mut route = Route {
@@ -439,6 +611,10 @@ impl Services {
         inbound: &mut Inbound,
         kind: Result<TopicType, &str>,
     ) {
+        if let Ok(kind) = &kind {
+            // A pattern may find it.
+            let _ = self.place_of(service_of(&kind.topic), ServiceRole::Serve);
+        }
         let mut air = Air { now, radio, inbound };
         match kind {
             Ok(kind) => {
@@ -548,6 +724,7 @@ impl Services {
         let (services, peers) = (&self.office.services, &self.office.peers);
         let roles = [ServiceRole::Serve, ServiceRole::Call];
         let all = roles.into_iter().flat_map(|role| all_of(services, peers, role));
+        let all = all.filter(|of| !self.office.setting(*of).is_pattern());
         all.map(|of| self.status_of(radio, of)).collect()
     }
 
@@ -594,5 +771,61 @@ impl Services {
             late: tally.late,
             here,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_find_no_more_services_than_a_link_carries() {
+        let mut services = vec![
+            ServiceConfig::new("/arm/*", Role::Serve),
+            ServiceConfig::new("/arm/grasp", Role::Call),
+            ServiceConfig {
+                priority: 90,
+                ..ServiceConfig::new("/arm/left/*", Role::Both)
+            },
+        ];
+        let listed = services.len();
+        let mut place = |name: &str, role, in_use: &dyn Fn(usize) -> bool| {
+            let place = found_place(&mut services, listed, (name, role), in_use);
+            place.map(|p| p.map(|(i, anew)| (i, anew, services[i].name.clone(), services[i].priority)))
+        };
+        let (serve, call, all) = (ServiceRole::Serve, ServiceRole::Call, |_| true);
+        assert_eq!(
+            place("/arm/grasp", serve, &all),
+            Ok(Some((1, false, "/arm/grasp".into(), 50)))
+        );
+        assert_eq!(place("/leg", serve, &all), Ok(None));
+        assert_eq!(
+            place("/arm/x", call, &all),
+            Ok(None),
+            "the pattern is for serving"
+        );
+        let left = Ok(Some((3, false, "/arm/left/x".into(), 90)));
+        assert_eq!(
+            place("/arm/left/x", call, &all),
+            left,
+            "the longest pattern counts"
+        );
+        assert_eq!(place("/arm/left/x", serve, &all), left, "it has a place now");
+        for i in 1..MOST_BY_PATTERN {
+            assert!(matches!(
+                place(&format!("/arm/{i}"), serve, &all),
+                Ok(Some((_, false, ..)))
+            ));
+        }
+        assert!(place("/arm/more", serve, &all).is_err());
+        let free = |i| i != 7;
+        assert_eq!(
+            place("/arm/more", serve, &free),
+            Ok(Some((7, true, "/arm/more".into(), 50)))
+        );
+        assert_eq!(
+            place("/arm/more", serve, &all),
+            Ok(Some((7, false, "/arm/more".into(), 50)))
+        );
     }
 }

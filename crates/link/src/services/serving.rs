@@ -176,6 +176,24 @@ impl Serving {
         self.outlets.values().filter(idle).for_each(|o| o.client.trim());
     }
 
+    /// Whether a node of this host serves it.
+    pub(super) fn serves(&self, here: &str) -> bool {
+        self.outlets.values().any(|o| o.kind.service == here && o.serving)
+    }
+
+    /// Of what anything is left.
+    pub(super) fn all(&self) -> impl Iterator<Item = Of> {
+        let tickets = self.tickets.values().map(|t| t.of);
+        let sent = self.sent.iter().map(|s| s.of);
+        let owed = self.owed.iter().map(|(to, ..)| to.0);
+        self.outlets
+            .keys()
+            .copied()
+            .chain(tickets)
+            .chain(sent)
+            .chain(owed)
+    }
+
     fn line(&self, of: Of) -> Option<&Line> {
         self.outlets.get(&of)?.line.as_ref()
     }

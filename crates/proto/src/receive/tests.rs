@@ -64,6 +64,7 @@ fn receiver() -> Receiver {
 fn announcement(topic: u32, reliability: Reliability, ordering: Ordering) -> Announcement {
     Announcement {
         flavour: Default::default(),
+        offers_reliable: None,
         name: format!("/t{topic}"),
         type_name: "a/B".into(),
         type_hash: [0; 16],

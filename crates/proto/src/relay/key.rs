@@ -33,7 +33,8 @@ impl FlowKey {
 /// FNV-1a of what makes an announcement another one.
 fn variant(a: &Announcement, via: &Via) -> u64 {
     let hosts = via.to.iter().flat_map(|h| h.to_le_bytes());
-    let kinds = [a.ordering as u8, u8::from(a.latched)];
+    let offered = a.offers_reliable.map_or(0, |r| 1 + u8::from(r));
+    let kinds = [a.ordering as u8, u8::from(a.latched) | offered << 1];
     let texts = [&a.type_name, &a.definition].into_iter();
     let texts = texts.flat_map(|t| (t.len() as u32).to_le_bytes().into_iter().chain(t.bytes()));
     let all = via.run.to_le_bytes().into_iter().chain(hosts).chain(kinds);

@@ -455,6 +455,7 @@ impl<B: Body + Clone> Relay<B> {
             priority: config.priority,
             depth: config.depth,
             reliability: config.reliability,
+            offers_reliable: config.offers_reliable,
             ordering: config.ordering,
             latched: config.latched,
             via: None,
@@ -686,6 +687,7 @@ fn settings(a: &Announcement) -> TopicConfig {
             _ => None,
         },
         reliability: a.reliability,
+        offers_reliable: a.offers_reliable,
         ordering: a.ordering,
         latched: a.latched,
         ..TopicConfig::new(a.name.clone(), a.type_name.clone())

@@ -419,6 +419,7 @@ fn announcement(c: &TopicConfig) -> Announcement {
         priority: c.priority,
         depth: c.depth,
         reliability: c.reliability,
+        offers_reliable: c.offers_reliable,
         ordering: c.ordering,
         latched: c.latched,
         via: c.via.clone(),

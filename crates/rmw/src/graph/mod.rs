@@ -4,26 +4,25 @@ pub(crate) mod record;
 
 use crate::error::{Failure, Outcome};
 use crate::signal::Signal;
+use bridge::nodes;
 use bus::{Bus, PublisherOptions, Stamp, SubscriberOptions, TopicType};
-use record::{Endpoint, Kind, MAX_RECORD, NodeRecord, Participant};
+use record::{Endpoint, Kind, MAX_RECORD, NodeRecord, Participant, Record};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// The topic of records. Hidden, as a name that begins with an underscore is.
-const TOPIC: &str = "/_rmw_ropewalk/graph";
-
 /// The graph as one context sees it.
 pub(crate) struct Graph {
     own: Mutex<Own>,
-    others: Mutex<BTreeMap<u64, Participant>>,
+    others: Mutex<BTreeMap<u64, Record>>,
     /// Endpoints that have gone, of which the bus may not know yet.
     departed: Mutex<VecDeque<u64>>,
     publisher: bus::Publisher,
     listeners: Mutex<Vec<Weak<dyn Listener>>>,
+    version: AtomicU64,
     /// Wakes the thread.
     wake: Signal,
     is_closed: AtomicBool,
@@ -56,11 +55,11 @@ pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 fn topic() -> TopicType {
     TopicType {
-        topic: TOPIC.into(),
-        type_name: "rmw_ropewalk/Participant".into(),
-        type_hash: *b"rmw graph v1\0\0\0\0",
+        topic: nodes::TOPIC.into(),
+        type_name: nodes::TYPE.into(),
+        type_hash: nodes::HASH,
         flavour: bus::Flavour::default(),
-        definition: "# Nodes and endpoints of a context of ROS 2.\n".into(),
+        definition: nodes::DEFINITION.into(),
     }
 }
 
@@ -83,6 +82,7 @@ impl Graph {
             departed: Mutex::default(),
             publisher,
             listeners: Mutex::default(),
+            version: AtomicU64::new(0),
             wake: Signal::new().map_err(Failure::error)?,
             is_closed: AtomicBool::new(false),
             tell_again: AtomicBool::new(false),
@@ -124,15 +124,19 @@ impl Graph {
             let there: BTreeSet<u64> = subscriber.stats().publishers.iter().map(|p| p.id).collect();
             let mut others = lock(&self.others);
             let before = others.len();
-            others.retain(|id, participant| {
+            others.retain(|id, record| {
                 let stays = there.contains(id);
                 if !stays {
-                    self.depart(participant);
+                    self.depart(record);
                 }
                 stays
             });
-            changed |= others.len() != before;
+            let ended = others.len() != before;
             drop(others);
+            if ended {
+                self.version.fetch_add(1, Ordering::SeqCst);
+            }
+            changed |= ended;
             if changed {
                 settlings = SETTLINGS;
             }
@@ -156,23 +160,22 @@ impl Graph {
         if id == self.publisher.id() {
             return false;
         }
-        let Some(participant) = Participant::decode(message.control()) else {
+        let Some(record) = Record::decode(message.control()) else {
             tracing::warn!(publisher = id, "a record of the graph that is none is left out");
             return false;
         };
-        let before = lock(&self.others).insert(id, participant.clone());
-        if let Some(mut before) = before {
-            let still: BTreeSet<u64> = participant.endpoints().map(|e| e.id).collect();
-            for node in &mut before.nodes {
-                node.endpoints.retain(|e| !still.contains(&e.id));
-            }
-            self.depart(&before);
-        }
+        let still: BTreeSet<u64> = record.endpoints().map(|e| e.id).collect();
+        let before = lock(&self.others).insert(id, record);
+        self.version.fetch_add(1, Ordering::SeqCst);
+        let before = before.iter().flat_map(Record::endpoints);
+        before
+            .filter(|e| !still.contains(&e.id))
+            .for_each(|e| self.departs(e.id));
         true
     }
 
-    fn depart(&self, participant: &Participant) {
-        participant.endpoints().for_each(|e| self.departs(e.id));
+    fn depart(&self, record: &Record) {
+        record.endpoints().for_each(|e| self.departs(e.id));
     }
 
     fn departs(&self, id: u64) {
@@ -186,6 +189,11 @@ impl Graph {
     /// Whether the endpoint has gone, though the bus may not know yet.
     pub(crate) fn has_departed(&self, id: u64) -> bool {
         lock(&self.departed).contains(&id)
+    }
+
+    /// Another whenever the graph has changed.
+    pub(crate) fn version(&self) -> u64 {
+        self.version.load(Ordering::SeqCst)
     }
 
     /// Calls all listeners; false if one of them has to be called again.
@@ -244,9 +252,12 @@ impl Graph {
 
     /// Publishes this context's part, in the order of its changes, and tells who listens here.
     fn tell(&self, own: MutexGuard<'_, Own>) {
-        let record = Participant {
-            enclave: own.enclave.clone(),
-            nodes: own.nodes.values().cloned().collect(),
+        let record = Record {
+            participants: vec![Participant {
+                enclave: own.enclave.clone(),
+                hosts: Vec::new(),
+                nodes: own.nodes.values().cloned().collect(),
+            }],
         };
         let bytes = record.encode();
         let sent = self.publisher.loan(bytes.len(), &[]).map_err(|e| e.to_string());
@@ -260,6 +271,7 @@ impl Graph {
             tracing::error!(error, "other processes do not hear of a change of the graph");
         }
         drop(own);
+        self.version.fetch_add(1, Ordering::SeqCst);
         // Listeners are called at once, and by the thread until the bus has connected new endpoints.
         if !self.changed() {
             self.tell_again.store(true, Ordering::SeqCst);
@@ -267,28 +279,31 @@ impl Graph {
         }
     }
 
-    /// Calls `f` with each node that is there, its enclave, and whether it is this context's.
+    /// Calls `f` with each node that is there, its enclave, and whether it is of another host.
     pub(crate) fn each(&self, mut f: impl FnMut(&NodeRecord, &str, bool)) {
         let own = lock(&self.own);
-        own.nodes.values().for_each(|node| f(node, &own.enclave, true));
+        own.nodes.values().for_each(|node| f(node, &own.enclave, false));
         drop(own);
-        for participant in lock(&self.others).values() {
+        let others = lock(&self.others);
+        for participant in others.values().flat_map(|r| &r.participants) {
+            let is_far = !participant.hosts.is_empty();
             participant
                 .nodes
                 .iter()
-                .for_each(|node| f(node, &participant.enclave, false));
+                .for_each(|node| f(node, &participant.enclave, is_far));
         }
     }
 
     /// Endpoints of a name and kind, with their nodes.
     pub(crate) fn endpoints(&self, name: &str, kind: Kind) -> Vec<(NodeName, Endpoint)> {
         let mut found = Vec::new();
-        self.each(|node, _, _| {
+        self.each(|node, _, is_far| {
             let of = |e: &&Endpoint| e.kind == kind && e.name == name;
             for endpoint in node.endpoints.iter().filter(of) {
                 let node = NodeName {
                     name: node.name.clone(),
                     namespace: node.namespace.clone(),
+                    is_far,
                 };
                 found.push((node, endpoint.clone()));
             }
@@ -314,9 +329,11 @@ impl Graph {
     }
 }
 
-/// A node's name and namespace.
+/// A node's name and namespace, and where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NodeName {
     pub(crate) name: String,
     pub(crate) namespace: String,
+    /// Whether it is of another host: the bus connects nothing of it.
+    pub(crate) is_far: bool,
 }

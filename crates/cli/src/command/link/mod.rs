@@ -26,6 +26,7 @@ use std::time::Duration;
 ///     - {name: /cmd_vel, priority: 120, direction: in}
 ///   services:
 ///     - {name: /arm/grasp, role: serve}      # the base may call it; there: role: call
+///   ros2: graph               # nodes of ROS 2 see each other; true: and all that they have crosses
 ///
 /// While it runs, `ropewalk link status` and `ropewalk top` show what it does, and
 /// `ropewalk link set /scan priority=120` changes a topic.

@@ -1,0 +1,517 @@
+//! Nodes of ROS 2 across a link: a thread tells each peer which nodes this host has, and this host's nodes which a peer has.
+//!
+//! Towards a peer they are one message of a topic like any other ([`names::nodes_of`]), so that what there is for topics holds for
+//! them: the order on the air, relays, keys, memory. What crosses is what may cross anyway: endpoints of topics and services that the
+//! configuration carries and the peer's `allow` lets through, on either side.
+
+use crate::config::{Config, PeerConfig};
+use crate::names;
+use crate::relay::host_id;
+use crate::rules::{Right, may};
+use crate::worker::Worker;
+use bridge::nodes::{self, Endpoint, Kind, MAX_HOSTS, Node, Participant, Record};
+use bus::{Bus, CreateError, Publisher, PublisherOptions, Stamp, Subscriber, SubscriberOptions, TopicType};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How often it is looked what has changed; changes that come together go together.
+const INTERVAL: Duration = Duration::from_millis(200);
+/// The longest record that goes to a peer, or is taken of one.
+pub(crate) const MAX_TOLD: usize = 1 << 20;
+/// Records of different contexts that may wait.
+const QUEUE: u32 = 64;
+
+/// The thread.
+pub(crate) struct Nodes {
+    _worker: Worker,
+}
+
+impl Nodes {
+    /// Starts it. `is_heard` says of a peer, by its place, whether it is; the nodes of one that is not are not there.
+    ///
+    /// # Errors
+    /// If the bus refuses an endpoint, or the system a thread.
+    pub(crate) fn start(
+        config: &Config,
+        bus: &Bus,
+        is_heard: impl Fn(usize) -> bool + Send + 'static,
+    ) -> Result<Self, StartError> {
+        let mut exchange = Exchange::new(config, bus)?;
+        let worker = Worker::start("link-nodes", move || {
+            if let Err(error) = exchange.round(&is_heard) {
+                tracing::error!(%error, "nodes of ROS 2 are not exchanged with peers any more");
+                return None;
+            }
+            Some(INTERVAL)
+        })?;
+        Ok(Nodes { _worker: worker })
+    }
+}
+
+/// Why it cannot start.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StartError {
+    #[error(transparent)]
+    Create(#[from] CreateError),
+    #[error(transparent)]
+    Thread(#[from] std::io::Error),
+}
+
+/// What fails in a round.
+#[derive(Debug, thiserror::Error)]
+enum RoundError {
+    #[error(transparent)]
+    Create(#[from] CreateError),
+    #[error(transparent)]
+    Take(#[from] bus::TakeError),
+}
+
+struct Exchange {
+    config: Config,
+    bus: Bus,
+    /// Of this bus's contexts, and of other links of this host.
+    records: Subscriber,
+    here: BTreeMap<u64, Record>,
+    peers: Vec<Peer>,
+}
+
+/// What goes to a peer, and what came of it.
+struct Peer {
+    out: Publisher,
+    told: Option<Record>,
+    came: Subscriber,
+    record: Option<Record>,
+    /// What this host's nodes are shown of it, and by whom.
+    shown: Option<(Publisher, Record)>,
+}
+
+/// Which way an endpoint is told.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Out,
+    In,
+}
+
+fn topic(name: String) -> TopicType {
+    TopicType {
+        topic: name,
+        type_name: nodes::TYPE.into(),
+        type_hash: nodes::HASH,
+        flavour: bus::Flavour::default(),
+        definition: nodes::DEFINITION.into(),
+    }
+}
+
+fn publisher(bus: &Bus, name: String) -> Result<Publisher, CreateError> {
+    // A kept one, one that is written, and those that slow subscribers have.
+    let options = PublisherOptions::default()
+        .with_history(1)
+        .with_memory_limit(16 * MAX_TOLD as u64);
+    bus.publisher(topic(name), options)
+}
+
+fn subscriber(bus: &Bus, name: String, depth: u32) -> Result<Subscriber, CreateError> {
+    let options = SubscriberOptions::default().with_depth(depth).with_history(1);
+    bus.subscriber(topic(name), options)
+}
+
+fn publish(publisher: &Publisher, record: &Record) {
+    let bytes = record.encode();
+    let topic = &publisher.topic().topic;
+    // In a namespace of this host names are longer than the peer told them.
+    if bytes.len() > 2 * MAX_TOLD {
+        let len = bytes.len();
+        return tracing::warn!(
+            topic,
+            len,
+            "more nodes of ROS 2 than a link tells of: list fewer topics and services"
+        );
+    }
+    let sent = match publisher.loan(bytes.len(), &[]) {
+        Ok(mut loan) => {
+            loan.control_mut().copy_from_slice(&bytes);
+            publisher
+                .publish(loan, Stamp::default())
+                .map_err(|e| e.to_string())
+        }
+        Err(error) => Err(error.to_string()),
+    };
+    if let Err(error) = sent {
+        tracing::warn!(topic, error, "a change of the graph of ROS 2 is not told");
+    }
+}
+
+impl Exchange {
+    fn new(config: &Config, bus: &Bus) -> Result<Self, CreateError> {
+        let peer = |p: &PeerConfig| {
+            let out = names::on_bus(p, &names::nodes_of(&config.host, &p.name));
+            let came = names::on_bus(p, &names::nodes_of(&p.name, &config.host));
+            Ok(Peer {
+                out: publisher(bus, out)?,
+                told: None,
+                came: subscriber(bus, came, 4)?,
+                record: None,
+                shown: None,
+            })
+        };
+        Ok(Exchange {
+            records: subscriber(bus, nodes::TOPIC.into(), QUEUE)?,
+            here: BTreeMap::new(),
+            peers: config
+                .peers
+                .iter()
+                .map(peer)
+                .collect::<Result<_, CreateError>>()?,
+            config: config.clone(),
+            bus: bus.clone(),
+        })
+    }
+
+    fn round(&mut self, is_heard: &impl Fn(usize) -> bool) -> Result<(), RoundError> {
+        self.hear()?;
+        for (place, peer) in self.peers.iter_mut().enumerate() {
+            let Some(config) = self.config.peers.get(place) else {
+                continue;
+            };
+            let record = told(&self.config, config, self.here.values());
+            if peer.told.as_ref() != Some(&record) {
+                publish(&peer.out, &record);
+                peer.told = Some(record);
+            }
+            while let Some(message) = peer.came.take()? {
+                let record = Record::decode(message.control());
+                if record.is_none() {
+                    tracing::warn!(peer = config.name, "its record of nodes is none: left out");
+                }
+                peer.record = record;
+            }
+            if peer.came.stats().publishers.is_empty() {
+                peer.record = None;
+            }
+            let record = peer.record.as_ref().filter(|_| is_heard(place));
+            match record.map(|r| taken(&self.config, config, r)) {
+                None => peer.shown = None,
+                Some(record) => match &mut peer.shown {
+                    Some((_, before)) if *before == record => {}
+                    Some((publisher, before)) => {
+                        publish(publisher, &record);
+                        *before = record;
+                    }
+                    None => {
+                        let publisher = publisher(&self.bus, nodes::TOPIC.into())?;
+                        publish(&publisher, &record);
+                        peer.shown = Some((publisher, record));
+                    }
+                },
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what the contexts of this bus tell.
+    fn hear(&mut self) -> Result<(), RoundError> {
+        while let Some(message) = self.records.take()? {
+            let id = message.publisher();
+            let own = |p: &Peer| {
+                p.shown
+                    .as_ref()
+                    .is_some_and(|(publisher, _)| publisher.id() == id)
+            };
+            if self.peers.iter().any(own) {
+                continue;
+            }
+            match Record::decode(message.control()) {
+                Some(record) => drop(self.here.insert(id, record)),
+                None => tracing::warn!(publisher = id, "a record of nodes that is none is left out"),
+            }
+        }
+        let there: Vec<u64> = self.records.stats().publishers.iter().map(|p| p.id).collect();
+        self.here.retain(|id, _| there.contains(id));
+        Ok(())
+    }
+}
+
+/// What a peer is told: all participants that did not come of it, and of these what crosses.
+fn told<'a>(config: &Config, peer: &PeerConfig, here: impl Iterator<Item = &'a Record>) -> Record {
+    let to = host_id(&peer.name);
+    let all = here.flat_map(|r| &r.participants);
+    let all = all.filter(|p| p.hosts.len() < MAX_HOSTS && !p.hosts.contains(&to));
+    let crossing = all.filter_map(|p| {
+        let name = |bus: &str| names::on_wire(peer, bus).map(str::to_owned);
+        through(config, peer, Way::Out, p, |node| {
+            // A name of this bus is one of the peer's below its namespace only; nodes keep theirs.
+            let endpoints = node.endpoints.iter();
+            let endpoints = endpoints.filter_map(|e| {
+                Some(Endpoint {
+                    name: name(&e.name)?,
+                    ..e.clone()
+                })
+            });
+            Node {
+                endpoints: endpoints.collect(),
+                ..node.clone()
+            }
+        })
+    });
+    Record {
+        participants: crossing.take(nodes::MAX_PARTICIPANTS).collect(),
+    }
+}
+
+/// What this host's nodes are shown of a peer's record.
+fn taken(config: &Config, peer: &PeerConfig, record: &Record) -> Record {
+    let (own, from, namespace) = (host_id(&config.host), host_id(&peer.name), names::namespace(peer));
+    let all = record.participants.iter();
+    let all = all.filter(|p| p.hosts.len() < MAX_HOSTS && !p.hosts.contains(&own));
+    let shown = all.filter_map(|p| {
+        let mut shown = through(config, peer, Way::In, p, Node::clone)?;
+        shown.hosts.push(from);
+        // What would be too long makes nothing else unreadable.
+        let fits = |name: &str| namespace.len() + name.len() <= nodes::MAX_TEXT;
+        shown.nodes.retain(|n| fits(&n.namespace));
+        for node in &mut shown.nodes {
+            node.endpoints.retain(|e| fits(&e.name));
+            node.namespace = match node.namespace.as_str() {
+                "/" if !namespace.is_empty() => namespace.clone(),
+                own => namespace.clone() + own,
+            };
+            for endpoint in &mut node.endpoints {
+                endpoint.name = namespace.clone() + &endpoint.name;
+                endpoint.id = mixed(endpoint.id, from);
+            }
+        }
+        Some(shown)
+    });
+    Record {
+        participants: shown.collect(),
+    }
+}
+
+/// A participant with what of its endpoints crosses, as they are called on the air; none if that is nothing, and the peer may not
+/// know of more.
+fn through(
+    config: &Config,
+    peer: &PeerConfig,
+    way: Way,
+    participant: &Participant,
+    named: impl Fn(&Node) -> Node,
+) -> Option<Participant> {
+    let nodes = participant.nodes.iter().map(|node| {
+        let mut node = named(node);
+        node.endpoints.retain(|e| crosses(config, peer, way, e));
+        node
+    });
+    let is_limited = peer.allow.is_some();
+    let nodes: Vec<Node> = nodes.filter(|n| !is_limited || !n.endpoints.is_empty()).collect();
+    (!nodes.is_empty()).then(|| Participant {
+        nodes,
+        ..participant.clone()
+    })
+}
+
+/// Whether a link carries what an endpoint, named as on the air, is for: from this host if `way` is out and it sends.
+fn crosses(config: &Config, peer: &PeerConfig, way: Way, endpoint: &Endpoint) -> bool {
+    let name = &endpoint.name;
+    let rules = peer.allow.as_ref();
+    let sends = || names::sent_by(config, name).is_some() && may(rules, Right::Subscribe, name);
+    let receives = || {
+        let mut topics = config.topics.iter();
+        topics.any(|t| t.direction.receives() && names::covers(&t.name, name))
+            && may(rules, Right::Publish, name)
+    };
+    let service = |part: &str| crate::services::is_told(config, peer, &format!("{name}{part}"));
+    match (endpoint.kind, way) {
+        (Kind::Publisher, Way::Out) | (Kind::Subscription, Way::In) => sends(),
+        (Kind::Publisher, Way::In) | (Kind::Subscription, Way::Out) => receives(),
+        // Requests come of the peer's clients, replies of its servers.
+        (Kind::Service, Way::Out) | (Kind::Client, Way::In) => service(crate::services::REQUEST),
+        (Kind::Service, Way::In) | (Kind::Client, Way::Out) => service(crate::services::REPLY),
+    }
+}
+
+/// An endpoint's identity here, which has another on its own host's bus (splitmix64's last step).
+fn mixed(id: u64, host: u64) -> u64 {
+    let x = id ^ host;
+    let x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ x >> 31
+}
+
+/// For the fuzz target: what a peer tells, whatever it is, becomes a record that contexts can read.
+pub(crate) fn fuzz(data: &[u8]) {
+    let Some(record) = Record::decode(data) else {
+        return;
+    };
+    assert_eq!(Record::decode(&record.encode()).as_ref(), Some(&record));
+    let text = "{host: base, ros2: true, radio: {bind: '127.0.0.1:7400', rate: 6Mbit/s}, peers: [{name: robot, namespace: /far, \
+                address: '127.0.0.1:7401', allow: {publish: ['/*'], subscribe: [/cmd], call: [/do]}}]}";
+    let Ok(config) = Config::parse(text) else { return };
+    for peer in &config.peers {
+        let shown = taken(&config, peer, &record);
+        assert!(
+            shown
+                .participants
+                .iter()
+                .all(|p| p.hosts.last() == Some(&host_id(&peer.name)))
+        );
+        assert_eq!(Record::decode(&shown.encode()).as_ref(), Some(&shown));
+        let told = told(&config, peer, [&shown].into_iter());
+        assert!(told.participants.is_empty(), "it does not go back");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(rest: &str) -> Config {
+        let text = format!("{{host: base, radio: {{bind: '127.0.0.1:7400', rate: 6Mbit/s}}, {rest}}}");
+        Config::parse(&text).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    fn node(namespace: &str, endpoints: &[(Kind, &str)]) -> Node {
+        let endpoint = |(i, (kind, name)): (usize, &(Kind, &str))| Endpoint {
+            kind: *kind,
+            name: (*name).into(),
+            type_name: "std_msgs/msg/String".into(),
+            type_hash: (1, [7; 32]),
+            id: i as u64,
+            qos: nodes::Qos::default(),
+        };
+        Node {
+            name: "talker".into(),
+            namespace: namespace.into(),
+            endpoints: endpoints.iter().enumerate().map(endpoint).collect(),
+        }
+    }
+
+    fn record(hosts: &[u64], nodes: Vec<Node>) -> Record {
+        Record {
+            participants: vec![Participant {
+                enclave: "/".into(),
+                hosts: hosts.to_vec(),
+                nodes,
+            }],
+        }
+    }
+
+    fn shown(record: &Record) -> Vec<(String, Vec<(Kind, String)>)> {
+        let nodes = record.participants.iter().flat_map(|p| &p.nodes);
+        let endpoints = |n: &Node| n.endpoints.iter().map(|e| (e.kind, e.name.clone())).collect();
+        nodes.map(|n| (n.namespace.clone(), endpoints(n))).collect()
+    }
+
+    use Kind::{Client, Publisher as Sends, Service, Subscription as Receives};
+
+    const ALL: [(Kind, &str); 8] = [
+        (Sends, "/scan"),
+        (Receives, "/cmd_vel"),
+        (Sends, "/cmd_vel"),
+        (Receives, "/scan"),
+        (Service, "/get"),
+        (Client, "/do"),
+        (Service, "/do"),
+        (Sends, "/_hidden/x"),
+    ];
+
+    #[test]
+    fn nodes_are_told_with_what_the_link_carries() {
+        let peer = "peers: [{name: robot, address: '127.0.0.1:7401'}]";
+        let listed = "topics: [{name: /scan, direction: out}, {name: /cmd_vel, direction: in}], \
+                      services: [{name: /get, role: serve}, {name: /do, role: call}]";
+        let here = record(&[], vec![node("/", &ALL), node("/a", &[])]);
+        let names = |kinds: &[(Kind, &str)]| {
+            kinds
+                .iter()
+                .map(|(k, n)| (*k, (*n).to_owned()))
+                .collect::<Vec<_>>()
+        };
+        let c = config(&format!("ros2: graph, {peer}, {listed}"));
+        let out = told(&c, &c.peers[0], [&here].into_iter());
+        let expected = names(&[
+            (Sends, "/scan"),
+            (Receives, "/cmd_vel"),
+            (Service, "/get"),
+            (Client, "/do"),
+        ]);
+        assert_eq!(shown(&out), [("/".into(), expected), ("/a".into(), vec![])]);
+        // What the peer tells is compared with the same rules, the other way round.
+        let came = taken(&c, &c.peers[0], &here);
+        let expected = names(&[(Sends, "/cmd_vel"), (Receives, "/scan"), (Service, "/do")]);
+        assert_eq!(shown(&came)[0].1, expected);
+        assert_eq!(came.participants[0].hosts, [host_id("robot")]);
+        assert_ne!(
+            came.participants[0].nodes[0].endpoints[0].id, 2,
+            "ids are this host's own"
+        );
+        let c = config(&format!("ros2: true, {peer}"));
+        assert_eq!(
+            shown(&told(&c, &c.peers[0], [&here].into_iter()))[0].1.len(),
+            7,
+            "but what is hidden"
+        );
+    }
+
+    #[test]
+    fn a_peer_hears_of_what_it_may_use_alone() {
+        let c = config(
+            "ros2: true, peers: [{name: robot, address: '127.0.0.1:7401', allow: {subscribe: [/scan], call: [/get]}}]",
+        );
+        let here = record(&[], vec![node("/", &ALL), node("/a", &[])]);
+        let out = told(&c, &c.peers[0], [&here].into_iter());
+        assert_eq!(
+            shown(&out),
+            [(
+                "/".into(),
+                vec![(Sends, "/scan".into()), (Service, "/get".into())]
+            )]
+        );
+        let came = taken(&c, &c.peers[0], &here);
+        assert_eq!(shown(&came), [("/".into(), vec![(Receives, "/scan".into())])]);
+    }
+
+    #[test]
+    fn names_go_into_the_peers_namespace_and_out_of_it() {
+        let c = config("ros2: true, peers: [{name: robot, address: '127.0.0.1:7401', namespace: '/{peer}'}]");
+        let here = record(
+            &[],
+            vec![node("/", &[(Sends, "/robot/cmd_vel"), (Sends, "/other")])],
+        );
+        let out = told(&c, &c.peers[0], [&here].into_iter());
+        assert_eq!(shown(&out), [("/".into(), vec![(Sends, "/cmd_vel".into())])]);
+        let there = record(&[], vec![node("/", &[(Sends, "/scan")]), node("/arm", &[])]);
+        let came = taken(&c, &c.peers[0], &there);
+        assert_eq!(
+            shown(&came),
+            [
+                ("/robot".into(), vec![(Sends, "/robot/scan".into())]),
+                ("/robot/arm".into(), vec![])
+            ]
+        );
+    }
+
+    #[test]
+    fn nodes_do_not_go_in_circles() {
+        let c = config("ros2: true, peers: [{name: robot, address: '127.0.0.1:7401'}]");
+        let of = |hosts: &[u64]| record(hosts, vec![node("/", &[])]);
+        let (own, peer) = (host_id("base"), host_id("robot"));
+        for (hosts, crosses) in [
+            (vec![], true),
+            (vec![9], true),
+            (vec![peer], false),
+            (vec![1; MAX_HOSTS], false),
+        ] {
+            let out = told(&c, &c.peers[0], [&of(&hosts)].into_iter());
+            assert_eq!(!out.participants.is_empty(), crosses, "{hosts:?}");
+        }
+        for (hosts, crosses) in [
+            (vec![], true),
+            (vec![9], true),
+            (vec![9, own], false),
+            (vec![1; MAX_HOSTS], false),
+        ] {
+            let came = taken(&c, &c.peers[0], &of(&hosts));
+            assert_eq!(!came.participants.is_empty(), crosses, "{hosts:?}");
+        }
+    }
+}

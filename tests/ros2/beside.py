@@ -1,0 +1,48 @@
+"""What comes out over rmw_ropewalk is what comes out over Fast DDS: values of every type, and matches and events of every pair of
+policies (tests/ros2/run)."""
+
+from __future__ import annotations
+
+import os
+import sys
+import unittest
+
+import house
+
+
+class Beside(house.Scenario):
+    def of(self, role: str, rmw: str) -> house.Process:
+        env = house.environment(self.host(""))
+        if rmw == "fastdds":
+            # A domain of its own: others on this machine may speak DDS.
+            own = {"RMW_IMPLEMENTATION": "rmw_fastrtps_cpp", "ROS_DOMAIN_ID": str(os.getpid() % 100), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
+            env = {k: v for k, v in env.items() if k != "LD_PRELOAD"} | own
+        process = house.Process([sys.executable, str(house.HERE / "values.py"), role], env)
+        self.processes.append(process)
+        return process
+
+    def lines(self, role: str, rmw: str, what: str) -> list[str]:
+        process = self.of(role, rmw)
+        self.assertEqual(process.process.wait(180), 0, process.lines[-20:])
+        process.thread.join()
+        return [line for line in process.lines if line.startswith(what)]
+
+    def test_values_of_every_type_are_those_of_fast_dds(self) -> None:
+        heard = {}
+        for rmw in ("ropewalk", "fastdds"):
+            speaker = self.of("say", rmw)
+            speaker.wait_for("ready")
+            heard[rmw] = self.lines("hear", rmw, "type")
+            speaker.end()
+        self.assertGreater(len(heard["ropewalk"]), 80)
+        self.assertFalse([line for line in heard["ropewalk"] if line.endswith("nothing")])
+        self.assertEqual(heard["ropewalk"], heard["fastdds"])
+
+    def test_pairs_of_policies_match_or_not_as_with_fast_dds(self) -> None:
+        pairs = {rmw: self.lines("qos", rmw, "pair") for rmw in ("ropewalk", "fastdds")}
+        self.assertEqual(len(pairs["ropewalk"]), 144)
+        self.assertEqual(pairs["ropewalk"], pairs["fastdds"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,97 @@
+"""Processes of the tests of ROS 2: nodes, links and `ropewalk`, each on a bus of its host."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+LONG = 60.0
+
+
+def environment(folder: str, domain: int = 0) -> dict[str, str]:
+    own = {
+        "RMW_IMPLEMENTATION": "rmw_ropewalk",
+        "LD_PRELOAD": os.environ["RMW_ROPEWALK"],
+        "ROPEWALK_RUNTIME_DIR": folder,
+        "ROS_DOMAIN_ID": str(domain),
+        "ROS_LOG_DIR": folder,
+    }
+    return {**os.environ, **own}
+
+
+class Process:
+    """A peer; what it prints is kept."""
+
+    def __init__(self, command: list[str], env: dict[str, str]) -> None:
+        self.process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.lines: list[str] = []
+        self.thread = threading.Thread(target=self.read, daemon=True)
+        self.thread.start()
+
+    def read(self) -> None:
+        assert self.process.stdout
+        for line in self.process.stdout:
+            self.lines.append(line.rstrip())
+
+    def wait_for(self, what: str, count: int = 1) -> list[str]:
+        end = time.monotonic() + LONG
+        while True:
+            found = [line for line in self.lines if line.startswith(what)]
+            if len(found) >= count:
+                return found
+            if time.monotonic() > end or self.process.poll() is not None:
+                raise AssertionError(f"{what!r} {count} times, found {found[:3]} in {self.lines[-20:]}")
+            time.sleep(0.02)
+
+    def end(self, how: signal.Signals = signal.SIGKILL) -> None:
+        self.process.send_signal(how)
+        self.process.wait(LONG)
+        self.thread.join()
+
+
+class Scenario(unittest.TestCase):
+    """A host is a folder of its bus; without a name it is the only one."""
+
+    def setUp(self) -> None:
+        self.folder = tempfile.TemporaryDirectory(prefix="rw2")
+        self.processes: list[Process] = []
+
+    def tearDown(self) -> None:
+        for process in self.processes:
+            if process.process.poll() is None:
+                process.end()
+            process.process.stdout.close()
+        self.folder.cleanup()
+
+    def host(self, name: str) -> str:
+        folder = Path(self.folder.name) / name
+        folder.mkdir(mode=0o700, exist_ok=True)
+        return str(folder)
+
+    def peer(self, role: str, name: str = "", domain: int = 0, host: str = "") -> Process:
+        process = Process([sys.executable, str(HERE / "peer.py"), role, name or role], environment(self.host(host), domain))
+        self.processes.append(process)
+        process.wait_for("ready rmw_ropewalk")
+        return process
+
+    def ropewalk(self, *args: str, host: str = "") -> Process:
+        env = {k: v for k, v in environment(self.host(host)).items() if k not in ("LD_PRELOAD", "LD_LIBRARY_PATH")}
+        process = Process([os.environ["ROPEWALK"], *args], env)
+        self.processes.append(process)
+        return process
+
+    def script(self, text: str, host: str = "") -> list[str]:
+        """A node that does something and ends well."""
+        process = Process([sys.executable, "-c", text], environment(self.host(host)))
+        self.processes.append(process)
+        self.assertEqual(process.process.wait(LONG), 0, process.lines)
+        process.thread.join()
+        return process.lines
