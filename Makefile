@@ -11,8 +11,10 @@ BIN    := $(TARGET)/release
 # What the tests run (Cargo.toml, profile `tested`).
 TESTED := $(TARGET)/tested
 
-# The steps of `make test`, the cheap ones first. What most of them share is a step of its own, `built-tested`.
-STEPS := packages unit-posix schema-crosscheck loom lint built-tested recording-crosscheck kill ros1 ros2 sanitized cpp python installed networks attacks unit
+# The steps of `make test`, the cheap ones first. What all of them share is a step of its own, `built-tested`; what only computes goes behind
+# what mostly waits.
+STEPS := packages built-tested schema-crosscheck recording-crosscheck kill ros1 ros2 sanitized cpp python installed networks attacks unit
+BEHIND := lint loom unit-posix
 
 .PHONY: demo test build built built-tested install setup packages libzmq lint deny budgets unit unit-posix cpp sanitized sanitized-library ros1 ros2 python wheel deb installed loom miri schema-crosscheck recording-crosscheck kill \
     attacks networks soak day fuzz-short fuzz-packets fuzz-coverage fuzz clean
@@ -30,14 +32,19 @@ PROGRAMS := -p ropewalk-cli -p capi -p rmw -p examples
 built: libzmq
 	$(CARGO) build --release --locked $(PROGRAMS)
 
+# All that the tests run, with the tests themselves: in one go, since cargo builds what is shared anew where it is asked for less.
+TESTS := --workspace --profile tested --locked
 built-tested: libzmq
-	$(CARGO) build --profile tested --locked $(PROGRAMS)
+	$(CARGO) test $(TESTS) --no-run
+	for each in $(LIBRARIES); do rm -f $(TESTED)/$$each && ln $(TESTED)/deps/$$each $(TESTED)/$$each || exit 1; done
+# What is for other languages cargo leaves among its own files, where only tests are built.
+LIBRARIES := libropewalk_c.so libropewalk_c.a librmw_ropewalk.so librmw_ropewalk_jazzy.so
 
 # All steps, even after one failed, and at the end which those are and how long each took. Each can be run alone: `make unit`.
 # Nothing is built twice here, so nothing is gained by building incrementally.
 test: export CARGO_INCREMENTAL := 0
 test:
-	@MAKE=$(MAKE) scripts/steps $(STEPS)
+	@MAKE=$(MAKE) scripts/steps --behind '$(BEHIND)' --after built-tested $(STEPS)
 
 packages: libzmq
 	scripts/apt-install $$(grep -hv '^#' tests/lab/apt.txt tests/networks/apt.txt tests/ros1/apt.txt tests/report/apt.txt)
@@ -49,6 +56,8 @@ libzmq:
 lint: deny budgets
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) fmt --manifest-path python/Cargo.toml --check
+	$(CARGO) clippy --manifest-path python/Cargo.toml --locked --target-dir $(TARGET) -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked -q
 
 # Whether docs/budgets.md says what the code does.
@@ -61,7 +70,7 @@ deny: setup
 
 unit: libzmq setup
 	tests/ros2/install kilted $(TARGET)/ros2-kilted
-	ROS2_WHEELS=$(TARGET)/ros2-kilted $(CARGO) test --workspace --locked --no-fail-fast
+	ROS2_WHEELS=$(TARGET)/ros2-kilted scripts/unit $(TESTS)
 
 # The command, headers, libraries and the CMake package, below $(DESTDIR)$(PREFIX).
 install: built
@@ -87,12 +96,8 @@ sanitized-library: built-tested
 ros1: built-tested packages
 	ros1/test/run $(TESTED)
 
-# Unchanged nodes of ROS 2 (rclpy, as wheels) over rmw_ropewalk. Jazzy's interface is another than Kilted's: its library is built first
-# and put aside.
-ros2: libzmq
-	$(CARGO) build --profile tested --locked $(PROGRAMS) --features rmw/jazzy
-	mkdir -p $(TESTED)/jazzy && cp $(TESTED)/librmw_ropewalk.so $(TESTED)/jazzy/
-	$(CARGO) build --profile tested --locked $(PROGRAMS)
+# Unchanged nodes of ROS 2 (rclpy, as wheels) over rmw_ropewalk, of Kilted and of Jazzy, whose interface is another.
+ros2: built-tested
 	for each in kilted jazzy; do ROS2_VENV=$(TARGET)/ros2-$$each tests/ros2/run $$each $(TESTED) $(SCENARIOS) || exit 1; done
 
 # ROS 2's messages in a place of their own, where there are wheels of them for this Python.
@@ -100,8 +105,6 @@ ROS2 := $(TARGET)/ros2-messages
 
 # The Python package, built and installed as `pip install ./python` does, and its tests. Its workspace is another, what it builds on the same.
 python: wheel built-tested
-	$(CARGO) fmt --manifest-path python/Cargo.toml --check
-	$(CARGO) clippy --manifest-path python/Cargo.toml --locked --target-dir $(TARGET) -- -D warnings
 	$(PYTHON) -m pip install -q --force-reinstall --no-deps $(TARGET)/wheels/*.whl
 	test -d $(ROS2) || { /usr/bin/python3 -m venv $(ROS2) && $(ROS2)/bin/pip install -q --no-deps -r tests/python/ros2.txt; } || rm -rf $(ROS2)
 	cd python/tests && ROPEWALK=$(TESTED)/ropewalk ROS2_MESSAGES=$$(ls -d $(ROS2)/lib/python3*/site-packages) timeout 900 ../../$(PYTHON) -X dev -m pytest -q -p no:cacheprovider .
@@ -139,14 +142,12 @@ miri:
 	$(CARGO) +nightly miri test -p bus --lib --target-dir $(TARGET)/miri ring::
 
 # Sums, hashes and bytes of every type that Debian and rosbags know, against genmsg and rosbags.
-schema-crosscheck: setup
-	$(CARGO) build --profile tested --locked -p schema --example crosscheck
+schema-crosscheck: setup built-tested
 	$(PYTHON) tests/schema/crosscheck.py --binary $(TESTED)/examples/crosscheck
 
 # Recordings and folders of rosbag2 that we wrote, read by rosbags and the mcap package, and odd ones that we play beside what they find in them;
 # RECORDINGS is a folder with others.
 recording-crosscheck: setup built-tested
-	$(CARGO) build --profile tested --locked -p recording --example convert
 	folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
 	    $(TESTED)/examples/convert "$$folder/out.mcap" tests/vectors/recording/bz2.bag && \
 	    $(PYTHON) tests/recording/cross_check.py "$$folder/out.mcap" tests/vectors/recording/bz2.bag && \
