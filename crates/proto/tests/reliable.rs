@@ -491,18 +491,29 @@ fn what_waits_behind_latched_messages_expires_in_its_own_time() {
 
 #[test]
 fn a_source_that_is_faster_than_the_radio_gets_long_messages_through() {
-    let mut w = Setup::path(ms(10), LOSS_20).build();
-    let image = Geometry::new(64, &[1_000_000]).expect("fits");
-    // A second and more of the radio for each, of which twenty come in one: nine wait, and would each be given up half a second old.
-    w.later(0, reliable("/image", 10, 10), (ms(1_000), ms(50), 1_200), image);
-    w.run(Duration::from_secs(80));
-    w.check_books();
-    w.print("long messages faster than the radio");
-    let arrived = delivered_in_order(&w, 1, "/image");
-    assert!(arrived >= 20, "{arrived}");
-    let told = outcomes(&mut w, 0);
-    assert!(
-        told.values()
-            .any(|e| matches!(e, End::Lost(DropReason::Replaced)))
-    );
+    // By its depth, and by the bound on all that waits (64 MiB).
+    for depth in [5, 200] {
+        let mut w = Setup::path(ms(10), LOSS_20).build();
+        let image = Geometry::new(64, &[1_000_000]).expect("fits");
+        // The radio takes half a second and more for each, of which ten come meanwhile: those that wait would each be given up before it is
+        // sent.
+        w.later(
+            0,
+            reliable("/image", 10, depth),
+            (ms(1_000), ms(50), 1_200),
+            image,
+        );
+        w.run(Duration::from_secs(80));
+        w.check_books();
+        w.print("long messages faster than the radio");
+        let arrived = delivered_in_order(&w, 1, "/image");
+        assert!(arrived >= 20, "{depth}: {arrived}");
+        let stats = w.nodes[0].radio.topics().next().expect("a topic").1;
+        let reason = if depth == 5 {
+            DropReason::Replaced
+        } else {
+            DropReason::Overflow
+        };
+        assert!(stats.drops.count(reason) > 0, "{:?}", stats.drops);
+    }
 }

@@ -143,7 +143,8 @@ impl<B: Body> Radio<B> {
         })
     }
 
-    /// Past the total bound the lowest priority goes first, and of it the oldest. What is partly sent stays.
+    /// Past the total bound the lowest priority goes first, and of it the oldest. What is partly sent stays, of a reliable topic if it is
+    /// long and others wait behind it.
     fn drop_overflow(&mut self) {
         while self.stats.queued_bytes > self.config.max_queued_bytes {
             let waiting = self
@@ -153,7 +154,7 @@ impl<B: Body> Radio<B> {
             let Some((_, _, victim)) = waiting.min_by_key(|(p, a, _)| (*p, *a)) else {
                 return;
             };
-            let bytes = victim.drop_oldest(DropReason::Overflow);
+            let bytes = victim.make_way(DropReason::Overflow);
             self.released(bytes);
         }
     }

@@ -228,17 +228,23 @@ impl<B: Body> OutTopic<B> {
         };
         let mut bytes = 0;
         while waits(self) > self.config.depth as usize {
-            let newer = if self.goes_on() {
-                self.waiting.pop_front()
-            } else {
-                None
-            };
-            bytes += match newer {
-                Some(p) => self.dropped(&p, reason),
-                None => self.drop_oldest(reason),
-            };
+            bytes += self.make_way(reason);
         }
         bytes
+    }
+
+    /// Drops what makes way for newer messages: the oldest, or, behind a long one that goes on, the oldest of those that wait. Gives
+    /// its bytes.
+    pub(crate) fn make_way(&mut self, reason: DropReason) -> u64 {
+        let newer = if self.goes_on() {
+            self.waiting.pop_front()
+        } else {
+            None
+        };
+        match newer {
+            Some(p) => self.dropped(&p, reason),
+            None => self.drop_oldest(reason),
+        }
     }
 
     /// Whether a long message that was begun goes on, and what waits behind it makes way: of a source that is faster than the radio
