@@ -25,7 +25,6 @@ pub(crate) const POLICY_DURABILITY: u32 = 1 << 1;
 pub(crate) const POLICY_DEADLINE: u32 = 1 << 2;
 pub(crate) const POLICY_LIVELINESS: u32 = 1 << 3;
 pub(crate) const POLICY_RELIABILITY: u32 = 1 << 4;
-pub(crate) const POLICY_LEASE: u32 = 1 << 8;
 
 /// `RMW_DURATION_INFINITE`.
 pub(crate) const INFINITE: RmwTime = RmwTime {
@@ -148,7 +147,8 @@ impl QosProfile {
         if self.liveliness == AUTOMATIC && asked.liveliness == MANUAL_BY_TOPIC {
             return Some(POLICY_LIVELINESS);
         }
-        late(self.lease, asked.lease).then_some(POLICY_LEASE)
+        // DDS has one policy of the kind and the lease.
+        late(self.lease, asked.lease).then_some(POLICY_LIVELINESS)
     }
 }
 
@@ -304,7 +304,7 @@ mod tests {
                     ..p
                 },
             ),
-            (POLICY_LEASE, p, QosProfile { lease: second, ..p }),
+            (POLICY_LIVELINESS, p, QosProfile { lease: second, ..p }),
         ] {
             assert_eq!(offered.unfit(&asked), Some(policy));
             assert_eq!(asked.unfit(&offered), None);
