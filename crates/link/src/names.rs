@@ -65,12 +65,12 @@ const NODES: &str = "/_ros2/";
 
 /// Whether `topic` tells of nodes, and not from `from` to `to`.
 pub(crate) fn is_of_other_nodes(topic: &str, from: &str, to: &str) -> bool {
-    topic.starts_with(NODES) && topic != nodes_of(from, to)
+    is_of_nodes(topic) && topic != nodes_of(from, to)
 }
 
-/// Whether `topic` tells of nodes.
+/// Whether `topic` tells of nodes, maybe below a peer's namespace.
 pub(crate) fn is_of_nodes(topic: &str) -> bool {
-    topic.starts_with(NODES)
+    topic.contains(NODES)
 }
 
 /// The place in the configuration of what counts for a topic that is sent: its own name, or else the longest pattern.

@@ -125,7 +125,9 @@ topics:
         )
     };
     let robot = Host::start(&text("robot", x, "base", y, "out"));
-    let options = bus::PublisherOptions::default().with_history(1);
+    let options = bus::PublisherOptions::default()
+        .with_history(1)
+        .with_reliability(bus::Reliability::Reliable);
     let map = (robot.bus.publisher(kind("/map", "test_msgs/Blob"), options)).expect("a publisher");
     let plain = robot.publisher("/plain");
     publish(&map, "old");
@@ -146,5 +148,6 @@ topics:
         offers.len() == 1 && offers[0].1
     });
     assert_eq!(offers[0].0, b"new");
-    assert_eq!(offers[0].2, Some(bus::Reliability::BestEffort));
+    // As its publisher offers, though the link does its best only.
+    assert_eq!(offers[0].2, Some(bus::Reliability::Reliable));
 }

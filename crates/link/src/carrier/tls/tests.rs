@@ -3,6 +3,7 @@ use crate::carrier::conformance::{Rig, conformance};
 use crate::carrier::team::pair::{self, Kind, team_suite};
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 type Pair = pair::Pair<TlsKind>;
 
@@ -15,10 +16,14 @@ impl Kind for TlsKind {
     type Carrier = TlsCarrier;
 
     fn free() -> SocketAddr {
-        let any: SocketAddr = "127.0.0.1:0".parse().expect("address");
-        TcpListener::bind(any)
-            .and_then(|s| s.local_addr())
-            .expect("a port")
+        // None that the system gives to who connects, here or in another program of tests.
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let mut ports = std::iter::repeat_with(|| {
+            let number = std::process::id().wrapping_mul(61) + NEXT.fetch_add(1, Ordering::Relaxed);
+            20_000 + (number % 12_000) as u16
+        });
+        let free = ports.find_map(|port| TcpListener::bind(("127.0.0.1", port)).ok());
+        free.and_then(|s| s.local_addr().ok()).expect("a port")
     }
 
     fn bind(own: SocketAddr, peers: Vec<TeamPeer>, bundle: Bundle) -> TlsCarrier {
