@@ -22,7 +22,7 @@ _CODES = {
     "float": "f", "double": "d",
 }  # fmt: skip
 
-#: A value, of a field of ours or of theirs.
+#: Converts a field's value from one class to the other.
 _Convert = Callable[[Any], Any]
 
 

@@ -319,11 +319,6 @@ impl<C: Carrier> Daemon<C> {
                 for (peer, topic, lost) in self.inbound.not_taken() {
                     self.radio.not_taken(peer, topic, lost);
                 }
-                for (topic, stats) in self.peers.iter().flat_map(|p| self.radio.remote_topics(*p)) {
-                    if let Some(account) = &stats.account {
-                        self.inbound.tell_lost((stats.peer, topic), account);
-                    }
-                }
                 self.count_lost_before();
                 let peers = (&self.config, &self.peers[..]);
                 self.reach.look_at(now, peers, &self.radio, &self.carrier);

@@ -75,7 +75,7 @@ struct Exchange {
     peers: Vec<Peer>,
 }
 
-/// What goes to a peer, and what came of it.
+/// The exchange with one peer: the record sent to it, and the one received.
 struct Peer {
     out: Publisher,
     told: Option<Record>,
@@ -85,7 +85,7 @@ struct Peer {
     shown: Option<(Publisher, Record)>,
 }
 
-/// Which way an endpoint is told.
+/// The direction in which a record crosses the link.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     Out,
@@ -231,7 +231,7 @@ impl Exchange {
     }
 }
 
-/// What a peer is told: all participants that did not come of it, and of these what crosses.
+/// The record for a peer: every participant that did not arrive through it, with the endpoints that cross.
 fn told<'a>(config: &Config, peer: &PeerConfig, here: impl Iterator<Item = &'a Record>) -> Record {
     let to = host_id(&peer.name);
     let all = here.flat_map(|r| &r.participants);

@@ -88,6 +88,14 @@ impl ServiceConfig {
         self.timeout.unwrap_or(TIMEOUT)
     }
 
+    /// Whether this host has this part in it, towards some peer.
+    pub(crate) fn has(&self, role: ServiceRole) -> bool {
+        match role {
+            ServiceRole::Call => self.role != Role::Serve,
+            ServiceRole::Serve => self.role != Role::Call,
+        }
+    }
+
     /// Whether this host calls it at that peer, or serves it to it.
     pub(crate) fn is_for(&self, role: ServiceRole, peer: &PeerConfig) -> bool {
         match role {
@@ -97,15 +105,15 @@ impl ServiceConfig {
                 // Of a pattern it depends on the service.
                 let may_serve = || self.is_pattern() || may(peer.allow.as_ref(), Right::Publish, &self.name);
                 let is_from = from.unwrap_or_else(may_serve);
-                self.role != Role::Serve && is_from
+                self.has(role) && is_from
             }
-            ServiceRole::Serve => self.role != Role::Call,
+            ServiceRole::Serve => self.has(role),
         }
     }
 
     /// Whether this host serves it.
     pub(crate) fn is_for_serving(&self) -> bool {
-        self.role != Role::Call
+        self.has(ServiceRole::Serve)
     }
 
     fn check(&self, peers: &[PeerConfig]) -> Result<(), Problem> {

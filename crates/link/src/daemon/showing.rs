@@ -80,8 +80,17 @@ impl<C: Carrier> Daemon<C> {
         stats
     }
 
+    /// Renews the state that is shown, and tells subscribers of this bus what was lost on the way, as the same counts say.
     pub(super) fn renew_status(&mut self) {
         let recent = self.inbound.recent(clock::realtime());
+        let remote: Vec<_> = (self.peers.iter())
+            .flat_map(|p| self.radio.remote_topics(*p))
+            .collect();
+        for (topic, stats) in &remote {
+            if let Some(account) = &stats.account {
+                self.inbound.tell_lost((stats.peer, *topic), account);
+            }
+        }
         let name = |peer: PeerId| self.peer_name(peer);
         let sends: BTreeSet<String> = names::sent(&self.config).collect();
         let status = Status {
@@ -101,8 +110,7 @@ impl<C: Carrier> Daemon<C> {
                 })
                 .collect(),
             sent: (self.radio.topics()).map(|(_, t)| self.sent_status(t)).collect(),
-            received: (self.peers.iter())
-                .flat_map(|p| self.radio.remote_topics(*p))
+            received: (remote.into_iter())
                 .map(|(id, t)| {
                     let publisher = self.inbound.publisher_of(t.peer, id);
                     ReceivedTopic {

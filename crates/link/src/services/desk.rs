@@ -87,7 +87,7 @@ enum Late {
 }
 
 impl Desk {
-    /// Starts it; `ids` are told which servers are no more.
+    /// Starts it. Servers that have ended are removed from `ids`.
     ///
     /// # Errors
     /// If the system gives no descriptor or no thread.

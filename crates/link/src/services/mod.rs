@@ -6,15 +6,15 @@
 
 mod calling;
 mod desk;
+mod found;
 pub(crate) mod header;
 pub(crate) mod letter;
 mod line;
 pub(crate) mod seen;
 mod serving;
 
-use crate::config::{Config, PeerConfig, Reliability, Role, ServiceConfig};
+use crate::config::{Config, PeerConfig, Reliability, ServiceConfig};
 use crate::daemon::LinkError;
-use crate::discovery::MOST_BY_PATTERN;
 use crate::inbound::{Ids, Inbound};
 use crate::names;
 use crate::outgoing::Outgoing;
@@ -25,6 +25,8 @@ use calling::Calling;
 pub(crate) use calling::{lost_link, lost_request, outcome_text};
 use clock::PollFd;
 use desk::{Desk, Event, Place};
+pub(crate) use found::{configured, is_configured, is_told};
+use found::{found_place, is_for, named};
 pub(crate) use header::Outcome;
 use header::{Header, Kind};
 use letter::{Letter, Taker};
@@ -221,115 +223,16 @@ fn all_of<'a>(
 
 /// The topics on which requests come to servers of this bus, so that servers are noticed by them.
 pub(crate) fn watched(config: &Config) -> impl Iterator<Item = String> + '_ {
-    let served = config
-        .services
-        .iter()
-        .filter(|s| s.role != Role::Call && !s.is_pattern());
-    served.map(|s| s.name.clone() + REQUEST)
+    let served = config.services.iter().filter(|s| s.is_for_serving());
+    served
+        .filter(|s| !s.is_pattern())
+        .map(|s| s.name.clone() + REQUEST)
 }
 
 /// The patterns of services of this bus.
 pub(crate) fn watched_patterns(config: &Config) -> impl Iterator<Item = String> + '_ {
-    let served = config
-        .services
-        .iter()
-        .filter(|s| s.role != Role::Call && s.is_pattern());
-    served.map(|s| s.name.clone())
-}
-
-/// Where a service stands.
-enum Match {
-    /// Listed by its name, or found before.
-    Known(usize),
-    /// By the pattern at this place.
-    Pattern(usize),
-}
-
-/// Where a service of this name stands among the services, of which the first `listed` are the configuration's.
-fn matching(services: &[ServiceConfig], listed: usize, name: &str, role: ServiceRole) -> Option<Match> {
-    if let Some(place) = services.iter().position(|s| s.name == name && !s.is_pattern()) {
-        return Some(Match::Known(place));
-    }
-    let all = services.iter().take(listed).enumerate();
-    let fits = |s: &ServiceConfig| match role {
-        ServiceRole::Call => s.role != Role::Serve,
-        ServiceRole::Serve => s.role != Role::Call,
-    };
-    let covering = all.filter(|(_, s)| s.is_pattern() && fits(s) && names::covers(&s.name, name));
-    covering
-        .max_by_key(|(_, s)| s.name.len())
-        .map(|(i, _)| Match::Pattern(i))
-}
-
-/// The place of a service, and whether it was another's before; behind the `listed` ones a pattern finds a new one.
-fn found_place(
-    services: &mut Vec<ServiceConfig>,
-    listed: usize,
-    (name, role): (&str, ServiceRole),
-    in_use: impl Fn(usize) -> bool,
-) -> Result<Option<(usize, bool)>, &'static str> {
-    let pattern = match matching(services, listed, name, role) {
-        Some(Match::Known(place)) => return Ok(Some((place, false))),
-        Some(Match::Pattern(place)) => place,
-        None => return Ok(None),
-    };
-    let found = ServiceConfig {
-        name: name.to_owned(),
-        ..services[pattern].clone()
-    };
-    if services.len() - listed < MOST_BY_PATTERN {
-        services.push(found);
-        return Ok(Some((services.len() - 1, false)));
-    }
-    let free = (listed..services.len()).find(|i| !in_use(*i));
-    let place = free.ok_or("more services than a link carries by patterns: list some by their names")?;
-    services[place] = found;
-    Ok(Some((place, true)))
-}
-
-/// The service that a topic is of, and what this host does for it.
-fn named(topic: &str) -> Option<(&str, ServiceRole)> {
-    match (topic.strip_suffix(REQUEST), topic.strip_suffix(REPLY)) {
-        (Some(name), _) => Some((name, ServiceRole::Serve)),
-        (_, Some(name)) => Some((name, ServiceRole::Call)),
-        _ => None,
-    }
-}
-
-/// Whether the configuration lists the service that a topic which `peer` announces belongs to, by its name or by a pattern.
-pub(crate) fn is_configured(config: &Config, peer: PeerId, topic: &str) -> bool {
-    is_for(
-        &config.services,
-        config.services.len(),
-        config.peers.get(peer.0 as usize),
-        topic,
-    )
-}
-
-/// Whether `peer` may take part in the service that a topic is of, sending on that topic.
-pub(crate) fn is_told(config: &Config, peer: &PeerConfig, topic: &str) -> bool {
-    is_for(&config.services, config.services.len(), Some(peer), topic)
-        && may(peer.allow.as_ref(), Right::Publish, topic)
-}
-
-fn is_for(services: &[ServiceConfig], listed: usize, peer: Option<&PeerConfig>, topic: &str) -> bool {
-    let of_it = named(topic).and_then(|(name, role)| Some((matching(services, listed, name, role)?, role)));
-    match (of_it, peer) {
-        (Some((Match::Known(i) | Match::Pattern(i), role)), Some(peer)) => {
-            services.get(i).is_some_and(|s| s.is_for(role, peer))
-        }
-        _ => false,
-    }
-}
-
-/// The service that a topic which `peer` announces belongs to, if the configuration lists it by its name.
-pub(crate) fn configured(config: &Config, peer: PeerId, topic: &str) -> Option<Of> {
-    let (name, role) = named(topic)?;
-    let service = config.services.iter().position(|s| s.name == name)?;
-    let from = config.peers.get(peer.0 as usize)?;
-    config.services[service]
-        .is_for(role, from)
-        .then_some(Of { peer, service, role })
+    let served = config.services.iter().filter(|s| s.is_for_serving());
+    served.filter(|s| s.is_pattern()).map(|s| s.name.clone())
 }
 
 /// The service that a topic of requests is of.
@@ -379,8 +282,8 @@ pub(crate) struct Services {
 }
 
 impl Services {
-    /// Serves and calls as `config` says, if it names any service. `run` tells this run of the host from others; `ids` are told which
-    /// endpoints of the bus are this daemon's own.
+    /// Serves and calls as `config` says, if it names any service. `run` tells this run of the host from others; the servers that are
+    /// made for peers' services are entered in `ids`.
     pub(crate) fn start(
         config: &Config,
         bus: &Bus,
@@ -771,61 +674,5 @@ impl Services {
             late: tally.late,
             here,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn patterns_find_no_more_services_than_a_link_carries() {
-        let mut services = vec![
-            ServiceConfig::new("/arm/*", Role::Serve),
-            ServiceConfig::new("/arm/grasp", Role::Call),
-            ServiceConfig {
-                priority: 90,
-                ..ServiceConfig::new("/arm/left/*", Role::Both)
-            },
-        ];
-        let listed = services.len();
-        let mut place = |name: &str, role, in_use: &dyn Fn(usize) -> bool| {
-            let place = found_place(&mut services, listed, (name, role), in_use);
-            place.map(|p| p.map(|(i, anew)| (i, anew, services[i].name.clone(), services[i].priority)))
-        };
-        let (serve, call, all) = (ServiceRole::Serve, ServiceRole::Call, |_| true);
-        assert_eq!(
-            place("/arm/grasp", serve, &all),
-            Ok(Some((1, false, "/arm/grasp".into(), 50)))
-        );
-        assert_eq!(place("/leg", serve, &all), Ok(None));
-        assert_eq!(
-            place("/arm/x", call, &all),
-            Ok(None),
-            "the pattern is for serving"
-        );
-        let left = Ok(Some((3, false, "/arm/left/x".into(), 90)));
-        assert_eq!(
-            place("/arm/left/x", call, &all),
-            left,
-            "the longest pattern counts"
-        );
-        assert_eq!(place("/arm/left/x", serve, &all), left, "it has a place now");
-        for i in 1..MOST_BY_PATTERN {
-            assert!(matches!(
-                place(&format!("/arm/{i}"), serve, &all),
-                Ok(Some((_, false, ..)))
-            ));
-        }
-        assert!(place("/arm/more", serve, &all).is_err());
-        let free = |i| i != 7;
-        assert_eq!(
-            place("/arm/more", serve, &free),
-            Ok(Some((7, true, "/arm/more".into(), 50)))
-        );
-        assert_eq!(
-            place("/arm/more", serve, &all),
-            Ok(Some((7, false, "/arm/more".into(), 50)))
-        );
     }
 }

@@ -1,0 +1,152 @@
+//! Services by their names on the air, and by patterns, whose services have places of their own once they are found.
+
+use super::{Of, REPLY, REQUEST};
+use crate::config::{Config, PeerConfig, ServiceConfig};
+use crate::discovery::MOST_BY_PATTERN;
+use crate::names;
+use crate::rules::{Right, may};
+use crate::status::ServiceRole;
+use proto::PeerId;
+
+/// The place of a service of this name among the services, of which the first `listed` are the configuration's: its own, or that
+/// of the longest pattern.
+fn matching(services: &[ServiceConfig], listed: usize, name: &str, role: ServiceRole) -> Option<usize> {
+    let own = services.iter().position(|s| s.name == name && !s.is_pattern());
+    own.or_else(|| {
+        let all = services.iter().take(listed).enumerate();
+        let covering = all.filter(|(_, s)| s.is_pattern() && s.has(role) && names::covers(&s.name, name));
+        covering.max_by_key(|(_, s)| s.name.len()).map(|(i, _)| i)
+    })
+}
+
+/// The place of a service, and whether it was another's before; behind the `listed` ones a pattern finds a new one.
+pub(super) fn found_place(
+    services: &mut Vec<ServiceConfig>,
+    listed: usize,
+    (name, role): (&str, ServiceRole),
+    in_use: impl Fn(usize) -> bool,
+) -> Result<Option<(usize, bool)>, &'static str> {
+    let Some(place) = matching(services, listed, name, role) else {
+        return Ok(None);
+    };
+    if !services[place].is_pattern() {
+        return Ok(Some((place, false)));
+    }
+    let found = ServiceConfig {
+        name: name.to_owned(),
+        ..services[place].clone()
+    };
+    if services.len() - listed < MOST_BY_PATTERN {
+        services.push(found);
+        return Ok(Some((services.len() - 1, false)));
+    }
+    let free = (listed..services.len()).find(|i| !in_use(*i));
+    let place = free.ok_or("more services than a link carries by patterns: list some by their names")?;
+    services[place] = found;
+    Ok(Some((place, true)))
+}
+
+/// The service that a topic is of, and what this host does for it.
+pub(super) fn named(topic: &str) -> Option<(&str, ServiceRole)> {
+    match (topic.strip_suffix(REQUEST), topic.strip_suffix(REPLY)) {
+        (Some(name), _) => Some((name, ServiceRole::Serve)),
+        (_, Some(name)) => Some((name, ServiceRole::Call)),
+        _ => None,
+    }
+}
+
+/// Whether the configuration lists the service that a topic which `peer` announces belongs to, by its name or by a pattern.
+pub(crate) fn is_configured(config: &Config, peer: PeerId, topic: &str) -> bool {
+    is_for(
+        &config.services,
+        config.services.len(),
+        config.peers.get(peer.0 as usize),
+        topic,
+    )
+}
+
+/// Whether `peer` may take part in the service that a topic is of, sending on that topic.
+pub(crate) fn is_told(config: &Config, peer: &PeerConfig, topic: &str) -> bool {
+    is_for(&config.services, config.services.len(), Some(peer), topic)
+        && may(peer.allow.as_ref(), Right::Publish, topic)
+}
+
+/// Whether a service that a topic is of, listed or found, is for `peer`.
+pub(super) fn is_for(
+    services: &[ServiceConfig],
+    listed: usize,
+    peer: Option<&PeerConfig>,
+    topic: &str,
+) -> bool {
+    let (Some((name, role)), Some(peer)) = (named(topic), peer) else {
+        return false;
+    };
+    matching(services, listed, name, role).is_some_and(|i| services[i].is_for(role, peer))
+}
+
+/// The service that a topic which `peer` announces belongs to, if the configuration lists it by its name.
+pub(crate) fn configured(config: &Config, peer: PeerId, topic: &str) -> Option<Of> {
+    let (name, role) = named(topic)?;
+    let service = config.services.iter().position(|s| s.name == name)?;
+    let from = config.peers.get(peer.0 as usize)?;
+    config.services[service]
+        .is_for(role, from)
+        .then_some(Of { peer, service, role })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Role;
+
+    #[test]
+    fn patterns_find_no_more_services_than_a_link_carries() {
+        let mut services = vec![
+            ServiceConfig::new("/arm/*", Role::Serve),
+            ServiceConfig::new("/arm/grasp", Role::Call),
+            ServiceConfig {
+                priority: 90,
+                ..ServiceConfig::new("/arm/left/*", Role::Both)
+            },
+        ];
+        let listed = services.len();
+        let mut place = |name: &str, role, in_use: &dyn Fn(usize) -> bool| {
+            let place = found_place(&mut services, listed, (name, role), in_use);
+            place.map(|p| p.map(|(i, anew)| (i, anew, services[i].name.clone(), services[i].priority)))
+        };
+        let (serve, call, all) = (ServiceRole::Serve, ServiceRole::Call, |_| true);
+        assert_eq!(
+            place("/arm/grasp", serve, &all),
+            Ok(Some((1, false, "/arm/grasp".into(), 50)))
+        );
+        assert_eq!(place("/leg", serve, &all), Ok(None));
+        assert_eq!(
+            place("/arm/x", call, &all),
+            Ok(None),
+            "the pattern is for serving"
+        );
+        let left = Ok(Some((3, false, "/arm/left/x".into(), 90)));
+        assert_eq!(
+            place("/arm/left/x", call, &all),
+            left,
+            "the longest pattern counts"
+        );
+        assert_eq!(place("/arm/left/x", serve, &all), left, "it has a place now");
+        for i in 1..MOST_BY_PATTERN {
+            assert!(matches!(
+                place(&format!("/arm/{i}"), serve, &all),
+                Ok(Some((_, false, ..)))
+            ));
+        }
+        assert!(place("/arm/more", serve, &all).is_err());
+        let free = |i| i != 7;
+        assert_eq!(
+            place("/arm/more", serve, &free),
+            Ok(Some((7, true, "/arm/more".into(), 50)))
+        );
+        assert_eq!(
+            place("/arm/more", serve, &all),
+            Ok(Some((7, false, "/arm/more".into(), 50)))
+        );
+    }
+}
