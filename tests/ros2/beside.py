@@ -22,10 +22,7 @@ class Beside(house.Scenario):
         return process
 
     def lines(self, role: str, rmw: str, what: str) -> list[str]:
-        process = self.of(role, rmw)
-        self.assertEqual(process.process.wait(180), 0, process.lines[-20:])
-        process.thread.join()
-        return [line for line in process.lines if line.startswith(what)]
+        return [line for line in self.of(role, rmw).ended(180) if line.startswith(what)]
 
     def test_values_of_every_type_are_those_of_fast_dds(self) -> None:
         heard = {}

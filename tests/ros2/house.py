@@ -11,6 +11,7 @@ import threading
 import time
 import unittest
 from pathlib import Path
+from typing import IO
 
 HERE = Path(__file__).resolve().parent
 LONG = 60.0
@@ -28,18 +29,37 @@ def environment(folder: str, domain: int = 0) -> dict[str, str]:
 
 
 class Process:
-    """A peer; what it prints is kept."""
+    """A peer. `lines` are all that it writes; `printed` are those of its standard output, which a warning of rclpy does not disturb."""
 
     def __init__(self, command: list[str], env: dict[str, str]) -> None:
-        self.process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.lines: list[str] = []
-        self.thread = threading.Thread(target=self.read, daemon=True)
-        self.thread.start()
+        self.printed: list[str] = []
+        self.threads = [
+            threading.Thread(target=self.read, args=(self.process.stdout, [self.lines, self.printed]), daemon=True),
+            threading.Thread(target=self.read, args=(self.process.stderr, [self.lines]), daemon=True),
+        ]
+        for thread in self.threads:
+            thread.start()
 
-    def read(self) -> None:
-        assert self.process.stdout
-        for line in self.process.stdout:
-            self.lines.append(line.rstrip())
+    def read(self, stream: IO[str], kept: list[list[str]]) -> None:
+        for line in stream:
+            for lines in kept:
+                lines.append(line.rstrip())
+
+    def ended(self, seconds: float = LONG) -> list[str]:
+        """What it printed, once it ended well."""
+        assert self.process.wait(seconds) == 0, self.lines[-20:]
+        for thread in self.threads:
+            thread.join()
+        return self.printed
+
+    def close(self) -> None:
+        for thread in self.threads:
+            thread.join()
+        for stream in (self.process.stdout, self.process.stderr):
+            assert stream
+            stream.close()
 
     def wait_for(self, what: str, count: int = 1) -> list[str]:
         end = time.monotonic() + LONG
@@ -54,7 +74,8 @@ class Process:
     def end(self, how: signal.Signals = signal.SIGKILL) -> None:
         self.process.send_signal(how)
         self.process.wait(LONG)
-        self.thread.join()
+        for thread in self.threads:
+            thread.join()
 
 
 class Scenario(unittest.TestCase):
@@ -68,7 +89,7 @@ class Scenario(unittest.TestCase):
         for process in self.processes:
             if process.process.poll() is None:
                 process.end()
-            process.process.stdout.close()
+            process.close()
         self.folder.cleanup()
 
     def host(self, name: str) -> str:
@@ -89,9 +110,7 @@ class Scenario(unittest.TestCase):
         return process
 
     def script(self, text: str, host: str = "") -> list[str]:
-        """A node that does something and ends well."""
+        """What a node prints that does something and ends well."""
         process = Process([sys.executable, "-c", text], environment(self.host(host)))
         self.processes.append(process)
-        self.assertEqual(process.process.wait(LONG), 0, process.lines)
-        process.thread.join()
-        return process.lines
+        return process.ended()

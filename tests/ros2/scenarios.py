@@ -344,9 +344,7 @@ print("functions", len(names), "wrong", wrong)
         env = {k: v for k, v in house.environment(self.host("")).items() if k != "LD_PRELOAD"}
         process = house.Process([sys.executable, "-X", "faulthandler", "-c", text], env)
         self.processes.append(process)
-        self.assertEqual(process.process.wait(LONG), 0, process.lines)
-        process.thread.join()
-        count, wrong = process.lines[-1].split(" wrong ")
+        count, wrong = process.ended()[-1].split(" wrong ")
         self.assertEqual((int(count.split()[1]), wrong), (95, "[]"))
 
     def test_ropewalks_own_tools_meet_the_nodes(self) -> None:
