@@ -170,10 +170,12 @@ impl Events {
         }
     }
 
-    /// Takes over which endpoints match, and which of `others` do not fit.
-    pub(crate) fn update(&self, matched: BTreeSet<u64>, others: &[Endpoint], type_name: &str) {
+    /// Takes over which endpoints match, and which others do not fit, as `look` finds them. Threads look one after the other: none takes
+    /// over what it saw before another.
+    pub(crate) fn update(&self, type_name: &str, look: impl FnOnce() -> (BTreeSet<u64>, Vec<Endpoint>)) {
         let mut guard = lock(&self.state);
         let state = &mut *guard;
+        let (matched, others) = look();
         let came = matched.difference(&state.matched).count() as u64;
         let went = state.matched.difference(&matched).count() as u64;
         let before = state.changes();
@@ -187,7 +189,7 @@ impl Events {
         let there: BTreeSet<u64> = others.iter().map(|e| e.id).collect();
         state.unfit.retain(|id| there.contains(id));
         state.other_types.retain(|id| there.contains(id));
-        for other in others {
+        for other in &others {
             if other.type_name != type_name {
                 state
                     .incompatible_type
@@ -497,4 +499,27 @@ pub(crate) fn until_deadline(source: Source<'_>, now: Instant) -> Option<Duratio
     let timed = matches!(source.kind, RequestedDeadlineMissed | OfferedDeadlineMissed);
     let next = timed.then(|| source.events.next_deadline()).flatten()?;
     Some(next.saturating_duration_since(now))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::qos::sample;
+
+    #[test]
+    fn no_thread_takes_over_what_it_saw_before_another() {
+        let events = Events::new(End::Subscription, sample());
+        let there = Mutex::new(BTreeSet::new());
+        for id in 0..2000 {
+            let look = || (lock(&there).clone(), Vec::new());
+            std::thread::scope(|threads| {
+                threads.spawn(|| events.update("t", look));
+                threads.spawn(|| {
+                    lock(&there).insert(id);
+                    events.update("t", look);
+                });
+            });
+            assert_eq!(lock(&events.state).matched, *lock(&there));
+        }
+    }
 }

@@ -81,15 +81,17 @@ impl Matching {
     }
 
     /// Brings the events up to date; whether all that the graph has are connected.
-    pub(crate) fn update(&self, connected: impl Iterator<Item = u64>) -> bool {
-        let others = self.others();
-        let matched = self.among(connected, &others);
-        let awaited =
-            |e: &Endpoint| e.type_name == self.own.type_name && self.fits(e) && !matched.contains(&e.id);
-        // What is of another host comes over a link's own endpoint.
-        let settled = !others.iter().any(|(node, e)| !node.is_far && awaited(e));
-        let others: Vec<_> = others.into_iter().map(|(_, e)| e).collect();
-        self.events.update(matched, &others, &self.own.type_name);
+    pub(crate) fn update<I: Iterator<Item = u64>>(&self, connected: impl FnOnce() -> I) -> bool {
+        let mut settled = true;
+        self.events.update(&self.own.type_name, || {
+            let others = self.others();
+            let matched = self.among(connected(), &others);
+            let awaited =
+                |e: &Endpoint| e.type_name == self.own.type_name && self.fits(e) && !matched.contains(&e.id);
+            // What is of another host comes over a link's own endpoint.
+            settled = !others.iter().any(|(node, e)| !node.is_far && awaited(e));
+            (matched, others.into_iter().map(|(_, e)| e).collect())
+        });
         settled
     }
 }

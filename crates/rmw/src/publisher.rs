@@ -42,7 +42,7 @@ pub(crate) unsafe fn of<'a>(publisher: *const RmwPublisher) -> Outcome<&'a Arc<P
 
 impl Listener for Publisher {
     fn graph_changed(&self) -> bool {
-        self.matching.update(self.connected())
+        self.matching.update(|| self.connected())
     }
 }
 
@@ -51,7 +51,6 @@ impl Publisher {
     pub(crate) fn watch(self: &Arc<Self>) {
         let weak = Arc::downgrade(self);
         self.matching.watch(weak);
-        self.graph_changed();
     }
 
     /// The subscribers that the bus has connected.

@@ -71,7 +71,7 @@ pub(crate) struct Handle(pub(crate) Arc<Subscription>);
 
 impl Listener for Subscription {
     fn graph_changed(&self) -> bool {
-        self.matching.update(self.connected())
+        self.matching.update(|| self.connected())
     }
 }
 
@@ -80,7 +80,6 @@ impl Subscription {
     pub(crate) fn watch(self: &Arc<Self>) {
         let weak = Arc::downgrade(self);
         self.matching.watch(weak);
-        self.graph_changed();
     }
 
     /// The publishers that the bus has connected.

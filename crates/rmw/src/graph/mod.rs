@@ -208,8 +208,12 @@ impl Graph {
         unsettled == 0
     }
 
+    /// Calls it now, and whenever the graph changes.
     pub(crate) fn listen(&self, listener: Weak<dyn Listener>) {
-        lock(&self.listeners).push(listener);
+        lock(&self.listeners).push(listener.clone());
+        if listener.upgrade().is_some_and(|l| !l.graph_changed()) {
+            self.call_again();
+        }
     }
 
     /// Adds a node; its key.
@@ -274,9 +278,13 @@ impl Graph {
         self.version.fetch_add(1, Ordering::SeqCst);
         // Listeners are called at once, and by the thread until the bus has connected new endpoints.
         if !self.changed() {
-            self.tell_again.store(true, Ordering::SeqCst);
-            self.wake.set();
+            self.call_again();
         }
+    }
+
+    fn call_again(&self) {
+        self.tell_again.store(true, Ordering::SeqCst);
+        self.wake.set();
     }
 
     /// Calls `f` with each node that is there, its enclave, and whether it is of another host.
@@ -336,4 +344,39 @@ pub(crate) struct NodeName {
     pub(crate) namespace: String,
     /// Whether it is of another host: the bus connects nothing of it.
     pub(crate) is_far: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicU32;
+    use std::time::Instant;
+
+    /// Has to be called three times until the bus has connected what it waits for.
+    struct Late(AtomicU32);
+
+    impl Listener for Late {
+        fn graph_changed(&self) -> bool {
+            self.0.fetch_add(1, Ordering::SeqCst) >= 2
+        }
+    }
+
+    #[test]
+    fn who_begins_to_listen_is_called_until_the_bus_has_connected_what_the_graph_has() {
+        let folder = tempfile::tempdir().unwrap();
+        let bus = Bus::open(bus::BusConfig::new(folder.path())).unwrap();
+        let graph = Graph::open(&bus, "/").unwrap();
+        let late = Arc::new(Late(AtomicU32::new(0)));
+        let listener: Arc<dyn Listener> = late.clone();
+        graph.listen(Arc::downgrade(&listener));
+        let end = Instant::now() + Duration::from_secs(60);
+        while late.0.load(Ordering::SeqCst) < 3 {
+            assert!(
+                Instant::now() < end,
+                "the graph did not change, and nobody called it again"
+            );
+            std::thread::yield_now();
+        }
+        graph.close();
+    }
 }
