@@ -197,7 +197,17 @@ impl Node {
         }
     }
 
-    /// Every topic of the bus with its publishers and subscribers. Blocks for half a second at most.
+    /// Everything that the bus has, topics and services, and whose endpoints did not answer. Blocks for half a second at most, and
+    /// only if one is silent: its process is stopped or hangs, or the machine is busy.
+    ///
+    /// # Errors
+    /// [`NodeError::Open`] if the runtime folder cannot be read.
+    pub fn survey(&self) -> Result<bus::Survey, NodeError> {
+        Ok(self.bus.survey(PATIENCE)?)
+    }
+
+    /// Every topic of the bus with its publishers and subscribers. Blocks for half a second at most; those that are silent
+    /// ([`Node::survey`]) are left out.
     ///
     /// # Errors
     /// [`NodeError::Open`] if the runtime folder cannot be read.

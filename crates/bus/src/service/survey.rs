@@ -2,6 +2,7 @@
 
 use super::{REPLY, REQUEST, ServiceType};
 use crate::bus::{Bus, OpenError};
+use crate::survey::Survey;
 use crate::topic::{EndpointInfo, TopicInfo};
 use std::time::Duration;
 
@@ -20,8 +21,18 @@ pub struct ServiceInfo {
 impl Bus {
     /// Asks every live endpoint which services there are: as [`Bus::topics`], and as long.
     pub fn services(&self, timeout: Duration) -> Result<Vec<ServiceInfo>, OpenError> {
-        let topics = self.topics(timeout)?;
-        Ok(topics.into_iter().filter_map(ServiceInfo::from_topic).collect())
+        Ok(self.survey(timeout)?.services())
+    }
+}
+
+impl Survey {
+    /// The services of this domain, by name.
+    pub fn services(&self) -> Vec<ServiceInfo> {
+        self.topics
+            .iter()
+            .cloned()
+            .filter_map(ServiceInfo::from_topic)
+            .collect()
     }
 }
 

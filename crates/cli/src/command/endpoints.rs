@@ -1,6 +1,6 @@
 //! How those who use a topic or a service are shown.
 
-use bus::EndpointInfo;
+use bus::{EndpointInfo, Silent, Survey};
 use serde_json::{Value, json};
 
 /// Programs with their processes, for people.
@@ -23,6 +23,40 @@ pub(super) fn to_json(endpoints: &[EndpointInfo]) -> Vec<Value> {
                 "messages": e.messages, "memory_bytes": e.memory })
     };
     endpoints.iter().map(endpoint).collect()
+}
+
+/// Most processes that a line names.
+const MAX_NAMED: usize = 5;
+
+/// Who did not answer, so that what was found may not be all; nothing if all did.
+pub(crate) fn silent(survey: &Survey) -> Option<String> {
+    let mut names: Vec<_> = survey.silent.iter().map(name).collect();
+    names.sort();
+    names.dedup();
+    let more = names.len().saturating_sub(MAX_NAMED);
+    names.truncate(MAX_NAMED);
+    let more = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
+    (!names.is_empty()).then(|| {
+        format!(
+            "no answer from {}{more}: stopped, hanging, or the machine is busy (ropewalk doctor)",
+            names.join(", ")
+        )
+    })
+}
+
+/// As `silent` says it, for programs.
+pub(super) fn silent_json(survey: &Survey) -> Vec<Value> {
+    let one = |s: &Silent| json!({ "pid": s.pid, "program": s.program });
+    survey.silent.iter().map(one).collect()
+}
+
+fn name(silent: &Silent) -> String {
+    let program = silent.program.as_deref().and_then(|p| p.rsplit('/').next());
+    format!("{} ({})", program.unwrap_or("?"), silent.pid)
 }
 
 /// Bytes as hexadecimal digits.

@@ -3,7 +3,7 @@
 pub(crate) mod bench;
 pub(crate) mod control;
 pub(crate) mod doctor;
-mod endpoints;
+pub(crate) mod endpoints;
 pub(crate) mod generate;
 pub(crate) mod import;
 pub(crate) mod keys;

@@ -73,11 +73,16 @@ fn to_json(info: &ServiceInfo) -> Value {
 }
 
 fn list(node: &Node, as_json: bool) -> Outcome {
-    let services = node.services().or_input()?;
+    let survey = node.survey().or_input()?;
+    let services = survey.services();
     let mut out = crate::screen::stdout();
     if as_json {
         let services: Vec<_> = services.iter().map(to_json).collect();
-        return writeln!(out, "{:#}", json!({ "services": services })).or_job("writing");
+        let all = json!({ "services": services, "silent": endpoints::silent_json(&survey) });
+        return writeln!(out, "{all:#}").or_job("writing");
+    }
+    if let Some(silent) = endpoints::silent(&survey) {
+        crate::screen::tell!("{silent}");
     }
     if services.is_empty() {
         crate::screen::tell!("no services in {}", node.bus().config().runtime_dir.display());
@@ -102,11 +107,15 @@ fn list(node: &Node, as_json: bool) -> Outcome {
 
 fn info(node: &Node, service: &str, as_json: bool) -> Outcome {
     let full = format!("/{}", service.trim_start_matches('/'));
-    let mut services = node.services().or_input()?;
+    let survey = node.survey().or_input()?;
+    let mut services = survey.services();
     services.retain(|s| s.service.service == full);
     if services.is_empty() {
+        let silent = endpoints::silent(&survey)
+            .map(|s| format!("; {s}"))
+            .unwrap_or_default();
         return Err(Failure::input(format_args!(
-            "nobody serves or calls {full}; `ropewalk service list` shows what there is"
+            "nobody serves or calls {full}; `ropewalk service list` shows what there is{silent}"
         )));
     }
     let mut out = crate::screen::stdout();

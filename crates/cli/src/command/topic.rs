@@ -128,7 +128,8 @@ pub(crate) fn run(options: &Options) -> Outcome {
 }
 
 fn list(node: &Node, as_json: bool) -> Outcome {
-    let topics = node.topics().or_input()?;
+    let survey = node.survey().or_input()?;
+    let topics: Vec<_> = survey.topics.iter().filter(|t| !t.is_of_service()).collect();
     let mut out = crate::screen::stdout();
     if as_json {
         let topics: Vec<_> = (topics.iter())
@@ -138,7 +139,11 @@ fn list(node: &Node, as_json: bool) -> Outcome {
                         "subscribers": endpoints::to_json(&t.subscribers) })
             })
             .collect();
-        return writeln!(out, "{:#}", json!({ "topics": topics })).or_job("writing");
+        let all = json!({ "topics": topics, "silent": endpoints::silent_json(&survey) });
+        return writeln!(out, "{all:#}").or_job("writing");
+    }
+    if let Some(silent) = endpoints::silent(&survey) {
+        crate::screen::tell!("{silent}");
     }
     let mut table = Table::new(&[
         ("topic", Align::Left),

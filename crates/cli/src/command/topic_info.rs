@@ -1,6 +1,6 @@
 //! `ropewalk topic info`: what the endpoints of a topic say of themselves.
 
-use super::endpoints::hex;
+use super::endpoints::{self, hex};
 use crate::failure::{Failure, OrFail, Outcome};
 use bench::table::{Align, Table};
 use bus::{
@@ -30,15 +30,18 @@ pub(crate) struct Options {
 
 pub(super) fn run(node: &Node, options: &Options) -> Outcome {
     let name = options.topic.trim_start_matches('/');
-    let topics = node.topics().or_input()?;
+    let survey = node.survey().or_input()?;
+    let topics = survey.topics.iter().filter(|t| !t.is_of_service());
     let found: Vec<_> = topics
-        .iter()
         .filter(|t| t.topic.topic.trim_start_matches('/') == name)
         .collect();
     if found.is_empty() {
         return Err(Failure::input(format_args!(
-            "nobody uses /{name} in {}; `ropewalk topic list` shows what there is",
-            node.bus().config().runtime_dir.display()
+            "nobody uses /{name} in {}; `ropewalk topic list` shows what there is{}",
+            node.bus().config().runtime_dir.display(),
+            endpoints::silent(&survey)
+                .map(|s| format!("; {s}"))
+                .unwrap_or_default()
         )));
     }
     let mut out = crate::screen::stdout();

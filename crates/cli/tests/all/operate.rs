@@ -8,7 +8,7 @@ struct Pair {
     robot: Host,
     base: Host,
     robot_address: String,
-    _running: Vec<Running>,
+    running: Vec<Running>,
 }
 
 fn config(host: &Host, own: (&str, &str), peer: (&str, &str), topics: &str) {
@@ -55,7 +55,7 @@ impl Pair {
             robot,
             base,
             robot_address: a,
-            _running: running,
+            running,
         }
     }
 }
@@ -203,6 +203,25 @@ fn what_cannot_be_changed_is_named_with_its_mend() {
         &["link", "status"],
         &["no link runs", "ropewalk link FILE"],
     );
+
+    // One that does not answer is not one that does not run.
+    let daemon = &pair.running[1];
+    daemon.pause();
+    refused(
+        robot,
+        &["link", "status"],
+        &[
+            "no link runs",
+            "no answer from ropewalk",
+            &daemon.pid().to_string(),
+        ],
+    );
+    let listed = robot.run(&["topic", "list"]);
+    assert!(listed.stderr.contains("no answer from ropewalk"), "{listed:?}");
+    let asking = robot.start(&["link", "status", "--json"]);
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    daemon.signal(rustix::process::Signal::CONT);
+    assert_eq!(asking.wait().code, 0);
 
     // A second daemon for the same radio.
     refused(

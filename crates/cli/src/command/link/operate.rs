@@ -1,7 +1,9 @@
 //! Asking and changing links that run on this host.
 
+use crate::command::endpoints::silent;
 use crate::failure::{Failure, OrFail, Outcome};
 use bench::table::{Align, Table};
+use bus::Survey;
 use clap::{Args, Subcommand};
 use link::control::{Change, name};
 use ropewalk::{Client, Node};
@@ -10,7 +12,7 @@ use serde_json::{Value, json};
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a link may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -101,21 +103,30 @@ impl Running {
     /// The link that is meant.
     pub(crate) fn find(which: &Which) -> Result<Running, Failure> {
         let node = Node::new("operator").or_input()?;
-        let services = node.services().or_input()?;
-        let served = services.iter().filter(|s| !s.servers.is_empty());
-        let mut links: Vec<&str> = served.filter_map(|s| name::link_of(&s.service.service)).collect();
-        links.sort_unstable();
-        links.dedup();
+        let start = Instant::now();
+        let (links, survey) = loop {
+            let survey = node.survey().or_input()?;
+            let links = Running::links(&survey);
+            let is_found = match &which.link {
+                Some(wanted) => links.contains(wanted),
+                None => !links.is_empty(),
+            };
+            // Who did not answer may be the link: on a busy machine it takes its time.
+            if is_found || survey.silent.is_empty() || start.elapsed() >= PATIENCE {
+                break (Vec::from_iter(links), survey);
+            }
+        };
         let folder = node.bus().config().runtime_dir.display().to_string();
+        let silent = silent(&survey).map(|s| format!("; {s}")).unwrap_or_default();
         let link = match (&which.link, links.as_slice()) {
             (_, []) => {
                 return Err(Failure::input(format_args!(
-                    "no link runs in {folder}: start one with `ropewalk link FILE`, or set ROPEWALK_RUNTIME_DIR to its folder"
+                    "no link runs in {folder}: start one with `ropewalk link FILE`, or set ROPEWALK_RUNTIME_DIR to its folder{silent}"
                 )));
             }
             (Some(wanted), links) => links.iter().find(|l| *l == wanted).ok_or_else(|| {
                 Failure::input(format_args!(
-                    "no link '{wanted}' runs in {folder}; there is {}",
+                    "no link '{wanted}' runs in {folder}; there is {}{silent}",
                     links.join(", ")
                 ))
             })?,
@@ -127,7 +138,7 @@ impl Running {
                 )));
             }
         };
-        let link = (*link).to_owned();
+        let link = link.clone();
         Ok(Running {
             node,
             link,
@@ -139,10 +150,7 @@ impl Running {
     /// All links of this host that run.
     pub(crate) fn all() -> Result<Vec<Running>, Failure> {
         let node = Node::new("operator").or_input()?;
-        let services = node.services().or_input()?;
-        let links: BTreeSet<String> = (services.iter().filter(|s| !s.servers.is_empty()))
-            .filter_map(|s| name::link_of(&s.service.service).map(str::to_owned))
-            .collect();
+        let links = Running::links(&node.survey().or_input()?);
         let running = |link| Running {
             node: node.clone(),
             link,
@@ -150,6 +158,15 @@ impl Running {
             state: OnceCell::new(),
         };
         Ok(links.into_iter().map(running).collect())
+    }
+
+    /// The names of those that answered.
+    fn links(survey: &Survey) -> BTreeSet<String> {
+        let services = survey.services().into_iter();
+        let served = services.filter(|s| !s.servers.is_empty());
+        served
+            .filter_map(|s| name::link_of(&s.service.service).map(str::to_owned))
+            .collect()
     }
 
     /// What it is called.
