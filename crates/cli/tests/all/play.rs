@@ -38,6 +38,56 @@ fn strings(file: &Path, topic: &str, rows: &[(f64, &str)]) {
     writer.finish().expect("finishes");
 }
 
+/// Who plays from the middle has the map that was published at the beginning.
+#[test]
+fn what_was_latched_before_the_start_is_there_at_the_start() {
+    let host = Host::new();
+    let file = host.path("map.mcap");
+    let schema = Registry::new(Flavour::Ros1)
+        .schema("std_msgs/String")
+        .expect("known");
+    let mut writer = Writer::create(&file, &recording::write::Options::default()).expect("creates");
+    let mut add = |topic: &str, latched| {
+        let mut channel = Channel::ros1(topic, "std_msgs/String", &schema.md5_hex(), &schema.definition());
+        channel.latched = latched;
+        writer.add_channel(&channel).expect("adds")
+    };
+    let (map, chatter) = (add("/map", true), add("/chatter", false));
+    for (channel, second, text) in [
+        (map, 0, "old"),
+        (chatter, 1, "no"),
+        (map, 2, "new"),
+        (chatter, 6, "yes"),
+        (map, 7, "next"),
+    ] {
+        let data = [&(text.len() as u32).to_le_bytes(), text.as_bytes()].concat();
+        let at = Time(1_600_000_000_000_000_000) + Duration::from_secs(second);
+        writer.write(channel, at, at, &data).expect("writes");
+    }
+    writer.finish().expect("finishes");
+    let echo = |topic: &str, count| host.start(&["topic", "echo", topic, "-n", count, "--wait", "60"]);
+    let (maps, chatters) = (echo("/map", "2"), echo("/chatter", "1"));
+    let (done, result) = played(&host, &file, &["--start", "5", "--wait", "60"]);
+    assert_eq!(done.code, 0, "{done:?}");
+    assert_eq!(
+        (&result["messages"], &result["latched_before"]),
+        (&json!(2), &json!(1))
+    );
+    let (maps, chatters) = (maps.wait(), chatters.wait());
+    assert!(
+        maps.stdout.contains("new") && maps.stdout.contains("next") && !maps.stdout.contains("old"),
+        "{maps:?}"
+    );
+    assert!(chatters.stdout.contains("yes"), "{chatters:?}");
+    // From the beginning nothing comes twice.
+    let (done, result) = played(&host, &file, &[]);
+    assert_eq!(
+        (&result["messages"], &result["latched_before"]),
+        (&json!(5), &json!(0)),
+        "{done:?}"
+    );
+}
+
 /// The recordings are described in tests/recording/make_fixtures.py, and compared with other readers by
 /// tests/recording/odd.py.
 #[test]

@@ -12,11 +12,12 @@ use clap::Args;
 use left_out::LeftOut;
 pub(crate) use left_out::{Reason, Refusal};
 use outlets::{Outlet, Outlets, Remap, same};
-use recording::{Encoding, Pace, Player, Schedule, Set};
+use recording::{Channel, ChannelId, Encoding, Message, Pace, Player, Schedule, Set};
 use ropewalk::{Flavour, Node};
 use serde_json::json;
 use stage::{SimulatedTime, Stage};
 use stats::{Drops, Time};
+use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -33,7 +34,7 @@ pub(crate) struct Options {
     /// How many times as fast as recorded.
     #[arg(long, default_value_t = 1.0, value_parser = numbers::speed)]
     speed: f64,
-    /// Skip the first seconds.
+    /// Skip the first seconds; what was latched or durable before is published at the beginning.
     #[arg(long, default_value_t = 0.0, value_parser = numbers::seconds)]
     start: f64,
     /// Play this many seconds of the recording only.
@@ -131,6 +132,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
     }
     // Without publishers a repeated recording would never come to wait.
     pace.repeat &= outlets.publishers().next().is_some();
+    let latched = publish_latched(&set, &outlets, begin + pace.offset, &signals);
     let start = stage.now() + Duration::from_millis(20);
     let schedule = Schedule::new(&pace, begin, end, start).or_input()?;
     let (mut played, mut seen, mut whole) = (0u64, 0u64, pace.offset.is_zero() && pace.duration.is_none());
@@ -177,21 +179,51 @@ pub(crate) fn run(options: &Options) -> Outcome {
     if whole && !pace.repeat {
         left_out.missing(set.expected().saturating_sub(seen));
     }
-    report(options, &outlets, played, &left_out)
+    report(options, &outlets, played, latched, &left_out)
 }
 
-fn report(options: &Options, outlets: &Outlets, played: u64, left_out: &LeftOut) -> Outcome {
+/// Publishes what durable publishers had said before `from`, as their late subscribers would have got it, and gives how many messages
+/// that are. What cannot be read or played is told when the player comes over it.
+fn publish_latched(set: &Set, outlets: &Outlets, from: Time, signals: &Signals) -> u64 {
+    let mut kept: BTreeMap<ChannelId, VecDeque<Message>> = BTreeMap::new();
+    let before =
+        |m: &Result<Message, _>| m.as_ref().map_or(true, |m| m.log_time < from) && !signals.stopped();
+    for message in set.messages().take_while(before).flatten() {
+        let most = set.channel(message.channel).map_or(0, Channel::kept) as usize;
+        if most > 0 && matches!(outlets.get(message.channel), Outlet::Publisher(..)) {
+            let newest = kept.entry(message.channel).or_default();
+            newest.push_back(message);
+            if newest.len() > most {
+                newest.pop_front();
+            }
+        }
+    }
+    let mut messages: Vec<_> = kept.into_values().flatten().collect();
+    messages.sort_by_key(|m| m.log_time);
+    let publish = |m: &Message| match outlets.get(m.channel) {
+        Outlet::Publisher(publisher, encoding) => outlets::publish(publisher, encoding, &m.data).is_ok(),
+        _ => false,
+    };
+    messages.iter().map(|m| u64::from(publish(m))).sum()
+}
+
+fn report(options: &Options, outlets: &Outlets, played: u64, latched: u64, left_out: &LeftOut) -> Outcome {
     let mut drops = Drops::default();
     outlets.publishers().for_each(|p| drops.merge(&p.stats().drops));
     let topics = outlets.publishers().count();
     if options.json {
         crate::screen::say!(
             "{}",
-            json!({ "messages": played, "topics": topics, "drops": drops,
+            json!({ "messages": played, "latched_before": latched, "topics": topics, "drops": drops,
                     "left_out": left_out.json(), "damaged_parts": left_out.parts() })
         );
     } else {
-        crate::screen::say!("played {played} messages on {topics} topics; lost: {drops}");
+        let before = if latched > 0 {
+            format!(" and {latched} latched ones of the time before")
+        } else {
+            String::new()
+        };
+        crate::screen::say!("played {played} messages{before} on {topics} topics; lost: {drops}");
     }
     if left_out.is_empty() {
         return Ok(());
