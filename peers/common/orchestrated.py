@@ -46,12 +46,27 @@ def version(system, **more):
         from importlib.metadata import version
 
         number = version("ropewalk")
+    elif system.startswith("rclpy"):
+        number = of_rclpy(system)
     else:
         import rospkg
 
         number = rospkg.RosPack().get_manifest("rospy").version
     python = ".".join(map(str, sys.version_info[:3]))
     say(json.dumps({"system": system, "version": f"{number}, Python {python}", **more}))
+
+
+def of_rclpy(system):
+    """The version of rclpy, and of what carries its messages."""
+    from importlib.metadata import version
+
+    if system == "rclpy-ropewalk":
+        import rclpy
+
+        carrier = rclpy.get_rmw_implementation_identifier()
+    else:
+        carrier = f"{version('ros-rmw-fastrtps-cpp')}, Fast DDS {version('ros-fastdds')}"
+    return f"{version('ros-rclpy')}, {carrier}"
 
 
 class Parser(argparse.ArgumentParser):

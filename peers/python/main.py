@@ -1,5 +1,5 @@
-"""Python's side of the contract (CONTRACT.md): `ropewalk-python` by our package, `rospy`. The payload is the data of a
-sensor_msgs/Image."""
+"""Python's side of the contract (CONTRACT.md): `ropewalk-python` by our package, `rospy`, and `rclpy-…` by nodes of ROS 2. The payload
+is the data of a sensor_msgs/Image."""
 
 import argparse
 import json
@@ -7,6 +7,7 @@ import os
 import re
 import sys
 import time
+import zlib
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "common"))
 from orchestrated import Orchestrator, Parser, fail, say, version  # noqa: E402
@@ -144,10 +145,68 @@ class Rospy:
         log.print()
 
 
+class Rclpy:
+    """rclpy/run chose the middleware."""
+
+    def __init__(self, o, orchestrator):
+        # The processes of a cell have one folder; others on this machine may speak DDS.
+        os.environ["ROS_DOMAIN_ID"] = str(1 + zlib.crc32(os.environ.get("ROPEWALK_RUNTIME_DIR", "").encode()) % 100)
+        import rclpy
+        from rclpy.qos import QoSProfile
+        from sensor_msgs.msg import Image
+
+        self.rclpy, self.Image, self.o, self.orchestrator = rclpy, Image, o, orchestrator
+        self.qos = QoSProfile(depth=o.depth or 32)
+        # The orchestrator's signals end it.
+        rclpy.init(signal_handler_options=rclpy.signals.SignalHandlerOptions.NO)
+        self.node = rclpy.create_node(f"ropewalk_bench_{o.command}_{os.getpid()}", enable_rosout=False, start_parameter_services=False)
+
+    def end(self):
+        self.node.destroy_node()
+        self.rclpy.shutdown()
+
+    def publish(self):
+        import numpy
+
+        o = self.o
+        publisher = self.node.create_publisher(self.Image, o.topic, self.qos)
+        while publisher.get_subscription_count() < o.subscribers and not self.orchestrator.stop.wait(0.005):
+            pass
+        image = self.Image(width=o.size, height=1, step=o.size, encoding="mono8", data=bytes(o.size))
+        image.header.frame_id = "camera"
+        # The message's own array, since whatever is assigned is copied.
+        payload = numpy.frombuffer(image.data, numpy.uint8)
+        ready_and_go(self.orchestrator)
+        send_all(o, self.orchestrator, lambda: payload, lambda _: publisher.publish(image))
+        self.orchestrator.stop.wait()
+        self.end()
+
+    def subscribe(self):
+        log = Log(self.o)
+        subscription = self.node.create_subscription(self.Image, self.o.topic, lambda image: log.receive(image.data), self.qos)
+        executor = self.rclpy.executors.SingleThreadedExecutor()
+        executor.add_node(self.node)
+        say("ready")
+        while not self.orchestrator.stop.is_set():
+            executor.spin_once(timeout_sec=0.5)
+        self.node.destroy_subscription(subscription)
+        log.print()
+        self.end()
+
+
 def ready_and_go(orchestrator):
     if not orchestrator.stop.is_set():
         say("ready")
     orchestrator.go.wait()
+
+
+SYSTEMS = {
+    "ropewalk-python": Ropewalk,
+    "rospy": Rospy,
+    "rclpy-ropewalk": Rclpy,
+    "rclpy-fastdds": Rclpy,
+    "rclpy-fastdds-udp": Rclpy,
+}
 
 
 def number(low, high):
@@ -175,7 +234,7 @@ def topic(text):
 def options():
     parser = Parser(allow_abbrev=False, add_help=False)
     parser.add_argument("command", choices=["version", "publish", "subscribe"])
-    parser.add_argument("--system", choices=["ropewalk-python", "rospy"], required=True)
+    parser.add_argument("--system", choices=list(SYSTEMS), required=True)
     parser.add_argument("--topic", type=topic)
     parser.add_argument("--rate", type=hertz, default=0)
     many = 100_000_000
@@ -201,12 +260,13 @@ def main():
             fail(1, f"--fifo {o.fifo}: {error}; run as root or raise `ulimit -r`")
     orchestrator = Orchestrator()
     try:
-        peer = (Ropewalk if o.system == "ropewalk-python" else Rospy)(o, orchestrator)
+        peer = SYSTEMS[o.system](o, orchestrator)
         getattr(peer, o.command)()
     except Exception as error:  # one line, as the contract asks
         fail(1, f"{o.system}: {type(error).__name__}: {error}".replace("\n", " "))
     sys.stdout.flush()
-    os._exit(0)  # rospy's threads end slowly
+    if not isinstance(peer, Rclpy):
+        os._exit(0)  # rospy's threads end slowly
 
 
 if __name__ == "__main__":

@@ -43,6 +43,12 @@ pub enum System {
     ImageRopewalk,
     /// Nodes of roscpp with our publisher and views.
     ImageView,
+    /// ROS 2 from Python over `rmw_ropewalk`.
+    RclpyRopewalk,
+    /// ROS 2 from Python over Fast DDS as it comes: shared memory on one host.
+    RclpyFastdds,
+    /// ROS 2 from Python over Fast DDS and UDP.
+    RclpyFastddsUdp,
 }
 
 /// A language whose programs are compared.
@@ -56,6 +62,8 @@ pub enum Language {
     Cpp,
     /// Ours, rospy, and ours from Rust by generated structures.
     Python,
+    /// Nodes of ROS 2 in Python: over `rmw_ropewalk`, and over Fast DDS by shared memory and by UDP.
+    Rclpy,
 }
 
 impl Language {
@@ -65,13 +73,18 @@ impl Language {
             Language::Rust => &[System::Ropewalk, System::RopewalkTyped],
             Language::Cpp => &[System::RopewalkTyped, System::RopewalkCpp, System::Tcpros],
             Language::Python => &[System::RopewalkTyped, System::RopewalkPython, System::Rospy],
+            Language::Rclpy => &[
+                System::RclpyRopewalk,
+                System::RclpyFastdds,
+                System::RclpyFastddsUdp,
+            ],
         }
     }
 }
 
 impl System {
     /// Every system, ours first.
-    pub const ALL: [System; 17] = [
+    pub const ALL: [System; 20] = [
         System::Ropewalk,
         System::Floor,
         System::Iceoryx2,
@@ -89,6 +102,9 @@ impl System {
         System::ImageRaw,
         System::ImageRopewalk,
         System::ImageView,
+        System::RclpyRopewalk,
+        System::RclpyFastdds,
+        System::RclpyFastddsUdp,
     ];
 
     /// As in results and on the command line.
@@ -111,6 +127,9 @@ impl System {
             System::ImageRaw => "image-raw",
             System::ImageRopewalk => "image-ropewalk",
             System::ImageView => "image-view",
+            System::RclpyRopewalk => "rclpy-ropewalk",
+            System::RclpyFastdds => "rclpy-fastdds",
+            System::RclpyFastddsUdp => "rclpy-fastdds-udp",
         }
     }
 
@@ -133,6 +152,7 @@ impl System {
             System::RopewalkPython | System::Rospy => Language::Python,
             System::RopewalkCpp | System::Tcpros | System::Nodelay | System::Nodelet => Language::Cpp,
             System::ImageRaw | System::ImageRopewalk | System::ImageView => Language::Cpp,
+            System::RclpyRopewalk | System::RclpyFastdds | System::RclpyFastddsUdp => Language::Rclpy,
             _ => return None,
         })
     }
@@ -144,9 +164,12 @@ impl System {
 
     /// Whether it is another middleware between processes: neither ours, nor the floor, nor inside one process.
     pub(crate) fn is_rival(self) -> bool {
-        use System::{Floor, ImageRopewalk, ImageView, Nodelet, RopewalkCpp, RopewalkPython};
+        use System::{Floor, ImageRopewalk, ImageView, Nodelet, RclpyRopewalk, RopewalkCpp, RopewalkPython};
         let ours = self.is_this_program()
-            || matches!(self, RopewalkCpp | RopewalkPython | ImageRopewalk | ImageView);
+            || matches!(
+                self,
+                RopewalkCpp | RopewalkPython | RclpyRopewalk | ImageRopewalk | ImageView
+            );
         !ours && !matches!(self, Floor | Nodelet)
     }
 
