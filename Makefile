@@ -13,10 +13,10 @@ TESTED := $(TARGET)/tested
 
 # The steps of `make test`, the cheap ones first. What all of them share is a step of its own, `built-tested`; what only computes goes behind
 # what mostly waits.
-STEPS := packages built-tested schema-crosscheck recording-crosscheck kill ros1 ros2 sanitized cpp python installed networks attacks unit
-BEHIND := lint loom unit-posix
+STEPS := packages built-tested schema-crosscheck recording-crosscheck kill ros1 ros2 sanitized cpp python installed networks attacks unit-posix unit
+BEHIND := lint built-posix loom
 
-.PHONY: demo test build built built-tested install setup packages libzmq lint deny budgets unit unit-posix cpp sanitized sanitized-library ros1 ros2 python wheel deb installed loom miri schema-crosscheck recording-crosscheck kill \
+.PHONY: demo test build built built-tested install setup packages libzmq lint deny budgets unit unit-posix cpp sanitized sanitized-library valgrind ros1 ros2 python wheel deb installed loom built-posix miri schema-crosscheck recording-crosscheck kill \
     attacks networks soak day fuzz-short fuzz-packets fuzz-coverage fuzz clean
 
 # Why priorities matter, in a minute: no ROS, no root.
@@ -92,6 +92,11 @@ sanitized-library: built-tested
 	scripts/thread-sanitized $(SANITIZED)
 	LIBRARY=$$(ls $(SANITIZED)/*/debug/libropewalk_c.so) TESTS="api no_exceptions" TYPE=Debug SANITIZE=thread tests/cpp/run $(TESTED)
 
+# The C++ tests under valgrind, which follows the library, too. What it cannot know, the newest system calls, it warns of.
+valgrind: built-tested
+	scripts/apt-install valgrind
+	ONLY=tests TYPE=Debug WRAP="valgrind -q --fair-sched=yes --error-exitcode=9" tests/cpp/run $(TESTED)
+
 # The package for roscpp's nodes against an installed prefix, with Debian's ROS.
 ros1: built-tested packages
 	ros1/test/run $(TESTED)
@@ -129,9 +134,13 @@ installed: built-tested wheel
 	tests/packages/run $(TESTED)/packages/ropewalk_*.deb $(TARGET)/wheels/ropewalk-*.whl
 
 # The bus's suite over shm_open and passed pipes instead of memfds (docs/decisions/037-posix-variant.md).
-unit-posix:
-	$(CARGO) clippy -p bus --all-targets --features posix --locked -- -D warnings
+unit-posix: built-posix
 	$(CARGO) test -p bus --features posix --locked
+
+# Its building alone may be slow: the tests have watchdogs.
+built-posix:
+	$(CARGO) clippy -p bus --all-targets --features posix --locked -- -D warnings
+	$(CARGO) test -p bus --features posix --locked --no-run
 
 # Every interleaving of the ring and the doorbell, up to loom's bound.
 loom:

@@ -241,13 +241,13 @@ impl Loop {
 
     fn send_given(&mut self) {
         loop {
-            let Some(answer) = ({
+            let answer = {
                 let mut given = lock(&self.shared.given);
-                let answer = given.queue.pop_front();
-                given.bytes -= answer.as_ref().and_then(|a| a.frame.as_ref()).map_or(0, Vec::len);
+                let Some(answer) = given.queue.pop_front() else {
+                    return;
+                };
+                given.bytes -= answer.frame.as_ref().map_or(0, Vec::len);
                 answer
-            }) else {
-                return;
             };
             self.shared.counts.unanswered.fetch_sub(1, Ordering::SeqCst);
             let Answer {
