@@ -46,7 +46,8 @@ test: export CARGO_INCREMENTAL := 0
 test:
 	@MAKE=$(MAKE) scripts/steps --behind '$(BEHIND)' --after built-tested $(STEPS)
 
-packages: libzmq
+# With the virtual environment, which steps beside each other would make at once.
+packages: libzmq setup
 	scripts/apt-install $$(grep -hv '^#' tests/lab/apt.txt tests/networks/apt.txt tests/ros1/apt.txt tests/report/apt.txt)
 
 # What the crate `remote` links (its feature `zmq`), from Debian unless it is there already.
