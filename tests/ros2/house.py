@@ -47,16 +47,18 @@ class Process:
             for lines in kept:
                 lines.append(line.rstrip())
 
+    def join(self) -> None:
+        for thread in self.threads:
+            thread.join()
+
     def ended(self, seconds: float = LONG) -> list[str]:
         """What it printed, once it ended well."""
         assert self.process.wait(seconds) == 0, self.lines[-20:]
-        for thread in self.threads:
-            thread.join()
+        self.join()
         return self.printed
 
     def close(self) -> None:
-        for thread in self.threads:
-            thread.join()
+        self.join()
         for stream in (self.process.stdout, self.process.stderr):
             assert stream
             stream.close()
@@ -74,8 +76,7 @@ class Process:
     def end(self, how: signal.Signals = signal.SIGKILL) -> None:
         self.process.send_signal(how)
         self.process.wait(LONG)
-        for thread in self.threads:
-            thread.join()
+        self.join()
 
 
 class Scenario(unittest.TestCase):

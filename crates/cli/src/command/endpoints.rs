@@ -5,15 +5,14 @@ use serde_json::{Value, json};
 
 /// Programs with their processes, for people.
 pub(super) fn who(endpoints: &[EndpointInfo]) -> String {
-    let names = endpoints.iter().map(|e| {
-        let program = e
-            .program
-            .as_deref()
-            .and_then(|p| p.rsplit('/').next())
-            .unwrap_or("?");
-        format!("{program} ({})", e.pid)
-    });
+    let names = endpoints.iter().map(|e| process(e.program.as_deref(), e.pid));
     names.collect::<Vec<_>>().join(", ")
+}
+
+/// A program without its folder, and its process.
+fn process(program: Option<&str>, pid: i32) -> String {
+    let program = program.and_then(|p| p.rsplit('/').next()).unwrap_or("?");
+    format!("{program} ({pid})")
 }
 
 /// The same for programs.
@@ -29,7 +28,8 @@ pub(super) fn to_json(endpoints: &[EndpointInfo]) -> Vec<Value> {
 const MAX_NAMED: usize = 5;
 
 /// Who did not answer, so that what was found may not be all; nothing if all did.
-pub(crate) fn silent(survey: &Survey) -> Option<String> {
+pub(super) fn silent(survey: &Survey) -> Option<String> {
+    let name = |s: &Silent| process(s.program.as_deref(), s.pid);
     let mut names: Vec<_> = survey.silent.iter().map(name).collect();
     names.sort();
     names.dedup();
@@ -54,9 +54,9 @@ pub(super) fn silent_json(survey: &Survey) -> Vec<Value> {
     survey.silent.iter().map(one).collect()
 }
 
-fn name(silent: &Silent) -> String {
-    let program = silent.program.as_deref().and_then(|p| p.rsplit('/').next());
-    format!("{} ({})", program.unwrap_or("?"), silent.pid)
+/// The same as the end of an error that something is not there.
+pub(crate) fn but_silent(survey: &Survey) -> String {
+    silent(survey).map(|s| format!("; {s}")).unwrap_or_default()
 }
 
 /// Bytes as hexadecimal digits.

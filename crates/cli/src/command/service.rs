@@ -111,9 +111,7 @@ fn info(node: &Node, service: &str, as_json: bool) -> Outcome {
     let mut services = survey.services();
     services.retain(|s| s.service.service == full);
     if services.is_empty() {
-        let silent = endpoints::silent(&survey)
-            .map(|s| format!("; {s}"))
-            .unwrap_or_default();
+        let silent = endpoints::but_silent(&survey);
         return Err(Failure::input(format_args!(
             "nobody serves or calls {full}; `ropewalk service list` shows what there is{silent}"
         )));

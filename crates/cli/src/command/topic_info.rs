@@ -39,9 +39,7 @@ pub(super) fn run(node: &Node, options: &Options) -> Outcome {
         return Err(Failure::input(format_args!(
             "nobody uses /{name} in {}; `ropewalk topic list` shows what there is{}",
             node.bus().config().runtime_dir.display(),
-            endpoints::silent(&survey)
-                .map(|s| format!("; {s}"))
-                .unwrap_or_default()
+            endpoints::but_silent(&survey)
         )));
     }
     let mut out = crate::screen::stdout();

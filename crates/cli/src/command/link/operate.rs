@@ -1,6 +1,6 @@
 //! Asking and changing links that run on this host.
 
-use crate::command::endpoints::silent;
+use crate::command::endpoints::but_silent;
 use crate::failure::{Failure, OrFail, Outcome};
 use bench::table::{Align, Table};
 use bus::Survey;
@@ -117,7 +117,7 @@ impl Running {
             }
         };
         let folder = node.bus().config().runtime_dir.display().to_string();
-        let silent = silent(&survey).map(|s| format!("; {s}")).unwrap_or_default();
+        let silent = but_silent(&survey);
         let link = match (&which.link, links.as_slice()) {
             (_, []) => {
                 return Err(Failure::input(format_args!(

@@ -183,7 +183,8 @@ pub(crate) fn run(options: &Options) -> Outcome {
 }
 
 /// Publishes what durable publishers had said before `from`, as their late subscribers would have got it, and gives how many messages
-/// that are. What cannot be read or played is told when the player comes over it.
+/// that are. The player reports what cannot be read or played when it skips
+/// that part.
 fn publish_latched(set: &Set, outlets: &Outlets, from: Time, signals: &Signals) -> u64 {
     let mut kept: BTreeMap<ChannelId, VecDeque<Message>> = BTreeMap::new();
     let before =
