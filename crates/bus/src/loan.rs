@@ -114,10 +114,21 @@ impl Loan {
     /// Makes the control part shorter: its first `len` bytes remain. False, and nothing changes, if it is shorter
     /// already. For messages whose strings are known only after the block was reserved.
     pub fn shrink_control(&mut self, len: usize) -> bool {
-        let shorter = len <= self.control_len();
+        self.shrink(block::CONTROL_WORD, len)
+    }
+
+    /// Makes data part `i` shorter, as [`shrink_control`](Self::shrink_control) does; false if there is no such part, too. For
+    /// arrays whose length is known only after the block was reserved.
+    pub fn shrink_part(&mut self, i: usize, len: usize) -> bool {
+        i < self.part_count() && self.shrink(block::TABLE_WORD + 2 * i, len)
+    }
+
+    /// Makes the range at a word of the header shorter.
+    fn shrink(&mut self, word: usize, len: usize) -> bool {
+        let shorter = len as u64 <= self.range_at(word).len;
         if shorter {
             let place = Range {
-                offset: (block::CONTROL_WORD as u64 + 1) * 8,
+                offset: (word as u64 + 1) * 8,
                 len: 8,
             };
             self.range_mut(place).copy_from_slice(&(len as u64).to_ne_bytes());

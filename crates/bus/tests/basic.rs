@@ -123,6 +123,26 @@ fn a_shrunk_control_part_arrives_short() {
 }
 
 #[test]
+fn a_shrunk_data_part_arrives_short() {
+    let dir = folder();
+    let bus = bus(&dir);
+    let publisher = bus.publisher(topic("/a"), PublisherOptions::default()).unwrap();
+    let subscriber = bus.subscriber(topic("/a"), SubscriberOptions::default()).unwrap();
+    assert!(publisher.wait_for_subscribers(1, LONG));
+    for len in [0, 5, 600] {
+        let mut loan = publisher.loan(3, &[10, 600]).unwrap();
+        loan.control_mut().fill(3);
+        loan.part_mut(0).fill(4);
+        loan.part_mut(1).fill(5);
+        assert!(loan.shrink_part(1, len) && !loan.shrink_part(1, len + 1) && !loan.shrink_part(2, 0));
+        publisher.publish(loan, Stamp::default()).unwrap();
+        let message = subscriber.take_timeout(LONG).unwrap().unwrap();
+        let parts = (message.part(0).bytes(), message.part(1).bytes());
+        assert_eq!(parts, (&[4; 10][..], &vec![5; len][..]));
+    }
+}
+
+#[test]
 fn a_kept_block_is_not_used_again_until_it_is_let_go() {
     let dir = folder();
     let bus = bus(&dir);

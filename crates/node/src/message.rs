@@ -60,6 +60,14 @@ impl Message {
         self.schema.decode(self.control(), &slices(&self.bus))
     }
 
+    /// As [`Message::value`], but large arrays come out empty and are not copied.
+    ///
+    /// # Errors
+    /// As [`Message::ros1`].
+    pub fn small_value(&self) -> Result<Value, CodecError> {
+        self.schema.decode_small(self.control(), &slices(&self.bus))
+    }
+
     /// When its source published it: nanoseconds since the Unix epoch, of the source host's clock.
     pub fn stamp(&self) -> Time {
         self.bus.stamp()

@@ -14,6 +14,29 @@ fn of(flavour: Flavour, text: &str) -> Schema {
 }
 
 #[test]
+fn a_small_value_lacks_what_lies_in_data_parts_alone() {
+    let text = "uint8[] pixels\nstring name\nPoint[] points\nint32 last";
+    let mut registry = Registry::new(Flavour::Ros2);
+    registry
+        .add_message("t/Point", "float32 x\nfloat64 y")
+        .expect("parses");
+    registry.add_message("t/T", text).expect("parses");
+    let schema = registry.schema("t/T").expect("compiles").with_threshold(16);
+    let yaml = "{pixels: [1, 2], name: a, points: [{x: 1, y: 2}, {x: 3, y: 4}], last: 7}";
+    let value = schema.value_from_yaml(yaml).expect("fits");
+    let parts = schema.encode(&value).expect("fits");
+    assert_eq!(parts.parts.len(), 1);
+    let small = schema
+        .decode_small(&parts.control, &parts.slices())
+        .expect("a message");
+    let expected = schema
+        .value_from_yaml("{pixels: [1, 2], name: a, last: 7}")
+        .expect("fits");
+    assert_eq!(small, expected);
+    assert!(schema.decode_small(&parts.control, &[]).is_err());
+}
+
+#[test]
 fn get_and_set_by_path() {
     let tf = ros1("tf2_msgs/TFMessage");
     let mut v = tf

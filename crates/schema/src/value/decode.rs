@@ -20,7 +20,17 @@ impl Schema {
     pub fn decode(&self, control: &[u8], parts: &[&[u8]]) -> Result<Value, CodecError> {
         // Everything is checked here, with the names of the fields; what follows cannot meet a surprise.
         self.join(control, parts)?;
-        self.read_value(control, Some(parts))
+        self.read_value(control, Lifted::Read(parts))
+    }
+
+    /// Reads a control part alone: as [`Schema::decode`], but arrays that are data parts come out empty, and nothing of
+    /// their content is copied.
+    ///
+    /// # Errors
+    /// As [`Schema::decode`].
+    pub fn decode_small(&self, control: &[u8], parts: &[&[u8]]) -> Result<Value, CodecError> {
+        self.join(control, parts)?;
+        self.read_value(control, Lifted::Empty)
     }
 
     /// Reads a ROS 1 message.
@@ -29,7 +39,7 @@ impl Schema {
     /// When the bytes are not a message of this type.
     pub fn decode_ros1(&self, bytes: &[u8]) -> Result<Value, CodecError> {
         self.split_ros1(bytes)?;
-        self.read_value(bytes, None)
+        self.read_value(bytes, Lifted::None)
     }
 
     /// Reads a CDR message with its encapsulation header, of either byte order.
@@ -41,11 +51,11 @@ impl Schema {
         self.decode(&parts.control, &parts.slices())
     }
 
-    fn read_value(&self, bytes: &[u8], parts: Option<&[&[u8]]>) -> Result<Value, CodecError> {
+    fn read_value(&self, bytes: &[u8], lifted: Lifted<'_>) -> Result<Value, CodecError> {
         let mut reader = Reader {
             bytes,
             at: 0,
-            parts,
+            lifted,
             next_part: 0,
         };
         let left = bytes.len();
@@ -66,7 +76,7 @@ pub(super) fn field(bytes: &[u8], ty: &MessageType, field: &Field) -> Option<Val
     Reader {
         bytes,
         at: 0,
-        parts: None,
+        lifted: Lifted::None,
         next_part: 0,
     }
     .field(ty, field)
@@ -76,8 +86,17 @@ pub(super) fn field(bytes: &[u8], ty: &MessageType, field: &Field) -> Option<Val
 struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
-    parts: Option<&'a [&'a [u8]]>,
+    lifted: Lifted<'a>,
     next_part: usize,
+}
+
+/// What becomes of arrays that are marked as data parts.
+#[derive(Clone, Copy)]
+enum Lifted<'a> {
+    /// There are none: the mark is part of a count.
+    None,
+    Empty,
+    Read(&'a [&'a [u8]]),
 }
 
 impl<'a> Reader<'a> {
@@ -99,12 +118,13 @@ impl<'a> Reader<'a> {
             Arity::Fixed(n) => n,
             Arity::Bounded(_) | Arity::Unbounded => {
                 let word = self.word()?;
-                match self.parts {
-                    Some(parts) if word & LIFTED != 0 => {
+                match self.lifted {
+                    Lifted::Read(parts) if word & LIFTED != 0 => {
                         let part = parts.get(self.next_part)?;
                         self.next_part += 1;
                         return lifted(ty, f, word & MAX_COUNT, part);
                     }
+                    Lifted::Empty if word & LIFTED != 0 => 0,
                     _ => word,
                 }
             }
@@ -188,7 +208,7 @@ fn lifted(ty: &MessageType, f: &Field, n: u32, part: &[u8]) -> Option<Value> {
     Reader {
         bytes,
         at: 0,
-        parts: None,
+        lifted: Lifted::None,
         next_part: 0,
     }
     .elements(ty, f, n)
