@@ -38,7 +38,7 @@ built-tested: libzmq
 	$(CARGO) test $(TESTS) --no-run
 	for each in $(LIBRARIES); do rm -f $(TESTED)/$$each && ln $(TESTED)/deps/$$each $(TESTED)/$$each || exit 1; done
 # What is for other languages cargo leaves among its own files, where only tests are built.
-LIBRARIES := libropewalk_c.so libropewalk_c.a librmw_ropewalk.so librmw_ropewalk_jazzy.so
+LIBRARIES := libropewalk_c.so libropewalk_c.a librmw_ropewalk.so librmw_ropewalk_jazzy.so libropewalk_heap.so
 
 # All steps, even after one failed, and at the end which those are and how long each took. Each can be run alone: `make unit`.
 # Nothing is built twice here, so nothing is gained by building incrementally.

@@ -3,6 +3,7 @@ policies (tests/ros2/run)."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 import unittest
@@ -39,6 +40,13 @@ class Beside(house.Scenario):
         pairs = {rmw: self.lines("qos", rmw, "pair") for rmw in ("ropewalk", "fastdds")}
         self.assertEqual(len(pairs["ropewalk"]), 144)
         self.assertEqual(pairs["ropewalk"], pairs["fastdds"])
+
+    def test_content_filters_let_through_what_those_of_fast_dds_do(self) -> None:
+        if importlib.util.find_spec("rclpy.subscription_content_filter_options") is None:
+            self.skipTest("rclpy has no content filters before Kilted")
+        chosen = {rmw: self.lines("choose", rmw, "filter") for rmw in ("ropewalk", "fastdds")}
+        self.assertGreater(len(chosen["ropewalk"]), 20)
+        self.assertEqual(chosen["ropewalk"], chosen["fastdds"])
 
 
 if __name__ == "__main__":

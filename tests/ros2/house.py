@@ -110,8 +110,11 @@ class Scenario(unittest.TestCase):
         self.processes.append(process)
         return process
 
-    def script(self, text: str, host: str = "") -> list[str]:
-        """What a node prints that does something and ends well."""
-        process = Process([sys.executable, "-c", text], environment(self.host(host)))
+    def script(self, text: str, host: str = "", heap: bool = False) -> list[str]:
+        """What a node prints that does something and ends well; with `heap` its publishers' loans may lie in shared memory."""
+        env = environment(self.host(host))
+        if heap:
+            env["LD_PRELOAD"] += ":" + str(Path(os.environ["ROPEWALK"]).with_name("libropewalk_heap.so"))
+        process = Process([sys.executable, "-c", text], env)
         self.processes.append(process)
         return process.ended()

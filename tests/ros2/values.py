@@ -19,6 +19,7 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, LivelinessPolicy, QoSProfile, ReliabilityPolicy
 from rosidl_parser import definition
 from std_msgs.msg import String
+from test_msgs.msg import BasicTypes, Strings
 
 PACKAGES = ["builtin_interfaces", "std_msgs", "geometry_msgs", "sensor_msgs", "nav_msgs", "test_msgs", "action_msgs", "lifecycle_msgs",
             "rcl_interfaces", "unique_identifier_msgs", "rosgraph_msgs", "statistics_msgs", "service_msgs", "type_description_interfaces"]
@@ -145,8 +146,61 @@ def qos(node: Node) -> None:
         print("pair", pair, *what.values())
 
 
+NUMBERS = [
+    ("int32_value > 4", []), ("int32_value <> %0 AND int32_value <= %1", ["3", "7"]), ("float64_value BETWEEN 1.0 AND %0", ["2.5"]),
+    ("float64_value NOT BETWEEN 1.0 AND 2.5", []), ("NOT int32_value < 5", []), ("bool_value = TRUE", []),
+    ("(int32_value = 1 OR int32_value = 8) AND uint8_value > 1", []),
+    # Without parentheses AND binds closer, as in SQL; Fast DDS goes from left to right.
+    ("int64_value < -3", []), ("uint64_value >= 18446744073709551610", []), ("int32_value = uint8_value", []), ("float32_value = 0.5", []),
+]
+TEXTS = [("string_value = 'b'", []), ("string_value LIKE 'a%'", []), ("string_value > %0", ["'ab'"]), ("string_value <> 'b' AND string_value <> ''", [])]
+
+
+def choose(node: Node) -> None:
+    """What content filters let through."""
+    from rclpy.subscription_content_filter_options import ContentFilterOptions
+
+    chosen: dict[str, list[str]] = {}
+    publishers, kept = [], []
+    for kind, topic, field, filters in [(BasicTypes, "numbers", "int32_value", NUMBERS), (Strings, "texts", "string_value", TEXTS)]:
+        publishers.append(node.create_publisher(kind, topic, 20))
+        for expression, parameters in [*filters, ("", [])]:
+            options = ContentFilterOptions(expression, parameters) if expression else None
+            got = chosen.setdefault(expression or topic, [])
+            one = lambda m, got=got, field=field: got.append(repr(getattr(m, field)))
+            kept.append(node.create_subscription(kind, topic, one, 20, content_filter_options=options))
+    later = kept[0]
+    spin(node, lambda: publishers[0].get_subscription_count() == len(NUMBERS) + 1 and publishers[1].get_subscription_count() == len(TEXTS) + 1)
+
+    def publish(count: int) -> None:
+        for i in range(10):
+            large = (1 << 64) - 1 - i
+            publishers[0].publish(BasicTypes(int32_value=i, float64_value=i / 2, float32_value=i / 2, bool_value=i % 2 == 0, uint8_value=i, int64_value=-i,
+                                             uint64_value=large))
+        for each in ["", "a", "ab", "abc", "b", "ba", "äb"]:
+            publishers[1].publish(Strings(string_value=each))
+        spin(node, lambda: len(chosen["numbers"]) == 10 * count and len(chosen["texts"]) == 7 * count)
+        # Nothing more than what is to come.
+        spin(node, lambda: False, 0.5)
+
+    publish(1)
+    for expression, got in chosen.items():
+        print("filter", expression, *got)
+    later.set_content_filter("int32_value = %0", ["2"])
+    print("filter is", *later.get_content_filter(), later.is_cft_enabled)
+    chosen["int32_value > 4"].clear()
+    publish(2)
+    print("filter later", *chosen["int32_value > 4"])
+    for bad in ["int32_value >", "no_such_field = 1", "int32_value = 'text'"]:
+        try:
+            node.create_subscription(BasicTypes, "numbers", print, 20, content_filter_options=ContentFilterOptions(bad, []))
+            print("filter accepted", bad)
+        except Exception as error:
+            print("filter refused", bad, type(error).__name__)
+
+
 if __name__ == "__main__":
     rclpy.init()
     node = Node(f"values_{sys.argv[1]}")
-    {"say": say, "hear": hear, "qos": qos}[sys.argv[1]](node)
+    {"say": say, "hear": hear, "qos": qos, "choose": choose}[sys.argv[1]](node)
     sys.stdout.flush()

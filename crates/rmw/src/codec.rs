@@ -2,6 +2,7 @@
 
 use crate::error::{Failure, Outcome};
 use crate::typesupport::Type;
+use crate::walk::Borrowed;
 use std::ffi::c_void;
 
 /// A message in a block: its control part written, and each bulk array copied once.
@@ -27,7 +28,24 @@ pub(crate) unsafe fn written(
 /// # Safety
 /// `message` is of this type, was initialised, and is nobody else's.
 pub(crate) unsafe fn read(ty: &Type, control: &[u8], from: &bus::Message, message: *mut c_void) -> Outcome {
-    let parts: Vec<&[u8]> = (0..from.part_count()).map(|i| from.part(i).bytes()).collect();
     // SAFETY: of the caller.
-    unsafe { ty.read(control, &parts, message) }.map_err(Failure::error)
+    unsafe { ty.read(control, &parts(from), message) }.map_err(Failure::error)
+}
+
+/// As [`read`], but bulk arrays are left in the block.
+///
+/// # Safety
+/// As [`read`], and of [`Type::borrow`].
+pub(crate) unsafe fn borrow(
+    ty: &Type,
+    control: &[u8],
+    from: &bus::Message,
+    message: *mut c_void,
+) -> Outcome<Borrowed> {
+    // SAFETY: of the caller.
+    unsafe { ty.borrow(control, &parts(from), message) }.map_err(Failure::error)
+}
+
+fn parts(from: &bus::Message) -> Vec<&[u8]> {
+    (0..from.part_count()).map(|i| from.part(i).bytes()).collect()
 }

@@ -99,6 +99,16 @@ bool ropewalk_cxx_resize(void (* resize)(void *, std::size_t), void * member, st
   }
 }
 
+bool ropewalk_cxx_init(void (* init)(void *, int), void * message) noexcept
+{
+  try {
+    init(message, 0);
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
 const void * ropewalk_cxx_handle(
   const void * (* find)(const void *, const char *), const void * handle, const char * identifier) noexcept
 {

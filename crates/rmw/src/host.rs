@@ -16,6 +16,59 @@ fn set_error_state() -> Option<SetErrorState> {
     })
 }
 
+/// What `libropewalk_heap.so` offers, where it is preloaded (`heap.rs`).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Heap {
+    claim: unsafe extern "C" fn(*mut c_void, usize) -> bool,
+    release: unsafe extern "C" fn(*mut c_void) -> bool,
+    is_claimed: unsafe extern "C" fn(*mut c_void) -> bool,
+}
+
+impl Heap {
+    /// `None` where it is not preloaded.
+    pub(crate) fn find() -> Option<Heap> {
+        static FOUND: OnceLock<Option<Heap>> = OnceLock::new();
+        *FOUND.get_or_init(|| {
+            let here = |name| find(c"libropewalk_heap.so", name);
+            let claim = here(c"ropewalk_heap_claim")?;
+            let release = here(c"ropewalk_heap_release")?;
+            let is_claimed = here(c"ropewalk_heap_is_claimed")?;
+            // SAFETY: the symbols are that library's functions of these names.
+            unsafe {
+                Some(Heap {
+                    claim: std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut c_void, usize) -> bool>(
+                        claim,
+                    ),
+                    release: std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut c_void) -> bool>(
+                        release,
+                    ),
+                    is_claimed: std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut c_void) -> bool>(
+                        is_claimed,
+                    ),
+                })
+            }
+        })
+    }
+
+    /// Lets `free` intercept memory; false if it cannot.
+    pub(crate) fn claim(self, start: *mut u8, len: usize) -> bool {
+        // SAFETY: the functions take any address.
+        unsafe { (self.claim)(start.cast(), len) }
+    }
+
+    /// Ends that.
+    pub(crate) fn release(self, start: *mut u8) {
+        // SAFETY: likewise.
+        unsafe { (self.release)(start.cast()) };
+    }
+
+    /// Whether memory was not freed yet.
+    pub(crate) fn is_claimed(self, start: *mut u8) -> bool {
+        // SAFETY: likewise.
+        unsafe { (self.is_claimed)(start.cast()) }
+    }
+}
+
 /// A symbol of a library that the process has loaded already, be it in a scope of its own.
 fn find(library: &CStr, name: &CStr) -> Option<*mut c_void> {
     // SAFETY: both names end with a zero, and a library that is loaded already (`RTLD_NOLOAD`) runs no constructor. A handle that is not

@@ -8,6 +8,7 @@ use crate::codec;
 use crate::error::{Failure, IDENTIFIER, Outcome, arg, arg_mut, guard, guard_ptr, ours, text};
 use crate::graph::Listener;
 use crate::graph::record::{Endpoint, Kind};
+use crate::loans::Lent;
 use crate::matching::Matching;
 use crate::node::{self, c_text, drop_c_text};
 use crate::qos::{self, End};
@@ -23,8 +24,9 @@ pub(crate) const FLOWS_REQUIRED: u32 = 1;
 /// What a publisher is.
 pub(crate) struct Publisher {
     bus: ropewalk::Publisher,
-    ty: Type,
+    pub(crate) ty: Type,
     pub(crate) matching: Matching,
+    pub(crate) lent: Lent,
 }
 
 /// The publisher behind an argument.
@@ -59,10 +61,26 @@ impl Publisher {
         subscribers.filter(|s| s.ready && !s.closing).map(|s| s.id)
     }
 
-    fn publish(&self, loan: bus::Loan) -> Outcome {
-        self.bus.publish(loan).map_err(Failure::error)?;
+    /// Publishes a message in memory.
+    ///
+    /// # Safety
+    /// `message` is of this publisher's type.
+    pub(crate) unsafe fn publish_message(&self, message: *const c_void) -> Outcome {
+        let loan = |control, parts: &[usize]| self.bus.bus().loan(control, parts).map_err(Failure::error);
+        // SAFETY: of the caller.
+        self.publish_block(unsafe { codec::written(&self.ty, message, loan)? })
+    }
+
+    /// Publishes a message that is written.
+    pub(crate) fn publish_block(&self, block: bus::Loan) -> Outcome {
+        self.bus.publish(block).map_err(Failure::error)?;
         self.matching.events.passed();
         Ok(())
+    }
+
+    /// The bus's publisher.
+    pub(crate) fn bus(&self) -> &bus::Publisher {
+        self.bus.bus()
     }
 }
 
@@ -157,13 +175,15 @@ pub(crate) unsafe extern "C" fn rmw_create_publisher(
             matching: Matching::new(node, End::Publisher, own, profile),
             bus,
             ty,
+            lent: Lent::default(),
         };
+        let can_loan_messages = publisher.ty.plan().can_make();
         Ok(Box::into_raw(Box::new(RmwPublisher {
             implementation: IDENTIFIER.as_ptr(),
             data: Box::into_raw(Box::new(Arc::new(publisher))).cast(),
             topic_name: c_text(topic),
             options: *options,
-            can_loan_messages: false,
+            can_loan_messages,
         })))
     })
 }
@@ -208,10 +228,8 @@ pub(crate) unsafe extern "C" fn rmw_publish(
         if message.is_null() {
             return Err(Failure::argument("ros_message argument is null"));
         }
-        let loan =
-            |control, parts: &[usize]| publisher.bus.bus().loan(control, parts).map_err(Failure::error);
         // SAFETY: the caller's message is of the publisher's type.
-        publisher.publish(unsafe { codec::written(&publisher.ty, message, loan)? })
+        unsafe { publisher.publish_message(message) }
     })
 }
 

@@ -7,9 +7,11 @@ use crate::abi::{
 };
 use crate::callback::Callback;
 use crate::codec;
-use crate::error::{Failure, IDENTIFIER, Outcome, arg, arg_mut, guard, guard_ptr, ours};
+use crate::error::{Failure, IDENTIFIER, Outcome, arg, arg_mut, guard, guard_ptr, ours, text};
+use crate::filter::Filter;
 use crate::graph::record::{Endpoint, Kind};
 use crate::graph::{Listener, lock};
+use crate::loans::Taken;
 use crate::matching::Matching;
 use crate::node::{self, c_text, drop_c_text};
 use crate::publisher::{FLOWS_REQUIRED, of_endpoint, resolve, topic_name};
@@ -30,8 +32,9 @@ const MAX_REMEMBERED: usize = 4096;
 /// What a subscription is.
 pub(crate) struct Subscription {
     bus: ropewalk::Subscriber,
-    ty: Type,
+    pub(crate) ty: Type,
     pub(crate) matching: Matching,
+    pub(crate) loans: Taken,
     /// Whether what this context publishes is left out.
     ignores_own: bool,
     /// What is known of publishers.
@@ -39,6 +42,10 @@ pub(crate) struct Subscription {
     /// The number of each publisher's newest message that was taken.
     numbers: Mutex<HashMap<u64, u64>>,
     taken: AtomicU64,
+    /// Which messages are wanted, where not all are.
+    filter: Mutex<Option<Arc<Filter>>>,
+    /// The next message, where there is a filter: whether something can be taken shows only when it was looked at.
+    next: Mutex<Option<ropewalk::Message>>,
     pub(crate) callback: Callback,
 }
 
@@ -89,11 +96,33 @@ impl Subscription {
 
     /// Whether something can be taken; else the descriptor waits for it.
     pub(crate) fn rearm(&self) -> Outcome<bool> {
-        self.bus.bus().rearm().map_err(Failure::error)
+        let has = || self.bus.bus().rearm().map_err(Failure::error);
+        if lock(&self.filter).is_none() {
+            return Ok(lock(&self.next).is_some() || has()?);
+        }
+        let mut next = lock(&self.next);
+        while next.is_none() && has()? {
+            *next = self.find()?;
+        }
+        Ok(next.is_some())
     }
 
     /// The next message that is for this subscription.
-    fn take(&self) -> Outcome<Option<ropewalk::Message>> {
+    pub(crate) fn take(&self) -> Outcome<Option<ropewalk::Message>> {
+        let next = lock(&self.next).take();
+        let found = match next {
+            Some(next) => Some(next),
+            None => self.find()?,
+        };
+        if found.is_some() {
+            self.taken.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(found)
+    }
+
+    /// Takes messages from the bus until one is wanted.
+    fn find(&self) -> Outcome<Option<ropewalk::Message>> {
+        let filter = lock(&self.filter).clone();
         loop {
             let taken = self.bus.take().map_err(Failure::error)?;
             let Some(message) = taken else {
@@ -103,13 +132,19 @@ impl Subscription {
             if lost > 0 {
                 self.matching.events.lost(lost);
             }
-            if !self.wants(message.bus()) {
+            if !self.wants(message.bus()) || filter.as_deref().is_some_and(|f| !passes(f, &message)) {
                 continue;
             }
             self.matching.events.passed();
-            self.taken.fetch_add(1, Ordering::Relaxed);
             return Ok(Some(message));
         }
+    }
+
+    /// Lets through from now on what a filter does, or all.
+    fn set_filter(&self, filter: Option<Filter>) {
+        let mut next = lock(&self.next);
+        next.take_if(|message| filter.as_ref().is_some_and(|f| !passes(f, message)));
+        *lock(&self.filter) = filter.map(Arc::new);
     }
 
     /// How many of its publisher's messages did not come between the one before and this one: lost in this queue, or by a link on the way.
@@ -167,7 +202,7 @@ impl Subscription {
         }
     }
 
-    fn info(&self, message: &ropewalk::Message) -> MessageInfo {
+    pub(crate) fn info(&self, message: &ropewalk::Message) -> MessageInfo {
         MessageInfo {
             source_timestamp: message.stamp().as_nanos() as i64,
             received_timestamp: clock::realtime().as_nanos() as i64,
@@ -177,6 +212,38 @@ impl Subscription {
             from_intra_process: false,
         }
     }
+}
+
+/// Whether a filter lets a message through. One that cannot be read is not hidden: taking it says what is wrong.
+fn passes(filter: &Filter, message: &ropewalk::Message) -> bool {
+    filter.passes(message).unwrap_or(true)
+}
+
+/// The filter that options ask for, if any.
+///
+/// # Safety
+/// The options hold a text and an array of texts, or null.
+unsafe fn asked(ty: &Type, options: &ContentFilterOptions) -> Outcome<Option<Filter>> {
+    if options.expression.is_null() {
+        return Err(Failure::argument("the content filter has no expression"));
+    }
+    // SAFETY: of the caller.
+    let expression = unsafe { text(options.expression, "filter_expression")? };
+    // As in DDS's implementations: an empty expression ends filtering.
+    if expression.is_empty() {
+        return Ok(None);
+    }
+    let parameters = &options.parameters;
+    let parameters = (0..parameters.size).map(|i| {
+        // SAFETY: the array has `size` places.
+        let parameter = unsafe { parameters.data.add(i).read() };
+        // SAFETY: of the caller.
+        unsafe { text(parameter, "expression_parameters") }.map(str::to_owned)
+    });
+    let parameters = parameters.collect::<Outcome<_>>()?;
+    Filter::new(ty.schema(), expression, parameters)
+        .map(Some)
+        .map_err(Failure::argument)
 }
 
 impl AsFd for Subscription {
@@ -217,6 +284,12 @@ pub(crate) unsafe extern "C" fn rmw_create_subscription(
         let profile = resolve(&node.context, topic, profile, End::Subscription)?;
         // SAFETY: type supports are valid while their library is loaded.
         let ty = unsafe { Type::new(type_support) }.map_err(Failure::error)?;
+        // SAFETY: of the caller.
+        let filter = match unsafe { options.content_filter.as_ref() } {
+            // SAFETY: likewise.
+            Some(options) => unsafe { asked(&ty, options)? },
+            None => None,
+        };
         let queue = SubscriberOptions::default()
             .with_depth(profile.queue())
             .with_history(match profile.durability {
@@ -237,19 +310,28 @@ pub(crate) unsafe extern "C" fn rmw_create_subscription(
             matching: Matching::new(node, End::Subscription, own, profile),
             bus,
             ty,
+            loans: Taken::default(),
             ignores_own: options.ignore_local_publications,
             judged: Mutex::default(),
             numbers: Mutex::default(),
             taken: AtomicU64::new(0),
+            filter: Mutex::new(filter.map(Arc::new)),
+            next: Mutex::default(),
             callback: Callback::default(),
         };
+        let is_cft_enabled = lock(&subscription.filter).is_some();
+        let can_loan_messages = subscription.ty.plan().can_make();
         Ok(Box::into_raw(Box::new(RmwSubscription {
             implementation: IDENTIFIER.as_ptr(),
             data: Box::into_raw(Box::new(Handle(Arc::new(subscription)))).cast(),
             topic_name: c_text(topic),
-            options: *options,
-            can_loan_messages: false,
-            is_cft_enabled: false,
+            options: RmwSubscriptionOptions {
+                // The caller's, which may end before this.
+                content_filter: std::ptr::null_mut(),
+                ..*options
+            },
+            can_loan_messages,
+            is_cft_enabled,
         })))
     })
 }
@@ -318,11 +400,14 @@ pub(crate) unsafe extern "C" fn rmw_subscription_set_content_filter(
 ) -> Ret {
     guard(|| {
         // SAFETY: of the caller.
-        unsafe {
-            of(subscription)?;
-            arg(options, "options")?;
-        }
-        Err(Failure::unsupported("content filters are not supported"))
+        let (inner, options) = unsafe { (of(subscription)?, arg(options, "options")?) };
+        // SAFETY: likewise.
+        let filter = unsafe { asked(&inner.ty, options)? };
+        let enabled = filter.is_some();
+        inner.set_filter(filter);
+        // SAFETY: `of` found it valid, and the caller lets nobody else use it meanwhile.
+        unsafe { (*subscription).is_cft_enabled = enabled };
+        Ok(())
     })
 }
 
@@ -336,12 +421,23 @@ pub(crate) unsafe extern "C" fn rmw_subscription_get_content_filter(
 ) -> Ret {
     guard(|| {
         // SAFETY: of the caller.
-        unsafe {
-            of(subscription)?;
-            arg(allocator, "allocator")?;
-            arg(options, "options")?;
+        let (inner, allocator, options) = unsafe {
+            (
+                of(subscription)?,
+                arg(allocator, "allocator")?,
+                arg_mut(options, "options")?,
+            )
+        };
+        let filter = lock(&inner.filter).clone();
+        let filter = filter.ok_or_else(|| Failure::error("this subscription has no content filter"))?;
+        let expression = allocator.text(&filter.expression)?;
+        if let Err(failure) = options.parameters.fill(allocator, &filter.parameters) {
+            // SAFETY: made above.
+            unsafe { allocator.free(expression) };
+            return Err(failure);
         }
-        Err(Failure::unsupported("content filters are not supported"))
+        options.expression = expression;
+        Ok(())
     })
 }
 

@@ -41,7 +41,14 @@ pub(crate) struct Type {
     hash: TypeHash,
     language: Language,
     plan: Plan,
+    /// Its introspection tables.
+    tables: *const MessageMembers,
 }
+
+// SAFETY: the tables are constant.
+unsafe impl Send for Type {}
+// SAFETY: likewise.
+unsafe impl Sync for Type {}
 
 /// A service type of a node.
 #[derive(Debug)]
@@ -143,13 +150,16 @@ impl Type {
         schema: Schema,
         hash: TypeHash,
     ) -> Result<Self, TypeError> {
-        // SAFETY: the data of an introspection handle are its members.
-        let plan = unsafe { Plan::compile(&schema, language, handle.data.cast::<MessageMembers>()) }?;
+        // The data of an introspection handle are its members.
+        let tables = handle.data.cast::<MessageMembers>();
+        // SAFETY: the caller's promise.
+        let plan = unsafe { Plan::compile(&schema, language, tables) }?;
         Ok(Self {
             schema,
             hash,
             language,
             plan,
+            tables,
         })
     }
 
@@ -170,7 +180,18 @@ impl Type {
             hash,
             language,
             plan,
+            tables: members,
         })
+    }
+
+    /// Whether a type support is of this type, with messages that lie in memory in the same way.
+    ///
+    /// # Safety
+    /// As [`Type::new`].
+    pub(crate) unsafe fn is_of(&self, handle: *const MessageTypeSupport) -> bool {
+        // SAFETY: the caller's promise.
+        let found = unsafe { introspection(handle) };
+        found.is_ok_and(|(found, _)| std::ptr::eq(found.data.cast(), self.tables))
     }
 
     /// The type as our tools know it: name, fields, definition, MD5.

@@ -5,12 +5,15 @@
 //! memory as in a data part is one copy into the block or out of it. The rule of what becomes a data part is that of
 //! `docs/wire/control-part.md`.
 
+mod borrow;
 mod cdr;
 mod compile;
 pub(crate) mod cxx;
 mod fault;
+mod instance;
 mod layout;
 mod memory;
+mod place;
 mod plan;
 mod read;
 #[cfg(test)]
@@ -19,5 +22,8 @@ mod tests;
 mod wheels;
 pub(crate) mod write;
 
+pub(crate) use borrow::Borrowed;
 pub(crate) use fault::MessageError;
+pub(crate) use instance::Instance;
+pub(crate) use place::{Long, Placed};
 pub(crate) use plan::Plan;

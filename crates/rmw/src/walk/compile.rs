@@ -3,7 +3,7 @@
 use super::Plan;
 use super::layout::Element;
 use super::memory::Access;
-use super::plan::{Array, Step, Text};
+use super::plan::{Array, Life, Step, Text};
 use crate::abi::introspection::{MessageMember, MessageMembers, type_id};
 use crate::typesupport::{Language, TypeError};
 use schema::{Arity, Field, FieldType, MessageType, Primitive, Schema};
@@ -24,19 +24,21 @@ impl Plan {
         };
         let mut steps = Vec::new();
         // SAFETY: the caller's promise.
-        let size = unsafe {
+        let (size, life) = unsafe {
             let place = Place {
                 members,
                 offset: 0,
                 path: "",
             };
             compiler.message(schema.message_type(), place, &mut steps)?;
-            (*members).size
+            let functions = (*members).init.zip((*members).fini);
+            ((*members).size, functions.map(|(init, fini)| Life { init, fini }))
         };
         Ok(Self {
             steps: steps.into(),
             paths: compiler.paths,
             size,
+            life,
         })
     }
 }

@@ -5,6 +5,9 @@ use std::ffi::{CStr, c_char, c_void};
 /// `resize_function` of C++, which gives nothing back. The tables are shared with C, where it gives a `bool`.
 pub(super) type Resize = unsafe extern "C" fn(*mut c_void, usize);
 
+/// `init_function` of both languages; the number is `ROSIDL_RUNTIME_C_MSG_INIT_ALL` or its like.
+pub(crate) type Init = unsafe extern "C" fn(*mut c_void, i32);
+
 unsafe extern "C" {
     static ropewalk_cxx_string_size: usize;
     static ropewalk_cxx_u16string_size: usize;
@@ -14,6 +17,7 @@ unsafe extern "C" {
     fn ropewalk_cxx_set_u16string(string: *mut c_void, data: *const u8, size: usize) -> bool;
     fn ropewalk_cxx_assign(type_id: u8, vector: *mut c_void, data: *const c_void, count: usize) -> bool;
     fn ropewalk_cxx_resize(resize: Resize, member: *mut c_void, count: usize) -> bool;
+    fn ropewalk_cxx_init(init: Init, message: *mut c_void) -> bool;
     fn ropewalk_cxx_handle(
         find: unsafe extern "C" fn(*const c_void, *const c_char) -> *const c_void,
         handle: *const c_void,
@@ -78,6 +82,15 @@ pub(super) unsafe fn assign(type_id: u8, vector: *mut u8, data: *const u8, count
 pub(super) unsafe fn resize(resize: Resize, member: *mut u8, count: usize) -> bool {
     // SAFETY: the caller's promise.
     unsafe { ropewalk_cxx_resize(resize, member.cast(), count) }
+}
+
+/// Initializes a message; false if there is no memory.
+///
+/// # Safety
+/// `init` is that of the message's type, and `message` has room for one.
+pub(super) unsafe fn init(init: Init, message: *mut c_void) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { ropewalk_cxx_init(init, message) }
 }
 
 /// Calls the function `func` of a type support; null if it throws.

@@ -11,6 +11,15 @@ pub(crate) struct Plan {
     pub(super) paths: Vec<String>,
     /// Bytes of the structure.
     pub(crate) size: usize,
+    /// Make and end a message; `None` where the tables lack one of them.
+    pub(super) life: Option<Life>,
+}
+
+/// The functions that make a message in given memory and end it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Life {
+    pub(super) init: super::cxx::Init,
+    pub(super) fini: unsafe extern "C" fn(*mut std::ffi::c_void),
 }
 
 /// Offsets are bytes from the start of the structure that the steps belong to: the message, or an element of an array.

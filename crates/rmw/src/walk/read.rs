@@ -1,6 +1,7 @@
 //! Control part and data parts into a message in memory. They come from another process: every length is checked before it is used,
 //! and memory is allocated in proportion to them.
 
+use super::borrow::Borrowed;
 use super::fault::{Fault, Kind, MessageError, WHOLE, Walk};
 use super::layout::Element;
 use super::memory::Access;
@@ -23,6 +24,36 @@ impl Type {
         parts: &[&[u8]],
         message: *mut c_void,
     ) -> Result<(), MessageError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.walk_in(control, parts, message, None) }
+    }
+
+    /// As [`read`](Self::read), but arrays that lie in memory as in a data part are left in it. After an error nothing is borrowed.
+    ///
+    /// # Safety
+    /// As [`read`](Self::read), and `parts` and the message live longer than what this gives. Until that is dropped nobody changes the
+    /// message, or ends it.
+    pub(crate) unsafe fn borrow(
+        &self,
+        control: &[u8],
+        parts: &[&[u8]],
+        message: *mut c_void,
+    ) -> Result<Borrowed, MessageError> {
+        let mut borrowed = Borrowed::default();
+        // SAFETY: the caller's promise.
+        unsafe { self.walk_in(control, parts, message, Some(&mut borrowed))? };
+        Ok(borrowed)
+    }
+
+    /// # Safety
+    /// As [`borrow`](Self::borrow), or [`read`](Self::read) without `borrowed`.
+    unsafe fn walk_in(
+        &self,
+        control: &[u8],
+        parts: &[&[u8]],
+        message: *mut c_void,
+        borrowed: Option<&mut Borrowed>,
+    ) -> Result<(), MessageError> {
         if message.is_null() {
             return Err(MessageError::Null);
         }
@@ -32,6 +63,7 @@ impl Type {
             parts,
             next_part: 0,
             empties: 0,
+            borrowed,
         };
         // SAFETY: the caller's promise.
         let walked = unsafe { reader.walk(&self.plan().steps, message.cast()) };
@@ -46,6 +78,8 @@ struct Reader<'a> {
     parts: &'a [&'a [u8]],
     next_part: usize,
     empties: usize,
+    /// Where arrays may stay in their data parts.
+    borrowed: Option<&'a mut Borrowed>,
 }
 
 impl<'a> Reader<'a> {
@@ -135,6 +169,12 @@ impl<'a> Reader<'a> {
         };
         // SAFETY: the caller's promise; `bytes` are `count` elements.
         unsafe {
+            if natural
+                && let Some(borrowed) = self.borrowed.as_deref_mut()
+                && borrowed.add(array, element, base, bytes.as_ptr(), count)
+            {
+                return Ok(());
+            }
             if let Access::Cxx {
                 numbers: Some(id), ..
             } = array.access

@@ -326,6 +326,117 @@ fn every_kind_of_field_is_read_and_written_as_the_codecs_do() {
 }
 
 #[test]
+fn arrays_lie_in_data_parts_until_they_are_given_back() {
+    let ty = of_threshold(0);
+    // Aligned for all elements, each in memory of its own.
+    let parts = parts_of(&ty, YAML);
+    let aligned: Vec<Vec<f64>> = parts
+        .parts
+        .iter()
+        .map(|p| vec![0.0; p.len().div_ceil(8)])
+        .collect();
+    let slices: Vec<&[u8]> = aligned
+        .iter()
+        .zip(&parts.parts)
+        .map(|(room, part)| {
+            // SAFETY: there is room for the part, which nobody else uses.
+            unsafe {
+                let room = room.as_ptr().cast_mut().cast::<u8>();
+                room.copy_from_nonoverlapping(part.as_ptr(), part.len());
+                std::slice::from_raw_parts(room, part.len())
+            }
+        })
+        .collect();
+    let mut all = blank();
+    read(&ty, &parts_of(&ty, "{bytes: [9, 9]}"), &mut all).expect("a message");
+    let own = (all.bytes.data, all.bytes.size, all.bytes.capacity);
+    let message: *mut All = &mut *all;
+    // SAFETY: a message of the type, and parts that live to the end of this function.
+    let borrowed = unsafe { ty.borrow(&parts.control, &slices, message.cast()) }.expect("a message");
+    // `bytes`, `reals` and the like; of `flags` each byte is made 0 or 1, so that they are copied.
+    assert_eq!(all.bytes.data.cast_const(), slices[0].as_ptr());
+    assert_eq!(slice(&all.bytes), [1, 2, 3]);
+    assert!(
+        !slices
+            .iter()
+            .any(|s| std::ptr::eq(s.as_ptr(), all.flags.data.cast()))
+    );
+    assert!(borrowed.len() >= 2 && borrowed.len() < slices.len());
+    assert_eq!(write(&ty, &all).expect("writes"), parts);
+    drop(borrowed);
+    assert_eq!((all.bytes.data, all.bytes.size, all.bytes.capacity), own);
+
+    // What cannot be read leaves nothing borrowed.
+    let message: *mut All = &mut *all;
+    // SAFETY: likewise.
+    let error = unsafe { ty.borrow(&parts.control, &slices[..1], message.cast()) };
+    assert!(error.is_err());
+    assert_eq!((all.bytes.data, all.bytes.size, all.bytes.capacity), own);
+}
+
+#[test]
+fn empty_arrays_get_room_elsewhere() {
+    let ty = of_threshold(8);
+    let mut all = blank();
+    let message: *mut All = &mut *all;
+    // SAFETY: a message of the type.
+    assert_eq!(unsafe { ty.long_arrays(message.cast()) }, None);
+    read(
+        &ty,
+        &parts_of(&ty, "{bytes: [1, 2, 3, 4, 5, 6, 7, 8, 9], reals: [0.5, 1.5]}"),
+        &mut all,
+    )
+    .expect("a message");
+    // SAFETY: likewise.
+    let long = unsafe { ty.long_arrays(message.cast()) }.expect("two");
+    assert_eq!(long.iter().map(|l| l.bytes).collect::<Vec<_>>(), [9, 16]);
+
+    let mut room = [0_u64; 4];
+    let (mut next, start) = (blank(), room.as_mut_ptr().cast::<u8>());
+    let message: *mut All = &mut *next;
+    // SAFETY: likewise; the room is as long as both, and lives longer.
+    let placed = unsafe {
+        // An array that holds something already stays as it is.
+        assert!(ty.place(from_mut(&mut *all).cast(), long[0], start).is_none());
+        let second = start.add(16);
+        [
+            ty.place(message.cast(), long[0], start),
+            ty.place(message.cast(), long[1], second),
+        ]
+        .map(|p| p.expect("was empty"))
+    };
+    assert_eq!(
+        (next.bytes.size, next.bytes.capacity, next.reals.capacity),
+        (0, 9, 2)
+    );
+    // As a node in C fills it.
+    next.bytes.size = 8;
+    next.reals.size = 1;
+    // SAFETY: the room of the arrays, and the message.
+    unsafe {
+        next.bytes.data.write_bytes(7, 8);
+        next.reals.data.write(2.5);
+        assert!(placed.iter().all(|p| p.is_in_place()));
+        let long = ty.long_arrays(message.cast()).expect("two");
+        assert_eq!(long.iter().map(|l| l.bytes).collect::<Vec<_>>(), [8, 8]);
+        let sizes = ty.sizes(message.cast()).expect("a message");
+        let mut control = vec![0; sizes.control];
+        let parts = [0, 16].map(|at| std::slice::from_raw_parts_mut(start.add(at), 8));
+        ty.write(message.cast(), &mut control, parts).expect("in place");
+        placed[0].take_back();
+        assert!(next.bytes.data.is_null() && !placed[0].is_in_place());
+        // What has other room by now keeps it.
+        next.reals.data = std::ptr::null_mut();
+        next.reals.size = 0;
+        next.reals.capacity = 3;
+        placed[1].take_back();
+        assert_eq!(next.reals.capacity, 3);
+    }
+    assert_eq!(room[0].to_ne_bytes(), [7; 8]);
+    assert_eq!(f64::from_bits(room[2]), 2.5);
+}
+
+#[test]
 fn messages_go_through_cdr() {
     let ty = of_threshold(256);
     let parts = parts_of(&ty, YAML);

@@ -4,6 +4,7 @@
 //! Runs where `ROS2_WHEELS` names a prefix with ROS 2's packages, such as a virtual environment with the wheels of Kilted.
 
 use super::cxx;
+use super::place::Long;
 use super::plan::{Step, Text};
 use super::tests::{Rng, mutate};
 use crate::abi::introspection::{
@@ -45,7 +46,7 @@ fn types_of_an_installed_ros_2_are_written_and_read_as_rmw_fastrtps_does() {
     }
     let fastrtps = Fastrtps::open(&lib);
     let mut packages = BTreeSet::new();
-    let (mut types, mut lifted, mut files) = (0, 0, 0);
+    let (mut types, mut lifted, mut in_place, mut files) = (0, 0, 0, 0);
     for (suffix, language) in [("c", Language::C), ("cpp", Language::Cxx)] {
         let start = format!("rosidl_typesupport_{suffix}__get_message_type_support_handle__");
         for (file, symbol) in symbols(&lib, suffix, &start) {
@@ -54,7 +55,9 @@ fn types_of_an_installed_ros_2_are_written_and_read_as_rmw_fastrtps_does() {
             let handle = handle::<MessageTypeSupport>(&file, &symbol);
             // SAFETY: a type support of a library that stays loaded.
             unsafe {
-                lifted += try_type(&fastrtps, handle, language, &name);
+                let (of_it, borrowed) = try_type(&fastrtps, handle, language, &name);
+                lifted += of_it;
+                in_place += borrowed;
                 files += usize::from(same_as_its_file(&prefix, handle));
             }
             types += 1;
@@ -71,7 +74,7 @@ fn types_of_an_installed_ros_2_are_written_and_read_as_rmw_fastrtps_does() {
         }
     }
     println!(
-        "{types} types of {packages:?} are as with rmw_fastrtps; {lifted} data parts; {files} have the text of their files"
+        "{types} types of {packages:?} are as with rmw_fastrtps; {lifted} data parts, {in_place} of them borrowed; {files} have the text of their files"
     );
     if !packages.contains("test_msgs") {
         eprintln!("NOT ALL: test_msgs is not installed, which has every kind of field");
@@ -90,7 +93,7 @@ fn types_of_an_installed_ros_2_are_written_and_read_as_rmw_fastrtps_does() {
             lib.display()
         );
     }
-    assert!(types > 300 && lifted > 100 && files > 200);
+    assert!(types > 300 && lifted > 100 && in_place > 50 && files > 200);
 }
 
 /// The packages' libraries, and where wheels keep those that they brought along.
@@ -110,6 +113,84 @@ fn library_path(prefix: &Path) -> OsString {
         );
     }
     std::env::join_paths(out).expect("no colons")
+}
+
+/// A message whose arrays lie in data parts is the same to rmw_fastrtps. How many do.
+///
+/// # Safety
+/// The type's library stays loaded.
+unsafe fn lent(ty: &Type, control: &[u8], parts: &[&[u8]], look: impl FnOnce(*mut c_void)) -> usize {
+    let parts: Vec<_> = parts.iter().map(|p| Part::of(p)).collect();
+    let slices: Vec<&[u8]> = parts.iter().map(Part::bytes).collect();
+    // SAFETY: the caller's promise; the parts live longer than what is borrowed, and that is dropped before the message.
+    unsafe {
+        let message = ty.plan().make().expect("has functions, and there is memory");
+        let borrowed = ty
+            .borrow(control, &slices, message.as_ptr())
+            .expect("as it was read");
+        look(message.as_ptr());
+        borrowed.len()
+    }
+}
+
+/// What a node writes to arrays with room elsewhere is written from there, and stays there.
+///
+/// # Safety
+/// As [`lent`], and `message` is one of the type, in C++, and `control` and `parts` what it is written as.
+unsafe fn placed(ty: &Type, message: *mut c_void, control: &[u8], parts: &[&[u8]]) {
+    // SAFETY: the caller's promise; rooms live longer than the arrays in them, which are taken back before the message is ended.
+    unsafe {
+        let Some(long) = ty.long_arrays(message) else {
+            return;
+        };
+        let lens: Vec<_> = long.iter().map(|l| l.bytes).collect();
+        assert_eq!(lens, parts.iter().map(|p| p.len()).collect::<Vec<_>>());
+        let rooms: Vec<_> = parts.iter().map(|p| Part::of(&vec![0xaa; p.len()])).collect();
+        let message = ty.plan().make().expect("has functions, and there is memory");
+        let of_room = |(l, room): (&Long, &Part)| ty.place(message.as_ptr(), *l, room.start());
+        let placed: Vec<_> = long.iter().zip(&rooms).filter_map(of_room).collect();
+        // Arrays with default values have memory of their own.
+        let all = placed.len() == long.len();
+        ty.read(control, parts, message.as_ptr()).expect("as before");
+        if all {
+            assert!(placed.iter().all(|p| p.is_in_place()), "{:?}", ty.schema());
+            assert_eq!(ty.long_arrays(message.as_ptr()), Some(long));
+            let mut again = vec![0; control.len()];
+            let own = rooms.iter().map(Part::start).collect::<Vec<_>>();
+            let own = own
+                .iter()
+                .zip(&lens)
+                .map(|(start, len)| std::slice::from_raw_parts_mut(*start, *len));
+            ty.write(message.as_ptr(), &mut again, own)
+                .expect("as long as its room");
+            assert_eq!(again, control);
+            assert!(rooms.iter().zip(parts).all(|(room, part)| room.bytes() == *part));
+        }
+        placed.iter().for_each(|p| p.take_back());
+    }
+}
+
+/// A data part, aligned for all elements.
+struct Part(Vec<std::cell::UnsafeCell<u128>>, usize);
+
+impl Part {
+    fn of(bytes: &[u8]) -> Self {
+        let words = bytes.chunks(16).map(|chunk| {
+            let mut word = [0; 16];
+            word[..chunk.len()].copy_from_slice(chunk);
+            u128::from_ne_bytes(word).into()
+        });
+        Part(words.collect(), bytes.len())
+    }
+
+    fn start(&self) -> *mut u8 {
+        self.0.as_ptr().cast_mut().cast()
+    }
+
+    fn bytes(&self) -> &[u8] {
+        // SAFETY: so many bytes were stored there, and nobody writes meanwhile.
+        unsafe { std::slice::from_raw_parts(self.start(), self.1) }
+    }
 }
 
 /// The arrays that may become data parts, and whether each is one copy.
@@ -166,7 +247,7 @@ unsafe fn same_as_its_file(prefix: &Path, handle: *const MessageTypeSupport) -> 
     true
 }
 
-/// Gives the number of data parts that were written.
+/// Gives the numbers of data parts that were written, and of those that were borrowed.
 ///
 /// # Safety
 /// The handle is a type support.
@@ -175,7 +256,7 @@ unsafe fn try_type(
     handle: *const MessageTypeSupport,
     language: Language,
     name: &str,
-) -> usize {
+) -> (usize, usize) {
     // SAFETY: the caller's promise, for all below: messages are of the type, and are used by this thread alone.
     unsafe {
         let ty = Type::new(handle).unwrap_or_else(|e| panic!("{name}: {e}"));
@@ -198,7 +279,7 @@ unsafe fn try_type(
             .data
             .cast::<MessageMembers>();
         let mut rng = Rng(name.len() as u64);
-        let mut lifted = 0;
+        let (mut lifted, mut in_place) = (0, 0);
         let read = Owned::new(members);
         for round in 0..6 {
             let message = Owned::new(members);
@@ -233,6 +314,16 @@ unsafe fn try_type(
                 "what was read differs",
             );
 
+            in_place += lent(&ty, &control, &slices, |message| {
+                same(
+                    &trim(&fastrtps.serialize(handle, message), cdr.len()),
+                    "what was borrowed differs",
+                );
+            });
+            if language == Language::Cxx {
+                placed(&ty, message.0, &control, &slices);
+            }
+
             let fresh = Owned::new(members);
             ty.deserialize(&expected, fresh.0)
                 .unwrap_or_else(|e| panic!("{name}: {e}"));
@@ -262,7 +353,8 @@ unsafe fn try_type(
                     .unwrap_or_else(|e| panic!("{name} after damage: {e}"));
             }
         }
-        lifted
+        assert!(in_place <= lifted);
+        (lifted, in_place)
     }
 }
 

@@ -305,6 +305,10 @@ unsafe fn copy_out(elements: &Elements<'_>, room: &mut [u8], natural: bool) {
         true => element.natural_in_memory() && !element.padded(),
         false => element.packed_in_memory(),
     };
+    // They may be in the room already (`place`).
+    if alike && std::ptr::eq(from, room.as_ptr()) {
+        return;
+    }
     if alike {
         // SAFETY: the caller's promise: `count` elements, which are the room's length.
         unsafe { room.as_mut_ptr().copy_from_nonoverlapping(from, room.len()) };

@@ -1,0 +1,202 @@
+//! Messages that a publisher lends.
+//!
+//! Where `libropewalk_heap.so` is preloaded (`heap.rs`), the arrays of such a message have room in a block, as much as they had in the message before:
+//! what a node writes there is published without a copy. A message whose arrays outgrow it, or lie elsewhere in the end, is published as any other.
+
+use super::{make, unknown};
+use crate::error::{Failure, Outcome};
+use crate::graph::lock;
+use crate::host::Heap;
+use crate::typesupport::Type;
+use crate::walk::{Instance, Long, Placed};
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::sync::Mutex;
+
+/// Bytes of strings and small fields that a message may have more than the one before.
+const SLACK: usize = 256;
+
+/// The loans of a publisher.
+#[derive(Debug, Default)]
+pub(crate) struct Lent(Mutex<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// By address.
+    out: HashMap<usize, Loan>,
+    /// The arrays of the last message, and the length of its control part.
+    last: Option<(Vec<Long>, usize)>,
+    /// Room that was moved out of a message and is still in use.
+    escaped: Vec<(Address, bus::Kept)>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Address(*mut u8);
+
+// SAFETY: an address, which nobody looks behind.
+unsafe impl Send for Address {}
+
+/// A message that a node fills.
+#[derive(Debug)]
+pub(crate) struct Loan {
+    /// Dropped first: arrays give their room back before the message is ended.
+    room: Option<Room>,
+    instance: Instance,
+}
+
+/// Room of a message's arrays.
+#[derive(Debug)]
+struct Room {
+    /// Until it is published.
+    block: Option<bus::Loan>,
+    /// Array `i` lies in data part `i`.
+    placed: Vec<Placed>,
+    heap: Heap,
+}
+
+impl Lent {
+    /// A new message.
+    pub(super) fn lend(&self, ty: &Type, publisher: &bus::Publisher) -> Outcome<*mut c_void> {
+        let instance = make(ty)?;
+        let at = instance.as_ptr();
+        let mut inner = lock(&self.0);
+        let last = inner.last.clone();
+        let room = Heap::find().zip(last).and_then(|(heap, (long, control))| {
+            inner.escaped.retain(|(start, _)| heap.is_claimed(start.0));
+            room(ty, at, publisher, heap, &long, control)
+        });
+        inner.out.insert(at.addr(), Loan { room, instance });
+        Ok(at)
+    }
+
+    pub(super) fn take_back(&self, message: *mut c_void) -> Outcome<Loan> {
+        let loan = lock(&self.0).out.remove(&message.addr());
+        let loan = loan.ok_or_else(|| unknown(message))?;
+        let escaped = loan.escaped();
+        lock(&self.0).escaped.extend(escaped);
+        Ok(loan)
+    }
+
+    /// The block with the whole message, if its arrays lie in their room. The next message gets as much room as this one needs.
+    pub(super) fn written(&self, ty: &Type, loan: &mut Loan) -> Outcome<Option<bus::Loan>> {
+        if Heap::find().is_none() {
+            return Ok(None);
+        }
+        let message = loan.message();
+        // SAFETY: the loan's message is of this type, and nobody else's any more; so below.
+        let (long, sizes) = unsafe { (ty.long_arrays(message), ty.sizes(message)) };
+        let control = sizes.map_err(Failure::error)?.control;
+        let block = match (&mut loan.room, &long) {
+            (Some(room), Some(long)) => room.written(ty, message, long, control)?,
+            _ => None,
+        };
+        lock(&self.0).last = long.map(|long| (long, control));
+        Ok(block)
+    }
+}
+
+/// Places the arrays of a message in a block. `None`, with all as it was, where that is not possible: then they have room on the heap.
+fn room(
+    ty: &Type,
+    message: *mut c_void,
+    publisher: &bus::Publisher,
+    heap: Heap,
+    long: &[Long],
+    control: usize,
+) -> Option<Room> {
+    let bytes: Vec<usize> = long.iter().map(|l| l.bytes).collect();
+    let block = publisher.loan(control + SLACK, &bytes).ok()?;
+    let parts: Vec<_> = (0..long.len()).filter_map(|i| block.part_ptr(i)).collect();
+    let mut room = Room {
+        block: Some(block),
+        placed: Vec::new(),
+        heap,
+    };
+    for (long, start) in long.iter().zip(parts) {
+        let start = start.cast_mut();
+        if !heap.claim(start, long.bytes) {
+            return None;
+        }
+        // SAFETY: a new message of this type; the part is the block's own, aligned to 64 bytes, and claimed.
+        match unsafe { ty.place(message, *long, start) } {
+            Some(placed) => room.placed.push(placed),
+            None => {
+                heap.release(start);
+                return None;
+            }
+        }
+    }
+    Some(room)
+}
+
+impl Loan {
+    pub(super) fn message(&self) -> *mut c_void {
+        self.instance.as_ptr()
+    }
+
+    /// Room that a node moved out of the message and did not free: its block stays.
+    fn escaped(&self) -> Vec<(Address, bus::Kept)> {
+        let Some(room) = &self.room else {
+            return Vec::new();
+        };
+        let gone = room.placed.iter().filter(|p| {
+            // SAFETY: the message lives, and nobody else uses it.
+            let in_place = unsafe { p.is_in_place() };
+            !in_place && room.heap.is_claimed(p.start())
+        });
+        let kept = gone.filter_map(|p| Some((Address(p.start()), room.block.as_ref()?.keep())));
+        kept.collect()
+    }
+}
+
+impl Room {
+    /// The block, with control part and lengths, if all arrays that are data parts lie in it.
+    fn written(
+        &mut self,
+        ty: &Type,
+        message: *mut c_void,
+        long: &[Long],
+        control: usize,
+    ) -> Outcome<Option<bus::Loan>> {
+        let Some(block) = &mut self.block else {
+            return Ok(None);
+        };
+        let same = long.iter().map(|l| l.step).eq(self.placed.iter().map(Placed::step))
+            // SAFETY: the message lives, and nobody else uses it; so below.
+            && self.placed.iter().all(|p| unsafe { p.is_in_place() });
+        // An array in place is no longer than its room.
+        let fits = same
+            && block.shrink_control(control)
+            && long
+                .iter()
+                .enumerate()
+                .all(|(i, l)| block.shrink_part(i, l.bytes));
+        if !fits {
+            return Ok(None);
+        }
+        let (control, parts) = block.split_mut();
+        // SAFETY: as above. Data part `i` is the room of the array that it becomes, which is left as it is.
+        unsafe { ty.write(message, control, parts) }.map_err(Failure::error)?;
+        self.empty();
+        Ok(self.block.take())
+    }
+
+    /// Takes the room from the arrays.
+    fn empty(&mut self) {
+        for placed in self.placed.drain(..) {
+            // SAFETY: the message lives: it is dropped after its room. What was moved out of it stays claimed until it is freed.
+            unsafe {
+                if placed.is_in_place() {
+                    placed.take_back();
+                    self.heap.release(placed.start());
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        self.empty();
+    }
+}

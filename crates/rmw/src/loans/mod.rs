@@ -1,0 +1,186 @@
+//! Loaned messages: those of subscriptions lie with their bulk arrays where the publisher wrote them, so that nothing of these is copied
+//! (`taken`); those of publishers are made and ended here (`lent`).
+//!
+//! Any type can be loaned. A message that a subscription loans is for reading only: rclcpp loans only where `ROS_DISABLE_LOANED_MESSAGES=0`
+//! asks for it, and then callbacks must take `const T &`.
+
+mod lent;
+mod taken;
+
+pub(crate) use lent::Lent;
+pub(crate) use taken::Taken;
+
+use crate::abi::introspection::MessageTypeSupport;
+use crate::abi::{BAD_ALLOC, MessageInfo, Ret, RmwPublisher, RmwSubscription};
+use crate::error::{Failure, Outcome, arg, arg_mut, guard};
+use crate::typesupport::Type;
+use crate::walk::Instance;
+use crate::{publisher, subscription};
+use std::ffi::c_void;
+
+fn make(ty: &Type) -> Outcome<Instance> {
+    // SAFETY: rcl keeps the type support's library loaded while an entity of the type lives, and its loans with it.
+    unsafe { ty.plan().make() }.ok_or_else(|| Failure {
+        code: BAD_ALLOC,
+        text: format!("no memory for a {}", ty.schema().ros2_name()),
+    })
+}
+
+/// A message that is not on loan.
+fn unknown(message: *mut c_void) -> Failure {
+    match message.is_null() {
+        true => Failure::argument("loaned_message argument is null"),
+        false => Failure::error("this message is not on loan here, or was returned already"),
+    }
+}
+
+/// A place for a loan, which must hold null, since a message that it held would be lost.
+///
+/// # Safety
+/// `place` is null or points to a pointer that is the caller's.
+unsafe fn empty<'a>(place: *mut *mut c_void, name: &str) -> Outcome<&'a mut *mut c_void> {
+    // SAFETY: of the caller.
+    let place = unsafe { arg_mut(place, name)? };
+    if !place.is_null() {
+        return Err(Failure::argument(format_args!(
+            "{name} must hold null, not a message"
+        )));
+    }
+    Ok(place)
+}
+
+/// # Safety
+/// As rmw/rmw.h says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn rmw_borrow_loaned_message(
+    publisher: *const RmwPublisher,
+    type_support: *const MessageTypeSupport,
+    message: *mut *mut c_void,
+) -> Ret {
+    guard(|| {
+        // SAFETY: of the caller.
+        let publisher = unsafe { publisher::of(publisher)? };
+        // SAFETY: likewise.
+        let message = unsafe {
+            arg(type_support, "type_support")?;
+            empty(message, "ros_message")?
+        };
+        // SAFETY: type supports are valid while their library is loaded.
+        if !unsafe { publisher.ty.is_of(type_support) } {
+            return Err(Failure::argument(format_args!(
+                "type_support is not the one of the publisher, whose type is {}",
+                publisher.ty.schema().ros2_name()
+            )));
+        }
+        *message = publisher.lent.lend(&publisher.ty, publisher.bus())?;
+        Ok(())
+    })
+}
+
+/// # Safety
+/// As rmw/rmw.h says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn rmw_return_loaned_message_from_publisher(
+    publisher: *const RmwPublisher,
+    message: *mut c_void,
+) -> Ret {
+    guard(|| {
+        // SAFETY: of the caller.
+        unsafe { publisher::of(publisher)? }
+            .lent
+            .take_back(message)
+            .map(drop)
+    })
+}
+
+/// # Safety
+/// As rmw/rmw.h says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn rmw_publish_loaned_message(
+    publisher: *const RmwPublisher,
+    message: *mut c_void,
+    _: *mut c_void,
+) -> Ret {
+    guard(|| {
+        // SAFETY: of the caller.
+        let publisher = unsafe { publisher::of(publisher)? };
+        let mut loan = publisher.lent.take_back(message)?;
+        match publisher.lent.written(&publisher.ty, &mut loan)? {
+            Some(block) => publisher.publish_block(block),
+            // SAFETY: the message was made of the publisher's type, and the caller gives it up.
+            None => unsafe { publisher.publish_message(loan.message()) },
+        }
+    })
+}
+
+/// # Safety
+/// The arguments are null or what rmw/rmw.h says of them.
+unsafe fn take(
+    subscription: *const RmwSubscription,
+    message: *mut *mut c_void,
+    taken: *mut bool,
+    info: Option<*mut MessageInfo>,
+) -> Outcome {
+    // SAFETY: of the caller.
+    let subscription = unsafe { subscription::of(subscription)? };
+    // SAFETY: likewise.
+    let (message, taken) = unsafe { (empty(message, "loaned_message")?, arg_mut(taken, "taken")?) };
+    let info = match info {
+        // SAFETY: likewise.
+        Some(info) => Some(unsafe { arg_mut(info, "message_info")? }),
+        None => None,
+    };
+    *taken = false;
+    let Some(from) = subscription.take()? else {
+        return Ok(());
+    };
+    let of_it = subscription.info(&from);
+    *message = subscription.loans.lend(&subscription.ty, from)?;
+    if let Some(info) = info {
+        *info = of_it;
+    }
+    *taken = true;
+    Ok(())
+}
+
+/// # Safety
+/// As rmw/rmw.h says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn rmw_take_loaned_message(
+    subscription: *const RmwSubscription,
+    message: *mut *mut c_void,
+    taken: *mut bool,
+    _: *mut c_void,
+) -> Ret {
+    // SAFETY: of the caller.
+    guard(|| unsafe { take(subscription, message, taken, None) })
+}
+
+/// # Safety
+/// As rmw/rmw.h says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn rmw_take_loaned_message_with_info(
+    subscription: *const RmwSubscription,
+    message: *mut *mut c_void,
+    taken: *mut bool,
+    info: *mut MessageInfo,
+    _: *mut c_void,
+) -> Ret {
+    // SAFETY: of the caller.
+    guard(|| unsafe { take(subscription, message, taken, Some(info)) })
+}
+
+/// # Safety
+/// As rmw/rmw.h says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn rmw_return_loaned_message_from_subscription(
+    subscription: *const RmwSubscription,
+    message: *mut c_void,
+) -> Ret {
+    guard(|| {
+        // SAFETY: of the caller.
+        unsafe { subscription::of(subscription)? }
+            .loans
+            .take_back(message)
+    })
+}

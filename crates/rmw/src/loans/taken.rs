@@ -1,0 +1,86 @@
+//! Messages that a subscription lends: bulk arrays stay in the block that was taken.
+
+use super::{make, unknown};
+use crate::codec;
+use crate::error::Outcome;
+use crate::graph::lock;
+use crate::typesupport::Type;
+use crate::walk::{Borrowed, Instance};
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::sync::Mutex;
+
+/// Most messages whose blocks loans hold, of the 16 that the bus lets a subscriber hold of each publisher: further ones are copied.
+const MAX_IN_PLACE: usize = 12;
+/// Most messages without a user that are kept for the next loans.
+const MAX_IDLE: usize = 4;
+
+/// The loans of a subscription.
+#[derive(Debug, Default)]
+pub(crate) struct Taken(Mutex<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// By address.
+    out: HashMap<usize, Loan>,
+    /// Initialized messages that nobody uses.
+    idle: Vec<Instance>,
+    in_place: usize,
+}
+
+/// A message that a node uses. Fields are dropped in this order: arrays get their own words back before the message is ended.
+#[derive(Debug)]
+struct Loan {
+    borrowed: Borrowed,
+    instance: Instance,
+    /// Where the arrays lie.
+    block: Option<ropewalk::Message>,
+}
+
+impl Taken {
+    /// A message that was taken, with its arrays in place as long as not too many are out.
+    pub(super) fn lend(&self, ty: &Type, message: ropewalk::Message) -> Outcome<*mut c_void> {
+        let mut inner = lock(&self.0);
+        let instance = match inner.idle.pop() {
+            Some(instance) => instance,
+            None => make(ty)?,
+        };
+        let at = instance.as_ptr();
+        let mut loan = Loan {
+            borrowed: Borrowed::default(),
+            instance,
+            block: None,
+        };
+        if message.part_count() > 0 && inner.in_place < MAX_IN_PLACE {
+            // SAFETY: a message of this type that nobody else has. The loan keeps it, and the block, longer than what is borrowed.
+            loan.borrowed = unsafe { codec::borrow(ty, message.control(), message.bus(), at)? };
+            loan.block = Some(message);
+            inner.in_place += 1;
+        } else {
+            // SAFETY: likewise.
+            unsafe { codec::read(ty, message.control(), message.bus(), at)? };
+        }
+        inner.out.insert(at.addr(), loan);
+        Ok(at)
+    }
+
+    /// Ends a loan. The message is kept for the next one, which overwrites what it holds.
+    pub(super) fn take_back(&self, message: *mut c_void) -> Outcome {
+        let mut inner = lock(&self.0);
+        let loan = inner
+            .out
+            .remove(&message.addr())
+            .ok_or_else(|| unknown(message))?;
+        let Loan {
+            borrowed,
+            instance,
+            block,
+        } = loan;
+        drop(borrowed);
+        inner.in_place -= usize::from(block.is_some());
+        if inner.idle.len() < MAX_IDLE {
+            inner.idle.push(instance);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,56 @@
+//! Messages that this library makes itself, for nodes that borrow them.
+
+use super::cxx;
+use super::plan::{Life, Plan};
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+/// An initialized message.
+#[derive(Debug)]
+pub(crate) struct Instance {
+    memory: NonNull<c_void>,
+    life: Life,
+}
+
+// SAFETY: the message belongs to its `Instance` alone, and messages are bound to no thread.
+unsafe impl Send for Instance {}
+
+impl Plan {
+    /// Whether messages can be made.
+    pub(crate) fn can_make(&self) -> bool {
+        self.life.is_some()
+    }
+
+    /// A message with its default values. `None` without memory, or where [`can_make`](Self::can_make) is false.
+    ///
+    /// # Safety
+    /// The library that the type support came from is still loaded, and stays so while the message lives.
+    pub(crate) unsafe fn make(&self) -> Option<Instance> {
+        let life = self.life?;
+        // SAFETY: plain allocation. Its alignment is that of C's largest type, which no message exceeds.
+        let memory = NonNull::new(unsafe { libc::calloc(1, self.size.max(1)) })?;
+        // SAFETY: there is room for a message of the tables' type, whose function this is.
+        if !unsafe { cxx::init(life.init, memory.as_ptr()) } {
+            // SAFETY: allocated above, and nothing was made in it.
+            unsafe { libc::free(memory.as_ptr()) };
+            return None;
+        }
+        Some(Instance { memory, life })
+    }
+}
+
+impl Instance {
+    pub(crate) fn as_ptr(&self) -> *mut c_void {
+        self.memory.as_ptr()
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        // SAFETY: made by `make`, and nobody's any more.
+        unsafe {
+            (self.life.fini)(self.memory.as_ptr());
+            libc::free(self.memory.as_ptr());
+        }
+    }
+}

@@ -1,0 +1,147 @@
+"""Loaned messages through rcl's C API, as rclcpp calls it, of nodes that rclpy makes (tests/ros2/run)."""
+
+from __future__ import annotations
+
+import unittest
+
+import house
+
+# What the nodes below have in common: an image in C, and the functions of rcl.
+START = """
+import ctypes, os, time, rclpy
+from ctypes import POINTER, byref, c_bool, c_char_p, c_size_t, c_uint8, c_uint32, c_void_p
+from rclpy.node import Node
+from sensor_msgs.msg import Image
+class Text(ctypes.Structure):
+    _fields_ = [("data", c_char_p), ("size", c_size_t), ("capacity", c_size_t)]
+class Bytes(ctypes.Structure):
+    _fields_ = [("data", c_void_p), ("size", c_size_t), ("capacity", c_size_t)]
+class CImage(ctypes.Structure):
+    _fields_ = [("sec", c_uint32), ("nanosec", c_uint32), ("frame_id", Text), ("height", c_uint32), ("width", c_uint32), ("encoding", Text),
+                ("is_bigendian", c_uint8), ("step", c_uint32), ("pixels", Bytes)]
+rcl = ctypes.CDLL("librcl.so")
+runtime = ctypes.CDLL("librosidl_runtime_c.so")
+ctypes.pythonapi.PyCapsule_GetPointer.restype = c_void_p
+def is_shared(at):
+    for line in open("/proc/self/maps"):
+        span, mode = line.split()[:2]
+        low, high = (int(x, 16) for x in span.split("-"))
+        if low <= at < high:
+            return mode[3] == "s"
+    return False
+rclpy.init()
+node = Node("borrower")
+"""
+
+TAKE = START + """
+subscription = node.create_subscription(Image, "image", lambda m: None, 10)
+with subscription.handle:
+    own = c_void_p(subscription.handle.pointer)
+rcl.rcl_subscription_get_rmw_handle.restype = c_void_p
+handle = c_void_p(rcl.rcl_subscription_get_rmw_handle(own))
+rmw = ctypes.CDLL(None)
+out = []
+def take():
+    message, taken = c_void_p(), c_bool()
+    end = time.monotonic() + 30
+    while not taken.value and time.monotonic() < end:
+        code = rmw.rmw_take_loaned_message(handle, byref(message), byref(taken), None)
+        assert code == 0, code
+        time.sleep(0.005)
+    return message
+for i in range(40):
+    message = take()
+    image = ctypes.cast(message, POINTER(CImage)).contents
+    pixels = ctypes.string_at(image.pixels.data, image.pixels.size)
+    assert len(pixels) == 1_000_000 and set(pixels) == {image.height}, (len(pixels), image.height)
+    out.append((message, is_shared(image.pixels.data)))
+    if len(out) == 20:
+        print("shared", sum(s for _, s in out), "copied", sum(not s for _, s in out))
+        for message, _ in out:
+            assert rmw.rmw_return_loaned_message_from_subscription(handle, message) == 0
+        out.clear()
+again = rmw.rmw_return_loaned_message_from_subscription(handle, message)
+null = rmw.rmw_take_loaned_message(handle, None, byref(c_bool()), None)
+full = rmw.rmw_take_loaned_message(handle, byref(c_void_p(1)), byref(c_bool()), None)
+print("wrong", again, null, full, rmw.rmw_return_loaned_message_from_subscription(handle, None))
+# One that is not returned ends with its subscription.
+take()
+node.destroy_node()
+rclpy.shutdown()
+"""
+
+GIVE = START + """
+publisher = node.create_publisher(Image, "image", 10)
+while publisher.get_subscription_count() < 1:
+    time.sleep(0.01)
+with publisher.handle:
+    own = c_void_p(publisher.handle.pointer)
+support = c_void_p(ctypes.pythonapi.PyCapsule_GetPointer(ctypes.py_object(Image._TYPE_SUPPORT), None))
+assert rcl.rcl_publisher_can_loan_messages(own)
+kinds = []
+def borrow():
+    message = c_void_p()
+    assert rcl.rcl_borrow_loaned_message(own, support, byref(message)) == 0
+    return message, ctypes.cast(message, POINTER(CImage)).contents
+def empty(pixels):
+    runtime.rosidl_runtime_c__uint8__Sequence__fini(byref(pixels))
+def give(length, shade, how):
+    message, image = borrow()
+    assert image.pixels.size == 0 and image.height == 0
+    moved = Bytes(None, 0, 0)
+    if how == "free":
+        empty(image.pixels)
+    if how == "move":
+        moved, image.pixels = Bytes(image.pixels.data, 0, image.pixels.capacity), moved
+    if image.pixels.capacity < length:
+        # As std::vector does: other memory, and what it had goes to `free`.
+        empty(image.pixels)
+        assert runtime.rosidl_runtime_c__uint8__Sequence__init(byref(image.pixels), c_size_t(length))
+    image.pixels.size = length
+    ctypes.memset(image.pixels.data, shade, length)
+    image.height = shade
+    kinds.append("shared" if is_shared(image.pixels.data) else "heap")
+    assert rcl.rcl_publish_loaned_message(own, message, None) == 0
+    # What was moved out is the node's.
+    ctypes.memset(moved.data, 1, moved.capacity)
+    empty(moved)
+MB = 1_000_000
+for shade, (length, how) in enumerate([(MB, ""), (MB, ""), (900_000, ""), (MB, ""), (MB, "free"), (MB, "move"), (MB, ""), (MB, "")], 1):
+    give(length, shade, how)
+    time.sleep(0.05)
+print("kinds", *kinds)
+message, image = borrow()
+assert rcl.rcl_return_loaned_message_from_publisher(own, message) == 0
+print("wrong", rcl.rcl_return_loaned_message_from_publisher(own, message), rcl.rcl_publish_loaned_message(own, message, None),
+      rcl.rcl_borrow_loaned_message(own, None, byref(c_void_p())))
+# One that is not returned ends with its publisher.
+borrow()
+time.sleep(1)
+node.destroy_node()
+rclpy.shutdown()
+"""
+
+
+class Loans(house.Scenario):
+    def test_images_are_taken_where_they_were_written(self) -> None:
+        self.peer("talk")
+        lines = self.script(TAKE)
+        # The bus lets a subscriber hold 16: some are left for those that take without a loan.
+        self.assertEqual(lines, ["shared 12 copied 8", "shared 12 copied 8", "wrong 1 11 11 11"])
+
+    def test_messages_of_publishers_are_filled_and_published(self) -> None:
+        lengths = [1_000_000, 1_000_000, 900_000, 1_000_000, 1_000_000, 1_000_000, 1_000_000, 1_000_000]
+        on_heap = "kinds" + 8 * " heap"
+        in_place = "kinds heap shared shared heap heap heap shared shared"
+        for preloaded, kinds in [(False, on_heap), (True, in_place)]:
+            with self.subTest(preloaded=preloaded):
+                ear = self.peer("listen", f"ear{preloaded}", host=str(preloaded))
+                lines = self.script(GIVE, host=str(preloaded), heap=preloaded)
+                self.assertEqual(lines[0], kinds)
+                self.assertEqual(lines[1], "wrong 1 1 11")
+                images = ear.wait_for("image", len(lengths))
+                self.assertEqual(images, [f"image {i} {length} True" for i, length in enumerate(lengths, 1)])
+
+
+if __name__ == "__main__":
+    unittest.main()
