@@ -50,7 +50,7 @@ pub(crate) unsafe extern "C" fn rmw_serialize(
             arg_mut(serialized, "serialized_message")?
         };
         // SAFETY: type supports are valid while their library is loaded.
-        let ty = unsafe { Type::new(type_support) }.map_err(Failure::error)?;
+        let ty = unsafe { Type::cached(type_support) }.map_err(Failure::error)?;
         // SAFETY: the caller's message is of this type.
         let bytes = unsafe { ty.serialize(message) }.map_err(Failure::error)?;
         store(serialized, &bytes)
@@ -75,7 +75,7 @@ pub(crate) unsafe extern "C" fn rmw_deserialize(
             return Err(Failure::argument("ros_message or the buffer is null"));
         }
         // SAFETY: type supports are valid while their library is loaded.
-        let ty = unsafe { Type::new(type_support) }.map_err(Failure::error)?;
+        let ty = unsafe { Type::cached(type_support) }.map_err(Failure::error)?;
         // SAFETY: the buffer has that many bytes.
         let bytes = unsafe { std::slice::from_raw_parts(serialized.buffer, serialized.length) };
         // SAFETY: the caller's message is of this type, and initialised.

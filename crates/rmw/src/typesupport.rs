@@ -8,10 +8,16 @@ mod text;
 use crate::abi::introspection::{
     MessageMembers, MessageTypeSupport, Sequence, ServiceTypeSupport, TypeDescription, TypeHash, TypeSource,
 };
+use crate::graph::lock;
 use crate::walk::{Plan, cxx};
 use schema::{DefinitionError, Schema, Service};
+use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_void};
+use std::sync::{Arc, Mutex};
 use text::Described;
+
+/// Most types that [`Type::cached`] remembers; beyond them it forgets all.
+const MAX_KNOWN: usize = 256;
 
 /// The language of a node, which decides how its messages lie in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,6 +146,30 @@ impl Type {
         let schema = described.message(hash)?;
         // SAFETY: as above, and the handle is of the language's introspection.
         unsafe { Self::with_schema(handle, language, schema, hash) }
+    }
+
+    /// As [`new`](Self::new), of a type that was asked for before: for functions that get a type support with each message.
+    ///
+    /// # Safety
+    /// As [`new`](Self::new). A library that is loaded where another one was has the same type if tables and hash are the same.
+    pub(crate) unsafe fn cached(handle: *const MessageTypeSupport) -> Result<Arc<Self>, TypeError> {
+        static KNOWN: Mutex<BTreeMap<(usize, TypeHash), Arc<Type>>> = Mutex::new(BTreeMap::new());
+        // SAFETY: the caller's promise.
+        let (found, _) = unsafe { introspection(handle) }?;
+        // SAFETY: a function of a valid handle, called with it as rosidl demands.
+        let hash = unsafe { stated_hash("a message", found.type_hash.map(|f| f(found))) }?;
+        let key = (found.data.addr(), hash);
+        if let Some(known) = lock(&KNOWN).get(&key) {
+            return Ok(known.clone());
+        }
+        // SAFETY: the caller's promise.
+        let ty = Arc::new(unsafe { Self::new(handle) }?);
+        let mut known = lock(&KNOWN);
+        if known.len() >= MAX_KNOWN {
+            known.clear();
+        }
+        known.insert(key, ty.clone());
+        Ok(ty)
     }
 
     /// # Safety

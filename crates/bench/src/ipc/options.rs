@@ -70,7 +70,7 @@ pub struct Options {
     #[arg(long, value_enum, value_delimiter = ',', value_name = "A,B")]
     pub systems: Vec<System>,
     /// Programs of these languages: ours in each, beside roscpp (cpp) or rospy (python), ours from Rust by generated structures, and the floor.
-    /// `rclpy`: nodes of ROS 2 over `rmw_ropewalk` and over Fast DDS.
+    /// `rclpy`, `rcl`: nodes of ROS 2 in Python and in C++ over `rmw_ropewalk` and over Fast DDS.
     ///
     /// With `--systems` that counts instead. Example: `ropewalk bench ipc --quick --language rust,cpp,python`.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "A,B")]

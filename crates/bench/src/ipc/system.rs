@@ -49,6 +49,14 @@ pub enum System {
     RclpyFastdds,
     /// ROS 2 from Python over Fast DDS and UDP.
     RclpyFastddsUdp,
+    /// ROS 2 from C++ over `rmw_ropewalk`.
+    RclRopewalk,
+    /// As `rcl-ropewalk`, with messages on loan.
+    RclRopewalkLoans,
+    /// ROS 2 from C++ over Fast DDS as it comes.
+    RclFastdds,
+    /// ROS 2 from C++ over Fast DDS and UDP.
+    RclFastddsUdp,
 }
 
 /// A language whose programs are compared.
@@ -64,6 +72,8 @@ pub enum Language {
     Python,
     /// Nodes of ROS 2 in Python: over `rmw_ropewalk`, and over Fast DDS by shared memory and by UDP.
     Rclpy,
+    /// Nodes of ROS 2 in C++, on rcl as rclcpp is: over `rmw_ropewalk`, with and without loans, and over Fast DDS; and the floor.
+    Rcl,
 }
 
 impl Language {
@@ -78,13 +88,19 @@ impl Language {
                 System::RclpyFastdds,
                 System::RclpyFastddsUdp,
             ],
+            Language::Rcl => &[
+                System::RclRopewalk,
+                System::RclRopewalkLoans,
+                System::RclFastdds,
+                System::RclFastddsUdp,
+            ],
         }
     }
 }
 
 impl System {
     /// Every system, ours first.
-    pub const ALL: [System; 20] = [
+    pub const ALL: [System; 24] = [
         System::Ropewalk,
         System::Floor,
         System::Iceoryx2,
@@ -105,6 +121,10 @@ impl System {
         System::RclpyRopewalk,
         System::RclpyFastdds,
         System::RclpyFastddsUdp,
+        System::RclRopewalk,
+        System::RclRopewalkLoans,
+        System::RclFastdds,
+        System::RclFastddsUdp,
     ];
 
     /// As in results and on the command line.
@@ -130,6 +150,10 @@ impl System {
             System::RclpyRopewalk => "rclpy-ropewalk",
             System::RclpyFastdds => "rclpy-fastdds",
             System::RclpyFastddsUdp => "rclpy-fastdds-udp",
+            System::RclRopewalk => "rcl-ropewalk",
+            System::RclRopewalkLoans => "rcl-ropewalk-loans",
+            System::RclFastdds => "rcl-fastdds",
+            System::RclFastddsUdp => "rcl-fastdds-udp",
         }
     }
 
@@ -153,6 +177,9 @@ impl System {
             System::RopewalkCpp | System::Tcpros | System::Nodelay | System::Nodelet => Language::Cpp,
             System::ImageRaw | System::ImageRopewalk | System::ImageView => Language::Cpp,
             System::RclpyRopewalk | System::RclpyFastdds | System::RclpyFastddsUdp => Language::Rclpy,
+            System::RclRopewalk | System::RclRopewalkLoans | System::RclFastdds | System::RclFastddsUdp => {
+                Language::Rcl
+            }
             _ => return None,
         })
     }
@@ -164,11 +191,20 @@ impl System {
 
     /// Whether it is another middleware between processes: neither ours, nor the floor, nor inside one process.
     pub(crate) fn is_rival(self) -> bool {
-        use System::{Floor, ImageRopewalk, ImageView, Nodelet, RclpyRopewalk, RopewalkCpp, RopewalkPython};
+        use System::{
+            Floor, ImageRopewalk, ImageView, Nodelet, RclRopewalk, RclRopewalkLoans, RclpyRopewalk,
+            RopewalkCpp, RopewalkPython,
+        };
         let ours = self.is_this_program()
             || matches!(
                 self,
-                RopewalkCpp | RopewalkPython | RclpyRopewalk | ImageRopewalk | ImageView
+                RopewalkCpp
+                    | RopewalkPython
+                    | RclRopewalk
+                    | RclRopewalkLoans
+                    | RclpyRopewalk
+                    | ImageRopewalk
+                    | ImageView
             );
         !ours && !matches!(self, Floor | Nodelet)
     }

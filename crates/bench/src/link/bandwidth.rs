@@ -18,7 +18,8 @@ const OFFERED: u64 = 9_000_000;
 pub(super) fn rows(options: &Options) -> Vec<Row> {
     let lasts = if options.quick { 8 } else { 20 };
     let mut rows = Vec::new();
-    let wanted = |s: &&System| options.wants(**s) && **s != System::Tcp;
+    // Zenoh's flow has a row of its own, over a wire (`wire`).
+    let wanted = |s: &&System| options.wants(**s) && (**s == System::Ropewalk || s.transport().is_some());
     for system in System::value_variants().iter().filter(wanted) {
         for bytes in SIZES {
             rows.push(match system.transport() {

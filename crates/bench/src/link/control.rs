@@ -43,6 +43,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
         match (system.transport(), system.protocol()) {
             (Some(transport), _) => vec![Means::Ros(transport, Source::Periodic)],
             (_, Some(protocol)) => vec![Means::Zenoh(protocol, topics[2..].to_vec())],
+            (None, None) if *system != System::Ropewalk => Vec::new(),
             (None, None) => {
                 let carriers = options.carriers_of(&[Carrier::Quic]);
                 let setting = |carrier| Setting {
@@ -125,6 +126,7 @@ fn once(
         Means::Link(setting, ..) => by_link(tools, site, setting, samples, flow)?,
         Means::Ros(transport, _) => by_ros(tools, site, *transport, samples, flow)?,
         Means::Zenoh(protocol, topics) => by_zenoh(tools, site, (*protocol, topics), samples, flow)?,
+        Means::Fastdds => return Err("Fast DDS has no control loop here".to_owned().into()),
     };
     let values = played.values.into_iter().flatten().next().unwrap_or_default();
     if values.len() != samples {

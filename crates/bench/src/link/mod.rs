@@ -17,6 +17,7 @@ mod options;
 pub mod part;
 mod pound;
 mod reconnect;
+mod ros2;
 mod serial;
 mod tools;
 mod wire;
@@ -44,8 +45,8 @@ use tools::Tools;
 /// [`Error`]: nothing can be measured. Rows that fail stand in the [`Outcome`].
 pub fn run(options: &Options, stopped: &dyn Fn() -> bool) -> Result<Outcome, Error> {
     let between_roscores = |e: &Experiment| matches!(e, Experiment::Pound | Experiment::Flows);
-    if options.ends == Ends::Ros && !options.experiment.iter().all(between_roscores) {
-        let why = "--ends ros is for the experiments pound and flows";
+    if options.ends != Ends::Bus && !options.experiment.iter().all(between_roscores) {
+        let why = "--ends ros and --ends ros2 are for the experiments pound and flows";
         return Err(Error::Input(why.into()));
     }
     let mut rows: Vec<Row> = Vec::new();

@@ -79,6 +79,8 @@ pub enum System {
     ZenohUdp,
     /// Zenoh with priorities, over QUIC.
     ZenohQuic,
+    /// Nodes of rclpy over Fast DDS and UDP.
+    RclpyFastdds,
 }
 
 impl System {
@@ -94,6 +96,7 @@ impl System {
             System::ZenohTcp => "zenoh-tcp",
             System::ZenohUdp => "zenoh-udp",
             System::ZenohQuic => "zenoh-quic",
+            System::RclpyFastdds => "rclpy-fastdds",
         }
     }
 }
@@ -126,6 +129,8 @@ pub enum Ends {
     Bus,
     /// Nodes of roscpp, with a roscore on each host and `ropewalk ros1` between it and the bus; for `pound` and `flows`.
     Ros,
+    /// Nodes of rclpy over `rmw_ropewalk`.
+    Ros2,
 }
 
 impl Ends {
@@ -133,6 +138,7 @@ impl Ends {
         match self {
             Ends::Bus => "bus",
             Ends::Ros => "ros",
+            Ends::Ros2 => "ros2",
         }
     }
 }

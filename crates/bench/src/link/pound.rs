@@ -81,9 +81,10 @@ fn targets(hops: u32, loss: bool, means: &Means) -> [Vec<Target>; 2] {
     let Means::Link(setting, source, ends) = means else {
         return [vec![], vec![]];
     };
-    // Bridges at both ends may cost so much.
+    // Bridges at both ends, or nodes in Python, may cost so much.
     let more = match ends {
         Ends::Bus => 0.0,
+        Ends::Ros2 => 1.0,
         Ends::Ros => 2.0,
     };
     let delivered = Target::within("delivery", 0.998, 1.0);

@@ -3,6 +3,7 @@
 use super::bridged::Masters;
 use super::network::{Network, Setting, Topic};
 use super::options::{Ends, Rate};
+use super::ros2::{Carried, Rclpy};
 use super::zenoh::{Protocol, Zenoh};
 use super::{Carrier, Options, Row, System};
 use crate::findings::found;
@@ -26,9 +27,10 @@ use std::process::Command;
 pub(super) struct Tools<'a> {
     pub(super) ground: Ground<'a>,
     pub(super) sandbox: Sandbox,
-    /// roscpp and Zenoh, where a row needs them.
+    /// roscpp, Zenoh and rclpy, where a row needs them.
     ros: Option<Peer>,
     zenoh: Option<Zenoh>,
+    rclpy: Option<Rclpy>,
     /// What is left out.
     pub(super) notes: Vec<String>,
     team: Team,
@@ -44,6 +46,8 @@ pub(super) enum Means {
     Ros(Transport, Source),
     /// Zenoh, with a priority for each leg.
     Zenoh(Protocol, Vec<Topic>),
+    /// rclpy over Fast DDS.
+    Fastdds,
 }
 
 impl<'a> Tools<'a> {
@@ -76,11 +80,22 @@ impl<'a> Tools<'a> {
             true => found(Zenoh::prepare(peers, &ground), options.names(zenoh), &mut notes)?,
             false => None,
         };
+        let fastdds = |s: System| s == System::RclpyFastdds;
+        let ends = options.ends == Ends::Ros2;
+        let rclpy = match uses(&fastdds) || ends {
+            true => found(
+                Rclpy::prepare(peers, &ground),
+                ends || options.names(fastdds),
+                &mut notes,
+            )?,
+            false => None,
+        };
         Ok(Tools {
             ground,
             sandbox: Sandbox::new()?,
             ros,
             zenoh,
+            rclpy,
             team: Team::default(),
             notes,
             keep: Keep::new(options.keep.clone()),
@@ -90,7 +105,8 @@ impl<'a> Tools<'a> {
     /// Whether a system can be measured here.
     pub(super) fn has(&self, system: System) -> bool {
         let ros = system.transport().is_none() || self.ros.is_some();
-        ros && (system.protocol().is_none() || self.zenoh.is_some())
+        let zenoh = system.protocol().is_none() || self.zenoh.is_some();
+        ros && zenoh && (system != System::RclpyFastdds || self.rclpy.is_some())
     }
 
     /// Of what is measured.
@@ -101,6 +117,9 @@ impl<'a> Tools<'a> {
         }
         if let Some(zenoh) = &self.zenoh {
             versions.insert("zenoh".into(), zenoh.version.clone());
+        }
+        if let Some(rclpy) = &self.rclpy {
+            versions.insert("rclpy".into(), rclpy.version.clone());
         }
         versions
     }
@@ -162,6 +181,23 @@ impl<'a> Tools<'a> {
                     .zenoh()?
                     .play(self, what, (*protocol, topics), site, legs, &mut [])?;
                 Ok((played, BTreeMap::new()))
+            }
+            Means::Fastdds => {
+                let rclpy = self.rclpy()?;
+                let command = |part: Part, host: &str, legs: &[&Leg]| {
+                    rclpy.part(site, (part, host), Carried::Fastdds, legs)
+                };
+                let played = play::play(what, site, &self.sandbox, legs, &command)?;
+                Ok((played, BTreeMap::new()))
+            }
+            Means::Link(setting, _, Ends::Ros2) => {
+                let network = Network::up(self, site, legs, setting)?;
+                let rclpy = self.rclpy()?;
+                let command = |part: Part, host: &str, legs: &[&Leg]| {
+                    rclpy.part(site, (part, host), Carried::Ropewalk, legs)
+                };
+                let played = play::play(what, site, &self.sandbox, legs, &command);
+                network.end(played, site.stopped())
             }
             Means::Link(setting, source, Ends::Ros) => {
                 let network = Network::up(self, site, legs, setting)?;
@@ -236,6 +272,11 @@ impl<'a> Tools<'a> {
         zenoh.ok_or_else(|| RunError::Failed("Zenoh was not prepared".into()))
     }
 
+    fn rclpy(&self) -> Result<&Rclpy, RunError> {
+        let rclpy = self.rclpy.as_ref();
+        rclpy.ok_or_else(|| RunError::Failed("rclpy was not prepared".into()))
+    }
+
     pub(super) fn ros(&self) -> Result<&Peer, RunError> {
         let ros = self.ros.as_ref();
         ros.ok_or_else(|| RunError::Failed("roscpp was not prepared".into()))
@@ -257,10 +298,11 @@ impl Means {
                 let ends = match ends {
                     Ends::Bus => "",
                     Ends::Ros => ", between roscores",
+                    Ends::Ros2 => ", between nodes of rclpy",
                 };
                 format!("{carrier}, rate {rate}{yields}{}{ends}", shown(*source))
             }
-            Means::Zenoh(..) => String::new(),
+            Means::Zenoh(..) | Means::Fastdds => String::new(),
             Means::Ros(_, source) => shown(*source).trim_start_matches(", ").to_owned(),
         }
     }
@@ -281,6 +323,7 @@ impl Means {
                 params.insert("carrier".into(), json!(protocol.name()));
                 &Source::Periodic
             }
+            Means::Fastdds => &Source::Periodic,
         };
         params.insert("source".into(), json!(source.name()));
     }
@@ -297,7 +340,8 @@ impl System {
     /// How roscpp carries the flows; `None` for others.
     pub(super) fn transport(self) -> Option<Transport> {
         match self {
-            System::Ropewalk | System::Tcp | System::ZenohTcp | System::ZenohUdp | System::ZenohQuic => None,
+            System::Ropewalk | System::Tcp | System::RclpyFastdds => None,
+            System::ZenohTcp | System::ZenohUdp | System::ZenohQuic => None,
             System::Tcpros => Some(Transport::Tcpros),
             System::Nodelay => Some(Transport::Nodelay),
             System::Udpros => Some(Transport::Udpros),
@@ -326,13 +370,21 @@ impl System {
         if self == System::Tcp {
             return Vec::new();
         }
+        // Timers of roscpp release what knows of them, and nobody else's flows.
+        let periodic = options.source == Source::Periodic;
+        if self == System::RclpyFastdds {
+            // Heavy, and of interest to users of ROS 2: only where it is asked for.
+            let asked = options.names(|s| s == self);
+            return (periodic && asked)
+                .then_some(Means::Fastdds)
+                .into_iter()
+                .collect();
+        }
         if let Some(transport) = self.transport() {
             return vec![Means::Ros(transport, options.source)];
         }
         if let Some(protocol) = self.protocol() {
             let topics = setting(Carrier::Quic, "auto").topics;
-            // roscpp's timers release only what knows of them.
-            let periodic = options.source == Source::Periodic;
             return periodic
                 .then_some(Means::Zenoh(protocol, topics))
                 .into_iter()

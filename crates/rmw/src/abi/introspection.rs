@@ -38,7 +38,7 @@ pub(crate) struct ServiceTypeSupport {
 
 /// `rosidl_type_hash_t`.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct TypeHash {
     pub(crate) version: u8,
     pub(crate) value: [u8; 32],

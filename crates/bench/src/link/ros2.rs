@@ -1,0 +1,53 @@
+//! Nodes of rclpy (`peers/rclpy/flow.py`): over Fast DDS from host to host, or over `rmw_ropewalk` at the ends of our links.
+
+use crate::flows::play::{Leg, Part, flow_arguments};
+use crate::ipc::Error;
+use crate::lab::site::{Ground, Site};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What carries the nodes' messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Carried {
+    Ropewalk,
+    Fastdds,
+}
+
+impl Carried {
+    /// As the program calls it.
+    fn name(self) -> &'static str {
+        match self {
+            Carried::Ropewalk => "rclpy-ropewalk",
+            Carried::Fastdds => "rclpy-fastdds-lan",
+        }
+    }
+}
+
+/// The program that sends and receives.
+pub(super) struct Rclpy {
+    program: PathBuf,
+    pub(super) version: String,
+}
+
+impl Rclpy {
+    /// Finds it, and builds it if it is not there.
+    pub(super) fn prepare(folder: Option<&Path>, ground: &Ground<'_>) -> Result<Rclpy, Error> {
+        let (program, version) = ground.peer("rclpy-flow", Carried::Fastdds.name(), folder)?;
+        Ok(Rclpy { program, version })
+    }
+
+    /// The node that plays a part on a host.
+    pub(super) fn part(
+        &self,
+        site: &Site<'_>,
+        (part, host): (Part, &str),
+        carried: Carried,
+        legs: &[&Leg],
+    ) -> Command {
+        let program = self.program.to_string_lossy();
+        let flows = flow_arguments(legs);
+        let mut words = vec![&*program, part.name(), "--system", carried.name()];
+        words.extend(flows.iter().map(String::as_str));
+        site.command(host, true, &words)
+    }
+}

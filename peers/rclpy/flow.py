@@ -1,0 +1,113 @@
+"""The flows of Pound between nodes of rclpy, by the contract of ../flow/README.md: `version`, `publish` and `subscribe`. run chooses the
+middleware. A message is a std_msgs/UInt8MultiArray whose data has BYTES; the queues of both ends hold 10, as is usual."""
+
+import argparse
+import json
+import os
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "common"))
+from orchestrated import Orchestrator, Parser, fail, say, version  # noqa: E402
+
+
+class Flow:
+    def __init__(self, text):
+        topic, *numbers = text.split(",")
+        try:
+            self.bytes, self.period, self.offset, self.count = map(int, numbers)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{text}: give TOPIC,BYTES,PERIOD_US,OFFSET_US,COUNT") from None
+        self.topic = topic
+        self.sequence, self.stamp, self.arrival, self.sent = [], [], [], 0
+
+
+def node(command):
+    import rclpy
+
+    rclpy.init(signal_handler_options=rclpy.signals.SignalHandlerOptions.NO)
+    return rclpy, rclpy.create_node(f"flow_{command}_{os.getpid()}", enable_rosout=False, start_parameter_services=False)
+
+
+def publish(flows, orchestrator):
+    import numpy
+    from std_msgs.msg import UInt8MultiArray
+
+    rclpy, own = node("publish")
+    publishers = [own.create_publisher(UInt8MultiArray, f.topic, 10) for f in flows]
+    while not all(p.get_subscription_count() for p in publishers) and not orchestrator.stop.wait(0.01):
+        pass
+    say("ready")
+    orchestrator.go.wait()
+    start = time.monotonic_ns()
+
+    def send(flow, publisher):
+        message = UInt8MultiArray(data=bytes(flow.bytes))
+        words = numpy.frombuffer(message.data, numpy.uint8)[:16].view("<u8")
+        for k in range(flow.count):
+            due = start + (flow.offset + k * flow.period) * 1000
+            left = (due - time.monotonic_ns()) / 1e9
+            if left > 0:
+                time.sleep(left)
+            if orchestrator.stop.is_set():
+                return
+            words[1] = k
+            words[0] = time.monotonic_ns()
+            publisher.publish(message)
+            flow.sent += 1
+
+    threads = [threading.Thread(target=send, args=pair) for pair in zip(flows, publishers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    say(json.dumps({"published": [{"topic": f.topic, "sent": f.sent} for f in flows]}))
+    orchestrator.stop.wait()
+    own.destroy_node()
+    rclpy.shutdown()
+
+
+def subscribe(flows, orchestrator):
+    from std_msgs.msg import UInt8MultiArray
+
+    rclpy, own = node("subscribe")
+
+    def receive(flow, message):
+        now = time.monotonic_ns()
+        data = memoryview(message.data)
+        flow.stamp.append(int.from_bytes(data[:8], "little"))
+        flow.sequence.append(int.from_bytes(data[8:16], "little"))
+        flow.arrival.append(now)
+
+    for flow in flows:
+        own.create_subscription(UInt8MultiArray, flow.topic, lambda m, flow=flow: receive(flow, m), 10)
+    executor = rclpy.executors.SingleThreadedExecutor()
+    executor.add_node(own)
+    say("ready")
+    while not orchestrator.stop.is_set():
+        executor.spin_once(timeout_sec=0.2)
+    say(json.dumps({"received": [{"topic": f.topic, "sequence": f.sequence, "stamp_ns": f.stamp, "arrival_ns": f.arrival} for f in flows]}))
+    own.destroy_node()
+    rclpy.shutdown()
+
+
+def main():
+    parser = Parser(allow_abbrev=False, add_help=False)
+    parser.add_argument("command", choices=["version", "publish", "subscribe"])
+    parser.add_argument("--system", choices=["rclpy-ropewalk", "rclpy-fastdds-lan"], required=True)
+    parser.add_argument("--flow", type=Flow, action="append", default=[])
+    o = parser.parse_args()
+    if o.command == "version":
+        return version(o.system)
+    if not o.flow:
+        parser.error("--flow is missing: give TOPIC,BYTES,PERIOD_US,OFFSET_US,COUNT")
+    orchestrator = Orchestrator()
+    try:
+        {"publish": publish, "subscribe": subscribe}[o.command](o.flow, orchestrator)
+    except Exception as error:  # one line, as the contract asks
+        fail(1, f"{o.system}: {type(error).__name__}: {error}".replace("\n", " "))
+
+
+if __name__ == "__main__":
+    main()
