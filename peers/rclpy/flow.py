@@ -1,5 +1,6 @@
 """The flows of Pound between nodes of rclpy, by the contract of ../flow/README.md: `version`, `publish` and `subscribe`. run chooses the
-middleware. A message is a std_msgs/UInt8MultiArray whose data has BYTES; the queues of both ends hold 10, as is usual."""
+middleware. A message is a std_msgs/UInt8MultiArray whose data has BYTES; the queues of both ends hold 10, as is usual. `know --own K --all N` makes
+K nodes on `go` and prints {"values": [seconds]} when all of them know N, those of other hosts among them."""
 
 import argparse
 import json
@@ -92,14 +93,38 @@ def subscribe(flows, orchestrator):
     rclpy.shutdown()
 
 
+def know(own, all_nodes, orchestrator):
+    """Makes nodes, each with a context of its own, as processes have; says after how many seconds all of them know all."""
+    import rclpy
+
+    say("ready")
+    orchestrator.go.wait()
+    start = time.monotonic()
+    nodes = []
+    for i in range(own):
+        context = rclpy.Context()
+        rclpy.init(context=context, signal_handler_options=rclpy.signals.SignalHandlerOptions.NO)
+        nodes.append(rclpy.create_node(f"node_{os.getpid()}_{i}", context=context))
+    unknowing = list(nodes)
+    while unknowing and not orchestrator.stop.wait(0.01):
+        unknowing = [n for n in unknowing if len(n.get_node_names()) < all_nodes]
+    say(json.dumps({"values": [time.monotonic() - start]}))
+    orchestrator.stop.wait()
+
+
 def main():
     parser = Parser(allow_abbrev=False, add_help=False)
-    parser.add_argument("command", choices=["version", "publish", "subscribe"])
+    parser.add_argument("command", choices=["version", "publish", "subscribe", "know"])
     parser.add_argument("--system", choices=["rclpy-ropewalk", "rclpy-fastdds-lan"], required=True)
     parser.add_argument("--flow", type=Flow, action="append", default=[])
+    parser.add_argument("--own", type=int, default=1)
+    parser.add_argument("--all", type=int, default=1)
     o = parser.parse_args()
     if o.command == "version":
         return version(o.system)
+    if o.command == "know":
+        know(o.own, o.all, Orchestrator())
+        os._exit(0)
     if not o.flow:
         parser.error("--flow is missing: give TOPIC,BYTES,PERIOD_US,OFFSET_US,COUNT")
     orchestrator = Orchestrator()

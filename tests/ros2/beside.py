@@ -41,6 +41,11 @@ class Beside(house.Scenario):
         self.assertEqual(len(pairs["ropewalk"]), 144)
         self.assertEqual(pairs["ropewalk"], pairs["fastdds"])
 
+    def test_leases_run_out_as_with_fast_dds(self) -> None:
+        leases = {rmw: self.lines("lease", rmw, "lease") for rmw in ("ropewalk", "fastdds")}
+        self.assertEqual(len(leases["ropewalk"]), 7)
+        self.assertEqual(leases["ropewalk"], leases["fastdds"])
+
     def test_content_filters_let_through_what_those_of_fast_dds_do(self) -> None:
         if importlib.util.find_spec("rclpy.subscription_content_filter_options") is None:
             self.skipTest("rclpy has no content filters before Kilted")

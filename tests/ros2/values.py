@@ -146,6 +146,43 @@ def qos(node: Node) -> None:
         print("pair", pair, *what.values())
 
 
+def lease(node: Node) -> None:
+    """A publisher that has to assert itself does so by a message, by its word, and not at all."""
+    changed: list[tuple[int, ...]] = []
+    lost: list[tuple[int, ...]] = []
+    qos = QoSProfile(depth=5, liveliness=LivelinessPolicy.MANUAL_BY_TOPIC, liveliness_lease_duration=Duration(seconds=0.5))
+    told = lambda e: (e.alive_count, e.not_alive_count, e.alive_count_change, e.not_alive_count_change)
+    publisher = node.create_publisher(
+        String, "asserted", qos, event_callbacks=PublisherEventCallbacks(liveliness=lambda e: lost.append((e.total_count, e.total_count_change)))
+    )
+    node.create_subscription(
+        String, "asserted", lambda m: None, qos, event_callbacks=SubscriptionEventCallbacks(liveliness=lambda e: changed.append(told(e)))
+    )
+    spin(node, lambda: publisher.get_subscription_count() == 1)
+
+    def phase(name: str, changes: int, losses: int) -> None:
+        spin(node, lambda: len(changed) >= changes and len(lost) >= losses)
+        print("lease", name, changed, lost)
+
+    # Never asserted: nothing runs out.
+    spin(node, lambda: False, 1.5)
+    phase("new", 0, 0)
+    publisher.publish(String(data="alive"))
+    phase("published", 1, 0)
+    phase("silent", 2, 1)
+    publisher.assert_liveliness()
+    phase("asserted", 3, 1)
+    for _ in range(10):
+        publisher.assert_liveliness()
+        spin(node, lambda: False, 0.1)
+    phase("asserted again and again", 3, 1)
+    phase("silent again", 4, 2)
+    # Who was not alive any more goes without a word.
+    node.destroy_publisher(publisher)
+    spin(node, lambda: False, 1.0)
+    phase("gone", 4, 2)
+
+
 NUMBERS = [
     ("int32_value > 4", []), ("int32_value <> %0 AND int32_value <= %1", ["3", "7"]), ("float64_value BETWEEN 1.0 AND %0", ["2.5"]),
     ("float64_value NOT BETWEEN 1.0 AND 2.5", []), ("NOT int32_value < 5", []), ("bool_value = TRUE", []),
@@ -202,5 +239,5 @@ def choose(node: Node) -> None:
 if __name__ == "__main__":
     rclpy.init()
     node = Node(f"values_{sys.argv[1]}")
-    {"say": say, "hear": hear, "qos": qos, "choose": choose}[sys.argv[1]](node)
+    {"say": say, "hear": hear, "qos": qos, "choose": choose, "lease": lease}[sys.argv[1]](node)
     sys.stdout.flush()

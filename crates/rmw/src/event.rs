@@ -8,9 +8,9 @@ use crate::abi::{
 use crate::error::{Failure, IDENTIFIER, Outcome, arg, arg_mut, guard, ours};
 use crate::graph::lock;
 use crate::graph::record::Endpoint;
-use crate::qos::{End, limit};
+use crate::qos::{End, MANUAL_BY_TOPIC, limit};
 use crate::signal::Signal;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
@@ -117,12 +117,54 @@ struct State {
     other_types: BTreeSet<u64>,
     incompatible_type: Count,
     lost: Count,
-    alive_change: i64,
+    /// Publishers that assert themselves; of a publisher's own events itself, as [`OWN`].
+    leases: BTreeMap<u64, Lease>,
+    /// How often a publisher's own lease ran out.
+    lapses: Count,
+    /// How many publishers are alive and not alive, as was told last.
+    told_alive: (i64, i64),
     alive_is_new: bool,
+    /// How often that has changed.
+    alive_moves: u64,
     /// When the last message went or came, as far as a deadline counts.
     last: Option<Instant>,
     deadlines: Count,
     callbacks: Vec<(EventKind, EventCallback, usize)>,
+}
+
+/// A publisher's own place among leases.
+const OWN: u64 = 0;
+
+/// How long a publisher that asserts itself (`MANUAL_BY_TOPIC`) is taken to be alive.
+struct Lease {
+    period: Duration,
+    phase: Phase,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// It asserted itself never; it counts nowhere.
+    New,
+    /// At that time last.
+    Alive(Instant),
+    Lapsed,
+}
+
+impl Lease {
+    /// Of a publisher with this quality of service, if it asserts itself.
+    fn of(qos: &QosProfile) -> Option<Self> {
+        let period = limit(qos.lease).filter(|_| qos.liveliness == MANUAL_BY_TOPIC)?;
+        let phase = Phase::New;
+        Some(Lease { period, phase })
+    }
+
+    /// When it runs out.
+    fn end(&self) -> Option<Instant> {
+        match self.phase {
+            Phase::Alive(last) => last.checked_add(self.period),
+            _ => None,
+        }
+    }
 }
 
 /// How often each status has changed.
@@ -133,17 +175,20 @@ struct Changes {
     types: u64,
     lost: u64,
     deadlines: u64,
+    alive: u64,
+    lapses: u64,
 }
 
 impl Changes {
     fn of(&self, kind: EventKind) -> u64 {
         match kind {
-            SubscriptionMatched | PublicationMatched | LivelinessChanged => self.matches,
+            SubscriptionMatched | PublicationMatched => self.matches,
+            LivelinessChanged => self.alive,
             RequestedQosIncompatible | OfferedQosIncompatible => self.qos,
             SubscriptionIncompatibleType | PublisherIncompatibleType => self.types,
             MessageLost => self.lost,
             RequestedDeadlineMissed | OfferedDeadlineMissed => self.deadlines,
-            LivelinessLost => 0,
+            LivelinessLost => self.lapses,
         }
     }
 }
@@ -156,17 +201,59 @@ impl State {
             types: self.incompatible_type.total,
             lost: self.lost.total,
             deadlines: self.deadlines.total,
+            alive: self.alive_moves,
+            lapses: self.lapses.total,
         }
+    }
+
+    /// How many publishers are alive, and how many are not.
+    fn alive(&self) -> (i64, i64) {
+        let phase = |f: fn(&Lease) -> bool| self.leases.values().filter(|l| f(l)).count() as i64;
+        let lapsed = phase(|l| l.phase == Phase::Lapsed);
+        let new = phase(|l| l.phase == Phase::New);
+        (self.matched.len() as i64 - lapsed - new, lapsed)
+    }
+
+    /// Counts deadlines and leases that have passed.
+    fn count_time(&mut self, end: End, deadline: Option<Duration>, now: Instant) {
+        if let (Some(period), Some(last)) = (deadline, self.last) {
+            let passed = now.saturating_duration_since(last).as_nanos() / period.as_nanos().max(1);
+            let missed = u64::try_from(passed).unwrap_or(u64::MAX);
+            if missed > 0 {
+                self.deadlines.add(missed);
+                let whole = period.saturating_mul(u32::try_from(missed).unwrap_or(u32::MAX));
+                self.last = Some(last.checked_add(whole).unwrap_or(now));
+            }
+        }
+        let ended = self
+            .leases
+            .values_mut()
+            .filter(|l| l.end().is_some_and(|e| e <= now));
+        let ended = ended.map(|lease| lease.phase = Phase::Lapsed).count() as u64;
+        match end {
+            End::Publisher => self.lapses.add(ended),
+            End::Subscription => self.alive_moved(ended),
+        }
+    }
+
+    fn alive_moved(&mut self, moves: u64) {
+        self.alive_moves += moves;
+        self.alive_is_new |= moves > 0;
     }
 }
 
 impl Events {
     pub(crate) fn new(end: End, qos: QosProfile) -> Self {
+        let own = Lease::of(&qos).filter(|_| end == End::Publisher);
+        let state = State {
+            leases: own.map(|lease| (OWN, lease)).into_iter().collect(),
+            ..State::default()
+        };
         Events {
             end,
             qos,
             signal: OnceLock::new(),
-            state: Mutex::default(),
+            state: Mutex::new(state),
         }
     }
 
@@ -183,9 +270,20 @@ impl Events {
         state.matches.is_new |= went > 0;
         state.moves += came + went;
         state.current_change += came as i64 - went as i64;
-        state.alive_change += came as i64 - went as i64;
-        state.alive_is_new |= came + went > 0;
+        let alive = state.alive();
         state.matched = matched;
+        if self.end == End::Subscription {
+            let matched = &state.matched;
+            state.leases.retain(|id, _| matched.contains(id));
+            for other in others.iter().filter(|o| matched.contains(&o.id)) {
+                if let Some(lease) = Lease::of(&(&other.qos).into()) {
+                    state.leases.entry(other.id).or_insert(lease);
+                }
+            }
+            // As with Fast DDS, who was not alive any more goes without an event.
+            let moved = u64::from(state.alive().0 != alive.0);
+            state.alive_moved(moved);
+        }
         let there: BTreeSet<u64> = others.iter().map(|e| e.id).collect();
         state.unfit.retain(|id| there.contains(id));
         state.other_types.retain(|id| there.contains(id));
@@ -214,32 +312,60 @@ impl Events {
         self.ring(state, before);
     }
 
-    /// A message went or came.
-    pub(crate) fn passed(&self) {
-        if limit(self.qos.deadline).is_some() {
-            let mut state = lock(&self.state);
-            self.count_deadlines(&mut state, Instant::now());
-            state.last = Some(Instant::now());
+    /// A message went, or came from this publisher. True if the graph's thread is to look at the time anew.
+    pub(crate) fn passed(&self, publisher: Option<u64>) -> bool {
+        let deadline = limit(self.qos.deadline);
+        let mut state = lock(&self.state);
+        if deadline.is_none() && state.leases.is_empty() {
+            return false;
         }
+        let (now, before) = (Instant::now(), state.changes());
+        state.count_time(self.end, deadline, now);
+        state.last = deadline.and(Some(now));
+        let woke = self.alive_at(&mut state, publisher.unwrap_or(OWN), now);
+        self.ring(state, before);
+        woke
     }
 
-    /// When the next deadline passes, if it is watched.
-    pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        let period = limit(self.qos.deadline)?;
-        lock(&self.state).last?.checked_add(period)
+    /// A publisher asserts itself. As [`passed`](Self::passed).
+    pub(crate) fn asserted(&self, publisher: Option<u64>) -> bool {
+        let mut state = lock(&self.state);
+        if state.leases.is_empty() {
+            return false;
+        }
+        let (now, before) = (Instant::now(), state.changes());
+        state.count_time(self.end, limit(self.qos.deadline), now);
+        let woke = self.alive_at(&mut state, publisher.unwrap_or(OWN), now);
+        self.ring(state, before);
+        woke
     }
 
-    fn count_deadlines(&self, state: &mut State, now: Instant) {
-        let (Some(period), Some(last)) = (limit(self.qos.deadline), state.last) else {
-            return;
+    /// True if it was not alive before.
+    fn alive_at(&self, state: &mut State, id: u64, now: Instant) -> bool {
+        let Some(lease) = state.leases.get_mut(&id) else {
+            return false;
         };
-        let passed = now.saturating_duration_since(last).as_nanos() / period.as_nanos().max(1);
-        let missed = u64::try_from(passed).unwrap_or(u64::MAX);
-        if missed > 0 {
-            state.deadlines.add(missed);
-            let whole = period.saturating_mul(u32::try_from(missed).unwrap_or(u32::MAX));
-            state.last = Some(last.checked_add(whole).unwrap_or(now));
+        let before = std::mem::replace(&mut lease.phase, Phase::Alive(now));
+        let woke = !matches!(before, Phase::Alive(_));
+        if self.end == End::Subscription {
+            state.alive_moved(u64::from(woke));
         }
+        woke
+    }
+
+    /// Tells what time has brought; when it brings more.
+    pub(crate) fn tick(&self, now: Instant) -> Option<Instant> {
+        let deadline = limit(self.qos.deadline);
+        let mut state = lock(&self.state);
+        let before = state.changes();
+        state.count_time(self.end, deadline, now);
+        let next = deadline
+            .zip(state.last)
+            .and_then(|(period, last)| last.checked_add(period));
+        let leases = state.leases.values().filter_map(Lease::end);
+        let next = leases.chain(next).min();
+        self.ring(state, before);
+        next
     }
 
     fn is_new(state: &State, kind: EventKind) -> bool {
@@ -250,14 +376,14 @@ impl Events {
             MessageLost => state.lost.is_new,
             RequestedDeadlineMissed | OfferedDeadlineMissed => state.deadlines.is_new,
             LivelinessChanged => state.alive_is_new,
-            LivelinessLost => false,
+            LivelinessLost => state.lapses.is_new,
         }
     }
 
     /// Whether an event has something to tell.
     pub(crate) fn is_ready(&self, kind: EventKind) -> bool {
         let mut state = lock(&self.state);
-        self.count_deadlines(&mut state, Instant::now());
+        state.count_time(self.end, limit(self.qos.deadline), Instant::now());
         Self::is_new(&state, kind)
     }
 
@@ -301,7 +427,7 @@ impl Events {
     /// `info` points to the status of this kind.
     unsafe fn tell(&self, kind: EventKind, info: *mut c_void) {
         let mut state = lock(&self.state);
-        self.count_deadlines(&mut state, Instant::now());
+        state.count_time(self.end, limit(self.qos.deadline), Instant::now());
         let state = &mut *state;
         let small = |n: i64| n.clamp(i32::MIN.into(), i32::MAX.into()) as i32;
         // SAFETY: of the caller: each is the status that rmw/events_statuses has for the kind.
@@ -338,19 +464,17 @@ impl Events {
                 RequestedDeadlineMissed | OfferedDeadlineMissed => {
                     info.cast::<CountStatus>().write(state.deadlines.told());
                 }
-                LivelinessLost => info.cast::<CountStatus>().write(CountStatus {
-                    total: 0,
-                    total_change: 0,
-                }),
+                LivelinessLost => info.cast::<CountStatus>().write(state.lapses.told()),
                 LivelinessChanged => {
+                    let ((alive, lapsed), before) = (state.alive(), state.told_alive);
                     info.cast::<LivelinessChangedStatus>()
                         .write(LivelinessChangedStatus {
-                            alive: small(state.matched.len() as i64),
-                            not_alive: 0,
-                            alive_change: small(state.alive_change),
-                            not_alive_change: 0,
+                            alive: small(alive),
+                            not_alive: small(lapsed),
+                            alive_change: small(alive - before.0),
+                            not_alive_change: small(lapsed - before.1),
                         });
-                    (state.alive_change, state.alive_is_new) = (0, false);
+                    (state.told_alive, state.alive_is_new) = ((alive, lapsed), false);
                 }
             }
         }
@@ -419,6 +543,9 @@ pub(crate) unsafe extern "C" fn rmw_subscription_event_init(
         // SAFETY: of the caller.
         let subscription = unsafe { crate::subscription::of(subscription)? };
         init(event, End::Subscription, kind, &subscription.matching.events)?;
+        if EventKind::from_code(kind) == Some(LivelinessChanged) {
+            subscription.matching.graph().hear_assertions();
+        }
         subscription.watch();
         Ok(())
     })
@@ -492,13 +619,6 @@ pub(crate) unsafe extern "C" fn rmw_event_set_callback(
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn rmw_event_type_is_supported(kind: u32) -> bool {
     EventKind::from_code(kind).is_some()
-}
-
-/// How long a wait for events may last before a deadline has to be looked at.
-pub(crate) fn until_deadline(source: Source<'_>, now: Instant) -> Option<Duration> {
-    let timed = matches!(source.kind, RequestedDeadlineMissed | OfferedDeadlineMissed);
-    let next = timed.then(|| source.events.next_deadline()).flatten()?;
-    Some(next.saturating_duration_since(now))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::event::Events;
 use crate::graph::record::Endpoint;
 use crate::graph::{Graph, Listener, NodeName};
-use crate::qos::End;
+use crate::qos::{End, MANUAL_BY_TOPIC, limit};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -57,6 +57,25 @@ impl Matching {
     pub(crate) fn watch(&self, entity: Weak<dyn Listener>) {
         if !self.is_watched.swap(true, Ordering::SeqCst) {
             self.graph().listen(entity);
+        }
+    }
+
+    /// A message went, or came from this publisher.
+    pub(crate) fn passed(&self, publisher: Option<u64>) {
+        if self.events.passed(publisher) {
+            self.graph().look_at_time();
+        }
+    }
+
+    /// This publisher asserts itself, as every message does for it.
+    pub(crate) fn assert(&self) {
+        if self.qos.liveliness != MANUAL_BY_TOPIC || limit(self.qos.lease).is_none() {
+            // Its process does so by being there.
+            return;
+        }
+        self.graph().assert(self.own.id);
+        if self.events.asserted(None) {
+            self.graph().look_at_time();
         }
     }
 

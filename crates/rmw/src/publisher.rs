@@ -17,6 +17,7 @@ use crate::{abi, names};
 use bus::{PublisherOptions, Reliability};
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// `RMW_UNIQUE_NETWORK_FLOW_ENDPOINTS_STRICTLY_REQUIRED`.
 pub(crate) const FLOWS_REQUIRED: u32 = 1;
@@ -46,6 +47,10 @@ impl Listener for Publisher {
     fn graph_changed(&self) -> bool {
         self.matching.update(|| self.connected())
     }
+
+    fn tick(&self, now: Instant) -> Option<Instant> {
+        self.matching.events.tick(now)
+    }
 }
 
 impl Publisher {
@@ -74,7 +79,7 @@ impl Publisher {
     /// Publishes a message that is written.
     pub(crate) fn publish_block(&self, block: bus::Loan) -> Outcome {
         self.bus.publish(block).map_err(Failure::error)?;
-        self.matching.events.passed();
+        self.matching.passed(None);
         Ok(())
     }
 
@@ -250,7 +255,7 @@ pub(crate) unsafe extern "C" fn rmw_publish_serialized_message(
         // SAFETY: the buffer has that many bytes.
         let bytes = unsafe { std::slice::from_raw_parts(message.buffer, message.length) };
         publisher.bus.publish_cdr(bytes).map_err(Failure::error)?;
-        publisher.matching.events.passed();
+        publisher.matching.passed(None);
         Ok(())
     })
 }
@@ -290,8 +295,8 @@ pub(crate) unsafe extern "C" fn rmw_publisher_get_actual_qos(
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_publisher_assert_liveliness(publisher: *const RmwPublisher) -> Ret {
     guard(|| {
-        // SAFETY: of the caller. The bus knows at once who has died, so that nothing needs to be asserted.
-        unsafe { of(publisher)? };
+        // SAFETY: of the caller.
+        unsafe { of(publisher)? }.matching.assert();
         Ok(())
     })
 }

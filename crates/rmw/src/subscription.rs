@@ -24,7 +24,7 @@ use std::ffi::{c_char, c_void};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Most publishers of which something is remembered; beyond them it is forgotten of all.
 const MAX_REMEMBERED: usize = 4096;
@@ -79,6 +79,14 @@ pub(crate) struct Handle(pub(crate) Arc<Subscription>);
 impl Listener for Subscription {
     fn graph_changed(&self) -> bool {
         self.matching.update(|| self.connected())
+    }
+
+    fn tick(&self, now: Instant) -> Option<Instant> {
+        self.matching.events.tick(now)
+    }
+
+    fn asserted(&self, publisher: u64) {
+        self.matching.events.asserted(Some(publisher));
     }
 }
 
@@ -135,7 +143,7 @@ impl Subscription {
             if !self.wants(message.bus()) || filter.as_deref().is_some_and(|f| !passes(f, &message)) {
                 continue;
             }
-            self.matching.events.passed();
+            self.matching.passed(Some(message.bus().publisher()));
             return Ok(Some(message));
         }
     }

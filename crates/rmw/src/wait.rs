@@ -209,12 +209,8 @@ fn wait(all: &[(*mut *mut c_void, Entity<'_>)], deadline: Option<Instant>) -> Ou
         if fds.is_empty() {
             fds.extend(all.iter().filter_map(|(_, e)| e.fd()));
         }
-        let timed = all.iter().filter_map(|(_, e)| match e {
-            Entity::Event(source) => event::until_deadline(*source, now),
-            _ => None,
-        });
-        let left = deadline.map(|d| d - now).into_iter().chain(timed).min();
-        let left = left.map(|d| {
+        let left = deadline.map(|d| {
+            let d = d - now;
             Timespec::try_from(d).unwrap_or(Timespec {
                 tv_sec: i64::MAX,
                 tv_nsec: 0,

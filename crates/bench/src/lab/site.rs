@@ -208,6 +208,15 @@ impl<'a> Site<'a> {
             .ok_or_else(|| RunError::Failed("the lab has not the host that was asked for".into()))
     }
 
+    /// All hosts with their addresses.
+    pub(crate) fn addresses(&self) -> Result<Vec<(String, String)>, RunError> {
+        let hosts = self.status()?.hosts;
+        hosts
+            .into_iter()
+            .map(|h| Ok((h.name.clone(), self.address(&h.name)?)))
+            .collect()
+    }
+
     /// A command that runs on a host, at SCHED_FIFO where that is permitted and `fifo` says so. Where hosts have a wire it
     /// is not: what keeps a processor busy would let the others starve.
     pub(crate) fn command(&self, host: &str, fifo: bool, program: &[&str]) -> Command {

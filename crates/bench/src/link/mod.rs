@@ -8,6 +8,7 @@ mod bridged;
 mod bulk;
 mod case;
 mod control;
+mod discovery;
 mod drive;
 mod flood;
 mod flows;
@@ -44,9 +45,13 @@ use tools::Tools;
 /// # Errors
 /// [`Error`]: nothing can be measured. Rows that fail stand in the [`Outcome`].
 pub fn run(options: &Options, stopped: &dyn Fn() -> bool) -> Result<Outcome, Error> {
-    let between_roscores = |e: &Experiment| matches!(e, Experiment::Pound | Experiment::Flows);
-    if options.ends != Ends::Bus && !options.experiment.iter().all(between_roscores) {
-        let why = "--ends ros and --ends ros2 are for the experiments pound and flows";
+    let between_nodes = |e: &Experiment| match options.ends {
+        Ends::Bus => true,
+        Ends::Ros => matches!(e, Experiment::Pound | Experiment::Flows),
+        Ends::Ros2 => matches!(e, Experiment::Pound | Experiment::Flows | Experiment::Reconnect),
+    };
+    if !options.experiment.iter().all(between_nodes) {
+        let why = "--ends ros is for the experiments pound and flows, --ends ros2 for reconnect, too";
         return Err(Error::Input(why.into()));
     }
     let mut rows: Vec<Row> = Vec::new();
@@ -66,6 +71,7 @@ pub fn run(options: &Options, stopped: &dyn Fn() -> bool) -> Result<Outcome, Err
             Experiment::Team => flows::team(options),
             Experiment::Serial => serial::rows(options),
             Experiment::Flood => flood::rows(options),
+            Experiment::Discovery => discovery::rows(options),
         });
     }
     rows.retain(|row| options.wants_scenario(row.scenario));

@@ -65,6 +65,32 @@ impl Network {
         Network::over_lines(tools, site, legs, setting, &[])
     }
 
+    /// Daemons of two hosts that carry whatever nodes of ROS 2 have, as README has it.
+    pub(crate) fn of_ros2(
+        tools: &Tools<'_>,
+        site: &Site<'_>,
+        hosts: [&str; 2],
+        rate: &str,
+    ) -> Result<Network, RunError> {
+        let program = site.executable().to_string_lossy().into_owned();
+        let mut daemons = Daemons::default();
+        for (host, peer) in [(hosts[0], hosts[1]), (hosts[1], hosts[0])] {
+            let (own, other) = (site.address(host)?, site.address(peer)?);
+            let text = format!(
+                "host: {host}\nkeys: '{}'\nradio: {{bind: '{own}:{PORT}', rate: {rate}}}\n\
+                 peers: [{{name: {peer}, address: '{other}:{PORT}'}}]\nros2: true\n",
+                tools.keys(host)?.display()
+            );
+            let file = tools.file(&format!("{host}-ros2.yaml"));
+            fs::write(&file, text).map_err(|e| format!("{}: {e}", file.display()))?;
+            let file = file.to_string_lossy();
+            let mut command = site.command(host, false, &link_words(&program, &file));
+            tools.sandbox.prepare(&mut command);
+            daemons.start(host, &mut command)?;
+        }
+        Ok(Network(daemons))
+    }
+
     /// The same over serial lines: each host's baud and its end.
     pub(crate) fn over_lines(
         tools: &Tools<'_>,

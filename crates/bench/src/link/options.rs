@@ -31,6 +31,8 @@ pub enum Experiment {
     Serial,
     /// Pound's laser and image while strangers flood both links with handshakes, replays and garbage.
     Flood,
+    /// Nodes of rclpy on two hosts: until all know each other, and bytes on the air. Over `rmw_ropewalk` and a link, and over Fast DDS.
+    Discovery,
 }
 
 impl Experiment {
@@ -54,6 +56,7 @@ impl Experiment {
             Experiment::Team => "team",
             Experiment::Serial => "serial",
             Experiment::Flood => "flood",
+            Experiment::Discovery => "discovery",
         }
     }
 }
@@ -129,7 +132,7 @@ pub enum Ends {
     Bus,
     /// Nodes of roscpp, with a roscore on each host and `ropewalk ros1` between it and the bus; for `pound` and `flows`.
     Ros,
-    /// Nodes of rclpy over `rmw_ropewalk`.
+    /// Nodes of rclpy over `rmw_ropewalk`; for `reconnect`, too.
     Ros2,
 }
 

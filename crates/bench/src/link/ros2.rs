@@ -44,10 +44,32 @@ impl Rclpy {
         carried: Carried,
         legs: &[&Leg],
     ) -> Command {
-        let program = self.program.to_string_lossy();
         let flows = flow_arguments(legs);
-        let mut words = vec![&*program, part.name(), "--system", carried.name()];
-        words.extend(flows.iter().map(String::as_str));
-        site.command(host, true, &words)
+        let words: Vec<_> = flows.iter().map(String::as_str).collect();
+        self.command(site, (part.name(), host), carried, &words)
+    }
+
+    /// Makes `own` nodes, and says when they know `all`.
+    pub(super) fn know(&self, site: &Site<'_>, host: &str, carried: Carried, own: u32, all: u32) -> Command {
+        let (own, all) = (own.to_string(), all.to_string());
+        self.command(site, ("know", host), carried, &["--own", &own, "--all", &all])
+    }
+
+    fn command(
+        &self,
+        site: &Site<'_>,
+        (command, host): (&str, &str),
+        carried: Carried,
+        more: &[&str],
+    ) -> Command {
+        let program = self.program.to_string_lossy();
+        let words = [&[&*program, command, "--system", carried.name()], more].concat();
+        let mut command = site.command(host, true, &words);
+        // The lab carries no multicast, by which Fast DDS finds its peers.
+        let others = site.addresses().unwrap_or_default();
+        let others = others.into_iter().filter(|(name, _)| name != host);
+        let others: Vec<String> = others.map(|(_, address)| address).collect();
+        command.env("ROS_STATIC_PEERS", others.join(";"));
+        command
     }
 }

@@ -5,7 +5,7 @@ use super::network::{Network, Setting, Topic};
 use super::options::{Ends, Rate};
 use super::ros2::{Carried, Rclpy};
 use super::zenoh::{Protocol, Zenoh};
-use super::{Carrier, Options, Row, System};
+use super::{Carrier, Experiment, Options, Row, System};
 use crate::findings::found;
 use crate::flows::play::{self, Leg, Part, Played, flow_arguments};
 use crate::ipc::Error;
@@ -81,7 +81,7 @@ impl<'a> Tools<'a> {
             false => None,
         };
         let fastdds = |s: System| s == System::RclpyFastdds;
-        let ends = options.ends == Ends::Ros2;
+        let ends = options.ends == Ends::Ros2 || rows.iter().any(|r| r.experiment == Experiment::Discovery);
         let rclpy = match uses(&fastdds) || ends {
             true => found(
                 Rclpy::prepare(peers, &ground),
@@ -272,7 +272,7 @@ impl<'a> Tools<'a> {
         zenoh.ok_or_else(|| RunError::Failed("Zenoh was not prepared".into()))
     }
 
-    fn rclpy(&self) -> Result<&Rclpy, RunError> {
+    pub(super) fn rclpy(&self) -> Result<&Rclpy, RunError> {
         let rclpy = self.rclpy.as_ref();
         rclpy.ok_or_else(|| RunError::Failed("rclpy was not prepared".into()))
     }

@@ -10,9 +10,9 @@ use record::{Endpoint, Kind, MAX_RECORD, NodeRecord, Participant, Record};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The graph as one context sees it.
 pub(crate) struct Graph {
@@ -27,6 +27,9 @@ pub(crate) struct Graph {
     wake: Signal,
     is_closed: AtomicBool,
     tell_again: AtomicBool,
+    /// For assertions of this context's publishers, from the first on.
+    assertions: OnceLock<Option<bus::Publisher>>,
+    hears_assertions: AtomicBool,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -40,6 +43,14 @@ const MAX_DEPARTED: usize = 4096;
 pub(crate) trait Listener: Send + Sync {
     /// The graph has changed, or the bus may have connected what it has. False to be called again soon.
     fn graph_changed(&self) -> bool;
+
+    /// Tells what time has brought; when it brings more.
+    fn tick(&self, _now: Instant) -> Option<Instant> {
+        None
+    }
+
+    /// A publisher says that it is alive.
+    fn asserted(&self, _publisher: u64) {}
 }
 
 /// This context's part.
@@ -60,6 +71,17 @@ fn topic() -> TopicType {
         type_hash: nodes::HASH,
         flavour: bus::Flavour::default(),
         definition: nodes::DEFINITION.into(),
+    }
+}
+
+/// Assertions of publishers that have to say that they are alive: the identity of one, in eight bytes. They do not leave the host.
+fn assertions() -> TopicType {
+    TopicType {
+        topic: "/_rmw_ropewalk/alive".into(),
+        type_name: "rmw_ropewalk/Alive".into(),
+        type_hash: *b"rmw alive v1\0\0\0\0",
+        flavour: bus::Flavour::default(),
+        definition: "# A publisher of ROS 2 is alive.\n".into(),
     }
 }
 
@@ -86,6 +108,8 @@ impl Graph {
             wake: Signal::new().map_err(Failure::error)?,
             is_closed: AtomicBool::new(false),
             tell_again: AtomicBool::new(false),
+            assertions: OnceLock::new(),
+            hears_assertions: AtomicBool::new(false),
             thread: Mutex::default(),
         });
         let hearing = graph.clone();
@@ -110,7 +134,12 @@ impl Graph {
     /// Follows the others until it is closed.
     fn hear(&self, subscriber: &bus::Subscriber) {
         let mut settlings = 0;
+        let mut alive: Option<bus::Subscriber> = None;
         loop {
+            if alive.is_none() && self.hears_assertions.load(Ordering::SeqCst) {
+                alive = self.hearing();
+            }
+            self.heard_assertions(alive.as_ref());
             let mut changed = self.tell_again.swap(false, Ordering::SeqCst);
             loop {
                 match subscriber.take() {
@@ -142,12 +171,16 @@ impl Graph {
             }
             let soon = settlings > 0 && !self.changed();
             settlings = if soon { settlings - 1 } else { 0 };
-            let pause = Timespec::try_from(SETTLING).unwrap_or_default();
-            let mut fds = [
+            let now = Instant::now();
+            let due = self.tick(now).map(|next| next.saturating_duration_since(now));
+            let pause = due.into_iter().chain(soon.then_some(SETTLING)).min();
+            let pause = pause.and_then(|p| Timespec::try_from(p).ok());
+            let mut fds = vec![
                 PollFd::new(subscriber, PollFlags::IN),
                 PollFd::new(&self.wake, PollFlags::IN),
             ];
-            let _ = rustix::event::poll(&mut fds, soon.then_some(&pause));
+            fds.extend(alive.as_ref().map(|s| PollFd::new(s, PollFlags::IN)));
+            let _ = rustix::event::poll(&mut fds, pause.as_ref());
             self.wake.take();
             if self.is_closed.load(Ordering::SeqCst) {
                 return;
@@ -196,13 +229,67 @@ impl Graph {
         self.version.load(Ordering::SeqCst)
     }
 
+    fn listeners(&self) -> Vec<Arc<dyn Listener>> {
+        let mut listeners = lock(&self.listeners);
+        listeners.retain(|l| l.strong_count() > 0);
+        listeners.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Lets all listeners look at the time; when one has to do so again.
+    fn tick(&self, now: Instant) -> Option<Instant> {
+        self.listeners().iter().filter_map(|l| l.tick(now)).min()
+    }
+
+    /// Wakes the thread, which looks when time brings something next.
+    pub(crate) fn look_at_time(&self) {
+        self.wake.set();
+    }
+
+    /// Hears assertions from now on.
+    pub(crate) fn hear_assertions(&self) {
+        if !self.hears_assertions.swap(true, Ordering::SeqCst) {
+            self.wake.set();
+        }
+    }
+
+    fn hearing(&self) -> Option<bus::Subscriber> {
+        let options = SubscriberOptions::default().with_depth(256);
+        let made = self.publisher.bus().subscriber(assertions(), options);
+        made.inspect_err(|error| tracing::error!(%error, "assertions of publishers are not heard"))
+            .ok()
+    }
+
+    fn heard_assertions(&self, subscriber: Option<&bus::Subscriber>) {
+        while let Some(Ok(Some(message))) = subscriber.map(bus::Subscriber::take) {
+            let Ok(id) = message.control().try_into().map(u64::from_le_bytes) else {
+                continue;
+            };
+            self.listeners().iter().for_each(|l| l.asserted(id));
+        }
+    }
+
+    /// Says that a publisher of this context is alive.
+    pub(crate) fn assert(&self, id: u64) {
+        let publisher = self.assertions.get_or_init(|| {
+            let made = self
+                .publisher
+                .bus()
+                .publisher(assertions(), PublisherOptions::default());
+            made.inspect_err(|error| tracing::error!(%error, "assertions of publishers are not said"))
+                .ok()
+        });
+        let bytes = id.to_le_bytes();
+        if let Some(publisher) = publisher
+            && let Ok(mut loan) = publisher.loan(bytes.len(), &[])
+        {
+            loan.control_mut().copy_from_slice(&bytes);
+            let _ = publisher.publish(loan, Stamp::default());
+        }
+    }
+
     /// Calls all listeners; false if one of them has to be called again.
     fn changed(&self) -> bool {
-        let listeners: Vec<_> = {
-            let mut listeners = lock(&self.listeners);
-            listeners.retain(|l| l.strong_count() > 0);
-            listeners.iter().filter_map(Weak::upgrade).collect()
-        };
+        let listeners = self.listeners();
         // Every listener is called, whatever the first ones return.
         let unsettled = listeners.iter().filter(|l| !l.graph_changed()).count();
         unsettled == 0
@@ -211,6 +298,7 @@ impl Graph {
     /// Calls it now, and whenever the graph changes.
     pub(crate) fn listen(&self, listener: Weak<dyn Listener>) {
         lock(&self.listeners).push(listener.clone());
+        self.look_at_time();
         if listener.upgrade().is_some_and(|l| !l.graph_changed()) {
             self.call_again();
         }
@@ -350,7 +438,6 @@ pub(crate) struct NodeName {
 mod tests {
     use super::*;
     use std::sync::atomic::AtomicU32;
-    use std::time::Instant;
 
     /// Has to be called three times until the bus has connected what it waits for.
     struct Late(AtomicU32);
