@@ -3,6 +3,7 @@
 use crate::abi::{Allocator, InitOptions, Ret, RmwContext};
 use crate::error::{Failure, IDENTIFIER, Outcome, arg, arg_mut, guard, ours, text};
 use crate::graph::Graph;
+use crate::memory::keep_freed_memory;
 use std::ffi::c_char;
 use std::mem::zeroed;
 use std::sync::Arc;
@@ -205,6 +206,7 @@ pub(crate) unsafe extern "C" fn rmw_init(options: *const InitOptions, context: *
         }
         // SAFETY: an enclave is a text that ends with a zero.
         let enclave = unsafe { text(options.enclave, "enclave")? };
+        keep_freed_memory();
         let config = bus::BusConfig::from_env()
             .map_err(Failure::error)?
             .with_domain(domain as u32);

@@ -98,7 +98,8 @@ impl Count {
 pub(crate) struct Events {
     end: End,
     qos: QosProfile,
-    signal: OnceLock<Signal>,
+    /// One for each kind that is watched: who waits for one kind is not to be woken by another, which nobody may ever take.
+    signals: [OnceLock<Signal>; ALL.len()],
     state: Mutex<State>,
 }
 
@@ -252,7 +253,7 @@ impl Events {
         Events {
             end,
             qos,
-            signal: OnceLock::new(),
+            signals: Default::default(),
             state: Mutex::new(state),
         }
     }
@@ -357,6 +358,9 @@ impl Events {
     pub(crate) fn tick(&self, now: Instant) -> Option<Instant> {
         let deadline = limit(self.qos.deadline);
         let mut state = lock(&self.state);
+        if deadline.is_none() && state.leases.is_empty() {
+            return None;
+        }
         let before = state.changes();
         state.count_time(self.end, deadline, now);
         let next = deadline
@@ -382,19 +386,16 @@ impl Events {
 
     /// Whether an event has something to tell.
     pub(crate) fn is_ready(&self, kind: EventKind) -> bool {
-        let mut state = lock(&self.state);
-        state.count_time(self.end, limit(self.qos.deadline), Instant::now());
-        Self::is_new(&state, kind)
+        self.tick(Instant::now());
+        Self::is_new(&lock(&self.state), kind)
     }
 
     /// Wakes threads that wait for an event with news, and runs the callbacks of what has changed since `before`.
     fn ring(&self, state: MutexGuard<'_, State>, before: Changes) {
-        if let Some(signal) = self.signal.get()
-            && ALL
-                .into_iter()
-                .any(|k| k.end() == self.end && Self::is_new(&state, k))
-        {
-            signal.set();
+        for (kind, signal) in ALL.into_iter().zip(&self.signals) {
+            if let Some(signal) = signal.get().filter(|_| Self::is_new(&state, kind)) {
+                signal.set();
+            }
         }
         let (now, callbacks) = (state.changes(), state.callbacks.clone());
         // They may ask for what has happened.
@@ -407,16 +408,25 @@ impl Events {
         }
     }
 
-    /// What is readable while there is something to tell.
-    pub(crate) fn signal(&self) -> Option<&Signal> {
-        self.signal.get()
+    fn place(&self, kind: EventKind) -> Option<&OnceLock<Signal>> {
+        let mut places = ALL.into_iter().zip(&self.signals);
+        places.find(|(k, _)| *k == kind).map(|(_, signal)| signal)
     }
 
-    fn watch(&self) -> Outcome {
-        if self.signal.get().is_none() {
-            let _ = self.signal.set(Signal::new().map_err(Failure::error)?);
-        }
+    /// What is readable while an event that is watched has something to tell.
+    pub(crate) fn signal(&self, kind: EventKind) -> Option<&Signal> {
+        self.place(kind)?.get()
+    }
+
+    fn watch(&self, kind: EventKind) -> Outcome {
         let mut state = lock(&self.state);
+        if let Some(place) = self.place(kind).filter(|p| p.get().is_none()) {
+            let signal = Signal::new().map_err(Failure::error)?;
+            if Self::is_new(&state, kind) {
+                signal.set();
+            }
+            let _ = place.set(signal);
+        }
         state.last.get_or_insert_with(Instant::now);
         Ok(())
     }
@@ -426,8 +436,8 @@ impl Events {
     /// # Safety
     /// `info` points to the status of this kind.
     unsafe fn tell(&self, kind: EventKind, info: *mut c_void) {
+        self.tick(Instant::now());
         let mut state = lock(&self.state);
-        state.count_time(self.end, limit(self.qos.deadline), Instant::now());
         let state = &mut *state;
         let small = |n: i64| n.clamp(i32::MIN.into(), i32::MAX.into()) as i32;
         // SAFETY: of the caller: each is the status that rmw/events_statuses has for the kind.
@@ -478,10 +488,7 @@ impl Events {
                 }
             }
         }
-        let quiet = !ALL
-            .into_iter()
-            .any(|k| k.end() == self.end && Self::is_new(state, k));
-        if let Some(signal) = self.signal.get().filter(|_| quiet) {
+        if let Some(signal) = self.signal(kind) {
             signal.take();
         }
     }
@@ -502,12 +509,12 @@ fn init(event: *mut RmwEvent, end: End, code: u32, events: &Arc<Events>) -> Outc
         return Err(Failure::argument("rmw_event is in use already"));
     }
     let kind = EventKind::from_code(code).filter(|k| k.end() == end);
-    if kind.is_none() {
+    let Some(kind) = kind else {
         return Err(Failure::unsupported(format_args!(
             "event {code} is none of this entity's"
         )));
-    }
-    events.watch()?;
+    };
+    events.watch(kind)?;
     event.implementation = IDENTIFIER.as_ptr();
     event.data = Arc::as_ptr(events).cast_mut().cast();
     event.kind = code;
@@ -625,6 +632,38 @@ pub(crate) extern "C" fn rmw_event_type_is_supported(kind: u32) -> bool {
 mod tests {
     use super::*;
     use crate::qos::sample;
+
+    #[test]
+    fn an_event_is_signalled_to_those_alone_who_wait_for_its_kind() {
+        let events = Events::new(End::Subscription, sample());
+        events.watch(MessageLost).unwrap();
+        let is_set = |kind| events.signal(kind).map(Signal::is_set);
+        // Nobody waits for this, and nobody takes it.
+        events.update("t", || (BTreeSet::from([1]), Vec::new()));
+        assert!(events.is_ready(SubscriptionMatched));
+        assert_eq!(
+            (is_set(MessageLost), is_set(SubscriptionMatched)),
+            (Some(false), None)
+        );
+        // Who begins to wait for it later finds it.
+        events.watch(SubscriptionMatched).unwrap();
+        events.lost(1);
+        assert_eq!(
+            (is_set(MessageLost), is_set(SubscriptionMatched)),
+            (Some(true), Some(true))
+        );
+        let mut status = MessageLostStatus {
+            total: 0,
+            total_change: 0,
+        };
+        // SAFETY: the status of this kind.
+        unsafe { events.tell(MessageLost, (&raw mut status).cast()) };
+        assert_eq!(
+            (is_set(MessageLost), is_set(SubscriptionMatched)),
+            (Some(false), Some(true))
+        );
+        assert_eq!((status.total, status.total_change), (1, 1));
+    }
 
     #[test]
     fn no_thread_takes_over_what_it_saw_before_another() {

@@ -4,6 +4,34 @@ use crate::abi::{Allocator, BAD_ALLOC, StringArray};
 use crate::error::{Failure, Outcome};
 use std::ffi::{CStr, c_char, c_void};
 
+/// Freed memory that glibc's heap keeps at most. Messages above 32 MiB are mapped anew all the same.
+#[cfg(target_env = "gnu")]
+const KEPT: libc::c_int = 64 << 20;
+
+/// Lets glibc's heap keep memory of a few large messages. By default it gives what rcl and nodes free of each message back to the
+/// kernel, and takes it again for the next: a page fault for every 4 KiB, which costs more than all copies (decision 340). Whoever
+/// tunes glibc's heap (`GLIBC_TUNABLES`, `MALLOC_TRIM_THRESHOLD_` and their like) is left alone.
+#[cfg(target_env = "gnu")]
+pub(crate) fn keep_freed_memory() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        let names = |text: &std::ffi::OsStr| text.to_string_lossy().contains("glibc.malloc");
+        let is_tuned = std::env::var_os("GLIBC_TUNABLES").is_some_and(|t| names(&t))
+            || std::env::vars_os().any(|(name, _)| name.to_string_lossy().starts_with("MALLOC_"));
+        if !is_tuned {
+            // SAFETY: mallopt takes its own locks; both values are within what it allows.
+            unsafe {
+                libc::mallopt(libc::M_MMAP_THRESHOLD, KEPT / 2);
+                libc::mallopt(libc::M_TRIM_THRESHOLD, KEPT);
+            }
+        }
+    });
+}
+
+/// Other C libraries have no such setting.
+#[cfg(not(target_env = "gnu"))]
+pub(crate) fn keep_freed_memory() {}
+
 impl Allocator {
     /// `rcutils_allocator_is_valid`.
     pub(crate) fn check(&self) -> Outcome {

@@ -73,7 +73,7 @@ impl Entity<'_> {
             Entity::Guard(g) => g.signal.as_fd(),
             Entity::Service(s) => s.as_fd(),
             Entity::Client(c) => c.as_fd(),
-            Entity::Event(source) => source.events.signal()?.as_fd(),
+            Entity::Event(source) => source.events.signal(source.kind)?.as_fd(),
         };
         Some(PollFd::from_borrowed_fd(fd, PollFlags::IN))
     }

@@ -46,25 +46,27 @@ impl Rclpy {
     ) -> Command {
         let flows = flow_arguments(legs);
         let words: Vec<_> = flows.iter().map(String::as_str).collect();
-        self.command(site, (part.name(), host), carried, &words)
+        self.command(site, (part.name(), host, true), carried, &words)
     }
 
     /// Makes `own` nodes, and says when they know `all`.
     pub(super) fn know(&self, site: &Site<'_>, host: &str, carried: Carried, own: u32, all: u32) -> Command {
         let (own, all) = (own.to_string(), all.to_string());
-        self.command(site, ("know", host), carried, &["--own", &own, "--all", &all])
+        // Many nodes at SCHED_FIFO would keep the lab itself from its processor.
+        let more = ["--own", &own, "--all", &all];
+        self.command(site, ("know", host, false), carried, &more)
     }
 
     fn command(
         &self,
         site: &Site<'_>,
-        (command, host): (&str, &str),
+        (command, host, fifo): (&str, &str, bool),
         carried: Carried,
         more: &[&str],
     ) -> Command {
         let program = self.program.to_string_lossy();
         let words = [&[&*program, command, "--system", carried.name()], more].concat();
-        let mut command = site.command(host, true, &words);
+        let mut command = site.command(host, fifo, &words);
         // The lab carries no multicast, by which Fast DDS finds its peers.
         let others = site.addresses().unwrap_or_default();
         let others = others.into_iter().filter(|(name, _)| name != host);
