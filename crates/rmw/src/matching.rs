@@ -25,9 +25,17 @@ pub(crate) struct Matching {
     is_watched: AtomicBool,
 }
 
+/// Whether a publisher has to say that it is alive.
+fn asserts(qos: &QosProfile) -> bool {
+    qos.liveliness == MANUAL_BY_TOPIC && limit(qos.lease).is_some()
+}
+
 impl Matching {
     /// Enters an endpoint into the graph.
     pub(crate) fn new(node: &crate::node::Node, end: End, own: Endpoint, qos: QosProfile) -> Self {
+        if end == End::Publisher && asserts(&qos) {
+            node.context.graph.asserting();
+        }
         node.context.graph.add(node.key, own.clone());
         Matching {
             context: node.context.clone(),
@@ -69,7 +77,7 @@ impl Matching {
 
     /// This publisher asserts itself, as every message does for it.
     pub(crate) fn assert(&self) {
-        if self.qos.liveliness != MANUAL_BY_TOPIC || limit(self.qos.lease).is_none() {
+        if !asserts(&self.qos) {
             // Its process does so by being there.
             return;
         }

@@ -268,8 +268,8 @@ impl Graph {
         }
     }
 
-    /// Says that a publisher of this context is alive.
-    pub(crate) fn assert(&self, id: u64) {
+    /// What assertions go out by. A publisher that will assert itself asks for it when it is made: others have to be connected by then.
+    pub(crate) fn asserting(&self) -> Option<&bus::Publisher> {
         let publisher = self.assertions.get_or_init(|| {
             let made = self
                 .publisher
@@ -278,8 +278,13 @@ impl Graph {
             made.inspect_err(|error| tracing::error!(%error, "assertions of publishers are not said"))
                 .ok()
         });
+        publisher.as_ref()
+    }
+
+    /// Says that a publisher of this context is alive.
+    pub(crate) fn assert(&self, id: u64) {
         let bytes = id.to_le_bytes();
-        if let Some(publisher) = publisher
+        if let Some(publisher) = self.asserting()
             && let Ok(mut loan) = publisher.loan(bytes.len(), &[])
         {
             loan.control_mut().copy_from_slice(&bytes);
