@@ -69,6 +69,8 @@ enum Operand {
 enum Plain {
     Whole(i128),
     Float(f64),
+    /// A `float32`: what it is compared with is rounded to one, so that `0.1` is what a node calls 0.1.
+    Single(f32),
     Text(Vec<u8>),
 }
 
@@ -185,6 +187,7 @@ impl std::fmt::Display for Operand {
             Operand::Field(path) => f.write_str(path),
             Operand::Plain(Plain::Whole(n)) => write!(f, "{n}"),
             Operand::Plain(Plain::Float(x)) => write!(f, "{x}"),
+            Operand::Plain(Plain::Single(x)) => write!(f, "{x}"),
             Operand::Plain(Plain::Text(text)) => write!(f, "'{}'", String::from_utf8_lossy(text)),
         }
     }
@@ -194,7 +197,7 @@ impl Plain {
     fn of(value: &Value) -> Option<Plain> {
         Some(match value {
             Value::Bool(b) => Plain::Whole((*b).into()),
-            Value::F32(x) => Plain::Float((*x).into()),
+            Value::F32(x) => Plain::Single(*x),
             Value::F64(x) => Plain::Float(*x),
             Value::String(text) => Plain::Text(text.as_bytes().to_vec()),
             Value::Bytes(bytes) => Plain::Text(bytes.clone()),
@@ -210,6 +213,11 @@ impl Plain {
             (Plain::Float(a), Plain::Float(b)) => a.partial_cmp(b),
             (Plain::Whole(a), Plain::Float(b)) => (*a as f64).partial_cmp(b),
             (Plain::Float(a), Plain::Whole(b)) => a.partial_cmp(&(*b as f64)),
+            (Plain::Single(a), Plain::Single(b)) => a.partial_cmp(b),
+            (Plain::Single(a), Plain::Float(b)) => a.partial_cmp(&(*b as f32)),
+            (Plain::Float(a), Plain::Single(b)) => (*a as f32).partial_cmp(b),
+            (Plain::Single(a), Plain::Whole(b)) => f64::from(*a).partial_cmp(&(*b as f64)),
+            (Plain::Whole(a), Plain::Single(b)) => (*a as f64).partial_cmp(&f64::from(*b)),
             (Plain::Text(_), _) | (_, Plain::Text(_)) => None,
         }
     }
@@ -298,7 +306,7 @@ mod tests {
     }
 
     fn holds(expression: &str, parameters: &[&str]) -> bool {
-        let text = "{name: wall-7, count: -3, large: 18446744073709551615, x: 0.5, on: true, wide: grün, ranges: [1, 2.5, .nan], \
+        let text = "{name: wall-7, count: -3, large: 18446744073709551615, x: 0.5, on: true, wide: grün, ranges: [1, 2.5, .nan, 3.14159], \
             at: {x: 1, y: 2, z: 3}, labels: [a, b]}";
         let message = schema().value_from_yaml(text).unwrap();
         let parameters = parameters.iter().map(|p| (*p).to_owned()).collect();
@@ -341,6 +349,10 @@ mod tests {
             ("at.x < at.y AND at.z = 3.0", true),
             ("ranges[1] = 2.5", true),
             ("ranges[2] = 2.5 OR ranges[2] < 2.5 OR ranges[2] > 2.5", false),
+            (
+                "ranges[3] = 3.14159 AND ranges[3] > 3 AND 3.1415 < ranges[3]",
+                true,
+            ),
             ("ranges[7] = 2.5", false),
             ("labels[1] = 'b'", true),
             ("x = 5e-1", true),
