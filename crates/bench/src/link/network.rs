@@ -72,7 +72,6 @@ impl Network {
         hosts: [&str; 2],
         rate: &str,
     ) -> Result<Network, RunError> {
-        let program = site.executable().to_string_lossy().into_owned();
         let mut daemons = Daemons::default();
         for (host, peer) in [(hosts[0], hosts[1]), (hosts[1], hosts[0])] {
             let (own, other) = (site.address(host)?, site.address(peer)?);
@@ -81,12 +80,7 @@ impl Network {
                  peers: [{{name: {peer}, address: '{other}:{PORT}'}}]\nros2: true\n",
                 tools.keys(host)?.display()
             );
-            let file = tools.file(&format!("{host}-ros2.yaml"));
-            fs::write(&file, text).map_err(|e| format!("{}: {e}", file.display()))?;
-            let file = file.to_string_lossy();
-            let mut command = site.command(host, false, &link_words(&program, &file));
-            tools.sandbox.prepare(&mut command);
-            daemons.start(host, &mut command)?;
+            start(tools, site, &mut daemons, host, &text)?;
         }
         Ok(Network(daemons))
     }
@@ -105,7 +99,6 @@ impl Network {
         hosts.dedup();
         let addresses = hosts.iter().map(|h| Ok((*h, site.address(h)?)));
         let addresses = addresses.collect::<Result<BTreeMap<_, _>, RunError>>()?;
-        let program = site.executable().to_string_lossy().into_owned();
         let mut daemons = Daemons::default();
         for host in &hosts {
             let keys = match setting.carrier {
@@ -127,12 +120,7 @@ impl Network {
                 }
             };
             let text = configuration(host, &addresses, legs, setting, (keys.as_ref(), &radio));
-            let file = tools.file(&format!("{host}-link.yaml"));
-            fs::write(&file, text).map_err(|e| format!("{}: {e}", file.display()))?;
-            let file = file.to_string_lossy();
-            let mut command = site.command(host, false, &link_words(&program, &file));
-            tools.sandbox.prepare(&mut command);
-            daemons.start(host, &mut command)?;
+            start(tools, site, &mut daemons, host, &text)?;
         }
         Ok(Network(daemons))
     }
@@ -145,6 +133,22 @@ impl Network {
     ) -> Result<(T, BTreeMap<String, Value>), RunError> {
         self.0.end(played, stopped)
     }
+}
+
+/// Starts the daemon of a host.
+fn start(
+    tools: &Tools<'_>,
+    site: &Site<'_>,
+    daemons: &mut Daemons,
+    host: &str,
+    configuration: &str,
+) -> Result<(), RunError> {
+    let file = tools.file(&format!("{host}-link.yaml"));
+    fs::write(&file, configuration).map_err(|e| format!("{}: {e}", file.display()))?;
+    let (program, file) = (site.executable().to_string_lossy(), file.to_string_lossy());
+    let mut command = site.command(host, false, &link_words(&program, &file));
+    tools.sandbox.prepare(&mut command);
+    daemons.start(host, &mut command)
 }
 
 /// A host's configuration (`docs/guide/link.md`).
