@@ -315,27 +315,25 @@ impl Events {
 
     /// A message went, or came from this publisher. True if the graph's thread is to look at the time anew.
     pub(crate) fn passed(&self, publisher: Option<u64>) -> bool {
-        let deadline = limit(self.qos.deadline);
-        let mut state = lock(&self.state);
-        if deadline.is_none() && state.leases.is_empty() {
-            return false;
-        }
-        let (now, before) = (Instant::now(), state.changes());
-        state.count_time(self.end, deadline, now);
-        state.last = deadline.and(Some(now));
-        let woke = self.alive_at(&mut state, publisher.unwrap_or(OWN), now);
-        self.ring(state, before);
-        woke
+        self.heard(publisher, limit(self.qos.deadline))
     }
 
     /// A publisher asserts itself. As [`passed`](Self::passed).
     pub(crate) fn asserted(&self, publisher: Option<u64>) -> bool {
+        self.heard(publisher, None)
+    }
+
+    /// With the deadline that begins anew, if one does.
+    fn heard(&self, publisher: Option<u64>, begins: Option<Duration>) -> bool {
         let mut state = lock(&self.state);
-        if state.leases.is_empty() {
+        if begins.is_none() && state.leases.is_empty() {
             return false;
         }
         let (now, before) = (Instant::now(), state.changes());
         state.count_time(self.end, limit(self.qos.deadline), now);
+        if begins.is_some() {
+            state.last = Some(now);
+        }
         let woke = self.alive_at(&mut state, publisher.unwrap_or(OWN), now);
         self.ring(state, before);
         woke

@@ -9,8 +9,8 @@ use std::ffi::{CStr, c_char, c_void};
 const KEPT: libc::c_int = 64 << 20;
 
 /// Lets glibc's heap keep memory of a few large messages. By default it gives what rcl and nodes free of each message back to the
-/// kernel, and takes it again for the next: a page fault for every 4 KiB, which costs more than all copies (decision 340). Whoever
-/// tunes glibc's heap (`GLIBC_TUNABLES`, `MALLOC_TRIM_THRESHOLD_` and their like) is left alone.
+/// kernel, and asks for it anew with the next: a page fault for every 4 KiB, which costs more than all copies (decision 340). It changes
+/// nothing where the environment tunes glibc's heap (`GLIBC_TUNABLES`, `MALLOC_TRIM_THRESHOLD_` and the like).
 #[cfg(target_env = "gnu")]
 pub(crate) fn keep_freed_memory() {
     static ONCE: std::sync::Once = std::sync::Once::new();

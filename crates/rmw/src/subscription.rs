@@ -42,11 +42,16 @@ pub(crate) struct Subscription {
     /// The number of each publisher's newest message that was taken.
     numbers: Mutex<HashMap<u64, u64>>,
     taken: AtomicU64,
-    /// Which messages are wanted, where not all are.
-    filter: Mutex<Option<Arc<Filter>>>,
-    /// The next message, where there is a filter: whether something can be taken shows only when it was looked at.
-    next: Mutex<Option<ropewalk::Message>>,
+    choice: Mutex<Choice>,
     pub(crate) callback: Callback,
+}
+
+#[derive(Default)]
+struct Choice {
+    /// Which messages are wanted, where not all are.
+    filter: Option<Arc<Filter>>,
+    /// The next message, where there is a filter: whether something can be taken shows only when it was looked at.
+    next: Option<ropewalk::Message>,
 }
 
 /// What a publisher's messages are to a subscription, while the graph stays as it is.
@@ -105,22 +110,25 @@ impl Subscription {
     /// Whether something can be taken; else the descriptor waits for it.
     pub(crate) fn rearm(&self) -> Outcome<bool> {
         let has = || self.bus.bus().rearm().map_err(Failure::error);
-        if lock(&self.filter).is_none() {
-            return Ok(lock(&self.next).is_some() || has()?);
+        let mut choice = lock(&self.choice);
+        let Some(filter) = choice.filter.clone() else {
+            return Ok(choice.next.is_some() || has()?);
+        };
+        while choice.next.is_none() && has()? {
+            choice.next = self.find(Some(&filter))?;
         }
-        let mut next = lock(&self.next);
-        while next.is_none() && has()? {
-            *next = self.find()?;
-        }
-        Ok(next.is_some())
+        Ok(choice.next.is_some())
     }
 
     /// The next message that is for this subscription.
     pub(crate) fn take(&self) -> Outcome<Option<ropewalk::Message>> {
-        let next = lock(&self.next).take();
+        let (next, filter) = {
+            let mut choice = lock(&self.choice);
+            (choice.next.take(), choice.filter.clone())
+        };
         let found = match next {
             Some(next) => Some(next),
-            None => self.find()?,
+            None => self.find(filter.as_deref())?,
         };
         if found.is_some() {
             self.taken.fetch_add(1, Ordering::Relaxed);
@@ -129,8 +137,7 @@ impl Subscription {
     }
 
     /// Takes messages from the bus until one is wanted.
-    fn find(&self) -> Outcome<Option<ropewalk::Message>> {
-        let filter = lock(&self.filter).clone();
+    fn find(&self, filter: Option<&Filter>) -> Outcome<Option<ropewalk::Message>> {
         loop {
             let taken = self.bus.take().map_err(Failure::error)?;
             let Some(message) = taken else {
@@ -140,7 +147,7 @@ impl Subscription {
             if lost > 0 {
                 self.matching.events.lost(lost);
             }
-            if !self.wants(message.bus()) || filter.as_deref().is_some_and(|f| !passes(f, &message)) {
+            if !self.wants(message.bus()) || filter.is_some_and(|f| !passes(f, &message)) {
                 continue;
             }
             self.matching.passed(Some(message.bus().publisher()));
@@ -150,9 +157,11 @@ impl Subscription {
 
     /// Lets through from now on what a filter does, or all.
     fn set_filter(&self, filter: Option<Filter>) {
-        let mut next = lock(&self.next);
-        next.take_if(|message| filter.as_ref().is_some_and(|f| !passes(f, message)));
-        *lock(&self.filter) = filter.map(Arc::new);
+        let mut choice = lock(&self.choice);
+        choice
+            .next
+            .take_if(|message| filter.as_ref().is_some_and(|f| !passes(f, message)));
+        choice.filter = filter.map(Arc::new);
     }
 
     /// How many of its publisher's messages did not come between the one before and this one: lost in this queue, or by a link on the way.
@@ -323,11 +332,13 @@ pub(crate) unsafe extern "C" fn rmw_create_subscription(
             judged: Mutex::default(),
             numbers: Mutex::default(),
             taken: AtomicU64::new(0),
-            filter: Mutex::new(filter.map(Arc::new)),
-            next: Mutex::default(),
+            choice: Mutex::new(Choice {
+                filter: filter.map(Arc::new),
+                next: None,
+            }),
             callback: Callback::default(),
         };
-        let is_cft_enabled = lock(&subscription.filter).is_some();
+        let is_cft_enabled = lock(&subscription.choice).filter.is_some();
         let can_loan_messages = subscription.ty.plan().can_make();
         Ok(Box::into_raw(Box::new(RmwSubscription {
             implementation: IDENTIFIER.as_ptr(),
@@ -436,7 +447,7 @@ pub(crate) unsafe extern "C" fn rmw_subscription_get_content_filter(
                 arg_mut(options, "options")?,
             )
         };
-        let filter = lock(&inner.filter).clone();
+        let filter = lock(&inner.choice).filter.clone();
         let filter = filter.ok_or_else(|| Failure::error("this subscription has no content filter"))?;
         let expression = allocator.text(&filter.expression)?;
         if let Err(failure) = options.parameters.fill(allocator, &filter.parameters) {

@@ -25,5 +25,5 @@ pub(crate) mod write;
 pub(crate) use borrow::Borrowed;
 pub(crate) use fault::MessageError;
 pub(crate) use instance::Instance;
-pub(crate) use place::{Long, Placed};
+pub(crate) use place::{Placed, Shape};
 pub(crate) use plan::Plan;

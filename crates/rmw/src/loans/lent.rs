@@ -8,7 +8,7 @@ use crate::error::{Failure, Outcome};
 use crate::graph::lock;
 use crate::host::Heap;
 use crate::typesupport::Type;
-use crate::walk::{Instance, Long, Placed};
+use crate::walk::{Instance, Placed, Shape};
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::Mutex;
@@ -24,8 +24,8 @@ pub(crate) struct Lent(Mutex<Inner>);
 struct Inner {
     /// By address.
     out: HashMap<usize, Loan>,
-    /// The arrays of the last message, and the length of its control part.
-    last: Option<(Vec<Long>, usize)>,
+    /// Of the last message.
+    last: Option<Shape>,
     /// Room that was moved out of a message and is still in use.
     escaped: Vec<(Address, bus::Kept)>,
 }
@@ -61,9 +61,9 @@ impl Lent {
         let at = instance.as_ptr();
         let mut inner = lock(&self.0);
         let last = inner.last.clone();
-        let room = Heap::find().zip(last).and_then(|(heap, (long, control))| {
+        let room = Heap::find().zip(last).and_then(|(heap, last)| {
             inner.escaped.retain(|(start, _)| heap.is_claimed(start.0));
-            room(ty, at, publisher, heap, &long, control)
+            room(ty, at, publisher, heap, &last)
         });
         inner.out.insert(at.addr(), Loan { room, instance });
         Ok(at)
@@ -83,14 +83,13 @@ impl Lent {
             return Ok(None);
         }
         let message = loan.message();
-        // SAFETY: the loan's message is of this type, and nobody else's any more; so below.
-        let (long, sizes) = unsafe { (ty.long_arrays(message), ty.sizes(message)) };
-        let control = sizes.map_err(Failure::error)?.control;
-        let block = match (&mut loan.room, &long) {
-            (Some(room), Some(long)) => room.written(ty, message, long, control)?,
+        // SAFETY: the loan's message is of this type, and nobody else's any more.
+        let shape = unsafe { ty.shape(message) };
+        let block = match (&mut loan.room, &shape) {
+            (Some(room), Some(shape)) => room.written(ty, message, shape)?,
             _ => None,
         };
-        lock(&self.0).last = long.map(|long| (long, control));
+        lock(&self.0).last = shape;
         Ok(block)
     }
 }
@@ -101,18 +100,17 @@ fn room(
     message: *mut c_void,
     publisher: &bus::Publisher,
     heap: Heap,
-    long: &[Long],
-    control: usize,
+    last: &Shape,
 ) -> Option<Room> {
-    let bytes: Vec<usize> = long.iter().map(|l| l.bytes).collect();
-    let block = publisher.loan(control + SLACK, &bytes).ok()?;
-    let parts: Vec<_> = (0..long.len()).filter_map(|i| block.part_ptr(i)).collect();
+    let bytes: Vec<usize> = last.long.iter().map(|l| l.bytes).collect();
+    let block = publisher.loan(last.control + SLACK, &bytes).ok()?;
+    let parts: Vec<_> = (0..bytes.len()).filter_map(|i| block.part_ptr(i)).collect();
     let mut room = Room {
         block: Some(block),
         placed: Vec::new(),
         heap,
     };
-    for (long, start) in long.iter().zip(parts) {
+    for (long, start) in last.long.iter().zip(parts) {
         let start = start.cast_mut();
         if !heap.claim(start, long.bytes) {
             return None;
@@ -151,22 +149,17 @@ impl Loan {
 
 impl Room {
     /// The block, with control part and lengths, if all arrays that are data parts lie in it.
-    fn written(
-        &mut self,
-        ty: &Type,
-        message: *mut c_void,
-        long: &[Long],
-        control: usize,
-    ) -> Outcome<Option<bus::Loan>> {
+    fn written(&mut self, ty: &Type, message: *mut c_void, shape: &Shape) -> Outcome<Option<bus::Loan>> {
         let Some(block) = &mut self.block else {
             return Ok(None);
         };
+        let long = &shape.long;
         let same = long.iter().map(|l| l.step).eq(self.placed.iter().map(Placed::step))
             // SAFETY: the message lives, and nobody else uses it; so below.
             && self.placed.iter().all(|p| unsafe { p.is_in_place() });
         // An array in place is no longer than its room.
         let fits = same
-            && block.shrink_control(control)
+            && block.shrink_control(shape.control)
             && long
                 .iter()
                 .enumerate()

@@ -16,6 +16,13 @@ pub(crate) struct Long {
     pub(crate) bytes: usize,
 }
 
+/// The arrays of a message that become data parts, where all of them can be placed, and the length of its control part.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Shape {
+    pub(crate) long: Vec<Long>,
+    pub(crate) control: usize,
+}
+
 /// An array whose room lies in a block.
 #[derive(Debug)]
 pub(crate) struct Placed {
@@ -28,11 +35,11 @@ pub(crate) struct Placed {
 unsafe impl Send for Placed {}
 
 impl Type {
-    /// The arrays of a message that become data parts, if all of them can be placed in the next one.
+    /// What the next message needs room for, if it is as this one.
     ///
     /// # Safety
     /// As [`Type::sizes`].
-    pub(crate) unsafe fn long_arrays(&self, message: Message) -> Option<Vec<Long>> {
+    pub(crate) unsafe fn shape(&self, message: Message) -> Option<Shape> {
         // SAFETY: the caller's promise.
         let sizes = unsafe { self.sizes(message) }.ok()?;
         let mut long = Vec::new();
@@ -46,7 +53,8 @@ impl Type {
         }
         // Others are within arrays of messages, or lie otherwise in memory.
         let bytes: Vec<usize> = long.iter().map(|l| l.bytes).collect();
-        (!long.is_empty() && bytes == sizes.parts()).then_some(long)
+        let control = sizes.control;
+        (!long.is_empty() && bytes == sizes.parts()).then_some(Shape { long, control })
     }
 
     /// Arrays of the message itself whose elements lie in memory as in a data part, without padding that a node could leave behind.

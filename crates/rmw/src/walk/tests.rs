@@ -380,7 +380,7 @@ fn empty_arrays_get_room_elsewhere() {
     let mut all = blank();
     let message: *mut All = &mut *all;
     // SAFETY: a message of the type.
-    assert_eq!(unsafe { ty.long_arrays(message.cast()) }, None);
+    assert_eq!(unsafe { ty.shape(message.cast()) }, None);
     read(
         &ty,
         &parts_of(&ty, "{bytes: [1, 2, 3, 4, 5, 6, 7, 8, 9], reals: [0.5, 1.5]}"),
@@ -388,7 +388,7 @@ fn empty_arrays_get_room_elsewhere() {
     )
     .expect("a message");
     // SAFETY: likewise.
-    let long = unsafe { ty.long_arrays(message.cast()) }.expect("two");
+    let long = unsafe { ty.shape(message.cast()) }.expect("two").long;
     assert_eq!(long.iter().map(|l| l.bytes).collect::<Vec<_>>(), [9, 16]);
 
     let mut room = [0_u64; 4];
@@ -417,7 +417,7 @@ fn empty_arrays_get_room_elsewhere() {
         next.bytes.data.write_bytes(7, 8);
         next.reals.data.write(2.5);
         assert!(placed.iter().all(|p| p.is_in_place()));
-        let long = ty.long_arrays(message.cast()).expect("two");
+        let long = ty.shape(message.cast()).expect("two").long;
         assert_eq!(long.iter().map(|l| l.bytes).collect::<Vec<_>>(), [8, 8]);
         let sizes = ty.sizes(message.cast()).expect("a message");
         let mut control = vec![0; sizes.control];

@@ -140,9 +140,11 @@ unsafe fn lent(ty: &Type, control: &[u8], parts: &[&[u8]], look: impl FnOnce(*mu
 unsafe fn placed(ty: &Type, message: *mut c_void, control: &[u8], parts: &[&[u8]]) {
     // SAFETY: the caller's promise; rooms live longer than the arrays in them, which are taken back before the message is ended.
     unsafe {
-        let Some(long) = ty.long_arrays(message) else {
+        let Some(shape) = ty.shape(message) else {
             return;
         };
+        assert_eq!(shape.control, control.len());
+        let long = &shape.long;
         let lens: Vec<_> = long.iter().map(|l| l.bytes).collect();
         assert_eq!(lens, parts.iter().map(|p| p.len()).collect::<Vec<_>>());
         let rooms: Vec<_> = parts.iter().map(|p| Part::of(&vec![0xaa; p.len()])).collect();
@@ -154,7 +156,7 @@ unsafe fn placed(ty: &Type, message: *mut c_void, control: &[u8], parts: &[&[u8]
         ty.read(control, parts, message.as_ptr()).expect("as before");
         if all {
             assert!(placed.iter().all(|p| p.is_in_place()), "{:?}", ty.schema());
-            assert_eq!(ty.long_arrays(message.as_ptr()), Some(long));
+            assert_eq!(ty.shape(message.as_ptr()).as_ref(), Some(&shape));
             let mut again = vec![0; control.len()];
             let own = rooms.iter().map(Part::start).collect::<Vec<_>>();
             let own = own
