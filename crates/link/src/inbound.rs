@@ -223,7 +223,10 @@ impl Inbound {
     /// Does what the last datagrams called for.
     pub(crate) fn run_relay(&mut self, now: Time, radio: &mut Radio<Outgoing>) -> Result<(), TopicError> {
         for (peer, topic, to) in std::mem::take(&mut self.declined) {
-            self.relay.declined(now, peer, topic, to);
+            let hosts = self.relay.declined(now, peer, topic, to);
+            if let (Some(seals), Some((key, hosts))) = (&mut self.seals, hosts) {
+                hosts.iter().for_each(|host| seals.declined(&key, *host));
+            }
         }
         let carrying = &self.carrying;
         if !self.relay.is_due(radio) {
@@ -313,6 +316,52 @@ impl Inbound {
         } else {
             None
         }
+    }
+
+    /// A peer announces a topic of its own, or one that it brings of another host.
+    fn announced(&mut self, peer: PeerId, topic: RemoteTopic, a: &Announcement) -> Verdict {
+        let name = self.peer(peer).to_owned();
+        let mut source = peer;
+        if let Some(via) = &a.via {
+            let offer = match self.carrying.judge(peer, &a.name, via) {
+                Ok(offer) => offer,
+                Err(why) => {
+                    self.changes.push(format!(
+                        "{name} offers {} of {}, {why}: refused",
+                        a.name, via.name
+                    ));
+                    self.refuse(peer);
+                    return Verdict::Refuse;
+                }
+            };
+            let of_source = self.carrying.host(peer) == via.source;
+            let proven = of_source || self.seals.is_none();
+            let from = (peer, topic);
+            if !(self.relay).announced(from, a, proven, offer.local, offer.forward) {
+                return Verdict::Refuse;
+            }
+            match offer.source {
+                Some(id) if offer.local => {
+                    if !self.relays(from, (id, of_source), a, via) {
+                        self.changes
+                            .push(format!("{name} brings {}, said to be of {}", a.name, via.name));
+                        return Verdict::Accept;
+                    }
+                    source = id;
+                }
+                _ => {
+                    self.changes
+                        .push(format!("{name} sends {} of {} to be relayed", a.name, via.name));
+                    return Verdict::Accept;
+                }
+            }
+        } else if let Some(why) = self.objection(peer, &a.name) {
+            self.changes
+                .push(format!("{name} offers {}, {why}: refused", a.name));
+            self.refuse(peer);
+            return Verdict::Refuse;
+        }
+        self.takes_topic(peer, topic, source, a)
     }
 
     /// A message of a service is whole.
@@ -530,48 +579,13 @@ impl Sink for Inbound {
     }
 
     fn topic_announced(&mut self, peer: PeerId, topic: RemoteTopic, a: &Announcement) -> Verdict {
-        let name = self.peer(peer).to_owned();
-        let mut source = peer;
-        if let Some(via) = &a.via {
-            let offer = match self.carrying.judge(peer, &a.name, via) {
-                Ok(offer) => offer,
-                Err(why) => {
-                    self.changes.push(format!(
-                        "{name} offers {} of {}, {why}: refused",
-                        a.name, via.name
-                    ));
-                    self.refuse(peer);
-                    return Verdict::Refuse;
-                }
-            };
-            let of_source = self.carrying.host(peer) == via.source;
-            let proven = of_source || self.seals.is_none();
-            let from = (peer, topic);
-            if !(self.relay).announced(from, a, proven, offer.local, offer.forward) {
-                return Verdict::Refuse;
+        let verdict = self.announced(peer, topic, a);
+        if verdict == Verdict::Accept {
+            for (other, topic) in self.relay.dormant(a) {
+                self.announced(other, topic, a);
             }
-            match offer.source {
-                Some(id) if offer.local => {
-                    if !self.relays(from, (id, of_source), a, via) {
-                        self.changes
-                            .push(format!("{name} brings {}, said to be of {}", a.name, via.name));
-                        return Verdict::Accept;
-                    }
-                    source = id;
-                }
-                _ => {
-                    self.changes
-                        .push(format!("{name} sends {} of {} to be relayed", a.name, via.name));
-                    return Verdict::Accept;
-                }
-            }
-        } else if let Some(why) = self.objection(peer, &a.name) {
-            self.changes
-                .push(format!("{name} offers {}, {why}: refused", a.name));
-            self.refuse(peer);
-            return Verdict::Refuse;
         }
-        self.takes_topic(peer, topic, source, a)
+        verdict
     }
 
     fn topic_unwanted(&mut self, peer: PeerId, topic: TopicId, to: u64) {

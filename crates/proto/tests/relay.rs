@@ -557,3 +557,45 @@ fn what_one_neighbour_says_of_a_source_undoes_nothing_that_another_says() {
     assert_eq!(relay.withdrawn(bad.0, bad.1), [bad], "nor does its end");
     begin(&mut relay, good, 100).expect("goes on");
 }
+
+#[test]
+fn what_a_neighbour_announced_counts_again_when_its_flow_does() {
+    let source = (PeerId(0), RemoteTopic(4));
+    let other = (PeerId(1), RemoteTopic(7));
+    let mut relay = Relay::<Vec<u8>>::new(9);
+    let said = Announcement {
+        name: "/scan".into(),
+        via: Some(Via {
+            source: 7,
+            name: "base".into(),
+            run: 1,
+            to: vec![9],
+        }),
+        ..Announcement::default()
+    };
+    assert!(relay.announced(source, &said, true, true, false));
+    assert!(relay.announced(other, &said, false, true, false));
+    assert_eq!(relay.dormant(&said), []);
+    assert_eq!(
+        relay.withdrawn(source.0, source.1),
+        [source, other],
+        "its source ends it everywhere"
+    );
+    assert!(!relay.is_flow(other.0, other.1));
+    assert_eq!(relay.dormant(&said), [other], "the neighbour does not know of it");
+    let again = (PeerId(0), RemoteTopic(5));
+    assert!(relay.announced(again, &said, true, true, false));
+    assert_eq!(relay.dormant(&said), [other]);
+    assert!(relay.announced(other, &said, false, true, false));
+    assert!(relay.is_flow(other.0, other.1));
+    assert_eq!(relay.dormant(&said), []);
+    // Whoever withdraws it or starts anew brings it no more.
+    relay.withdrawn(again.0, again.1);
+    relay.withdrawn(other.0, other.1);
+    assert_eq!(relay.dormant(&said), []);
+    assert!(relay.announced(source, &said, true, true, false));
+    assert!(relay.announced(other, &said, false, true, false));
+    relay.withdrawn(source.0, source.1);
+    relay.peer_renewed(other.0);
+    assert_eq!(relay.dormant(&said), []);
+}

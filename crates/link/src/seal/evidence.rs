@@ -1,22 +1,37 @@
 //! Whether what goes to a host over relays arrives there: by the host's own word, since a relay may promise and drop.
 
+use proto::FlowKey;
 use stats::Time;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// How often a host is told how much of it was opened, while anything is.
 pub(super) const EVERY: Duration = Duration::from_secs(1);
-/// So many messages without an answer for so long, and their way is doubted.
+/// This many without an answer for this long, and their way is doubted.
 const UNANSWERED: u32 = 3;
 const PATIENCE: Duration = Duration::from_secs(3);
 /// For how long.
 pub(super) const DOUBTED: Duration = Duration::from_secs(30);
+/// A message of up to this many bytes arrives within [`PATIENCE`] if anything does; larger ones take the time that the air needs.
+const SMALL: u32 = 1024;
+
+/// What was sent since the last answer, and since when.
+#[derive(Debug, Default)]
+struct Unanswered {
+    count: u32,
+    since: Time,
+}
 
 /// Of one host.
 #[derive(Debug, Default)]
 pub(super) struct Evidence {
-    /// Messages sealed for it since its last word, and when the first was.
-    unanswered: u32,
-    since: Time,
+    /// Small messages sealed for it since it last opened any. Only its own word that it opened more answers them: a relay may
+    /// let tallies pass and drop messages.
+    messages: Unanswered,
+    /// Those of `messages` by flow, since it may have declined one.
+    by_flow: BTreeMap<FlowKey, u32>,
+    /// Tallies, greetings and large messages, which any word of it answers.
+    asked_there: Unanswered,
     /// Messages of it that were opened with the present keys, and of how many it was told.
     pub(super) opened: u64,
     told: u64,
@@ -29,26 +44,66 @@ pub(super) struct Evidence {
     serial: Option<u64>,
 }
 
-impl Evidence {
-    /// A message was sealed for it.
-    pub(super) fn sent(&mut self, now: Time) {
-        if self.unanswered == 0 {
+impl Unanswered {
+    fn add(&mut self, now: Time) {
+        if self.count == 0 {
             self.since = now;
         }
-        self.unanswered = self.unanswered.saturating_add(1);
+        self.count = self.count.saturating_add(1);
     }
 
-    /// It says that so many of this host's messages were opened there.
+    fn is_lost(&self, now: Time) -> bool {
+        self.count >= UNANSWERED && now >= self.since + PATIENCE
+    }
+}
+
+impl Evidence {
+    /// A message of this many bytes was sealed for it.
+    pub(super) fn sent(&mut self, now: Time, flow: &FlowKey, bytes: u32) {
+        if bytes > SMALL {
+            return self.asks(now);
+        }
+        self.messages.add(now);
+        match self.by_flow.get_mut(flow) {
+            Some(count) => *count += 1,
+            None => drop(self.by_flow.insert(flow.clone(), 1)),
+        }
+    }
+
+    /// A tally or a greeting went there that calls for an answer.
+    pub(super) fn asks(&mut self, now: Time) {
+        self.asked_there.add(now);
+    }
+
+    /// It says that it does not take a flow.
+    pub(super) fn declined(&mut self, flow: &FlowKey) {
+        let of_it = self.by_flow.remove(flow).unwrap_or_default();
+        self.messages.count = self.messages.count.saturating_sub(of_it);
+    }
+
+    /// A greeting of it came.
+    pub(super) fn greeted(&mut self) {
+        self.asked_there.count = 0;
+    }
+
+    /// It says that it opened this many of this host's messages.
     pub(super) fn heard(&mut self, serial: u64, opened: u64, asks: bool) {
         if self.serial.is_some_and(|s| serial <= s) {
             return;
         }
         self.serial = Some(serial);
         self.asked |= asks;
-        if opened > self.heard || !asks {
-            self.unanswered = 0;
+        if opened > self.heard {
+            self.answered();
+        } else if !asks {
+            self.asked_there.count = 0;
         }
         self.heard = self.heard.max(opened);
+    }
+
+    fn answered(&mut self) {
+        (self.messages.count, self.asked_there.count) = (0, 0);
+        self.by_flow.clear();
     }
 
     /// Whether it is to be told now, and whether it is to answer.
@@ -63,9 +118,9 @@ impl Evidence {
 
     /// Whether nothing arrives there, as it seems; asked once for what was sent so far.
     pub(super) fn is_lost(&mut self, now: Time) -> bool {
-        let lost = self.unanswered >= UNANSWERED && now >= self.since + PATIENCE;
+        let lost = self.messages.is_lost(now) || self.asked_there.is_lost(now);
         if lost {
-            self.unanswered = 0;
+            self.answered();
         }
         lost
     }
@@ -79,28 +134,73 @@ mod tests {
         Time(ms * 1_000_000)
     }
 
+    fn flow(topic: &str) -> FlowKey {
+        FlowKey {
+            source: 1,
+            topic: topic.into(),
+            first: 2,
+            variant: 0,
+        }
+    }
+
     #[test]
     fn a_way_is_doubted_when_nothing_is_said_to_arrive() {
-        let mut e = Evidence::default();
+        let (mut e, scan) = (Evidence::default(), flow("/scan"));
         for ms in [0, 1000, 2000, 2900] {
-            e.sent(at(ms));
+            e.sent(at(ms), &scan, 100);
             assert!(!e.is_lost(at(ms)));
         }
         assert!(e.is_lost(at(3000)));
         assert!(!e.is_lost(at(9000)), "once");
-        e.sent(at(9000));
-        e.sent(at(9100));
+        e.sent(at(9000), &scan, 100);
+        e.sent(at(9100), &scan, 100);
         assert!(!e.is_lost(at(13_000)), "too few to tell");
-        e.sent(at(13_100));
+        e.sent(at(13_100), &scan, 100);
         e.heard(1, 1, true);
         assert!(!e.is_lost(at(14_000)), "something arrived");
-        (0..3).for_each(|_| e.sent(at(14_000)));
+        (0..3).for_each(|_| e.sent(at(14_000), &scan, 100));
         e.heard(2, 1, true);
         e.heard(1, 9, false);
         assert!(
             e.is_lost(at(17_000)),
             "nothing more did, and an old word counts for nothing"
         );
+    }
+
+    #[test]
+    fn a_way_that_lets_tallies_pass_and_no_messages_is_doubted() {
+        let (mut e, scan, image) = (Evidence::default(), flow("/scan"), flow("/image"));
+        (0..60).for_each(|i| e.sent(at(50 * i), &scan, 100));
+        (1..4).for_each(|serial| e.heard(serial, 0, false));
+        assert!(e.is_lost(at(3000)));
+        // A large message takes its time, and an answer says that the way is there.
+        (0..60).for_each(|i| e.sent(at(4000 + 50 * i), &image, 1_000_000));
+        (4..7).for_each(|serial| e.heard(serial, 0, false));
+        assert!(!e.is_lost(at(9000)));
+        (0..3).for_each(|_| e.sent(at(9000), &image, 1_000_000));
+        assert!(e.is_lost(at(12_000)), "without one it is not");
+    }
+
+    #[test]
+    fn what_a_host_declines_is_no_evidence() {
+        let (mut e, scan, map) = (Evidence::default(), flow("/scan"), flow("/map"));
+        (0..3).for_each(|_| e.sent(at(0), &map, 100));
+        (0..2).for_each(|_| e.sent(at(0), &scan, 100));
+        e.declined(&map);
+        assert!(!e.is_lost(at(4000)));
+        e.sent(at(4000), &scan, 100);
+        e.declined(&map);
+        assert!(e.is_lost(at(4000)), "nor does it excuse another flow");
+    }
+
+    #[test]
+    fn greetings_without_an_answer_are_evidence() {
+        let mut e = Evidence::default();
+        [0, 500, 1500].into_iter().for_each(|ms| e.asks(at(ms)));
+        e.greeted();
+        assert!(!e.is_lost(at(3500)));
+        [4000, 4500, 5500].into_iter().for_each(|ms| e.asks(at(ms)));
+        assert!(e.is_lost(at(7000)));
     }
 
     #[test]

@@ -281,7 +281,7 @@ impl Seals {
         for p in self.peers.iter_mut().filter(|p| p.has_way && p.is_ready()) {
             if let (Some(asks), Some((session, _))) = (p.evidence.tells(now), &p.session) {
                 if asks {
-                    p.evidence.sent(now);
+                    p.evidence.asks(now);
                 }
                 let opened = p.evidence.opened;
                 let tally = Tally { opened, asks }.seal(&session.seals, self.serial);
@@ -301,6 +301,7 @@ impl Seals {
             }
             if waits {
                 (p.next, p.pause) = (now + p.pause, (p.pause * 2).min(AGAIN.1));
+                p.evidence.asks(now);
             }
             (p.due, p.greeted) = (false, Some(now));
             if let Some(bytes) = p.greet(self.own, &self.identity, &self.random) {
@@ -337,9 +338,17 @@ impl Seals {
 
     /// The hosts at which nothing arrives that goes there, whatever the neighbour on the way says; each once.
     pub(crate) fn lost(&mut self, now: Time) -> Vec<u64> {
-        let lost = self.peers.iter_mut().filter(|p| p.is_ready());
-        lost.filter_map(|p| p.evidence.is_lost(now).then_some(p.host))
+        let peers = self.peers.iter_mut();
+        peers
+            .filter_map(|p| p.evidence.is_lost(now).then_some(p.host))
             .collect()
+    }
+
+    /// A host does not take a flow of this one, as a neighbour says.
+    pub(crate) fn declined(&mut self, key: &FlowKey, host: u64) {
+        if let Some(p) = self.peers.iter_mut().find(|p| p.host == host) {
+            p.evidence.declined(key);
+        }
     }
 
     /// A greeting or a tally that the neighbour `by` brought as that of the host `source`.
@@ -373,6 +382,7 @@ impl Seals {
                 return;
             }
         };
+        p.evidence.greeted();
         p.echo = g.challenge;
         (p.next, p.pause) = (now + AGAIN.0, AGAIN.0);
         let answers = g.echo == p.challenge;
@@ -568,7 +578,8 @@ impl Sealer<Outgoing> for Seals {
         for p in &mut self.peers {
             let at = of.via.to.iter().position(|h| *h == p.host);
             if at.is_some_and(|i| hosts & !of.own & (1 << i) != 0) {
-                p.evidence.sent(clock::monotonic());
+                let bytes = message.body.geometry().total_len();
+                p.evidence.sent(clock::monotonic(), of.key, bytes);
             }
         }
         self.stats.sealed += 1;

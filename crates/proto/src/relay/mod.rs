@@ -5,6 +5,7 @@
 //! that the same scheduler, pacer and bounds hold (no queue of its own). Messages of this host that may go over
 //! relays start here too.
 
+mod flow;
 mod key;
 mod sealing;
 mod sending;
@@ -19,6 +20,7 @@ use crate::config::{MAX_DEPTH, PeerId, RemoteTopic, TopicConfig, TopicError, Top
 use crate::radio::Radio;
 use crate::route::{Route, START_HOPS, Seen};
 use core::time::Duration;
+use flow::Flow;
 use sending::{bits_of, send};
 use serde::Serialize;
 use stats::{DropReason, Drops, Time};
@@ -69,33 +71,6 @@ pub struct RelayStats {
     pub drops: Drops,
 }
 
-struct Flow {
-    announcement: Announcement,
-    via: Via,
-    /// What the source itself brought, or was proven to be its own.
-    seen: Seen,
-    /// What each other neighbour brought: it stands in nobody else's way.
-    brought: BTreeMap<PeerId, Seen>,
-    /// Number of the next message, where this host is the source.
-    next: u64,
-    /// Newest number that was handed to this host.
-    newest: Option<u64>,
-    /// Towards each peer: the topic there, and the hosts that it may carry messages for.
-    topics: BTreeMap<PeerId, (TopicId, u64)>,
-    /// Which neighbour brought it first, if another host is its source: it counts as that one's as long as it is kept.
-    first: Option<PeerId>,
-    /// From whom it came, and whether that is the source itself.
-    upstream: BTreeMap<(PeerId, RemoteTopic), bool>,
-    /// Hosts that a peer needs nothing for, until when.
-    declined: BTreeMap<PeerId, (u64, Time)>,
-    /// Whether this host itself takes it.
-    local: bool,
-    /// With which settings its topics are opened.
-    settings: TopicConfig,
-    /// Since when nobody brings it.
-    orphan: Option<Time>,
-}
-
 enum Action<B> {
     Open(FlowKey),
     Close(FlowKey),
@@ -108,6 +83,8 @@ pub struct Relay<B> {
     own: u64,
     flows: BTreeMap<FlowKey, Flow>,
     routes: BTreeMap<(PeerId, RemoteTopic), FlowKey>,
+    /// Topics of neighbours whose flow ended: they do not announce them again if it begins again.
+    dormant: BTreeMap<(PeerId, RemoteTopic), FlowKey>,
     actions: Vec<Action<B>>,
     /// So many bytes may go on while they still come: a peer that begins much and ends nothing displaces nobody's.
     room: u64,
@@ -135,6 +112,7 @@ impl<B: Body + Clone> Relay<B> {
             own,
             flows: BTreeMap::new(),
             routes: BTreeMap::new(),
+            dormant: BTreeMap::new(),
             actions: Vec::new(),
             room: 0,
             changes: 0,
@@ -184,17 +162,17 @@ impl<B: Body + Clone> Relay<B> {
             return false;
         };
         let key = FlowKey::new(announcement, &via);
-        let brings = self
-            .routes
-            .range((peer, RemoteTopic(0))..=(peer, RemoteTopic(u32::MAX)));
+        self.dormant.remove(&(peer, topic));
+        let of_peer = (peer, RemoteTopic(0))..=(peer, RemoteTopic(u32::MAX));
+        let brings = self.routes.range(of_peer.clone()).count() + self.dormant.range(of_peer).count();
         let first = self.flows.values().filter(|f| f.first == Some(peer));
-        if !self.flows.contains_key(&key) && (brings.count() >= MAX_FLOWS || first.count() >= MAX_FLOWS) {
+        if !self.flows.contains_key(&key) && (brings >= MAX_FLOWS || first.count() >= MAX_FLOWS) {
             return false;
         }
         // Depth and the like may differ; who knows the flow by another priority begins anew.
         let known = self.flows.get(&key).is_some_and(|f| {
             let (a, b) = (&f.announcement, announcement);
-            a.priority == b.priority && f.local == local
+            a.priority == b.priority && f.local == local && !f.ends
         });
         if !known {
             let flow = Flow {
@@ -211,6 +189,7 @@ impl<B: Body + Clone> Relay<B> {
                 local,
                 settings: settings(announcement),
                 orphan: None,
+                ends: false,
             };
             let old = self.flows.insert(key.clone(), flow);
             if let (Some(old), Some(new)) = (old, self.flows.get_mut(&key)) {
@@ -235,6 +214,16 @@ impl<B: Body + Clone> Relay<B> {
         true
     }
 
+    /// What neighbours had announced of the flow of this announcement before it ended: they bring it again, without another word.
+    pub fn dormant(&self, announcement: &Announcement) -> Vec<(PeerId, RemoteTopic)> {
+        let key = announcement
+            .via
+            .as_ref()
+            .map(|via| FlowKey::new(announcement, via));
+        let of_it = self.dormant.iter().filter(|(_, k)| Some(*k) == key.as_ref());
+        of_it.map(|(from, _)| *from).collect()
+    }
+
     /// A neighbour brings a flow no more. It ends if no other does.
     fn bring_no_more(&mut self, key: &FlowKey, from: (PeerId, RemoteTopic)) {
         let Some(flow) = self.flows.get_mut(key) else {
@@ -243,6 +232,7 @@ impl<B: Body + Clone> Relay<B> {
         flow.upstream.remove(&from);
         flow.brought.remove(&from.0);
         if flow.upstream.is_empty() {
+            flow.ends = true;
             self.actions.push(Action::Close(key.clone()));
         }
     }
@@ -250,6 +240,7 @@ impl<B: Body + Clone> Relay<B> {
     /// A peer withdrew a topic. Gives the topics of all peers that end by it: all of its flow if the peer is its source, else
     /// the peer's own.
     pub fn withdrawn(&mut self, peer: PeerId, topic: RemoteTopic) -> Vec<(PeerId, RemoteTopic)> {
+        self.dormant.remove(&(peer, topic));
         let Some(key) = self.routes.get(&(peer, topic)).cloned() else {
             return Vec::new();
         };
@@ -262,13 +253,22 @@ impl<B: Body + Clone> Relay<B> {
         let of_it = self.routes.iter().filter(|(_, k)| **k == key);
         let ended = of_it.map(|(route, _)| *route).collect();
         self.end(&key);
+        self.dormant.remove(&(peer, topic));
         ended
     }
 
     /// Ends a flow, here and beyond.
     fn end(&mut self, key: &FlowKey) {
-        self.routes.retain(|_, k| k != key);
-        if self.flows.contains_key(key) {
+        let dormant = &mut self.dormant;
+        self.routes.retain(|from, k| {
+            let ends = k == key;
+            if ends {
+                dormant.insert(*from, k.clone());
+            }
+            !ends
+        });
+        if let Some(flow) = self.flows.get_mut(key) {
+            flow.ends = true;
             self.actions.push(Action::Close(key.clone()));
         }
     }
@@ -293,6 +293,7 @@ impl<B: Body + Clone> Relay<B> {
     /// A peer was started anew or removed: its announcements are void.
     pub fn peer_renewed(&mut self, peer: PeerId) {
         self.routes.retain(|(p, _), _| *p != peer);
+        self.dormant.retain(|(p, _), _| *p != peer);
         for flow in self.flows.values_mut() {
             flow.upstream.retain(|(p, _), _| *p != peer);
             flow.brought.remove(&peer);
@@ -300,16 +301,24 @@ impl<B: Body + Clone> Relay<B> {
         }
     }
 
-    /// A peer needs no messages of a topic for the hosts of `to`.
-    pub fn declined(&mut self, now: Time, peer: PeerId, topic: TopicId, to: u64) {
-        let of_it = |f: &&mut Flow| f.topics.get(&peer).is_some_and(|(t, _)| *t == topic);
-        if let Some(flow) = self.flows.values_mut().find(of_it) {
-            let (mask, until) = flow.declined.entry(peer).or_insert((0, now));
-            if *until <= now {
-                *mask = 0;
-            }
-            (*mask, *until) = (*mask | to, now + DECLINED_FOR);
+    /// A peer needs no messages of a topic for the hosts of `to`. Gives the flow, and those hosts.
+    pub fn declined(
+        &mut self,
+        now: Time,
+        peer: PeerId,
+        topic: TopicId,
+        to: u64,
+    ) -> Option<(FlowKey, Vec<u64>)> {
+        let of_it = |(_, f): &(&FlowKey, &mut Flow)| f.topics.get(&peer).is_some_and(|(t, _)| *t == topic);
+        let (key, flow) = self.flows.iter_mut().find(of_it)?;
+        let (mask, until) = flow.declined.entry(peer).or_insert((0, now));
+        if *until <= now {
+            *mask = 0;
         }
+        (*mask, *until) = (*mask | to, now + DECLINED_FOR);
+        let hosts = flow.via.to.iter().enumerate();
+        let hosts = hosts.filter(|(i, _)| to >> i & 1 == 1);
+        Some((key.clone(), hosts.map(|(_, host)| *host).collect()))
     }
 
     /// Whether messages of a peer's topic need a [`Route`].
@@ -477,6 +486,7 @@ impl<B: Body + Clone> Relay<B> {
             local: false,
             settings: config.clone(),
             orphan: None,
+            ends: false,
         };
         self.flows.insert(key.clone(), flow);
         self.open_at(now, radio, &key, peers, &may)?;
@@ -641,26 +651,6 @@ impl<B: Body + Clone> Relay<B> {
         if wanted & !served != 0 {
             radio.decline(taken.from.0, taken.from.1, wanted & !served);
         }
-    }
-}
-
-impl Flow {
-    /// Whether its messages go on while they still come. What is reliable is kept until it is acknowledged, and what is
-    /// latched for who comes later: neither may turn out never to be complete.
-    fn cuts_through(&self) -> bool {
-        !self.settings.reliability.keeps() && !self.settings.latched
-    }
-
-    /// The hosts for which some peer but `from` takes messages.
-    fn serves<B: Body>(&self, now: Time, radio: &Radio<B>, from: PeerId) -> u64 {
-        let others = self.topics.iter().filter(|(p, _)| **p != from);
-        let takes = others.filter(|(_, (t, _))| !radio.is_refused(*t));
-        takes.fold(0, |all, (p, (_, mask))| all | mask & !self.declined_by(now, *p))
-    }
-
-    fn declined_by(&self, now: Time, peer: PeerId) -> u64 {
-        let declined = self.declined.get(&peer).filter(|(_, until)| now < *until);
-        declined.map_or(0, |(mask, _)| *mask)
     }
 }
 

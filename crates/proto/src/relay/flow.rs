@@ -1,0 +1,59 @@
+//! A topic of a source, as this host knows it.
+
+use crate::announcement::{Announcement, Via};
+use crate::body::Body;
+use crate::config::{PeerId, RemoteTopic, TopicConfig, TopicId};
+use crate::radio::Radio;
+use crate::route::Seen;
+use stats::Time;
+use std::collections::BTreeMap;
+
+/// What is known of it, who brings it, and where it goes.
+pub(super) struct Flow {
+    pub(super) announcement: Announcement,
+    pub(super) via: Via,
+    /// What the source itself brought, or was proven to be its own.
+    pub(super) seen: Seen,
+    /// What each other neighbour brought: it stands in nobody else's way.
+    pub(super) brought: BTreeMap<PeerId, Seen>,
+    /// Number of the next message, where this host is the source.
+    pub(super) next: u64,
+    /// Newest number that was handed to this host.
+    pub(super) newest: Option<u64>,
+    /// Towards each peer: the topic there, and the hosts that it may carry messages for.
+    pub(super) topics: BTreeMap<PeerId, (TopicId, u64)>,
+    /// Which neighbour brought it first, if another host is its source: it counts as that one's as long as it is kept.
+    pub(super) first: Option<PeerId>,
+    /// From whom it came, and whether that is the source itself.
+    pub(super) upstream: BTreeMap<(PeerId, RemoteTopic), bool>,
+    /// Hosts that a peer needs nothing for, until when.
+    pub(super) declined: BTreeMap<PeerId, (u64, Time)>,
+    /// Whether this host itself takes it.
+    pub(super) local: bool,
+    /// With which settings its topics are opened.
+    pub(super) settings: TopicConfig,
+    /// Since when nobody brings it.
+    pub(super) orphan: Option<Time>,
+    /// It is to be closed: who announces it again opens it anew.
+    pub(super) ends: bool,
+}
+
+impl Flow {
+    /// Whether its messages go on while they still come. What is reliable is kept until it is acknowledged, and what is
+    /// latched for who comes later: neither may turn out never to be complete.
+    pub(super) fn cuts_through(&self) -> bool {
+        !self.settings.reliability.keeps() && !self.settings.latched
+    }
+
+    /// The hosts for which some peer but `from` takes messages.
+    pub(super) fn serves<B: Body>(&self, now: Time, radio: &Radio<B>, from: PeerId) -> u64 {
+        let others = self.topics.iter().filter(|(p, _)| **p != from);
+        let takes = others.filter(|(_, (t, _))| !radio.is_refused(*t));
+        takes.fold(0, |all, (p, (_, mask))| all | mask & !self.declined_by(now, *p))
+    }
+
+    pub(super) fn declined_by(&self, now: Time, peer: PeerId) -> u64 {
+        let declined = self.declined.get(&peer).filter(|(_, until)| now < *until);
+        declined.map_or(0, |(mask, _)| *mask)
+    }
+}
