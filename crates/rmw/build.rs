@@ -11,4 +11,6 @@ fn main() {
         .warnings_into_errors(true)
         .file(source)
         .compile("ropewalk_cxx");
+    // Memory that nodes free calls back into the library (`loans/owned.rs`), also after rcl has let it go.
+    println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
 }

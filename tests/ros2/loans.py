@@ -121,8 +121,86 @@ node.destroy_node()
 rclpy.shutdown()
 """
 
+OWN = START + """
+generated = ctypes.CDLL("libsensor_msgs__rosidl_generator_c.so")
+generated.sensor_msgs__msg__Image__create.restype = POINTER(CImage)
+libc = ctypes.CDLL(None)
+libc.realloc.restype = c_void_p
+names = ["image", "image"]
+subscriptions = [node.create_subscription(Image, name, lambda m: None, 10) for name in names]
+handles = []
+rcl.rcl_subscription_get_rmw_handle.restype = c_void_p
+for each in subscriptions:
+    with each.handle:
+        handles.append(c_void_p(rcl.rcl_subscription_get_rmw_handle(c_void_p(each.handle.pointer))))
+def blocks():
+    # Pages of blocks that are this process's own.
+    return sum("ropewalk-payload" in line and line.split()[1] == "rw-p" for line in open("/proc/self/maps"))
+def take(handle):
+    image, taken = generated.sensor_msgs__msg__Image__create(), c_bool()
+    end = time.monotonic() + 30
+    while not taken.value and time.monotonic() < end:
+        assert libc.rmw_take(handle, image, byref(taken), None) == 0
+        time.sleep(0.002)
+    return image
+def check(image):
+    pixels = ctypes.string_at(image.contents.pixels.data, image.contents.pixels.size)
+    assert len(pixels) == 1_000_000 and set(pixels) == {image.contents.height}, (len(pixels), image.contents.height)
+destroy = generated.sensor_msgs__msg__Image__destroy
+held = [take(handles[0]) for _ in range(20)]
+print("held", blocks())
+for image in held:
+    check(image)
+for image in held[:15]:
+    destroy(image)
+print("left", blocks())
+for image in held[15:]:
+    destroy(image)
+# What a node writes is its own, also beside another that took the same message.
+first, second = take(handles[0]), take(handles[1])
+while first.contents.height != second.contents.height:
+    late = 0 if first.contents.height < second.contents.height else 1
+    destroy((first, second)[late])
+    first, second = (take(handles[0]), second) if late == 0 else (first, take(handles[1]))
+ctypes.memset(first.contents.pixels.data, 255, 500_000)
+check(second)
+assert ctypes.string_at(first.contents.pixels.data, 500_001)[499_999:] == bytes([255, first.contents.height])
+destroy(first)
+# A sequence that grows moves to the heap.
+pixels, height = second.contents.pixels, second.contents.height
+pixels.data = libc.realloc(c_void_p(pixels.data), c_size_t(2_000_000))
+assert set(ctypes.string_at(pixels.data, 1_000_000)) == {height}
+print("grown", blocks())
+destroy(second)
+# A child reads and ends what its parent took; the parent still has it, and outlives the subscription with it.
+image = take(handles[0])
+child = os.fork()
+if child == 0:
+    check(image)
+    destroy(image)
+    os._exit(blocks())
+print("child", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+for each in subscriptions:
+    node.destroy_subscription(each)
+check(image)
+print("after", blocks())
+node.destroy_node()
+rclpy.shutdown()
+check(image)
+destroy(image)
+print("end", blocks())
+"""
+
 
 class Loans(house.Scenario):
+    def test_large_arrays_of_a_node_lie_in_the_block(self) -> None:
+        for preloaded in (False, True):
+            with self.subTest(preloaded=preloaded):
+                self.peer("talk", f"talk{preloaded}", host=str(preloaded))
+                lines = self.script(OWN, host=str(preloaded), heap=preloaded)
+                held, one = (12, 1) if preloaded else (0, 0)
+                self.assertEqual(lines, [f"held {held}", "left 0", "grown 0", "child 0", f"after {one}", "end 0"])
+
     def test_images_are_taken_where_they_were_written(self) -> None:
         self.peer("talk")
         lines = self.script(TAKE)

@@ -6,7 +6,8 @@ use crate::loan::MAX_CONTROL;
 use crate::losses::Losses;
 use crate::ring::Taken;
 use crate::space::ALIGN;
-use crate::sys::segment::PeerSegment;
+use crate::sys::segment::{OwnPages, PeerSegment};
+use std::io;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -135,6 +136,15 @@ impl Content {
     pub(crate) fn at(&self, offset: u64, len: u64) -> Option<NonNull<u8>> {
         let start = self.taken.place.offset.checked_add(offset)?;
         self.segment.as_ref()?.at(start, len)
+    }
+
+    /// The pages of `len` bytes from `offset` of the block on, for this process alone.
+    pub(crate) fn own_pages(&self, offset: u64, len: u64) -> io::Result<OwnPages> {
+        let start = self.taken.place.offset.checked_add(offset);
+        let (start, segment) = start
+            .zip(self.segment.as_ref())
+            .ok_or(io::ErrorKind::InvalidInput)?;
+        segment.own_pages(start, len)
     }
 
     /// Copies from `offset` of the block on; false where the segment ends before.

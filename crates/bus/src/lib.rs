@@ -73,7 +73,7 @@ pub use config::{BusConfig, ConfigError};
 pub use detail::{EndpointDetail, PublisherInfo, SubscriberInfo};
 pub use loan::{Kept, Loan, LoanError, MAX_CONTROL, MAX_PARTS, PartsMut};
 pub use losses::Losses;
-pub use message::{Message, PartView};
+pub use message::{Message, OwnPart, PartView};
 pub use publisher::{
     CreateError, MemoryPolicy, PublishError, Published, Publisher, PublisherOptions, PublisherStats, Stamp,
     SubscriberPeer,

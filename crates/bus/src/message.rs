@@ -4,9 +4,11 @@ use crate::block::{CORRELATION, table_entry};
 use crate::connection::Connection;
 use crate::content::ContentBox;
 use crate::losses::Losses;
+use crate::sys::segment::OwnPages;
 use crate::topic::{Offer, Ros};
 use stats::Time;
 use std::fmt;
+use std::io;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
@@ -117,6 +119,22 @@ impl Message {
         })
     }
 
+    /// Data part `i` in memory that this process may write to: pages that it writes become its own, the others are the publisher's block.
+    /// Nothing is copied before. For bindings that give the memory to somebody who may change it; reading needs [`Message::part`].
+    ///
+    /// The bytes stay what they are only while this message lives, since the publisher uses the block again after it.
+    ///
+    /// # Errors
+    /// There is no such part, it is empty, or the system maps no more memory.
+    pub fn own_part(&self, i: usize) -> io::Result<OwnPart> {
+        let part = table_entry(self.content.table(), i).ok_or(io::ErrorKind::InvalidInput)?;
+        let pages = self.content.own_pages(part.offset, part.len)?;
+        Ok(OwnPart {
+            pages,
+            len: part.len as usize,
+        })
+    }
+
     /// Where the block stands in its segment, in bytes: the same at both ends, since nothing is copied.
     pub fn block_offset(&self) -> u64 {
         self.content.taken.place.offset
@@ -164,6 +182,27 @@ impl fmt::Debug for Message {
                     .collect::<Vec<_>>(),
             )
             .finish_non_exhaustive()
+    }
+}
+
+/// A data part in memory that can be written to (see [`Message::own_part`]).
+#[derive(Debug)]
+pub struct OwnPart {
+    pages: OwnPages,
+    len: usize,
+}
+
+impl OwnPart {
+    /// Its address, aligned to 64 bytes, valid as long as this value. A publisher that does not keep to the protocol may change
+    /// the bytes of pages that were not written to.
+    pub fn as_ptr(&self) -> *mut u8 {
+        self.pages.start().as_ptr()
+    }
+
+    /// Its length in bytes, at least 1.
+    #[expect(clippy::len_without_is_empty, reason = "an empty part is none")]
+    pub fn len(&self) -> usize {
+        self.len
     }
 }
 

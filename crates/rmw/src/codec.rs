@@ -46,6 +46,21 @@ pub(crate) unsafe fn borrow(
     unsafe { ty.borrow(control, &parts(from), message) }.map_err(Failure::error)
 }
 
+/// As [`read`], but large arrays without memory get pages of the block, which `adopt` gives for a part's number.
+///
+/// # Safety
+/// As [`read`], and of [`Type::adopt`].
+pub(crate) unsafe fn adopt(
+    ty: &Type,
+    control: &[u8],
+    from: &bus::Message,
+    message: *mut c_void,
+    adopt: &mut dyn FnMut(usize) -> Option<*mut u8>,
+) -> Outcome {
+    // SAFETY: of the caller.
+    unsafe { ty.adopt(control, &parts(from), message, adopt) }.map_err(Failure::error)
+}
+
 fn parts(from: &bus::Message) -> Vec<&[u8]> {
     (0..from.part_count()).map(|i| from.part(i).bytes()).collect()
 }

@@ -1,8 +1,9 @@
 //! `libropewalk_heap.so`, for `LD_PRELOAD`: `free` and `realloc` that know memory which is no heap's.
 //!
-//! An array of a message that a node borrows from its publisher has room in shared memory (`rmw_borrow_loaned_message`). A C++ vector that
-//! grows beyond that room, is moved into, or moved from, gives it to `free`, as it would give heap memory; here that ends what
-//! was claimed, and nothing else happens. All other memory goes to glibc's own functions.
+//! An array of a message that a node borrows from its publisher has room in shared memory (`rmw_borrow_loaned_message`), and a large array of a
+//! message that a node takes lies in pages of the publisher's block (`rmw_take`). Who resizes such an array, moves it or ends its message gives
+//! it to `free`, as it would give heap memory; here that ends what was claimed, and whoever claimed it hears of it. All other memory goes to
+//! glibc's own functions.
 //!
 //! `librmw_ropewalk.so` looks for this library's functions in the process and places arrays in shared memory only where it finds them.
 
@@ -12,17 +13,28 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 /// Most claims at a time.
 const PLACES: usize = 256;
 
+/// What hears that claimed memory was freed.
+type Freed = unsafe extern "C" fn(*mut c_void);
+
 struct Claim {
     start: AtomicPtr<c_void>,
     len: AtomicUsize,
+    /// A [`Freed`], or null, and what it is called with.
+    freed: AtomicPtr<c_void>,
+    token: AtomicPtr<c_void>,
 }
 
 static CLAIMS: [Claim; PLACES] = [const {
     Claim {
         start: AtomicPtr::new(std::ptr::null_mut()),
         len: AtomicUsize::new(0),
+        freed: AtomicPtr::new(std::ptr::null_mut()),
+        token: AtomicPtr::new(std::ptr::null_mut()),
     }
 }; PLACES];
+/// All claims that ever were begin between these addresses: most memory that is freed is known by them to be none.
+static LOWEST: AtomicUsize = AtomicUsize::new(usize::MAX);
+static HIGHEST: AtomicUsize = AtomicUsize::new(0);
 /// How many claims from the first on may be in use.
 static USED: AtomicUsize = AtomicUsize::new(0);
 
@@ -35,33 +47,59 @@ unsafe extern "C" {
 
 /// The claim that begins at `start`.
 fn claim_at(start: *mut c_void) -> Option<&'static Claim> {
+    let at = start.addr();
+    if at < LOWEST.load(Ordering::Acquire) || at > HIGHEST.load(Ordering::Acquire) {
+        return None;
+    }
     let used = CLAIMS.get(..USED.load(Ordering::Acquire))?;
     used.iter()
         .find(|c| std::ptr::eq(c.start.load(Ordering::Acquire), start))
 }
 
-/// Ends a claim; false if another thread did so first.
-fn end(claim: &Claim, start: *mut c_void) -> bool {
+/// Ends a claim; false if another thread did so first. Says what hears of it, if somebody does.
+fn end(claim: &Claim, start: *mut c_void) -> Option<(*mut c_void, *mut c_void)> {
+    // Read before it ends: from then on the place may be another's.
+    let hears = (
+        claim.freed.load(Ordering::Acquire),
+        claim.token.load(Ordering::Acquire),
+    );
     let ended =
         claim
             .start
             .compare_exchange(start, std::ptr::null_mut(), Ordering::AcqRel, Ordering::Relaxed);
-    ended.is_ok()
+    ended.is_ok().then_some(hears)
 }
 
-/// From now on `len` bytes at `start` are no heap's. False if there are too many claims.
-#[unsafe(no_mangle)]
-pub extern "C" fn ropewalk_heap_claim(start: *mut c_void, len: usize) -> bool {
+/// Ends a claim whose memory was freed, and says so; false if there is none.
+fn free_claimed(start: *mut c_void) -> bool {
+    let ended = claim_at(start).and_then(|claim| end(claim, start));
+    let Some((freed, token)) = ended else {
+        return false;
+    };
+    if !freed.is_null() {
+        // SAFETY: `ropewalk_heap_adopt` stored a function of this type.
+        let freed = unsafe { std::mem::transmute::<*mut c_void, Freed>(freed) };
+        // SAFETY: of who adopted the memory: the function is called once, with this token.
+        unsafe { freed(token) };
+    }
+    true
+}
+
+fn claim(start: *mut c_void, len: usize, freed: *mut c_void, token: *mut c_void) -> bool {
+    LOWEST.fetch_min(start.addr(), Ordering::AcqRel);
+    HIGHEST.fetch_max(start.addr(), Ordering::AcqRel);
     for (i, claim) in CLAIMS.iter().enumerate() {
         let free = claim.start.compare_exchange(
             std::ptr::null_mut(),
-            // Nobody's, so that the length is there before the claim is.
+            // Nobody's, so that the rest is there before the claim is.
             std::ptr::dangling_mut(),
             Ordering::AcqRel,
             Ordering::Relaxed,
         );
         if free.is_ok() {
             claim.len.store(len, Ordering::Release);
+            claim.freed.store(freed, Ordering::Release);
+            claim.token.store(token, Ordering::Release);
             USED.fetch_max(i + 1, Ordering::AcqRel);
             claim.start.store(start, Ordering::Release);
             return true;
@@ -70,10 +108,27 @@ pub extern "C" fn ropewalk_heap_claim(start: *mut c_void, len: usize) -> bool {
     false
 }
 
+/// From now on `len` bytes at `start` are no heap's. False if there are too many claims.
+#[unsafe(no_mangle)]
+pub extern "C" fn ropewalk_heap_claim(start: *mut c_void, len: usize) -> bool {
+    claim(start, len, std::ptr::null_mut(), std::ptr::null_mut())
+}
+
+/// As [`ropewalk_heap_claim`], for memory that somebody else owns: whoever frees it calls `freed` with `token`, once, in its own thread.
+#[unsafe(no_mangle)]
+pub extern "C" fn ropewalk_heap_adopt(
+    start: *mut c_void,
+    len: usize,
+    freed: Freed,
+    token: *mut c_void,
+) -> bool {
+    claim(start, len, freed as *mut c_void, token)
+}
+
 /// Ends a claim. False if there is none at `start`, since it was freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn ropewalk_heap_release(start: *mut c_void) -> bool {
-    !start.is_null() && claim_at(start).is_some_and(|claim| end(claim, start))
+    !start.is_null() && claim_at(start).is_some_and(|claim| end(claim, start).is_some())
 }
 
 /// Whether there is a claim at `start`.
@@ -88,7 +143,7 @@ pub extern "C" fn ropewalk_heap_is_claimed(start: *mut c_void) -> bool {
 /// As in C, but the memory may be claimed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn free(memory: *mut c_void) {
-    if !ropewalk_heap_release(memory) {
+    if memory.is_null() || !free_claimed(memory) {
         // SAFETY: of the caller.
         unsafe { __libc_free(memory) }
     }
@@ -115,7 +170,7 @@ pub unsafe extern "C" fn realloc(memory: *mut c_void, len: usize) -> *mut c_void
         if !new.is_null() {
             new.cast::<u8>()
                 .copy_from_nonoverlapping(memory.cast(), had.min(len));
-            end(claim, memory);
+            free_claimed(memory);
         }
         new
     }

@@ -22,7 +22,12 @@ pub(crate) struct Heap {
     claim: unsafe extern "C" fn(*mut c_void, usize) -> bool,
     release: unsafe extern "C" fn(*mut c_void) -> bool,
     is_claimed: unsafe extern "C" fn(*mut c_void) -> bool,
+    adopt: Adopt,
 }
+
+/// What hears that adopted memory was freed.
+pub(crate) type Freed = unsafe extern "C" fn(*mut c_void);
+type Adopt = unsafe extern "C" fn(*mut c_void, usize, Freed, *mut c_void) -> bool;
 
 impl Heap {
     /// `None` where it is not preloaded.
@@ -33,6 +38,7 @@ impl Heap {
             let claim = here(c"ropewalk_heap_claim")?;
             let release = here(c"ropewalk_heap_release")?;
             let is_claimed = here(c"ropewalk_heap_is_claimed")?;
+            let adopt = here(c"ropewalk_heap_adopt")?;
             // SAFETY: the symbols are that library's functions of these names.
             unsafe {
                 Some(Heap {
@@ -45,6 +51,7 @@ impl Heap {
                     is_claimed: std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut c_void) -> bool>(
                         is_claimed,
                     ),
+                    adopt: std::mem::transmute::<*mut c_void, Adopt>(adopt),
                 })
             }
         })
@@ -54,6 +61,15 @@ impl Heap {
     pub(crate) fn claim(self, start: *mut u8, len: usize) -> bool {
         // SAFETY: the functions take any address.
         unsafe { (self.claim)(start.cast(), len) }
+    }
+
+    /// Likewise, of memory whose owner hears of it: `freed` is called with `token` by whoever frees it.
+    ///
+    /// # Safety
+    /// `freed` may be called with `token` once, in any thread and at any time from now on.
+    pub(crate) unsafe fn adopt(self, start: *mut u8, len: usize, freed: Freed, token: *mut c_void) -> bool {
+        // SAFETY: of the caller.
+        unsafe { (self.adopt)(start.cast(), len, freed, token) }
     }
 
     /// Ends that.

@@ -11,7 +11,8 @@ use crate::error::{Failure, IDENTIFIER, Outcome, arg, arg_mut, guard, guard_ptr,
 use crate::filter::Filter;
 use crate::graph::record::{Endpoint, Kind};
 use crate::graph::{Listener, lock};
-use crate::loans::Taken;
+use crate::host::Heap;
+use crate::loans::{MAX_IN_PLACE, Owned, Taken};
 use crate::matching::Matching;
 use crate::node::{self, c_text, drop_c_text};
 use crate::publisher::{FLOWS_REQUIRED, of_endpoint, resolve, topic_name};
@@ -35,6 +36,7 @@ pub(crate) struct Subscription {
     pub(crate) ty: Type,
     pub(crate) matching: Matching,
     pub(crate) loans: Taken,
+    owned: Owned,
     /// Whether what this context publishes is left out.
     ignores_own: bool,
     /// What is known of publishers.
@@ -134,6 +136,27 @@ impl Subscription {
             self.taken.fetch_add(1, Ordering::Relaxed);
         }
         Ok(found)
+    }
+
+    /// Reads a message that was taken into one of the node's.
+    ///
+    /// # Safety
+    /// `message` is of this subscription's type, was initialised, and is nobody else's.
+    unsafe fn read(&self, from: ropewalk::Message, message: *mut c_void) -> Outcome {
+        let heap = Heap::find().filter(|_| from.part_count() > 0);
+        let heap = heap.filter(|_| self.loans.count() + self.owned.count() < MAX_IN_PLACE);
+        // SAFETY: of the caller.
+        unsafe {
+            match heap {
+                Some(heap) => self.owned.read(&self.ty, heap, from, message),
+                None => codec::read(&self.ty, from.control(), from.bus(), message),
+            }
+        }
+    }
+
+    /// Lends a message that was taken.
+    pub(crate) fn lend(&self, from: ropewalk::Message) -> Outcome<*mut c_void> {
+        self.loans.lend(&self.ty, from, self.owned.count())
     }
 
     /// Takes messages from the bus until one is wanted.
@@ -328,6 +351,7 @@ pub(crate) unsafe extern "C" fn rmw_create_subscription(
             bus,
             ty,
             loans: Taken::default(),
+            owned: Owned::default(),
             ignores_own: options.ignore_local_publications,
             judged: Mutex::default(),
             numbers: Mutex::default(),
@@ -482,10 +506,11 @@ unsafe fn take(
     let Some(from) = subscription.take()? else {
         return Ok(());
     };
+    let of_it = subscription.info(&from);
     // SAFETY: the caller's message is of the subscription's type, and initialised.
-    unsafe { codec::read(&subscription.ty, from.control(), from.bus(), message)? };
+    unsafe { subscription.read(from, message)? };
     if let Some(info) = info {
-        *info = subscription.info(&from);
+        *info = of_it;
     }
     *taken = true;
     Ok(())
@@ -553,8 +578,8 @@ pub(crate) unsafe extern "C" fn rmw_take_sequence(
             let Some(from) = inner.take()? else { break };
             // SAFETY: both sequences have `capacity` places, and the messages are initialised.
             unsafe {
-                codec::read(&inner.ty, from.control(), from.bus(), messages.data.add(n).read())?;
                 infos.data.add(n).write(inner.info(&from));
+                inner.read(from, messages.data.add(n).read())?;
             }
             n += 1;
         }

@@ -81,10 +81,21 @@ unsafe impl Sync for Mapping {}
 
 impl Mapping {
     fn new(fd: BorrowedFd<'_>, len: u64, prot: ProtFlags) -> io::Result<Self> {
+        Self::of_range(fd, 0, len, prot, MapFlags::SHARED)
+    }
+
+    /// `from` is a multiple of [`page`].
+    fn of_range(
+        fd: BorrowedFd<'_>,
+        from: u64,
+        len: u64,
+        prot: ProtFlags,
+        flags: MapFlags,
+    ) -> io::Result<Self> {
         let len = usize::try_from(len).map_err(|_| io::ErrorKind::OutOfMemory)?;
-        // SAFETY: no address is asked for, so no existing mapping is replaced; the length is the object's, which
+        // SAFETY: no address is asked for, so no existing mapping is replaced; the range is inside the object, whose length
         // stays as it is: sealed, or by the trust in peers that the POSIX variant states.
-        let start = unsafe { mmap(std::ptr::null_mut(), len, prot, MapFlags::SHARED, fd, 0) }?;
+        let start = unsafe { mmap(std::ptr::null_mut(), len, prot, flags, fd, from) }?;
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Mapping { start, len })
     }
@@ -183,6 +194,25 @@ impl OwnSegment {
     }
 }
 
+/// Pages of another process's payload segment that are copied when they are written to.
+#[derive(Debug)]
+pub(crate) struct OwnPages {
+    start: NonNull<u8>,
+    _map: Mapping,
+}
+
+// SAFETY: as of its mapping, in which `start` lies.
+unsafe impl Send for OwnPages {}
+// SAFETY: likewise.
+unsafe impl Sync for OwnPages {}
+
+impl OwnPages {
+    /// The first byte that was asked for.
+    pub(crate) fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+}
+
 /// A payload segment of another process, mapped read-only.
 ///
 /// Segments are sparse. To read a page that does not exist yet would make it, at the cost of the reader's memory and not of
@@ -240,6 +270,29 @@ impl PeerSegment {
             .filter(|end| *end <= self.map.len as u64)?;
         // SAFETY: the range was just checked to lie inside the mapping.
         Some(unsafe { self.map.start.add(offset as usize) })
+    }
+
+    /// The pages of `len` bytes at `offset` once more, to read and to write: what is written is this process's alone.
+    pub(crate) fn own_pages(&self, offset: u64, len: u64) -> io::Result<OwnPages> {
+        if len == 0 || self.at(offset, len).is_none() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let from = offset - offset % page();
+        let pages = (offset + len).next_multiple_of(page()) - from;
+        let prot = ProtFlags::READ | ProtFlags::WRITE;
+        let map = Mapping::of_range(self.fd.as_fd(), from, pages, prot, MapFlags::PRIVATE)?;
+        // SAFETY: the range is the mapping just made, and mapping its pages changes no byte. Kernels before 5.14 cannot: there each
+        // page traps when it is touched first.
+        let _ = unsafe {
+            madvise(
+                map.start.as_ptr().cast::<c_void>(),
+                map.len,
+                Advice::LinuxPopulateRead,
+            )
+        };
+        // SAFETY: `offset` lies in the first of the pages.
+        let start = unsafe { map.start.add((offset - from) as usize) };
+        Ok(OwnPages { start, _map: map })
     }
 
     /// Copies from `offset` on; false, and nothing is copied, unless the range is inside the segment.

@@ -5,9 +5,11 @@
 //! asks for it, and then callbacks must take `const T &`.
 
 mod lent;
+mod owned;
 mod taken;
 
 pub(crate) use lent::Lent;
+pub(crate) use owned::Owned;
 pub(crate) use taken::Taken;
 
 use crate::abi::introspection::MessageTypeSupport;
@@ -17,6 +19,9 @@ use crate::typesupport::Type;
 use crate::walk::Instance;
 use crate::{publisher, subscription};
 use std::ffi::c_void;
+
+/// Most messages whose blocks nodes hold, of the 16 that the bus lets a subscriber hold of each publisher: further ones are copied.
+pub(crate) const MAX_IN_PLACE: usize = 12;
 
 fn make(ty: &Type) -> Outcome<Instance> {
     // SAFETY: rcl keeps the type support's library loaded while an entity of the type lives, and its loans with it.
@@ -135,7 +140,7 @@ unsafe fn take(
         return Ok(());
     };
     let of_it = subscription.info(&from);
-    *message = subscription.loans.lend(&subscription.ty, from)?;
+    *message = subscription.lend(from)?;
     if let Some(info) = info {
         *info = of_it;
     }

@@ -1,6 +1,6 @@
 //! Messages that a subscription lends: bulk arrays stay in the block that was taken.
 
-use super::{make, unknown};
+use super::{MAX_IN_PLACE, make, unknown};
 use crate::codec;
 use crate::error::Outcome;
 use crate::graph::lock;
@@ -10,8 +10,6 @@ use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::Mutex;
 
-/// Most messages whose blocks loans hold, of the 16 that the bus lets a subscriber hold of each publisher: further ones are copied.
-const MAX_IN_PLACE: usize = 12;
 /// Most messages without a user that are kept for the next loans.
 const MAX_IDLE: usize = 4;
 
@@ -38,8 +36,13 @@ struct Loan {
 }
 
 impl Taken {
-    /// A message that was taken, with its arrays in place as long as not too many are out.
-    pub(super) fn lend(&self, ty: &Type, message: ropewalk::Message) -> Outcome<*mut c_void> {
+    /// How many loans hold blocks.
+    pub(crate) fn count(&self) -> usize {
+        lock(&self.0).in_place
+    }
+
+    /// A message that was taken, with its arrays in place as long as not too many are out. `others` are held beside loans.
+    pub(crate) fn lend(&self, ty: &Type, message: ropewalk::Message, others: usize) -> Outcome<*mut c_void> {
         let mut inner = lock(&self.0);
         let instance = match inner.idle.pop() {
             Some(instance) => instance,
@@ -51,7 +54,7 @@ impl Taken {
             instance,
             block: None,
         };
-        if message.part_count() > 0 && inner.in_place < MAX_IN_PLACE {
+        if message.part_count() > 0 && inner.in_place + others < MAX_IN_PLACE {
             // SAFETY: a message of this type that nobody else has. The loan keeps it, and the block, longer than what is borrowed.
             loan.borrowed = unsafe { codec::borrow(ty, message.control(), message.bus(), at)? };
             loan.block = Some(message);

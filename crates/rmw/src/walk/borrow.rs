@@ -30,8 +30,7 @@ impl Borrowed {
     /// Makes an array `count` elements at `data`; false, with the array as it was, where they do not lie in memory as in a data part.
     ///
     /// # Safety
-    /// `base` is an initialized structure that the array belongs to, `data` are `count` elements of a data part, and both live
-    /// longer than this.
+    /// As [`point`], and the elements and the message live longer than this.
     pub(super) unsafe fn add(
         &mut self,
         array: &Array,
@@ -40,39 +39,83 @@ impl Borrowed {
         data: *const u8,
         count: usize,
     ) -> bool {
-        // What others may still write to holds no `bool`, which has two values only.
-        let alike = element.natural_in_memory() && !element.has_bools();
-        if count == 0 || !alike || data.align_offset(element.align) != 0 {
+        // SAFETY: the caller's promise.
+        let pointed = unsafe { point(array, element, base, data.cast_mut(), count) };
+        self.0.extend(pointed);
+        pointed.is_some()
+    }
+}
+
+/// Makes an array `count` elements at `data`, and gives where its words are and what they were; `None`, with the array as it was, where
+/// elements do not lie in memory as in a data part.
+///
+/// # Safety
+/// `base` is an initialized structure that the array belongs to, and `data` are `count` elements of a data part.
+pub(super) unsafe fn point(
+    array: &Array,
+    element: &Element,
+    base: *mut u8,
+    data: *mut u8,
+    count: usize,
+) -> Option<(*mut Words, Words)> {
+    // What others may still write to holds no `bool`, which has two values only.
+    let alike = element.natural_in_memory() && !element.has_bools();
+    if count == 0 || !alike || data.align_offset(element.align) != 0 {
+        return None;
+    }
+    // SAFETY: the caller's promise: the member lies at its offset, and is as large as its kind demands. A vector is asked through
+    // its own functions whether it is what was written, and gets its own words back if not.
+    unsafe {
+        let member = base.add(array.offset);
+        let words = member.cast::<Words>();
+        let own = words.read();
+        match array.access {
+            Access::C { .. } => member.cast::<Sequence<u8>>().write(Sequence {
+                data,
+                size: count,
+                capacity: count,
+            }),
+            Access::Cxx { size, get_const, .. } => {
+                let end = data.add(count * element.stride);
+                words.write(MaybeUninit::new([data, end, end]));
+                let is_so = size(member.cast()) == count
+                    && std::ptr::eq(get_const(member.cast(), 0).cast(), data.cast_const());
+                if !is_so {
+                    words.write(own);
+                    return None;
+                }
+            }
+            Access::Bits { .. } => return None,
+        }
+        Some((words, own))
+    }
+}
+
+/// Makes an array that has no memory of its own `count` elements in memory that it owns from now on: whoever frees it ends what `adopt`
+/// gave. False, with the array as it was, where that cannot be.
+///
+/// # Safety
+/// As [`point`], and `adopt` gives memory with the same elements, which may be freed as the heap's is.
+pub(super) unsafe fn adopt(
+    array: &Array,
+    element: &Element,
+    base: *mut u8,
+    (data, count): (*const u8, usize),
+    adopt: impl FnOnce() -> Option<*mut u8>,
+) -> bool {
+    // SAFETY: the caller's promise; zeroes are a sequence, and a vector of libstdc++, without memory.
+    unsafe {
+        if base.add(array.offset).cast::<[usize; 3]>().read() != [0; 3] {
             return false;
         }
-        let data = data.cast_mut();
-        // SAFETY: the caller's promise: the member lies at its offset, and is as large as its kind demands. A vector is asked through
-        // its own functions whether it is what was written, and gets its own words back if not.
-        unsafe {
-            let member = base.add(array.offset);
-            let words = member.cast::<Words>();
-            let own = words.read();
-            match array.access {
-                Access::C { .. } => member.cast::<Sequence<u8>>().write(Sequence {
-                    data,
-                    size: count,
-                    capacity: count,
-                }),
-                Access::Cxx { size, get_const, .. } => {
-                    let end = data.add(count * element.stride);
-                    words.write(MaybeUninit::new([data, end, end]));
-                    let is_so = size(member.cast()) == count
-                        && std::ptr::eq(get_const(member.cast(), 0).cast(), data.cast_const());
-                    if !is_so {
-                        words.write(own);
-                        return false;
-                    }
-                }
-                Access::Bits { .. } => return false,
-            }
-            self.0.push((words, own));
+        let Some((words, own)) = point(array, element, base, data.cast_mut(), count) else {
+            return false;
+        };
+        let owned = adopt().and_then(|own| point(array, element, base, own, count));
+        if owned.is_none() {
+            words.write(own);
         }
-        true
+        owned.is_some()
     }
 }
 

@@ -94,6 +94,31 @@ impl Array {
         }
     }
 
+    /// Makes a C sequence these `count` elements in one pass over the memory, where a resize fills it first; false, with the sequence as it
+    /// was, if there is no memory.
+    ///
+    /// # Safety
+    /// As [`resize`](Self::resize); it is a C sequence whose elements are these bytes in memory.
+    pub(super) unsafe fn set_sequence(&self, base: *mut u8, bytes: &[u8], count: usize) -> bool {
+        // SAFETY: the caller's promise: the memory is null or malloc's, as rcutils' default allocator has it.
+        unsafe {
+            let sequence = base.add(self.offset).cast::<Sequence<u8>>();
+            if (*sequence).data.is_null() || (*sequence).capacity < count {
+                let data = libc::malloc(bytes.len().max(1)).cast::<u8>();
+                if data.is_null() {
+                    return false;
+                }
+                libc::free((*sequence).data.cast());
+                ((*sequence).data, (*sequence).capacity) = (data, count);
+            }
+            (*sequence)
+                .data
+                .copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+            (*sequence).size = count;
+        }
+        true
+    }
+
     /// Makes it `count` elements long; what they hold is not said.
     ///
     /// # Safety

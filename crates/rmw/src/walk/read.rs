@@ -1,7 +1,7 @@
 //! Control part and data parts into a message in memory. They come from another process: every length is checked before it is used,
 //! and memory is allocated in proportion to them.
 
-use super::borrow::Borrowed;
+use super::borrow::{self, Borrowed};
 use super::fault::{Fault, Kind, MessageError, WHOLE, Walk};
 use super::layout::Element;
 use super::memory::Access;
@@ -25,7 +25,7 @@ impl Type {
         message: *mut c_void,
     ) -> Result<(), MessageError> {
         // SAFETY: the caller's promise.
-        unsafe { self.walk_in(control, parts, message, None) }
+        unsafe { self.walk_in(control, parts, message, Arrays::Copied) }
     }
 
     /// As [`read`](Self::read), but arrays that lie in memory as in a data part are left in it. After an error nothing is borrowed.
@@ -41,18 +41,34 @@ impl Type {
     ) -> Result<Borrowed, MessageError> {
         let mut borrowed = Borrowed::default();
         // SAFETY: the caller's promise.
-        unsafe { self.walk_in(control, parts, message, Some(&mut borrowed))? };
+        unsafe { self.walk_in(control, parts, message, Arrays::Borrowed(&mut borrowed))? };
         Ok(borrowed)
     }
 
+    /// As [`read`](Self::read), but a large array that has no memory yet may get that of its data part: `adopt` gives memory with the
+    /// content of the part of that number, for the message to own, or `None` if it is to be copied.
+    ///
     /// # Safety
-    /// As [`borrow`](Self::borrow), or [`read`](Self::read) without `borrowed`.
+    /// As [`read`](Self::read), and what `adopt` gives may be freed as the heap's is.
+    pub(crate) unsafe fn adopt(
+        &self,
+        control: &[u8],
+        parts: &[&[u8]],
+        message: *mut c_void,
+        adopt: &mut dyn FnMut(usize) -> Option<*mut u8>,
+    ) -> Result<(), MessageError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.walk_in(control, parts, message, Arrays::Owned(adopt)) }
+    }
+
+    /// # Safety
+    /// As [`read`](Self::read), [`borrow`](Self::borrow) or [`adopt`](Self::adopt), as `arrays` says.
     unsafe fn walk_in(
         &self,
         control: &[u8],
         parts: &[&[u8]],
         message: *mut c_void,
-        borrowed: Option<&mut Borrowed>,
+        arrays: Arrays<'_>,
     ) -> Result<(), MessageError> {
         if message.is_null() {
             return Err(MessageError::Null);
@@ -63,7 +79,7 @@ impl Type {
             parts,
             next_part: 0,
             empties: 0,
-            borrowed,
+            arrays,
         };
         // SAFETY: the caller's promise.
         let walked = unsafe { reader.walk(&self.plan().steps, message.cast()) };
@@ -72,17 +88,28 @@ impl Type {
     }
 }
 
-struct Reader<'a> {
+/// Bytes from which on mapping pages costs less than copying.
+const ADOPTED: usize = 128 << 10;
+
+struct Reader<'a, 'b> {
     control: &'a [u8],
     at: usize,
     parts: &'a [&'a [u8]],
     next_part: usize,
     empties: usize,
-    /// Where arrays may stay in their data parts.
-    borrowed: Option<&'a mut Borrowed>,
+    arrays: Arrays<'b>,
 }
 
-impl<'a> Reader<'a> {
+/// What becomes of arrays that are data parts.
+enum Arrays<'a> {
+    Copied,
+    /// They stay where they are.
+    Borrowed(&'a mut Borrowed),
+    /// The message gets memory with the content of a part.
+    Owned(&'a mut dyn FnMut(usize) -> Option<*mut u8>),
+}
+
+impl<'a> Reader<'a, '_> {
     /// # Safety
     /// `base` is an initialized structure that the steps belong to.
     unsafe fn walk(&mut self, steps: &[Step], base: *mut u8) -> Walk<()> {
@@ -169,10 +196,18 @@ impl<'a> Reader<'a> {
         };
         // SAFETY: the caller's promise; `bytes` are `count` elements.
         unsafe {
-            if natural
-                && let Some(borrowed) = self.borrowed.as_deref_mut()
-                && borrowed.add(array, element, base, bytes.as_ptr(), count)
-            {
+            let part = self.next_part.wrapping_sub(1);
+            let is_there = match &mut self.arrays {
+                Arrays::Borrowed(borrowed) if natural => {
+                    borrowed.add(array, element, base, bytes.as_ptr(), count)
+                }
+                Arrays::Owned(adopt) if natural && bytes.len() >= ADOPTED => {
+                    let elements = (bytes.as_ptr(), count);
+                    borrow::adopt(array, element, base, elements, || adopt(part))
+                }
+                _ => false,
+            };
+            if is_there {
                 return Ok(());
             }
             if let Access::Cxx {
@@ -183,6 +218,16 @@ impl<'a> Reader<'a> {
                 // One pass over the memory, where a resize fills it first.
                 let member = base.add(array.offset);
                 return match super::cxx::assign(id, member, bytes.as_ptr(), count) {
+                    true => Ok(()),
+                    false => Err(Fault::new(Kind::OutOfMemory { count }, array.path)),
+                };
+            }
+            let alike = match natural {
+                true => element.natural_in_memory(),
+                false => element.packed_in_memory(),
+            };
+            if count > 0 && alike && !element.has_bools() && matches!(array.access, Access::C { .. }) {
+                return match array.set_sequence(base, bytes, count) {
                     true => Ok(()),
                     false => Err(Fault::new(Kind::OutOfMemory { count }, array.path)),
                 };
