@@ -191,8 +191,76 @@ destroy(image)
 print("end", blocks())
 """
 
+SHORT = START + """
+import resource
+libc = ctypes.CDLL(None)
+def handle(of, entity):
+    get = getattr(rcl, f"rcl_{of}_get_rmw_handle")
+    get.restype = c_void_p
+    with entity.handle:
+        return c_void_p(get(c_void_p(entity.handle.pointer)))
+def outcome(code):
+    said = bool(rcutils.rcutils_error_is_set())
+    rcutils.rcutils_reset_error()
+    return code, said
+rcutils = ctypes.CDLL("librcutils.so")
+rcutils.rcutils_error_is_set.restype = c_bool
+generated = ctypes.CDLL("libsensor_msgs__rosidl_generator_c.so")
+generated.sensor_msgs__msg__Image__create.restype = POINTER(CImage)
+out, back = node.create_publisher(Image, "large", 10), node.create_subscription(Image, "large", lambda m: None, 10)
+while out.get_subscription_count() < 1:
+    time.sleep(0.01)
+image = generated.sensor_msgs__msg__Image__create()
+assert runtime.rosidl_runtime_c__uint8__Sequence__init(byref(image.contents.pixels), c_size_t(200_000_000))
+taken = generated.sensor_msgs__msg__Image__create()
+def publish():
+    return outcome(libc.rmw_publish(handle("publisher", out), image, None))
+def take():
+    got = c_bool()
+    return *outcome(libc.rmw_take(handle("subscription", back), taken, byref(got), None)), got.value, taken.contents.pixels.size
+def address_space(more):
+    used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + more if more else resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+address_space(50_000_000)
+print("publish", *publish())
+address_space(0)
+print("publish", *publish())
+print("take", *take())
+print("publish", *publish())
+address_space(50_000_000)
+full, taken = taken, generated.sensor_msgs__msg__Image__create()
+print("take", *take())
+address_space(0)
+print("publish", *publish())
+print("take", *take())
+# Without descriptors nothing is made, and what is there goes on.
+files = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")), files[1]))
+made = 0
+for make in (lambda: node.create_publisher(Image, "more", 10), lambda: node.create_subscription(Image, "more", print, 10),
+             lambda: rclpy.create_node("more"), lambda: node.create_guard_condition(print)):
+    try:
+        make()
+        made += 1
+    except Exception as error:
+        assert str(error), error
+print("few made", made < 2)
+resource.setrlimit(resource.RLIMIT_NOFILE, files)
+print("publish", *publish())
+print("take", *take())
+node.create_publisher(Image, "more", 10)
+node.destroy_node()
+rclpy.shutdown()
+"""
+
 
 class Loans(house.Scenario):
+    def test_exhausted_memory_costs_its_message(self) -> None:
+        lines = self.script(SHORT)
+        # RMW_RET_BAD_ALLOC is 10.
+        sent, short, came = "publish 0 False", "take 10 True False 0", "take 0 False True 200000000"
+        self.assertEqual(lines, ["publish 10 True", sent, came, sent, short, sent, came, "few made True", sent, came])
+
     def test_large_arrays_of_a_node_lie_in_the_block(self) -> None:
         for preloaded in (False, True):
             with self.subTest(preloaded=preloaded):

@@ -4,13 +4,13 @@
 //! the publisher's memory through it any more.
 
 use crate::budget::{Copies, Grant, Holder, SEGMENT};
-use crate::content::{Content, ContentBox};
+use crate::content::{Content, ContentBox, Unreadable};
 use crate::frame::{Frame, MAX_FRAME};
 use crate::house::{Command, Shared};
 use crate::losses::Losses;
 use crate::ring::{self, Geometry, Taken};
 use crate::sys::process::Peer;
-use crate::sys::segment::{PeerSegment, RingMemory};
+use crate::sys::segment::{PeerSegment, RingMemory, UnmappedSegment};
 use crate::sys::socket::{Received, Socket};
 use crate::topic::{Offer, Ros};
 use crate::waitset::Waiter;
@@ -44,9 +44,26 @@ pub(crate) struct Connection {
     copies: Option<Arc<Copies>>,
 }
 
+/// A segment of the publisher.
+#[derive(Debug)]
+struct Segment {
+    id: u64,
+    map: Map,
+    _grant: Grant,
+}
+
+#[derive(Debug)]
+enum Map {
+    Here(Arc<PeerSegment>),
+    /// This process had no memory for it: it is tried again with each message.
+    Wanting(UnmappedSegment),
+    /// While it is tried.
+    Busy,
+}
+
 #[derive(Debug, Default)]
 struct Incoming {
-    segments: Vec<(u64, u64, Arc<PeerSegment>, Grant)>,
+    segments: Vec<Segment>,
     /// Segments that were unmapped, of which the publisher could not be told yet.
     untold: Vec<u64>,
 }
@@ -147,7 +164,7 @@ impl Connection {
                 },
                 Ok(Frame::Retire { id }) => {
                     crate::hooks::step("retire-received");
-                    incoming.segments.retain(|(known, ..)| *known != id);
+                    incoming.segments.retain(|s| s.id != id);
                     incoming.untold.push(id);
                     Ok(())
                 }
@@ -231,19 +248,12 @@ impl Connection {
     }
 
     /// Segment `id`, whose descriptor may still wait in the socket.
-    pub(crate) fn segment(&self, id: u64) -> Option<Arc<PeerSegment>> {
-        let find = |incoming: &Incoming| {
-            incoming
-                .segments
-                .iter()
-                .find(|(known, ..)| *known == id)
-                .map(|(_, _, map, _)| map.clone())
-        };
-        let found = find(&self.incoming());
-        found.or_else(|| {
+    pub(crate) fn segment(&self, id: u64) -> Result<Arc<PeerSegment>, Unreadable> {
+        let found = self.incoming().find(id);
+        found.unwrap_or_else(|| {
             // Its descriptor was sent before the message was queued, so it waits in the socket.
             self.pump();
-            find(&self.incoming())
+            self.incoming().find(id).unwrap_or(Err(Unreadable::Malformed))
         })
     }
 
@@ -264,16 +274,47 @@ impl Connection {
     }
 }
 
+impl Map {
+    /// Mapped, if there is memory now.
+    fn tried(self) -> Map {
+        let Map::Wanting(segment) = self else { return self };
+        match segment.map() {
+            Ok(map) => Map::Here(Arc::new(map)),
+            Err((segment, error)) => {
+                tracing::warn!(%error, "no memory to map a publisher's messages: they are lost until there is");
+                Map::Wanting(segment)
+            }
+        }
+    }
+}
+
 impl Incoming {
     fn add(&mut self, id: u64, len: u64, fd: std::os::fd::OwnedFd, mut grant: Grant) -> Result<(), String> {
         grant.add_space(len)?;
-        if self.segments.iter().any(|(known, ..)| *known == id) {
+        if self.segments.iter().any(|s| s.id == id) {
             return Err(format!("segment {id} came twice"));
         }
-        let map = PeerSegment::new(fd, len).map_err(|e| format!("segment {id}: {e}"))?;
+        let segment = UnmappedSegment::new(fd, len).map_err(|e| format!("segment {id}: {e}"))?;
+        let map = Map::Wanting(segment).tried();
         crate::hooks::step("segment-mapped");
-        self.segments.push((id, len, Arc::new(map), grant));
+        self.segments.push(Segment {
+            id,
+            map,
+            _grant: grant,
+        });
         Ok(())
+    }
+
+    /// Segment `id`, if it came.
+    fn find(&mut self, id: u64) -> Option<Result<Arc<PeerSegment>, Unreadable>> {
+        let segment = self.segments.iter_mut().find(|s| s.id == id)?;
+        if !matches!(segment.map, Map::Here(_)) {
+            segment.map = std::mem::replace(&mut segment.map, Map::Busy).tried();
+        }
+        Some(match &segment.map {
+            Map::Here(map) => Ok(map.clone()),
+            _ => Err(Unreadable::NoMemory),
+        })
     }
 }
 

@@ -47,6 +47,8 @@ pub(crate) enum Unreadable {
     Malformed,
     /// There are as many copies of its publisher's control parts as may be.
     Crowded,
+    /// This process may map no more memory.
+    NoMemory,
 }
 
 impl Content {

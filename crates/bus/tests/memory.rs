@@ -21,7 +21,10 @@ fn send(publisher: &bus::Publisher, len: usize) -> Result<bus::Published, LoanEr
 
 #[test]
 fn child_entry() {
-    let Some((_, dir)) = role() else { return };
+    let Some((role, dir)) = role() else { return };
+    if role == ["short"] {
+        return take_without_memory(&dir);
+    }
     setrlimit(
         Resource::Fsize,
         Rlimit {
@@ -37,6 +40,65 @@ fn child_entry() {
         other => say(format!("{other:?}")),
     }
     say(send(&publisher, 500_000).is_ok());
+}
+
+/// Lets this process have so much more memory, or any.
+fn limit_memory(more: Option<u64>) {
+    let used = || {
+        let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
+        let pages: u64 = pages.split(' ').next().unwrap().parse().unwrap();
+        pages * rustix::param::page_size() as u64
+    };
+    let current = more.map(|more| used() + more);
+    let limit = Rlimit {
+        current,
+        maximum: None,
+    };
+    setrlimit(Resource::As, limit).unwrap();
+}
+
+fn take_without_memory(dir: &std::path::Path) {
+    let bus = bus::Bus::open(bus::BusConfig::new(dir)).unwrap();
+    let subscriber = bus.subscriber(topic("/a"), SubscriberOptions::default()).unwrap();
+    let next = || {
+        let mut taken = None;
+        eventually("a message", || {
+            taken = subscriber.take().unwrap();
+            taken.is_some()
+        });
+        taken.map_or(0, |m| m.part_len(0))
+    };
+    say(next());
+    limit_memory(Some(32 << 20));
+    say("short");
+    say(next());
+    say(subscriber.stats().drops.count(DropReason::MemoryShort));
+    limit_memory(None);
+    say(next());
+}
+
+#[test]
+fn a_message_that_cannot_be_mapped_costs_that_message() {
+    const LARGE: usize = 100 << 20;
+    let dir = folder();
+    let child = Child::start("short", dir.path(), &[]);
+    let bus = bus(&dir);
+    let options = PublisherOptions::default().with_memory_limit(1 << 30);
+    let publisher = bus.publisher(topic("/a"), options).unwrap();
+    assert!(publisher.wait_for_subscribers(1, LONG));
+    send(&publisher, 1000).unwrap();
+    assert_eq!(child.hear(), "1000");
+    assert_eq!(child.hear(), "short");
+    send(&publisher, LARGE).unwrap();
+    send(&publisher, 2000).unwrap();
+    assert_eq!(child.hear(), "2000", "those that are mapped come");
+    assert_eq!(child.hear(), "1", "and it is told what is lost");
+    send(&publisher, LARGE).unwrap();
+    assert_eq!(
+        child.hear(),
+        LARGE.to_string(),
+        "with memory again they come, too"
+    );
 }
 
 #[test]

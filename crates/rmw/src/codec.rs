@@ -15,11 +15,11 @@ pub(crate) unsafe fn written(
     loan: impl FnOnce(usize, &[usize]) -> Outcome<bus::Loan>,
 ) -> Outcome<bus::Loan> {
     // SAFETY: of the caller.
-    let sizes = unsafe { ty.sizes(message) }.map_err(Failure::error)?;
+    let sizes = unsafe { ty.sizes(message)? };
     let mut loan = loan(sizes.control, sizes.parts())?;
     let (control, parts) = loan.split_mut();
     // SAFETY: of the caller.
-    unsafe { ty.write(message, control, parts) }.map_err(Failure::error)?;
+    unsafe { ty.write(message, control, parts)? };
     Ok(loan)
 }
 
@@ -29,7 +29,7 @@ pub(crate) unsafe fn written(
 /// `message` is of this type, was initialised, and is nobody else's.
 pub(crate) unsafe fn read(ty: &Type, control: &[u8], from: &bus::Message, message: *mut c_void) -> Outcome {
     // SAFETY: of the caller.
-    unsafe { ty.read(control, &parts(from), message) }.map_err(Failure::error)
+    unsafe { ty.read(control, &parts(from), message).map_err(Failure::from) }
 }
 
 /// As [`read`], but bulk arrays are left in the block.
@@ -43,7 +43,7 @@ pub(crate) unsafe fn borrow(
     message: *mut c_void,
 ) -> Outcome<Borrowed> {
     // SAFETY: of the caller.
-    unsafe { ty.borrow(control, &parts(from), message) }.map_err(Failure::error)
+    unsafe { ty.borrow(control, &parts(from), message).map_err(Failure::from) }
 }
 
 /// As [`read`], but large arrays without memory get pages of the block, which `adopt` gives for a part's number.
@@ -58,7 +58,10 @@ pub(crate) unsafe fn adopt(
     adopt: &mut dyn FnMut(usize) -> Option<*mut u8>,
 ) -> Outcome {
     // SAFETY: of the caller.
-    unsafe { ty.adopt(control, &parts(from), message, adopt) }.map_err(Failure::error)
+    unsafe {
+        ty.adopt(control, &parts(from), message, adopt)
+            .map_err(Failure::from)
+    }
 }
 
 fn parts(from: &bus::Message) -> Vec<&[u8]> {

@@ -2,6 +2,7 @@
 
 use crate::abi::{self, Ret};
 use crate::host;
+use crate::walk::MessageError;
 use std::ffi::{CStr, c_char};
 
 /// The name of this implementation; entities carry the pointer, others may have the same text.
@@ -31,10 +32,41 @@ impl Failure {
         }
     }
 
+    /// There is no memory for a message.
+    pub(crate) fn memory(text: impl std::fmt::Display) -> Self {
+        Failure {
+            code: abi::BAD_ALLOC,
+            text: text.to_string(),
+        }
+    }
+
     pub(crate) fn unsupported(text: impl std::fmt::Display) -> Self {
         Failure {
             code: abi::UNSUPPORTED,
             text: text.to_string(),
+        }
+    }
+}
+
+impl From<bus::LoanError> for Failure {
+    fn from(error: bus::LoanError) -> Self {
+        use bus::LoanError::{FileSizeLimit, MemoryShort, System, SystemMemory, TooLarge};
+        match error {
+            TooLarge { .. }
+            | MemoryShort { .. }
+            | SystemMemory { .. }
+            | FileSizeLimit { .. }
+            | System { .. } => Failure::memory(error),
+            other => Failure::error(other),
+        }
+    }
+}
+
+impl From<MessageError> for Failure {
+    fn from(error: MessageError) -> Self {
+        match error {
+            MessageError::OutOfMemory { .. } => Failure::memory(error),
+            other => Failure::error(other),
         }
     }
 }

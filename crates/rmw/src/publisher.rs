@@ -22,6 +22,10 @@ use std::time::Instant;
 /// `RMW_UNIQUE_NETWORK_FLOW_ENDPOINTS_STRICTLY_REQUIRED`.
 pub(crate) const FLOWS_REQUIRED: u32 = 1;
 
+/// Most shared memory of a publisher. ROS 2 has no such limit, and no setting for it: it takes what its messages and the queues of its
+/// subscriptions need, as far as the system has it.
+const MEMORY: u64 = 4 << 30;
+
 /// What a publisher is.
 pub(crate) struct Publisher {
     bus: ropewalk::Publisher,
@@ -71,7 +75,7 @@ impl Publisher {
     /// # Safety
     /// `message` is of this publisher's type.
     pub(crate) unsafe fn publish_message(&self, message: *const c_void) -> Outcome {
-        let loan = |control, parts: &[usize]| self.bus.bus().loan(control, parts).map_err(Failure::error);
+        let loan = |control, parts: &[usize]| self.bus.bus().loan(control, parts).map_err(Failure::from);
         // SAFETY: of the caller.
         self.publish_block(unsafe { codec::written(&self.ty, message, loan)? })
     }
@@ -158,6 +162,7 @@ pub(crate) unsafe extern "C" fn rmw_create_publisher(
         let ty = unsafe { Type::new(type_support) }.map_err(Failure::error)?;
         let mut bus = PublisherOptions::default()
             .with_node(node.full_name())
+            .with_memory_limit(MEMORY)
             .with_depth(profile.queue())
             .with_reliability(match profile.reliability {
                 qos::BEST_EFFORT => Reliability::BestEffort,

@@ -140,7 +140,7 @@ impl Reader {
                 return Some(None);
             };
             let segment = self.connection.segment(taken.place.segment);
-            if let Some(segment) = &segment {
+            if let Ok(segment) = &segment {
                 segment.touch(taken.place.offset, FRONT.min(taken.place.length as usize));
             }
             self.consumer
@@ -153,7 +153,7 @@ impl Reader {
         };
         self.connection.hold();
         let mut content = self.connection.content(taken);
-        let parsed = segment.and_then(|s| content.read(s).ok());
+        let parsed = segment.and_then(|s| content.read(s)).ok();
         if self.honest {
             let expected = self.queue.pop_front();
             assert_eq!(Some(taken.place.time), expected, "not the oldest that is queued");

@@ -143,6 +143,7 @@ impl SubCore {
             received: 0,
             malformed: 0,
             crowded: 0,
+            unmapped: 0,
             passed_over: 0,
         });
         let dead = state.sources.iter().filter(|s| s.connection.has_ended()).count();

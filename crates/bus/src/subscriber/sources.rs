@@ -41,6 +41,8 @@ pub(super) struct Source {
     pub(super) malformed: u64,
     /// Messages that were lost since too much of the publisher's is copied already.
     pub(super) crowded: u64,
+    /// Messages that were lost since this process could not map their memory.
+    pub(super) unmapped: u64,
     /// How often in a row another source was preferred although this one had a message.
     pub(super) passed_over: u32,
 }
@@ -83,7 +85,7 @@ impl State {
         crate::hooks::step("taken");
         connection.hold();
         let mut content = connection.content(taken);
-        let read = segment.ok_or(Unreadable::Malformed).and_then(|s| content.read(s));
+        let read = segment.and_then(|s| content.read(s));
         if let Err(why) = read {
             connection.release(content);
             self.lose(i, why);
@@ -112,6 +114,7 @@ impl State {
                 self.distrust(i, "a malformed block");
             }
             Unreadable::Crowded => self.sources[i].crowded += 1,
+            Unreadable::NoMemory => self.sources[i].unmapped += 1,
         }
     }
 
@@ -186,17 +189,18 @@ impl Source {
         let mut losses = self.connection.losses();
         losses.add(DropReason::Malformed, self.malformed);
         losses.add(DropReason::HoldLimit, self.crowded);
+        losses.add(DropReason::MemoryShort, self.unmapped);
         losses
     }
 
     /// Takes the oldest message, and finds its segment.
     #[inline(always)]
-    fn next(&mut self) -> Option<(Taken, Option<Arc<PeerSegment>>)> {
+    fn next(&mut self) -> Option<(Taken, Result<Arc<PeerSegment>, Unreadable>)> {
         // Each failure means that the publisher dropped the message meanwhile; a hostile one gets no more tries.
         for _ in 0..=self.connection.geometry.depth() {
             let next = self.consumer.next(self.connection.ring())?;
             let segment = self.segment(next.place.segment);
-            if let Some(segment) = &segment
+            if let Ok(segment) = &segment
                 && segment.exists(next.place.offset, next.place.length)
             {
                 // The claim has to wait for the cell: what is read after it may come meanwhile.
@@ -219,20 +223,20 @@ impl Source {
     }
 
     /// Segment `id`; most often the same as before.
-    fn segment(&mut self, id: u64) -> Option<Arc<PeerSegment>> {
+    fn segment(&mut self, id: u64) -> Result<Arc<PeerSegment>, Unreadable> {
         if self.segment.0 == id
             && let Some(segment) = self.segment.1.upgrade()
         {
-            return Some(segment);
+            return Ok(segment);
         }
         self.find_segment(id)
     }
 
     #[cold]
-    fn find_segment(&mut self, id: u64) -> Option<Arc<PeerSegment>> {
+    fn find_segment(&mut self, id: u64) -> Result<Arc<PeerSegment>, Unreadable> {
         let segment = self.connection.segment(id)?;
         self.segment = (id, Arc::downgrade(&segment));
-        Some(segment)
+        Ok(segment)
     }
 
     /// When the oldest message that may be taken was queued.

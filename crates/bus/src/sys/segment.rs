@@ -213,6 +213,37 @@ impl OwnPages {
     }
 }
 
+/// The descriptor of another process's payload segment, which is protected and has the right size.
+#[derive(Debug)]
+pub(crate) struct UnmappedSegment {
+    fd: OwnedFd,
+    len: u64,
+}
+
+impl UnmappedSegment {
+    /// What a peer sent, if it keeps the rules.
+    pub(crate) fn new(fd: OwnedFd, len: u64) -> io::Result<Self> {
+        Memory::check(fd.as_fd(), Kind::Payload, len)?;
+        if len == 0 || !len.is_multiple_of(page()) {
+            return refuse(format!("a segment of {len} bytes"));
+        }
+        Ok(UnmappedSegment { fd, len })
+    }
+
+    /// Maps it. That fails where this process may have no more memory or mappings, for which its peer can do nothing: then it is
+    /// as before.
+    pub(crate) fn map(self) -> Result<PeerSegment, (Self, io::Error)> {
+        match Mapping::new(self.fd.as_fd(), self.len, ProtFlags::READ) {
+            Ok(map) => Ok(PeerSegment {
+                map,
+                fd: self.fd,
+                whole: AtomicU64::new(0),
+            }),
+            Err(error) => Err((self, error)),
+        }
+    }
+}
+
 /// A payload segment of another process, mapped read-only.
 ///
 /// Segments are sparse. To read a page that does not exist yet would make it, at the cost of the reader's memory and not of
@@ -227,19 +258,6 @@ pub(crate) struct PeerSegment {
 }
 
 impl PeerSegment {
-    /// Maps it, if it is protected and has the right size.
-    pub(crate) fn new(fd: OwnedFd, len: u64) -> io::Result<Self> {
-        Memory::check(fd.as_fd(), Kind::Payload, len)?;
-        if len == 0 || !len.is_multiple_of(page()) {
-            return refuse(format!("a segment of {len} bytes"));
-        }
-        Ok(PeerSegment {
-            map: Mapping::new(fd.as_fd(), len, ProtFlags::READ)?,
-            fd,
-            whole: AtomicU64::new(0),
-        })
-    }
-
     /// Whether `len` bytes at `offset` are inside the segment, and the publisher has made all pages up to their end.
     #[inline]
     pub(crate) fn exists(&self, offset: u64, len: u64) -> bool {
@@ -398,11 +416,15 @@ mod tests {
     use super::*;
     use std::sync::atomic::Ordering;
 
+    fn mapped(fd: OwnedFd, len: u64) -> io::Result<PeerSegment> {
+        UnmappedSegment::new(fd, len)?.map().map_err(|(_, error)| error)
+    }
+
     #[test]
     fn a_payload_descriptor_shows_what_its_maker_writes() {
         let own = OwnSegment::new(page()).unwrap();
         own.reserve(0, page()).unwrap();
-        let peer = PeerSegment::new(own.fd().try_clone_to_owned().unwrap(), page()).unwrap();
+        let peer = mapped(own.fd().try_clone_to_owned().unwrap(), page()).unwrap();
         // SAFETY: a byte inside the mapping, to which no reference exists.
         unsafe { own.at(5, 1).as_ptr().write(42) };
         let mut byte = [0];
@@ -415,7 +437,7 @@ mod tests {
     #[test]
     fn only_pages_that_their_publisher_made_exist_for_a_reader() {
         let own = OwnSegment::new(64 * page()).unwrap();
-        let peer = PeerSegment::new(own.fd().try_clone_to_owned().unwrap(), 64 * page()).unwrap();
+        let peer = mapped(own.fd().try_clone_to_owned().unwrap(), 64 * page()).unwrap();
         assert!(!peer.exists(0, 1));
         own.reserve(0, 8 * page()).unwrap();
         assert!(peer.exists(0, 8 * page()) && peer.exists(page(), 64));
@@ -438,16 +460,13 @@ mod tests {
     fn descriptors_of_the_wrong_kind_or_size_are_refused() {
         let clone = |fd: &OwnedFd| fd.try_clone().unwrap();
         let own = OwnSegment::new(page()).unwrap();
-        assert!(PeerSegment::new(own.fd().try_clone_to_owned().unwrap(), 2 * page()).is_err());
+        assert!(mapped(own.fd().try_clone_to_owned().unwrap(), 2 * page()).is_err());
         let file = tempfile::NamedTempFile::new().unwrap();
         file.as_file().set_len(page()).unwrap();
         let read = std::fs::File::open(file.path()).unwrap();
-        assert!(PeerSegment::new(read.into(), page()).is_err());
+        assert!(mapped(read.into(), page()).is_err());
         let (_, ring) = RingMemory::new(10).unwrap();
-        assert!(
-            PeerSegment::new(clone(&ring), page()).is_err(),
-            "a ring can be written"
-        );
+        assert!(mapped(clone(&ring), page()).is_err(), "a ring can be written");
         let payload = own.fd().try_clone_to_owned().unwrap();
         assert!(RingMemory::from_peer(payload, 512).is_err(), "payload cannot");
         let both = RingMemory::from_peer(ring, 10).unwrap();
