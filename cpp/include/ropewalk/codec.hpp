@@ -22,10 +22,23 @@
 namespace ropewalk {
 
 /// Name, sum and definition of a generated type; specialized by the generated code.
-template <class T>
+template <class T, class = void>
 struct Type;
 
 namespace detail {
+
+/// How a visitor goes through a message: by what `ropewalk gen` made, unless specialized (ros2.hpp).
+template <class T, class = void>
+struct Fields {
+    template <class Self, class Visitor>
+    static void walk(Self& self, Visitor& visitor) {
+        T::ropewalk_fields(self, visitor);
+    }
+};
+template <class Self, class Visitor>
+void walk_fields(Self& self, Visitor& visitor) {
+    Fields<std::remove_cv_t<Self>>::walk(self, visitor);
+}
 
 constexpr std::uint32_t UNBOUNDED = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint32_t LIFTED = std::uint32_t{1} << 31;
@@ -59,7 +72,7 @@ struct Walk {
 private:
     template <class T>
     void visit(T& message, std::uint32_t) {
-        std::remove_cv_t<T>::ropewalk_fields(message, static_cast<Derived&>(*this));
+        walk_fields(message, static_cast<Derived&>(*this));
     }
     template <class Unit>
     void visit(const std::basic_string<Unit>& text, std::uint32_t bound) {
@@ -148,6 +161,11 @@ struct Puts : Walk<Derived>, Faults {
     void word(const T& word) {
         self().put(&word, sizeof(T));
     }
+    /// A list whose elements `each` puts.
+    template <class Each>
+    void list_of(std::size_t n, std::uint32_t bound, Each each) {
+        if (count(n, bound)) each();
+    }
 
 protected:
     Derived& self() { return static_cast<Derived&>(*this); }
@@ -184,6 +202,13 @@ struct Measure : Puts<Measure> {
         // In ROS 1 form elements have no padding: none is longer than in a data part.
         control_len += bulk.size_bytes();
     }
+    /// `n` elements of `stride` bytes that lie in memory as in a data part, if `bytes` is not null; `each` puts them one by one.
+    template <class Each>
+    void bulk_of(const void* bytes, std::size_t n, std::size_t stride, std::uint32_t bound, Each each) {
+        if (!count(n, bound)) return;
+        if (bytes != nullptr && n * stride >= threshold && part_count < MAX_PARTS) part_lens[part_count++] = n * stride;
+        else each();
+    }
 };
 
 /// Where a block's control part and data parts lie, as the C interface tells at once. `Place` is `ropewalk_place`, or
@@ -207,6 +232,11 @@ struct Bulks : Walk<Derived>, Faults {
     void list(std::vector<T>& list, std::uint32_t) {
         for (auto& element : list) this->each(element);
     }
+    // Memory of other classes stays theirs.
+    template <class Each>
+    void list_of(std::size_t, std::uint32_t, Each) {}
+    template <class Each>
+    void bulk_of(const void*, std::size_t, std::size_t, std::uint32_t, Each) {}
 };
 
 /// Gives each bulk field its place in a block.
@@ -273,6 +303,19 @@ struct Write : Puts<Write> {
         } else if (static_cast<const void*>(bulk.data()) != part) {
             fault("it lies in another message's block");
         }
+    }
+    /// As `Measure::bulk_of`.
+    template <class Each>
+    void bulk_of(const void* bytes, std::size_t n, std::size_t stride, std::uint32_t bound, Each each) {
+        if (bytes == nullptr || n * stride < threshold || next >= MAX_PARTS) {
+            if (count(n, bound)) each();
+            return;
+        }
+        if (next >= places.count || places.parts[next].len != n * stride) {
+            return fault("its size has changed since its block was allocated: allocate again");
+        }
+        auto* part = places.parts[next++].data;
+        if (count(n, bound, LIFTED)) std::memcpy(part, bytes, n * stride);
     }
     /// After everything was written.
     void finish() {
@@ -342,6 +385,36 @@ struct Read : Walk<Read>, Faults {
         if (n > len - at) return truncated();
         T* element = BulkAccess::own(bulk, n);
         for (std::uint32_t i = 0; i < n; i++) this->each(element[i]);
+    }
+    /// A list that `resize` makes as long as it is, and whose elements, of at least `least` bytes, `each` reads.
+    template <class Resize, class Each>
+    void list_of(std::size_t least, std::uint32_t bound, Resize resize, Each each) {
+        std::uint32_t n = 0;
+        if (!count(n, bound)) return;
+        if (least == 0 ? (empties += n) > MAX_EMPTY : n > (len - at) / least) return truncated();
+        if (resize(n)) each(n);
+        else fault("there is no memory for " + std::to_string(n) + " elements");
+    }
+    /// As `list_of`, of elements of `stride` bytes that lie in memory as in a data part; `resize` makes room for them, and
+    /// may take them out of the part. `each` reads them there, or one by one where the part is null.
+    template <class Resize, class Each>
+    void bulk_of(std::size_t least, std::size_t stride, std::uint32_t bound, Resize resize, Each each) {
+        std::uint32_t n = 0;
+        word(n);
+        bool lifted = (n & LIFTED) != 0;
+        n &= MAX_COUNT;
+        if (failed() || !bounded(n, bound)) return;
+        const std::uint8_t* part = nullptr;
+        if (lifted) {
+            if (next >= places.count || places.parts[next].len != n * stride) {
+                return fault("its data part has another length than its count says");
+            }
+            part = places.parts[next++].data;
+        } else if (n > (len - at) / least) {
+            return truncated();
+        }
+        if (!resize(n, part)) return fault("there is no memory for " + std::to_string(n) + " elements");
+        each(n, part);
     }
     void finish() {
         if (!failed() && at != len) too_long();

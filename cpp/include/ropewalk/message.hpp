@@ -42,7 +42,7 @@ template <class T>
     auto status = ropewalk_message_content(message, &places.control, places.parts.data(), MAX_PARTS, &places.count);
     if (status != ROPEWALK_STATUS_OK) return Error::last(status);
     Read reader(places);
-    T::ropewalk_fields(value, reader);
+    walk_fields(value, reader);
     reader.finish();
     if (reader.failed()) return not_a<T>(reader);
     return {};
@@ -66,7 +66,7 @@ constexpr std::size_t SLACK = 256;
 template <class T, class Owner>
 Result<LoanHandle> lend(const T& value, const Owner* owner, Lend<Owner> lend, std::size_t slack) {
     Measure measure;
-    T::ropewalk_fields(value, measure);
+    walk_fields(value, measure);
     if (measure.failed()) return not_a<T>(measure);
     ropewalk_loan* loan = nullptr;
     auto status = lend(owner, measure.control_len + slack, measure.part_lens.data(), measure.part_count, &loan);
@@ -83,7 +83,7 @@ inline Result<void> locate(const ropewalk_loan* loan, Places<ropewalk_place>& pl
 template <class T>
 Result<void> write(const T& value, ropewalk_loan* loan, const Places<ropewalk_place>& places) {
     Write writer(places);
-    T::ropewalk_fields(value, writer);
+    walk_fields(value, writer);
     if (!writer.failed()) writer.finish();
     if (writer.failed()) return not_a<T>(writer);
     if (writer.at == places.control.len) return {};
@@ -176,7 +176,7 @@ public:
         if (!loan) return loan.error();
         if (auto located = detail::locate(loan->get(), places_); !located) return located.error();
         detail::Bind bind(places_);
-        T::ropewalk_fields(value_, bind);
+        detail::walk_fields(value_, bind);
         handle_ = std::move(*loan);
         rehearse();
         return {};
@@ -209,12 +209,12 @@ private:
         constexpr std::size_t MUCH = 4096;
         if (places_.control.len > MUCH) return;
         detail::Write writer(places_);
-        T::ropewalk_fields(value_, writer);
+        detail::walk_fields(value_, writer);
     }
     /// The bulk fields lie in the block no longer.
     void forget() {
         detail::Release release;
-        T::ropewalk_fields(value_, release);
+        detail::walk_fields(value_, release);
     }
 
     detail::LoanHandle handle_;

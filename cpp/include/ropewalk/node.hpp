@@ -27,10 +27,18 @@ inline std::string text(const std::function<ropewalk_status(char*, std::size_t, 
     return text;
 }
 
+/// Makes the type of a class, from what its generated code says.
+template <class T, class = void>
+struct MakeType {
+    static ropewalk_status make(ropewalk_type** out) {
+        return ropewalk_type_from_definition(Type<T>::name, Type<T>::definition(), Type<T>::flavour, Type<T>::md5, out);
+    }
+};
+
 template <class T>
 Result<TypeHandle> type() {
     ropewalk_type* out = nullptr;
-    auto status = ropewalk_type_from_definition(Type<T>::name, Type<T>::definition(), Type<T>::flavour, Type<T>::md5, &out);
+    auto status = MakeType<T>::make(&out);
     if (status != ROPEWALK_STATUS_OK) return Error::last(status);
     return TypeHandle(out);
 }
