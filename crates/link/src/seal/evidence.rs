@@ -81,7 +81,7 @@ impl Evidence {
         self.messages.count = self.messages.count.saturating_sub(of_it);
     }
 
-    /// A greeting of it came.
+    /// A greeting of it came that answers one of this host's.
     pub(super) fn greeted(&mut self) {
         self.asked_there.count = 0;
     }

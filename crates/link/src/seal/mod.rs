@@ -382,10 +382,13 @@ impl Seals {
                 return;
             }
         };
-        p.evidence.greeted();
         p.echo = g.challenge;
         (p.next, p.pause) = (now + AGAIN.0, AGAIN.0);
         let answers = g.echo == p.challenge;
+        if answers {
+            // Others may be old ones that a relay kept.
+            p.evidence.greeted();
+        }
         let session = p.session.as_mut().map(|(s, _)| s);
         if let Some(session) = session.filter(|s| s.id == g.session) {
             (p.due, p.is_new) = (p.due || g.asks, false);
