@@ -299,15 +299,7 @@ impl PeerSegment {
         let pages = (offset + len).next_multiple_of(page()) - from;
         let prot = ProtFlags::READ | ProtFlags::WRITE;
         let map = Mapping::of_range(self.fd.as_fd(), from, pages, prot, MapFlags::PRIVATE)?;
-        // SAFETY: the range is the mapping just made, and mapping its pages changes no byte. Kernels before 5.14 cannot: there each
-        // page traps when it is touched first.
-        let _ = unsafe {
-            madvise(
-                map.start.as_ptr().cast::<c_void>(),
-                map.len,
-                Advice::LinuxPopulateRead,
-            )
-        };
+        // Its pages are mapped when they are touched, sixteen at a time: to map all at once takes as long as to copy them.
         // SAFETY: `offset` lies in the first of the pages.
         let start = unsafe { map.start.add((offset - from) as usize) };
         Ok(OwnPages { start, _map: map })
