@@ -25,6 +25,8 @@ pub(crate) const FLOWS_REQUIRED: u32 = 1;
 /// Most shared memory of a publisher. ROS 2 has no such limit, and no setting for it: it takes what its messages and the queues of its
 /// subscriptions need, as far as the system has it.
 const MEMORY: u64 = 4 << 30;
+/// Most that one subscription keeps of it, queued and held.
+const QUOTA: u64 = 512 << 20;
 
 /// What a publisher is.
 pub(crate) struct Publisher {
@@ -163,6 +165,7 @@ pub(crate) unsafe extern "C" fn rmw_create_publisher(
         let mut bus = PublisherOptions::default()
             .with_node(node.full_name())
             .with_memory_limit(MEMORY)
+            .with_subscriber_quota(QUOTA)
             .with_depth(profile.queue())
             .with_reliability(match profile.reliability {
                 qos::BEST_EFFORT => Reliability::BestEffort,
