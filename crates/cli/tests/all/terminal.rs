@@ -76,6 +76,12 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
+        // The program ends by Ctrl-C. That its terminal is gone it may not hear (`nohup`).
+        let _ = self.keys.write_all(b"\x03");
+        let end = Instant::now() + Duration::from_secs(3);
+        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(10));
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
