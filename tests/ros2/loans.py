@@ -21,6 +21,10 @@ class CImage(ctypes.Structure):
                 ("is_bigendian", c_uint8), ("step", c_uint32), ("pixels", Bytes)]
 rcl = ctypes.CDLL("librcl.so")
 runtime = ctypes.CDLL("librosidl_runtime_c.so")
+generated = ctypes.CDLL("libsensor_msgs__rosidl_generator_c.so")
+generated.sensor_msgs__msg__Image__create.restype = POINTER(CImage)
+# What is preloaded, and libc.
+here = ctypes.CDLL(None)
 ctypes.pythonapi.PyCapsule_GetPointer.restype = c_void_p
 def is_shared(at):
     for line in open("/proc/self/maps"):
@@ -29,23 +33,23 @@ def is_shared(at):
         if low <= at < high:
             return mode[3] == "s"
     return False
+def handle(of, entity):
+    get = getattr(rcl, f"rcl_{of}_get_rmw_handle")
+    get.restype = c_void_p
+    with entity.handle:
+        return c_void_p(get(c_void_p(entity.handle.pointer)))
 rclpy.init()
 node = Node("borrower")
 """
 
 TAKE = START + """
-subscription = node.create_subscription(Image, "image", lambda m: None, 10)
-with subscription.handle:
-    own = c_void_p(subscription.handle.pointer)
-rcl.rcl_subscription_get_rmw_handle.restype = c_void_p
-handle = c_void_p(rcl.rcl_subscription_get_rmw_handle(own))
-rmw = ctypes.CDLL(None)
+taker = handle("subscription", node.create_subscription(Image, "image", lambda m: None, 10))
 out = []
 def take():
     message, taken = c_void_p(), c_bool()
     end = time.monotonic() + 30
     while not taken.value and time.monotonic() < end:
-        code = rmw.rmw_take_loaned_message(handle, byref(message), byref(taken), None)
+        code = here.rmw_take_loaned_message(taker, byref(message), byref(taken), None)
         assert code == 0, code
         time.sleep(0.005)
     return message
@@ -58,12 +62,12 @@ for i in range(40):
     if len(out) == 20:
         print("shared", sum(s for _, s in out), "copied", sum(not s for _, s in out))
         for message, _ in out:
-            assert rmw.rmw_return_loaned_message_from_subscription(handle, message) == 0
+            assert here.rmw_return_loaned_message_from_subscription(taker, message) == 0
         out.clear()
-again = rmw.rmw_return_loaned_message_from_subscription(handle, message)
-null = rmw.rmw_take_loaned_message(handle, None, byref(c_bool()), None)
-full = rmw.rmw_take_loaned_message(handle, byref(c_void_p(1)), byref(c_bool()), None)
-print("wrong", again, null, full, rmw.rmw_return_loaned_message_from_subscription(handle, None))
+again = here.rmw_return_loaned_message_from_subscription(taker, message)
+null = here.rmw_take_loaned_message(taker, None, byref(c_bool()), None)
+full = here.rmw_take_loaned_message(taker, byref(c_void_p(1)), byref(c_bool()), None)
+print("wrong", again, null, full, here.rmw_return_loaned_message_from_subscription(taker, None))
 # One that is not returned ends with its subscription.
 take()
 node.destroy_node()
@@ -122,25 +126,17 @@ rclpy.shutdown()
 """
 
 OWN = START + """
-generated = ctypes.CDLL("libsensor_msgs__rosidl_generator_c.so")
-generated.sensor_msgs__msg__Image__create.restype = POINTER(CImage)
-libc = ctypes.CDLL(None)
-libc.realloc.restype = c_void_p
-names = ["image", "image"]
-subscriptions = [node.create_subscription(Image, name, lambda m: None, 10) for name in names]
-handles = []
-rcl.rcl_subscription_get_rmw_handle.restype = c_void_p
-for each in subscriptions:
-    with each.handle:
-        handles.append(c_void_p(rcl.rcl_subscription_get_rmw_handle(c_void_p(each.handle.pointer))))
+here.realloc.restype = c_void_p
+subscriptions = [node.create_subscription(Image, "image", lambda m: None, 10) for _ in range(2)]
+handles = [handle("subscription", each) for each in subscriptions]
 def blocks():
     # Pages of blocks that are this process's own.
     return sum("ropewalk-payload" in line and line.split()[1] == "rw-p" for line in open("/proc/self/maps"))
-def take(handle):
+def take(taker):
     image, taken = generated.sensor_msgs__msg__Image__create(), c_bool()
     end = time.monotonic() + 30
     while not taken.value and time.monotonic() < end:
-        assert libc.rmw_take(handle, image, byref(taken), None) == 0
+        assert here.rmw_take(taker, image, byref(taken), None) == 0
         time.sleep(0.002)
     return image
 def check(image):
@@ -168,7 +164,7 @@ assert ctypes.string_at(first.contents.pixels.data, 500_001)[499_999:] == bytes(
 destroy(first)
 # A sequence that grows moves to the heap.
 pixels, height = second.contents.pixels, second.contents.height
-pixels.data = libc.realloc(c_void_p(pixels.data), c_size_t(2_000_000))
+pixels.data = here.realloc(c_void_p(pixels.data), c_size_t(2_000_000))
 assert set(ctypes.string_at(pixels.data, 1_000_000)) == {height}
 print("grown", blocks())
 destroy(second)
@@ -193,20 +189,12 @@ print("end", blocks())
 
 SHORT = START + """
 import resource
-libc = ctypes.CDLL(None)
-def handle(of, entity):
-    get = getattr(rcl, f"rcl_{of}_get_rmw_handle")
-    get.restype = c_void_p
-    with entity.handle:
-        return c_void_p(get(c_void_p(entity.handle.pointer)))
 def outcome(code):
     said = bool(rcutils.rcutils_error_is_set())
     rcutils.rcutils_reset_error()
     return code, said
 rcutils = ctypes.CDLL("librcutils.so")
 rcutils.rcutils_error_is_set.restype = c_bool
-generated = ctypes.CDLL("libsensor_msgs__rosidl_generator_c.so")
-generated.sensor_msgs__msg__Image__create.restype = POINTER(CImage)
 out, back = node.create_publisher(Image, "large", 10), node.create_subscription(Image, "large", lambda m: None, 10)
 while out.get_subscription_count() < 1:
     time.sleep(0.01)
@@ -214,10 +202,10 @@ image = generated.sensor_msgs__msg__Image__create()
 assert runtime.rosidl_runtime_c__uint8__Sequence__init(byref(image.contents.pixels), c_size_t(200_000_000))
 taken = generated.sensor_msgs__msg__Image__create()
 def publish():
-    return outcome(libc.rmw_publish(handle("publisher", out), image, None))
+    return outcome(here.rmw_publish(handle("publisher", out), image, None))
 def take():
     got = c_bool()
-    return *outcome(libc.rmw_take(handle("subscription", back), taken, byref(got), None)), got.value, taken.contents.pixels.size
+    return *outcome(here.rmw_take(handle("subscription", back), taken, byref(got), None)), got.value, taken.contents.pixels.size
 def address_space(more):
     used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + more if more else resource.RLIM_INFINITY, resource.RLIM_INFINITY))

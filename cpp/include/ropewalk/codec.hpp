@@ -178,11 +178,8 @@ protected:
         word(static_cast<std::uint32_t>(n) | flag);
         return true;
     }
-    /// Whether a bulk field becomes a data part.
-    template <class T>
-    bool lifts(const Bulk<T>& bulk, std::size_t parts) const {
-        return !bulk.empty() && bulk.size_bytes() >= threshold && parts < MAX_PARTS;
-    }
+    /// Whether a bulk field of so many bytes becomes a data part.
+    bool lifts(std::size_t bytes, std::size_t parts) const { return bytes > 0 && bytes >= threshold && parts < MAX_PARTS; }
 };
 
 /// The lengths of a message's parts.
@@ -195,7 +192,7 @@ struct Measure : Puts<Measure> {
     template <class T>
     void bulk(const Bulk<T>& bulk, std::uint32_t bound) {
         if (!count(bulk.size(), bound)) return;
-        if (lifts(bulk, part_count)) {
+        if (lifts(bulk.size_bytes(), part_count)) {
             part_lens[part_count++] = bulk.size_bytes();
             return;
         }
@@ -206,7 +203,7 @@ struct Measure : Puts<Measure> {
     template <class Each>
     void bulk_of(const void* bytes, std::size_t n, std::size_t stride, std::uint32_t bound, Each each) {
         if (!count(n, bound)) return;
-        if (bytes != nullptr && n * stride >= threshold && part_count < MAX_PARTS) part_lens[part_count++] = n * stride;
+        if (bytes != nullptr && lifts(n * stride, part_count)) part_lens[part_count++] = n * stride;
         else each();
     }
 };
@@ -287,17 +284,13 @@ struct Write : Puts<Write> {
             fault("it was sized but not allocated: call allocate and fill it");
             return;
         }
-        if (!lifts(bulk, next)) {
+        if (!lifts(bulk.size_bytes(), next)) {
             if (!count(bulk.size(), bound)) return;
             for (const T& element : static_cast<span<const T>>(bulk)) this->each(element);
             return;
         }
-        if (next >= places.count || places.parts[next].len != bulk.size_bytes()) {
-            fault("its size has changed since its block was allocated: allocate again");
-            return;
-        }
-        auto* part = places.parts[next++].data;
-        if (!count(bulk.size(), bound, LIFTED)) return;
+        auto* part = next_part(bulk.size_bytes());
+        if (part == nullptr || !count(bulk.size(), bound, LIFTED)) return;
         if (!BulkAccess::is_lifted(bulk)) {
             std::memcpy(part, bulk.data(), bulk.size_bytes());
         } else if (static_cast<const void*>(bulk.data()) != part) {
@@ -307,19 +300,21 @@ struct Write : Puts<Write> {
     /// As `Measure::bulk_of`.
     template <class Each>
     void bulk_of(const void* bytes, std::size_t n, std::size_t stride, std::uint32_t bound, Each each) {
-        if (bytes == nullptr || n * stride < threshold || next >= MAX_PARTS) {
-            if (count(n, bound)) each();
-            return;
-        }
-        if (next >= places.count || places.parts[next].len != n * stride) {
-            return fault("its size has changed since its block was allocated: allocate again");
-        }
-        auto* part = places.parts[next++].data;
-        if (count(n, bound, LIFTED)) std::memcpy(part, bytes, n * stride);
+        if (bytes == nullptr || !lifts(n * stride, next)) return list_of(n, bound, each);
+        auto* part = next_part(n * stride);
+        if (part != nullptr && count(n, bound, LIFTED)) std::memcpy(part, bytes, n * stride);
     }
     /// After everything was written.
     void finish() {
         if (next != places.count) fault("a bulk field became shorter since its block was allocated: allocate again");
+    }
+
+private:
+    /// The next data part, if it has this length.
+    std::uint8_t* next_part(std::size_t bytes) {
+        if (next < places.count && places.parts[next].len == bytes) return places.parts[next++].data;
+        fault("its size has changed since its block was allocated: allocate again");
+        return nullptr;
     }
 };
 
@@ -371,16 +366,9 @@ struct Read : Walk<Read>, Faults {
     template <class T>
     void bulk(Bulk<T>& bulk, std::uint32_t bound) {
         std::uint32_t n = 0;
-        word(n);
-        bool lifted = (n & LIFTED) != 0;
-        n &= MAX_COUNT;
-        if (failed() || !bounded(n, bound)) return;
-        if (lifted) {
-            if (next >= places.count || places.parts[next].len != n * sizeof(T)) {
-                return fault("its data part has another length than its count says");
-            }
-            return BulkAccess::view(bulk, places.parts[next++].data, n);
-        }
+        const std::uint8_t* part = nullptr;
+        if (!bulk_count(n, part, sizeof(T), bound)) return;
+        if (part != nullptr) return BulkAccess::view(bulk, part, n);
         // No element is shorter than a byte: what is allocated is in proportion to what came.
         if (n > len - at) return truncated();
         T* element = BulkAccess::own(bulk, n);
@@ -400,19 +388,9 @@ struct Read : Walk<Read>, Faults {
     template <class Resize, class Each>
     void bulk_of(std::size_t least, std::size_t stride, std::uint32_t bound, Resize resize, Each each) {
         std::uint32_t n = 0;
-        word(n);
-        bool lifted = (n & LIFTED) != 0;
-        n &= MAX_COUNT;
-        if (failed() || !bounded(n, bound)) return;
         const std::uint8_t* part = nullptr;
-        if (lifted) {
-            if (next >= places.count || places.parts[next].len != n * stride) {
-                return fault("its data part has another length than its count says");
-            }
-            part = places.parts[next++].data;
-        } else if (n > (len - at) / least) {
-            return truncated();
-        }
+        if (!bulk_count(n, part, stride, bound)) return;
+        if (part == nullptr && n > (len - at) / least) return truncated();
         if (!resize(n, part)) return fault("there is no memory for " + std::to_string(n) + " elements");
         each(n, part);
     }
@@ -426,6 +404,20 @@ private:
         if (n > len - at) return truncated();
         if (n > 0) std::memcpy(to, places.control.data + at, n);
         at += n;
+    }
+    /// The count word of a bulk field, and its data part, or null where its elements follow.
+    [[gnu::always_inline]] bool bulk_count(std::uint32_t& n, const std::uint8_t*& part, std::size_t stride, std::uint32_t bound) {
+        word(n);
+        bool lifted = (n & LIFTED) != 0;
+        n &= MAX_COUNT;
+        if (failed() || !bounded(n, bound)) return false;
+        if (!lifted) return true;
+        if (next >= places.count || places.parts[next].len != n * stride) {
+            fault("its data part has another length than its count says");
+            return false;
+        }
+        part = places.parts[next++].data;
+        return true;
     }
     bool bounded(std::uint32_t n, std::uint32_t bound) {
         if (n > bound) too_many(n, bound);

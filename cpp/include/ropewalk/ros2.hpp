@@ -4,7 +4,7 @@
 //     #include <ropewalk/ros2.hpp>
 //     #include <sensor_msgs/msg/image.hpp>
 //
-//     auto subscriber = node.subscribe<sensor_msgs::msg::Image>("/camera");
+//     auto subscriber = node.subscriber<sensor_msgs::msg::Image>("/camera").value();
 //
 // They are read and written through their introspection tables, so that a program links `rosidl_typesupport_cpp`, the packages'
 // `…__rosidl_typesupport_cpp`, and finds their `…__rosidl_typesupport_introspection_cpp` at run time; rcl and a middleware are not
@@ -321,7 +321,7 @@ struct MakeType<T, std::enable_if_t<rosidl_generator_traits::is_message<T>::valu
         auto status = ropewalk_type_find(Type<T>::name, ROPEWALK_FLAVOUR_ROS2, out);
         if (status == ROPEWALK_STATUS_OK) return status;
         const auto text = ros2::definition<T>();
-        if (text == nullptr) return ropewalk_type_find(Type<T>::name, ROPEWALK_FLAVOUR_ROS2, out);
+        if (text == nullptr) return status;
         return ropewalk_type_from_definition(Type<T>::name, text->c_str(), ROPEWALK_FLAVOUR_ROS2, nullptr, out);
     }
 };

@@ -280,10 +280,7 @@ impl Map {
         let Map::Wanting(segment) = self else { return self };
         match segment.map() {
             Ok(map) => Map::Here(Arc::new(map)),
-            Err((segment, error)) => {
-                tracing::warn!(%error, "no memory to map a publisher's messages: they are lost until there is");
-                Map::Wanting(segment)
-            }
+            Err(segment) => Map::Wanting(segment),
         }
     }
 }
@@ -296,6 +293,12 @@ impl Incoming {
         }
         let segment = UnmappedSegment::new(fd, len).map_err(|e| format!("segment {id}: {e}"))?;
         let map = Map::Wanting(segment).tried();
+        if let Map::Wanting(_) = map {
+            tracing::warn!(
+                len,
+                "no memory to map a publisher's messages: they are lost until there is"
+            );
+        }
         crate::hooks::step("segment-mapped");
         self.segments.push(Segment {
             id,

@@ -121,7 +121,7 @@ fn another_user_that_waits_is_told_why_nobody_talks_to_it() {
         "nothing is put into a folder that everybody may write"
     );
     assert!(first.refusals().is_empty(), "it connected to nobody");
-    // From the next line on it might, and who waits accepts once.
+    // Once the mode is right it may connect, and the waiting end accepts one connection only.
     drop(first);
     set_mode(dir.path(), 0o755);
     let second = bus.publisher(topic("/a"), PublisherOptions::default()).unwrap();

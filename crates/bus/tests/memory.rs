@@ -92,7 +92,7 @@ fn a_message_that_cannot_be_mapped_costs_that_message() {
     send(&publisher, LARGE).unwrap();
     send(&publisher, 2000).unwrap();
     assert_eq!(child.hear(), "2000", "those that are mapped come");
-    assert_eq!(child.hear(), "1", "and it is told what is lost");
+    assert_eq!(child.hear(), "1", "and the lost one is counted");
     send(&publisher, LARGE).unwrap();
     assert_eq!(
         child.hear(),

@@ -589,7 +589,7 @@ fn what_a_neighbour_announced_counts_again_when_its_flow_does() {
     assert!(relay.announced(other, &said, false, true, false));
     assert!(relay.is_flow(other.0, other.1));
     assert_eq!(relay.dormant(&said), []);
-    // Whoever withdraws it or starts anew brings it no more.
+    // A neighbour that withdraws it or starts anew brings it no more.
     relay.withdrawn(again.0, again.1);
     relay.withdrawn(other.0, other.1);
     assert_eq!(relay.dormant(&said), []);

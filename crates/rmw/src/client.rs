@@ -191,7 +191,7 @@ pub(crate) unsafe extern "C" fn rmw_send_request(
         }
         // SAFETY: of the caller.
         let sequence = unsafe { arg_mut(sequence, "sequence_id")? };
-        let loan = |control, parts: &[usize]| client.bus.bus().loan(control, parts).map_err(Failure::from);
+        let loan = |control, parts: &[usize]| client.bus.bus().loan(control, parts);
         // SAFETY: the caller's message is of the service's request type.
         let loan = unsafe { codec::written(&client.ty.request, message, loan)? };
         let mut calls = lock(&client.calls);

@@ -12,7 +12,7 @@ use std::ffi::c_void;
 pub(crate) unsafe fn written(
     ty: &Type,
     message: *const c_void,
-    loan: impl FnOnce(usize, &[usize]) -> Outcome<bus::Loan>,
+    loan: impl FnOnce(usize, &[usize]) -> Result<bus::Loan, bus::LoanError>,
 ) -> Outcome<bus::Loan> {
     // SAFETY: of the caller.
     let sizes = unsafe { ty.sizes(message)? };

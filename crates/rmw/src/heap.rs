@@ -1,8 +1,8 @@
 //! `libropewalk_heap.so`, for `LD_PRELOAD`: `free` and `realloc` that know memory which is no heap's.
 //!
 //! An array of a message that a node borrows from its publisher has room in shared memory (`rmw_borrow_loaned_message`), and a large array of a
-//! message that a node takes lies in pages of the publisher's block (`rmw_take`). Who resizes such an array, moves it or ends its message gives
-//! it to `free`, as it would give heap memory; here that ends what was claimed, and whoever claimed it hears of it. All other memory goes to
+//! message that a node takes lies in pages of the publisher's block (`rmw_take`). A node that resizes such an array, moves it or ends its message gives
+//! it to `free`, as it would give heap memory; here that ends the claim, and calls the claimant's function. All other memory goes to
 //! glibc's own functions.
 //!
 //! `librmw_ropewalk.so` looks for this library's functions in the process and places arrays in shared memory only where it finds them.
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 /// Most claims at a time.
 const PLACES: usize = 256;
 
-/// What hears that claimed memory was freed.
+/// What is called when claimed memory is freed.
 type Freed = unsafe extern "C" fn(*mut c_void);
 
 struct Claim {
@@ -45,7 +45,7 @@ unsafe extern "C" {
     fn __libc_realloc(memory: *mut c_void, len: usize) -> *mut c_void;
 }
 
-/// The claim that begins at `start`.
+/// The claim that begins at `start`. Null is below all claims.
 fn claim_at(start: *mut c_void) -> Option<&'static Claim> {
     let at = start.addr();
     if at < LOWEST.load(Ordering::Acquire) || at > HIGHEST.load(Ordering::Acquire) {
@@ -56,10 +56,10 @@ fn claim_at(start: *mut c_void) -> Option<&'static Claim> {
         .find(|c| std::ptr::eq(c.start.load(Ordering::Acquire), start))
 }
 
-/// Ends a claim; false if another thread did so first. Says what hears of it, if somebody does.
+/// Ends a claim, and gives its function (null for none) and what that is called with; `None` if another thread ended it first.
 fn end(claim: &Claim, start: *mut c_void) -> Option<(*mut c_void, *mut c_void)> {
     // Read before it ends: from then on the place may be another's.
-    let hears = (
+    let calls = (
         claim.freed.load(Ordering::Acquire),
         claim.token.load(Ordering::Acquire),
     );
@@ -67,13 +67,12 @@ fn end(claim: &Claim, start: *mut c_void) -> Option<(*mut c_void, *mut c_void)> 
         claim
             .start
             .compare_exchange(start, std::ptr::null_mut(), Ordering::AcqRel, Ordering::Relaxed);
-    ended.is_ok().then_some(hears)
+    ended.is_ok().then_some(calls)
 }
 
-/// Ends a claim whose memory was freed, and says so; false if there is none.
-fn free_claimed(start: *mut c_void) -> bool {
-    let ended = claim_at(start).and_then(|claim| end(claim, start));
-    let Some((freed, token)) = ended else {
+/// Ends a claim whose memory is freed, and calls its function; false if another thread did so first.
+fn free_claimed(claim: &Claim, start: *mut c_void) -> bool {
+    let Some((freed, token)) = end(claim, start) else {
         return false;
     };
     if !freed.is_null() {
@@ -114,7 +113,7 @@ pub extern "C" fn ropewalk_heap_claim(start: *mut c_void, len: usize) -> bool {
     claim(start, len, std::ptr::null_mut(), std::ptr::null_mut())
 }
 
-/// As [`ropewalk_heap_claim`], for memory that somebody else owns: whoever frees it calls `freed` with `token`, once, in its own thread.
+/// As [`ropewalk_heap_claim`], for memory with an owner: the thread that frees it calls `freed` with `token`, once.
 #[unsafe(no_mangle)]
 pub extern "C" fn ropewalk_heap_adopt(
     start: *mut c_void,
@@ -128,13 +127,13 @@ pub extern "C" fn ropewalk_heap_adopt(
 /// Ends a claim. False if there is none at `start`, since it was freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn ropewalk_heap_release(start: *mut c_void) -> bool {
-    !start.is_null() && claim_at(start).is_some_and(|claim| end(claim, start).is_some())
+    claim_at(start).is_some_and(|claim| end(claim, start).is_some())
 }
 
 /// Whether there is a claim at `start`.
 #[unsafe(no_mangle)]
 pub extern "C" fn ropewalk_heap_is_claimed(start: *mut c_void) -> bool {
-    !start.is_null() && claim_at(start).is_some()
+    claim_at(start).is_some()
 }
 
 /// C's `free`.
@@ -143,7 +142,7 @@ pub extern "C" fn ropewalk_heap_is_claimed(start: *mut c_void) -> bool {
 /// As in C, but the memory may be claimed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn free(memory: *mut c_void) {
-    if memory.is_null() || !free_claimed(memory) {
+    if !claim_at(memory).is_some_and(|claim| free_claimed(claim, memory)) {
         // SAFETY: of the caller.
         unsafe { __libc_free(memory) }
     }
@@ -155,11 +154,7 @@ pub unsafe extern "C" fn free(memory: *mut c_void) {
 /// As in C, but the memory may be claimed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn realloc(memory: *mut c_void, len: usize) -> *mut c_void {
-    let claim = match memory.is_null() {
-        true => None,
-        false => claim_at(memory),
-    };
-    let Some(claim) = claim else {
+    let Some(claim) = claim_at(memory) else {
         // SAFETY: of the caller.
         return unsafe { __libc_realloc(memory, len) };
     };
@@ -170,7 +165,7 @@ pub unsafe extern "C" fn realloc(memory: *mut c_void, len: usize) -> *mut c_void
         if !new.is_null() {
             new.cast::<u8>()
                 .copy_from_nonoverlapping(memory.cast(), had.min(len));
-            free_claimed(memory);
+            free_claimed(claim, memory);
         }
         new
     }

@@ -25,7 +25,7 @@ pub(crate) struct Heap {
     adopt: Adopt,
 }
 
-/// What hears that adopted memory was freed.
+/// What is called when adopted memory is freed.
 pub(crate) type Freed = unsafe extern "C" fn(*mut c_void);
 type Adopt = unsafe extern "C" fn(*mut c_void, usize, Freed, *mut c_void) -> bool;
 
@@ -63,7 +63,7 @@ impl Heap {
         unsafe { (self.claim)(start.cast(), len) }
     }
 
-    /// Likewise, of memory whose owner hears of it: `freed` is called with `token` by whoever frees it.
+    /// Likewise, of memory with an owner: the thread that frees it calls `freed` with `token`.
     ///
     /// # Safety
     /// `freed` may be called with `token` once, in any thread and at any time from now on.

@@ -1,6 +1,6 @@
 //! Memory that crosses the interface, by the allocator that its owner named.
 
-use crate::abi::{Allocator, BAD_ALLOC, StringArray};
+use crate::abi::{Allocator, StringArray};
 use crate::error::{Failure, Outcome};
 use std::ffi::{CStr, c_char, c_void};
 
@@ -93,10 +93,7 @@ impl Allocator {
 }
 
 fn exhausted() -> Failure {
-    Failure {
-        code: BAD_ALLOC,
-        text: "no memory is left".into(),
-    }
+    Failure::memory("no memory is left")
 }
 
 impl StringArray {

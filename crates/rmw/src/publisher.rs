@@ -77,7 +77,7 @@ impl Publisher {
     /// # Safety
     /// `message` is of this publisher's type.
     pub(crate) unsafe fn publish_message(&self, message: *const c_void) -> Outcome {
-        let loan = |control, parts: &[usize]| self.bus.bus().loan(control, parts).map_err(Failure::from);
+        let loan = |control, parts: &[usize]| self.bus.bus().loan(control, parts);
         // SAFETY: of the caller.
         self.publish_block(unsafe { codec::written(&self.ty, message, loan)? })
     }

@@ -1,7 +1,7 @@
 //! Serialized messages: CDR.
 
 use crate::abi::introspection::MessageTypeSupport;
-use crate::abi::{BAD_ALLOC, Ret, SerializedMessage};
+use crate::abi::{Ret, SerializedMessage};
 use crate::error::{Failure, Outcome, arg, arg_mut, guard};
 use crate::typesupport::Type;
 use std::ffi::c_void;
@@ -15,10 +15,10 @@ pub(crate) fn store(message: &mut SerializedMessage, bytes: &[u8]) -> Outcome {
         // SAFETY: the buffer is the allocator's own, or null.
         let grown = unsafe { reallocate(message.buffer.cast(), bytes.len(), message.allocator.state) };
         if grown.is_null() {
-            return Err(Failure {
-                code: BAD_ALLOC,
-                text: format!("no memory for {} serialized bytes", bytes.len()),
-            });
+            return Err(Failure::memory(format_args!(
+                "no memory for {} serialized bytes",
+                bytes.len()
+            )));
         }
         (message.buffer, message.capacity) = (grown.cast(), bytes.len());
     }

@@ -235,7 +235,7 @@ pub(crate) unsafe extern "C" fn rmw_send_response(
             tracing::debug!(number = key.1, "a response to no open request is left out");
             return Ok(());
         };
-        let loan = |control, parts: &[usize]| service.bus.loan(control, parts).map_err(Failure::from);
+        let loan = |control, parts: &[usize]| service.bus.loan(control, parts);
         // SAFETY: the caller's message is of the service's response type.
         let loan = unsafe { codec::written(&service.ty.response, message, loan)? };
         // Who asked is gone, or waits no longer: nothing is left to be done.

@@ -506,12 +506,11 @@ unsafe fn take(
     let Some(from) = subscription.take()? else {
         return Ok(());
     };
-    let of_it = subscription.info(&from);
+    if let Some(info) = info {
+        *info = subscription.info(&from);
+    }
     // SAFETY: the caller's message is of the subscription's type, and initialised.
     unsafe { subscription.read(from, message)? };
-    if let Some(info) = info {
-        *info = of_it;
-    }
     *taken = true;
     Ok(())
 }

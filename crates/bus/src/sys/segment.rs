@@ -230,16 +230,15 @@ impl UnmappedSegment {
         Ok(UnmappedSegment { fd, len })
     }
 
-    /// Maps it. That fails where this process may have no more memory or mappings, for which its peer can do nothing: then it is
-    /// as before.
-    pub(crate) fn map(self) -> Result<PeerSegment, (Self, io::Error)> {
+    /// Maps it. Gives it back where this process may have no more memory or mappings, which is no fault of the peer.
+    pub(crate) fn map(self) -> Result<PeerSegment, Self> {
         match Mapping::new(self.fd.as_fd(), self.len, ProtFlags::READ) {
             Ok(map) => Ok(PeerSegment {
                 map,
                 fd: self.fd,
                 whole: AtomicU64::new(0),
             }),
-            Err(error) => Err((self, error)),
+            Err(_) => Err(self),
         }
     }
 }
@@ -409,7 +408,8 @@ mod tests {
     use std::sync::atomic::Ordering;
 
     fn mapped(fd: OwnedFd, len: u64) -> io::Result<PeerSegment> {
-        UnmappedSegment::new(fd, len)?.map().map_err(|(_, error)| error)
+        let unmapped = UnmappedSegment::new(fd, len)?;
+        unmapped.map().map_err(|_| io::ErrorKind::OutOfMemory.into())
     }
 
     #[test]

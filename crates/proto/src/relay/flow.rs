@@ -34,11 +34,31 @@ pub(super) struct Flow {
     pub(super) settings: TopicConfig,
     /// Since when nobody brings it.
     pub(super) orphan: Option<Time>,
-    /// It is to be closed: who announces it again opens it anew.
+    /// It is to be closed: another announcement opens it anew.
     pub(super) ends: bool,
 }
 
 impl Flow {
+    /// One that nobody brought and nothing went to yet.
+    pub(super) fn new(announcement: Announcement, via: Via, settings: TopicConfig) -> Self {
+        Flow {
+            announcement,
+            via,
+            seen: Seen::default(),
+            brought: BTreeMap::new(),
+            next: 0,
+            newest: None,
+            topics: BTreeMap::new(),
+            first: None,
+            upstream: BTreeMap::new(),
+            declined: BTreeMap::new(),
+            local: false,
+            settings,
+            orphan: None,
+            ends: false,
+        }
+    }
+
     /// Whether its messages go on while they still come. What is reliable is kept until it is acknowledged, and what is
     /// latched for who comes later: neither may turn out never to be complete.
     pub(super) fn cuts_through(&self) -> bool {

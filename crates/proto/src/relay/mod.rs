@@ -18,7 +18,7 @@ use crate::arriving::Arriving;
 use crate::body::{Body, Incoming, Message};
 use crate::config::{MAX_DEPTH, PeerId, RemoteTopic, TopicConfig, TopicError, TopicId};
 use crate::radio::Radio;
-use crate::route::{Route, START_HOPS, Seen};
+use crate::route::{Route, START_HOPS};
 use core::time::Duration;
 use flow::Flow;
 use sending::{bits_of, send};
@@ -137,7 +137,10 @@ impl<B: Body + Clone> Relay<B> {
             match flow.orphan {
                 _ if !flow.upstream.is_empty() => flow.orphan = None,
                 None => flow.orphan = Some(now),
-                Some(since) if now >= since + ORPHANED_FOR => self.actions.push(Action::Close(key.clone())),
+                Some(since) if now >= since + ORPHANED_FOR => {
+                    flow.ends = true;
+                    self.actions.push(Action::Close(key.clone()));
+                }
                 Some(_) => {}
             }
         }
@@ -176,20 +179,9 @@ impl<B: Body + Clone> Relay<B> {
         });
         if !known {
             let flow = Flow {
-                announcement: announcement.clone(),
-                via,
-                seen: Seen::default(),
-                brought: BTreeMap::new(),
-                next: 0,
-                newest: None,
-                topics: BTreeMap::new(),
                 first: Some(peer),
-                upstream: BTreeMap::new(),
-                declined: BTreeMap::new(),
                 local,
-                settings: settings(announcement),
-                orphan: None,
-                ends: false,
+                ..Flow::new(announcement.clone(), via, settings(announcement))
             };
             let old = self.flows.insert(key.clone(), flow);
             if let (Some(old), Some(new)) = (old, self.flows.get_mut(&key)) {
@@ -473,20 +465,8 @@ impl<B: Body + Clone> Relay<B> {
         // Numbers go on, since those who know the run remember them.
         let next = self.flows.get(&key).map_or(0, |f| f.next);
         let flow = Flow {
-            announcement,
-            via,
-            seen: Seen::default(),
-            brought: BTreeMap::new(),
             next,
-            newest: None,
-            topics: BTreeMap::new(),
-            first: None,
-            upstream: BTreeMap::new(),
-            declined: BTreeMap::new(),
-            local: false,
-            settings: config.clone(),
-            orphan: None,
-            ends: false,
+            ..Flow::new(announcement, via, config.clone())
         };
         self.flows.insert(key.clone(), flow);
         self.open_at(now, radio, &key, peers, &may)?;

@@ -13,7 +13,7 @@ pub(crate) use owned::Owned;
 pub(crate) use taken::Taken;
 
 use crate::abi::introspection::MessageTypeSupport;
-use crate::abi::{BAD_ALLOC, MessageInfo, Ret, RmwPublisher, RmwSubscription};
+use crate::abi::{MessageInfo, Ret, RmwPublisher, RmwSubscription};
 use crate::error::{Failure, Outcome, arg, arg_mut, guard};
 use crate::typesupport::Type;
 use crate::walk::Instance;
@@ -25,10 +25,8 @@ pub(crate) const MAX_IN_PLACE: usize = 12;
 
 fn make(ty: &Type) -> Outcome<Instance> {
     // SAFETY: rcl keeps the type support's library loaded while an entity of the type lives, and its loans with it.
-    unsafe { ty.plan().make() }.ok_or_else(|| Failure {
-        code: BAD_ALLOC,
-        text: format!("no memory for a {}", ty.schema().ros2_name()),
-    })
+    unsafe { ty.plan().make() }
+        .ok_or_else(|| Failure::memory(format_args!("no memory for a {}", ty.schema().ros2_name())))
 }
 
 /// A message that is not on loan.
@@ -139,11 +137,10 @@ unsafe fn take(
     let Some(from) = subscription.take()? else {
         return Ok(());
     };
-    let of_it = subscription.info(&from);
-    *message = subscription.lend(from)?;
     if let Some(info) = info {
-        *info = of_it;
+        *info = subscription.info(&from);
     }
+    *message = subscription.lend(from)?;
     *taken = true;
     Ok(())
 }

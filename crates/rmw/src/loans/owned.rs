@@ -21,7 +21,7 @@ pub(crate) struct Owned {
 /// A message of which arrays are owned.
 #[derive(Debug)]
 struct Held {
-    _message: ropewalk::Message,
+    message: ropewalk::Message,
     _counted: Arc<()>,
 }
 
@@ -56,10 +56,10 @@ impl Owned {
         message: *mut c_void,
     ) -> Outcome {
         let held = Arc::new(Held {
-            _message: from,
+            message: from,
             _counted: self.messages.clone(),
         });
-        let from = &held._message;
+        let from = &held.message;
         let mut adopt = |part| {
             let pages = from.bus().own_part(part).ok()?;
             let (start, len) = (pages.as_ptr(), pages.len());

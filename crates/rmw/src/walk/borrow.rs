@@ -91,8 +91,8 @@ pub(super) unsafe fn point(
     }
 }
 
-/// Makes an array that has no memory of its own `count` elements in memory that it owns from now on: whoever frees it ends what `adopt`
-/// gave. False, with the array as it was, where that cannot be.
+/// Makes an array that has no memory of its own `count` elements in memory that `adopt` gives and the array owns from now on. False, with the
+/// array as it was, where that cannot be.
 ///
 /// # Safety
 /// As [`point`], and `adopt` gives memory with the same elements, which may be freed as the heap's is.

@@ -93,6 +93,14 @@ impl Element {
         self.stride == self.packed && self.runs.iter().all(|r| r.memory == r.packed)
     }
 
+    /// Whether an array is the same bytes in memory and where it lies: in a data part (`natural`) or a control part.
+    pub(super) fn in_memory(&self, natural: bool) -> bool {
+        match natural {
+            true => self.natural_in_memory(),
+            false => self.packed_in_memory(),
+        }
+    }
+
     /// Whether an element in a data part has bytes that no field holds.
     pub(super) fn padded(&self) -> bool {
         self.natural != self.packed

@@ -196,13 +196,12 @@ impl<'a> Reader<'a, '_> {
         };
         // SAFETY: the caller's promise; `bytes` are `count` elements.
         unsafe {
-            let part = self.next_part.wrapping_sub(1);
             let is_there = match &mut self.arrays {
                 Arrays::Borrowed(borrowed) if natural => {
                     borrowed.add(array, element, base, bytes.as_ptr(), count)
                 }
                 Arrays::Owned(adopt) if natural && bytes.len() >= ADOPTED => {
-                    let elements = (bytes.as_ptr(), count);
+                    let (elements, part) = ((bytes.as_ptr(), count), self.next_part - 1);
                     borrow::adopt(array, element, base, elements, || adopt(part))
                 }
                 _ => false,
@@ -210,27 +209,23 @@ impl<'a> Reader<'a, '_> {
             if is_there {
                 return Ok(());
             }
-            if let Access::Cxx {
-                numbers: Some(id), ..
-            } = array.access
-                && bytes.as_ptr().align_offset(element.align) == 0
-            {
-                // One pass over the memory, where a resize fills it first.
-                let member = base.add(array.offset);
-                return match super::cxx::assign(id, member, bytes.as_ptr(), count) {
-                    true => Ok(()),
-                    false => Err(Fault::new(Kind::OutOfMemory { count }, array.path)),
-                };
-            }
-            let alike = match natural {
-                true => element.natural_in_memory(),
-                false => element.packed_in_memory(),
+            // One pass over the memory, where a resize fills it first.
+            let is_filled = match array.access {
+                Access::Cxx {
+                    numbers: Some(id), ..
+                } if bytes.as_ptr().align_offset(element.align) == 0 => {
+                    let member = base.add(array.offset);
+                    Some(super::cxx::assign(id, member, bytes.as_ptr(), count))
+                }
+                Access::C { .. } if count > 0 && element.in_memory(natural) && !element.has_bools() => {
+                    Some(array.set_sequence(base, bytes, count))
+                }
+                _ => None,
             };
-            if count > 0 && alike && !element.has_bools() && matches!(array.access, Access::C { .. }) {
-                return match array.set_sequence(base, bytes, count) {
-                    true => Ok(()),
-                    false => Err(Fault::new(Kind::OutOfMemory { count }, array.path)),
-                };
+            match is_filled {
+                Some(true) => return Ok(()),
+                Some(false) => return Err(Fault::new(Kind::OutOfMemory { count }, array.path)),
+                None => {}
             }
             array.resize(base, count)?;
             if count == 0 {
@@ -341,10 +336,7 @@ fn check_count(count: usize, bound: u32, path: u32) -> Walk<()> {
 /// There is room for as many elements at `to`.
 unsafe fn copy_in(element: &Element, bytes: &[u8], natural: bool, to: *mut u8) {
     let size = if natural { element.natural } else { element.packed };
-    let alike = match natural {
-        true => element.natural_in_memory(),
-        false => element.packed_in_memory(),
-    };
+    let alike = element.in_memory(natural);
     if alike {
         // SAFETY: the caller's promise: elements have the same size there.
         unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
