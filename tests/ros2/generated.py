@@ -20,6 +20,7 @@ import rclpy
 from rclpy.node import Node
 import values
 from sensor_msgs.msg import Image
+from test_msgs.msg import BasicTypes, UnboundedSequences
 names = %r
 rclpy.init()
 node, chance = Node("check"), random.Random(7)
@@ -44,6 +45,10 @@ for name in names:
     if type_ is Image:
         # Data parts, of which the first is a small one.
         sent += [Image(data=chance.randbytes(n)) for n in (256, 300_000, 1, 2_000_001)]
+    if type_ is UnboundedSequences:
+        # And of structures with padding, booleans among their fields.
+        sent += [type_(basic_types_values=[values.filled(BasicTypes, chance) for _ in range(n)], bool_values=[b > 127 for b in chance.randbytes(900)])
+                 for n in (7, 500)]
     for message in sent:
         there.publish(message)
     while len(came) < len(sent) and time.monotonic() < end:

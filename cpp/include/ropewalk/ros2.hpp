@@ -202,18 +202,39 @@ inline void read_one(const Member& member, void* at, Read& reader) {
     }
 }
 
-/// Elements out of a data part. Where they do not lie so in memory each is read as from a control part: its words come one after another.
+inline void normalize(const Members& members, std::uint8_t* base);
+
+/// Makes the bytes of `bool` in an element of fixed size 0 or 1: another process wrote them, and C++ has no other values.
+inline void normalize(const Member& member, void* at) {
+    if (member.type_id_ == intro::ROS_TYPE_MESSAGE) return normalize(of(member), static_cast<std::uint8_t*>(at));
+    if (member.type_id_ != intro::ROS_TYPE_BOOLEAN) return;
+    auto* byte = static_cast<std::uint8_t*>(at);
+    *byte = *byte != 0;
+}
+
+inline void normalize(const Members& members, std::uint8_t* base) {
+    if (is_filler(members)) return;
+    for (std::uint32_t i = 0; i < members.member_count_; i++) {
+        const Member& member = members.members_[i];
+        void* at = base + member.offset_;
+        const std::size_t n = member.is_array_ ? member.array_size_ : 1;
+        for (std::size_t j = 0; j < n; j++) normalize(member, member.is_array_ ? member.get_function(at, j) : at);
+    }
+}
+
+/// Elements out of a data part.
 inline void read_part(const Member& member, void* at, std::uint32_t n, const std::uint8_t* part, const Layout& inner, Read& reader) {
-    if (n == 0) return;
-    if (!inner.has_bools && inner.is_same) {
-        std::memcpy(member.get_function(at, 0), part, n * inner.natural);
+    if (member.type_id_ == intro::ROS_TYPE_BOOLEAN) {
+        for (std::uint32_t i = 0; i < n; i++) {
+            const bool bit = part[i] != 0;
+            member.assign_function(at, i, &bit);
+        }
         return;
     }
-    if (member.type_id_ != intro::ROS_TYPE_BOOLEAN) return reader.fault("elements that lie in memory otherwise than in C");
-    for (std::uint32_t i = 0; i < n; i++) {
-        const bool bit = part[i] != 0;
-        member.assign_function(at, i, &bit);
-    }
+    if (n == 0) return;
+    if (!inner.is_same) return reader.fault("elements that lie in memory otherwise than in C");
+    std::memcpy(member.get_function(at, 0), part, n * inner.natural);
+    for (std::uint32_t i = 0; inner.has_bools && i < n; i++) normalize(member, member.get_function(at, i));
 }
 
 inline void read(const Members& members, std::uint8_t* base, Read& reader) {
