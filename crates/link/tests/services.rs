@@ -720,6 +720,50 @@ services: [{{name: /grasp, role: call}}]
 }
 
 #[test]
+fn replies_that_callers_keep_fill_their_service_alone_and_are_given_back() {
+    let [x, y] = ports();
+    let end = |name: &str, own: u16, other: &str, port: u16, role: &str| {
+        Host::start(&format!(
+            "host: {name}
+radio: {{bind: '127.0.0.1:{own}', rate: unlimited, queue_bytes: 128MiB}}
+peers: [{{name: {other}, address: '127.0.0.1:{port}'}}]
+services: [{{name: /grasp, role: {role}}}, {{name: /look, role: {role}}}]
+"
+        ))
+    };
+    let robot = end("robot", x, "base", y, "serve");
+    let base = end("base", y, "robot", x, "call");
+    let large = vec![7; 30 << 20];
+    let _grasp = Serving::start(&robot, service("/grasp"), move |r| {
+        let parts = if r.control() == b"large" { vec![large.clone()] } else { vec![] };
+        Ok(Some((r.control().to_vec(), parts)))
+    });
+    let _look = Serving::echo(&robot, "/look");
+    let callers: Vec<Client> = (0..9).map(|_| connected(&base, "/grasp")).collect();
+    let look = connected(&base, "/look");
+    // A client keeps at most an eighth of the memory, so eight of them fill it.
+    let (last, others) = callers.split_last().expect("nine");
+    let keep = |c| call(c, b"large", &[], LONG).expect("an answer");
+    let kept: Vec<Reply> = others.iter().map(keep).collect();
+    assert!(shared() > 240 << 20);
+    let more = call(last, b"large", &[], Duration::from_secs(3));
+    assert!(more.is_err(), "{more:?}");
+    assert!(shared() < 320 << 20, "{}", shared());
+    for (caller, control) in [(last, b"small"), (&look, b"small")] {
+        let reply = call(caller, control, &[], LONG).expect("an answer");
+        assert_eq!(reply.control(), control);
+    }
+    drop(kept);
+    // What is left is the server's own message, at the robot.
+    let mut least = u64::MAX;
+    until("what was answered is given back", || {
+        least = least.min(shared());
+        least < 40 << 20
+    });
+    keep(last);
+}
+
+#[test]
 fn calls_go_over_a_relay_and_only_to_whom_they_are_for() {
     let [x, y, z] = ports();
     let end = |name: &str, own: u16, other: &str, services: &str| {
