@@ -735,7 +735,11 @@ services: [{{name: /grasp, role: {role}}}, {{name: /look, role: {role}}}]
     let base = end("base", y, "robot", x, "call");
     let large = vec![7; 30 << 20];
     let _grasp = Serving::start(&robot, service("/grasp"), move |r| {
-        let parts = if r.control() == b"large" { vec![large.clone()] } else { vec![] };
+        let parts = if r.control() == b"large" {
+            vec![large.clone()]
+        } else {
+            vec![]
+        };
         Ok(Some((r.control().to_vec(), parts)))
     });
     let _look = Serving::echo(&robot, "/look");
