@@ -1,25 +1,28 @@
-// Message classes that ROS 2 generated, such as `sensor_msgs::msg::Image`, wherever a type stands:
+// Classes of messages and services that ROS 2 generated, such as `sensor_msgs::msg::Image`, wherever a type stands:
 //
 //     #include <ropewalk/ropewalk.hpp>
 //     #include <ropewalk/ros2.hpp>
 //     #include <sensor_msgs/msg/image.hpp>
+//     #include <std_srvs/srv/set_bool.hpp>
 //
 //     auto subscriber = node.subscriber<sensor_msgs::msg::Image>("/camera").value();
+//     auto client = node.client<std_srvs::srv::SetBool>("/switch").value();
 //
 // They are read and written through their introspection tables, so that a program links `rosidl_typesupport_cpp`, the packages'
 // `…__rosidl_typesupport_cpp`, and finds their `…__rosidl_typesupport_introspection_cpp` at run time; rcl and a middleware are not
-// needed. Their definitions are found as `ropewalk_type_find` does (`AMENT_PREFIX_PATH`), or in the class itself. Arrays of numbers are copied
-// once into a block and once out of it; those of `ropewalk gen cpp` are not.
+// needed. Their definitions are found as `ropewalk_type_find` and `ropewalk_service_type_find` do (`AMENT_PREFIX_PATH`), or in the class itself.
+// Arrays of numbers are copied once into a block and once out of it; those of `ropewalk gen cpp` are not.
 #pragma once
 
 #include <rosidl_runtime_c/type_description/type_source__struct.h>
 #include <rosidl_typesupport_cpp/message_type_support.hpp>
+#include <rosidl_typesupport_cpp/service_type_support.hpp>
 
 #include <rosidl_runtime_cpp/traits.hpp>
 #include <rosidl_typesupport_introspection_cpp/field_types.hpp>
 #include <rosidl_typesupport_introspection_cpp/message_introspection.hpp>
 
-#include "node.hpp"
+#include "service.hpp"
 
 namespace ropewalk {
 namespace detail {
@@ -286,20 +289,21 @@ inline void read(const Members& members, std::uint8_t* base, Read& reader) {
     }
 }
 
-/// The texts of a class and of all that it uses, as `ropewalk gen` and bags have them; null if it does not say.
-template <class T>
-std::unique_ptr<std::string> definition() {
-    const auto* handle = rosidl_typesupport_cpp::get_message_type_support_handle<T>();
+/// The texts of a class and of all that it uses, as `ropewalk gen` and bags have them; null if its type support does not say.
+template <class Handle>
+std::unique_ptr<std::string> definition(const std::string& own, const Handle* handle) {
     const auto* sources = handle->get_type_description_sources_func == nullptr ? nullptr : handle->get_type_description_sources_func(handle);
     if (sources == nullptr || sources->size == 0) return nullptr;
     // Their sizes count the zero at the end in some versions.
     const auto text = [](const rosidl_runtime_c__String& string) { return std::string(string.data == nullptr ? "" : string.data); };
-    const std::string own = rosidl_generator_traits::name<T>();
     std::string first, others;
     for (std::size_t i = 0; i < sources->size; i++) {
         const auto& source = sources->data[i];
         std::string name = text(source.type_name);
-        if (text(source.encoding) != "msg") return nullptr;
+        const std::string encoding = text(source.encoding);
+        // Requests, responses and events of a service follow from its own text.
+        if (encoding == "implicit" && name != own) continue;
+        if (encoding != "msg" && encoding != "srv") return nullptr;
         if (name == own) {
             first = text(source.raw_file_contents);
             continue;
@@ -308,6 +312,17 @@ std::unique_ptr<std::string> definition() {
         others += "\n" + std::string(80, '=') + "\nMSG: " + name + "\n" + text(source.raw_file_contents);
     }
     return std::make_unique<std::string>(first + others);
+}
+
+/// Makes the type of a class by the C functions for messages, or by those for services.
+template <class Handle, class Find, class FromDefinition, class Out>
+ropewalk_status make(const char* name, const Handle* handle, Find find, FromDefinition from_definition, Out** out) {
+    // The files of the installation say more than the class, which has lost quotes of default values in some versions.
+    const auto status = find(name, ROPEWALK_FLAVOUR_ROS2, out);
+    if (status == ROPEWALK_STATUS_OK) return status;
+    const auto text = definition(name, handle);
+    if (text == nullptr) return status;
+    return from_definition(name, text->c_str(), ROPEWALK_FLAVOUR_ROS2, nullptr, out);
 }
 
 }  // namespace ros2
@@ -329,7 +344,7 @@ struct Fields<T, std::enable_if_t<rosidl_generator_traits::is_message<T>::value>
 }  // namespace detail
 
 template <class T>
-struct Type<T, std::enable_if_t<rosidl_generator_traits::is_message<T>::value>> {
+struct Type<T, std::enable_if_t<rosidl_generator_traits::is_message<T>::value || rosidl_generator_traits::is_service<T>::value>> {
     inline static const char* const name = rosidl_generator_traits::name<T>();
 };
 
@@ -338,12 +353,16 @@ namespace detail {
 template <class T>
 struct MakeType<T, std::enable_if_t<rosidl_generator_traits::is_message<T>::value>> {
     static ropewalk_status make(ropewalk_type** out) {
-        // The files of the installation say more than the class, which has lost quotes of default values in some versions.
-        auto status = ropewalk_type_find(Type<T>::name, ROPEWALK_FLAVOUR_ROS2, out);
-        if (status == ROPEWALK_STATUS_OK) return status;
-        const auto text = ros2::definition<T>();
-        if (text == nullptr) return status;
-        return ropewalk_type_from_definition(Type<T>::name, text->c_str(), ROPEWALK_FLAVOUR_ROS2, nullptr, out);
+        const auto* handle = rosidl_typesupport_cpp::get_message_type_support_handle<T>();
+        return ros2::make(Type<T>::name, handle, ropewalk_type_find, ropewalk_type_from_definition, out);
+    }
+};
+
+template <class S>
+struct MakeServiceType<S, std::enable_if_t<rosidl_generator_traits::is_service<S>::value>> {
+    static ropewalk_status make(ropewalk_service_type** out) {
+        const auto* handle = rosidl_typesupport_cpp::get_service_type_support_handle<S>();
+        return ros2::make(Type<S>::name, handle, ropewalk_service_type_find, ropewalk_service_type_from_definition, out);
     }
 };
 

@@ -7,11 +7,18 @@ namespace ropewalk {
 
 namespace detail {
 
+/// As `MakeType`, of a service.
+template <class S, class = void>
+struct MakeServiceType {
+    static ropewalk_status make(ropewalk_service_type** out) {
+        return ropewalk_service_type_from_definition(Type<S>::name, Type<S>::definition(), Type<S>::flavour, Type<S>::md5, out);
+    }
+};
+
 template <class S>
 Result<ServiceTypeHandle> service_type() {
     ropewalk_service_type* out = nullptr;
-    auto status =
-        ropewalk_service_type_from_definition(Type<S>::name, Type<S>::definition(), Type<S>::flavour, Type<S>::md5, &out);
+    auto status = MakeServiceType<S>::make(&out);
     if (status != ROPEWALK_STATUS_OK) return Error::last(status);
     return ServiceTypeHandle(out);
 }
