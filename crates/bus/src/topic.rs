@@ -11,8 +11,8 @@ pub const MAX_NAME: usize = 255;
 pub const MAX_DEFINITION: usize = 128 * 1024;
 
 /// A topic and the type of its messages. Publishers and subscribers connect only if topic, type name and hash
-/// are equal, or, where the subscriber converts ([`SubscriberOptions::with_conversion`](crate::SubscriberOptions::with_conversion)),
-/// if their types differ only by the ROS that they are of.
+/// are equal; or the hash of ROS 2, where both ends state it; or, where the subscriber converts
+/// ([`SubscriberOptions::with_conversion`](crate::SubscriberOptions::with_conversion)), if their types differ only by the ROS that they are of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopicType {
     /// Such as `/scan`; at most [`MAX_NAME`] bytes, not empty, without characters that a terminal obeys or hides
@@ -95,6 +95,11 @@ impl Flavour {
             rihs01: *rihs01,
             common: *common,
         })
+    }
+
+    /// Whether both have the same fields by ROS 2's hash, whose definitions may still differ in constants and defaults, which MD5 counts.
+    fn has_fields_of(&self, other: &Flavour) -> bool {
+        self.ros == Ros::Two && self.ros == other.ros && self.rihs01 == other.rihs01 && self.rihs01 != [0; 32]
     }
 
     /// Whether messages of the one are also messages of the other, once a subscriber has converted them.
@@ -235,7 +240,7 @@ impl TopicType {
                 self.topic, self.type_name, theirs.type_name
             ));
         }
-        if self.flavour.converts_to(&theirs.flavour) {
+        if self.flavour.converts_to(&theirs.flavour) || self.flavour.has_fields_of(&theirs.flavour) {
             return None;
         }
         if self.type_hash == theirs.type_hash && self.flavour.differs_from(&theirs.flavour) {

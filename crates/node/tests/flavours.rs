@@ -188,3 +188,32 @@ fn a_control_part_that_is_none_is_an_error_and_the_next_message_comes() {
     assert!(message.value().is_err());
     assert_eq!(yaml(&subscriber), format!("{:?}", two.default_value()));
 }
+
+#[test]
+fn types_of_ros_2_that_differ_in_constants_alone_are_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let node = node(&folder);
+    let defined = |text: &str| {
+        let mut registry = Registry::new(Flavour::Ros2);
+        registry.add_message("test/Mode", text).unwrap();
+        registry.schema("test/Mode").unwrap()
+    };
+    let old = defined("uint8 IDLE=0\nchar mode 3\nstring<=5 text");
+    let new = defined("uint8 IDLE=0\nuint8 BUSY=1\nuint8 mode\nstring<=5 text");
+    assert_ne!(old.md5(), new.md5());
+    for (topic, of_publisher, of_subscriber) in [("/a", &old, &new), ("/b", &new, &old)] {
+        let publisher = node.publisher(topic, of_publisher).unwrap();
+        let options = SubscriberOptions::default().with_conversion(false);
+        let subscriber = node.subscriber_with(topic, of_subscriber, options).unwrap();
+        connected(&publisher, 1);
+        let value = of_publisher.value_from_yaml("{mode: 7, text: five}").unwrap();
+        publisher.publish_value(&value).unwrap();
+        assert_eq!(
+            yaml(&subscriber),
+            format!(
+                "{:?}",
+                of_subscriber.value_from_yaml("{mode: 7, text: five}").unwrap()
+            )
+        );
+    }
+}
