@@ -1,7 +1,7 @@
 //! What is needed of the process that loads this library: rcutils' error state. It is looked up at run time, since nothing of ROS is
 //! linked: where rcl is loaded, so is rcutils.
 
-use std::ffi::{CStr, CString, c_char, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::OnceLock;
 
 type SetErrorState = unsafe extern "C" fn(*const c_char, *const c_char, usize);
@@ -87,10 +87,19 @@ impl Heap {
 
 /// A symbol of a library that the process has loaded already, be it in a scope of its own.
 fn find(library: &CStr, name: &CStr) -> Option<*mut c_void> {
-    // SAFETY: both names end with a zero, and a library that is loaded already (`RTLD_NOLOAD`) runs no constructor. A handle that is not
-    // closed keeps the library where the symbol points.
+    symbol(library, name, libc::RTLD_NOLOAD)
+}
+
+/// A symbol of one of ROS 2's libraries, which is loaded where it is not yet.
+pub(crate) fn load(library: &CStr, name: &CStr) -> Option<*mut c_void> {
+    symbol(library, name, 0)
+}
+
+fn symbol(library: &CStr, name: &CStr, how: c_int) -> Option<*mut c_void> {
+    // SAFETY: both names end with a zero. A library that is loaded already runs no constructor, and the others are of the installation
+    // that this process runs in. A handle that is not closed keeps the library where the symbol points.
     let symbol = unsafe {
-        let handle = libc::dlopen(library.as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY);
+        let handle = libc::dlopen(library.as_ptr(), how | libc::RTLD_LAZY);
         let scope = if handle.is_null() {
             libc::RTLD_DEFAULT
         } else {

@@ -15,6 +15,7 @@ mod callback;
 mod client;
 mod codec;
 mod context;
+mod dynamic;
 mod error;
 mod event;
 mod filter;

@@ -33,6 +33,17 @@ pub(crate) fn keep_freed_memory() {
 pub(crate) fn keep_freed_memory() {}
 
 impl Allocator {
+    /// Of memory that is not to be given back.
+    pub(crate) fn none() -> Self {
+        Allocator {
+            allocate: None,
+            deallocate: None,
+            reallocate: None,
+            zero_allocate: None,
+            state: std::ptr::null_mut(),
+        }
+    }
+
     /// `rcutils_allocator_is_valid`.
     pub(crate) fn check(&self) -> Outcome {
         let whole = self.allocate.is_some()

@@ -1,6 +1,6 @@
 //! Functions that say what this implementation has not, and small ones.
 
-use crate::abi::{MessageInfo, Ret, RmwPublisher, RmwSubscription, UNSUPPORTED};
+use crate::abi::{Ret, RmwPublisher, RmwSubscription, UNSUPPORTED};
 use crate::error::{Failure, guard};
 use crate::host::set_error;
 use crate::{publisher, subscription};
@@ -62,42 +62,6 @@ pub(crate) unsafe extern "C" fn rmw_get_serialized_message_size(
     _: *mut usize,
 ) -> Ret {
     unsupported("sizes of serialized messages in advance")
-}
-
-/// # Safety
-/// As rmw/dynamic_message_type_support.h says.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn rmw_take_dynamic_message(
-    _: *const RmwSubscription,
-    _: *mut c_void,
-    _: *mut bool,
-    _: *mut c_void,
-) -> Ret {
-    unsupported("dynamic messages")
-}
-
-/// # Safety
-/// As rmw/dynamic_message_type_support.h says.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn rmw_take_dynamic_message_with_info(
-    _: *const RmwSubscription,
-    _: *mut c_void,
-    _: *mut bool,
-    _: *mut MessageInfo,
-    _: *mut c_void,
-) -> Ret {
-    unsupported("dynamic messages")
-}
-
-/// # Safety
-/// As rmw/dynamic_message_type_support.h says.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn rmw_serialization_support_init(
-    _: *const std::ffi::c_char,
-    _: *mut c_void,
-    _: *mut c_void,
-) -> Ret {
-    unsupported("dynamic messages")
 }
 
 /// # Safety

@@ -143,6 +143,12 @@ impl Subscription {
     /// # Safety
     /// `message` is of this subscription's type, was initialised, and is nobody else's.
     unsafe fn read(&self, from: ropewalk::Message, message: *mut c_void) -> Outcome {
+        if !self.ty.is_in_memory() {
+            let name = self.ty.schema().ros2_name();
+            return Err(Failure::error(format_args!(
+                "{name} was learned at run time: take its messages by rcl_take_dynamic_message or rcl_take_serialized_message"
+            )));
+        }
         let heap = Heap::find().filter(|_| from.part_count() > 0);
         let heap = heap.filter(|_| self.loans.count() + self.owned.count() < MAX_IN_PLACE);
         // SAFETY: of the caller.
@@ -323,7 +329,7 @@ pub(crate) unsafe extern "C" fn rmw_create_subscription(
         }
         let profile = resolve(&node.context, topic, profile, End::Subscription)?;
         // SAFETY: type supports are valid while their library is loaded.
-        let ty = unsafe { Type::new(type_support) }.map_err(Failure::error)?;
+        let ty = unsafe { Type::of_subscription(type_support) }.map_err(Failure::error)?;
         // SAFETY: of the caller.
         let filter = match unsafe { options.content_filter.as_ref() } {
             // SAFETY: likewise.
@@ -484,6 +490,30 @@ pub(crate) unsafe extern "C" fn rmw_subscription_get_content_filter(
     })
 }
 
+/// The next message and what is known of it; `taken` is false until the caller has read it.
+///
+/// # Safety
+/// The arguments are null or what rmw/rmw.h says of them.
+pub(crate) unsafe fn take_any(
+    subscription: *const RmwSubscription,
+    taken: *mut bool,
+    info: Option<*mut MessageInfo>,
+) -> Outcome<Option<ropewalk::Message>> {
+    // SAFETY: of the caller.
+    let (subscription, taken) = unsafe { (of(subscription)?, arg_mut(taken, "taken")?) };
+    let info = match info {
+        // SAFETY: likewise.
+        Some(info) => Some(unsafe { arg_mut(info, "message_info")? }),
+        None => None,
+    };
+    *taken = false;
+    let from = subscription.take()?;
+    if let (Some(info), Some(from)) = (info, &from) {
+        *info = subscription.info(from);
+    }
+    Ok(from)
+}
+
 /// # Safety
 /// The arguments are null or what rmw/rmw.h says of them.
 unsafe fn take(
@@ -492,26 +522,17 @@ unsafe fn take(
     taken: *mut bool,
     info: Option<*mut MessageInfo>,
 ) -> Outcome {
-    // SAFETY: of the caller.
-    let (subscription, taken) = unsafe { (of(subscription)?, arg_mut(taken, "taken")?) };
     if message.is_null() {
         return Err(Failure::argument("ros_message argument is null"));
     }
-    let info = match info {
-        // SAFETY: likewise.
-        Some(info) => Some(unsafe { arg_mut(info, "message_info")? }),
-        None => None,
-    };
-    *taken = false;
-    let Some(from) = subscription.take()? else {
-        return Ok(());
-    };
-    if let Some(info) = info {
-        *info = subscription.info(&from);
+    // SAFETY: of the caller, for all that follows: the message is of the subscription's type, and initialised.
+    unsafe {
+        let Some(from) = take_any(subscription, taken, info)? else {
+            return Ok(());
+        };
+        of(subscription)?.read(from, message)?;
+        taken.write(true);
     }
-    // SAFETY: the caller's message is of the subscription's type, and initialised.
-    unsafe { subscription.read(from, message)? };
-    *taken = true;
     Ok(())
 }
 
@@ -595,28 +616,15 @@ unsafe fn take_serialized(
     taken: *mut bool,
     info: Option<*mut MessageInfo>,
 ) -> Outcome {
-    // SAFETY: of the caller.
-    let (subscription, message, taken) = unsafe {
-        (
-            of(subscription)?,
-            arg_mut(message, "serialized_message")?,
-            arg_mut(taken, "taken")?,
-        )
-    };
-    let info = match info {
-        // SAFETY: likewise.
-        Some(info) => Some(unsafe { arg_mut(info, "message_info")? }),
-        None => None,
-    };
-    *taken = false;
-    let Some(from) = subscription.take()? else {
-        return Ok(());
-    };
-    serial::store(message, &from.cdr().map_err(Failure::error)?)?;
-    if let Some(info) = info {
-        *info = subscription.info(&from);
+    // SAFETY: of the caller, for all that follows.
+    unsafe {
+        let message = arg_mut(message, "serialized_message")?;
+        let Some(from) = take_any(subscription, taken, info)? else {
+            return Ok(());
+        };
+        serial::store(message, &from.cdr().map_err(Failure::error)?)?;
+        taken.write(true);
     }
-    *taken = true;
     Ok(())
 }
 

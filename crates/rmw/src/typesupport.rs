@@ -16,6 +16,8 @@ use std::ffi::{CStr, c_char, c_void};
 use std::sync::{Arc, Mutex};
 use text::Described;
 
+/// The identifier of types that a node learned at run time.
+const DYNAMIC: &str = "rosidl_dynamic_typesupport_c";
 /// Most types that [`Type::cached`] remembers; beyond them it forgets all.
 const MAX_KNOWN: usize = 256;
 
@@ -47,7 +49,7 @@ pub(crate) struct Type {
     hash: TypeHash,
     language: Language,
     plan: Plan,
-    /// Its introspection tables.
+    /// Its introspection tables; null of a type that the node learned at run time.
     tables: *const MessageMembers,
 }
 
@@ -146,6 +148,33 @@ impl Type {
         let schema = described.message(hash)?;
         // SAFETY: as above, and the handle is of the language's introspection.
         unsafe { Self::with_schema(handle, language, schema, hash) }
+    }
+
+    /// As [`new`](Self::new), or of a type that the node learned at run time (`rosidl_dynamic_typesupport`), of which no message lies in
+    /// memory as a structure.
+    ///
+    /// # Safety
+    /// As [`new`](Self::new).
+    pub(crate) unsafe fn of_subscription(handle: *const MessageTypeSupport) -> Result<Self, TypeError> {
+        // SAFETY: the caller's promise.
+        match unsafe { Self::new(handle) } {
+            Err(TypeError::NoIntrospection { identifier }) if identifier == DYNAMIC => {}
+            made => return made,
+        }
+        // SAFETY: the caller's promise; a null pointer has no identifier.
+        let (described, hash) = unsafe { describe_message(&*handle) }?;
+        Ok(Self {
+            schema: described.message(hash)?,
+            hash,
+            language: Language::C,
+            plan: Plan::default(),
+            tables: std::ptr::null(),
+        })
+    }
+
+    /// Whether messages of this type lie in memory as structures.
+    pub(crate) fn is_in_memory(&self) -> bool {
+        !self.tables.is_null()
     }
 
     /// As [`new`](Self::new), of a type that was asked for before: for functions that get a type support with each message.

@@ -4,7 +4,7 @@ use super::layout::Element;
 use super::memory::Access;
 
 /// How messages of one type lie in memory and in their control part.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Plan {
     pub(super) steps: Box<[Step]>,
     /// Paths of fields for errors, with `[]` where an index belongs; steps refer to them by number.
