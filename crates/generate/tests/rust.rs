@@ -77,7 +77,7 @@ fn a_picture_is_written_and_read_in_place() {
     let wrong = loan.slice_mut::<u8>("pixels").expect_err("not there").to_string();
     assert!(wrong.contains("pixels") && wrong.contains("data"), "{wrong}");
     let message = ends.pass(loan);
-    let seen: Image<'_> = typed::read(message.bus()).expect("an Image");
+    let seen: Image<'_> = typed::read(&message).expect("an Image");
     assert_eq!(
         (seen.width, &*seen.encoding, &*seen.header.frame_id),
         (100, "mono8", "camera")
@@ -86,7 +86,31 @@ fn a_picture_is_written_and_read_in_place() {
     assert_eq!(seen.data.as_ptr(), message.part(0).as_ptr(), "in place");
     // Passed on, it is copied into the new block.
     let again = ends.pass(ends.loan(&seen));
-    assert_eq!(typed::read::<Image<'_>>(again.bus()).expect("an Image"), seen);
+    assert_eq!(typed::read::<Image<'_>>(&again).expect("an Image"), seen);
+}
+
+#[test]
+fn a_picture_of_the_other_ros_is_read_as_one_of_its_own() {
+    let own = typed::schema::<Image<'_>>().expect("its own definition");
+    let theirs = own.in_flavour(Image::FLAVOUR.other()).expect("its namesake");
+    let folder = tempfile::tempdir().expect("a folder");
+    let node = Node::with_config("typed", BusConfig::new(folder.path())).expect("a node");
+    let publisher = node.publisher("/typed", &theirs).expect("a publisher");
+    let subscriber = node.subscriber("/typed", &own).expect("a subscriber");
+    assert!(publisher.wait_for_subscribers(1, LONG));
+    let text = "{header: {frame_id: camera}, width: 3, encoding: mono8, data: [1, 2, 3]}";
+    let value = theirs.value_from_yaml(text).expect("a picture");
+    publisher.publish_value(&value).expect("published");
+    let message = subscriber
+        .take_timeout(LONG)
+        .expect("no error")
+        .expect("a message");
+    let seen: Image<'_> = typed::read(&message).expect("an Image");
+    let texts = (&*seen.header.frame_id, &*seen.encoding);
+    assert_eq!(
+        (seen.width, texts, &*seen.data),
+        (3, ("camera", "mono8"), &[1, 2, 3][..])
+    );
 }
 
 #[test]
@@ -107,7 +131,7 @@ fn elements_are_numbers_structures_and_small_arrays() {
     assert_eq!(loan.set("points", 3, &moved), Ok(true));
     assert_eq!(loan.set("points", 50, &moved), Ok(false));
     let message = ends_of.pass(loan);
-    let seen: Polygon<'_> = typed::read(message.bus()).expect("a Polygon");
+    let seen: Polygon<'_> = typed::read(&message).expect("a Polygon");
     assert!(matches!(seen.points, Bulk::Part(_)) && seen.points.count() == 50);
     assert_eq!(
         (seen.points.element(3), seen.points.element(4)),
@@ -117,7 +141,7 @@ fn elements_are_numbers_structures_and_small_arrays() {
     let few = ends_of.pass(ends_of.loan(&Polygon {
         points: points[..2].to_vec().into(),
     }));
-    let seen: Polygon<'_> = typed::read(few.bus()).expect("a Polygon");
+    let seen: Polygon<'_> = typed::read(&few).expect("a Polygon");
     assert!(few.part_count() == 0 && seen.points == Bulk::Owned(points[..2].to_vec()));
 
     // Fields of messages within go by both names.
@@ -133,9 +157,7 @@ fn elements_are_numbers_structures_and_small_arrays() {
         .copy_from_slice(b"0123456789");
     let message = ends_of.pass(loan);
     assert_eq!(
-        &*typed::read::<UInt8MultiArray<'_>>(message.bus())
-            .expect("one")
-            .data,
+        &*typed::read::<UInt8MultiArray<'_>>(&message).expect("one").data,
         b"0123456789"
     );
 
@@ -149,7 +171,7 @@ fn elements_are_numbers_structures_and_small_arrays() {
     };
     let ends_of = ends(&typed::schema::<PointCloud2<'_>>().expect("its own definition"));
     let message = ends_of.pass(ends_of.loan(&cloud));
-    assert_eq!(typed::read::<PointCloud2<'_>>(message.bus()).expect("one"), cloud);
+    assert_eq!(typed::read::<PointCloud2<'_>>(&message).expect("one"), cloud);
 
     let twist = TwistWithCovariance {
         covariance: std::array::from_fn(|i| i as f64),
@@ -157,10 +179,7 @@ fn elements_are_numbers_structures_and_small_arrays() {
     };
     let ends_of = ends(&typed::schema::<TwistWithCovariance>().expect("its own definition"));
     let message = ends_of.pass(ends_of.loan(&twist));
-    assert_eq!(
-        typed::read::<TwistWithCovariance>(message.bus()).expect("one"),
-        twist
-    );
+    assert_eq!(typed::read::<TwistWithCovariance>(&message).expect("one"), twist);
     assert_eq!(Twist::default().linear.x, 0.0);
     let service = typed::service::<SetBool>().expect("its own definition");
     assert_eq!(

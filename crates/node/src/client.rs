@@ -2,7 +2,10 @@
 
 use crate::PublishError;
 use crate::message::slices;
+#[cfg(feature = "serde")]
+use crate::publisher::loan_structure;
 use crate::publisher::{loan_ros1, loan_value};
+use crate::typed::Contents;
 use bus::{Loan, LoanError};
 use schema::{CodecError, Schema, Service, Value};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -73,6 +76,33 @@ impl Client {
     /// [`CallError`]
     pub fn send_ros1(&self, request: &[u8], timeout: Duration) -> Result<Pending, CallError> {
         let loan = loan_ros1(self.schema.request(), request, |c, p| self.bus.loan(c, p))?;
+        self.send(loan, timeout)
+    }
+
+    /// As [`Client::call_value`], with a structure of serde's ([`structure`](crate::structure)).
+    ///
+    /// # Errors
+    /// [`CallError`]
+    #[cfg(feature = "serde")]
+    pub fn call_structure<T: serde::Serialize + ?Sized>(
+        &self,
+        request: &T,
+        timeout: Duration,
+    ) -> Result<Reply, CallError> {
+        self.send_structure(request, timeout)?.wait()
+    }
+
+    /// As [`Client::send_value`], with a structure of serde's. Never blocks.
+    ///
+    /// # Errors
+    /// [`CallError`]
+    #[cfg(feature = "serde")]
+    pub fn send_structure<T: serde::Serialize + ?Sized>(
+        &self,
+        request: &T,
+        timeout: Duration,
+    ) -> Result<Pending, CallError> {
+        let loan = loan_structure(self.schema.request(), request, |c, p| self.bus.loan(c, p))?;
         self.send(loan, timeout)
     }
 
@@ -182,6 +212,17 @@ impl Reply {
         bytes.map_err(|e| self.wrong(e))
     }
 
+    /// As a structure of serde's ([`structure`](crate::structure)).
+    ///
+    /// # Errors
+    /// [`StructureError`](crate::structure::StructureError) if the structure is not one of the response's type, or the server wrote
+    /// something that is not.
+    #[cfg(feature = "serde")]
+    pub fn structure<T: serde::de::DeserializeOwned>(&self) -> Result<T, crate::structure::StructureError> {
+        let message = self.bus.message();
+        crate::structure::from_parts(&self.schema, message.control(), &slices(message))
+    }
+
     /// The bus's reply: its control part, and its data parts in place.
     pub fn bus(&self) -> &bus::Reply {
         &self.bus
@@ -192,5 +233,15 @@ impl Reply {
             type_name: self.schema.name().to_owned(),
             source,
         }
+    }
+}
+
+impl Contents for Reply {
+    fn control(&self) -> &[u8] {
+        self.bus.message().control()
+    }
+
+    fn parts(&self) -> Vec<&[u8]> {
+        slices(self.bus.message())
     }
 }

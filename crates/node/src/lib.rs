@@ -3,8 +3,9 @@
 //! serve services.
 //!
 //! Messages of any type go through by [`Schema`], without generated types: as ROS 1 bytes, as [`Value`]s,
-//! or part by part, written once and read in place; or as structures that `ropewalk gen rust` makes ([`typed`]). Sharing memory is `bus`'s work; sending topics to
-//! other hosts is the link daemon's, which is a subscriber like any other.
+//! or part by part, written once and read in place; as structures that `ropewalk gen rust` makes ([`typed`]); or, with the feature
+//! `serde`, as those that the Rust generators of ROS 2 make (`structure`). Sharing memory is `bus`'s work; sending topics to other hosts
+//! is the link daemon's, which is a subscriber like any other.
 //!
 //! ```
 //! use ropewalk::{Node, Registry, Flavour};
@@ -33,6 +34,8 @@ mod name;
 mod node;
 mod publisher;
 mod server;
+#[cfg(feature = "serde")]
+pub mod structure;
 mod subscriber;
 pub mod typed;
 

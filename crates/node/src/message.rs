@@ -1,6 +1,7 @@
 //! A message that was taken.
 
 use crate::node::ros;
+use crate::typed::Contents;
 use bus::PartView;
 use schema::{CodecError, Conversion, Schema, Value};
 use stats::{Drops, Time};
@@ -58,6 +59,16 @@ impl Message {
     /// As [`Message::ros1`].
     pub fn value(&self) -> Result<Value, CodecError> {
         self.schema.decode(self.control(), &slices(&self.bus))
+    }
+
+    /// The message as a structure of serde's ([`structure`](crate::structure)), of its own memory.
+    ///
+    /// # Errors
+    /// [`StructureError`](crate::structure::StructureError) if the structure is not one of the subscriber's type, or its publisher wrote
+    /// something that is not.
+    #[cfg(feature = "serde")]
+    pub fn structure<T: serde::de::DeserializeOwned>(&self) -> Result<T, crate::structure::StructureError> {
+        crate::structure::from_parts(&self.schema, self.control(), &slices(&self.bus))
     }
 
     /// As [`Message::value`], but large arrays come out empty and are not copied.
@@ -118,6 +129,16 @@ impl Message {
     /// Its type.
     pub fn schema(&self) -> &Schema {
         &self.schema
+    }
+}
+
+impl Contents for Message {
+    fn control(&self) -> &[u8] {
+        Message::control(self)
+    }
+
+    fn parts(&self) -> Vec<&[u8]> {
+        slices(&self.bus)
     }
 }
 

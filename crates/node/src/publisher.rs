@@ -31,6 +31,15 @@ pub enum PublishError {
         /// What is wrong.
         source: schema::ValueError,
     },
+    /// The structure is not one of the publisher's type.
+    #[cfg(feature = "serde")]
+    #[error("not a {type_name}: {source}")]
+    Structure {
+        /// The publisher's type.
+        type_name: String,
+        /// What is wrong.
+        source: crate::structure::StructureError,
+    },
     /// No block could be reserved.
     #[error(transparent)]
     Loan(#[from] LoanError),
@@ -71,6 +80,20 @@ impl Publisher {
     /// As [`Publisher::publish_ros1`].
     pub fn publish_value(&self, value: &Value) -> Result<Published, PublishError> {
         let loan = loan_value(&self.schema, value, |c, p| self.bus.loan(c, p))?;
+        Ok(self.bus.publish(loan, Stamp::default())?)
+    }
+
+    /// Publishes a structure of serde's ([`structure`](crate::structure)). It is serialized first, as a dynamic value is. Blocks as
+    /// [`Publisher::publish_ros1`] does.
+    ///
+    /// # Errors
+    /// As [`Publisher::publish_ros1`]: [`PublishError::Structure`] if it is not one of this type.
+    #[cfg(feature = "serde")]
+    pub fn publish_structure<T: serde::Serialize + ?Sized>(
+        &self,
+        structure: &T,
+    ) -> Result<Published, PublishError> {
+        let loan = loan_structure(&self.schema, structure, |c, p| self.bus.loan(c, p))?;
         Ok(self.bus.publish(loan, Stamp::default())?)
     }
 
@@ -138,6 +161,20 @@ pub(crate) fn loan_value(
     let bytes = schema.encode_ros1(value).map_err(|source| {
         let type_name = schema.name().to_owned();
         PublishError::Value { type_name, source }
+    })?;
+    loan_ros1(schema, &bytes, loan)
+}
+
+/// A loan with the message that `structure` is.
+#[cfg(feature = "serde")]
+pub(crate) fn loan_structure<T: serde::Serialize + ?Sized>(
+    schema: &Schema,
+    structure: &T,
+    loan: impl FnOnce(usize, &[usize]) -> Result<Loan, LoanError>,
+) -> Result<Loan, PublishError> {
+    let bytes = crate::structure::to_ros1(schema, structure).map_err(|source| {
+        let type_name = schema.name().to_owned();
+        PublishError::Structure { type_name, source }
     })?;
     loan_ros1(schema, &bytes, loan)
 }

@@ -2,7 +2,10 @@
 
 use crate::guard::{Guard, Panicked};
 use crate::message::slices;
+#[cfg(feature = "serde")]
+use crate::publisher::loan_structure;
 use crate::publisher::{loan_ros1, loan_value};
+use crate::typed::Contents;
 use crate::{Callback, CallbackOptions, PublishError};
 use bus::{Loan, LoanError, TakeError};
 use schema::{CodecError, Schema, Service, Value};
@@ -70,6 +73,20 @@ impl Server {
     /// [`RespondError`]
     pub fn respond_ros1(&self, request: Request, answer: &[u8]) -> Result<(), RespondError> {
         let loan = loan_ros1(self.schema.response(), answer, |c, p| self.bus.loan(c, p));
+        self.respond_filled(request, loan)
+    }
+
+    /// As [`Server::respond_value`], with a structure of serde's ([`structure`](crate::structure)).
+    ///
+    /// # Errors
+    /// [`RespondError`]
+    #[cfg(feature = "serde")]
+    pub fn respond_structure<T: serde::Serialize + ?Sized>(
+        &self,
+        request: Request,
+        answer: &T,
+    ) -> Result<(), RespondError> {
+        let loan = loan_structure(self.schema.response(), answer, |c, p| self.bus.loan(c, p));
         self.respond_filled(request, loan)
     }
 
@@ -208,6 +225,17 @@ impl Request {
         self.schema.join_ros1(message.control(), &slices(message))
     }
 
+    /// As a structure of serde's ([`structure`](crate::structure)).
+    ///
+    /// # Errors
+    /// [`StructureError`](crate::structure::StructureError) if the structure is not one of the request's type, or the client wrote
+    /// something that is not.
+    #[cfg(feature = "serde")]
+    pub fn structure<T: serde::de::DeserializeOwned>(&self) -> Result<T, crate::structure::StructureError> {
+        let message = self.bus.message();
+        crate::structure::from_parts(&self.schema, message.control(), &slices(message))
+    }
+
     /// How long the client still waits.
     pub fn time_left(&self) -> Duration {
         self.bus.time_left()
@@ -216,5 +244,15 @@ impl Request {
     /// The bus's request: who asks, its control part, and its data parts in place.
     pub fn bus(&self) -> &bus::Request {
         &self.bus
+    }
+}
+
+impl Contents for Request {
+    fn control(&self) -> &[u8] {
+        self.bus.message().control()
+    }
+
+    fn parts(&self) -> Vec<&[u8]> {
+        slices(self.bus.message())
     }
 }

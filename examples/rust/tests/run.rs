@@ -96,7 +96,7 @@ fn scans_are_filtered_in_place() {
         .expect("a scan");
     laser.publish_value(&scan).expect("published");
     let seen = near.take_timeout(WATCHDOG).expect("takes").expect("a scan");
-    let seen: LaserScan<'_> = typed::read(seen.bus()).expect("a scan");
+    let seen: LaserScan<'_> = typed::read(&seen).expect("a scan");
     assert_eq!(seen.ranges[..5], [1.0, 2.0, 3.0, 4.0, 5.0]);
     assert!(seen.ranges[5..].iter().all(|range| *range == f32::INFINITY));
     assert_eq!(end(filter), "5 of 100 are near\n");

@@ -10,7 +10,7 @@
 //! publisher.publish(loan.into_inner())?;
 //!
 //! let message = subscriber.take_timeout(Duration::MAX)?.expect("it waits for ever");
-//! let image: Image<'_> = typed::read(message.bus())?;
+//! let image: Image<'_> = typed::read(&message)?;
 //! show(image.width, &image.data); // where the publisher wrote it
 //! ```
 
@@ -142,15 +142,20 @@ pub fn service<T: Typed>() -> Result<Service, DefinitionError> {
     registry.service(T::NAME)
 }
 
-/// Reads what was taken, of a topic or a service ([`Message::bus`](crate::Message::bus)).
+/// What was taken: of a topic ([`Message`](crate::Message)), or of a service ([`Request`](crate::Request), [`Reply`](crate::Reply)).
+pub trait Contents {
+    /// The control part, of the type of who took it.
+    fn control(&self) -> &[u8];
+    /// The data parts, in place.
+    fn parts(&self) -> Vec<&[u8]>;
+}
+
+/// Reads what was taken, of a topic or a service.
 ///
 /// # Errors
 /// [`FieldError`]: its publisher wrote something that is no such message.
-pub fn read<'a, T: Fields<'a>>(message: &'a bus::Message) -> Result<T, FieldError> {
-    let parts = (0..message.part_count())
-        .map(|i| message.part(i).bytes())
-        .collect();
-    from_parts(message.control(), parts)
+pub fn read<'a, T: Fields<'a>>(taken: &'a impl Contents) -> Result<T, FieldError> {
+    from_parts(taken.control(), taken.parts())
 }
 
 /// Reads a control part and data parts.

@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut patience = Duration::from_secs(30);
     while let Some(taken) = scans.take_timeout(patience)? {
         patience = Duration::from_secs(1);
-        let scan: LaserScan<'_> = typed::read(taken.bus())?;
+        let scan: LaserScan<'_> = typed::read(&taken)?;
         let out = LaserScan {
             range_max: far,
             ranges: Bulk::Sized(scan.ranges.len()),

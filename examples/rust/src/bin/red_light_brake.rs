@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let pictures = node.subscriber_with("/camera/image", &typed::schema::<Image<'_>>()?, newest)?;
     let wheels = node.publisher("/cmd_vel", &typed::schema::<Twist>()?)?;
     while let Some(taken) = pictures.take_timeout(Duration::from_secs(30))? {
-        let image: Image<'_> = typed::read(taken.bus())?;
+        let image: Image<'_> = typed::read(&taken)?;
         if redness(&image) < 0.05 {
             continue;
         }

@@ -60,7 +60,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let Some(told) = wheels.take_timeout(Duration::from_millis(33))? else {
             continue;
         };
-        if typed::read::<Twist>(told.bus())?.linear.x != 0.0 {
+        if typed::read::<Twist>(&told)?.linear.x != 0.0 {
             continue;
         }
         let late = turned.ok_or("stopped at green")?.elapsed();

@@ -37,7 +37,7 @@ pub(super) fn run(options: &Subscribe) -> Result<(), PeerError> {
             match options.common.system {
                 As::Ropewalk => log.note(clock::monotonic().as_nanos(), message.part(0).bytes()),
                 As::RopewalkTyped => {
-                    let image = typed::read(message.bus())?;
+                    let image = typed::read(&message)?;
                     log.note(clock::monotonic().as_nanos(), &image.data)
                 }
             }

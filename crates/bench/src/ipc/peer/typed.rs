@@ -1,9 +1,9 @@
 //! Images as generated structures.
 
 use super::PeerError;
-use bus::{Loan, Message};
-use ropewalk::Publisher;
+use bus::Loan;
 use ropewalk::typed::{self, Bulk};
+use ropewalk::{Message, Publisher};
 
 /// Made by `build.rs`.
 #[allow(
