@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import tempfile
 import unittest
 from pathlib import Path
 
 import house
-from generated import CHECK
+from echo import Echo
 
 NAMES = [
     *["builtin_interfaces/msg/Time", "geometry_msgs/msg/PoseStamped", "sensor_msgs/msg/LaserScan"],
@@ -19,7 +18,7 @@ NAMES = [
 RUN = "import ctypes, os, sys; os._exit(ctypes.CDLL(sys.argv[1]).run())"  # The end of Fast DDS' own library takes minutes.
 
 
-class Dynamic(house.Scenario):
+class Dynamic(Echo):
     def test_types_are_learned_at_run_time(self) -> None:
         venv = Path(os.environ["ROS2_VENV"])
         if "kilted" in venv.name:
@@ -27,21 +26,10 @@ class Dynamic(house.Scenario):
         packages = sorted({name.split("/")[0] for name in NAMES})
         with tempfile.TemporaryDirectory() as folder:
             program = Path(folder) / "dynamic.so"
-            command = ["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", house.HERE / "dynamic.cpp", "-o", program]
-            command += [arg for each in (venv / "include").iterdir() for arg in ("-isystem", each)]
-            command += [f"-L{venv}/lib", "-lrcl", "-lrcutils", "-lrmw", "-lrosidl_dynamic_typesupport", "-lrosidl_typesupport_c", "-lrosidl_runtime_c"]
-            command += [f"-l{package}__rosidl_typesupport_c" for package in packages] + ["-Wl,--allow-shlib-undefined"]
-            subprocess.run(command, check=True)
-            env = house.environment(self.host(""))
-            echo = subprocess.Popen([sys.executable, "-c", RUN, program], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-            try:
-                self.assertEqual(echo.stdout.readline(), "ready\n")
-                self.assertEqual(self.script(CHECK % (str(house.HERE), NAMES)), [f"types {len(NAMES)} wrong []"])
-            finally:
-                echo.stdin.close()
-                echo.wait(30)
-                echo.stdout.close()
-                self.assertEqual(echo.returncode, 0)
+            links = ["-lrcl", "-lrcutils", "-lrmw", "-lrosidl_dynamic_typesupport", "-lrosidl_typesupport_c", "-lrosidl_runtime_c"]
+            links += [f"-l{package}__rosidl_typesupport_c" for package in packages]
+            self.compile(house.HERE / "dynamic.cpp", program, venv, "-fPIC", "-shared", *links)
+            self.passes([sys.executable, "-c", RUN, program], house.environment(self.host("")), NAMES)
 
 
 if __name__ == "__main__":
