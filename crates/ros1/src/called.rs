@@ -3,13 +3,13 @@
 use crate::body;
 use crate::config::{MaxMessage, ServiceRule};
 use crate::header::{BRIDGE, Header, HeaderError, MAX_HEADER};
-use crate::hub::{Hub, printable};
+use crate::hub::Hub;
 use crate::master::{ApiError, TIMEOUT};
 use crate::net::{Place, Timed};
 use crate::peers::{Full, Share};
-use crate::status::Counts;
 use crate::subscription::prepare;
 use crate::types::{self, TypeError};
+use bridge::{Counts, printable};
 use ropewalk::{NodeError, Request, Server, Service};
 use std::io::{self, Read, Write};
 use std::net::TcpStream;

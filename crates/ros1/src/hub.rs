@@ -7,19 +7,13 @@ use crate::offered::Offered;
 use crate::peers::Peers;
 use crate::publication::Publication;
 use crate::subscription::Subscription;
-use bridge::Graph;
+use bridge::{Graph, Own, Problems};
 use ropewalk::{Node, NodeError, Publisher, PublisherOptions};
 use schema::{Registry, Schema};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
-
-/// How long a publisher that ended may still be named by the bus.
-const REMEMBERED: Duration = Duration::from_secs(10);
-/// Most problems that are remembered, and the longest text of one in characters: whoever connects makes some.
-const MAX_PROBLEMS: usize = 1024;
-const MAX_TEXT: usize = 1024;
+use std::time::Instant;
 
 /// What all parts of a bridge share.
 #[derive(Debug)]
@@ -40,10 +34,9 @@ pub(crate) struct Hub {
     pub(crate) subscriptions: Mutex<BTreeMap<String, Arc<Subscription>>>,
     pub(crate) publications: Mutex<BTreeMap<String, Arc<Publication>>>,
     pub(crate) offered: Mutex<BTreeMap<String, Arc<Offered>>>,
-    /// The identities of the bus's publishers that are this bridge's, and when they ended.
-    own: Mutex<BTreeMap<u64, Option<Instant>>>,
-    /// What is wrong at present, by what it concerns; each is told once.
-    problems: Mutex<BTreeMap<String, String>>,
+    /// Its publishers on the bus.
+    own: Mutex<Own>,
+    problems: Problems,
     /// Why the master wants it to end.
     pub(crate) dismissed: Mutex<Option<String>>,
 }
@@ -63,7 +56,7 @@ impl Hub {
             publications: Mutex::default(),
             offered: Mutex::default(),
             own: Mutex::default(),
-            problems: Mutex::default(),
+            problems: Problems::default(),
             dismissed: Mutex::default(),
         }
     }
@@ -105,84 +98,40 @@ impl Hub {
     ) -> Result<Publisher, NodeError> {
         let mut own = lock(&self.own);
         let publisher = self.node.publisher_with(topic, schema, options)?;
-        own.insert(publisher.bus().id(), None);
+        own.begins(publisher.bus().id());
         Ok(publisher)
     }
 
     /// One of the bridge's publishers ends. Answers of the bus may still name it for a while.
     pub(crate) fn ends(&self, publisher: u64) {
-        let now = Instant::now();
-        let mut own = lock(&self.own);
-        own.retain(|_, ended| ended.is_none_or(|at| now.duration_since(at) < REMEMBERED));
-        own.insert(publisher, Some(now));
+        lock(&self.own).ends(publisher, Instant::now());
     }
 
     pub(crate) fn is_own(&self, publisher: u64) -> bool {
-        lock(&self.own).contains_key(&publisher)
+        lock(&self.own).has(publisher)
     }
 
-    /// Something is wrong with `what`: told in the log unless it was the last thing told of it.
+    /// Something is wrong with `what`.
     pub(crate) fn problem(&self, what: &str, problem: impl std::fmt::Display) {
-        let (what, problem) = (printable(what), printable(&problem.to_string()));
-        if note(&mut lock(&self.problems), &what, &problem) {
-            tracing::warn!("{what}: {problem}");
-        }
+        self.problems.tell(what, problem);
     }
 
     /// Nothing is wrong with `what` any more.
     pub(crate) fn solved(&self, what: &str) {
-        if lock(&self.problems).remove(&printable(what)).is_some() {
-            tracing::info!("{what}: good again");
-        }
+        self.problems.solved(what);
     }
 
     /// `what` is no more.
     pub(crate) fn forget(&self, what: &str) {
-        lock(&self.problems).remove(&printable(what));
+        self.problems.forget(what);
     }
 
     pub(crate) fn problems(&self) -> BTreeMap<String, String> {
-        lock(&self.problems).clone()
+        self.problems.list()
     }
-}
-
-/// Notes what is wrong with `what`; whether that is new.
-fn note(problems: &mut BTreeMap<String, String>, what: &str, problem: &str) -> bool {
-    if problems.get(what).is_some_and(|known| known == problem) {
-        return false;
-    }
-    if problems.len() >= MAX_PROBLEMS && !problems.contains_key(what) {
-        problems.pop_first();
-    }
-    problems.insert(what.to_owned(), problem.to_owned());
-    true
-}
-
-/// A text that others chose, on one line and at most 1,024 characters long.
-pub(crate) fn printable(text: &str) -> String {
-    stats::text::printable(text).chars().take(MAX_TEXT).collect()
 }
 
 /// A lock whose holder panicked is taken nevertheless: what it guards is changed in single steps.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn problems_are_bounded_in_number_and_length() {
-        let mut problems = BTreeMap::new();
-        for n in 0..2 * MAX_PROBLEMS {
-            assert!(note(&mut problems, &format!("{n:05}"), "bad"));
-        }
-        assert_eq!(problems.len(), MAX_PROBLEMS);
-        let last = format!("{:05}", 2 * MAX_PROBLEMS - 1);
-        assert!(!note(&mut problems, &last, "bad") && note(&mut problems, &last, "worse"));
-        let long = "\u{1b}ä".repeat(MAX_TEXT);
-        let told = printable(&long);
-        assert_eq!((told.chars().count(), told.contains('\u{1b}')), (MAX_TEXT, false));
-    }
 }

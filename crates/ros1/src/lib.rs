@@ -46,6 +46,7 @@ mod subscription;
 mod types;
 mod xmlrpc;
 
+pub use ::bridge::{Flow, ServiceStatus};
 pub use bridge::{Bridge, BridgeError, Handle};
 pub use config::{Config, ConfigError, Direction, ServiceRule, TfRule, TopicRule};
-pub use status::{Flow, ServiceStatus, Status};
+pub use status::Status;

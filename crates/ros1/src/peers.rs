@@ -156,7 +156,7 @@ impl Peers {
             .is_none_or(|at| now.duration_since(*at) > LOG_PAUSE)
         {
             logged.insert(reason, now);
-            let why = crate::hub::printable(&why.to_string());
+            let why = bridge::printable(&why.to_string());
             tracing::warn!(count, kind = reason.name(), "refused: {why}");
         }
     }

@@ -102,7 +102,7 @@ fn answer(hub: &Arc<Hub>, call: &Call, who: Standing) -> String {
             triple(-1, &why, 0)
         }
         "shutdown" => {
-            let reason = crate::hub::printable(text(1).unwrap_or("no reason"));
+            let reason = bridge::printable(text(1).unwrap_or("no reason"));
             *lock(&hub.dismissed) = Some(reason);
             hub.stop.store(true, Ordering::Release);
             good(0.into())

@@ -1,0 +1,79 @@
+//! What is wrong at present.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Most problems that are remembered, and the longest text of one in characters: whoever connects makes some.
+const MAX_PROBLEMS: usize = 1024;
+const MAX_TEXT: usize = 1024;
+
+/// What is wrong at present, by what it concerns; each is logged once.
+#[derive(Debug, Default)]
+pub struct Problems(Mutex<BTreeMap<String, String>>);
+
+impl Problems {
+    /// Something is wrong with `what`: a warning unless it was the last thing said of it.
+    pub fn tell(&self, what: &str, problem: impl std::fmt::Display) {
+        let (what, problem) = (printable(what), printable(&problem.to_string()));
+        if note(&mut self.all(), &what, &problem) {
+            tracing::warn!("{what}: {problem}");
+        }
+    }
+
+    /// Nothing is wrong with `what` any more.
+    pub fn solved(&self, what: &str) {
+        if self.all().remove(&printable(what)).is_some() {
+            tracing::info!("{what}: good again");
+        }
+    }
+
+    /// `what` is no more.
+    pub fn forget(&self, what: &str) {
+        self.all().remove(&printable(what));
+    }
+
+    /// All of them.
+    pub fn list(&self) -> BTreeMap<String, String> {
+        self.all().clone()
+    }
+
+    fn all(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Notes what is wrong with `what`; whether that is new.
+fn note(problems: &mut BTreeMap<String, String>, what: &str, problem: &str) -> bool {
+    if problems.get(what).is_some_and(|known| known == problem) {
+        return false;
+    }
+    if problems.len() >= MAX_PROBLEMS && !problems.contains_key(what) {
+        problems.pop_first();
+    }
+    problems.insert(what.to_owned(), problem.to_owned());
+    true
+}
+
+/// A text that others chose, on one line and at most 1,024 characters long.
+pub fn printable(text: &str) -> String {
+    stats::text::printable(text).chars().take(MAX_TEXT).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn problems_are_bounded_in_number_and_length() {
+        let mut problems = BTreeMap::new();
+        for n in 0..2 * MAX_PROBLEMS {
+            assert!(note(&mut problems, &format!("{n:05}"), "bad"));
+        }
+        assert_eq!(problems.len(), MAX_PROBLEMS);
+        let last = format!("{:05}", 2 * MAX_PROBLEMS - 1);
+        assert!(!note(&mut problems, &last, "bad") && note(&mut problems, &last, "worse"));
+        let long = "\u{1b}ä".repeat(MAX_TEXT);
+        let told = printable(&long);
+        assert_eq!((told.chars().count(), told.contains('\u{1b}')), (MAX_TEXT, false));
+    }
+}
