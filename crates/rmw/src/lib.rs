@@ -25,6 +25,7 @@ mod host;
 mod identity;
 mod loans;
 mod matching;
+mod memo;
 mod memory;
 mod names;
 mod node;

@@ -12,23 +12,20 @@ use crate::filter::Filter;
 use crate::graph::record::{Endpoint, Kind};
 use crate::graph::{Listener, lock};
 use crate::host::Heap;
-use crate::loans::{MAX_IN_PLACE, Owned, Taken};
+use crate::loans::{self, MAX_IN_PLACE, Owned, Taken};
 use crate::matching::Matching;
+use crate::memo::Memo;
 use crate::node::{self, c_text, drop_c_text};
 use crate::publisher::{FLOWS_REQUIRED, of_endpoint, resolve, topic_name};
 use crate::qos::{self, End};
 use crate::serial;
 use crate::typesupport::Type;
 use bus::SubscriberOptions;
-use std::collections::HashMap;
 use std::ffi::{c_char, c_void};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-
-/// Most publishers of which something is remembered; beyond them it is forgotten of all.
-const MAX_REMEMBERED: usize = 4096;
 
 /// What a subscription is.
 pub(crate) struct Subscription {
@@ -39,10 +36,7 @@ pub(crate) struct Subscription {
     owned: Owned,
     /// Whether what this context publishes is left out.
     ignores_own: bool,
-    /// What is known of publishers.
-    judged: Mutex<HashMap<u64, Judged>>,
-    /// The number of each publisher's newest message that was taken.
-    numbers: Mutex<HashMap<u64, u64>>,
+    publishers: Mutex<Memo<Known>>,
     taken: AtomicU64,
     choice: Mutex<Choice>,
     pub(crate) callback: Callback,
@@ -54,6 +48,14 @@ struct Choice {
     filter: Option<Arc<Filter>>,
     /// The next message, where there is a filter: whether something can be taken shows only when it was looked at.
     next: Option<ropewalk::Message>,
+}
+
+/// What is known of a publisher.
+#[derive(Clone, Copy, Default)]
+struct Known {
+    /// The number of its newest message that was taken.
+    number: Option<u64>,
+    judged: Option<Judged>,
 }
 
 /// What a publisher's messages are to a subscription, while the graph stays as it is.
@@ -138,6 +140,19 @@ impl Subscription {
         Ok(found)
     }
 
+    /// Names the code that takes a message.
+    pub(crate) fn fetch_when_woken(subscriber: &bus::Subscriber) {
+        /// About as long as the straight paths, in bytes.
+        const LENS: [usize; 2] = [1536, 704];
+        subscriber.fetch_when_woken(Self::find as *const u8, LENS[0]);
+        subscriber.fetch_when_woken(Self::take as *const u8, LENS[1]);
+    }
+
+    /// The processor fetches what taking a message needs: it was woken for one.
+    pub(crate) fn woken(&self) {
+        self.bus.bus().woken();
+    }
+
     /// Reads a message that was taken into one of the node's.
     ///
     /// # Safety
@@ -195,32 +210,27 @@ impl Subscription {
 
     /// How many of its publisher's messages did not come between the one before and this one: lost in this queue, or by a link on the way.
     fn lost_before(&self, message: &bus::Message) -> u64 {
-        let (id, number) = (message.publisher(), message.sequence());
-        let mut numbers = lock(&self.numbers);
-        if numbers.len() >= MAX_REMEMBERED && !numbers.contains_key(&id) {
-            numbers.clear();
-        }
-        let before = numbers.insert(id, number);
+        let number = message.sequence();
+        let mut publishers = lock(&self.publishers);
+        let before = publishers.of(message.publisher()).number.replace(number);
         before.map_or(0, |before| number.saturating_sub(before + 1))
     }
 
     /// Whether a message's publisher fits, and it is not too old.
     fn wants(&self, message: &bus::Message) -> bool {
         let (id, version) = (message.publisher(), self.matching.graph().version());
-        let judged = lock(&self.judged).get(&id).copied();
+        let judged = lock(&self.publishers).of(id).judged;
         let judged = judged.filter(|j| j.version == version).unwrap_or_else(|| {
             let judged = self.judge(message, version);
-            let mut all = lock(&self.judged);
-            if all.len() >= MAX_REMEMBERED {
-                all.clear();
-            }
-            all.insert(id, judged);
+            lock(&self.publishers).of(id).judged = Some(judged);
             judged
         });
         let is_young = |most| clock::realtime().since(message.stamp()) <= most;
         judged.fits && judged.lifespan.is_none_or(is_young)
     }
 
+    #[cold]
+    #[inline(never)]
     fn judge(&self, message: &bus::Message, version: u64) -> Judged {
         let (graph, asked) = (self.matching.graph(), self.matching.qos());
         let id = message.publisher();
@@ -261,6 +271,7 @@ impl Subscription {
 }
 
 /// Whether a filter lets a message through. One that cannot be read is not hidden: taking it says what is wrong.
+#[inline(never)]
 fn passes(filter: &Filter, message: &ropewalk::Message) -> bool {
     filter.passes(message).unwrap_or(true)
 }
@@ -344,6 +355,7 @@ pub(crate) unsafe extern "C" fn rmw_create_subscription(
             });
         let bus = node.context.node.subscriber_with(topic, ty.schema(), queue);
         let bus = bus.map_err(Failure::error)?;
+        loans::fetch_when_woken(bus.bus());
         let own = Endpoint {
             kind: Kind::Subscription,
             name: topic.to_owned(),
@@ -359,8 +371,7 @@ pub(crate) unsafe extern "C" fn rmw_create_subscription(
             loans: Taken::default(),
             owned: Owned::default(),
             ignores_own: options.ignore_local_publications,
-            judged: Mutex::default(),
-            numbers: Mutex::default(),
+            publishers: Mutex::default(),
             taken: AtomicU64::new(0),
             choice: Mutex::new(Choice {
                 filter: filter.map(Arc::new),

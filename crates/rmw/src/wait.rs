@@ -217,8 +217,18 @@ fn wait(all: &[(*mut *mut c_void, Entity<'_>)], deadline: Option<Instant>) -> Ou
             })
         });
         match rustix::event::poll(&mut fds, left.as_ref()) {
+            Ok(1) => woken(all, &fds),
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(Failure::error(format_args!("waiting: {error}"))),
         }
+    }
+}
+
+/// One of them has something after a sleep: if it is a subscription, the processor fetches what taking its message needs.
+fn woken(all: &[(*mut *mut c_void, Entity<'_>)], fds: &[PollFd<'_>]) {
+    let with_fd = all.iter().filter(|(_, e)| e.fd().is_some());
+    let ready = with_fd.zip(fds).find(|(_, fd)| !fd.revents().is_empty());
+    if let Some(((_, Entity::Subscription(subscription)), _)) = ready {
+        subscription.woken();
     }
 }

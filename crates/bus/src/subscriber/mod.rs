@@ -184,6 +184,11 @@ impl Subscriber {
         self.core.readers.add(start, len);
     }
 
+    /// Asks for that at once: for who waits for its descriptor, as soon as that is readable.
+    pub fn woken(&self) {
+        self.core.fetch_code();
+    }
+
     /// What makes a thread that waits for messages of this subscriber return.
     pub fn interrupt(&self) -> Interrupt {
         Interrupt {

@@ -9,7 +9,6 @@ use crate::graph::lock;
 use crate::host::Heap;
 use crate::typesupport::Type;
 use crate::walk::{Instance, Placed, Shape};
-use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::Mutex;
 
@@ -22,8 +21,8 @@ pub(crate) struct Lent(Mutex<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// By address.
-    out: HashMap<usize, Loan>,
+    /// With their addresses: a few.
+    out: Vec<(usize, Loan)>,
     /// Of the last message.
     last: Option<Shape>,
     /// Room that was moved out of a message and is still in use.
@@ -65,15 +64,17 @@ impl Lent {
             inner.escaped.retain(|(start, _)| heap.is_claimed(start.0));
             room(ty, at, publisher, heap, &last)
         });
-        inner.out.insert(at.addr(), Loan { room, instance });
+        inner.out.push((at.addr(), Loan { room, instance }));
         Ok(at)
     }
 
     pub(super) fn take_back(&self, message: *mut c_void) -> Outcome<Loan> {
-        let loan = lock(&self.0).out.remove(&message.addr());
-        let loan = loan.ok_or_else(|| unknown(message))?;
-        let escaped = loan.escaped();
-        lock(&self.0).escaped.extend(escaped);
+        let mut inner = lock(&self.0);
+        let place = inner.out.iter().position(|(at, _)| *at == message.addr());
+        let (_, loan) = place
+            .map(|i| inner.out.swap_remove(i))
+            .ok_or_else(|| unknown(message))?;
+        inner.escaped.extend(loan.escaped());
         Ok(loan)
     }
 

@@ -6,7 +6,6 @@ use crate::error::Outcome;
 use crate::graph::lock;
 use crate::typesupport::Type;
 use crate::walk::{Borrowed, Instance};
-use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::Mutex;
 
@@ -19,8 +18,8 @@ pub(crate) struct Taken(Mutex<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// By address.
-    out: HashMap<usize, Loan>,
+    /// With their addresses: a few.
+    out: Vec<(usize, Loan)>,
     /// Initialized messages that nobody uses.
     idle: Vec<Instance>,
     in_place: usize,
@@ -63,16 +62,16 @@ impl Taken {
             // SAFETY: likewise.
             unsafe { codec::read(ty, message.control(), message.bus(), at)? };
         }
-        inner.out.insert(at.addr(), loan);
+        inner.out.push((at.addr(), loan));
         Ok(at)
     }
 
     /// Ends a loan. The message is kept for the next one, which overwrites what it holds.
     pub(super) fn take_back(&self, message: *mut c_void) -> Outcome {
         let mut inner = lock(&self.0);
-        let loan = inner
-            .out
-            .remove(&message.addr())
+        let place = inner.out.iter().position(|(at, _)| *at == message.addr());
+        let (_, loan) = place
+            .map(|i| inner.out.swap_remove(i))
             .ok_or_else(|| unknown(message))?;
         let Loan {
             borrowed,

@@ -61,6 +61,11 @@ impl Type {
         unsafe { self.walk_in(control, parts, message, Arrays::Owned(adopt)) }
     }
 
+    /// Where the code of reading begins, and about how long its straight path is, in bytes.
+    pub(crate) fn code() -> (*const u8, usize) {
+        (Self::walk_in as *const u8, 2560)
+    }
+
     /// # Safety
     /// As [`read`](Self::read), [`borrow`](Self::borrow) or [`adopt`](Self::adopt), as `arrays` says.
     unsafe fn walk_in(
