@@ -1,0 +1,284 @@
+#!/usr/bin/env python3
+"""Tries `peer` against nodes of ROS 2 over Fast DDS, and participants of Cyclone DDS.
+
+    cargo build --release -p rtps --example peer
+    crates/rtps/examples/peers.py ros2 target/ros2-kilted target/release/examples/peer [TEST...]
+    crates/rtps/examples/peers.py cyclone FOLDER-OF-A-VENV target/release/examples/peer [TEST...]
+
+The first needs an environment as tests/ros2/install makes it, the second one with the package `cyclonedds`.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+DOMAIN = int(os.environ.get("ROS_DOMAIN_ID", "47"))
+STRING = "std_msgs::msg::dds_::String_"
+IMAGE = "sensor_msgs::msg::dds_::Image_"
+IMAGES = 60
+
+
+class Process:
+    """A program, and the lines that it writes."""
+
+    def __init__(self, command: list[str], env: dict[str, str]) -> None:
+        self.process = subprocess.Popen(
+            command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        self.lines: list[str] = []
+        self.thread = threading.Thread(target=self.read, daemon=True)
+        self.thread.start()
+
+    def read(self) -> None:
+        assert self.process.stdout
+        for line in self.process.stdout:
+            self.lines.append(line.rstrip())
+
+    def wait_for(self, what: str, count: int = 1, seconds: float = 60) -> list[str]:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            found = [line for line in self.lines if line.startswith(what)]
+            if len(found) >= count or self.process.poll() is not None:
+                return found
+            time.sleep(0.02)
+        return [line for line in self.lines if line.startswith(what)]
+
+    def end(self) -> list[str]:
+        assert self.process.stdin
+        if not self.process.stdin.closed:
+            self.process.stdin.close()
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.thread.join()
+        return self.lines
+
+
+def ros2_env(venv: Path) -> dict[str, str]:
+    libs = sorted({str(p.parent) for p in (venv / "lib").rglob("*.so*") if p.parent.name.endswith(".libs")})
+    return {
+        **os.environ,
+        "_ROS_WHEELS_BOOTSTRAP_COMPLETE": "1",
+        "LD_LIBRARY_PATH": ":".join([f"{venv}/lib", *libs]),
+        "ROS_DOMAIN_ID": str(DOMAIN),
+        "ROS_AUTOMATIC_DISCOVERY_RANGE": os.environ.get("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST"),
+        "ROS_LOG_DIR": "/tmp/rtps-ros-log",
+    }
+
+
+class Tests:
+    def __init__(self, kind: str, venv: Path, peer: Path) -> None:
+        self.kind, self.peer = kind, str(peer)
+        self.env = ros2_env(venv) if kind == "ros2" else {**os.environ, "CYCLONEDDS_URI": CYCLONE}
+        self.python = str(venv / "bin/python")
+
+    def ours(self, *tasks: str) -> Process:
+        return Process([self.peer, str(DOMAIN), *tasks], dict(os.environ))
+
+    def theirs(self, *args: str) -> Process:
+        file = __file__ if self.kind == "ros2" else str(Path(__file__).with_name("peers_cyclone.py"))
+        return Process([self.python, file, "ros2-role" if self.kind == "ros2" else "", *args], self.env)
+
+    def run(self, names: list[str]) -> int:
+        failed = 0
+        for name in names or [n for n in dir(self) if n.startswith("test_")]:
+            started = time.monotonic()
+            told = getattr(self, name if name.startswith("test_") else f"test_{name}")()
+            good = told[0]
+            failed += not good
+            print(f"{'ok    ' if good else 'FAILED'} {name} {told[1]} ({time.monotonic() - started:.1f} s)", flush=True)
+        return failed
+
+    def both(self, ours: Process, theirs: Process, what: str, count: int = 1, seconds: float = 60) -> tuple[list[str], list[str], list[str]]:
+        found = theirs.wait_for(what, count, seconds)
+        mine, other = ours.end(), theirs.end()
+        if os.environ.get("SHOW"):
+            print("\n".join(f"  ours   {line}" for line in mine) + "\n" + "\n".join(f"  theirs {line}" for line in other))
+        return found, mine, other
+
+    def test_chatter(self) -> tuple[bool, str]:
+        ours = self.ours(f"echo|rt/chatter|{STRING}|rt/chatter_back|reliable")
+        found, mine, _ = self.both(ours, self.theirs("chatter"), "back ")
+        hashes = [line for line in mine if line.startswith("endpoint") and "typehash=RIHS01_" in line]
+        return found == ["back 20 of 20"] and (len(hashes) >= 2 or self.kind == "cyclone"), f"{found} hashes {len(hashes)}"
+
+    def image(self, how: str) -> tuple[bool, str]:
+        ours = self.ours(f"echo|rt/img|{IMAGE}|rt/img_back|{how}")
+        found, _, other = self.both(ours, self.theirs("images", how), "back ")
+        return found == [f"back {IMAGES} of {IMAGES}"], f"{found} {[line for line in other if line.startswith('round trip')]}"
+
+    def test_images_best_effort(self) -> tuple[bool, str]:
+        return self.image("best")
+
+    def test_images_reliable(self) -> tuple[bool, str]:
+        return self.image("reliable")
+
+    def test_late_joiner_of_ours(self) -> tuple[bool, str]:
+        ours = self.ours(f"latch|rt/latched|{STRING}|21")
+        time.sleep(1)
+        found, _, _ = self.both(ours, self.theirs("late"), "kept ", 21, 20)
+        return found == [f"kept {n}" for n in range(21)], f"{len(found)} of 21"
+
+    def test_late_joiner_of_theirs(self) -> tuple[bool, str]:
+        theirs = self.theirs("latch")
+        theirs.wait_for("latched")
+        time.sleep(1)
+        ours = self.ours(f"late|rt/latched|{STRING}")
+        found = ours.wait_for("late ", 21, 20)
+        ours.end(), theirs.end()
+        return found == [f"late kept {n}" for n in range(21)], f"{len(found)} of 21"
+
+    def test_their_client(self) -> tuple[bool, str]:
+        if self.kind == "cyclone":
+            return True, "has no services"
+        found, mine, _ = self.both(self.ours("serve|set"), self.theirs("client"), "answers ", 1, 30)
+        return found == ["answers 10 of 10"], str(found)
+
+    def test_their_server(self) -> tuple[bool, str]:
+        if self.kind == "cyclone":
+            return True, "has no services"
+        theirs = self.theirs("server")
+        ours = self.ours("call|set|10")
+        found = ours.wait_for("answer ", 10, 30)
+        mine, _ = ours.end(), theirs.end()
+        expected = [f"answer Some({n % 2}) to Some({n + 1})" for n in range(10)]
+        return found == expected, f"{len(found)} of 10 {found[:1]}"
+
+    def test_leaving_is_seen_at_once(self) -> tuple[bool, str]:
+        theirs = self.theirs("watch")
+        ours = self.ours(f"late|rt/watched|{STRING}")
+        seen = theirs.wait_for("publishers 1 subscribers 1", 1, 20)
+        ours.end()
+        gone = theirs.wait_for("publishers 1 subscribers 0", 1, 5)
+        theirs.end()
+        return bool(seen and gone), f"seen {len(seen)} gone {len(gone)}"
+
+
+CYCLONE = """<CycloneDDS><Domain><General><Interfaces><NetworkInterface address="127.0.0.1" multicast="true"/></Interfaces>
+</General></Domain></CycloneDDS>"""
+
+
+def until_eof() -> threading.Event:
+    ended = threading.Event()
+
+    def read() -> None:
+        sys.stdin.read()
+        ended.set()
+
+    threading.Thread(target=read, daemon=True).start()
+    return ended
+
+
+def report(sent: dict[int, float], came: dict[int, float]) -> None:
+    trips = sorted((came[n] - sent[n]) * 1e3 for n in came if n in sent)
+    if trips:
+        print(f"round trip ms: median {trips[len(trips) // 2]:.1f} worst {trips[-1]:.1f}", flush=True)
+    print(f"back {len(came)} of {len(sent)}", flush=True)
+
+
+def ros2_role(role: str, *args: str) -> None:
+    import rclpy
+    from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+
+    ended = until_eof()
+    rclpy.init()
+    node = rclpy.create_node("theirs")
+    sent: dict[int, float] = {}
+    came: dict[int, float] = {}
+
+    def spin(seconds: float, until=lambda: False) -> None:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and not until() and not ended.is_set():
+            rclpy.spin_once(node, timeout_sec=0.005)
+
+    def exchange(publisher, message_of, count: int, period: float) -> None:
+        spin(20, lambda: publisher.get_subscription_count() > 0 and node.count_publishers(publisher.topic + "_back") > 0)
+        spin(1)
+        begin = time.monotonic()
+        for n in range(count):
+            message = message_of(n)
+            sent[n] = time.monotonic()
+            publisher.publish(message)
+            spin(begin + (n + 1) * period - time.monotonic())
+        spin(5, lambda: len(came) == count)
+        report(sent, came)
+
+    if role == "chatter":
+        from std_msgs.msg import String
+
+        node.create_subscription(String, "/chatter_back", lambda m: came.setdefault(int(m.data), time.monotonic()), 10)
+        exchange(node.create_publisher(String, "/chatter", 10), lambda n: String(data=str(n)), 20, 0.05)
+    elif role == "images":
+        from sensor_msgs.msg import Image
+
+        best = args[0] == "best"
+        qos = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT if best else ReliabilityPolicy.RELIABLE)
+        data = bytes(1_000_000)
+
+        def image(n: int) -> Image:
+            message = Image(height=1000, width=1000, encoding="mono8", step=1000)
+            message.header.frame_id = str(n)
+            message.data.frombytes(data) if not message.data else None
+            return message
+
+        node.create_subscription(Image, "/img_back", lambda m: came.setdefault(int(m.header.frame_id), time.monotonic()), qos)
+        exchange(node.create_publisher(Image, "/img", qos), image, IMAGES, 1 / 30)
+    elif role in ("late", "latch"):
+        from std_msgs.msg import String
+
+        qos = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        if role == "late":
+            node.create_subscription(String, "/latched", lambda m: print(m.data, flush=True), qos)
+        else:
+            publisher = node.create_publisher(String, "/latched", qos)
+            for n in range(21):
+                publisher.publish(String(data=f"kept {n}"))
+            print("latched", flush=True)
+    elif role == "client":
+        from std_srvs.srv import SetBool
+
+        client = node.create_client(SetBool, "/set")
+        client.wait_for_service(20)
+        good = 0
+        for n in range(10):
+            future = client.call_async(SetBool.Request(data=n % 2 == 1))
+            spin(3, future.done)
+            good += future.done() and future.result().success == (n % 2 == 1) and future.result().message == "done"
+        print(f"answers {good} of 10", flush=True)
+    elif role == "server":
+        from std_srvs.srv import SetBool
+
+        def serve(request, response):
+            response.success, response.message = request.data, "done"
+            return response
+
+        node.create_service(SetBool, "/set", serve)
+    elif role == "watch":
+        from std_msgs.msg import String
+
+        node.create_publisher(String, "/watched", QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL))
+        while not ended.is_set():
+            spin(0.1)
+            print(f"publishers {node.count_publishers('/watched')} subscribers {node.count_subscribers('/watched')}", flush=True)
+    while not ended.is_set():
+        rclpy.spin_once(node, timeout_sec=0.05)
+    rclpy.shutdown()
+
+
+def main() -> int:
+    kind = sys.argv[1]
+    if kind == "ros2-role":
+        ros2_role(*sys.argv[2:])
+        return 0
+    return Tests(kind, Path(sys.argv[2]).resolve(), Path(sys.argv[3]).resolve()).run(sys.argv[4:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

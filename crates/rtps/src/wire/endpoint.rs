@@ -1,0 +1,380 @@
+//! What a participant announces of its writers and readers (DDSI-RTPS 2.5, sections 8.5.4 and 9.6.3.3, 9.6.3.4).
+
+use super::bytes::{Reader, put_octets, put_string, put_u16, put_u32};
+use super::error::WireError;
+use super::ids::Guid;
+use super::locator;
+use super::parameters::{PL_CDR_LE, Parameters, payload, pid, put, put_sentinel, unknown};
+use super::participant::{MAX_USER_DATA, keep};
+use super::time::{put_duration, read_duration};
+use crate::qos::{
+    DestinationOrder, Durability, History, Liveliness, Ownership, Presentation, Qos, Reliability,
+};
+use core::time::Duration;
+use std::net::SocketAddrV4;
+
+/// Longest name of a topic, a type or a partition, in bytes.
+pub(crate) const MAX_TEXT: usize = 1024;
+/// Partitions of an endpoint.
+pub(crate) const MAX_PARTITIONS: usize = 64;
+/// Data representations of an endpoint.
+pub(crate) const MAX_REPRESENTATIONS: usize = 16;
+
+/// A writer or a reader as its participant announces it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndpointData {
+    /// Its GUID; the kind of its entity says whether it writes or reads.
+    pub guid: Guid,
+    /// Its topic; of ROS 2, with a prefix such as `rt/`.
+    pub topic: String,
+    /// The name of its type.
+    pub type_name: String,
+    /// Its policies.
+    pub qos: Qos,
+    /// What its program says of it; of ROS 2, `typehash=RIHS01_…;`.
+    pub user_data: Vec<u8>,
+    /// Where it is reached; none is where its participant is.
+    pub unicast: Vec<SocketAddrV4>,
+}
+
+impl EndpointData {
+    /// Reads an announcement. What it does not say is DDS' default for a writer or a reader.
+    ///
+    /// # Errors
+    ///
+    /// If it is cut off, lacks the GUID, topic or type, has longer texts or lists than are taken, or has a parameter that must be
+    /// understood and is unknown.
+    pub(crate) fn read(bytes: &[u8], writer: bool) -> Result<Self, WireError> {
+        let mut out = EndpointData {
+            guid: Guid::default(),
+            topic: String::new(),
+            type_name: String::new(),
+            qos: if writer { Qos::writer() } else { Qos::reader() },
+            user_data: Vec::new(),
+            unicast: Vec::new(),
+        };
+        let mut from = payload(bytes)?;
+        let mut parameters = Parameters::new(&mut from);
+        while let Some((id, mut v)) = parameters.next()? {
+            match id {
+                pid::ENDPOINT_GUID => out.guid = Guid::read(&mut v)?,
+                pid::TOPIC_NAME => out.topic = v.string(MAX_TEXT, "name of a topic")?,
+                pid::TYPE_NAME => out.type_name = v.string(MAX_TEXT, "name of a type")?,
+                pid::USER_DATA => out.user_data = v.octets(MAX_USER_DATA, "user data")?.to_vec(),
+                pid::UNICAST_LOCATOR => keep(&mut out.unicast, locator::read(&mut v)?),
+                _ if policy(&mut out.qos, id, &mut v)? => {}
+                _ => unknown(id)?,
+            }
+        }
+        for (what, missing) in [
+            ("GUID", out.guid == Guid::default()),
+            ("topic", out.topic.is_empty()),
+            ("type", out.type_name.is_empty()),
+        ] {
+            if missing {
+                return Err(WireError::Missing { what });
+            }
+        }
+        if out.guid.entity.is_writer() != writer || out.guid.entity.is_reader() == writer {
+            return Err(WireError::Invalid {
+                what: "kind of the announced endpoint",
+                at: 0,
+            });
+        }
+        Ok(out)
+    }
+
+    /// The announcement, with its encapsulation.
+    pub(crate) fn write(&self) -> Vec<u8> {
+        let out = &mut PL_CDR_LE.to_vec();
+        put(out, pid::ENDPOINT_GUID, |out| {
+            out.extend_from_slice(&self.guid.to_bytes());
+        });
+        // Older versions of Fast DDS want the key beside the GUID.
+        put(out, pid::KEY_HASH, |out| {
+            out.extend_from_slice(&self.guid.to_bytes())
+        });
+        put(out, pid::TOPIC_NAME, |out| put_string(out, &self.topic));
+        put(out, pid::TYPE_NAME, |out| put_string(out, &self.type_name));
+        for address in &self.unicast {
+            put(out, pid::UNICAST_LOCATOR, |out| locator::put(out, *address));
+        }
+        if !self.user_data.is_empty() {
+            put(out, pid::USER_DATA, |out| put_octets(out, &self.user_data));
+        }
+        put_policies(out, &self.qos, self.guid.entity.is_writer());
+        put_sentinel(out);
+        core::mem::take(out)
+    }
+
+    /// What it takes in memory, about.
+    pub(crate) fn size(&self) -> usize {
+        let partitions = self.qos.partitions.iter();
+        size_of::<Self>()
+            + self.topic.len()
+            + self.type_name.len()
+            + self.user_data.len()
+            + self.unicast.len() * size_of::<SocketAddrV4>()
+            + self.qos.representations.len() * 2
+            + partitions.map(|p| p.len() + size_of::<String>()).sum::<usize>()
+    }
+}
+
+/// Reads a policy; `false` if the parameter is none.
+fn policy(qos: &mut Qos, id: u16, v: &mut Reader<'_>) -> Result<bool, WireError> {
+    let invalid = |what| WireError::Invalid { what, at: 0 };
+    match id {
+        pid::RELIABILITY => {
+            qos.reliability = match v.u32()? {
+                1 => Reliability::BestEffort,
+                2 => Reliability::Reliable,
+                _ => return Err(invalid("reliability")),
+            }
+        }
+        pid::DURABILITY => {
+            qos.durability = match v.u32()? {
+                0 => Durability::Volatile,
+                1 => Durability::TransientLocal,
+                2 => Durability::Transient,
+                3 => Durability::Persistent,
+                _ => return Err(invalid("durability")),
+            }
+        }
+        pid::HISTORY => {
+            qos.history = match (v.u32()?, v.u32()?) {
+                (0, depth) => History::KeepLast(depth),
+                (1, _) => History::KeepAll,
+                _ => return Err(invalid("history")),
+            }
+        }
+        pid::DEADLINE => qos.deadline = read_duration(v)?,
+        pid::LATENCY_BUDGET => qos.latency_budget = read_duration(v)?.unwrap_or(Duration::MAX),
+        pid::LIFESPAN => qos.lifespan = read_duration(v)?,
+        pid::LIVELINESS => {
+            qos.liveliness = match v.u32()? {
+                0 => Liveliness::Automatic,
+                1 => Liveliness::ManualByParticipant,
+                2 => Liveliness::ManualByTopic,
+                _ => return Err(invalid("liveliness")),
+            };
+            qos.lease = read_duration(v)?;
+        }
+        pid::OWNERSHIP => {
+            qos.ownership = match v.u32()? {
+                0 => Ownership::Shared,
+                1 => Ownership::Exclusive,
+                _ => return Err(invalid("ownership")),
+            }
+        }
+        pid::OWNERSHIP_STRENGTH => qos.strength = v.i32()?,
+        pid::DESTINATION_ORDER => {
+            qos.destination_order = match v.u32()? {
+                0 => DestinationOrder::ByReception,
+                1 => DestinationOrder::BySource,
+                _ => return Err(invalid("destination order")),
+            }
+        }
+        pid::PRESENTATION => {
+            qos.presentation = Presentation {
+                scope: u8::try_from(v.u32()?).unwrap_or(u8::MAX),
+                coherent: v.u8()? != 0,
+                ordered: v.u8()? != 0,
+            }
+        }
+        pid::PARTITION => {
+            let n = count(v, MAX_PARTITIONS, "list of partitions")?;
+            qos.partitions.clear();
+            for _ in 0..n {
+                v.align4();
+                qos.partitions.push(v.string(MAX_TEXT, "name of a partition")?);
+            }
+        }
+        pid::DATA_REPRESENTATION => {
+            let n = count(v, MAX_REPRESENTATIONS, "list of data representations")?;
+            qos.representations = (0..n).map(|_| Ok(v.u16()? as i16)).collect::<Result<_, _>>()?;
+        }
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+fn count(v: &mut Reader<'_>, most: usize, what: &'static str) -> Result<usize, WireError> {
+    let n = v.u32()? as usize;
+    if n > most {
+        return Err(WireError::TooLong { what, most });
+    }
+    Ok(n)
+}
+
+fn put_policies(out: &mut Vec<u8>, qos: &Qos, writer: bool) {
+    put(out, pid::RELIABILITY, |out| {
+        put_u32(out, if qos.is_reliable() { 2 } else { 1 });
+        put_duration(out, Some(Duration::from_millis(100)));
+    });
+    put(out, pid::DURABILITY, |out| put_u32(out, qos.durability as u32));
+    put(out, pid::HISTORY, |out| match qos.history {
+        History::KeepLast(depth) => {
+            put_u32(out, 0);
+            put_u32(out, depth);
+        }
+        History::KeepAll => {
+            put_u32(out, 1);
+            put_u32(out, 0);
+        }
+    });
+    put(out, pid::DEADLINE, |out| put_duration(out, qos.deadline));
+    put(out, pid::LATENCY_BUDGET, |out| {
+        put_duration(out, Some(qos.latency_budget))
+    });
+    put(out, pid::LIVELINESS, |out| {
+        put_u32(out, qos.liveliness as u32);
+        put_duration(out, qos.lease);
+    });
+    put(out, pid::OWNERSHIP, |out| put_u32(out, qos.ownership as u32));
+    put(out, pid::DESTINATION_ORDER, |out| {
+        put_u32(out, qos.destination_order as u32)
+    });
+    put(out, pid::PRESENTATION, |out| {
+        put_u32(out, u32::from(qos.presentation.scope));
+        out.extend_from_slice(&[
+            u8::from(qos.presentation.coherent),
+            u8::from(qos.presentation.ordered),
+        ]);
+    });
+    if writer {
+        put(out, pid::LIFESPAN, |out| put_duration(out, qos.lifespan));
+        put(out, pid::OWNERSHIP_STRENGTH, |out| {
+            put_u32(out, qos.strength as u32)
+        });
+    }
+    if !qos.partitions.is_empty() {
+        put(out, pid::PARTITION, |out| {
+            put_u32(out, qos.partitions.len() as u32);
+            qos.partitions.iter().for_each(|name| put_string(out, name));
+        });
+    }
+    if !qos.representations.is_empty() {
+        put(out, pid::DATA_REPRESENTATION, |out| {
+            put_u32(out, qos.representations.len() as u32);
+            qos.representations.iter().for_each(|r| put_u16(out, *r as u16));
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::ids::{EntityId, GuidPrefix};
+
+    fn data(id: EntityId) -> EndpointData {
+        EndpointData {
+            guid: Guid::new(GuidPrefix(*b"\x01\xfeANYBODY-01"), id),
+            topic: "rt/chatter".into(),
+            type_name: "std_msgs::msg::dds_::String_".into(),
+            qos: Qos {
+                durability: Durability::TransientLocal,
+                history: History::KeepLast(7),
+                deadline: Some(Duration::from_millis(100)),
+                latency_budget: Duration::from_millis(3),
+                liveliness: Liveliness::ManualByTopic,
+                lease: Some(Duration::from_secs(2)),
+                ownership: Ownership::Exclusive,
+                destination_order: DestinationOrder::BySource,
+                presentation: Presentation {
+                    scope: 1,
+                    coherent: true,
+                    ordered: true,
+                },
+                partitions: vec!["a".into(), "longer*".into(), String::new()],
+                representations: vec![0, 2],
+                ..Qos::writer()
+            },
+            user_data: b"typehash=RIHS01_00;".to_vec(),
+            unicast: vec!["192.0.2.1:7411".parse().expect("an address")],
+        }
+    }
+
+    #[test]
+    fn announcements_make_the_round_trip_and_are_whole_or_refused() {
+        let mut writer = data(EntityId::writer(1));
+        writer.qos.strength = 5;
+        writer.qos.lifespan = Some(Duration::from_secs(9));
+        let mut all = data(EntityId::reader(2));
+        all.qos.history = History::KeepAll;
+        for (data, writes) in [(writer, true), (all, false)] {
+            let bytes = data.write();
+            assert_eq!(EndpointData::read(&bytes, writes).as_ref(), Ok(&data));
+            assert!(
+                EndpointData::read(&bytes, !writes).is_err(),
+                "it is of the other kind"
+            );
+            for n in 0..bytes.len() {
+                assert!(EndpointData::read(&bytes[..n], writes).is_err(), "cut at {n}");
+            }
+            assert!(data.size() > 200);
+        }
+    }
+
+    #[test]
+    fn what_is_not_said_is_the_default_of_a_writer_or_a_reader() {
+        let short = |id: EntityId| {
+            let mut out = PL_CDR_LE.to_vec();
+            let guid = Guid::new(GuidPrefix([7; 12]), id);
+            put(&mut out, pid::ENDPOINT_GUID, |out| {
+                out.extend_from_slice(&guid.to_bytes())
+            });
+            put(&mut out, pid::TOPIC_NAME, |out| put_string(out, "t"));
+            put(&mut out, pid::TYPE_NAME, |out| put_string(out, "T"));
+            put_sentinel(&mut out);
+            EndpointData::read(&out, id.is_writer()).map(|d| d.qos)
+        };
+        assert_eq!(short(EntityId::writer(1)), Ok(Qos::writer()));
+        assert_eq!(short(EntityId::reader(1)), Ok(Qos::reader()));
+    }
+
+    #[test]
+    fn nonsense_is_refused_by_what_it_is() {
+        let with = |id: u16, value: &[u8]| {
+            let mut bytes = data(EntityId::writer(1)).write();
+            bytes.truncate(bytes.len() - 4);
+            put(&mut bytes, id, |out| out.extend_from_slice(value));
+            put_sentinel(&mut bytes);
+            EndpointData::read(&bytes, true).map(drop)
+        };
+        assert_eq!(with(pid::PAD, &[0; 8]), Ok(()));
+        assert_eq!(with(0x0075, &[0; 80]), Ok(()), "type information");
+        for id in [
+            pid::RELIABILITY,
+            pid::DURABILITY,
+            pid::LIVELINESS,
+            pid::OWNERSHIP,
+            pid::HISTORY,
+            pid::DESTINATION_ORDER,
+        ] {
+            assert!(
+                matches!(with(id, &[9; 16]), Err(WireError::Invalid { .. })),
+                "{id:#x}"
+            );
+            assert!(
+                matches!(with(id, &[]), Err(WireError::Truncated { .. })),
+                "{id:#x}"
+            );
+        }
+        assert!(matches!(
+            with(pid::PARTITION, &[0xff; 8]),
+            Err(WireError::TooLong { .. })
+        ));
+        assert!(matches!(
+            with(pid::DATA_REPRESENTATION, &[17, 0, 0, 0]),
+            Err(WireError::TooLong { .. })
+        ));
+        assert!(matches!(
+            with(pid::TOPIC_NAME, &[0xff; 8]),
+            Err(WireError::TooLong { .. })
+        ));
+        assert!(matches!(
+            with(pid::TOPIC_NAME, &[1, 0, 0, 0, 0, 0, 0, 0]),
+            Err(WireError::Missing { what: "topic" })
+        ));
+    }
+}

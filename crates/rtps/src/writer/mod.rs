@@ -1,0 +1,292 @@
+//! A local writer: what it keeps, and whom it is matched with (DDSI-RTPS 2.5, section 8.4.9).
+
+mod answer;
+mod history;
+mod proxy;
+
+use crate::config::{EndpointConfig, Pace, WriteError};
+use crate::context::Context;
+use crate::qos;
+use crate::send::{Change, Job, Target, route};
+use crate::timers::Timer;
+use crate::wire::encode;
+use crate::wire::endpoint::EndpointData;
+use crate::wire::ids::{EntityId, Guid};
+use crate::wire::inline::InlineQos;
+use crate::wire::submessage::Heartbeat;
+use crate::wire::time::Timestamp;
+use core::time::Duration;
+use history::History;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+pub(crate) use proxy::{PROXY, ReaderProxy};
+
+/// After a sample, readers are first asked what they have; then ever more seldom, until they have all.
+const FIRST_HEARTBEAT: Duration = Duration::from_millis(20);
+const SLOWEST_HEARTBEAT: Duration = Duration::from_secs(1);
+
+/// A writer of a user's topic or of discovery.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    pub(crate) id: EntityId,
+    pub(crate) data: Arc<EndpointData>,
+    depth: usize,
+    keep_all: bool,
+    max_bytes: usize,
+    history: History,
+    proxies: BTreeMap<Guid, ReaderProxy>,
+    /// Where each sample goes once: the addresses of the matched readers.
+    routes: Vec<Route>,
+    count: u32,
+    interval: Duration,
+    /// A sample was refused, and its program waits for room.
+    refused: bool,
+}
+
+/// An address of a participant with matched readers.
+#[derive(Debug)]
+struct Route {
+    target: Target,
+    pace: Pace,
+    /// The only reader there, or all.
+    reader: EntityId,
+    reliable: bool,
+    /// Whose account pays.
+    payer: Guid,
+}
+
+/// What is to be written.
+#[derive(Debug)]
+pub(crate) struct New {
+    pub(crate) payload: Arc<[u8]>,
+    pub(crate) key: bool,
+    pub(crate) inline: InlineQos,
+    pub(crate) timestamp: Option<Timestamp>,
+}
+
+impl Writer {
+    pub(crate) fn new(id: EntityId, data: Arc<EndpointData>, config: &EndpointConfig) -> Self {
+        let (depth, keep_all) = match config.qos.history {
+            qos::History::KeepLast(depth) => (depth.max(1) as usize, false),
+            qos::History::KeepAll => (config.max_samples.max(1), true),
+        };
+        Writer {
+            id,
+            data,
+            depth,
+            keep_all,
+            max_bytes: config.max_bytes.min(u32::MAX as usize),
+            history: History::default(),
+            proxies: BTreeMap::new(),
+            routes: Vec::new(),
+            count: 0,
+            interval: FIRST_HEARTBEAT,
+            refused: false,
+        }
+    }
+
+    /// Whether a sample has to stay after it was sent.
+    fn keeps(&self) -> bool {
+        self.data.qos.keeps() || self.proxies.values().any(|p| p.reliable)
+    }
+
+    /// Whether a sample of so many bytes would be refused.
+    pub(crate) fn is_full(&self, len: usize) -> bool {
+        self.keep_all
+            && self.keeps()
+            && (self.history.len() >= self.depth || self.history.bytes().saturating_add(len) > self.max_bytes)
+    }
+
+    /// Keeps a sample and sends it to each address once. The number it got.
+    pub(crate) fn write(&mut self, cx: &mut Context<'_>, new: New) -> Result<i64, WriteError> {
+        let len = new.payload.len();
+        if len > self.max_bytes {
+            return Err(WriteError::TooLong {
+                len,
+                most: self.max_bytes,
+            });
+        }
+        if self.is_full(len) {
+            self.refused = true;
+            return Err(WriteError::Full);
+        }
+        let keep = self.keeps();
+        while !self.keep_all
+            && keep
+            && (self.history.len() >= self.depth || self.history.bytes() + len > self.max_bytes)
+            && let Some(old) = self.history.pop()
+        {
+            cx.outbox.cancel(self.id, old.sequence);
+        }
+        let change = Arc::new(Change {
+            sequence: self.history.last() + 1,
+            payload: new.payload,
+            key: new.key,
+            inline: new.inline,
+            timestamp: new.timestamp,
+        });
+        self.history.add(&change, keep);
+        for to in &self.routes {
+            let charge = self.proxies.get(&to.payer).and_then(ReaderProxy::job);
+            // Who has no room for it asks again, if it is reliable.
+            let Some(charge) = charge else { continue };
+            let mut job = Job::new(
+                to.target,
+                route(self.id, to.reader, &change),
+                Arc::clone(&change),
+                charge,
+            );
+            job.heartbeat = to.reliable;
+            cx.outbox.push(cx.now, to.pace, job, self.depth, self.max_bytes);
+        }
+        if self.routes.iter().any(|r| r.reliable) {
+            self.interval = FIRST_HEARTBEAT;
+            cx.timers
+                .set_earlier(Timer::Writer(self.id), cx.now + FIRST_HEARTBEAT);
+        }
+        Ok(change.sequence)
+    }
+
+    /// Takes a sample back: who has not got it gets a GAP.
+    pub(crate) fn retract(&mut self, cx: &mut Context<'_>, sequence: i64) {
+        if self.history.remove(sequence).is_some() {
+            cx.outbox.cancel(self.id, sequence);
+        }
+    }
+
+    /// Gives each reliable reader what the writer keeps for it, and the others what they take without asking.
+    pub(crate) fn add_reader(
+        &mut self,
+        cx: &mut Context<'_>,
+        guid: Guid,
+        mut proxy: ReaderProxy,
+        late: bool,
+    ) {
+        proxy.start = if late && self.data.qos.keeps() {
+            self.history.first()
+        } else {
+            self.history.last() + 1
+        };
+        proxy.acked = proxy.start - 1;
+        if !proxy.reliable {
+            for change in self.history.iter().filter(|c| c.sequence >= proxy.start) {
+                if let Some(charge) = proxy.job() {
+                    let to = route(self.id, guid.entity, change);
+                    let job = Job::new(proxy.target, to, Arc::clone(change), charge);
+                    cx.outbox
+                        .push(cx.now, proxy.pace, job, self.depth, self.max_bytes);
+                }
+            }
+        }
+        let (reliable, target, pace) = (proxy.reliable, proxy.target, proxy.pace);
+        self.proxies.insert(guid, proxy);
+        self.find_routes();
+        if reliable {
+            let heartbeat = self.heartbeat(guid.entity, false);
+            self.send_heartbeat(cx, target, pace, &heartbeat);
+            self.interval = FIRST_HEARTBEAT;
+            cx.timers
+                .set_earlier(Timer::Writer(self.id), cx.now + FIRST_HEARTBEAT);
+        }
+    }
+
+    /// Forgets a reader; `true` if a program that waits for room has it now.
+    pub(crate) fn remove_reader(&mut self, cx: &mut Context<'_>, guid: Guid) -> bool {
+        let Some(proxy) = self.proxies.remove(&guid) else {
+            return false;
+        };
+        cx.outbox.forget_reader(self.id, guid.entity, proxy.target);
+        self.find_routes();
+        self.prune()
+    }
+
+    pub(crate) fn readers(&self) -> impl Iterator<Item = Guid> + '_ {
+        self.proxies.keys().copied()
+    }
+
+    fn find_routes(&mut self) {
+        let mut routes: BTreeMap<Target, Route> = BTreeMap::new();
+        for (guid, proxy) in &self.proxies {
+            routes
+                .entry(proxy.target)
+                .and_modify(|r| {
+                    r.reader = EntityId::UNKNOWN;
+                    r.reliable |= proxy.reliable;
+                })
+                .or_insert(Route {
+                    target: proxy.target,
+                    pace: proxy.pace,
+                    reader: guid.entity,
+                    reliable: proxy.reliable,
+                    payer: *guid,
+                });
+        }
+        self.routes = routes.into_values().collect();
+    }
+
+    /// Drops what nobody can still ask for; `true` if a program that waits for room has it now.
+    fn prune(&mut self) -> bool {
+        let reliable = self.proxies.values().filter(|p| p.reliable);
+        let acked = reliable.map(|p| p.acked).min().unwrap_or(i64::MAX);
+        if self.data.qos.keeps() {
+            // That an instance is gone is no news to who comes later.
+            self.history.prune(acked, |c| c.inline.gone);
+        } else {
+            self.history.prune(acked, |_| true);
+        }
+        let room = self.refused && !self.is_full(0);
+        self.refused &= !room;
+        room
+    }
+
+    /// What is kept, said to one reader or all.
+    fn heartbeat(&mut self, reader: EntityId, last_word: bool) -> Heartbeat {
+        self.count = self.count.wrapping_add(1);
+        Heartbeat {
+            reader,
+            writer: self.id,
+            first: self.history.first(),
+            last: self.history.last(),
+            count: self.count,
+            last_word,
+            liveliness: false,
+        }
+    }
+
+    /// The one that goes with a sample. An answer is asked for only if samples wait for it.
+    pub(crate) fn heartbeat_with_sample(&mut self, reader: EntityId) -> Heartbeat {
+        let pressed = self.keep_all && self.history.len() * 2 > self.depth;
+        self.heartbeat(reader, !pressed)
+    }
+
+    fn send_heartbeat(&self, cx: &mut Context<'_>, target: Target, pace: Pace, heartbeat: &Heartbeat) {
+        let mut bytes = Vec::new();
+        encode::heartbeat(&mut bytes, heartbeat);
+        cx.outbox.control(cx.now, target, pace, bytes);
+    }
+
+    /// Asks who lacks samples what it has, unless these still wait to be sent.
+    pub(crate) fn on_timer(&mut self, cx: &mut Context<'_>) {
+        let last = self.history.last();
+        let mut asked: BTreeMap<Target, (Pace, EntityId)> = BTreeMap::new();
+        for (guid, proxy) in self.proxies.iter().filter(|(_, p)| p.lacks(last)) {
+            asked
+                .entry(proxy.target)
+                .and_modify(|(_, reader)| *reader = EntityId::UNKNOWN)
+                .or_insert((proxy.pace, guid.entity));
+        }
+        if asked.is_empty() {
+            return;
+        }
+        for (target, (pace, reader)) in asked {
+            if !cx.outbox.is_sending(self.id, target) {
+                let heartbeat = self.heartbeat(reader, false);
+                self.send_heartbeat(cx, target, pace, &heartbeat);
+            }
+        }
+        let at = cx.now + self.interval;
+        self.interval = (self.interval * 2).min(SLOWEST_HEARTBEAT);
+        cx.timers.set_earlier(Timer::Writer(self.id), at);
+    }
+}
