@@ -48,7 +48,10 @@ fn main() -> Result<(), Failure> {
     let domain = arguments.next().ok_or("DOMAIN is missing")?.parse()?;
     let transport = TransportConfig {
         domain,
-        range: Range::Localhost,
+        range: match std::env::var("RANGE").as_deref() {
+            Ok("subnet") => Range::Subnet,
+            _ => Range::Localhost,
+        },
         receive_buffer: std::env::var("RECEIVE_BUFFER").ok().and_then(|b| b.parse().ok()),
         ..TransportConfig::default()
     };

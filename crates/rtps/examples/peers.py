@@ -5,6 +5,9 @@
     crates/rtps/examples/peers.py ros2 target/ros2-kilted target/release/examples/peer [TEST...]
     crates/rtps/examples/peers.py cyclone FOLDER-OF-A-VENV target/release/examples/peer [TEST...]
 
+`OURS_BY` and `THEIRS_BY` are commands to run the two by, such as `ip netns exec a`; `RANGE=subnet` and
+`ROS_AUTOMATIC_DISCOVERY_RANGE=SUBNET` let them find each other over a network. `RECEIVE_BUFFER=212992` is what Linux permits by default.
+
 The first needs an environment as tests/ros2/install makes it, the second one with the package `cyclonedds`.
 """
 
@@ -80,11 +83,11 @@ class Tests:
         self.python = str(venv / "bin/python")
 
     def ours(self, *tasks: str) -> Process:
-        return Process([self.peer, str(DOMAIN), *tasks], dict(os.environ))
+        return Process([*os.environ.get("OURS_BY", "").split(), self.peer, str(DOMAIN), *tasks], dict(os.environ))
 
     def theirs(self, *args: str) -> Process:
         file = __file__ if self.kind == "ros2" else str(Path(__file__).with_name("peers_cyclone.py"))
-        return Process([self.python, file, "ros2-role" if self.kind == "ros2" else "", *args], self.env)
+        return Process([*os.environ.get("THEIRS_BY", "").split(), self.python, file, "ros2-role" if self.kind == "ros2" else "", *args], self.env)
 
     def run(self, names: list[str]) -> int:
         failed = 0
