@@ -229,3 +229,44 @@ fn the_types_of_an_action_are_named_by_its_folder() {
     let again = again.schema(&name).expect("compiles");
     assert_eq!((again.ros2_name(), again.rihs01()), (name, hash.to_owned()));
 }
+
+/// Hashes of Kilted's `test_msgs`, of the action as one text, and in a folder of definitions.
+#[test]
+fn an_action_makes_its_messages_and_services() {
+    let text = "int32 order\n---\nint32[] sequence\n---\nint32[] sequence\n";
+    let mut added = Registry::new(Flavour::Ros2);
+    added
+        .add_action("test_msgs/action/Fibonacci", text)
+        .expect("parses");
+    let folder = tempfile::tempdir().expect("a folder");
+    let actions = folder.path().join("test_msgs/action");
+    std::fs::create_dir_all(&actions).expect("a folder");
+    std::fs::write(actions.join("Fibonacci.action"), text).expect("a file");
+    let mut found = Registry::new(Flavour::Ros2);
+    found.add_folder(folder.path());
+    for registry in [added, found] {
+        let send = registry
+            .service("test_msgs/action/Fibonacci_SendGoal")
+            .expect("compiles");
+        assert_eq!(
+            send.rihs01(),
+            "RIHS01_d807633803e38e164276573cd97e9fbd71e109c290bbf4cc312a0a1c9da7bbd9"
+        );
+        let result = registry
+            .service("test_msgs/action/Fibonacci_GetResult")
+            .expect("compiles");
+        assert_eq!(
+            result.response().ros2_name(),
+            "test_msgs/action/Fibonacci_GetResult_Response"
+        );
+        let feedback = registry
+            .schema("test_msgs/action/Fibonacci_FeedbackMessage")
+            .expect("compiles");
+        assert_eq!(
+            feedback.rihs01(),
+            "RIHS01_37487bae8cea358366b97003c1ef1ca7ce7c08df36f9e8cca496624226aee64e"
+        );
+        let unknown = registry.service("test_msgs/action/Fibonacci_Other");
+        assert!(unknown.is_err() && registry.schema("test_msgs/action/Other_Goal").is_err());
+    }
+}

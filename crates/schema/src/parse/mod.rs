@@ -151,7 +151,7 @@ pub(crate) fn service(
     Ok([request, response])
 }
 
-/// Reads an action: the seven messages that ROS 1's genaction makes of it, or in ROS 2 the three named parts.
+/// Reads an action: the seven messages that ROS 1's genaction makes of it, or in ROS 2 its three parts and the message of its feedback.
 pub(crate) fn action(
     name: &TypeName,
     text: &str,
@@ -160,36 +160,64 @@ pub(crate) fn action(
 ) -> Result<Vec<Definition>, DefinitionError> {
     let parts = sections::<3>(name, text, file, false)?;
     let mut out = Vec::new();
-    let join = if flavour == Flavour::Ros2 { "_" } else { "" };
+    let (join, folder) = match flavour {
+        Flavour::Ros1 => ("", "msg"),
+        Flavour::Ros2 => ("_", "action"),
+    };
     let base = name.name();
+    let named = |suffix: &str| TypeName::join(name.package(), &format!("{base}{join}{suffix}"));
+    let mut read = |suffix: &str, text: &str, line| {
+        let def = message(named(suffix), text, flavour, Origin { file, line })?;
+        out.push(Definition { folder, ..def });
+        Ok(())
+    };
     for (part, suffix) in parts.iter().zip(["Goal", "Result", "Feedback"]) {
-        let name = TypeName::join(name.package(), &format!("{base}{join}{suffix}"));
-        out.push(message(name, &part.0, flavour, Origin { file, line: part.1 })?);
+        read(suffix, &part.0, part.1)?;
     }
-    if flavour == Flavour::Ros1 {
-        let status = "actionlib_msgs/GoalStatus status";
-        let id = "actionlib_msgs/GoalID goal_id";
-        for (suffix, text) in [
-            ("ActionGoal", format!("Header header\n{id}\n{base}Goal goal\n")),
-            (
-                "ActionResult",
-                format!("Header header\n{status}\n{base}Result result\n"),
-            ),
-            (
-                "ActionFeedback",
-                format!("Header header\n{status}\n{base}Feedback feedback\n"),
-            ),
-            (
-                "Action",
-                format!(
-                    "{base}ActionGoal action_goal\n{base}ActionResult action_result\n\
-                     {base}ActionFeedback action_feedback\n"
+    match flavour {
+        Flavour::Ros1 => {
+            let status = "actionlib_msgs/GoalStatus status";
+            let id = "actionlib_msgs/GoalID goal_id";
+            for (suffix, text) in [
+                ("ActionGoal", format!("Header header\n{id}\n{base}Goal goal\n")),
+                (
+                    "ActionResult",
+                    format!("Header header\n{status}\n{base}Result result\n"),
                 ),
-            ),
-        ] {
-            let name = TypeName::join(name.package(), &format!("{base}{suffix}"));
-            out.push(message(name, &text, flavour, Origin { file, line: 0 })?);
+                (
+                    "ActionFeedback",
+                    format!("Header header\n{status}\n{base}Feedback feedback\n"),
+                ),
+                (
+                    "Action",
+                    format!(
+                        "{base}ActionGoal action_goal\n{base}ActionResult action_result\n\
+                         {base}ActionFeedback action_feedback\n"
+                    ),
+                ),
+            ] {
+                read(suffix, &text, 0)?;
+            }
+        }
+        Flavour::Ros2 => {
+            let text = format!("{GOAL_ID}{base}_Feedback feedback\n");
+            read("FeedbackMessage", &text, 0)?;
         }
     }
     Ok(out)
+}
+
+/// What every message of an action of ROS 2 begins with.
+const GOAL_ID: &str = "unique_identifier_msgs/UUID goal_id\n";
+
+/// The services of an action of ROS 2, by the ends of their names (ROS 2 design, "Actions").
+pub(crate) fn action_service(action: &TypeName, suffix: &str) -> Option<String> {
+    let base = action.name();
+    Some(match suffix {
+        "SendGoal" => {
+            format!("{GOAL_ID}{base}_Goal goal\n---\nbool accepted\nbuiltin_interfaces/Time stamp\n")
+        }
+        "GetResult" => format!("{GOAL_ID}---\nint8 status\n{base}_Result result\n"),
+        _ => return None,
+    })
 }

@@ -85,8 +85,9 @@ impl Registry {
         Ok(())
     }
 
-    /// Adds the messages that an action is made of in ROS 1: `…Goal`, `…Result`, `…Feedback`, their `…Action…`
-    /// wrappers and `…Action`.
+    /// Adds what an action is made of. In ROS 1 these are the messages `…Goal`, `…Result`, `…Feedback`, their `…Action…`
+    /// wrappers and `…Action`; in ROS 2 `…_Goal`, `…_Result`, `…_Feedback`, `…_FeedbackMessage`, and the services `…_SendGoal` and
+    /// `…_GetResult`.
     ///
     /// # Errors
     /// When the name or the text is not good.
@@ -94,6 +95,15 @@ impl Registry {
         let name = TypeName::parse(name)?;
         for def in parse::action(&name, text, self.flavour, &name.to_string())? {
             self.insert(def)?;
+        }
+        if self.flavour == Flavour::Ros2 {
+            for suffix in ["SendGoal", "GetResult"] {
+                let text = parse::action_service(&name, suffix).unwrap_or_default();
+                self.add_service(
+                    &format!("{}/action/{}_{suffix}", name.package(), name.name()),
+                    &text,
+                )?;
+            }
         }
         Ok(())
     }
@@ -157,11 +167,16 @@ impl Registry {
             Some((folder, text)) => (*folder, text.clone(), name.to_string()),
             None => match self.search.find(&name, Kind::Service)? {
                 Some((text, path)) => ("srv", text, path.display().to_string()),
-                None => {
-                    let text =
-                        builtin::find(self.flavour, &name, true).ok_or_else(|| self.unknown(&name, None))?;
-                    ("srv", text.to_owned(), name.to_string())
-                }
+                None => match builtin::find(self.flavour, &name, true) {
+                    Some(text) => ("srv", text.to_owned(), name.to_string()),
+                    None => {
+                        let action = self.of_action(&name)?;
+                        let text =
+                            action.and_then(|(action, suffix, ..)| parse::action_service(&action, &suffix));
+                        let text = text.ok_or_else(|| self.unknown(&name, None))?;
+                        ("action", text, name.to_string())
+                    }
+                },
             },
         };
         let [request, response] = parse::service(&name, folder, &text, self.flavour, &file)?;
@@ -214,7 +229,13 @@ impl Registry {
             let file = path.display().to_string();
             return parse::message(name.clone(), &text, self.flavour, Origin { file: &file, line: 0 });
         }
-        let text = builtin::find(self.flavour, name, false).ok_or_else(|| self.unknown(name, needed_by))?;
+        let Some(text) = builtin::find(self.flavour, name, false) else {
+            let action = self.of_action(name)?;
+            let parts =
+                action.map(|(action, _, text, file)| parse::action(&action, &text, self.flavour, &file));
+            let found = parts.transpose()?.into_iter().flatten().find(|d| d.name == *name);
+            return found.ok_or_else(|| self.unknown(name, needed_by));
+        };
         parse::message(
             name.clone(),
             text,
@@ -224,6 +245,23 @@ impl Registry {
                 line: 0,
             },
         )
+    }
+
+    /// The action of ROS 2 that a message or service belongs to by its name: the action, the rest of the name, its text and file.
+    fn of_action(
+        &self,
+        name: &TypeName,
+    ) -> Result<Option<(TypeName, String, String, String)>, DefinitionError> {
+        let Some((base, suffix)) = name
+            .name()
+            .rsplit_once('_')
+            .filter(|_| self.flavour == Flavour::Ros2)
+        else {
+            return Ok(None);
+        };
+        let action = TypeName::join(name.package(), base);
+        let found = self.search.find(&action, Kind::Action)?;
+        Ok(found.map(|(text, path)| (action, suffix.to_owned(), text, path.display().to_string())))
     }
 
     fn unknown(&self, name: &TypeName, needed_by: Option<&TypeName>) -> DefinitionError {

@@ -15,6 +15,7 @@ const MAX_VISITED: usize = 20_000;
 pub(super) enum Kind {
     Message,
     Service,
+    Action,
 }
 
 /// Where to look, first entry first.
@@ -100,6 +101,7 @@ fn candidates(folder: &Path, name: &TypeName, kind: Kind) -> Vec<PathBuf> {
     let (sub, file) = match kind {
         Kind::Message => ("msg", format!("{}.msg", name.name())),
         Kind::Service => ("srv", format!("{}.srv", name.name())),
+        Kind::Action => ("action", format!("{}.action", name.name())),
     };
     let package = folder.join(name.package());
     let mut out = vec![package.join(sub).join(&file), package.join(&file)];
