@@ -5,6 +5,7 @@ use schema::{Schema, Value};
 use stats::Time;
 
 const LOG: &str = "rosgraph_msgs/Log";
+const LOG_OF_ROS2: &str = "rcl_interfaces/Log";
 
 /// A rule's filter does not fit the topic's type.
 #[derive(Debug, thiserror::Error)]
@@ -38,8 +39,13 @@ impl Filter {
                 found: found(),
             });
         }
-        if rule.level.is_some() && schema.name() != LOG {
-            let (key, wanted) = ("level", LOG);
+        let levels: Option<fn(i128) -> i128> = match schema.name() {
+            LOG => Some(|level| level),
+            LOG_OF_ROS2 => Some(level_of_ros2),
+            _ => None,
+        };
+        if rule.level.is_some() && levels.is_none() {
+            let (key, wanted) = ("level", "rosgraph_msgs/Log and rcl_interfaces/Log");
             return Err(Unfit {
                 key,
                 wanted,
@@ -49,7 +55,10 @@ impl Filter {
         Ok(Filter {
             all: rule.rate_limit.map(Ticker::new),
             tf: rule.tf.clone().map(Frames::new),
-            level: rule.level,
+            level: rule
+                .level
+                .zip(levels)
+                .map(|(level, as_written)| as_written(level)),
         })
     }
 
@@ -83,6 +92,11 @@ impl Filter {
         }
         self.due(now).then_some(message)
     }
+}
+
+/// The number that `rcl_interfaces/msg/Log` gives a level of `rosgraph_msgs/Log`, whose numbers double from 1.
+fn level_of_ros2(level: i128) -> i128 {
+    10 * i128::from(level.trailing_zeros() + 1)
 }
 
 #[cfg(test)]
@@ -165,6 +179,16 @@ mod tests {
             })
             .collect();
         assert_eq!(crosses, [false, false, true, true]);
+
+        let log = schema::Registry::new(schema::Flavour::Ros2)
+            .schema("rcl_interfaces/Log")
+            .unwrap();
+        let mut filter = Filter::new(&rule, &log).unwrap();
+        let crosses = [10, 20, 30, 40, 50].map(|l| {
+            let message = log.value_from_yaml(&format!("level: {l}")).unwrap();
+            filter.apply(Time(1), message).is_some()
+        });
+        assert_eq!(crosses, [false, false, true, true, true]);
     }
 
     #[test]

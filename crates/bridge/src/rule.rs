@@ -75,7 +75,7 @@ pub struct TopicRule {
     /// Which transforms cross; for `tf2_msgs/TFMessage` and `tf/tfMessage`.
     #[serde(default)]
     pub tf: Option<TfRule>,
-    /// The least level that crosses; for `rosgraph_msgs/Log`.
+    /// The least level that crosses; for `rosgraph_msgs/Log` and `rcl_interfaces/msg/Log`.
     #[serde(default, deserialize_with = "maybe_level")]
     pub level: Option<i128>,
 }

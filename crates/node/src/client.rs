@@ -4,7 +4,7 @@ use crate::PublishError;
 use crate::message::slices;
 #[cfg(feature = "serde")]
 use crate::publisher::loan_structure;
-use crate::publisher::{loan_ros1, loan_value};
+use crate::publisher::{loan_cdr, loan_ros1, loan_value};
 use crate::typed::Contents;
 use bus::{Loan, LoanError};
 use schema::{CodecError, Schema, Service, Value};
@@ -76,6 +76,15 @@ impl Client {
     /// [`CallError`]
     pub fn send_ros1(&self, request: &[u8], timeout: Duration) -> Result<Pending, CallError> {
         let loan = loan_ros1(self.schema.request(), request, |c, p| self.bus.loan(c, p))?;
+        self.send(loan, timeout)
+    }
+
+    /// As [`Client::send_value`], with CDR bytes and their encapsulation header.
+    ///
+    /// # Errors
+    /// [`CallError`]
+    pub fn send_cdr(&self, request: &[u8], timeout: Duration) -> Result<Pending, CallError> {
+        let loan = loan_cdr(self.schema.request(), request, |c, p| self.bus.loan(c, p))?;
         self.send(loan, timeout)
     }
 
@@ -209,6 +218,16 @@ impl Reply {
     pub fn ros1(&self) -> Result<Vec<u8>, CallError> {
         let message = self.bus.message();
         let bytes = self.schema.join_ros1(message.control(), &slices(message));
+        bytes.map_err(|e| self.wrong(e))
+    }
+
+    /// In CDR, little-endian, with its encapsulation header.
+    ///
+    /// # Errors
+    /// As [`Reply::value`].
+    pub fn cdr(&self) -> Result<Vec<u8>, CallError> {
+        let message = self.bus.message();
+        let bytes = self.schema.join_cdr(message.control(), &slices(message));
         bytes.map_err(|e| self.wrong(e))
     }
 

@@ -68,10 +68,16 @@ impl Publisher {
     /// # Errors
     /// As [`Publisher::publish_ros1`].
     pub fn publish_cdr(&self, bytes: &[u8]) -> Result<Published, PublishError> {
-        let split = self.schema.split_cdr(bytes);
-        let split = split.map_err(|e| content(&self.schema, e))?;
-        let loan = fill(&self.schema, &split, |c, p| self.bus.loan(c, p))?;
-        Ok(self.bus.publish(loan, Stamp::default())?)
+        self.publish_cdr_stamped(bytes, Stamp::default())
+    }
+
+    /// As [`Publisher::publish_cdr`], of another source: with its time and where it came from, for bridges.
+    ///
+    /// # Errors
+    /// As [`Publisher::publish_ros1`].
+    pub fn publish_cdr_stamped(&self, bytes: &[u8], stamp: Stamp) -> Result<Published, PublishError> {
+        let loan = loan_cdr(&self.schema, bytes, |c, p| self.bus.loan(c, p))?;
+        Ok(self.bus.publish(loan, stamp)?)
     }
 
     /// Publishes a dynamic value. It is serialized first: for large messages fill a [`Publisher::loan`].
@@ -149,6 +155,16 @@ pub(crate) fn loan_ros1(
     loan: impl FnOnce(usize, &[usize]) -> Result<Loan, LoanError>,
 ) -> Result<Loan, PublishError> {
     let split = schema.split_ros1(bytes).map_err(|e| content(schema, e))?;
+    fill(schema, &split, loan)
+}
+
+/// A loan with the message that `bytes` are in CDR.
+pub(crate) fn loan_cdr(
+    schema: &Schema,
+    bytes: &[u8],
+    loan: impl FnOnce(usize, &[usize]) -> Result<Loan, LoanError>,
+) -> Result<Loan, PublishError> {
+    let split = schema.split_cdr(bytes).map_err(|e| content(schema, e))?;
     fill(schema, &split, loan)
 }
 

@@ -4,7 +4,7 @@ use crate::guard::{Guard, Panicked};
 use crate::message::slices;
 #[cfg(feature = "serde")]
 use crate::publisher::loan_structure;
-use crate::publisher::{loan_ros1, loan_value};
+use crate::publisher::{loan_cdr, loan_ros1, loan_value};
 use crate::typed::Contents;
 use crate::{Callback, CallbackOptions, PublishError};
 use bus::{Loan, LoanError, TakeError};
@@ -73,6 +73,15 @@ impl Server {
     /// [`RespondError`]
     pub fn respond_ros1(&self, request: Request, answer: &[u8]) -> Result<(), RespondError> {
         let loan = loan_ros1(self.schema.response(), answer, |c, p| self.bus.loan(c, p));
+        self.respond_filled(request, loan)
+    }
+
+    /// As [`Server::respond_value`], with CDR bytes and their encapsulation header.
+    ///
+    /// # Errors
+    /// [`RespondError`]
+    pub fn respond_cdr(&self, request: Request, answer: &[u8]) -> Result<(), RespondError> {
+        let loan = loan_cdr(self.schema.response(), answer, |c, p| self.bus.loan(c, p));
         self.respond_filled(request, loan)
     }
 
@@ -223,6 +232,15 @@ impl Request {
     pub fn ros1(&self) -> Result<Vec<u8>, CodecError> {
         let message = self.bus.message();
         self.schema.join_ros1(message.control(), &slices(message))
+    }
+
+    /// In CDR, little-endian, with its encapsulation header.
+    ///
+    /// # Errors
+    /// As [`Request::value`].
+    pub fn cdr(&self) -> Result<Vec<u8>, CodecError> {
+        let message = self.bus.message();
+        self.schema.join_cdr(message.control(), &slices(message))
     }
 
     /// As a structure of serde's ([`structure`](crate::structure)).
