@@ -20,7 +20,7 @@ impl Account {
         })
     }
 
-    /// Charges so many bytes, unless they go beyond a limit.
+    /// Charges `bytes`, unless they go beyond a limit.
     pub(crate) fn take(self: &Arc<Self>, bytes: usize) -> Option<Charge> {
         self.add(bytes).then(|| Charge {
             account: Arc::clone(self),
@@ -76,7 +76,7 @@ impl Charge {
         grown
     }
 
-    /// Gives back all but so many.
+    /// Gives back all but `bytes`.
     pub(crate) fn shrink_to(&mut self, bytes: usize) {
         let surplus = self.bytes.saturating_sub(bytes);
         self.account.sub(surplus);

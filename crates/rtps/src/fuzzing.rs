@@ -180,7 +180,7 @@ mod tests {
     use crate::simulation::Random;
     use std::path::Path;
 
-    /// Each seed as it is, cut everywhere, and with bytes and words changed at random: 300 times, or as often as makes `PACKETS` of all.
+    /// Each seed as it is, cut everywhere, and with bytes and words changed at random: `rounds` times, or `PACKETS` mutants of all seeds together.
     fn replay(target: &str, rounds: usize, check: fn(&[u8])) {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("../../fuzz/corpus")
@@ -214,8 +214,8 @@ mod tests {
     }
 
     #[test]
-    fn datagrams_and_their_mutants_are_read_or_refused() {
-        replay("rtps_message", 2_000, message);
+    fn datagrams_and_a_hundred_thousand_mutants_are_read_or_refused() {
+        replay("rtps_message", 12_000, message);
     }
 
     #[test]

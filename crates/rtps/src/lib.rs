@@ -7,8 +7,8 @@
 //! time come in as arguments, so that every scenario replays in virtual time. The sockets are [`Transport`]'s; a [`Node`] joins both in a thread.
 //!
 //! What one participant of others can make it hold is bounded ([`Limits`]): memory is charged before it is taken, and given back when
-//! the participant leaves or its lease ends. DDS knows no identities without its security extensions, which are not here: whoever
-//! reaches the sockets may say anything.
+//! the participant leaves or its lease ends. DDS knows no identities without its security extensions, which are not here: any process
+//! that reaches the sockets may say anything.
 //!
 //! Not here: serializing data (a payload goes through as it is, with its 4 bytes of encapsulation), topics with keys, IPv6, TCP and shared memory,
 //! content filters, exclusive ownership, type lookup, discovery servers, security.

@@ -63,7 +63,7 @@ pub enum Durability {
 /// How much a writer keeps for its readers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum History {
-    /// The newest so many; an older one makes room, acknowledged or not.
+    /// The newest, up to this number; an older one makes room, acknowledged or not.
     KeepLast(u32),
     /// All, as far as there is memory; then nothing more is written until some are acknowledged.
     KeepAll,

@@ -14,10 +14,11 @@ use crate::event::{Event, Events};
 use crate::reader::Reader;
 use crate::send::Outbox;
 use crate::timers::{Timer, Timers};
-use crate::wire::endpoint::{EndpointData, MAX_PARTITIONS, MAX_REPRESENTATIONS, MAX_TEXT};
+use crate::wire::endpoint::{EndpointData, MAX_TEXT};
 use crate::wire::ids::{EntityId, Guid, GuidPrefix, SampleIdentity};
 use crate::wire::inline::InlineQos;
 use crate::wire::participant::{BUILTIN_ENDPOINTS, MAX_USER_DATA, ParticipantData};
+use crate::wire::policies::{MAX_PARTITIONS, MAX_REPRESENTATIONS};
 use crate::wire::time::Timestamp;
 use crate::writer::{New, Writer};
 use core::time::Duration;
@@ -238,7 +239,7 @@ impl Participant {
         sent
     }
 
-    /// Sends no samples to an address before a time: whoever carries datagrams knows that the receiver's buffer is full.
+    /// Sends no samples to an address before a time: for a carrier of datagrams that sees that the receiver's buffer is full.
     pub fn pause(&mut self, address: SocketAddrV4, until: Duration) {
         self.outbox.pause(address, until);
     }

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 /// Shortest lease: a shorter one counts as this.
 const SHORTEST_LEASE: Duration = Duration::from_secs(1);
-/// So long a stranger has to show that it heard this participant, before another takes its place.
+/// Time that a stranger has to show that it heard this participant, before another takes its place.
 const CHANCE: Duration = Duration::from_secs(1);
 
 /// Built-in writers and readers by the bits of the other's set that say it has the counterpart (section 9.3.2.12).

@@ -72,7 +72,7 @@ impl Asking {
     }
 }
 
-/// What a writer is told.
+/// What a reader lacks of a writer.
 struct Missing {
     set: NumberSet,
     fragments: Vec<(i64, NumberSet)>,

@@ -145,7 +145,7 @@ impl Reader {
         })
     }
 
-    /// The writer has so many fragments of a sample: what is missing of it is asked for.
+    /// The writer says how many fragments of a sample it has: the reader asks for the missing ones.
     pub(crate) fn on_heartbeat_frag(
         &mut self,
         cx: &mut Context<'_>,

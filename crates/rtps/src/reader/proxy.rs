@@ -20,7 +20,7 @@ pub(crate) const MAX_AHEAD: usize = 1_024;
 pub(crate) const MAX_PARTIAL: usize = 16;
 /// Ranges of samples that will not come, kept until an earlier one came.
 pub(crate) const MAX_GAPS: usize = 64;
-/// A sample in fragments is given up if for so long none came.
+/// A sample in fragments is given up after this time without a new one.
 pub(crate) const PARTIAL_AGE: Duration = Duration::from_secs(2);
 /// What a complete sample costs beside its bytes.
 pub(super) const SAMPLE: usize = 192;

@@ -25,7 +25,7 @@ pub(crate) struct Change {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Target {
     pub(crate) address: SocketAddrV4,
-    /// All zero for whoever listens there.
+    /// All zero for every participant that listens there.
     pub(crate) prefix: GuidPrefix,
 }
 

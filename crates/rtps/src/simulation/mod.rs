@@ -1,6 +1,8 @@
 //! Participants joined by a network in virtual time, which loses, doubles and delays by a seeded source.
 
+mod attacker;
 mod discovery;
+mod flood;
 mod hostile;
 mod samples;
 

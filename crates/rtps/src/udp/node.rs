@@ -182,7 +182,7 @@ impl Handle {
         self.shared.lock().matched(local)
     }
 
-    /// The next event; waits for it so long at most. What is not taken stays charged to the participant that caused it, which
+    /// The next event; waits for it no longer than `timeout`. What is not taken stays charged to the participant that caused it, which
     /// in the end can send no more.
     pub fn next_event(&self, timeout: Duration) -> Option<Event> {
         let participant = self.shared.lock();

@@ -1,7 +1,7 @@
 //! One port, several sockets: receive buffers that are together as large as samples need them, where one may not be.
 //!
 //! A socket may have a buffer of 425,984 bytes by Linux' defaults. Fast DDS sends a sample of a megabyte at once, in datagrams of 64 KB, and
-//! what does not fit is lost. So long datagrams, which are fragments whose order does not matter, go to several sockets in turn; the short ones
+//! what does not fit is lost. Long datagrams, which are fragments whose order does not matter, go to several sockets in turn; the short ones
 //! all go to the first, in order.
 
 use crate::wire::kind;
@@ -18,7 +18,7 @@ const MOST: usize = 16;
 /// Shorter datagrams stay in order.
 const LONG: u32 = 4_096;
 
-/// A socket with a receive buffer of about so many bytes, or several of the same port.
+/// A socket with a receive buffer of about `bytes` bytes, or several of the same port.
 pub(super) fn bind(address: SocketAddrV4, buffer: usize) -> io::Result<Vec<UdpSocket>> {
     let first = open(buffer)?;
     let size = first.recv_buffer_size()?.max(1);

@@ -15,6 +15,7 @@ pub(crate) mod message;
 pub(crate) mod number;
 pub(crate) mod parameters;
 pub(crate) mod participant;
+pub(crate) mod policies;
 pub(crate) mod submessage;
 pub(crate) mod time;
 

@@ -91,7 +91,7 @@ impl Writer {
         self.data.qos.keeps() || self.proxies.values().any(|p| p.reliable)
     }
 
-    /// Whether a sample of so many bytes would be refused.
+    /// Whether a sample of `len` bytes would be refused.
     pub(crate) fn is_full(&self, len: usize) -> bool {
         self.keep_all
             && self.keeps()
