@@ -3,8 +3,9 @@
 //! topic crosses (its rate, the frames of transforms, the level of the log), where messages came from, so that none goes in
 //! circles, what a bridge tells of itself, and which nodes of ROS 2 there are ([`nodes`]).
 //!
-//! It moves nothing itself: no I/O, and no clock.
+//! It moves nothing itself: no I/O but reading a configuration, and no clock.
 
+mod config;
 mod filter;
 mod name;
 pub mod nodes;
@@ -17,6 +18,7 @@ mod rule;
 mod status;
 mod tf;
 
+pub use config::{ConfigError, Rules, parse_config, problem_at, read_config, unplaced};
 pub use filter::{Filter, Unfit};
 pub use name::{best, check, covers, is_pattern, renamed};
 pub use origin::Graph;

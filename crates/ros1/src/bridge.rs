@@ -247,7 +247,12 @@ impl Bridge {
     fn topics_to_bus(&mut self, state: &State, types: &BTreeMap<String, String>) -> Result<(), ApiError> {
         let hub = &self.hub;
         for (topic, nodes) in &state.publishers {
-            let Some((rule, bus_topic)) = hub.config.to_bus(topic).filter(|_| self.others(nodes)) else {
+            let Some((rule, bus_topic)) = hub
+                .config
+                .rules()
+                .topic_to_bus(topic)
+                .filter(|_| self.others(nodes))
+            else {
                 continue;
             };
             let (known, count) = {
@@ -293,7 +298,8 @@ impl Bridge {
             let others = info.publishers.iter().filter(|p| !hub.is_own(p.id));
             let Some((rule, topic)) = hub
                 .config
-                .to_ros(&info.topic.topic)
+                .rules()
+                .topic_to_ros(&info.topic.topic)
                 .filter(|_| others.clone().count() > 0)
             else {
                 continue;
@@ -369,7 +375,11 @@ impl Bridge {
     fn services_to_bus(&mut self, state: &State) {
         let hub = self.hub.clone();
         for (name, nodes) in &state.services {
-            let Some((rule, bus_name)) = hub.config.service_to_bus(name).filter(|_| self.others(nodes))
+            let Some((rule, bus_name)) = hub
+                .config
+                .rules()
+                .service_to_bus(name)
+                .filter(|_| self.others(nodes))
             else {
                 continue;
             };
@@ -425,6 +435,7 @@ impl Bridge {
             let own = self.called.values().any(|c| c.id() == info.service.service);
             let Some((rule, name)) = hub
                 .config
+                .rules()
                 .service_to_ros(&info.service.service)
                 .filter(|_| !own && !info.servers.is_empty())
             else {

@@ -15,18 +15,15 @@
 //! definitions: [src/my_msgs]            # where .msg and .srv files are, beside ROS_PACKAGE_PATH and /usr/share
 //! ```
 
-mod read;
-
-pub use bridge::{Direction, ServiceRule, TfRule, TopicRule};
+pub use bridge::{ConfigError, Direction, ServiceRule, TfRule, TopicRule};
 
 use crate::net::Place;
+use bridge::{Rules, problem_at, unplaced};
 use serde::Deserialize;
-use serde_saphyr::{Location, Spanned};
+use serde_saphyr::Spanned;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-/// The longest configuration file that is read.
-const MAX_FILE: u64 = 1 << 20;
 /// Where a master is if nobody says.
 const MASTER: &str = "http://localhost:11311";
 /// The longest message, unless told otherwise.
@@ -74,28 +71,6 @@ pub struct Config {
     pub services: Vec<Spanned<ServiceRule>>,
 }
 
-/// Why a configuration cannot be used.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ConfigError {
-    /// The file cannot be read.
-    #[error("cannot read {}: {reason}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        reason: String,
-    },
-    /// What is written cannot be used.
-    #[error("{place}: {problem}")]
-    Problem {
-        /// File, line and column.
-        place: String,
-        /// What is wrong, and what to write.
-        problem: String,
-    },
-}
-
 impl Default for Config {
     /// One that bridges nothing.
     fn default() -> Self {
@@ -120,17 +95,7 @@ impl Config {
     /// # Errors
     /// [`ConfigError`], with line and column.
     pub fn load(path: &Path) -> Result<Config, ConfigError> {
-        let fail = |reason: String| ConfigError::File {
-            path: path.to_owned(),
-            reason,
-        };
-        let len = std::fs::metadata(path).map_err(|e| fail(e.to_string()))?.len();
-        if len > MAX_FILE {
-            return Err(fail(format!(
-                "{len} bytes: a configuration has at most {MAX_FILE}"
-            )));
-        }
-        let text = std::fs::read_to_string(path).map_err(|e| fail(e.to_string()))?;
+        let text = bridge::read_config(path)?;
         let mut config = Config::parse(&text, &path.display().to_string())?;
         let folder = path.parent().unwrap_or(Path::new(""));
         for definitions in &mut config.definitions {
@@ -144,7 +109,7 @@ impl Config {
     /// # Errors
     /// As [`Config::load`].
     pub fn parse(text: &str, place: &str) -> Result<Config, ConfigError> {
-        let config: Config = serde_saphyr::from_str(text).map_err(|e| read::syntax(&e, place))?;
+        let config: Config = bridge::parse_config(text, place, "ropewalk ros1")?;
         config.check_at(place)?;
         Ok(config)
     }
@@ -158,46 +123,27 @@ impl Config {
     }
 
     fn check_at(&self, place: &str) -> Result<(), ConfigError> {
-        let at = |location: Option<Location>, problem: String| {
-            let place = match location.filter(|l| l.line() > 0) {
-                Some(l) => format!("{place}:{}:{}", l.line(), l.column()),
-                None => place.to_owned(),
-            };
-            Err(ConfigError::Problem { place, problem })
-        };
+        let wrong = |problem: String| Err(problem_at(None, place, problem));
         if let Err(problem) = self.master_place() {
-            return at(None, problem);
+            return wrong(problem);
         }
         if let Err(problem) = bridge::check(self.node_name().as_str(), false) {
-            return at(None, format!("node: {problem}"));
+            return wrong(format!("node: {problem}"));
         }
         if let Err(problem) = self.max_message().valid() {
-            return at(None, problem);
+            return wrong(problem);
         }
         for (key, bytes) in [
             ("peer_memory", self.peer_memory()),
             ("known_memory", self.known_memory()),
         ] {
             if !(1 << 20..=1 << 40).contains(&bytes) {
-                return at(None, format!("{key}: it must be 1MiB to 1TiB"));
+                return wrong(format!("{key}: it must be 1MiB to 1TiB"));
             }
         }
-        for (i, rule) in self.topics.iter().enumerate() {
-            let twice = self.topics[..i].iter().find_map(|r| r.value.clash(&rule.value));
-            if let Some(problem) = rule.value.check().err().or(twice) {
-                return at(Some(rule.referenced), problem);
-            }
-        }
-        for (i, rule) in self.services.iter().enumerate() {
-            let twice = self.services[..i].iter().any(|r| r.value.name == rule.value.name);
-            let twice = twice.then(|| format!("{} stands here twice: keep one", rule.value.name));
-            if let Some(problem) = rule.value.check().err().or(twice) {
-                return at(Some(rule.referenced), problem);
-            }
-        }
-        if self.topics.is_empty() && self.services.is_empty() {
-            return at(
-                None,
+        self.rules().check(place)?;
+        if self.rules().is_empty() {
+            return wrong(
                 "nothing is bridged: list `topics` or `services`; `ropewalk ros1 --help` shows an example"
                     .into(),
             );
@@ -208,45 +154,23 @@ impl Config {
     /// Adds a rule for a topic.
     #[must_use]
     pub fn with_topic(mut self, rule: TopicRule) -> Self {
-        self.topics
-            .push(Spanned::new(rule, Location::UNKNOWN, Location::UNKNOWN));
+        self.topics.push(unplaced(rule));
         self
     }
 
     /// Adds a rule for a service.
     #[must_use]
     pub fn with_service(mut self, rule: ServiceRule) -> Self {
-        self.services
-            .push(Spanned::new(rule, Location::UNKNOWN, Location::UNKNOWN));
+        self.services.push(unplaced(rule));
         self
     }
 
-    /// The rule for a topic of ROS in a direction, and its name on the bus.
-    pub(crate) fn to_bus(&self, ros: &str) -> Option<(&TopicRule, String)> {
-        let rules = self.topics.iter().map(|r| &r.value);
-        let rule = bridge::best(rules, |r| (&r.name, r.direction.is_to_bus()), ros)?;
-        Some((rule, bridge::renamed(&rule.name, rule.bus_name(), ros)))
-    }
-
-    /// The rule for a topic of the bus, and its name in ROS.
-    pub(crate) fn to_ros(&self, bus: &str) -> Option<(&TopicRule, String)> {
-        let rules = self.topics.iter().map(|r| &r.value);
-        let rule = bridge::best(rules, |r| (r.bus_name(), r.direction.is_to_ros()), bus)?;
-        Some((rule, bridge::renamed(rule.bus_name(), &rule.name, bus)))
-    }
-
-    /// As [`Config::to_bus`], of a service.
-    pub(crate) fn service_to_bus(&self, ros: &str) -> Option<(&ServiceRule, String)> {
-        let rules = self.services.iter().map(|r| &r.value);
-        let rule = bridge::best(rules, |r| (&r.name, r.direction.is_to_bus()), ros)?;
-        Some((rule, bridge::renamed(&rule.name, rule.bus_name(), ros)))
-    }
-
-    /// As [`Config::to_ros`], of a service.
-    pub(crate) fn service_to_ros(&self, bus: &str) -> Option<(&ServiceRule, String)> {
-        let rules = self.services.iter().map(|r| &r.value);
-        let rule = bridge::best(rules, |r| (r.bus_name(), r.direction.is_to_ros()), bus)?;
-        Some((rule, bridge::renamed(rule.bus_name(), &rule.name, bus)))
+    /// Its rules.
+    pub(crate) fn rules(&self) -> Rules<'_> {
+        Rules {
+            topics: &self.topics,
+            services: &self.services,
+        }
     }
 
     /// Where the master is.

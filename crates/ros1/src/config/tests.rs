@@ -19,28 +19,40 @@ fn the_example_is_read() {
         })
         .collect();
     let config = parse(&example).unwrap();
-    assert_eq!(config.to_bus("/scan").unwrap().0.priority, Some(100));
     assert_eq!(
-        config.to_bus("/camera/left/image").unwrap().1,
+        config.rules().topic_to_bus("/scan").unwrap().0.priority,
+        Some(100)
+    );
+    assert_eq!(
+        config.rules().topic_to_bus("/camera/left/image").unwrap().1,
         "/front/left/image"
     );
-    assert_eq!(config.to_ros("/cmd_vel").unwrap().1, "/cmd_vel");
-    assert!(config.to_ros("/scan").is_none() && config.to_bus("/cmd_vel").is_none());
-    assert!(config.to_bus("/map").is_some() && config.to_ros("/map").is_some());
-    assert_eq!(config.to_bus("/rosout").unwrap().0.level, Some(4));
-    assert!(config.service_to_bus("/arm/grasp").is_some() && config.service_to_ros("/arm/grasp").is_none());
+    assert_eq!(config.rules().topic_to_ros("/cmd_vel").unwrap().1, "/cmd_vel");
+    assert!(
+        config.rules().topic_to_ros("/scan").is_none() && config.rules().topic_to_bus("/cmd_vel").is_none()
+    );
+    assert!(config.rules().topic_to_bus("/map").is_some() && config.rules().topic_to_ros("/map").is_some());
+    assert_eq!(config.rules().topic_to_bus("/rosout").unwrap().0.level, Some(4));
+    assert!(
+        config.rules().service_to_bus("/arm/grasp").is_some()
+            && config.rules().service_to_ros("/arm/grasp").is_none()
+    );
 }
 
 #[test]
 fn a_topics_own_name_counts_before_the_longest_pattern() {
     let text = "topics:\n- {name: '/*', direction: both}\n- {name: '/a/*', direction: to_bus, bus: '/x/*'}\n- {name: /a/b, direction: to_bus, bus: /y}";
     let config = parse(text).unwrap();
-    assert_eq!(config.to_bus("/a/b").unwrap().1, "/y");
-    assert_eq!(config.to_bus("/a/c/d").unwrap().1, "/x/c/d");
-    assert_eq!(config.to_bus("/a").unwrap().1, "/a");
-    assert_eq!(config.to_ros("/x/c").unwrap().1, "/x/c", "only /* leads into ROS");
+    assert_eq!(config.rules().topic_to_bus("/a/b").unwrap().1, "/y");
+    assert_eq!(config.rules().topic_to_bus("/a/c/d").unwrap().1, "/x/c/d");
+    assert_eq!(config.rules().topic_to_bus("/a").unwrap().1, "/a");
+    assert_eq!(
+        config.rules().topic_to_ros("/x/c").unwrap().1,
+        "/x/c",
+        "only /* leads into ROS"
+    );
     assert!(
-        config.to_bus("/rosout").is_none(),
+        config.rules().topic_to_bus("/rosout").is_none(),
         "a pattern does not take the log"
     );
 }
@@ -150,7 +162,7 @@ fn a_topic_may_have_one_name_on_the_bus_where_it_comes_from_ros_and_another_wher
     let text =
         "topics:\n- {name: /chat, direction: to_bus}\n- {name: /chat, bus: /recv/chat, direction: to_ros}";
     let config = parse(text).unwrap();
-    assert_eq!(config.to_bus("/chat").unwrap().1, "/chat");
-    assert_eq!(config.to_ros("/recv/chat").unwrap().1, "/chat");
-    assert!(config.to_ros("/chat").is_none());
+    assert_eq!(config.rules().topic_to_bus("/chat").unwrap().1, "/chat");
+    assert_eq!(config.rules().topic_to_ros("/recv/chat").unwrap().1, "/chat");
+    assert!(config.rules().topic_to_ros("/chat").is_none());
 }
