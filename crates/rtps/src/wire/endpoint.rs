@@ -2,7 +2,7 @@
 
 use super::bytes::{put_octets, put_string};
 use super::error::WireError;
-use super::ids::Guid;
+use super::ids::{EntityId, Guid};
 use super::locator;
 use super::parameters::{PL_CDR_LE, Parameters, payload, pid, put, put_sentinel, unknown};
 use super::participant::{MAX_USER_DATA, keep};
@@ -83,6 +83,11 @@ impl EndpointData {
         put(out, pid::ENDPOINT_GUID, |out| {
             out.extend_from_slice(&self.guid.to_bytes());
         });
+        // Fast DDS takes the participant from here alone: without it nodes of ROS 2 show no node for the endpoint.
+        put(out, pid::PARTICIPANT_GUID, |out| {
+            let participant = Guid::new(self.guid.prefix, EntityId::PARTICIPANT);
+            out.extend_from_slice(&participant.to_bytes());
+        });
         // Older versions of Fast DDS want the key beside the GUID.
         put(out, pid::KEY_HASH, |out| {
             out.extend_from_slice(&self.guid.to_bytes())
@@ -117,7 +122,7 @@ impl EndpointData {
 mod tests {
     use super::*;
     use crate::qos::{DestinationOrder, Durability, History, Liveliness, Ownership, Presentation};
-    use crate::wire::ids::{EntityId, GuidPrefix};
+    use crate::wire::ids::GuidPrefix;
     use core::time::Duration;
 
     fn data(id: EntityId) -> EndpointData {
@@ -167,6 +172,21 @@ mod tests {
             }
             assert!(data.size() > 200);
         }
+    }
+
+    #[test]
+    fn an_announcement_names_its_participant() {
+        let bytes = data(EntityId::writer(1)).write();
+        let mut from = payload(&bytes).expect("a list");
+        let mut parameters = Parameters::new(&mut from);
+        let mut named = None;
+        while let Some((id, mut value)) = parameters.next().expect("a parameter") {
+            if id == pid::PARTICIPANT_GUID {
+                named = Some(Guid::read(&mut value).expect("a GUID"));
+            }
+        }
+        let participant = Guid::new(GuidPrefix(*b"\x01\xfeANYBODY-01"), EntityId::PARTICIPANT);
+        assert_eq!(named, Some(participant));
     }
 
     #[test]
