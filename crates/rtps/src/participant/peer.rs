@@ -25,6 +25,8 @@ pub(super) struct Peer {
     pub(super) since: Duration,
     pub(super) heard: Duration,
     pub(super) lease: Duration,
+    /// When it was last sent this participant's announcement because of its own.
+    pub(super) greeted: Duration,
     /// It said something for this participant, and so has heard it.
     pub(super) acquainted: bool,
     pub(super) endpoints: BTreeMap<EntityId, Remote>,

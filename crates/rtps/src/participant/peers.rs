@@ -23,6 +23,9 @@ const SHORTEST_LEASE: Duration = Duration::from_secs(1);
 /// Time that a stranger has to show that it heard this participant, before another takes its place.
 const CHANCE: Duration = Duration::from_secs(1);
 
+/// A stranger that announces itself is answered no more often.
+const GREET_PERIOD: Duration = Duration::from_millis(50);
+
 /// Built-in writers and readers by the bits of the other's set that say it has the counterpart (section 9.3.2.12).
 const WRITERS: [(u32, EntityId, EntityId); 3] = [
     (3, EntityId::PUBLICATIONS_WRITER, EntityId::PUBLICATIONS_READER),
@@ -72,6 +75,7 @@ impl Participant {
         if let Some(peer) = self.peers.get_mut(&source) {
             peer.heard = now;
             if *peer.data == announced {
+                self.greet_again(now, source);
                 return;
             }
             let moved = peer.data.metatraffic != announced.metatraffic
@@ -84,6 +88,19 @@ impl Participant {
             self.drop_peer(now, source);
         }
         self.add_peer(now, announced, *from.ip());
+    }
+
+    /// It announces itself again. While it does not show that it heard this participant, it may have missed the answer to the first
+    /// time: Fast DDS 3.2 announces itself a millisecond before it listens.
+    fn greet_again(&mut self, now: Duration, prefix: GuidPrefix) {
+        if let Some(peer) = self.peers.get_mut(&prefix)
+            && !peer.acquainted
+            && peer.greeted + GREET_PERIOD <= now
+        {
+            peer.greeted = now;
+            let to = peer.metatraffic;
+            self.say(now, to, self.announcement());
+        }
     }
 
     /// It says something else of itself.
@@ -138,6 +155,7 @@ impl Participant {
             since: now,
             heard: now,
             lease: lease(&announced, limits.lease),
+            greeted: now,
             acquainted: false,
             endpoints: BTreeMap::new(),
             accounts: Accounts { all, ahead },

@@ -1,7 +1,11 @@
 //! Participants and endpoints find each other, agree or not, and leave.
 
+use super::attacker::{Attacker, START, victim};
 use super::{Faults, Network, config, topic};
-use crate::{Durability, Event, Liveliness, Policy, Qos, Reliability, WriteOptions};
+use crate::wire::ids::EntityId;
+use crate::wire::message::Message;
+use crate::wire::submessage::Submessage;
+use crate::{Durability, Event, Liveliness, Participant, Policy, Qos, Reliability, WriteOptions};
 use core::time::Duration;
 
 fn count(events: &[Event], is: impl Fn(&Event) -> bool) -> usize {
@@ -39,6 +43,47 @@ fn endpoints_are_matched_within_a_second_and_vanish_at_once_when_their_participa
     assert_eq!(gone[..2], expected);
     assert!(matches!(gone[2..], [Event::ParticipantGone(_)]));
     assert_eq!((net.p(1).held(), net.p(0).held()), (0, 0), "all is given back");
+}
+
+/// Announcements of itself that a participant sends to an address now.
+fn greetings(p: &mut Participant, now: Duration, to: std::net::SocketAddrV4) -> usize {
+    let is_greeting =
+        |s: &Submessage<'_>| matches!(s, Submessage::Data(d) if d.writer == EntityId::SPDP_WRITER);
+    let mut out = Vec::new();
+    let mut found = 0;
+    while let Some(address) = p.poll_transmit(now, &mut out) {
+        let message = Message::new(&out)
+            .expect("a message")
+            .map(|item| item.expect("an item"));
+        let greets = message.filter(|i| is_greeting(&i.submessage)).count();
+        found += if address == to { greets } else { 0 };
+    }
+    found
+}
+
+#[test]
+fn a_participant_that_missed_the_answer_to_its_announcement_gets_another_at_the_next() {
+    let mut p = victim(|_| ());
+    let mut now = START;
+    // Its own first announcements are over.
+    for _ in 0..10 {
+        greetings(&mut p, now, Attacker::new(1, 9).from);
+        now += Duration::from_millis(100);
+    }
+    let mut a = Attacker::new(1, 9);
+    let mut announced = |a: &mut Attacker, p: &mut Participant, after_ms| {
+        now += Duration::from_millis(after_ms);
+        a.announce(p, now);
+        greetings(p, now, a.from)
+    };
+    assert_eq!(announced(&mut a, &mut p, 0), 1);
+    assert_eq!(announced(&mut a, &mut p, 100), 1);
+    let flood: usize = (0..100).map(|_| announced(&mut a, &mut p, 1)).sum();
+    assert_eq!(flood, 2, "every 50 ms");
+    let later = START + Duration::from_secs(2);
+    a.join(&mut p, later);
+    greetings(&mut p, later, a.from);
+    assert_eq!(announced(&mut a, &mut p, 1000), 0, "it has shown that it heard");
 }
 
 #[test]
