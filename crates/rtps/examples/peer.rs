@@ -8,8 +8,9 @@
 //!   late|TOPIC|TYPE                         prints strings that were kept
 //!   images|TOPIC|TYPE|COUNT|reliable|best   a megabyte 30 times a second, once a reader is there
 //!   count|TOPIC|TYPE|reliable|best          counts what comes
-//!   serve|SERVICE                           std_srvs/SetBool
-//!   call|SERVICE|COUNT                      the same
+//!   serve|SERVICE|HOW                       std_srvs/SetBool; requests are numbered as HOW does: fast or cyclone
+//!   call|SERVICE|COUNT|HOW                  the same
+//!   node|NAME                               says of which node of ROS 2 the endpoints before it are
 //! ```
 
 use rtps::{
@@ -27,12 +28,31 @@ enum Task {
     Echo(EntityId),
     Late,
     Count(u64),
-    /// A writer of replies, and those whose reader is not matched yet: a client may ask before this end knows where it listens.
-    Serve(EntityId, Vec<(Vec<u8>, SampleIdentity)>),
-    Call {
-        writer: EntityId,
-        left: usize,
-    },
+    Serve(Server),
+    Call(Client),
+}
+
+/// How requests and replies name each other.
+#[derive(Clone, Copy, PartialEq)]
+enum Numbered {
+    /// By inline QoS.
+    Fast,
+    /// By 16 bytes in the payload, behind its encapsulation: half of the client's GUID, and a number.
+    Cyclone,
+}
+
+struct Server {
+    writer: EntityId,
+    numbered: Numbered,
+    /// Replies whose reader is not matched yet: a client may ask before this end knows where it listens.
+    held: Vec<(Vec<u8>, SampleIdentity)>,
+}
+
+struct Client {
+    writer: EntityId,
+    numbered: Numbered,
+    asked: u64,
+    left: usize,
 }
 
 struct Images {
@@ -96,16 +116,40 @@ fn main() -> Result<(), Failure> {
                 left: count.parse()?,
                 next: Instant::now(),
             }),
-            ["serve", service] => {
+            ["serve", service, how] => {
                 let (request, reply) = service_topics(service);
-                let writer = node.add_writer(reply)?;
-                tasks.insert(node.add_reader(request)?, Task::Serve(writer, Vec::new()));
+                let server = Server {
+                    writer: node.add_writer(reply)?,
+                    numbered: numbered(how),
+                    held: Vec::new(),
+                };
+                tasks.insert(node.add_reader(request)?, Task::Serve(server));
             }
-            ["call", service, count] => {
+            ["call", service, count, how] => {
                 let (request, reply) = service_topics(service);
-                let writer = node.add_writer(request)?;
-                let left = count.parse()?;
-                tasks.insert(node.add_reader(reply)?, Task::Call { writer, left });
+                let client = Client {
+                    writer: node.add_writer(request)?,
+                    numbered: numbered(how),
+                    asked: 0,
+                    left: count.parse()?,
+                };
+                tasks.insert(node.add_reader(reply)?, Task::Call(client));
+            }
+            ["node", name] => {
+                let writers = tasks.values().filter_map(|task| match task {
+                    Task::Echo(writer) => Some(*writer),
+                    Task::Serve(server) => Some(server.writer),
+                    Task::Call(client) => Some(client.writer),
+                    Task::Late | Task::Count(_) => None,
+                });
+                let info = entities(&node, name, tasks.keys().copied(), writers);
+                let of = "rmw_dds_common::msg::dds_::ParticipantEntitiesInfo_";
+                let kept = Qos {
+                    durability: Durability::TransientLocal,
+                    ..qos("reliable", 1)
+                };
+                let writer = node.add_writer(endpoint("ros_discovery_info", of, kept))?;
+                node.write(writer, info, WriteOptions::default())?;
             }
             _ => return Err(format!("{argument:?} is no task").into()),
         }
@@ -162,12 +206,52 @@ fn service_topics(service: &str) -> (EndpointConfig, EndpointConfig) {
     (topic("rq", "Request"), topic("rr", "Reply"))
 }
 
+fn numbered(how: &str) -> Numbered {
+    if how == "cyclone" {
+        Numbered::Cyclone
+    } else {
+        Numbered::Fast
+    }
+}
+
 /// `std_msgs/String` in CDR.
 fn string(text: &str) -> Vec<u8> {
     let mut out = vec![0, 1, 0, 0];
-    out.extend_from_slice(&(text.len() as u32 + 1).to_le_bytes());
+    put_string(&mut out, text);
+    out
+}
+
+fn put_string(out: &mut Vec<u8>, text: &str) {
+    put_length(out, text.len() + 1);
     out.extend_from_slice(text.as_bytes());
     out.push(0);
+}
+
+fn put_length(out: &mut Vec<u8>, length: usize) {
+    out.resize(out.len().next_multiple_of(4), 0);
+    out.extend_from_slice(&(length as u32).to_le_bytes());
+}
+
+/// `rmw_dds_common/ParticipantEntitiesInfo` of one node, in CDR.
+fn entities(
+    node: &Node,
+    name: &str,
+    readers: impl Iterator<Item = EntityId>,
+    writers: impl Iterator<Item = EntityId>,
+) -> Vec<u8> {
+    let guids = |out: &mut Vec<u8>, all: Vec<EntityId>| {
+        put_length(out, all.len());
+        for entity in all {
+            out.extend_from_slice(&Guid::new(node.guid().prefix, entity).to_bytes());
+        }
+    };
+    let mut out = vec![0, 1, 0, 0];
+    out.extend_from_slice(&node.guid().to_bytes());
+    put_length(&mut out, 1);
+    put_string(&mut out, "/");
+    put_string(&mut out, name);
+    guids(&mut out, readers.collect());
+    guids(&mut out, writers.collect());
     out
 }
 
@@ -220,16 +304,16 @@ fn on_event(node: &Node, tasks: &mut BTreeMap<EntityId, Task>, event: Event) -> 
         Event::Matched { local, remote } => {
             println!("matched {local} {remote}");
             for task in tasks.values_mut() {
-                if let Task::Serve(writer, held) = task {
-                    answer(node, *writer, held)?;
+                if let Task::Serve(server) = task {
+                    server.answer(node)?;
                 }
             }
-            if let Some(Task::Call { writer, left }) = tasks.get_mut(&local)
-                && *left > 0
+            if let Some(Task::Call(client)) = tasks.get_mut(&local)
+                && client.left > 0
             {
                 // Its server may not have found the other half yet.
                 std::thread::sleep(Duration::from_millis(500));
-                request(node, *writer, local, *left % 2 == 1)?;
+                client.request(node, local)?;
             }
         }
         other => println!("{other:?}"),
@@ -237,32 +321,85 @@ fn on_event(node: &Node, tasks: &mut BTreeMap<EntityId, Task>, event: Event) -> 
     Ok(())
 }
 
-fn request(node: &Node, writer: EntityId, reader: EntityId, value: bool) -> Result<(), Failure> {
-    let replies = Guid::new(node.guid().prefix, reader);
-    let options = WriteOptions {
-        related: Some(SampleIdentity {
-            writer: replies,
-            sequence: SampleIdentity::UNKNOWN,
-        }),
-        ..WriteOptions::default()
-    };
-    let written = node.write(writer, vec![0, 1, 0, 0, u8::from(value)], options)?;
-    println!("request {}", written.sequence);
-    Ok(())
+/// What a client of rmw_cyclonedds_cpp calls itself.
+const CLIENT: [u8; 8] = *b"ourselfs";
+
+impl Client {
+    fn request(&mut self, node: &Node, reader: EntityId) -> Result<(), Failure> {
+        self.asked += 1;
+        let mut payload = vec![0, 1, 0, 0];
+        let mut options = WriteOptions::default();
+        match self.numbered {
+            Numbered::Fast => {
+                options.related = Some(SampleIdentity {
+                    writer: Guid::new(node.guid().prefix, reader),
+                    sequence: SampleIdentity::UNKNOWN,
+                });
+            }
+            Numbered::Cyclone => {
+                payload.extend_from_slice(&CLIENT);
+                payload.extend_from_slice(&self.asked.to_le_bytes());
+            }
+        }
+        payload.push(u8::from(self.left % 2 == 1));
+        node.write(self.writer, payload, options)?;
+        Ok(())
+    }
+
+    fn on_reply(&mut self, node: &Node, sample: &Sample) -> Result<(), Failure> {
+        let (related, body) = match self.numbered {
+            Numbered::Fast => (sample.related.map(|r| r.sequence), 4),
+            Numbered::Cyclone => {
+                if sample.payload.get(4..12) != Some(&CLIENT) {
+                    return Ok(());
+                }
+                let number = sample.payload.get(12..20).and_then(|b| b.try_into().ok());
+                (number.map(i64::from_le_bytes), 20)
+            }
+        };
+        println!("answer {:?} to {related:?}", sample.payload.get(body));
+        self.left = self.left.saturating_sub(1);
+        if self.left > 0 {
+            self.request(node, sample.reader)?;
+        }
+        Ok(())
+    }
 }
 
-/// Writes the replies whose readers are matched.
-fn answer(node: &Node, writer: EntityId, held: &mut Vec<(Vec<u8>, SampleIdentity)>) -> Result<(), Failure> {
-    let matched = node.matched(writer);
-    let known = |asked: &SampleIdentity| asked.writer.entity.is_writer() || matched.contains(&asked.writer);
-    for (reply, asked) in held.extract_if(.., |(_, asked)| known(asked)) {
-        let options = WriteOptions {
-            related: Some(asked),
-            ..WriteOptions::default()
+impl Server {
+    fn on_request(&mut self, node: &Node, sample: &Sample) -> Result<(), Failure> {
+        let asked = SampleIdentity {
+            // Fast DDS' client names the reader of its reply.
+            writer: sample.related.map_or(sample.writer, |r| r.writer),
+            sequence: sample.sequence,
         };
-        node.write(writer, reply, options)?;
+        let mut reply = vec![0, 1, 0, 0];
+        if self.numbered == Numbered::Cyclone {
+            reply.extend_from_slice(sample.payload.get(4..20).ok_or("a request without a header")?);
+        }
+        reply.push(sample.payload.get(reply.len()).copied().unwrap_or(0));
+        put_string(&mut reply, "done");
+        self.held.push((reply, asked));
+        self.answer(node)
     }
-    Ok(())
+
+    /// Writes the replies whose readers are matched.
+    fn answer(&mut self, node: &Node) -> Result<(), Failure> {
+        let matched = node.matched(self.writer);
+        let numbered = self.numbered;
+        let known = |asked: &SampleIdentity| match numbered {
+            Numbered::Fast => asked.writer.entity.is_writer() || matched.contains(&asked.writer),
+            Numbered::Cyclone => matched.iter().any(|g| g.prefix == asked.writer.prefix),
+        };
+        for (reply, asked) in self.held.extract_if(.., |(_, asked)| known(asked)) {
+            let options = WriteOptions {
+                related: (numbered == Numbered::Fast).then_some(asked),
+                ..WriteOptions::default()
+            };
+            node.write(self.writer, reply, options)?;
+        }
+        Ok(())
+    }
 }
 
 fn on_sample(node: &Node, task: &mut Task, sample: Sample) -> Result<(), Failure> {
@@ -279,27 +416,8 @@ fn on_sample(node: &Node, task: &mut Task, sample: Sample) -> Result<(), Failure
             *n += 1;
             println!("count {n} {}", sample.payload.len());
         }
-        Task::Serve(writer, held) => {
-            let value = sample.payload.get(4).copied().unwrap_or(0);
-            let asked = SampleIdentity {
-                // Fast DDS' client names the reader of its reply.
-                writer: sample.related.map_or(sample.writer, |r| r.writer),
-                sequence: sample.sequence,
-            };
-            println!("served {value} {asked:?}");
-            let mut reply = vec![0, 1, 0, 0, value, 0, 0, 0];
-            reply.extend_from_slice(&string("done")[4..]);
-            held.push((reply, asked));
-            answer(node, *writer, held)?;
-        }
-        Task::Call { writer, left } => {
-            let related = sample.related.map(|r| r.sequence);
-            println!("answer {:?} to {related:?}", sample.payload.get(4));
-            *left = left.saturating_sub(1);
-            if *left > 0 {
-                request(node, *writer, sample.reader, *left % 2 == 1)?;
-            }
-        }
+        Task::Serve(server) => server.on_request(node, &sample)?,
+        Task::Call(client) => client.on_reply(node, &sample)?,
     }
     Ok(())
 }

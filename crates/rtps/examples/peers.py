@@ -24,6 +24,7 @@ DOMAIN = int(os.environ.get("ROS_DOMAIN_ID", "47"))
 STRING = "std_msgs::msg::dds_::String_"
 IMAGE = "sensor_msgs::msg::dds_::Image_"
 IMAGES = 60
+CALLS = 200
 
 
 class Process:
@@ -79,6 +80,7 @@ def ros2_env(venv: Path) -> dict[str, str]:
 class Tests:
     def __init__(self, kind: str, venv: Path, peer: Path) -> None:
         self.kind, self.peer = kind, str(peer)
+        self.how = "cyclone" if kind == "cyclone" else "fast"
         self.env = ros2_env(venv) if kind == "ros2" else {**os.environ, "CYCLONEDDS_URI": CYCLONE}
         self.python = str(venv / "bin/python")
 
@@ -139,27 +141,33 @@ class Tests:
         return found == [f"late kept {n}" for n in range(21)], f"{len(found)} of 21"
 
     def test_their_client(self) -> tuple[bool, str]:
-        if self.kind == "cyclone":
-            return True, "has no services"
-        found, mine, _ = self.both(self.ours("serve|set"), self.theirs("client"), "answers ", 1, 30)
-        return found == ["answers 10 of 10"], str(found)
+        found, _, _ = self.both(self.ours(f"serve|set|{self.how}"), self.theirs("client"), "answers ")
+        return found == [f"answers {CALLS} of {CALLS}"], str(found)
 
     def test_their_server(self) -> tuple[bool, str]:
-        if self.kind == "cyclone":
-            return True, "has no services"
         theirs = self.theirs("server")
-        ours = self.ours("call|set|10")
-        found = ours.wait_for("answer ", 10, 30)
+        ours = self.ours(f"call|set|{CALLS}|{self.how}")
+        found = ours.wait_for("answer ", CALLS)
         mine, _ = ours.end(), theirs.end()
-        expected = [f"answer Some({n % 2}) to Some({n + 1})" for n in range(10)]
-        return found == expected, f"{len(found)} of 10 {found[:1]}"
+        hashes = {line.split()[-1] for line in mine if line.startswith("endpoint") and "/set" in line}
+        expected = [f"answer Some({n % 2}) to Some({n + 1})" for n in range(CALLS)]
+        return found == expected, f"{len(found)} of {CALLS} {hashes}"
+
+    def test_graph(self) -> tuple[bool, str]:
+        if self.kind == "cyclone":
+            return True, "has no graph of ROS 2"
+        ours = self.ours(f"echo|rt/chatter|{STRING}|rt/chatter_back|reliable", f"serve|set|{self.how}", "node|bridged")
+        found, _, _ = self.both(ours, self.theirs("graph"), "graph ")
+        return found == ["graph whole"], str(found)
 
     def test_leaving_is_seen_at_once(self) -> tuple[bool, str]:
         theirs = self.theirs("watch")
         ours = self.ours(f"late|rt/watched|{STRING}")
         seen = theirs.wait_for("publishers 1 subscribers 1", 1, 20)
+        none = "publishers 1 subscribers 0"
+        before = len(theirs.wait_for(none, 0))
         ours.end()
-        gone = theirs.wait_for("publishers 1 subscribers 0", 1, 5)
+        gone = theirs.wait_for(none, before + 1, 5)[before:]
         theirs.end()
         return bool(seen and gone), f"seen {len(seen)} gone {len(gone)}"
 
@@ -250,11 +258,11 @@ def ros2_role(role: str, *args: str) -> None:
         client = node.create_client(SetBool, "/set")
         client.wait_for_service(20)
         good = 0
-        for n in range(10):
+        for n in range(CALLS):
             future = client.call_async(SetBool.Request(data=n % 2 == 1))
             spin(3, future.done)
             good += future.done() and future.result().success == (n % 2 == 1) and future.result().message == "done"
-        print(f"answers {good} of 10", flush=True)
+        print(f"answers {good} of {CALLS}", flush=True)
     elif role == "server":
         from std_srvs.srv import SetBool
 
@@ -263,6 +271,11 @@ def ros2_role(role: str, *args: str) -> None:
             return response
 
         node.create_service(SetBool, "/set", serve)
+    elif role == "graph":
+        end = time.monotonic() + 20
+        while (missing := missing_of_graph(node)) and time.monotonic() < end:
+            spin(0.2)
+        print(f"graph {missing or 'whole'}", flush=True)
     elif role == "watch":
         from std_msgs.msg import String
 
@@ -273,6 +286,26 @@ def ros2_role(role: str, *args: str) -> None:
     while not ended.is_set():
         rclpy.spin_once(node, timeout_sec=0.05)
     rclpy.shutdown()
+
+
+def missing_of_graph(node) -> list[str]:
+    """What the calls of rclpy do not show of a peer with the endpoints of `test_graph`."""
+    publishers = node.get_publishers_info_by_topic("/chatter_back")
+    subscriptions = node.get_subscriptions_info_by_topic("/chatter")
+    whole = {
+        "nodes": ("bridged", "/") in node.get_node_names_and_namespaces(),
+        "topics": dict(node.get_topic_names_and_types()).get("/chatter_back") == ["std_msgs/msg/String"],
+        "services": dict(node.get_service_names_and_types()).get("/set") == ["std_srvs/srv/SetBool"],
+        "counts": node.count_publishers("/chatter_back") == 1 and node.count_subscribers("/chatter") == 1,
+        "node of a publisher": [(i.node_name, i.topic_type) for i in publishers] == [("bridged", "std_msgs/msg/String")],
+        "node of a subscription": [i.node_name for i in subscriptions] == ["bridged"],
+        "hash": [str(i.topic_type_hash)[:13] for i in publishers] == ["RIHS01_df668c"],
+        "policies": [i.qos_profile.reliability.name for i in publishers] == ["RELIABLE"],
+    }
+    if "bridged" in node.get_node_names():
+        whole["topics of a node"] = "/chatter_back" in dict(node.get_publisher_names_and_types_by_node("bridged", "/"))
+        whole["services of a node"] = "/set" in dict(node.get_service_names_and_types_by_node("bridged", "/"))
+    return [name for name, shown in whole.items() if not shown]
 
 
 def main() -> int:

@@ -15,7 +15,7 @@ from cyclonedds.pub import DataWriter
 from cyclonedds.sub import DataReader
 from cyclonedds.topic import Topic
 from cyclonedds.util import duration
-from peers import DOMAIN, IMAGE, IMAGES, STRING, report, until_eof
+from peers import CALLS, DOMAIN, IMAGE, IMAGES, STRING, report, until_eof
 
 
 @dataclass
@@ -37,6 +37,25 @@ class Numbered(IdlStruct, typename=IMAGE):
     @classmethod
     def deserialize(cls, data: bytes, **_: object) -> "Numbered":
         return cls(struct.unpack_from("<I", data, 4)[0], data[12:])
+
+
+@dataclass
+@annotate.final
+class Request(IdlStruct, typename="std_srvs::srv::dds_::SetBool_Request_"):
+    """With the header of rmw_cyclonedds_cpp, by which requests and replies name each other."""
+
+    guid: types.uint64
+    number: types.int64
+    data: bool
+
+
+@dataclass
+@annotate.final
+class Reply(IdlStruct, typename="std_srvs::srv::dds_::SetBool_Response_"):
+    guid: types.uint64
+    number: types.int64
+    success: bool
+    message: str
 
 
 def main(role: str, *args: str) -> None:
@@ -90,6 +109,24 @@ def main(role: str, *args: str) -> None:
         for n in range(21):
             writer.write(Text(f"kept {n}"))
         print("latched", flush=True)
+    elif role == "client":
+        writer = DataWriter(participant, Topic(participant, "rq/setRequest", Request), qos=qos(True, 10))
+        reader = DataReader(participant, Topic(participant, "rr/setReply", Reply), qos=qos(True, 10))
+        wait(lambda: writer.get_matched_subscriptions() and reader.get_matched_publications(), 20)
+        # The server may not have found the other half yet.
+        wait(lambda: False, 0.5)
+        good = 0
+        for n in range(CALLS):
+            writer.write(Request(0x0123456789ABCDEF, n + 1, n % 2 == 1))
+            got: list[Reply] = []
+            wait(lambda: got, 3, lambda: got.extend(reader.take(N=10)))
+            good += got == [Reply(0x0123456789ABCDEF, n + 1, n % 2 == 1, "done")]
+        print(f"answers {good} of {CALLS}", flush=True)
+    elif role == "server":
+        writer = DataWriter(participant, Topic(participant, "rr/setReply", Reply), qos=qos(True, 10))
+        reader = DataReader(participant, Topic(participant, "rq/setRequest", Request), qos=qos(True, 10))
+        answer = lambda r: writer.write(Reply(r.guid, r.number, r.data, "done"))
+        wait(ended.is_set, 60, lambda: [answer(r) for r in reader.take(N=50)])
     elif role == "watch":
         writer = DataWriter(participant, Topic(participant, "rt/watched", Text), qos=kept)
         while not ended.is_set():
