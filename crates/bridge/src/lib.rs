@@ -3,10 +3,11 @@
 //! topic crosses (its rate, the frames of transforms, the level of the log), where messages came from, so that none goes in
 //! circles, what a bridge tells of itself, and which nodes of ROS 2 there are ([`nodes`]).
 //!
-//! It moves nothing itself: no I/O but reading a configuration, and no clock.
+//! It moves nothing itself: no I/O but for configurations and locks, and no clock.
 
 mod config;
 mod filter;
+mod lock;
 mod name;
 pub mod nodes;
 mod origin;
@@ -20,6 +21,7 @@ mod tf;
 
 pub use config::{ConfigError, Rules, parse_config, problem_at, read_config, unplaced};
 pub use filter::{Filter, Unfit};
+pub use lock::{Lock, LockError, plain};
 pub use name::{best, check, covers, is_pattern, renamed};
 pub use origin::Graph;
 pub use own::Own;

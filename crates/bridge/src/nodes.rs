@@ -109,6 +109,30 @@ pub struct Qos {
     pub lease: (u64, u64),
 }
 
+/// Numbers of policies in `rmw/types.h`.
+pub mod policy {
+    /// `RMW_QOS_POLICY_HISTORY_KEEP_LAST`.
+    pub const KEEP_LAST: u8 = 1;
+    /// `RMW_QOS_POLICY_HISTORY_KEEP_ALL`.
+    pub const KEEP_ALL: u8 = 2;
+    /// `RMW_QOS_POLICY_HISTORY_UNKNOWN`.
+    pub const UNKNOWN_HISTORY: u8 = 3;
+    /// `RMW_QOS_POLICY_RELIABILITY_RELIABLE`.
+    pub const RELIABLE: u8 = 1;
+    /// `RMW_QOS_POLICY_RELIABILITY_BEST_EFFORT`.
+    pub const BEST_EFFORT: u8 = 2;
+    /// `RMW_QOS_POLICY_DURABILITY_TRANSIENT_LOCAL`.
+    pub const TRANSIENT_LOCAL: u8 = 1;
+    /// `RMW_QOS_POLICY_DURABILITY_VOLATILE`.
+    pub const VOLATILE: u8 = 2;
+    /// `RMW_QOS_POLICY_LIVELINESS_AUTOMATIC`.
+    pub const AUTOMATIC: u8 = 1;
+    /// `RMW_QOS_POLICY_LIVELINESS_MANUAL_BY_TOPIC`.
+    pub const MANUAL_BY_TOPIC: u8 = 3;
+    /// `RMW_DURATION_INFINITE`, in seconds and nanoseconds.
+    pub const INFINITE: (u64, u64) = (9_223_372_036, 854_775_807);
+}
+
 impl Participant {
     /// The endpoints of all its nodes.
     pub fn endpoints(&self) -> impl Iterator<Item = &Endpoint> {

@@ -10,7 +10,6 @@ use crate::config::{Config, Order, Rate, Ros2};
 use crate::control::Control;
 use crate::discovery::{Discovery, Found, Offers};
 use crate::inbound::Inbound;
-use crate::lock::{Lock, LockError};
 use crate::names;
 use crate::nodes::{Nodes, StartError};
 use crate::outbound::OutTopic;
@@ -22,6 +21,7 @@ use crate::rules::{Relayed, Right, may};
 use crate::seal::Seals;
 use crate::services::{self, REQUEST, Services};
 use crate::status::Status;
+use bridge::{Lock, LockError};
 use bus::{Bus, WaitSet};
 use clock::{PollFd, PollFlags, Scheduling};
 use proto::{PeerId, Radio};
@@ -626,7 +626,7 @@ fn locks(config: &Config, bus: &Bus) -> Result<Vec<Lock>, LinkError> {
     }
     let until = clock::monotonic() + ENDING;
     let take = |(file, what, mend): (String, String, &'static str)| loop {
-        match Lock::take(folder, &file, &holder) {
+        match Lock::take(folder, "link", &file, &holder) {
             Ok(lock) => return Ok(lock),
             // The link before this one may be ending still, as after a restart.
             Err(LockError::Held(_)) if clock::monotonic() < until => std::thread::sleep(LOCK_AGAIN),

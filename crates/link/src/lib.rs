@@ -31,7 +31,6 @@ mod discovery;
 pub mod fuzzing;
 mod inbound;
 pub mod keys;
-mod lock;
 mod names;
 mod nodes;
 mod outbound;

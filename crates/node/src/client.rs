@@ -183,6 +183,11 @@ impl Pending {
         Ok(Reply { bus, schema })
     }
 
+    /// Until when it waits; `None` is for ever.
+    pub fn deadline(&self) -> Option<std::time::Instant> {
+        self.bus.deadline()
+    }
+
     /// The answer, or why there is none, if that is known: once. Never blocks.
     pub fn poll(&mut self) -> Option<Result<Reply, CallError>> {
         let schema = self.schema.clone();

@@ -15,6 +15,7 @@ pub(crate) mod play;
 pub(crate) mod record;
 pub(crate) mod robot;
 pub(crate) mod ros1;
+pub(crate) mod ros2;
 pub(crate) mod service;
 pub(crate) mod top;
 pub(crate) mod topic;

@@ -60,7 +60,8 @@ pub(crate) struct Options {
     check: bool,
 }
 
-fn rule(text: &str) -> Result<(String, Direction), String> {
+/// A name and a direction, as an option gives them.
+pub(super) fn rule(text: &str) -> Result<(String, Direction), String> {
     let (name, direction) = text.split_once('=').unwrap_or((text, "both"));
     let direction = match direction {
         "to_bus" => Direction::ToBus,

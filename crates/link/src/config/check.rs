@@ -4,9 +4,9 @@ use super::address;
 use super::place::Problem;
 use super::{CarrierKind, Config, Medium, PeerConfig, Reliability, TopicConfig};
 use crate::keys::check_name;
-use crate::lock::plain;
 use crate::names;
 use crate::rules::{Allow, Relayed};
+use bridge::plain;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// With less of it a peer's topics would get nothing through.

@@ -31,11 +31,11 @@ mod service;
 use crate::carrier::serial;
 use crate::compress::Compress;
 use crate::discovery::Offers;
-use crate::lock::plain;
 use crate::names;
 use crate::nodes;
 use crate::rules::{Allow, Relayed};
 use crate::tf::TfConfig;
+use bridge::plain;
 use parse::{
     a_tenth, all_of_them, every, hops, maybe_address, maybe_baud, maybe_depth, maybe_duration,
     maybe_frequency, maybe_mtu, maybe_size, middle, one, priority, ros2, share, syntax, yes,

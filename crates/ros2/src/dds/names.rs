@@ -3,7 +3,7 @@
 
 /// What a topic of DDS is in ROS 2.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Meaning {
+pub(super) enum Meaning {
     /// A topic, by its full name.
     Topic(String),
     /// The requests of a service, by its full name.
@@ -13,7 +13,7 @@ pub enum Meaning {
 }
 
 /// What a topic of DDS is; `None` if it is not of ROS 2.
-pub fn meaning(dds: &str) -> Option<Meaning> {
+pub(super) fn meaning(dds: &str) -> Option<Meaning> {
     let (prefix, name) = dds.split_at_checked(2)?;
     let full = |name: &str| (name.len() > 1 && name.starts_with('/')).then(|| name.to_owned());
     Some(match prefix {
@@ -25,7 +25,7 @@ pub fn meaning(dds: &str) -> Option<Meaning> {
 }
 
 /// The name in DDS.
-pub fn topic(meaning: &Meaning) -> String {
+pub(super) fn topic(meaning: &Meaning) -> String {
     match meaning {
         Meaning::Topic(name) => format!("rt{name}"),
         Meaning::Requests(name) => format!("rq{name}Request"),
@@ -34,7 +34,7 @@ pub fn topic(meaning: &Meaning) -> String {
 }
 
 /// A type of DDS as ROS 2 writes it: `std_msgs::msg::dds_::String_` is `std_msgs/msg/String`. `None` if it is not of ROS 2.
-pub fn type_of(dds: &str) -> Option<String> {
+pub(super) fn type_of(dds: &str) -> Option<String> {
     let (namespace, name) = dds.rsplit_once("::dds_::")?;
     let name = name.strip_suffix('_').filter(|n| is_word(n))?;
     let (package, folder) = namespace.split_once("::")?;
@@ -42,7 +42,7 @@ pub fn type_of(dds: &str) -> Option<String> {
 }
 
 /// A type of ROS 2 as DDS has it; `None` if its name has not three parts.
-pub fn dds_type(ros: &str) -> Option<String> {
+pub(super) fn dds_type(ros: &str) -> Option<String> {
     let mut words = ros.split('/');
     let (package, folder, name) = (words.next()?, words.next()?, words.next()?);
     let is_whole = words.next().is_none() && [package, folder, name].into_iter().all(is_word);
@@ -54,7 +54,7 @@ fn is_word(word: &str) -> bool {
 }
 
 /// The service to whose requests or responses a type belongs: `std_srvs/srv/SetBool_Request` to `std_srvs/srv/SetBool`.
-pub fn service_of(ros: &str) -> Option<&str> {
+pub(super) fn service_of(ros: &str) -> Option<&str> {
     let name = ros
         .strip_suffix("_Request")
         .or_else(|| ros.strip_suffix("_Response"))?;
@@ -62,7 +62,7 @@ pub fn service_of(ros: &str) -> Option<&str> {
 }
 
 /// The hash that an endpoint's user data states: `typehash=RIHS01_…;`.
-pub fn hash_of(user_data: &[u8]) -> Option<[u8; 32]> {
+pub(super) fn hash_of(user_data: &[u8]) -> Option<[u8; 32]> {
     let text = std::str::from_utf8(user_data).ok()?;
     let mut entries = text.trim_end_matches('\0').split(';');
     let hash = entries.find_map(|e| e.strip_prefix("typehash="))?;
@@ -77,7 +77,7 @@ pub fn hash_of(user_data: &[u8]) -> Option<[u8; 32]> {
 }
 
 /// The user data that states a hash.
-pub fn user_data(hash: [u8; 32]) -> Vec<u8> {
+pub(super) fn user_data(hash: [u8; 32]) -> Vec<u8> {
     let digits: String = hash.iter().map(|b| format!("{b:02x}")).collect();
     format!("typehash=RIHS01_{digits};").into_bytes()
 }

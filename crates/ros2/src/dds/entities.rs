@@ -2,11 +2,11 @@
 //! (`rmw_dds_common/msg/ParticipantEntitiesInfo`, in CDR).
 
 /// The topic in DDS.
-pub const TOPIC: &str = "ros_discovery_info";
+pub(super) const TOPIC: &str = "ros_discovery_info";
 /// Its type there.
-pub const TYPE: &str = "rmw_dds_common::msg::dds_::ParticipantEntitiesInfo_";
+pub(super) const TYPE: &str = "rmw_dds_common::msg::dds_::ParticipantEntitiesInfo_";
 /// Its hash in ROS 2.
-pub const HASH: [u8; 32] = [
+pub(super) const HASH: [u8; 32] = [
     0x91, 0xa0, 0x59, 0x3b, 0xac, 0xdc, 0xc5, 0x0e, 0xa9, 0xbd, 0xcf, 0x84, 0x9a, 0x93, 0x8b, 0x12, 0x84,
     0x12, 0xcc, 0x1e, 0xa8, 0x21, 0x24, 0x5c, 0x66, 0x3b, 0xcd, 0x26, 0xf8, 0x3c, 0x29, 0x5e,
 ];
@@ -18,43 +18,43 @@ const MAX_NAME: usize = 512;
 const HEADER: [u8; 4] = [0, 1, 0, 0];
 
 /// An endpoint, or a participant, of DDS.
-pub type Gid = [u8; 16];
+pub(super) type Gid = [u8; 16];
 
 /// The nodes of a participant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Entities {
+pub(super) struct Entities {
     /// The participant.
-    pub gid: Gid,
+    pub(super) gid: Gid,
     /// Its nodes.
-    pub nodes: Vec<Node>,
+    pub(super) nodes: Vec<Node>,
 }
 
 /// A node and its endpoints.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Node {
+pub(super) struct Node {
     /// Its namespace, `/` if it has none.
-    pub namespace: String,
+    pub(super) namespace: String,
     /// Its name.
-    pub name: String,
+    pub(super) name: String,
     /// What it subscribes to.
-    pub readers: Vec<Gid>,
+    pub(super) readers: Vec<Gid>,
     /// What it publishes.
-    pub writers: Vec<Gid>,
+    pub(super) writers: Vec<Gid>,
 }
 
 /// Bytes that are no message of this type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("byte {at}: {what}")]
-pub struct EntitiesError {
+pub(super) struct EntitiesError {
     /// Where.
-    pub at: usize,
+    pub(super) at: usize,
     /// What is wrong.
-    pub what: &'static str,
+    pub(super) what: &'static str,
 }
 
 impl Entities {
     /// As CDR, with its header of 4 bytes.
-    pub fn encode(&self) -> Vec<u8> {
+    pub(super) fn encode(&self) -> Vec<u8> {
         let mut out = HEADER.to_vec();
         out.extend(self.gid);
         count(&mut out, self.nodes.len());
@@ -73,7 +73,7 @@ impl Entities {
     ///
     /// # Errors
     /// [`EntitiesError`]
-    pub fn decode(bytes: &[u8]) -> Result<Self, EntitiesError> {
+    pub(super) fn decode(bytes: &[u8]) -> Result<Self, EntitiesError> {
         let is_little = match bytes {
             [0, 0, ..] => false,
             [0, 1, ..] => true,

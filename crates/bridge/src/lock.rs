@@ -1,4 +1,4 @@
-//! One daemon owns a radio, and a link's name belongs to one daemon.
+//! What only one process of a host does: one daemon owns a radio, one bridge brings a domain onto a bus.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
@@ -12,7 +12,7 @@ const ATTEMPTS: usize = 8;
 
 /// Why a lock was not given.
 #[derive(Debug)]
-pub(crate) enum LockError {
+pub enum LockError {
     /// Somebody has it: what they wrote of themselves.
     Held(String),
     /// The file cannot be used.
@@ -21,15 +21,18 @@ pub(crate) enum LockError {
 
 /// A file that only one process has locked. The lock ends with the process, however that ends.
 #[derive(Debug)]
-pub(crate) struct Lock {
+pub struct Lock {
     path: PathBuf,
     _file: File,
 }
 
 impl Lock {
-    /// Locks `what` in `folder`, telling others that `holder` has it.
-    pub(crate) fn take(folder: &Path, what: &str, holder: &str) -> Result<Lock, LockError> {
-        let path = folder.join(format!("link-{}.lock", plain(what)));
+    /// Locks `what` of a kind in `folder`, telling others that `holder` has it. Does not block.
+    ///
+    /// # Errors
+    /// [`LockError`].
+    pub fn take(folder: &Path, kind: &str, what: &str, holder: &str) -> Result<Lock, LockError> {
+        let path = folder.join(format!("{kind}-{}.lock", plain(what)));
         let fail = |e| LockError::File(path.clone(), e);
         for _ in 0..ATTEMPTS {
             let mut file = OpenOptions::new()
@@ -81,7 +84,7 @@ impl Drop for Lock {
 }
 
 /// A name that is good for a file and in a topic.
-pub(crate) fn plain(name: &str) -> String {
+pub fn plain(name: &str) -> String {
     name.chars()
         .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
         .take(64)
@@ -95,17 +98,17 @@ mod tests {
     #[test]
     fn a_lock_has_one_holder_and_leaves_no_file() {
         let folder = tempfile::tempdir().expect("a folder");
-        let first = Lock::take(folder.path(), "robot-1", "pid 7").expect("is free");
-        match Lock::take(folder.path(), "robot-1", "pid 8") {
+        let first = Lock::take(folder.path(), "link", "robot-1", "pid 7").expect("is free");
+        match Lock::take(folder.path(), "link", "robot-1", "pid 8") {
             Err(LockError::Held(holder)) => assert_eq!(holder, "pid 7"),
             other => panic!("{other:?}"),
         }
-        let other = Lock::take(folder.path(), "base", "pid 7").expect("is another");
+        let other = Lock::take(folder.path(), "link", "base", "pid 7").expect("is another");
         drop((first, other));
         assert_eq!(std::fs::read_dir(folder.path()).expect("reads").count(), 0);
         // What a killed process left is no lock.
         std::fs::write(folder.path().join("link-robot_1.lock"), "pid 9 and more").expect("writes");
-        let again = Lock::take(folder.path(), "robot-1", "pid 8").expect("is free");
+        let again = Lock::take(folder.path(), "link", "robot-1", "pid 8").expect("is free");
         let text = std::fs::read_to_string(folder.path().join("link-robot_1.lock")).expect("reads");
         assert_eq!(text, "pid 8");
         drop(again);
@@ -118,7 +121,7 @@ mod tests {
         std::fs::write(&precious, "keep me").expect("writes");
         std::fs::hard_link(&precious, folder.path().join("link-a.lock")).expect("links");
         assert!(matches!(
-            Lock::take(folder.path(), "a", "pid 7"),
+            Lock::take(folder.path(), "link", "a", "pid 7"),
             Err(LockError::File(..))
         ));
         assert_eq!(std::fs::read_to_string(precious).expect("reads"), "keep me");
@@ -130,7 +133,7 @@ mod tests {
         std::fs::create_dir(folder.path().join("link-a.lock")).expect("makes");
         std::os::unix::fs::symlink("/dev/null", folder.path().join("link-b.lock")).expect("makes");
         for name in ["a", "b"] {
-            match Lock::take(folder.path(), name, "") {
+            match Lock::take(folder.path(), "link", name, "") {
                 Err(LockError::File(path, _)) => assert!(path.ends_with(format!("link-{name}.lock"))),
                 other => panic!("{other:?}"),
             }

@@ -1,0 +1,144 @@
+//! `ropewalk ros2`: the bridge to nodes of ROS 2 that stay on DDS.
+
+use super::ros1::rule;
+use crate::failure::{Failure, OrFail, Outcome};
+use crate::signals::Signals;
+use bus::BusConfig;
+use clap::{Args, ValueEnum};
+use ros2::{ActionRule, Bridge, BridgeError, Config, Direction, Range, ServiceRule, TopicRule};
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// Bridges topics, services and actions between nodes of ROS 2 on DDS and this host's bus, both ways.
+///
+/// For nodes whose middleware stays as it is (Fast DDS, Cyclone DDS); nodes that may change it need no bridge: RMW_IMPLEMENTATION=rmw_ropewalk.
+/// Runs until Ctrl-C; no ROS needs to be installed here. What crosses is in the configuration:
+///
+///   domain: 0                          # default: ROS_DOMAIN_ID, else 0
+///   range: localhost                   # or subnet; default: ROS_AUTOMATIC_DISCOVERY_RANGE, else localhost
+///   topics:
+///     - {name: /scan, direction: to_bus, priority: 100}
+///     - {name: '/camera/*', direction: to_bus, bus: '/front/*', rate_limit: 5Hz}
+///     - {name: /cmd_vel, direction: to_ros}
+///     - {name: /tf, direction: to_bus, tf: {frames: [odom, base_link], rate: 10Hz}}
+///     - {name: /rosout, direction: to_bus, level: warn}
+///   services:
+///     - {name: /arm/grasp, direction: to_bus}
+///   actions:
+///     - {name: /navigate_to_pose, direction: to_bus}
+///   definitions: [src/my_msgs]         # where .msg, .srv and .action files are, beside AMENT_PREFIX_PATH
+///
+/// or, for a few topics, on the command line: ropewalk ros2 --topic /scan=to_bus --topic /cmd_vel=to_ros
+///
+/// With `ropewalk ros1` beside it, nodes of ROS 1 and of ROS 2 meet on the bus; messages are converted.
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Options {
+    /// The configuration (YAML).
+    #[arg(value_name = "CONFIG")]
+    config: Option<PathBuf>,
+    /// A topic, or a pattern such as /camera/*, with =to_bus, =to_ros or =both, the default (may be repeated).
+    #[arg(long = "topic", value_name = "NAME[=DIRECTION]", value_parser = rule)]
+    topics: Vec<(String, Direction)>,
+    /// A service, with =to_bus or =to_ros (may be repeated).
+    #[arg(long = "service", value_name = "NAME=DIRECTION", value_parser = rule)]
+    services: Vec<(String, Direction)>,
+    /// An action, with =to_bus or =to_ros (may be repeated).
+    #[arg(long = "action", value_name = "NAME=DIRECTION", value_parser = rule)]
+    actions: Vec<(String, Direction)>,
+    /// The domain, instead of ROS_DOMAIN_ID's.
+    #[arg(long, value_name = "NUMBER")]
+    domain: Option<u32>,
+    /// How far nodes are looked for, instead of ROS_AUTOMATIC_DISCOVERY_RANGE's.
+    #[arg(long, value_name = "RANGE")]
+    range: Option<Reach>,
+    /// The bridge's name among ROS's nodes.
+    #[arg(long, value_name = "NAME")]
+    node: Option<String>,
+    /// Print the state as a line of JSON every so often.
+    #[arg(long)]
+    json: bool,
+    /// Seconds between two lines of --json.
+    #[arg(long, default_value_t = 1.0, value_parser = super::link::interval)]
+    every: f64,
+    /// Only check the configuration.
+    #[arg(long)]
+    check: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Reach {
+    /// Hosts of ROS_STATIC_PEERS or `static_peers` only.
+    Off,
+    /// This host.
+    Localhost,
+    /// The networks of this host's interfaces.
+    Subnet,
+}
+
+/// Runs the bridge.
+pub(crate) fn run(options: &Options) -> Outcome {
+    let config = config(options)?;
+    if options.check {
+        crate::screen::tell!("good");
+        return Ok(());
+    }
+    let signals = Signals::watch().or_job("watching signals")?;
+    let bridge = Bridge::open(config, BusConfig::from_env().or_input()?).or_input()?;
+    let handle = bridge.handle();
+    let thread = std::thread::Builder::new().name("ros2".into());
+    let bridge = thread.spawn(move || bridge.run()).or_job("starting a thread")?;
+    let start = Instant::now();
+    let mut next = Duration::from_secs_f64(options.every);
+    while !signals.stopped() && !bridge.is_finished() {
+        std::thread::sleep(Duration::from_millis(50));
+        if options.json && start.elapsed() >= next {
+            next += Duration::from_secs_f64(options.every);
+            let line = serde_json::to_string(&handle.status()).or_job("writing JSON")?;
+            if writeln!(crate::screen::stdout(), "{line}").is_err() {
+                break;
+            }
+        }
+    }
+    handle.stop();
+    let ended = bridge.join().unwrap_or_else(|_| panic!("the bridge panicked"));
+    ended.map_err(|e: BridgeError| Failure::job(format_args!("the bridge: {e}")))
+}
+
+fn config(options: &Options) -> Result<Config, Failure> {
+    let named = !(options.topics.is_empty() && options.services.is_empty() && options.actions.is_empty());
+    if options.config.is_none() && !named {
+        return Err(Failure::input(
+            "nothing to bridge: say what with --topic NAME, --service NAME=to_bus, --action NAME=to_bus or a configuration",
+        ));
+    }
+    let mut config = match &options.config {
+        Some(file) => Config::load(file).or_input()?,
+        None => Config::default(),
+    };
+    for (name, direction) in &options.topics {
+        config = config.with_topic(TopicRule::new(name, *direction));
+    }
+    for (name, direction) in &options.services {
+        config = config.with_service(ServiceRule::new(name, *direction));
+    }
+    for (name, direction) in &options.actions {
+        config = config.with_action(ActionRule::new(name, *direction));
+    }
+    config.domain = options.domain.or(config.domain);
+    config.range = options.range.map(Reach::range).or(config.range);
+    config.node = options.node.clone().or(config.node);
+    config.check().or_input()?;
+    Ok(config)
+}
+
+impl Reach {
+    fn range(self) -> Range {
+        match self {
+            Reach::Off => Range::Off,
+            Reach::Localhost => Range::Localhost,
+            Reach::Subnet => Range::Subnet,
+        }
+    }
+}

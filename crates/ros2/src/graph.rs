@@ -1,0 +1,261 @@
+//! Nodes of the domain as this bus's nodes of ROS 2 see them, and the bus's as the domain's see them.
+
+use crate::hub::Hub;
+use crate::wire::{Id, Picture, Port, Seen, Shown};
+use bridge::nodes::{self, Endpoint, Kind, Node, Participant, Qos, Record};
+use bridge::{best, renamed};
+use bus::{Bus, CreateError, Publisher, PublisherOptions, Stamp, Subscriber, SubscriberOptions, TopicType};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Records of different contexts that may wait.
+const QUEUE: u32 = 64;
+
+/// What the bus's contexts tell each other, and what this bridge tells them.
+#[derive(Debug)]
+pub(crate) struct Records {
+    publisher: Publisher,
+    subscriber: Subscriber,
+    here: BTreeMap<u64, Record>,
+    told: Option<Record>,
+}
+
+fn topic() -> TopicType {
+    TopicType {
+        topic: nodes::TOPIC.into(),
+        type_name: nodes::TYPE.into(),
+        type_hash: nodes::HASH,
+        flavour: bus::Flavour::default(),
+        definition: nodes::DEFINITION.into(),
+    }
+}
+
+impl Records {
+    pub(crate) fn open(bus: &Bus) -> Result<Self, CreateError> {
+        let options = PublisherOptions::default()
+            .with_history(1)
+            .with_memory_limit(16 * nodes::MAX_RECORD as u64);
+        let publisher = bus.publisher(topic(), options)?;
+        let options = SubscriberOptions::default().with_depth(QUEUE).with_history(1);
+        Ok(Records {
+            publisher,
+            subscriber: bus.subscriber(topic(), options)?,
+            here: BTreeMap::new(),
+            told: None,
+        })
+    }
+
+    /// Takes what the contexts of this bus tell.
+    pub(crate) fn hear(&mut self) -> Result<(), bus::TakeError> {
+        while let Some(message) = self.subscriber.take()? {
+            let id = message.publisher();
+            if id == self.publisher.id() {
+                continue;
+            }
+            match Record::decode(message.control()) {
+                Some(record) => drop(self.here.insert(id, record)),
+                None => tracing::warn!(publisher = id, "a record of nodes that is none is left out"),
+            }
+        }
+        let there: Vec<u64> = self.subscriber.stats().publishers.iter().map(|p| p.id).collect();
+        self.here.retain(|id, _| there.contains(id));
+        Ok(())
+    }
+
+    /// All nodes of the bus but those that this bridge tells.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = &Node> {
+        let participants = self.here.values().flat_map(|r| &r.participants);
+        participants.flat_map(|p| &p.nodes)
+    }
+
+    /// The qualities of service of the bus's publishers, by their identities.
+    pub(crate) fn offered(&self) -> BTreeMap<u64, Qos> {
+        let endpoints = self.here.values().flat_map(Record::endpoints);
+        let publishers = endpoints.filter(|e| e.kind == Kind::Publisher);
+        publishers.map(|e| (e.id, e.qos)).collect()
+    }
+
+    /// Tells the bus's contexts of the domain's nodes.
+    pub(crate) fn tell(&mut self, record: Record) {
+        if self.told.as_ref() == Some(&record) {
+            return;
+        }
+        let bytes = record.encode();
+        if Record::decode(&bytes).is_none() {
+            let len = bytes.len();
+            return tracing::warn!(
+                len,
+                "more nodes than a bus tells of: name fewer topics and services"
+            );
+        }
+        let sent = match self.publisher.loan(bytes.len(), &[]) {
+            Ok(mut loan) => {
+                loan.control_mut().copy_from_slice(&bytes);
+                let sent = self.publisher.publish(loan, Stamp::default());
+                sent.map_err(|e| e.to_string())
+            }
+            Err(error) => Err(error.to_string()),
+        };
+        match sent {
+            Ok(_) => self.told = Some(record),
+            Err(error) => tracing::warn!(error, "a change of the domain's nodes is not told"),
+        }
+    }
+}
+
+/// The domain's nodes as the bus's contexts are told of them: with the endpoints that cross. `on_bus` gives the bus's publisher for one
+/// of the domain.
+pub(crate) fn of_domain(hub: &Hub, picture: &Picture, on_bus: impl Fn(&Seen) -> Option<u64>) -> Record {
+    let mut out = Record::default();
+    for participant in picture.participants.values() {
+        if participant.bridge.is_some() || out.participants.len() >= nodes::MAX_PARTICIPANTS {
+            continue;
+        }
+        let node = |node: &crate::wire::SeenNode| {
+            let seen = node.endpoints.iter().filter_map(|id| picture.endpoints.get(id));
+            Node {
+                name: node.name.clone(),
+                namespace: node.namespace.clone(),
+                endpoints: seen.filter_map(|s| endpoint(hub, s, &on_bus)).collect(),
+            }
+        };
+        let nodes: Vec<Node> = participant.nodes.iter().map(node).collect();
+        if !nodes.is_empty() {
+            out.participants.push(Participant {
+                enclave: participant.enclave.clone(),
+                hosts: Vec::new(),
+                nodes,
+            });
+        }
+    }
+    out
+}
+
+/// An endpoint of the domain as the bus has it, if it crosses.
+fn endpoint(hub: &Hub, seen: &Seen, on_bus: impl Fn(&Seen) -> Option<u64>) -> Option<Endpoint> {
+    let name = bus_name(hub, seen.kind, &seen.what.name)?;
+    let id = match seen.kind {
+        Kind::Publisher => on_bus(seen)?,
+        _ => mixed(seen.id),
+    };
+    Some(Endpoint {
+        kind: seen.kind,
+        name,
+        type_name: seen.what.type_name.clone(),
+        type_hash: seen.what.hashes[0].map_or((0, [0; 32]), |hash| (1, hash)),
+        id,
+        qos: seen.qos,
+    })
+}
+
+/// What a topic or service of the domain is called on the bus, seen from one of its ends.
+fn bus_name(hub: &Hub, kind: Kind, name: &str) -> Option<String> {
+    let rules = hub.rules();
+    let to_ros = |direction: bridge::Direction| direction.is_to_ros();
+    Some(match kind {
+        Kind::Publisher => rules.topic_to_bus(name)?.1,
+        Kind::Service => rules.service_to_bus(name)?.1,
+        Kind::Subscription => {
+            let topics = rules.topics.iter().map(|r| &r.value);
+            let rule = best(topics, |r| (&r.name, to_ros(r.direction)), name)?;
+            renamed(&rule.name, rule.bus_name(), name)
+        }
+        Kind::Client => {
+            let services = rules.services.iter().map(|r| &r.value);
+            let rule = best(services, |r| (&r.name, to_ros(r.direction)), name)?;
+            renamed(&rule.name, rule.bus_name(), name)
+        }
+    })
+}
+
+/// An identity for what the bus has no endpoint for (splitmix64's last step).
+fn mixed(id: Id) -> u64 {
+    let (high, low) = id.split_at(8);
+    let number = |half: &[u8]| half.iter().fold(0, |n, b| n << 8 | u64::from(*b));
+    let x = number(high).rotate_left(29) ^ number(low);
+    let x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ x >> 31
+}
+
+/// The bridge's endpoints in the domain, by what they are for on the bus.
+#[derive(Debug, Default)]
+pub(crate) struct Ports {
+    /// By the bus's publisher.
+    pub(crate) publishers: BTreeMap<u64, Port>,
+    /// By the bus's topic or service.
+    pub(crate) subscriptions: BTreeMap<String, Vec<Port>>,
+    pub(crate) clients: BTreeMap<String, Port>,
+    pub(crate) services: BTreeMap<String, Port>,
+}
+
+impl Ports {
+    fn of(&self, endpoint: &Endpoint) -> Vec<Port> {
+        let name = &endpoint.name;
+        let one = match endpoint.kind {
+            Kind::Publisher => self.publishers.get(&endpoint.id),
+            Kind::Subscription => return self.subscriptions.get(name).cloned().unwrap_or_default(),
+            Kind::Client => self.clients.get(name),
+            Kind::Service => self.services.get(name),
+        };
+        one.into_iter().copied().collect()
+    }
+
+    fn all(&self) -> BTreeSet<Port> {
+        let single = [&self.clients, &self.services]
+            .into_iter()
+            .flat_map(BTreeMap::values);
+        let several = self.subscriptions.values().flatten();
+        let all = self.publishers.values().chain(single).chain(several);
+        all.copied().collect()
+    }
+}
+
+/// The bus's nodes as the domain is shown them. `plain` are publishers of nodes that are not of ROS 2: the node's name, and the publisher.
+/// What is nobody's is the bridge's own.
+pub(crate) fn of_bus<'a>(
+    own: &str,
+    nodes: impl Iterator<Item = &'a Node>,
+    plain: &BTreeMap<u64, String>,
+    ports: &Ports,
+    domain: &Picture,
+) -> Vec<Shown> {
+    let there = domain.participants.values().filter(|p| p.bridge.is_none());
+    let there: BTreeSet<(&str, &str)> = there
+        .flat_map(|p| &p.nodes)
+        .map(|n| (n.namespace.as_str(), n.name.as_str()))
+        .collect();
+    let mut left = ports.all();
+    let mut shown: BTreeMap<(String, String), BTreeSet<Port>> = BTreeMap::new();
+    for node in nodes.filter(|n| !there.contains(&(n.namespace.as_str(), n.name.as_str()))) {
+        let of: Vec<Port> = node.endpoints.iter().flat_map(|e| ports.of(e)).collect();
+        left.retain(|port| !of.contains(port));
+        let key = (node.namespace.clone(), node.name.clone());
+        shown.entry(key).or_default().extend(of);
+    }
+    for (publisher, name) in plain {
+        let Some(port) = ports.publishers.get(publisher).filter(|p| left.contains(p)) else {
+            continue;
+        };
+        if let Some(key) = parted(name) {
+            left.remove(port);
+            shown.entry(key).or_default().insert(*port);
+        }
+    }
+    if let Some(key) = parted(own) {
+        shown.entry(key).or_default().extend(left);
+    }
+    let shown = shown.into_iter().map(|((namespace, name), ports)| Shown {
+        namespace,
+        name,
+        ports: ports.into_iter().collect(),
+    });
+    shown.collect()
+}
+
+/// Namespace and name of a full name, if ROS 2 takes it.
+fn parted(full: &str) -> Option<(String, String)> {
+    bridge::check(full, false).ok()?;
+    let (namespace, name) = full.rsplit_once('/')?;
+    let namespace = if namespace.is_empty() { "/" } else { namespace };
+    Some((namespace.to_owned(), name.to_owned()))
+}

@@ -1,0 +1,163 @@
+//! What all parts of a bridge share.
+
+use crate::config::Config;
+use crate::wire::{Id, Wire};
+use bridge::{Graph, Own, Problems, Rules, ServiceRule, TopicRule};
+use ropewalk::{Node, NodeError, Publisher, PublisherOptions};
+use schema::{Registry, Schema};
+use serde_saphyr::Spanned;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long messages of a bridge that has gone may still be on the bus.
+const REMEMBERED: Duration = Duration::from_secs(60);
+
+/// What all parts of a bridge share.
+#[derive(Debug)]
+pub(crate) struct Hub {
+    pub(crate) config: Config,
+    topics: Vec<Spanned<TopicRule>>,
+    services: Vec<Spanned<ServiceRule>>,
+    pub(crate) wire: Arc<dyn Wire>,
+    pub(crate) node: Node,
+    /// Definitions of messages, services and actions.
+    pub(crate) registry: Registry,
+    graph: Graph,
+    pub(crate) stop: AtomicBool,
+    /// Its publishers on the bus.
+    own: Mutex<Own>,
+    /// The graphs of other bridges of the domain, and when they were there last.
+    graphs: Mutex<BTreeMap<u32, Instant>>,
+    problems: Problems,
+    /// Of each participant of the domain: bytes that its messages have reserved on the bus, and those that came since that was looked at.
+    memory: Mutex<BTreeMap<Id, (u64, u64)>>,
+}
+
+impl Hub {
+    pub(crate) fn new(
+        config: Config,
+        wire: Arc<dyn Wire>,
+        node: Node,
+        registry: Registry,
+        graph: Graph,
+    ) -> Hub {
+        let (topics, services) = config.whole();
+        Hub {
+            config,
+            topics,
+            services,
+            wire,
+            node,
+            registry,
+            graph,
+            memory: Mutex::default(),
+            stop: AtomicBool::new(false),
+            own: Mutex::default(),
+            graphs: Mutex::default(),
+            problems: Problems::default(),
+        }
+    }
+
+    pub(crate) fn rules(&self) -> Rules<'_> {
+        Rules {
+            topics: &self.topics,
+            services: &self.services,
+        }
+    }
+
+    pub(crate) fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Acquire)
+    }
+
+    /// The other bridges of the domain.
+    pub(crate) fn set_bridges(&self, others: impl Iterator<Item = Graph>, now: Instant) {
+        let mut graphs = lock(&self.graphs);
+        graphs.retain(|_, seen| now.duration_since(*seen) < REMEMBERED);
+        graphs.extend(others.map(|graph| (graph.number(), now)));
+    }
+
+    /// The origin of what a publisher of the bus brings from this domain.
+    pub(crate) fn origin(&self, publisher: u64) -> u64 {
+        self.graph.origin(publisher)
+    }
+
+    /// Whether a message of the bus came from this domain, through this bridge or another.
+    pub(crate) fn is_from_here(&self, origin: u64) -> bool {
+        let sent = |graph: &u32| Graph::from_number(*graph).is_some_and(|g| g.sent(origin));
+        self.graph.sent(origin) || lock(&self.graphs).keys().any(sent)
+    }
+
+    /// Makes a publisher of the bus. Whoever finds it there, finds it among the bridge's own.
+    pub(crate) fn publish(
+        &self,
+        topic: &str,
+        schema: &Schema,
+        options: PublisherOptions,
+    ) -> Result<Publisher, NodeError> {
+        let mut own = lock(&self.own);
+        let publisher = self.node.publisher_with(topic, schema, options)?;
+        own.begins(publisher.bus().id());
+        Ok(publisher)
+    }
+
+    /// One of the bridge's endpoints on the bus begins.
+    pub(crate) fn begins(&self, endpoint: u64) {
+        lock(&self.own).begins(endpoint);
+    }
+
+    /// One of the bridge's endpoints on the bus ends. Answers of the bus may still name it for a while.
+    pub(crate) fn ends(&self, endpoint: u64) {
+        lock(&self.own).ends(endpoint, Instant::now());
+    }
+
+    pub(crate) fn is_own(&self, endpoint: u64) -> bool {
+        lock(&self.own).has(endpoint)
+    }
+
+    /// What the messages of each participant have reserved on the bus.
+    pub(crate) fn set_memory(&self, reserved: &BTreeMap<Id, u64>) {
+        *lock(&self.memory) = reserved.iter().map(|(id, bytes)| (*id, (*bytes, 0))).collect();
+    }
+
+    /// Whether a participant may have a further message on the bus: no more is reserved than came. `look` gives what its messages have
+    /// reserved.
+    pub(crate) fn may_reserve(&self, participant: Id, bytes: u64, look: impl FnOnce() -> u64) -> bool {
+        let most = self.config.participant_memory();
+        let mut memory = lock(&self.memory);
+        let (reserved, since) = memory.entry(participant).or_default();
+        *since += bytes;
+        if *reserved + *since <= most {
+            return true;
+        }
+        drop(memory);
+        let reserved = look();
+        lock(&self.memory).insert(participant, (reserved, bytes));
+        reserved + bytes <= most
+    }
+
+    /// Something is wrong with `what`.
+    pub(crate) fn problem(&self, what: &str, problem: impl std::fmt::Display) {
+        self.problems.tell(what, problem);
+    }
+
+    /// Nothing is wrong with `what` any more.
+    pub(crate) fn solved(&self, what: &str) {
+        self.problems.solved(what);
+    }
+
+    /// `what` is no more.
+    pub(crate) fn forget(&self, what: &str) {
+        self.problems.forget(what);
+    }
+
+    pub(crate) fn problems(&self) -> BTreeMap<String, String> {
+        self.problems.list()
+    }
+}
+
+/// A lock whose holder panicked is taken nevertheless: what it guards is changed in single steps.
+pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,257 @@
+//! One topic of the domain on its way onto the bus: a publisher there for each that the domain has.
+
+use crate::hub::{Hub, lock};
+use crate::types::named_topic;
+use crate::wire::{Id, Port, Seen};
+use bridge::nodes::policy::{BEST_EFFORT, KEEP_LAST, RELIABLE, TRANSIENT_LOCAL, VOLATILE};
+use bridge::nodes::{Kind, Qos};
+use bridge::{Counts, Filter, TopicRule, Unfit};
+use bus::{PublisherOptions, Stamp};
+use ropewalk::{NodeError, Publisher};
+use schema::Schema;
+use stats::Time;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
+
+/// Publishers of one topic.
+const MAX_PUBLISHERS: usize = 1024;
+/// A publisher may reserve this part of what its participant may.
+const PARTS: u64 = 4;
+
+/// One topic of the domain on its way onto the bus.
+#[derive(Debug)]
+pub(crate) struct Incoming {
+    /// Its name in ROS.
+    pub(crate) topic: String,
+    pub(crate) bus_topic: String,
+    pub(crate) schema: Schema,
+    pub(crate) rule: TopicRule,
+    pub(crate) counts: Counts,
+    filter: Mutex<Filter>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    publishers: BTreeMap<Id, Bound>,
+    subscriptions: BTreeMap<Class, Port>,
+}
+
+/// A publisher of the domain, and the bus's for it.
+#[derive(Debug)]
+struct Bound {
+    publisher: Publisher,
+    class: Class,
+    participant: Id,
+}
+
+/// A subscription reaches all publishers that give as much as it asks for; each publisher is heard by the one that asks for what it gives,
+/// so that nothing comes twice and nothing less reliable than it was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Class {
+    is_reliable: bool,
+    is_kept: bool,
+}
+
+impl Class {
+    fn of(qos: &Qos) -> Self {
+        Class {
+            is_reliable: qos.reliability != BEST_EFFORT,
+            is_kept: qos.durability == TRANSIENT_LOCAL,
+        }
+    }
+
+    fn qos(self, depth: u32) -> Qos {
+        Qos {
+            history: KEEP_LAST,
+            depth: depth.into(),
+            reliability: if self.is_reliable { RELIABLE } else { BEST_EFFORT },
+            durability: if self.is_kept { TRANSIENT_LOCAL } else { VOLATILE },
+            ..Qos::default()
+        }
+    }
+}
+
+impl Incoming {
+    pub(crate) fn new(
+        topic: &str,
+        bus_topic: String,
+        schema: Schema,
+        rule: &TopicRule,
+    ) -> Result<Self, Unfit> {
+        Ok(Incoming {
+            topic: topic.to_owned(),
+            bus_topic,
+            filter: Mutex::new(Filter::new(rule, &schema)?),
+            schema,
+            rule: rule.clone(),
+            counts: Counts::default(),
+            state: Mutex::default(),
+        })
+    }
+
+    /// These publish it in the domain, each with the full name of its node. It is subscribed to there while somebody of the bus hears it.
+    pub(crate) fn update(&self, hub: &Hub, publishers: &[(&Seen, String)], is_heard: bool) {
+        let mut state = lock(&self.state);
+        let there: BTreeSet<Id> = publishers.iter().map(|(p, _)| p.id).collect();
+        state.publishers.retain(|id, bound| {
+            let stays = there.contains(id);
+            if !stays {
+                hub.ends(bound.publisher.bus().id());
+            }
+            stays
+        });
+        for (seen, node) in publishers {
+            if state.publishers.contains_key(&seen.id) {
+                continue;
+            }
+            if state.publishers.len() >= MAX_PUBLISHERS {
+                hub.problem(
+                    &self.topic,
+                    format_args!("more than {MAX_PUBLISHERS} publishers; the others are left out"),
+                );
+                break;
+            }
+            match self.bind(hub, seen, node) {
+                Ok(bound) => drop(state.publishers.insert(seen.id, bound)),
+                Err(error) => hub.problem(&self.topic, error),
+            }
+        }
+        let classes: BTreeSet<Class> = state.publishers.values().map(|b| b.class).collect();
+        state.subscriptions.retain(|class, port| {
+            let stays = is_heard && classes.contains(class);
+            if !stays {
+                hub.wire.close(*port);
+            }
+            stays
+        });
+        for class in classes.into_iter().filter(|_| is_heard) {
+            if state.subscriptions.contains_key(&class) {
+                continue;
+            }
+            let what = named_topic(&self.topic, &self.schema);
+            match hub
+                .wire
+                .open(Kind::Subscription, &what, &class.qos(self.rule.depth()))
+            {
+                Ok(port) => drop(state.subscriptions.insert(class, port)),
+                Err(error) => hub.problem(&self.topic, error),
+            }
+        }
+    }
+
+    fn bind(&self, hub: &Hub, seen: &Seen, node: &str) -> Result<Bound, NodeError> {
+        let class = Class::of(&seen.qos);
+        let is_latched = self.rule.latched.unwrap_or(class.is_kept);
+        let mut options = PublisherOptions::default();
+        options.history = if is_latched { self.rule.depth() } else { 0 };
+        options.node = node.to_owned();
+        options.reliability = Some(match class.is_reliable {
+            true => bus::Reliability::Reliable,
+            false => bus::Reliability::BestEffort,
+        });
+        let most = hub.config.participant_memory() / PARTS;
+        options.memory_limit = options.memory_limit.min(most);
+        Ok(Bound {
+            publisher: hub.publish(&self.bus_topic, &self.schema, options)?,
+            class,
+            participant: seen.participant,
+        })
+    }
+
+    /// Its subscriptions in the domain.
+    pub(crate) fn ports(&self) -> Vec<Port> {
+        lock(&self.state).subscriptions.values().copied().collect()
+    }
+
+    /// The bus's publisher for one of the domain.
+    pub(crate) fn on_bus(&self, publisher: Id) -> Option<u64> {
+        let state = lock(&self.state);
+        state.publishers.get(&publisher).map(|b| b.publisher.bus().id())
+    }
+
+    /// How many publishers of the domain it hears.
+    pub(crate) fn connected(&self) -> usize {
+        lock(&self.state).publishers.len()
+    }
+
+    /// Adds what the messages of each participant have reserved on the bus, in bytes.
+    pub(crate) fn add_reserved(&self, to: &mut BTreeMap<Id, u64>) {
+        for bound in lock(&self.state).publishers.values() {
+            *to.entry(bound.participant).or_default() += bound.publisher.stats().memory_reserved;
+        }
+    }
+
+    pub(crate) fn end(&self, hub: &Hub) {
+        self.update(hub, &[], false);
+        hub.forget(&self.topic);
+    }
+
+    /// A message came. `reserved` gives what the messages of a participant have reserved on the bus.
+    pub(crate) fn message(
+        &self,
+        hub: &Hub,
+        (port, from): (Port, Id),
+        payload: &[u8],
+        time: Option<u64>,
+        reserved: impl FnOnce(Id) -> u64,
+    ) {
+        let heard = |state: &State| {
+            let bound = state.publishers.get(&from)?;
+            (state.subscriptions.get(&bound.class) == Some(&port)).then_some(bound.participant)
+        };
+        let Some(participant) = heard(&lock(&self.state)) else {
+            return;
+        };
+        let bytes = payload.len() as u64;
+        if !hub.may_reserve(participant, bytes, || reserved(participant)) {
+            self.counts.failed();
+            let most = hub.config.participant_memory();
+            return hub.problem(
+                &self.topic,
+                format_args!("the messages of one participant take more than {most} bytes on the bus: raise `participant_memory` if it is meant so"),
+            );
+        }
+        let state = lock(&self.state);
+        let Some(bound) = state.publishers.get(&from) else {
+            return;
+        };
+        let publisher = &bound.publisher;
+        let stamp = Stamp {
+            time: time.map(Time),
+            origin: Some(hub.origin(publisher.bus().id())),
+        };
+        let mut filter = lock(&self.filter);
+        let filtered;
+        let bytes = if filter.reads() {
+            match self.filtered(&mut filter, payload) {
+                Some(bytes) => {
+                    filtered = bytes;
+                    &filtered[..]
+                }
+                None => return self.counts.filtered(),
+            }
+        } else if filter.due(clock::monotonic()) {
+            payload
+        } else {
+            return self.counts.filtered();
+        };
+        drop(filter);
+        match publisher.publish_cdr_stamped(bytes, stamp) {
+            Ok(_) => self.counts.passed(bytes.len()),
+            Err(error) => {
+                self.counts.failed();
+                hub.problem(&self.topic, error);
+            }
+        }
+    }
+
+    /// What of a message crosses. One that is not of its type is for the publisher to refuse.
+    fn filtered(&self, filter: &mut Filter, payload: &[u8]) -> Option<Vec<u8>> {
+        let Ok(value) = self.schema.decode_cdr(payload) else {
+            return Some(payload.to_vec());
+        };
+        let value = filter.apply(clock::monotonic(), value)?;
+        self.schema.encode_cdr(&value).ok()
+    }
+}

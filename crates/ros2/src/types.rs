@@ -1,0 +1,182 @@
+//! The types of topics and services of the domain. Nodes say a name and a hash; the definition is found here: in folders, among those
+//! that come with this program, or at an endpoint of the bus that has the same type.
+
+use crate::hub::Hub;
+use crate::wire::Named;
+use bridge::TopicRule;
+use bus::{ServiceInfo, Survey};
+use schema::{DefinitionError, Flavour, Registry, Schema, Service};
+
+/// Why a type cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TypeError {
+    #[error("it is a {found}, and the rule asks for {wanted}: mend the rule's `type`, or leave it out")]
+    Rule { found: String, wanted: String },
+    #[error(
+        "it is a {name} with the hash {theirs}, and the definition that is found here has {ours}: name the folder of the package that its nodes are built with in `definitions`"
+    )]
+    Hash {
+        name: String,
+        theirs: String,
+        ours: String,
+    },
+    #[error(
+        "it is a {name}, whose definition cannot be used: {source}; name the folder of its package in `definitions`"
+    )]
+    Definition { name: String, source: DefinitionError },
+}
+
+/// What the bus has at a moment.
+pub(crate) struct OnBus {
+    pub(crate) survey: Survey,
+    pub(crate) services: Vec<ServiceInfo>,
+}
+
+impl OnBus {
+    pub(crate) fn new(survey: Survey) -> Self {
+        let services = survey.services();
+        OnBus { survey, services }
+    }
+
+    /// The definition of a type with this hash, as an endpoint of the bus states it.
+    fn topic(&self, hub: &Hub, name: &str, hash: [u8; 32]) -> Option<Schema> {
+        let mut topics = self.survey.topics.iter();
+        let info = topics.find(|t| t.topic.type_name == name && t.topic.flavour.rihs01 == hash)?;
+        hub.node.schema_of(info).ok()
+    }
+
+    fn service(&self, hub: &Hub, name: &str, request: [u8; 32]) -> Option<Service> {
+        let mut services = self.services.iter().filter(|s| s.service.type_name == name);
+        services.find_map(|info| {
+            let service = hub.node.schema_of_service(info).ok()?;
+            states(&service, request).then_some(service)
+        })
+    }
+}
+
+/// Whether a service has this hash: endpoints state that of the request, or of the service.
+fn states(service: &Service, hash: [u8; 32]) -> bool {
+    service.request().flavour() == Flavour::Ros2
+        && (service.request().type_hash() == hash || service.type_hash() == hash)
+}
+
+fn plain(ros2: &str) -> String {
+    match ros2.split('/').collect::<Vec<_>>()[..] {
+        [package, _, name] => format!("{package}/{name}"),
+        _ => ros2.to_owned(),
+    }
+}
+
+fn hex(hash: [u8; 32]) -> String {
+    let digits: String = hash.iter().map(|b| format!("{b:02x}")).collect();
+    format!("RIHS01_{digits}")
+}
+
+fn asked(what: &Named, rule: Option<&str>) -> Result<(), TypeError> {
+    match rule {
+        Some(wanted) if wanted != what.type_name && wanted != plain(&what.type_name) => {
+            Err(TypeError::Rule {
+                found: what.type_name.clone(),
+                wanted: wanted.to_owned(),
+            })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The type of a topic of the domain, marked with the rule's priority.
+pub(crate) fn of_topic(hub: &Hub, bus: &OnBus, what: &Named, rule: &TopicRule) -> Result<Schema, TypeError> {
+    asked(what, rule.kind.as_deref())?;
+    let known = hub.registry.schema(&what.type_name);
+    let Some(hash) = what.hashes[0] else {
+        return marked(known.map_err(|e| unknown(what, e))?, rule);
+    };
+    match known {
+        Ok(schema) if schema.type_hash() == hash => marked(schema, rule),
+        known => match bus.topic(hub, &plain(&what.type_name), hash) {
+            Some(schema) => marked(schema, rule),
+            None => {
+                let schema = known.map_err(|e| unknown(what, e))?;
+                Err(differs(what, hash, schema.type_hash()))
+            }
+        },
+    }
+}
+
+/// The type of a service of the domain.
+pub(crate) fn of_service(
+    hub: &Hub,
+    bus: &OnBus,
+    what: &Named,
+    rule: Option<&str>,
+) -> Result<Service, TypeError> {
+    asked(what, rule)?;
+    let known = hub.registry.service(&what.type_name);
+    let Some(hash) = what.hashes[0] else {
+        return known.map_err(|e| unknown(what, e));
+    };
+    match known {
+        Ok(service) if states(&service, hash) => Ok(service),
+        known => match bus.service(hub, &plain(&what.type_name), hash) {
+            Some(service) => Ok(service),
+            None => {
+                let service = known.map_err(|e| unknown(what, e))?;
+                Err(differs(what, hash, service.request().type_hash()))
+            }
+        },
+    }
+}
+
+fn unknown(what: &Named, source: DefinitionError) -> TypeError {
+    TypeError::Definition {
+        name: what.type_name.clone(),
+        source,
+    }
+}
+
+fn differs(what: &Named, theirs: [u8; 32], ours: [u8; 32]) -> TypeError {
+    TypeError::Hash {
+        name: what.type_name.clone(),
+        theirs: hex(theirs),
+        ours: hex(ours),
+    }
+}
+
+/// Links read the priority in the first line of a definition.
+fn marked(schema: Schema, rule: &TopicRule) -> Result<Schema, TypeError> {
+    let Some(priority) = rule.priority else {
+        return Ok(schema);
+    };
+    let name = schema.ros2_name();
+    let read = || {
+        let mut registry = Registry::new(Flavour::Ros2);
+        registry.add_embedded(&name, &format!("# priority: {priority}\n{}", schema.definition()))?;
+        registry.schema(&name)
+    };
+    read().map_err(|source| TypeError::Definition {
+        name: name.clone(),
+        source,
+    })
+}
+
+/// What a topic of this type is called in the domain.
+pub(crate) fn named_topic(name: &str, schema: &Schema) -> Named {
+    Named {
+        name: name.to_owned(),
+        type_name: schema.ros2_name(),
+        hashes: [Some(schema.type_hash()), None],
+    }
+}
+
+/// What a service of this type is called in the domain.
+pub(crate) fn named_service(name: &str, service: &Service) -> Named {
+    let request = service.request().ros2_name();
+    Named {
+        name: name.to_owned(),
+        type_name: request.strip_suffix("_Request").unwrap_or(&request).to_owned(),
+        hashes: [
+            Some(service.request().type_hash()),
+            Some(service.response().type_hash()),
+        ],
+    }
+}
