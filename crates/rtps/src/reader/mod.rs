@@ -17,6 +17,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub(crate) use proxy::{Accounts, Stamp, WriterProxy};
+#[cfg(test)]
+pub(crate) use proxy::{MAX_AHEAD, MAX_GAPS, MAX_PARTIAL};
 
 /// A reader of a user's topic or of discovery.
 #[derive(Debug)]

@@ -14,6 +14,8 @@ use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
 use std::ops::Bound;
 
+#[cfg(test)]
+pub(crate) use destination::MAX_CONTROL;
 pub(crate) use job::{Change, JOB, Job, Target, route};
 
 /// Everything that waits to be sent.

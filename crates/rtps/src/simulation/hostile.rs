@@ -58,7 +58,7 @@ fn events_of_strangers_that_nobody_reads_are_bounded() {
 }
 
 #[test]
-fn one_address_has_half_of_the_places() {
+fn one_address_has_half_of_the_places_and_all_are_bounded() {
     let mut p = victim(|_| ());
     for n in 0..600 {
         Attacker::new(n, 9).join(&mut p, START);
@@ -66,6 +66,10 @@ fn one_address_has_half_of_the_places() {
     assert_eq!(p.participants(), 256);
     Attacker::new(9999, 10).join(&mut p, START);
     assert_eq!(p.participants(), 257);
+    for n in 10_000..11_000 {
+        Attacker::new(n, (n % 50 + 11) as u8).join(&mut p, START);
+    }
+    assert_eq!(p.participants(), 512);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Participants joined by a network in virtual time, which loses, doubles and delays by a seeded source.
 
 mod attacker;
+mod bounds;
 mod delay;
 mod discovery;
 mod flood;
