@@ -136,7 +136,8 @@ impl Participant {
             writer.add_reader(cx, remote, proxy, data.qos.keeps());
         } else if let Some(reader) = self.readers.get_mut(&local) {
             let policies = (&own.qos, &data.qos);
-            let proxy = WriterProxy::new(now, policies, (target, pace), peer.accounts.clone(), charge);
+            let (vendor, accounts) = (peer.data.vendor, peer.accounts.clone());
+            let proxy = WriterProxy::new(now, vendor, policies, (target, pace), accounts, charge);
             reader.add_writer(cx, remote, proxy);
         }
         if let Some(other) = peer.endpoints.get_mut(&remote.entity) {

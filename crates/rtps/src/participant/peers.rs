@@ -218,9 +218,10 @@ impl Participant {
                 && has(peer.data.builtin_endpoints, bit)
                 && let Some(charge) = peer.account().take(PROXY)
             {
-                let qos = Arc::clone(&reader.data);
-                let to = (target, pace);
-                let proxy = WriterProxy::new(now, (&qos.qos, &qos.qos), to, peer.accounts.clone(), charge);
+                let own = Arc::clone(&reader.data);
+                let policies = (&own.qos, &own.qos);
+                let (vendor, accounts) = (peer.data.vendor, peer.accounts.clone());
+                let proxy = WriterProxy::new(now, vendor, policies, (target, pace), accounts, charge);
                 reader.add_writer(cx, Guid::new(prefix, remote), proxy);
             }
         }

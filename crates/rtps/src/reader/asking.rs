@@ -94,7 +94,7 @@ impl WriterProxy {
                 self.asking.greetings += 1;
                 self.asking.at_latest(now + self.asking.retry);
                 self.asking.retry = (self.asking.retry * 2).min(SLOWEST_RETRY);
-                self.send(cx, reader, writer, NumberSet::new(1), &[], false);
+                self.send(cx, reader, writer, NumberSet::new(self.greeting), &[], false);
             }
             return;
         }

@@ -7,6 +7,7 @@ use crate::account::{Account, Charge};
 use crate::config::Pace;
 use crate::qos::Qos;
 use crate::send::Target;
+use crate::wire::ids::VendorId;
 use crate::wire::inline::InlineQos;
 use crate::wire::submessage::{DataFrag, Payload};
 use crate::wire::time::Timestamp;
@@ -62,6 +63,8 @@ pub(crate) struct WriterProxy {
     /// Count of its last heartbeat.
     pub(super) heartbeat: Option<u32>,
     pub(super) asking: Asking,
+    /// Base of the empty set that asks a writer of which nothing is known for a heartbeat.
+    pub(super) greeting: i64,
     accounts: Accounts,
     _charge: Charge,
 }
@@ -70,6 +73,7 @@ impl WriterProxy {
     /// By the policies of the reader and of the writer.
     pub(crate) fn new(
         now: Duration,
+        vendor: VendorId,
         (reader, writer): (&Qos, &Qos),
         (target, pace): (Target, Pace),
         accounts: Accounts,
@@ -90,6 +94,8 @@ impl WriterProxy {
             parts: BTreeMap::new(),
             heartbeat: None,
             asking: Asking::new(reliable.then_some(now)),
+            // Fast DDS sends one at once if that is 0; by any other number it puts its next one off for 3 s. Others refuse 0.
+            greeting: i64::from(vendor != VendorId::FAST_DDS),
             accounts,
             _charge: charge,
         }

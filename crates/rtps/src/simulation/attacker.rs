@@ -17,6 +17,7 @@ pub(super) const VICTIM: usize = 0;
 pub(super) struct Attacker {
     pub(super) prefix: GuidPrefix,
     pub(super) from: SocketAddrV4,
+    pub(super) vendor: VendorId,
     pub(super) sequence: i64,
 }
 
@@ -27,6 +28,7 @@ impl Attacker {
         Attacker {
             prefix,
             from: SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, host), 7411),
+            vendor: VendorId::FAST_DDS,
             sequence: 0,
         }
     }
@@ -34,7 +36,7 @@ impl Attacker {
     pub(super) fn announcement(&self) -> ParticipantData {
         ParticipantData {
             guid: Guid::new(self.prefix, EntityId::PARTICIPANT),
-            vendor: VendorId::FAST_DDS,
+            vendor: self.vendor,
             version: [2, 3],
             name: "mallory".into(),
             user_data: Vec::new(),

@@ -5,7 +5,7 @@ use super::{Faults, Network, config, topic};
 use crate::wire::ids::EntityId;
 use crate::wire::message::Message;
 use crate::wire::submessage::Submessage;
-use crate::{Durability, Event, Liveliness, Participant, Policy, Qos, Reliability, WriteOptions};
+use crate::{Durability, Event, Liveliness, Participant, Policy, Qos, Reliability, VendorId, WriteOptions};
 use core::time::Duration;
 
 fn count(events: &[Event], is: impl Fn(&Event) -> bool) -> usize {
@@ -84,6 +84,32 @@ fn a_participant_that_missed_the_answer_to_its_announcement_gets_another_at_the_
     a.join(&mut p, later);
     greetings(&mut p, later, a.from);
     assert_eq!(announced(&mut a, &mut p, 1000), 0, "it has shown that it heard");
+}
+
+#[test]
+fn a_writer_of_which_nothing_is_known_is_asked_for_a_heartbeat_in_the_way_that_its_vendor_answers_at_once() {
+    for (vendor, base) in [(VendorId::FAST_DDS, 0), (VendorId::CYCLONE, 1)] {
+        let mut p = victim(|_| ());
+        p.add_reader(START, topic("t", Qos::writer())).expect("a reader");
+        let mut a = Attacker::new(1, 9);
+        a.vendor = vendor;
+        a.join(&mut p, START);
+        let writer = EntityId::writer(1);
+        // Its first heartbeat and its first sample came before its announcement, and are lost.
+        a.endpoint(&mut p, START, &a.of(writer, "t"), 1);
+        let mut asked = Vec::new();
+        let mut out = Vec::new();
+        while p.poll_transmit(START, &mut out).is_some() {
+            for item in Message::new(&out).expect("a message") {
+                if let Submessage::AckNack(ack) = item.expect("an item").submessage
+                    && ack.writer == writer
+                {
+                    asked.push((ack.missing.base, ack.missing.is_empty(), ack.last_word));
+                }
+            }
+        }
+        assert_eq!(asked, [(base, true, false)], "{vendor}");
+    }
 }
 
 #[test]
