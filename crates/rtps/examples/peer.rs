@@ -155,6 +155,16 @@ fn main() -> Result<(), Failure> {
         }
     }
     while !ENDED.load(Relaxed) {
+        for (reader, task) in &mut tasks {
+            // A server drops the reply to a client that it does not know.
+            if let Task::Call(client) = task
+                && client.asked == 0
+                && !node.mutual(*reader).is_empty()
+                && !node.mutual(client.writer).is_empty()
+            {
+                client.request(&node, *reader)?;
+            }
+        }
         for each in &mut images {
             publish(&node, each)?;
         }
@@ -307,13 +317,6 @@ fn on_event(node: &Node, tasks: &mut BTreeMap<EntityId, Task>, event: Event) -> 
                 if let Task::Serve(server) = task {
                     server.answer(node)?;
                 }
-            }
-            if let Some(Task::Call(client)) = tasks.get_mut(&local)
-                && client.left > 0
-            {
-                // Its server may not have found the other half yet.
-                std::thread::sleep(Duration::from_millis(500));
-                client.request(node, local)?;
             }
         }
         other => println!("{other:?}"),

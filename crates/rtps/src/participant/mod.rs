@@ -223,6 +223,15 @@ impl Participant {
         readers.or_else(writers).unwrap_or_default()
     }
 
+    /// Those of [`Participant::matched`] that have shown that they are matched with the local endpoint, too. Any other may not have read of it
+    /// yet: a server drops the reply to a client whose reader it does not know. Where an endpoint gives best effort nothing shows it, and
+    /// all count.
+    pub fn mutual(&self, local: EntityId) -> Vec<Guid> {
+        let readers = self.writers.get(&local).map(|w| w.mutual().collect());
+        let writers = || self.readers.get(&local).map(|r| r.mutual().collect());
+        readers.or_else(writers).unwrap_or_default()
+    }
+
     /// The next datagram to send: it is put into `out` and goes to the address, which may be a multicast group. `None` if nothing
     /// is to be sent now.
     pub fn poll_transmit(&mut self, now: Duration, out: &mut Vec<u8>) -> Option<SocketAddrV4> {

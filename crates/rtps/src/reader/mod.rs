@@ -74,6 +74,12 @@ impl Reader {
         self.proxies.keys().copied()
     }
 
+    /// Those that have shown that they know this reader, and those that best effort never lets show it.
+    pub(crate) fn mutual(&self) -> impl Iterator<Item = Guid> + '_ {
+        let known = self.proxies.iter().filter(|(_, p)| p.is_mutual());
+        known.map(|(guid, _)| *guid)
+    }
+
     /// Does what a proxy has to do by now, and sets its timer.
     fn act(&mut self, cx: &mut Context<'_>, guid: Guid) {
         let Some(proxy) = self.proxies.get_mut(&guid) else {

@@ -101,6 +101,11 @@ impl WriterProxy {
         }
     }
 
+    /// Whether the writer sent something for this reader.
+    pub(super) fn is_mutual(&self) -> bool {
+        !self.reliable || self.next != 0
+    }
+
     /// Whether a sample is new. What is known of the writer for the first time by it begins with it.
     fn is_new(&mut self, sequence: i64) -> bool {
         if self.next == 0 && !self.reliable {

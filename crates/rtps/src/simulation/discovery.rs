@@ -2,9 +2,11 @@
 
 use super::attacker::{Attacker, START, victim};
 use super::{Faults, Network, config, topic};
-use crate::wire::ids::EntityId;
+use crate::wire::encode;
+use crate::wire::ids::{EntityId, Guid};
 use crate::wire::message::Message;
-use crate::wire::submessage::Submessage;
+use crate::wire::number::NumberSet;
+use crate::wire::submessage::{AckNack, Heartbeat, Submessage};
 use crate::{Durability, Event, Liveliness, Participant, Policy, Qos, Reliability, VendorId, WriteOptions};
 use core::time::Duration;
 
@@ -110,6 +112,47 @@ fn a_writer_of_which_nothing_is_known_is_asked_for_a_heartbeat_in_the_way_that_i
         }
         assert_eq!(asked, [(base, true, false)], "{vendor}");
     }
+}
+
+#[test]
+fn a_match_is_mutual_once_the_other_end_shows_that_it_knows_of_it() {
+    let mut p = victim(|_| ());
+    let best_effort = Qos {
+        reliability: Reliability::BestEffort,
+        ..Qos::writer()
+    };
+    let reader = p.add_reader(START, topic("r", Qos::writer())).expect("a reader");
+    let writer = p.add_writer(START, topic("w", Qos::writer())).expect("a writer");
+    let silent = p.add_reader(START, topic("r", best_effort)).expect("a reader");
+    let mut a = Attacker::new(1, 9);
+    a.join(&mut p, START);
+    let (writes, reads) = (EntityId::writer(1), EntityId::reader(1));
+    a.endpoint(&mut p, START, &a.of(writes, "r"), 1);
+    a.endpoint(&mut p, START, &a.of(reads, "w"), 1);
+    let of = |entity| vec![Guid::new(a.prefix, entity)];
+    assert_eq!((p.matched(reader), p.matched(writer)), (of(writes), of(reads)));
+    assert_eq!((p.mutual(reader), p.mutual(writer)), (vec![], vec![]));
+    assert_eq!(p.mutual(silent), of(writes));
+    let heartbeat = Heartbeat {
+        reader,
+        writer: writes,
+        first: 1,
+        last: 0,
+        count: 1,
+        last_word: true,
+        liveliness: false,
+    };
+    a.say(&mut p, START, true, |out| encode::heartbeat(out, &heartbeat));
+    assert_eq!((p.mutual(reader), p.mutual(writer)), (of(writes), vec![]));
+    let ack = AckNack {
+        reader: reads,
+        writer,
+        missing: NumberSet::new(0),
+        count: 1,
+        last_word: false,
+    };
+    a.say(&mut p, START, true, |out| encode::acknack(out, &ack));
+    assert_eq!(p.mutual(writer), of(reads));
 }
 
 #[test]

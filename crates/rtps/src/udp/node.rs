@@ -182,6 +182,11 @@ impl Handle {
         self.shared.lock().matched(local)
     }
 
+    /// As [`Participant::mutual`].
+    pub fn mutual(&self, local: EntityId) -> Vec<Guid> {
+        self.shared.lock().mutual(local)
+    }
+
     /// The next event; waits for it no longer than `timeout`. What is not taken stays charged to the participant that caused it, which
     /// in the end can send no more.
     pub fn next_event(&self, timeout: Duration) -> Option<Event> {

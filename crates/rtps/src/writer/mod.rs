@@ -205,6 +205,15 @@ impl Writer {
         self.proxies.keys().copied()
     }
 
+    /// Those that have shown that they know this writer, and those that best effort never lets show it.
+    pub(crate) fn mutual(&self) -> impl Iterator<Item = Guid> + '_ {
+        let known = self
+            .proxies
+            .iter()
+            .filter(|(_, p)| !p.reliable || p.count.is_some());
+        known.map(|(guid, _)| *guid)
+    }
+
     fn find_routes(&mut self) {
         let mut routes: BTreeMap<Target, Route> = BTreeMap::new();
         for (guid, proxy) in &self.proxies {
