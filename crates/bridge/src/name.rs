@@ -50,7 +50,9 @@ pub fn best<'a, R>(
     let covers = |rule: &&'a R| {
         let (pattern, right) = of(rule);
         let below = |stem: &str| {
+            // What begins with an underscore is nobody's but its programs', such as the names of nodes on a bus.
             !matches!(name, "/rosout" | "/rosout_agg")
+                && !name.starts_with("/_")
                 && name
                     .strip_prefix(stem)
                     .is_some_and(|rest| rest.starts_with('/') && rest.len() > 1)

@@ -45,8 +45,8 @@ impl Direction {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TopicRule {
-    /// The topic's full name in ROS. A name that ends with `/*` stands for all topics below it, but for `/rosout` and
-    /// `/rosout_agg`; of several that do the longest counts, and before it a topic's own name.
+    /// The topic's full name in ROS. A name that ends with `/*` stands for all topics below it, but for `/rosout`,
+    /// `/rosout_agg` and names that begin with an underscore; of several that do the longest counts, and before it a topic's own name.
     pub name: String,
     /// Which way.
     pub direction: Direction,

@@ -340,8 +340,17 @@ impl Node {
             kind.type_hash,
             kind.flavour.ros,
             |registry| {
-                registry.add_embedded_service(&kind.type_name, &kind.definition)?;
-                let service = registry.service(&kind.type_name)?;
+                let read = |registry: &mut Registry, name: &str| {
+                    registry.add_embedded_service(name, &kind.definition)?;
+                    registry.service(name)
+                };
+                let mut service = read(registry, &kind.type_name)?;
+                if service.type_hash() != kind.flavour.rihs01 && kind.flavour.ros == bus::Ros::Two {
+                    let name = with_folder(&kind.type_name, "action");
+                    let of_action = read(&mut Registry::new(registry.flavour()), &name).ok();
+                    let of_action = of_action.filter(|s| s.type_hash() == kind.flavour.rihs01);
+                    service = of_action.unwrap_or(service);
+                }
                 let sum = service.md5();
                 Ok((service, sum))
             },
@@ -410,12 +419,33 @@ fn schema_of(kind: &TopicType) -> Result<Schema, NodeError> {
         kind.type_hash,
         kind.flavour.ros,
         |registry| {
-            registry.add_embedded(&kind.type_name, &kind.definition)?;
-            let schema = registry.schema(&kind.type_name)?;
+            let read = |registry: &mut Registry, name: &str| {
+                registry.add_embedded(name, &kind.definition)?;
+                registry.schema(name)
+            };
+            let schema = read(registry, &kind.type_name)?;
+            let in_folder = |folder| {
+                let found = read(
+                    &mut Registry::new(registry.flavour()),
+                    &with_folder(&kind.type_name, folder),
+                );
+                found.ok().filter(|s| s.type_hash() == kind.flavour.rihs01)
+            };
+            let is_other = schema.type_hash() != kind.flavour.rihs01 && kind.flavour.ros == bus::Ros::Two;
+            let others = ["action", "srv"].into_iter().filter(|_| is_other);
+            let schema = others.filter_map(in_folder).next().unwrap_or(schema);
             let sum = schema.md5();
             Ok((schema, sum))
         },
     )
+}
+
+/// The bus names types without the folder that their hashes are of.
+fn with_folder(type_name: &str, folder: &str) -> String {
+    match type_name.split_once('/') {
+        Some((package, name)) => format!("{package}/{folder}/{name}"),
+        None => type_name.to_owned(),
+    }
 }
 
 /// Where it is not stated which ROS a definition is of, the one whose sum fits is taken.

@@ -217,3 +217,32 @@ fn types_of_ros_2_that_differ_in_constants_alone_are_one() {
         );
     }
 }
+
+/// The bus names types without the folder; the hash says which it is.
+#[test]
+fn types_of_an_action_are_found_with_their_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let node = node(&folder);
+    let mut registry = ropewalk::Registry::new(Flavour::Ros2);
+    let text = "int32 order\n---\nint32[] sequence\n---\nint32[] sequence\n";
+    registry.add_action("test_msgs/Fibonacci", text).unwrap();
+    let feedback = registry
+        .schema("test_msgs/action/Fibonacci_FeedbackMessage")
+        .unwrap();
+    let _publisher = node.publisher("/feedback", &feedback).unwrap();
+    let found = node.discover("/feedback", Duration::from_secs(30)).unwrap();
+    assert_eq!(
+        (found.ros2_name(), found.type_hash()),
+        (feedback.ros2_name(), feedback.type_hash())
+    );
+    let service = registry.service("test_msgs/action/Fibonacci_SendGoal").unwrap();
+    let _server = node.server("/send_goal", &service).unwrap();
+    let found = node
+        .discover_service("/send_goal", Duration::from_secs(30))
+        .unwrap();
+    assert_eq!(found.type_hash(), service.type_hash());
+    assert_eq!(
+        found.request().ros2_name(),
+        "test_msgs/action/Fibonacci_SendGoal_Request"
+    );
+}

@@ -449,6 +449,8 @@ impl Bridge {
             there.insert(name.clone());
             if !lock(&hub.offered).contains_key(&name) {
                 let service = hub.node.schema_of_service(&info);
+                // One of ROS 2 is served as its namesake.
+                let service = service.map(|s| s.in_flavour(Flavour::Ros1).unwrap_or(s));
                 let wanted = rule.kind.as_ref().filter(|k| **k != info.service.type_name);
                 if let Some(wanted) = wanted {
                     hub.problem(

@@ -10,6 +10,7 @@ use crate::types::{FieldType, MessageType, dependencies};
 use crate::{CodecError, DefinitionError, Flavour, LIFTED, MAX_COUNT, Registry, Schema, Service};
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::sync::Arc;
 
 impl Schema {
     /// What this type and its namesake of the other ROS have in common: the MD5 sum of the fields with their types, written alike
@@ -29,24 +30,32 @@ impl Schema {
         if self.flavour() == flavour {
             return Ok(self.clone());
         }
-        let mut registry = Registry::new(flavour);
-        let standard = Registry::new(flavour);
         let own = &self.inner.ty;
-        for ty in dependencies(own.fields.iter()).into_iter().chain([own]) {
-            let name = ty.name.to_string();
-            let known = standard.schema(&name);
-            let same = |known: &Schema| {
-                text(&known.inner.ty, &mut BTreeMap::new()) == text(ty, &mut BTreeMap::new())
-            };
-            // Those of `builtin_interfaces` are no messages in ROS 1.
-            if own_word(ty).is_none() && !known.is_ok_and(|known| same(&known)) {
-                registry.add_message(&name, &written(ty, flavour))?;
-            }
-        }
+        let registry = with_types(dependencies(own.fields.iter()).into_iter().chain([own]), flavour)?;
         Ok(registry
             .schema(&own.name.to_string())?
             .with_threshold(self.threshold))
     }
+}
+
+/// Definitions of these types in a ROS, where its standard ones are other messages.
+fn with_types<'a>(
+    types: impl Iterator<Item = &'a Arc<MessageType>>,
+    flavour: Flavour,
+) -> Result<Registry, DefinitionError> {
+    let mut registry = Registry::new(flavour);
+    let standard = Registry::new(flavour);
+    for ty in types {
+        let name = ty.name.to_string();
+        let known = standard.schema(&name);
+        let same =
+            |known: &Schema| text(&known.inner.ty, &mut BTreeMap::new()) == text(ty, &mut BTreeMap::new());
+        // Those of `builtin_interfaces` are no messages in ROS 1.
+        if own_word(ty).is_none() && !known.is_ok_and(|known| same(&known)) {
+            registry.add_message(&name, &written(ty, flavour))?;
+        }
+    }
+    Ok(registry)
 }
 
 /// The definition of a type of the other ROS, as `flavour` writes it.
@@ -96,6 +105,31 @@ impl Service {
         let parts = [&self.request().inner.ty, &self.response().inner.ty];
         let converts = parts.iter().any(|ty| has_header(ty));
         (!converts).then(|| digest(&parts.map(|ty| text(ty, &mut BTreeMap::new()))))
+    }
+
+    /// Its namesake of a ROS, as [`Schema::in_flavour`].
+    ///
+    /// # Errors
+    /// [`DefinitionError`], as there.
+    pub fn in_flavour(&self, flavour: Flavour) -> Result<Service, DefinitionError> {
+        let (request, response) = (self.request(), self.response());
+        if request.flavour() == flavour {
+            return Ok(self.clone());
+        }
+        let name = self.name();
+        if let Ok(standard) = Registry::new(flavour).service(&name)
+            && standard
+                .common_sum()
+                .is_some_and(|sum| Some(sum) == self.common_sum())
+        {
+            return Ok(standard);
+        }
+        let parts = [request, response].map(|part| &part.inner.ty);
+        let fields = parts.iter().flat_map(|ty| &ty.fields);
+        let mut registry = with_types(dependencies(fields).into_iter(), flavour)?;
+        let [request, response] = parts.map(|ty| written(ty, flavour));
+        registry.add_service(&name, &format!("{request}---\n{response}"))?;
+        registry.service(&name)
     }
 }
 
@@ -381,6 +415,35 @@ mod tests {
             .expect("parses");
         let other = other.schema("std_msgs/String").expect("known");
         assert_ne!(other.common_sum(), both("std_msgs/String").0.common_sum());
+    }
+
+    #[test]
+    fn services_are_written_as_the_other_ros_writes_them() {
+        for (from, to) in [(Flavour::Ros1, Flavour::Ros2), (Flavour::Ros2, Flavour::Ros1)] {
+            let (registry, theirs) = (Registry::new(from), Registry::new(to));
+            for name in ["std_srvs/SetBool", "std_srvs/Trigger", "std_srvs/Empty"] {
+                let own = registry.service(name).expect("known");
+                let other = own.in_flavour(to).expect("is written");
+                assert_eq!(
+                    other.type_hash(),
+                    theirs.service(name).expect("known").type_hash()
+                );
+            }
+            let mut registry = registry;
+            let text = "time at\nt/Part[] parts\n---\nbool good\nstring why\n";
+            let text = match from {
+                Flavour::Ros1 => text.to_owned(),
+                Flavour::Ros2 => text.replace("time at", "builtin_interfaces/Time at"),
+            };
+            registry.add_message("t/Part", "float64 x").expect("parses");
+            registry.add_service("t/Do", &text).expect("parses");
+            let own = registry.service("t/Do").expect("known");
+            let other = own.in_flavour(to).expect("is written");
+            assert_eq!(other.request().flavour(), to);
+            assert_eq!((other.common_sum(), other.name()), (own.common_sum(), own.name()));
+            let back = other.in_flavour(from).expect("is written");
+            assert_eq!(back.md5(), own.md5());
+        }
     }
 
     #[test]

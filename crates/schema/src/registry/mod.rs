@@ -138,9 +138,13 @@ impl Registry {
     /// As [`add_embedded`](Self::add_embedded).
     pub fn add_embedded_service(&mut self, name: &str, text: &str) -> Result<(), DefinitionError> {
         let root = TypeName::parse(name)?;
-        let (own, messages) = embedded::parse_service(root, text, self.flavour)?;
+        let (own, messages) = embedded::parse_service(root.clone(), text, self.flavour)?;
         self.add_service(name, own)?;
-        for def in messages {
+        let folder = TypeName::service_folder(name);
+        for mut def in messages {
+            if folder == "action" && def.name.package() == root.package() && def.name.name().contains('_') {
+                def.folder = folder;
+            }
             self.insert(def)?;
         }
         Ok(())
