@@ -17,14 +17,13 @@ HERE = Path(__file__).resolve().parent
 LONG = 60.0
 
 
-def environment(folder: str, domain: int = 0) -> dict[str, str]:
-    own = {
-        "RMW_IMPLEMENTATION": "rmw_ropewalk",
-        "LD_PRELOAD": os.environ["RMW_ROPEWALK"],
-        "ROPEWALK_RUNTIME_DIR": folder,
-        "ROS_DOMAIN_ID": str(domain),
-        "ROS_LOG_DIR": folder,
-    }
+def environment(folder: str, domain: int = 0, dds: bool = False) -> dict[str, str]:
+    """Of a node over rmw_ropewalk, or with `dds` of one over Fast DDS on this host."""
+    own = {"ROPEWALK_RUNTIME_DIR": folder, "ROS_DOMAIN_ID": str(domain), "ROS_LOG_DIR": folder}
+    if dds:
+        own |= {"RMW_IMPLEMENTATION": "rmw_fastrtps_cpp", "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
+    else:
+        own |= {"RMW_IMPLEMENTATION": "rmw_ropewalk", "LD_PRELOAD": os.environ["RMW_ROPEWALK"]}
     return {**os.environ, **own}
 
 
@@ -98,10 +97,11 @@ class Scenario(unittest.TestCase):
         folder.mkdir(mode=0o700, exist_ok=True)
         return str(folder)
 
-    def peer(self, role: str, name: str = "", domain: int = 0, host: str = "") -> Process:
-        process = Process([sys.executable, str(HERE / "peer.py"), role, name or role], environment(self.host(host), domain))
+    def peer(self, role: str, name: str = "", domain: int = 0, host: str = "", dds: bool = False) -> Process:
+        env = environment(self.host(host), domain, dds)
+        process = Process([sys.executable, str(HERE / "peer.py"), role, name or role], env)
         self.processes.append(process)
-        process.wait_for("ready rmw_ropewalk")
+        process.wait_for("ready " + env["RMW_IMPLEMENTATION"])
         return process
 
     def ropewalk(self, *args: str, host: str = "") -> Process:
@@ -110,9 +110,9 @@ class Scenario(unittest.TestCase):
         self.processes.append(process)
         return process
 
-    def script(self, text: str, host: str = "", heap: bool = False) -> list[str]:
+    def script(self, text: str, host: str = "", heap: bool = False, domain: int = 0, dds: bool = False) -> list[str]:
         """What a node prints that does something and ends well; with `heap` its publishers' loans may lie in shared memory."""
-        env = environment(self.host(host))
+        env = environment(self.host(host), domain, dds)
         if heap:
             env["LD_PRELOAD"] += ":" + str(Path(os.environ["ROPEWALK"]).with_name("libropewalk_heap.so"))
         process = Process([sys.executable, "-c", text], env)

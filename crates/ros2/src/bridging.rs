@@ -226,7 +226,7 @@ impl Bridge {
         let mut desk = lock(&shared.desk);
         topics_to_bus(&hub, &mut desk, &picture, &bus);
         desk.settle();
-        self.topics_to_ros(&mut desk, &bus);
+        self.topics_to_ros(&mut desk, &picture, &bus);
         services_to_bus(&hub, &mut desk, &picture, &bus, now);
         services_to_ros(&hub, &mut desk, &bus);
         desk.settle();
@@ -237,8 +237,14 @@ impl Bridge {
         Ok(())
     }
 
-    fn topics_to_ros(&mut self, desk: &mut Desk, bus: &OnBus) {
+    fn topics_to_ros(&mut self, desk: &mut Desk, picture: &Picture, bus: &OnBus) {
         let hub = self.hub.clone();
+        let awaited: BTreeSet<&str> = picture
+            .endpoints
+            .values()
+            .filter(|s| s.kind == Kind::Subscription && !is_of_bridge(picture, s))
+            .map(|s| s.what.name.as_str())
+            .collect();
         let offered = self.records.offered();
         let topics = bus.survey.topics.iter().filter(|t| !t.is_of_service());
         for info in topics {
@@ -270,7 +276,7 @@ impl Bridge {
                 }
             }
             if let Some(outgoing) = desk.outgoing.get(&topic) {
-                outgoing.update(&hub, &publishers);
+                outgoing.update(&hub, &publishers, awaited.contains(topic.as_str()));
             }
         }
         let seen = &mut self.seen;
@@ -380,7 +386,7 @@ fn begin(
     let schema = schema.in_flavour(Flavour::Ros2).map_err(|error| {
         format!("on the bus it has ROS 1's definition of {name}, which ROS 2 cannot have: {error}")
     })?;
-    let made = Outgoing::start(hub, topic.to_owned(), info.topic.topic.clone(), schema, rule);
+    let made = Outgoing::new(topic.to_owned(), info.topic.topic.clone(), schema, rule);
     made.map_err(|e| e.to_string())
 }
 
@@ -548,6 +554,12 @@ fn services_to_ros(hub: &Arc<Hub>, desk: &mut Desk, bus: &OnBus) {
             continue;
         }
         let made = hub.node.schema_of_service(info).map_err(|e| e.to_string());
+        // One of ROS 1 is served as its namesake.
+        let made = made.and_then(|service| {
+            service.in_flavour(Flavour::Ros2).map_err(|error| {
+                format!("on the bus it has ROS 1's definition, which ROS 2 cannot have: {error}")
+            })
+        });
         let made = made.and_then(|service| {
             let kind = &info.service.type_name;
             if let Some(wanted) = rule.kind.as_ref().filter(|k| *k != kind) {

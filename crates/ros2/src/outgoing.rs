@@ -9,10 +9,13 @@ use bridge::{Counts, Filter, TopicRule, Unfit};
 use bus::{Interrupt, SubscriberOptions, TakeError};
 use ropewalk::Message;
 use schema::Schema;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+/// Longest queue on the bus that a publisher can ask for.
+const MAX_DEPTH: u32 = 1024;
 /// Publishers of one topic.
 const MAX_PUBLISHERS: usize = 1024;
 
@@ -25,19 +28,18 @@ pub(crate) struct Outgoing {
     pub(crate) schema: Schema,
     pub(crate) rule: TopicRule,
     pub(crate) counts: Counts,
-    /// Its subscriber on the bus.
-    id: u64,
-    interrupt: Interrupt,
     state: Mutex<State>,
 }
 
 #[derive(Debug)]
 struct State {
-    is_closed: bool,
     publishers: BTreeMap<u64, Bound>,
-    /// Messages of publishers that the bridge has not looked at yet.
+    /// Messages of publishers that the bridge has not looked at yet, or that somebody of the domain is about to find.
     early: VecDeque<Message>,
+    /// Whether somebody of the domain subscribes to it.
+    is_awaited: bool,
     filter: Filter,
+    subscription: Option<Subscription>,
 }
 
 #[derive(Debug)]
@@ -46,11 +48,17 @@ struct Bound {
     qos: Qos,
 }
 
-/// Why a topic of the bus cannot come into the domain.
+/// The subscriber on the bus, whose thread hands on what comes.
+#[derive(Debug)]
+struct Subscription {
+    id: u64,
+    interrupt: Interrupt,
+    is_closed: Arc<AtomicBool>,
+}
+
+/// Why a topic of the bus is not heard.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum OutgoingError {
-    #[error("{0}")]
-    Filter(#[from] Unfit),
+enum HearError {
     #[error("{0}")]
     Bus(#[from] ropewalk::NodeError),
     #[error("no thread: {0}")]
@@ -58,48 +66,39 @@ pub(crate) enum OutgoingError {
 }
 
 impl Outgoing {
-    /// Subscribes to the topic of the bus, and hands on what comes until [`Outgoing::end`].
-    pub(crate) fn start(
-        hub: &Arc<Hub>,
+    pub(crate) fn new(
         topic: String,
         bus_topic: String,
         schema: Schema,
         rule: &TopicRule,
-    ) -> Result<Arc<Self>, OutgoingError> {
+    ) -> Result<Arc<Self>, Unfit> {
         let filter = Filter::new(rule, &schema)?;
-        let depth = rule.depth();
-        // What queues hold, those that wait for their publisher, and the next.
-        let options = SubscriberOptions::default()
-            .with_depth(depth)
-            .with_history(u32::MAX)
-            .with_max_held(depth + 2);
-        let subscriber = hub.node.subscriber_with(&bus_topic, &schema, options)?;
-        let id = subscriber.bus().id();
-        hub.begins(id);
-        let outgoing = Arc::new(Outgoing {
+        Ok(Arc::new(Outgoing {
             topic,
             bus_topic,
             schema,
             rule: rule.clone(),
             counts: Counts::default(),
-            id,
-            interrupt: subscriber.interrupt(),
             state: Mutex::new(State {
-                is_closed: false,
                 publishers: BTreeMap::new(),
                 early: VecDeque::new(),
+                is_awaited: false,
                 filter,
+                subscription: None,
             }),
-        });
-        let (this, hub) = (outgoing.clone(), hub.clone());
-        let thread = std::thread::Builder::new().name("ros2-outgoing".into());
-        thread.spawn(move || this.pump(&hub, &subscriber))?;
-        Ok(outgoing)
+        }))
     }
 
-    /// These publish it on the bus.
-    pub(crate) fn update(&self, hub: &Hub, publishers: &BTreeMap<u64, Qos>) {
+    /// These publish it on the bus, and `is_awaited` where somebody of the domain subscribes to it. It is subscribed to on the bus while
+    /// somebody is connected, and where something is kept for late subscribers as long as that is there: nothing is to come twice.
+    pub(crate) fn update(
+        self: &Arc<Self>,
+        hub: &Arc<Hub>,
+        publishers: &BTreeMap<u64, Qos>,
+        is_awaited: bool,
+    ) {
         let mut state = lock(&self.state);
+        state.is_awaited = is_awaited;
         state.publishers.retain(|id, bound| {
             let stays = publishers.get(id) == Some(&bound.qos);
             if !stays {
@@ -118,23 +117,57 @@ impl Outgoing {
                 );
                 break;
             }
-            match hub
-                .wire
-                .open(Kind::Publisher, &named_topic(&self.topic, &self.schema), qos)
-            {
+            let what = named_topic(&self.topic, &self.schema);
+            match hub.wire.open(Kind::Publisher, &what, qos) {
                 Ok(port) => drop(state.publishers.insert(*id, Bound { port, qos: *qos })),
                 Err(error) => hub.problem(&self.topic, error),
             }
         }
-        let known: BTreeSet<u64> = state.publishers.keys().copied().collect();
         let early = std::mem::take(&mut state.early);
         for message in early {
-            if known.contains(&message.bus().publisher()) {
-                self.send(hub, &mut state, message);
-            } else {
-                state.early.push_back(message);
-            }
+            self.take(hub, &mut state, message);
         }
+        let is_heard = state
+            .publishers
+            .values()
+            .any(|bound| hub.wire.connected(bound.port) > 0);
+        let is_kept = publishers.values().any(|qos| qos.durability == TRANSIENT_LOCAL);
+        match &state.subscription {
+            None if is_heard => match self.hear(hub, publishers) {
+                Ok(subscription) => state.subscription = Some(subscription),
+                Err(error) => hub.problem(&self.topic, error),
+            },
+            Some(_) if !is_heard && !is_kept => state.end_subscription(hub),
+            _ => {}
+        }
+    }
+
+    fn hear(
+        self: &Arc<Self>,
+        hub: &Arc<Hub>,
+        publishers: &BTreeMap<u64, Qos>,
+    ) -> Result<Subscription, HearError> {
+        // As much as the publishers keep, where the rule says nothing.
+        let kept = publishers.values().map(|qos| qos.depth).max().unwrap_or(0);
+        let kept = u32::try_from(kept).unwrap_or(MAX_DEPTH).min(MAX_DEPTH);
+        let depth = self.rule.depth.unwrap_or_else(|| kept.max(self.rule.depth()));
+        // What queues hold, those that wait for their publisher, and the next.
+        let options = SubscriberOptions::default()
+            .with_depth(depth)
+            .with_history(u32::MAX)
+            .with_max_held(depth + 2);
+        let subscriber = hub.node.subscriber_with(&self.bus_topic, &self.schema, options)?;
+        let id = subscriber.bus().id();
+        hub.begins(id);
+        let subscription = Subscription {
+            id,
+            interrupt: subscriber.interrupt(),
+            is_closed: Arc::default(),
+        };
+        let (this, hub, is_closed) = (self.clone(), hub.clone(), subscription.is_closed.clone());
+        let thread = std::thread::Builder::new().name("ros2-outgoing".into());
+        thread.spawn(move || this.pump(&hub, &subscriber, &is_closed))?;
+        Ok(subscription)
     }
 
     /// The domain's publisher for one of the bus.
@@ -149,18 +182,15 @@ impl Outgoing {
 
     pub(crate) fn end(&self, hub: &Hub) {
         let mut state = lock(&self.state);
-        state.is_closed = true;
         state.early.clear();
         for bound in std::mem::take(&mut state.publishers).into_values() {
             hub.wire.close(bound.port);
         }
-        drop(state);
-        self.interrupt.wake();
-        hub.ends(self.id);
+        state.end_subscription(hub);
         hub.forget(&self.topic);
     }
 
-    fn pump(&self, hub: &Hub, subscriber: &ropewalk::Subscriber) {
+    fn pump(&self, hub: &Hub, subscriber: &ropewalk::Subscriber, is_closed: &AtomicBool) {
         loop {
             let message = match subscriber.take_timeout(Duration::MAX) {
                 Ok(message) => message,
@@ -174,7 +204,7 @@ impl Outgoing {
                 }
             };
             let mut state = lock(&self.state);
-            if state.is_closed {
+            if is_closed.load(Ordering::Acquire) {
                 return;
             }
             let Some(message) = message else { continue };
@@ -182,10 +212,19 @@ impl Outgoing {
             if hub.is_from_here(message.origin()) {
                 continue;
             }
-            if state.publishers.contains_key(&message.bus().publisher()) {
-                self.send(hub, &mut state, message);
-                continue;
-            }
+            self.take(hub, &mut state, message);
+        }
+    }
+
+    /// Sends a message, or keeps it until its publisher's counterpart is found.
+    fn take(&self, hub: &Hub, state: &mut State, message: Message) {
+        let bound = state.publishers.get(&message.bus().publisher());
+        let is_ready =
+            bound.map(|bound| bound.qos.durability == TRANSIENT_LOCAL || hub.wire.connected(bound.port) > 0);
+        if is_ready == Some(true) {
+            return self.send(hub, state, message);
+        }
+        if is_ready.is_none() || state.is_awaited {
             if state.early.len() >= self.rule.depth() as usize {
                 state.early.pop_front();
                 self.counts.dropped();
@@ -198,11 +237,7 @@ impl Outgoing {
         let Some(bound) = state.publishers.get(&message.bus().publisher()) else {
             return;
         };
-        let is_kept = bound.qos.durability == TRANSIENT_LOCAL;
         let port = bound.port;
-        if !is_kept && hub.wire.connected(port) == 0 {
-            return;
-        }
         let bytes = if state.filter.reads() {
             let passing = match message.value() {
                 Ok(value) => state.filter.apply(clock::monotonic(), value),
@@ -232,5 +267,15 @@ impl Outgoing {
     fn fail(&self, hub: &Hub, error: impl std::fmt::Display) {
         self.counts.failed();
         hub.problem(&self.topic, format_args!("a message does not cross: {error}"));
+    }
+}
+
+impl State {
+    fn end_subscription(&mut self, hub: &Hub) {
+        if let Some(subscription) = self.subscription.take() {
+            subscription.is_closed.store(true, Ordering::Release);
+            subscription.interrupt.wake();
+            hub.ends(subscription.id);
+        }
     }
 }

@@ -366,7 +366,7 @@ impl Wire for Dds {
             return 0;
         };
         let each = open.entities().into_iter().flatten();
-        each.map(|e| self.node.matched(e).len()).min().unwrap_or(0)
+        each.map(|e| self.node.mutual(e).len()).min().unwrap_or(0)
     }
 
     fn write(&self, port: Port, payload: Vec<u8>, time: u64) -> Result<(), WireError> {
@@ -388,8 +388,8 @@ impl Wire for Dds {
         let Some(Open::Client { requests, responses }) = state.open.get(&port).copied() else {
             return Err(WireError("it has ended".into()));
         };
-        let servers = self.node.matched(requests);
-        if servers.is_empty() || self.node.matched(responses).is_empty() {
+        let servers = self.node.mutual(requests);
+        if servers.is_empty() || self.node.mutual(responses).is_empty() {
             return Err(WireError("its server is not connected".into()));
         }
         let own = Guid::new(self.node.guid().prefix, requests);
