@@ -115,7 +115,7 @@ def know(own, all_nodes, orchestrator):
 def main():
     parser = Parser(allow_abbrev=False, add_help=False)
     parser.add_argument("command", choices=["version", "publish", "subscribe", "know"])
-    parser.add_argument("--system", choices=["rclpy-ropewalk", "rclpy-fastdds-lan"], required=True)
+    parser.add_argument("--system", choices=["rclpy-ropewalk", "rclpy-fastdds-lan", "rclpy-fastdds-local"], required=True)
     parser.add_argument("--flow", type=Flow, action="append", default=[])
     parser.add_argument("--own", type=int, default=1)
     parser.add_argument("--all", type=int, default=1)

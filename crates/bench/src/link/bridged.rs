@@ -1,5 +1,5 @@
-//! Nodes of roscpp at both ends: each host has a roscore of its own, as Pound wants it, and a bridge that joins it to the
-//! host's bus.
+//! Nodes of ROS at both ends, with a bridge on each host that joins them to its bus: nodes of roscpp, with a roscore of the host's own as
+//! Pound wants it, or nodes of ROS 2 over DDS.
 
 use super::Tools;
 use crate::flows::play::{Leg, Part};
@@ -9,7 +9,7 @@ use crate::lab::pound::{Peer, Transport};
 use crate::lab::site::{Job, Site};
 use crate::links::Daemons;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 /// Masters and bridges of all hosts on which a leg begins or ends. Dropping it ends them.
@@ -40,12 +40,7 @@ impl<'a> Masters<'a> {
             }
             let (address, roscore) = masters.ros.roscore(site, host)?;
             masters.roscores.push(roscore);
-            let crosses = legs.iter().filter_map(|l| match (&*l.from, &*l.to) {
-                (from, _) if from == host => Some(format!("{}=to_bus", l.flow.topic)),
-                (_, to) if to == host => Some(format!("{}=to_ros", l.flow.topic)),
-                _ => None,
-            });
-            let topics: Vec<String> = crosses.flat_map(|t| ["--topic".to_owned(), t]).collect();
+            let topics = crossing(legs, host);
             let topics: Vec<&str> = topics.iter().map(String::as_str).collect();
             let words = [&[&*program, "ros1", "--json"], &topics[..]].concat();
             let mut command = site.command(host, true, &words);
@@ -77,5 +72,53 @@ impl<'a> Masters<'a> {
         stopped: &dyn Fn() -> bool,
     ) -> Result<(T, BTreeMap<String, Value>), RunError> {
         self.bridges.end(played, stopped)
+    }
+}
+
+/// The options that say what crosses on a host.
+fn crossing(legs: &[Leg], host: &str) -> Vec<String> {
+    let crosses = legs.iter().filter_map(|l| match (&*l.from, &*l.to) {
+        (from, _) if from == host => Some(format!("{}=to_bus", l.flow.topic)),
+        (_, to) if to == host => Some(format!("{}=to_ros", l.flow.topic)),
+        _ => None,
+    });
+    crosses.flat_map(|t| ["--topic".to_owned(), t]).collect()
+}
+
+/// Bridges of all hosts on which a leg begins or ends, each to the host's own domain of DDS. Dropping it ends them.
+pub(super) struct Domains(Daemons);
+
+impl Domains {
+    /// Starts them. What comes from a host's nodes crosses to its bus, and what is for them back.
+    pub(super) fn up(tools: &Tools<'_>, site: &Site<'_>, legs: &[Leg]) -> Result<Domains, RunError> {
+        let mut bridges = Daemons::default();
+        let program = site.executable().to_string_lossy().into_owned();
+        let hosts: BTreeSet<&str> = legs.iter().flat_map(|l| [&*l.from, &*l.to]).collect();
+        for host in hosts {
+            let topics = crossing(legs, host);
+            let topics: Vec<&str> = topics.iter().map(String::as_str).collect();
+            let fixed = [
+                &*program,
+                "ros2",
+                "--json",
+                "--range",
+                "localhost",
+                "--domain",
+                "0",
+            ];
+            let mut command = site.command(host, true, &[&fixed, &topics[..]].concat());
+            tools.sandbox.prepare(&mut command);
+            bridges.start(&format!("{host}, bridge"), &mut command)?;
+        }
+        Ok(Domains(bridges))
+    }
+
+    /// As [`Masters::end`].
+    pub(super) fn end<T>(
+        self,
+        played: Result<T, RunError>,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<(T, BTreeMap<String, Value>), RunError> {
+        self.0.end(played, stopped)
     }
 }

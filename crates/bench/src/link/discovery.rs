@@ -51,7 +51,7 @@ fn run(
     let what = format!("discovery {}", system.name());
     let network = match carried {
         Carried::Ropewalk => Some(Network::of_ros2(tools, &site, HOSTS, RATE)?),
-        Carried::Fastdds => None,
+        Carried::Fastdds | Carried::FastddsLocal => None,
     };
     // The links are up before there is a node.
     site.pause(Duration::from_secs(2))?;

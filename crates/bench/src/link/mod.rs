@@ -48,10 +48,10 @@ pub fn run(options: &Options, stopped: &dyn Fn() -> bool) -> Result<Outcome, Err
     let between_nodes = |e: &Experiment| match options.ends {
         Ends::Bus => true,
         Ends::Ros => matches!(e, Experiment::Pound | Experiment::Flows),
-        Ends::Ros2 => matches!(e, Experiment::Pound | Experiment::Flows | Experiment::Reconnect),
+        Ends::Ros2 | Ends::Dds => matches!(e, Experiment::Pound | Experiment::Flows | Experiment::Reconnect),
     };
     if !options.experiment.iter().all(between_nodes) {
-        let why = "--ends ros is for the experiments pound and flows, --ends ros2 for reconnect, too";
+        let why = "--ends ros is for the experiments pound and flows, --ends ros2 and dds for reconnect, too";
         return Err(Error::Input(why.into()));
     }
     let mut rows: Vec<Row> = Vec::new();

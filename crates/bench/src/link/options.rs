@@ -134,6 +134,8 @@ pub enum Ends {
     Ros,
     /// Nodes of rclpy over `rmw_ropewalk`; for `reconnect`, too.
     Ros2,
+    /// Nodes of rclpy over Fast DDS, with `ropewalk ros2` on each host between them and the bus; as `ros2`.
+    Dds,
 }
 
 impl Ends {
@@ -142,6 +144,7 @@ impl Ends {
             Ends::Bus => "bus",
             Ends::Ros => "ros",
             Ends::Ros2 => "ros2",
+            Ends::Dds => "dds",
         }
     }
 }

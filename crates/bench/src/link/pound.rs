@@ -85,7 +85,7 @@ fn targets(hops: u32, loss: bool, means: &Means) -> [Vec<Target>; 2] {
     let more = match ends {
         Ends::Bus => 0.0,
         Ends::Ros2 => 1.0,
-        Ends::Ros => 2.0,
+        Ends::Ros | Ends::Dds => 2.0,
     };
     let delivered = Target::within("delivery", 0.998, 1.0);
     if loss {

@@ -1,4 +1,5 @@
-//! Nodes of rclpy (`peers/rclpy/flow.py`): over Fast DDS from host to host, or over `rmw_ropewalk` at the ends of our links.
+//! Nodes of rclpy (`peers/rclpy/flow.py`): over Fast DDS from host to host, or at the ends of our links over `rmw_ropewalk` or over Fast
+//! DDS with a bridge.
 
 use crate::flows::play::{Leg, Part, flow_arguments};
 use crate::ipc::Error;
@@ -10,7 +11,10 @@ use std::process::Command;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Carried {
     Ropewalk,
+    /// From host to host.
     Fastdds,
+    /// Within a host.
+    FastddsLocal,
 }
 
 impl Carried {
@@ -19,6 +23,7 @@ impl Carried {
         match self {
             Carried::Ropewalk => "rclpy-ropewalk",
             Carried::Fastdds => "rclpy-fastdds-lan",
+            Carried::FastddsLocal => "rclpy-fastdds-local",
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What every run needs, and how one is made.
 
-use super::bridged::Masters;
+use super::bridged::{Domains, Masters};
 use super::network::{Network, Setting, Topic};
 use super::options::{Ends, Rate};
 use super::ros2::{Carried, Rclpy};
@@ -81,7 +81,8 @@ impl<'a> Tools<'a> {
             false => None,
         };
         let fastdds = |s: System| s == System::RclpyFastdds;
-        let ends = options.ends == Ends::Ros2 || rows.iter().any(|r| r.experiment == Experiment::Discovery);
+        let ends = matches!(options.ends, Ends::Ros2 | Ends::Dds)
+            || rows.iter().any(|r| r.experiment == Experiment::Discovery);
         let rclpy = match uses(&fastdds) || ends {
             true => found(
                 Rclpy::prepare(peers, &ground),
@@ -199,6 +200,19 @@ impl<'a> Tools<'a> {
                 let played = play::play(what, site, &self.sandbox, legs, &command);
                 network.end(played, site.stopped())
             }
+            Means::Link(setting, _, Ends::Dds) => {
+                let network = Network::up(self, site, legs, setting)?;
+                let bridges = Domains::up(self, site, legs)?;
+                let rclpy = self.rclpy()?;
+                let command = |part: Part, host: &str, legs: &[&Leg]| {
+                    rclpy.part(site, (part, host), Carried::FastddsLocal, legs)
+                };
+                let played = play::play(what, site, &self.sandbox, legs, &command);
+                let ended = bridges.end(played, site.stopped());
+                let ((played, bridges), mut said) = network.end(ended, site.stopped())?;
+                said.extend(bridges);
+                Ok((played, said))
+            }
             Means::Link(setting, source, Ends::Ros) => {
                 let network = Network::up(self, site, legs, setting)?;
                 let masters = Masters::up(self, site, legs)?;
@@ -299,6 +313,7 @@ impl Means {
                     Ends::Bus => "",
                     Ends::Ros => ", between roscores",
                     Ends::Ros2 => ", between nodes of rclpy",
+                    Ends::Dds => ", between nodes of rclpy over Fast DDS",
                 };
                 format!("{carrier}, rate {rate}{yields}{}{ends}", shown(*source))
             }
