@@ -58,7 +58,7 @@ def value(of, now):
         return random.randrange(-1000, 1000) / 8
     if of in ("time", "duration"):
         return type(now)(random.randrange(1 << 30), random.randrange(10**9))
-    if "int" in of or of in ("char", "byte"):
+    if genpy.base.is_simple(of):
         return random.randrange(100)
     return fill(now)
 def plain(message):
