@@ -31,11 +31,19 @@ mod hub;
 mod incoming;
 mod offered;
 mod outgoing;
+mod services;
 mod status;
+mod topics;
 mod types;
 mod wire;
+#[cfg(any(feature = "zenoh", test, fuzzing))]
+#[doc(hidden)]
+pub mod zenoh;
 
 pub use ::bridge::{Flow, ServiceStatus};
 pub use bridging::{Bridge, BridgeError, Handle};
-pub use config::{ActionRule, Config, ConfigError, Direction, Range, ServiceRule, TfRule, TopicRule};
+pub use config::{
+    ActionRule, Config, ConfigError, Direction, Middleware, Range, ServiceRule, TfRule, TopicRule,
+    ZenohConfig,
+};
 pub use status::Status;

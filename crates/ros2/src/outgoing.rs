@@ -12,7 +12,7 @@ use schema::Schema;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Longest queue on the bus that a publisher can ask for.
 const MAX_DEPTH: u32 = 1024;
@@ -40,6 +40,8 @@ struct State {
     is_awaited: bool,
     filter: Filter,
     subscription: Option<Subscription>,
+    /// When the bus had it last.
+    seen: Instant,
 }
 
 #[derive(Debug)]
@@ -85,6 +87,7 @@ impl Outgoing {
                 is_awaited: false,
                 filter,
                 subscription: None,
+                seen: Instant::now(),
             }),
         }))
     }
@@ -168,6 +171,16 @@ impl Outgoing {
         let thread = std::thread::Builder::new().name("ros2-outgoing".into());
         thread.spawn(move || this.pump(&hub, &subscriber, &is_closed))?;
         Ok(subscription)
+    }
+
+    /// The bus has it now.
+    pub(crate) fn seen(&self, now: Instant) {
+        lock(&self.state).seen = now;
+    }
+
+    /// How long the bus has not had it.
+    pub(crate) fn unseen(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(lock(&self.state).seen)
     }
 
     /// The domain's publisher for one of the bus.

@@ -1,0 +1,120 @@
+//! Which services cross: those of the domain onto the bus, and those of the bus into the domain. What goes wrong is each service's own.
+
+use crate::called::Called;
+use crate::desk::Desk;
+use crate::hub::Hub;
+use crate::offered::Offered;
+use crate::topics::is_of_bridge;
+use crate::types::{self, OnBus};
+use crate::wire::{Picture, Seen};
+use bridge::nodes::Kind;
+use schema::Flavour;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Most services of a direction.
+const MAX_SERVICES: usize = 256;
+
+/// Services of the domain onto the bus.
+pub(crate) fn to_bus(hub: &Arc<Hub>, desk: &mut Desk, picture: &Picture, bus: &OnBus, now: Instant) {
+    let servers = picture.endpoints.values().filter(|s| s.kind == Kind::Service);
+    let servers: Vec<&Seen> = servers.filter(|s| !is_of_bridge(picture, s)).collect();
+    for seen in &servers {
+        let name = &seen.what.name;
+        let Some((rule, bus_name)) = hub.rules().service_to_bus(name) else {
+            continue;
+        };
+        if !desk.called.contains_key(name) {
+            if desk.called.len() >= MAX_SERVICES {
+                hub.problem(
+                    name,
+                    format_args!("more than {MAX_SERVICES} services; the others are left out"),
+                );
+                continue;
+            }
+            let made =
+                types::of_service(hub, bus, &seen.what, rule.kind.as_deref()).map_err(|e| e.to_string());
+            let made = made.and_then(|service| {
+                Called::new(hub, name, bus_name, service, rule).map_err(|e| e.to_string())
+            });
+            match made {
+                Ok(called) => drop(desk.called.insert(name.clone(), called)),
+                Err(error) => {
+                    hub.problem(name, error);
+                    continue;
+                }
+            }
+        }
+        if let Some(called) = desk.called.get(name) {
+            match called.offer(hub) {
+                Ok(()) => hub.solved(name),
+                Err(error) => hub.problem(name, error),
+            }
+        }
+    }
+    let there: BTreeSet<&str> = servers.iter().map(|s| s.what.name.as_str()).collect();
+    desk.called.retain(|name, called| {
+        let stays = there.contains(name.as_str());
+        if stays {
+            called.sweep(now);
+        } else {
+            called.end(hub);
+        }
+        stays
+    });
+}
+
+/// Services of the bus into the domain.
+pub(crate) fn to_ros(hub: &Arc<Hub>, desk: &mut Desk, bus: &OnBus) {
+    let mut there = BTreeSet::new();
+    for info in &bus.services {
+        let served = info.servers.iter().any(|s| !hub.is_own(s.id));
+        let crosses = hub.rules().service_to_ros(&info.service.service);
+        let Some((rule, name)) = crosses.filter(|_| served) else {
+            continue;
+        };
+        there.insert(name.clone());
+        if desk.offered.contains_key(&name) {
+            continue;
+        }
+        if desk.offered.len() >= MAX_SERVICES {
+            hub.problem(
+                &name,
+                format_args!("more than {MAX_SERVICES} services; the others are left out"),
+            );
+            continue;
+        }
+        let made = hub.node.schema_of_service(info).map_err(|e| e.to_string());
+        // One of ROS 1 is served as its namesake.
+        let made = made.and_then(|service| {
+            service.in_flavour(Flavour::Ros2).map_err(|error| {
+                format!("on the bus it has ROS 1's definition, which ROS 2 cannot have: {error}")
+            })
+        });
+        let made = made.and_then(|service| {
+            let kind = &info.service.type_name;
+            if let Some(wanted) = rule.kind.as_ref().filter(|k| *k != kind) {
+                return Err(format!(
+                    "on the bus it is a {kind}, and the rule asks for {wanted}: mend `type`"
+                ));
+            }
+            let bus_name = info.service.service.clone();
+            Offered::start(hub, name.clone(), bus_name, service, rule).map_err(|e| e.to_string())
+        });
+        match made {
+            Ok(offered) => {
+                hub.solved(&name);
+                desk.offered.insert(name, offered);
+            }
+            Err(error) => hub.problem(&name, error),
+        }
+    }
+    desk.offered.retain(|name, offered| {
+        let stays = there.contains(name);
+        if !stays {
+            offered.end(hub);
+        }
+        stays
+    });
+}

@@ -1,0 +1,272 @@
+//! Which topics cross: those of the domain onto the bus, and those of the bus into the domain. What goes wrong is each topic's own.
+
+use crate::desk::Desk;
+use crate::hub::Hub;
+use crate::incoming::Incoming;
+use crate::outgoing::Outgoing;
+use crate::types::{self, OnBus};
+use crate::wire::{Id, Picture, Seen};
+use bridge::nodes::policy::{BEST_EFFORT, KEEP_LAST, RELIABLE, TRANSIENT_LOCAL, VOLATILE};
+use bridge::nodes::{Kind, Qos};
+use bus::{EndpointDetail, EndpointInfo, TopicInfo};
+use schema::Flavour;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What is gone from the bus for this long is ended: an endpoint that is busy may not have answered.
+const GRACE: Duration = Duration::from_secs(3);
+/// Most topics of a direction.
+const MAX_TOPICS: usize = 1024;
+
+/// The quality of service of a publisher of the bus: what its node of ROS 2 says, else what the bus says of it.
+fn offer(publisher: &EndpointInfo, rule: &bridge::TopicRule, told: Option<&Qos>) -> Qos {
+    let mut qos = told.copied().unwrap_or_else(|| {
+        let EndpointDetail::Publisher(info) = &publisher.detail else {
+            return Qos::default();
+        };
+        let offer = &info.offer;
+        Qos {
+            history: KEEP_LAST,
+            reliability: match offer.reliability {
+                Some(bus::Reliability::BestEffort) => BEST_EFFORT,
+                _ => RELIABLE,
+            },
+            durability: kept(offer.history > 0),
+            depth: u64::from(offer.depth.max(offer.history)),
+            ..Qos::default()
+        }
+    });
+    if let Some(latched) = rule.latched {
+        qos.durability = kept(latched);
+    }
+    if qos.durability != TRANSIENT_LOCAL {
+        qos.depth = qos.depth.max(rule.depth().into());
+    }
+    qos
+}
+
+/// The durability of what is kept for later subscribers, or is not.
+fn kept(is_kept: bool) -> u8 {
+    if is_kept { TRANSIENT_LOCAL } else { VOLATILE }
+}
+
+fn begin(
+    hub: &Arc<Hub>,
+    info: &TopicInfo,
+    topic: &str,
+    rule: &bridge::TopicRule,
+) -> Result<Arc<Outgoing>, String> {
+    let name = &info.topic.type_name;
+    let schema = hub.node.schema_of(info).map_err(|e| e.to_string())?;
+    if let Some(wanted) = rule
+        .kind
+        .as_ref()
+        .filter(|k| *k != name && **k != schema.ros2_name())
+    {
+        return Err(format!(
+            "on the bus it is a {name}, and the rule asks for {wanted}: mend `type`"
+        ));
+    }
+    // Messages of ROS 1 are converted on the way.
+    let schema = schema.in_flavour(Flavour::Ros2).map_err(|error| {
+        format!("on the bus it has ROS 1's definition of {name}, which ROS 2 cannot have: {error}")
+    })?;
+    let made = Outgoing::new(topic.to_owned(), info.topic.topic.clone(), schema, rule);
+    made.map_err(|e| e.to_string())
+}
+
+/// Topics of the domain onto the bus.
+pub(crate) fn to_bus(hub: &Hub, desk: &mut Desk, picture: &Picture, bus: &OnBus) {
+    let nodes = node_names(picture);
+    let mut topics: BTreeMap<&str, Vec<(&Seen, String)>> = BTreeMap::new();
+    for seen in picture.endpoints.values().filter(|s| s.kind == Kind::Publisher) {
+        if !is_of_bridge(picture, seen) {
+            let node = nodes.get(&seen.id).cloned().unwrap_or_default();
+            topics.entry(&seen.what.name).or_default().push((seen, node));
+        }
+    }
+    for (topic, publishers) in &topics {
+        let Some((rule, bus_topic)) = hub.rules().topic_to_bus(topic) else {
+            continue;
+        };
+        if !desk.incoming.contains_key(*topic) {
+            if desk.incoming.len() >= MAX_TOPICS {
+                hub.problem(
+                    topic,
+                    format_args!("more than {MAX_TOPICS} topics; the others are left out"),
+                );
+                continue;
+            }
+            // One publisher whose type cannot be used does not cost the others.
+            let made = publishers.iter().map(|(seen, _)| {
+                let schema = types::of_topic(hub, bus, &seen.what, rule).map_err(|e| e.to_string())?;
+                Incoming::new(topic, bus_topic.clone(), schema, rule).map_err(|e| e.to_string())
+            });
+            let mut problem = None;
+            let made = made.filter_map(|m| m.map_err(|e| problem = Some(e)).ok()).next();
+            match (made, problem) {
+                (Some(incoming), _) => {
+                    hub.solved(topic);
+                    desk.incoming.insert((*topic).to_owned(), Arc::new(incoming));
+                }
+                (None, problem) => {
+                    hub.problem(topic, problem.unwrap_or_default());
+                    continue;
+                }
+            }
+        }
+        let Some(incoming) = desk.incoming.get(*topic).cloned() else {
+            continue;
+        };
+        let named = types::named_topic(topic, &incoming.schema);
+        let fits = |seen: &Seen| {
+            let hash = seen.what.hashes[0];
+            seen.what.type_name == named.type_name && (hash.is_none() || hash == named.hashes[0])
+        };
+        let (fitting, others): (Vec<_>, Vec<_>) =
+            publishers.iter().cloned().partition(|(seen, _)| fits(seen));
+        if let Some((other, node)) = others.first() {
+            hub.problem(
+                topic,
+                format_args!(
+                    "{node} publishes it as another {}: left out; build all its nodes against one definition",
+                    other.what.type_name
+                ),
+            );
+        }
+        let on_bus = bus
+            .survey
+            .topics
+            .iter()
+            .filter(|t| t.topic.topic == incoming.bus_topic);
+        let is_heard = on_bus.flat_map(|t| &t.subscribers).any(|s| !hub.is_own(s.id));
+        incoming.update(hub, &fitting, is_heard);
+        if fitting.is_empty() {
+            // All its publishers were started anew with another type: the next round begins anew, too.
+            incoming.end(hub);
+            desk.incoming.remove(*topic);
+        }
+    }
+    desk.incoming.retain(|topic, incoming| {
+        let stays = topics.contains_key(topic.as_str());
+        if !stays {
+            incoming.end(hub);
+        }
+        stays
+    });
+}
+
+/// The full names of the nodes whose endpoints these are.
+fn node_names(picture: &Picture) -> BTreeMap<Id, String> {
+    let nodes = picture.participants.values().flat_map(|p| &p.nodes);
+    let named = nodes.flat_map(|node| {
+        let full = format!("{}/{}", node.namespace.trim_end_matches('/'), node.name);
+        let full = if full.len() <= bus::MAX_NAME {
+            full
+        } else {
+            String::new()
+        };
+        node.endpoints.iter().map(move |id| (*id, full.clone()))
+    });
+    named.collect()
+}
+
+/// Whether it is another bridge's.
+pub(crate) fn is_of_bridge(picture: &Picture, seen: &Seen) -> bool {
+    let participant = picture.participants.get(&seen.participant);
+    participant.is_some_and(|p| p.bridge.is_some())
+}
+
+/// Topics of the bus into the domain. `offered` are the qualities of service of the bus's publishers that are of nodes of ROS 2.
+pub(crate) fn to_ros(
+    hub: &Arc<Hub>,
+    desk: &mut Desk,
+    picture: &Picture,
+    bus: &OnBus,
+    offered: &BTreeMap<u64, Qos>,
+) {
+    let awaited: BTreeSet<&str> = picture
+        .endpoints
+        .values()
+        .filter(|s| s.kind == Kind::Subscription && !is_of_bridge(picture, s))
+        .map(|s| s.what.name.as_str())
+        .collect();
+    // Publishers that disagree about the type of a topic stand in several entries.
+    let mut topics: BTreeMap<String, Vec<(&TopicInfo, &bridge::TopicRule)>> = BTreeMap::new();
+    for info in bus.survey.topics.iter().filter(|t| !t.is_of_service()) {
+        let crosses = hub.rules().topic_to_ros(&info.topic.topic);
+        let published = info.publishers.iter().any(|p| !hub.is_own(p.id));
+        if let Some((rule, topic)) = crosses.filter(|_| published) {
+            topics.entry(topic).or_default().push((info, rule));
+        }
+    }
+    let now = Instant::now();
+    for (topic, infos) in &topics {
+        let Some((first, rule)) = infos.first() else {
+            continue;
+        };
+        if !desk.outgoing.contains_key(topic) {
+            if desk.outgoing.len() >= MAX_TOPICS {
+                hub.problem(
+                    topic,
+                    format_args!("more than {MAX_TOPICS} topics; the others are left out"),
+                );
+                continue;
+            }
+            match begin(hub, first, topic, rule) {
+                Ok(outgoing) => {
+                    hub.solved(topic);
+                    desk.outgoing.insert(topic.clone(), outgoing);
+                }
+                Err(error) => {
+                    hub.problem(topic, error);
+                    continue;
+                }
+            }
+        }
+        let Some(outgoing) = desk.outgoing.get(topic).cloned() else {
+            continue;
+        };
+        // Those of ROS 1 and of ROS 2 are one, if their messages are.
+        let (name, sum) = (outgoing.schema.name(), outgoing.schema.common_sum());
+        let fits = |info: &TopicInfo| {
+            let common = match info.topic.flavour.ros {
+                bus::Ros::Unstated => hub.node.schema_of(info).ok().map(|schema| schema.common_sum()),
+                _ => Some(info.topic.flavour.common),
+            };
+            info.topic.type_name == name && common == Some(sum)
+        };
+        let (fitting, others): (Vec<&TopicInfo>, Vec<&TopicInfo>) =
+            infos.iter().map(|(info, _)| *info).partition(|info| fits(info));
+        if fitting.is_empty() {
+            // All its publishers were started anew with another type: the next round begins anew, too.
+            outgoing.end(hub);
+            desk.outgoing.remove(topic);
+            continue;
+        }
+        if let Some(other) = others.first() {
+            hub.problem(
+                topic,
+                format_args!(
+                    "some publish it on the bus as another {}: left out; build all of them against one definition",
+                    other.topic.type_name
+                ),
+            );
+        }
+        let publishers = fitting.iter().flat_map(|info| &info.publishers);
+        let publishers: BTreeMap<u64, Qos> = publishers
+            .filter(|p| !hub.is_own(p.id))
+            .map(|p| (p.id, offer(p, rule, offered.get(&p.id))))
+            .collect();
+        outgoing.update(hub, &publishers, awaited.contains(topic.as_str()));
+        outgoing.seen(now);
+    }
+    desk.outgoing.retain(|_, outgoing| {
+        let stays = outgoing.unseen(now) < GRACE;
+        if !stays {
+            outgoing.end(hub);
+        }
+        stays
+    });
+}
