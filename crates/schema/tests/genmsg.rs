@@ -232,6 +232,16 @@ fn the_types_of_an_action_are_named_by_its_folder() {
 
 /// Hashes of Kilted's `test_msgs`, of the action as one text, and in a folder of definitions.
 #[test]
+fn what_all_actions_share_is_among_the_standard_definitions() {
+    let registry = Registry::new(Flavour::Ros2);
+    // As rosidl computes it.
+    let cancel = registry.service("action_msgs/CancelGoal").unwrap();
+    let hash = "RIHS01_573d8b0a534451d7bc2ac8c5ffde8ac14b8593b7001175d0cd6516dcbeb8689a";
+    assert_eq!(cancel.rihs01(), hash);
+    assert!(registry.schema("action_msgs/GoalStatusArray").is_ok());
+}
+
+#[test]
 fn an_action_makes_its_messages_and_services() {
     let text = "int32 order\n---\nint32[] sequence\n---\nint32[] sequence\n";
     let mut added = Registry::new(Flavour::Ros2);
