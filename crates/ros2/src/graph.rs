@@ -105,11 +105,8 @@ impl Records {
 /// The domain's nodes as the bus's contexts are told of them: with the endpoints that cross. `on_bus` gives the bus's publisher for one
 /// of the domain.
 pub(crate) fn of_domain(hub: &Hub, picture: &Picture, on_bus: impl Fn(&Seen) -> Option<u64>) -> Record {
-    let mut out = Record::default();
-    for participant in picture.participants.values() {
-        if participant.bridge.is_some() || out.participants.len() >= nodes::MAX_PARTICIPANTS {
-            continue;
-        }
+    let mut all = Vec::new();
+    for participant in picture.participants.values().filter(|p| p.bridge.is_none()) {
         let node = |node: &crate::wire::SeenNode| {
             let seen = node.endpoints.iter().filter_map(|id| picture.endpoints.get(id));
             Node {
@@ -120,12 +117,47 @@ pub(crate) fn of_domain(hub: &Hub, picture: &Picture, on_bus: impl Fn(&Seen) -> 
         };
         let nodes: Vec<Node> = participant.nodes.iter().map(node).collect();
         if !nodes.is_empty() {
-            out.participants.push(Participant {
+            all.push(Participant {
                 enclave: participant.enclave.clone(),
                 hosts: Vec::new(),
                 nodes,
             });
         }
+    }
+    fitting(all)
+}
+
+/// As many participants as a record holds, those that have the least first: one that says a lot of itself does not hide others.
+fn fitting(all: Vec<Participant>) -> Record {
+    let sized = all.into_iter().map(|participant| {
+        let one = Record {
+            participants: vec![participant],
+        };
+        let nodes = one.participants.iter().map(|p| p.nodes.len()).sum();
+        ([nodes, one.endpoints().count(), one.encode().len()], one)
+    });
+    let mut all: Vec<([usize; 3], Record)> = sized.collect();
+    // What takes the same part of a record counts the same.
+    all.sort_by_key(|([nodes, endpoints, bytes], _)| {
+        let of = |n: &usize, most: usize| n * nodes::MAX_RECORD / most;
+        let (nodes, endpoints) = (of(nodes, nodes::MAX_NODES), of(endpoints, nodes::MAX_ENDPOINTS));
+        nodes.max(endpoints).max(*bytes)
+    });
+    let mut out = Record::default();
+    let (mut names, mut ends, mut bytes) = (0, 0, Record::default().encode().len());
+    let count = all.len();
+    for ([own_names, own_ends, own_bytes], one) in all {
+        (names, ends, bytes) = (names + own_names, ends + own_ends, bytes + own_bytes);
+        let fits = out.participants.len() < nodes::MAX_PARTICIPANTS
+            && names <= nodes::MAX_NODES
+            && ends <= nodes::MAX_ENDPOINTS
+            && bytes <= nodes::MAX_RECORD;
+        if !fits {
+            let left = count - out.participants.len();
+            tracing::debug!(left, "participants whose nodes are not told on the bus: too many");
+            break;
+        }
+        out.participants.extend(one.participants);
     }
     out
 }
@@ -258,4 +290,46 @@ fn parted(full: &str) -> Option<(String, String)> {
     let (namespace, name) = full.rsplit_once('/')?;
     let namespace = if namespace.is_empty() { "/" } else { namespace };
     Some((namespace.to_owned(), name.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn participant(enclave: &str, count: usize, endpoints: usize) -> Participant {
+        let endpoint = Endpoint {
+            kind: Kind::Publisher,
+            name: "/a".repeat(200),
+            type_name: "a/msg/B".into(),
+            type_hash: (1, [7; 32]),
+            id: 9,
+            qos: Qos::default(),
+        };
+        let node = |n| Node {
+            name: format!("node{n}"),
+            namespace: "/".into(),
+            endpoints: vec![endpoint.clone(); endpoints],
+        };
+        Participant {
+            enclave: enclave.into(),
+            hosts: Vec::new(),
+            nodes: (0..count).map(node).collect(),
+        }
+    }
+
+    #[test]
+    fn participants_that_say_too_much_of_themselves_do_not_hide_others() {
+        for (nodes, endpoints) in [(1_000, 0), (1, 4_096), (100, 40)] {
+            let mut all = vec![participant("/honest", 3, 10)];
+            all.extend((0..20).map(|_| participant("/", nodes, endpoints)));
+            all.push(participant("/honest", 1, 1));
+            let record = fitting(all);
+            let read = Record::decode(&record.encode()).expect("what a bus takes");
+            let honest = read.participants.iter().filter(|p| p.enclave == "/honest");
+            assert_eq!(honest.count(), 2, "{nodes} of {endpoints}");
+            assert!((2..22).contains(&read.participants.len()));
+        }
+        let small = vec![participant("/", 1, 1); nodes::MAX_PARTICIPANTS + 9];
+        assert_eq!(fitting(small).participants.len(), nodes::MAX_PARTICIPANTS);
+    }
 }
