@@ -11,10 +11,11 @@ use std::time::{Duration, Instant};
 const ENCAPSULATION: usize = 4;
 /// Client and number.
 const HEADER: usize = 16;
-/// How long a response waits for a reader that is not found yet, how many wait, and their bytes.
+/// How long a response waits for a reader that is not found yet, how many wait, and their bytes; a quarter of both for one participant.
 const PATIENCE: Duration = Duration::from_secs(5);
 const MAX_HELD: usize = 256;
 const MAX_HELD_BYTES: usize = 64 << 20;
+const HELD_PARTS: usize = 4;
 
 /// What a client that waits at this reader says in its request.
 pub(super) fn awaited(reader: Guid) -> SampleIdentity {
@@ -87,7 +88,7 @@ pub(super) fn response(
 ) -> Option<(Call, Vec<u8>)> {
     if cyclone {
         let (to, number, payload) = without_header(&sample.payload)?;
-        return (to == client && number > 0).then_some((-number, payload));
+        return (to == client && number > 0).then(|| (-number, payload));
     }
     let related = sample.related?;
     (own.contains(&related.writer) && related.sequence > 0)
@@ -148,14 +149,21 @@ pub(super) struct Held {
 impl Held {
     /// Keeps one; false if there is no room.
     pub(super) fn hold(&mut self, writer: EntityId, answer: Answer, now: Instant) -> bool {
-        while let Some((_, old, _)) = self
-            .waiting
-            .pop_front_if(|(_, _, since)| now.duration_since(*since) > PATIENCE)
-        {
-            self.bytes = self.bytes.saturating_sub(old.payload.len());
+        let is_old = |since: &Instant| now.saturating_duration_since(*since) > PATIENCE;
+        while self.waiting.front().is_some_and(|(_, _, since)| is_old(since)) {
+            let old = self.waiting.pop_front().map_or(0, |(_, a, _)| a.payload.len());
+            self.bytes = self.bytes.saturating_sub(old);
         }
         let bytes = self.bytes + answer.payload.len();
-        if self.waiting.len() >= MAX_HELD || bytes > MAX_HELD_BYTES {
+        let same = self.waiting.iter().map(|(_, a, _)| a);
+        let same = same.filter(|a| a.to.prefix == answer.to.prefix);
+        let (count, own) = same.fold((0, answer.payload.len()), |(n, b), a| {
+            (n + 1, b + a.payload.len())
+        });
+        let room = |count: usize, bytes: usize, parts: usize| {
+            count < MAX_HELD / parts && bytes <= MAX_HELD_BYTES / parts
+        };
+        if !room(self.waiting.len(), bytes, 1) || !room(count, own, HELD_PARTS) {
             return false;
         }
         self.bytes = bytes;
@@ -191,5 +199,80 @@ impl Held {
     pub(super) fn forget(&mut self, writer: EntityId) {
         self.waiting.retain(|(of, ..)| *of != writer);
         self.bytes = self.waiting.iter().map(|(_, a, _)| a.payload.len()).sum();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rtps::GuidPrefix;
+
+    fn to(participant: u8, number: i64, len: usize) -> Answer {
+        let sender = Guid::new(GuidPrefix([participant; 12]), EntityId([0, 0, 1, 3]));
+        let caller = Caller {
+            sender: super::super::id(sender),
+            reader: super::super::id(sender),
+            number,
+        };
+        answer(caller, false, vec![0; len])
+    }
+
+    #[test]
+    fn responses_that_wait_for_readers_are_bounded_and_leave_room_for_others() {
+        let (now, writer) = (Instant::now(), EntityId([0, 0, 2, 3]));
+        let mut held = Held::default();
+        let kept = (0..300).filter(|n| held.hold(writer, to(1, *n, 8), now)).count();
+        assert_eq!(kept, MAX_HELD / HELD_PARTS);
+        let kept = (0..3_000).filter(|n| held.hold(writer, to(2 + (n % 100) as u8, *n, 8), now));
+        assert_eq!(kept.count(), MAX_HELD - MAX_HELD / HELD_PARTS);
+        // Those of the one whose reader is found.
+        let reader = Guid::new(GuidPrefix([1; 12]), EntityId([0, 0, 9, 4]));
+        let ready = held.ready(writer, |_| vec![reader]);
+        assert_eq!(ready.len(), MAX_HELD / HELD_PARTS);
+        assert!(held.hold(writer, to(200, 0, MAX_HELD_BYTES / HELD_PARTS), now));
+        assert!(!held.hold(writer, to(200, 0, 1), now));
+        held.forget(writer);
+        assert_eq!((held.bytes, held.waiting.len()), (0, 0));
+        for n in 0..4 {
+            assert!(held.hold(writer, to(n, 0, MAX_HELD_BYTES / HELD_PARTS), now));
+        }
+        assert!(!held.hold(writer, to(9, 0, 1), now));
+        assert!(
+            held.hold(writer, to(9, 0, 1), now + 2 * PATIENCE),
+            "the old are gone"
+        );
+    }
+
+    #[test]
+    fn a_response_goes_to_who_asked_whatever_the_request_says() {
+        let asks = Guid::new(GuidPrefix([1; 12]), EntityId([0, 0, 1, 3]));
+        let other = Guid::new(GuidPrefix([2; 12]), EntityId([0, 0, 1, 4]));
+        let sample = |related, payload: &[u8]| Sample {
+            reader: EntityId([0, 0, 3, 4]),
+            payload: payload.to_vec(),
+            writer: asks,
+            sequence: 7,
+            related,
+            source_timestamp: None,
+        };
+        let (caller, _) = request(&sample(Some(awaited(other)), &[0, 1, 0, 0]), false).expect("a request");
+        assert_eq!((caller.reader, caller.number), (super::super::id(asks), 7));
+        let answer = answer(caller, false, Vec::new());
+        assert!(!answer.is_reached(&[other]));
+        // A header that is cut is none.
+        for len in 0..ENCAPSULATION + HEADER {
+            assert!(request(&sample(None, &vec![1; len]), true).is_none(), "{len}");
+        }
+        let framed = with_header(3, -9, &[0, 1, 0, 0, 5]);
+        let (caller, payload) = request(&sample(None, &framed), true).expect("a request");
+        assert_eq!((caller.number, payload), (-9, vec![0, 1, 0, 0, 5]));
+        for number in [-9, 0, i64::MIN] {
+            let framed = with_header(3, number, &[0, 1, 0, 0, 5]);
+            assert_eq!(
+                response(&sample(None, &framed), true, [asks; 2], 3),
+                None,
+                "no call has this number"
+            );
+        }
     }
 }
