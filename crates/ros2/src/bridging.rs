@@ -3,6 +3,7 @@
 use crate::config::{Config, ConfigError, Middleware, Range};
 use crate::dds::{self, Dds, Place};
 use crate::desk::{Desk, Target};
+use crate::early::Message;
 use crate::graph::{self, Ports, Records};
 use crate::hub::{Hub, lock};
 use crate::status::Status;
@@ -320,8 +321,15 @@ impl Shared {
                 } => {
                     let target = lock(&self.desk).target(port);
                     if let Some(Target::Incoming(incoming)) = target {
-                        let reserved = |participant| self.reserved(participant);
-                        incoming.message(hub, (port, from), &payload, time, reserved);
+                        let came = Instant::now();
+                        let message = Message {
+                            port,
+                            from,
+                            payload,
+                            time,
+                            came,
+                        };
+                        incoming.message(hub, message, |participant| self.reserved(participant));
                     }
                 }
                 Event::Request {

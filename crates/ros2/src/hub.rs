@@ -1,6 +1,9 @@
 //! What all parts of a bridge share.
 
+use crate::budget::Budget;
 use crate::config::Config;
+use crate::definitions::Definitions;
+use crate::early::Early;
 use crate::wire::{Id, Wire};
 use bridge::{Graph, Own, Problems, Rules, ServiceRule, TopicRule};
 use ropewalk::{Node, NodeError, Publisher, PublisherOptions};
@@ -11,6 +14,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+/// A message may make its publisher reserve so many times its length: a segment of several blocks.
+const RESERVED: u64 = 2;
+/// How often the messages of a participant that has taken all it may are counted anew.
+const COUNTED: Duration = Duration::from_millis(50);
 /// How long messages of a bridge that has gone may still be on the bus.
 const REMEMBERED: Duration = Duration::from_secs(60);
 
@@ -22,8 +29,7 @@ pub(crate) struct Hub {
     services: Vec<Spanned<ServiceRule>>,
     pub(crate) wire: Arc<dyn Wire>,
     pub(crate) node: Node,
-    /// Definitions of messages, services and actions.
-    pub(crate) registry: Registry,
+    pub(crate) definitions: Definitions,
     graph: Graph,
     pub(crate) stop: AtomicBool,
     /// Its publishers on the bus.
@@ -31,8 +37,23 @@ pub(crate) struct Hub {
     /// The graphs of other bridges of the domain, and when they were there last.
     graphs: Mutex<BTreeMap<u32, Instant>>,
     problems: Problems,
-    /// Of each participant of the domain: bytes that its messages have reserved on the bus, and those that came since that was looked at.
-    memory: Mutex<BTreeMap<Id, (u64, u64)>>,
+    /// Of each participant of the domain.
+    memory: Mutex<BTreeMap<Id, Reserved>>,
+    /// What waits in the bridge.
+    pub(crate) budget: Budget,
+    /// Its publishers on the bus for those of the domain.
+    pub(crate) publishers: Budget,
+    /// Messages whose publishers are not known yet.
+    pub(crate) early: Mutex<Early>,
+}
+
+/// What the messages of a participant have reserved on the bus, in bytes.
+#[derive(Debug)]
+struct Reserved {
+    counted: u64,
+    at: Instant,
+    /// What came after it was counted.
+    since: u64,
 }
 
 impl Hub {
@@ -50,9 +71,12 @@ impl Hub {
             services,
             wire,
             node,
-            registry,
+            definitions: Definitions::new(registry),
             graph,
             memory: Mutex::default(),
+            budget: Budget::waiting(),
+            publishers: Budget::publishers(),
+            early: Mutex::default(),
             stop: AtomicBool::new(false),
             own: Mutex::default(),
             graphs: Mutex::default(),
@@ -118,23 +142,46 @@ impl Hub {
 
     /// What the messages of each participant have reserved on the bus.
     pub(crate) fn set_memory(&self, reserved: &BTreeMap<Id, u64>) {
-        *lock(&self.memory) = reserved.iter().map(|(id, bytes)| (*id, (*bytes, 0))).collect();
+        let at = Instant::now();
+        let of = |(id, counted): (&Id, &u64)| {
+            let counted = *counted;
+            (
+                *id,
+                Reserved {
+                    counted,
+                    at,
+                    since: 0,
+                },
+            )
+        };
+        *lock(&self.memory) = reserved.iter().map(of).collect();
     }
 
     /// Whether a participant may have a further message on the bus: no more is reserved than came. `look` gives what its messages have
     /// reserved.
     pub(crate) fn may_reserve(&self, participant: Id, bytes: u64, look: impl FnOnce() -> u64) -> bool {
-        let most = self.config.participant_memory();
+        let (most, now) = (self.config.participant_memory(), Instant::now());
+        let bytes = bytes.saturating_mul(RESERVED);
         let mut memory = lock(&self.memory);
-        let (reserved, since) = memory.entry(participant).or_default();
-        *since += bytes;
-        if *reserved + *since <= most {
-            return true;
+        if let Some(reserved) = memory.get_mut(&participant) {
+            if reserved.counted + reserved.since + bytes <= most {
+                reserved.since += bytes;
+                return true;
+            }
+            if now.duration_since(reserved.at) < COUNTED {
+                return false;
+            }
         }
         drop(memory);
-        let reserved = look();
-        lock(&self.memory).insert(participant, (reserved, bytes));
-        reserved + bytes <= most
+        let counted = look();
+        let fits = counted + bytes <= most;
+        let reserved = Reserved {
+            counted,
+            at: now,
+            since: if fits { bytes } else { 0 },
+        };
+        lock(&self.memory).insert(participant, reserved);
+        fits
     }
 
     /// Something is wrong with `what`.

@@ -1,5 +1,7 @@
 //! One topic of the domain on its way onto the bus: a publisher there for each that the domain has.
 
+use crate::budget::Charge;
+use crate::early::Message;
 use crate::hub::{Hub, lock};
 use crate::types::named_topic;
 use crate::wire::{Id, Port, Seen};
@@ -12,6 +14,7 @@ use schema::Schema;
 use stats::Time;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
+use std::time::Instant;
 
 /// Publishers of one topic.
 const MAX_PUBLISHERS: usize = 1024;
@@ -27,6 +30,8 @@ pub(crate) struct Incoming {
     pub(crate) schema: Schema,
     pub(crate) rule: TopicRule,
     pub(crate) counts: Counts,
+    /// Whose publisher came first.
+    pub(crate) by: Id,
     filter: Mutex<Filter>,
     state: Mutex<State>,
 }
@@ -43,6 +48,7 @@ struct Bound {
     publisher: Publisher,
     class: Class,
     participant: Id,
+    _share: Charge,
 }
 
 /// A subscription reaches all publishers that give as much as it asks for; each publisher is heard by the one that asks for what it gives,
@@ -78,8 +84,10 @@ impl Incoming {
         bus_topic: String,
         schema: Schema,
         rule: &TopicRule,
+        by: Id,
     ) -> Result<Self, Unfit> {
         Ok(Incoming {
+            by,
             topic: topic.to_owned(),
             bus_topic,
             filter: Mutex::new(Filter::new(rule, &schema)?),
@@ -112,11 +120,19 @@ impl Incoming {
                 );
                 break;
             }
-            match self.bind(hub, seen, node) {
+            let Some(share) = hub.publishers.take(seen.participant, 1) else {
+                hub.problem(
+                    &self.topic,
+                    format_args!("{node} publishes it, and its process has as many publishers as a bridge takes of one: left out"),
+                );
+                continue;
+            };
+            match self.bind(hub, seen, node, share) {
                 Ok(bound) => drop(state.publishers.insert(seen.id, bound)),
                 Err(error) => hub.problem(&self.topic, error),
             }
         }
+        self.take_early(hub, &state);
         let classes: BTreeSet<Class> = state.publishers.values().map(|b| b.class).collect();
         state.subscriptions.retain(|class, port| {
             let stays = is_heard && classes.contains(class);
@@ -140,7 +156,7 @@ impl Incoming {
         }
     }
 
-    fn bind(&self, hub: &Hub, seen: &Seen, node: &str) -> Result<Bound, NodeError> {
+    fn bind(&self, hub: &Hub, seen: &Seen, node: &str, share: Charge) -> Result<Bound, NodeError> {
         let class = Class::of(&seen.qos);
         let is_latched = self.rule.latched.unwrap_or(class.is_kept);
         let mut options = PublisherOptions::default();
@@ -156,6 +172,7 @@ impl Incoming {
             publisher: hub.publish(&self.bus_topic, &self.schema, options)?,
             class,
             participant: seen.participant,
+            _share: share,
         })
     }
 
@@ -188,37 +205,72 @@ impl Incoming {
     }
 
     /// A message came. `reserved` gives what the messages of a participant have reserved on the bus.
-    pub(crate) fn message(
-        &self,
-        hub: &Hub,
-        (port, from): (Port, Id),
-        payload: &[u8],
-        time: Option<u64>,
-        reserved: impl FnOnce(Id) -> u64,
-    ) {
-        let heard = |state: &State| {
-            let bound = state.publishers.get(&from)?;
-            (state.subscriptions.get(&bound.class) == Some(&port)).then_some(bound.participant)
-        };
-        let Some(participant) = heard(&lock(&self.state)) else {
+    pub(crate) fn message(&self, hub: &Hub, message: Message, reserved: impl FnOnce(Id) -> u64) {
+        let state = lock(&self.state);
+        let Some(bound) = state.publishers.get(&message.from) else {
+            // The next round looks at its publisher.
+            if !lock(&hub.early).keep(&hub.budget, message) {
+                self.counts.failed();
+            }
             return;
         };
-        let bytes = payload.len() as u64;
-        if !hub.may_reserve(participant, bytes, || reserved(participant)) {
+        let (participant, len) = (bound.participant, message.payload.len() as u64);
+        if state.subscriptions.get(&bound.class) != Some(&message.port) {
+            return;
+        }
+        // What is reserved is counted over all topics.
+        drop(state);
+        if !hub.may_reserve(participant, len, || reserved(participant)) {
+            return self.refuse(hub);
+        }
+        self.publish(hub, &lock(&self.state), &message);
+    }
+
+    /// Publishes what came before its publisher was known.
+    fn take_early(&self, hub: &Hub, state: &State) {
+        let is_own = |port, from: Id| {
+            let bound = state.publishers.get(&from);
+            bound.is_some_and(|b| state.subscriptions.get(&b.class) == Some(&port))
+        };
+        let early = lock(&hub.early).take(is_own, Instant::now());
+        for message in early {
+            let Some(bound) = state.publishers.get(&message.from) else {
+                continue;
+            };
+            // Nothing of this publisher is on the bus yet.
+            if hub.may_reserve(bound.participant, message.payload.len() as u64, || 0) {
+                self.publish(hub, state, &message);
+            } else {
+                self.refuse(hub);
+            }
+        }
+    }
+
+    fn refuse(&self, hub: &Hub) {
+        self.counts.failed();
+        let most = hub.config.participant_memory();
+        hub.problem(
+            &self.topic,
+            format_args!("the messages of one participant take more than {most} bytes on the bus: raise `participant_memory` if it is meant so"),
+        );
+    }
+
+    fn publish(&self, hub: &Hub, state: &State, message: &Message) {
+        let (len, most) = (message.payload.len() as u64, hub.config.max_message());
+        let most = self.rule.max_message.unwrap_or(most);
+        if len > most {
             self.counts.failed();
-            let most = hub.config.participant_memory();
             return hub.problem(
                 &self.topic,
-                format_args!("the messages of one participant take more than {most} bytes on the bus: raise `participant_memory` if it is meant so"),
+                format_args!("a message of {len} bytes; at most {most} are taken: raise `max_message`"),
             );
         }
-        let state = lock(&self.state);
-        let Some(bound) = state.publishers.get(&from) else {
+        let Some(bound) = state.publishers.get(&message.from) else {
             return;
         };
-        let publisher = &bound.publisher;
+        let (publisher, payload) = (&bound.publisher, &message.payload[..]);
         let stamp = Stamp {
-            time: time.map(Time),
+            time: message.time.map(Time),
             origin: Some(hub.origin(publisher.bus().id())),
         };
         let mut filter = lock(&self.filter);

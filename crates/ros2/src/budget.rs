@@ -1,0 +1,126 @@
+//! What participants may have of something, counted before it is taken.
+
+use crate::hub::lock;
+use crate::wire::Id;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+/// Most bytes of messages and requests that wait, and of them those of one participant.
+const MAX_WAITING: usize = 256 << 20;
+const MAX_WAITING_EACH: usize = 64 << 20;
+/// Most publishers on the bus, and of them those of one participant.
+const MAX_PUBLISHERS: usize = 4096;
+const MAX_PUBLISHERS_EACH: usize = 1024;
+
+/// A participant: in DDS the first twelve bytes of its endpoints' identities.
+type Who = [u8; 12];
+
+/// Whose an endpoint is.
+pub(crate) fn who(endpoint: Id) -> Who {
+    let mut out = Who::default();
+    out.copy_from_slice(&endpoint[..12]);
+    out
+}
+
+/// How much there is of something, and how much one participant may have.
+#[derive(Clone, Debug)]
+pub(crate) struct Budget(Arc<Shares>);
+
+#[derive(Debug)]
+struct Shares {
+    most: usize,
+    most_each: usize,
+    spent: Mutex<Spent>,
+}
+
+#[derive(Debug, Default)]
+struct Spent {
+    all: usize,
+    each: BTreeMap<Who, usize>,
+}
+
+/// What is taken until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Charge {
+    budget: Budget,
+    who: Who,
+    count: usize,
+}
+
+impl Budget {
+    fn new(most: usize, most_each: usize) -> Self {
+        Budget(Arc::new(Shares {
+            most,
+            most_each,
+            spent: Mutex::default(),
+        }))
+    }
+
+    /// Bytes of messages and requests that wait.
+    pub(crate) fn waiting() -> Self {
+        Budget::new(MAX_WAITING, MAX_WAITING_EACH)
+    }
+
+    /// Publishers on the bus.
+    pub(crate) fn publishers() -> Self {
+        Budget::new(MAX_PUBLISHERS, MAX_PUBLISHERS_EACH)
+    }
+
+    /// Takes so much for whose this endpoint is; `None` if it is too much.
+    pub(crate) fn take(&self, endpoint: Id, count: usize) -> Option<Charge> {
+        let who = who(endpoint);
+        let mut spent = lock(&self.0.spent);
+        let each = spent.each.get(&who).copied().unwrap_or(0).saturating_add(count);
+        let all = spent.all.saturating_add(count);
+        if all > self.0.most || each > self.0.most_each {
+            return None;
+        }
+        spent.all = all;
+        spent.each.insert(who, each);
+        let budget = self.clone();
+        Some(Charge { budget, who, count })
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        let mut spent = lock(&self.budget.0.spent);
+        spent.all -= self.count;
+        if let Some(each) = spent.each.get_mut(&self.who) {
+            *each -= self.count;
+            if *each == 0 {
+                spent.each.remove(&self.who);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_bounded_by_participant_and_in_sum_and_given_back() {
+        for (budget, most, most_each) in [
+            (Budget::waiting(), MAX_WAITING, MAX_WAITING_EACH),
+            (Budget::publishers(), MAX_PUBLISHERS, MAX_PUBLISHERS_EACH),
+        ] {
+            let (one, mut kept) = (most_each / 64, Vec::new());
+            for n in 0..200 {
+                // Another endpoint each time, of one participant.
+                let mut id = [1; 16];
+                id[15] = n;
+                kept.extend(budget.take(id, one));
+            }
+            assert_eq!(kept.len(), 64);
+            for n in 0..2_000 {
+                kept.extend(budget.take([2 + (n % 100) as u8; 16], one));
+            }
+            assert_eq!(kept.len(), most / one);
+            assert!(budget.take([255; 16], usize::MAX).is_none());
+            kept.clear();
+            let spent = lock(&budget.0.spent);
+            assert_eq!((spent.all, spent.each.len()), (0, 0));
+        }
+    }
+}

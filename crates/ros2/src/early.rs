@@ -1,0 +1,111 @@
+//! Messages that come before the bridge has looked at their publishers: what is kept for late subscribers comes at once.
+
+use crate::budget::{Budget, Charge, who};
+use crate::wire::{Id, Port};
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// Most messages that wait, and of them those of one participant.
+const MAX_EARLY: usize = 1024;
+const MAX_EARLY_EACH: usize = 256;
+/// What one costs beside its payload.
+const EACH: usize = 128;
+/// How long one waits.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Messages of publishers that the bridge does not know yet.
+#[derive(Debug, Default)]
+pub(crate) struct Early(VecDeque<(Message, Charge)>);
+
+/// One of them.
+#[derive(Debug)]
+pub(crate) struct Message {
+    pub(crate) port: Port,
+    pub(crate) from: Id,
+    pub(crate) payload: Vec<u8>,
+    pub(crate) time: Option<u64>,
+    pub(crate) came: Instant,
+}
+
+impl Early {
+    /// Keeps one; false if there is no room.
+    pub(crate) fn keep(&mut self, budget: &Budget, message: Message) -> bool {
+        self.sweep(message.came);
+        let same = self.0.iter().filter(|(m, _)| who(m.from) == who(message.from));
+        if self.0.len() >= MAX_EARLY || same.count() >= MAX_EARLY_EACH {
+            return false;
+        }
+        let charge = budget.take(message.from, EACH + message.payload.len());
+        charge.is_some_and(|charge| {
+            self.0.push_back((message, charge));
+            true
+        })
+    }
+
+    /// Those that are somebody's, in the order in which they came.
+    pub(crate) fn take(&mut self, is: impl Fn(Port, Id) -> bool, now: Instant) -> Vec<Message> {
+        self.sweep(now);
+        let (taken, left): (VecDeque<_>, _) = self.0.drain(..).partition(|(m, _)| is(m.port, m.from));
+        self.0 = left;
+        taken.into_iter().map(|(message, _)| message).collect()
+    }
+
+    fn sweep(&mut self, now: Instant) {
+        let is_old = |m: &Message| now.saturating_duration_since(m.came) > PATIENCE;
+        while self.0.front().is_some_and(|(m, _)| is_old(m)) {
+            self.0.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(participant: u8, publisher: u8, len: usize, came: Instant) -> Message {
+        let mut from = [participant; 16];
+        from[15] = publisher;
+        Message {
+            port: Port(1),
+            from,
+            payload: vec![0; len],
+            time: None,
+            came,
+        }
+    }
+
+    #[test]
+    fn early_messages_are_bounded_for_each_participant_and_in_sum() {
+        let now = Instant::now();
+        let (budget, mut early) = (Budget::waiting(), Early::default());
+        let mut keep =
+            |participant, publisher, len, at| early.keep(&budget, message(participant, publisher, len, at));
+        let kept = (0..2_000).filter(|n| keep(1, *n as u8, 10, now)).count();
+        assert_eq!(kept, MAX_EARLY_EACH, "whatever publisher it names");
+        let kept = (0..2_000)
+            .filter(|n| keep(2 + (n % 50) as u8, 0, 10, now))
+            .count();
+        assert_eq!(kept, MAX_EARLY - MAX_EARLY_EACH);
+        let later = now + 2 * PATIENCE;
+        assert!(!keep(1, 0, 65 << 20, later), "too long for what may wait");
+        assert!(keep(1, 0, 60 << 20, later), "the old are gone");
+        assert!(!keep(1, 1, 5 << 20, later) && keep(2, 1, 5 << 20, later));
+    }
+
+    #[test]
+    fn what_is_somebodys_is_taken_in_order() {
+        let now = Instant::now();
+        let (budget, mut early) = (Budget::waiting(), Early::default());
+        for n in 0..6 {
+            early.keep(&budget, message(n % 2, 0, usize::from(n), now));
+        }
+        let taken = early.take(|port, from| port == Port(1) && from[0] == 1, now);
+        assert_eq!(
+            taken.iter().map(|m| m.payload.len()).collect::<Vec<_>>(),
+            [1, 3, 5]
+        );
+        assert_eq!(early.take(|_, _| true, now).len(), 3);
+        early.keep(&budget, message(1, 0, 1, now));
+        assert!(early.take(|_, _| true, now + 2 * PATIENCE).is_empty());
+    }
+}
