@@ -5,6 +5,7 @@ use crate::hub::Hub;
 use crate::incoming::Incoming;
 use crate::offered::Offered;
 use crate::outgoing::Outgoing;
+use crate::troubles::Troubles;
 use crate::wire::Port;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +17,18 @@ pub(crate) struct Desk {
     pub(crate) outgoing: BTreeMap<String, Arc<Outgoing>>,
     pub(crate) called: BTreeMap<String, Arc<Called>>,
     pub(crate) offered: BTreeMap<String, Arc<Offered>>,
+    /// What of these does not cross.
+    pub(crate) troubles: Troubled,
     targets: BTreeMap<Port, Target>,
+}
+
+/// What does not cross, by kind and direction.
+#[derive(Debug, Default)]
+pub(crate) struct Troubled {
+    pub(crate) incoming: Troubles,
+    pub(crate) outgoing: Troubles,
+    pub(crate) called: Troubles,
+    pub(crate) offered: Troubles,
 }
 
 /// Whose an endpoint is.

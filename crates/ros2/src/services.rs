@@ -6,42 +6,50 @@ use crate::hub::Hub;
 use crate::offered::Offered;
 use crate::topics::is_of_bridge;
 use crate::types::{self, OnBus};
-use crate::wire::{Picture, Seen};
+use crate::wire::{Id, Picture, Seen};
 use bridge::nodes::Kind;
 use schema::Flavour;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Most services of a direction.
+/// Most services of a direction; of those onto the bus, most that one participant brings.
 const MAX_SERVICES: usize = 256;
+const MAX_SERVICES_EACH: usize = 128;
 
 /// Services of the domain onto the bus.
 pub(crate) fn to_bus(hub: &Arc<Hub>, desk: &mut Desk, picture: &Picture, bus: &OnBus, now: Instant) {
     let servers = picture.endpoints.values().filter(|s| s.kind == Kind::Service);
     let servers: Vec<&Seen> = servers.filter(|s| !is_of_bridge(picture, s)).collect();
+    let mut brought: BTreeMap<Id, usize> = BTreeMap::new();
+    for called in desk.called.values() {
+        *brought.entry(called.by).or_default() += 1;
+    }
     for seen in &servers {
         let name = &seen.what.name;
         let Some((rule, bus_name)) = hub.rules().service_to_bus(name) else {
             continue;
         };
         if !desk.called.contains_key(name) {
-            if desk.called.len() >= MAX_SERVICES {
-                hub.problem(
-                    name,
-                    format_args!("more than {MAX_SERVICES} services; the others are left out"),
+            let each = brought.entry(seen.participant).or_default();
+            if desk.called.len() >= MAX_SERVICES || *each >= MAX_SERVICES_EACH {
+                let problem = format_args!(
+                    "more than {MAX_SERVICES} services, or {MAX_SERVICES_EACH} of one process; the others are left out"
                 );
+                desk.troubles.called.tell(hub, name, problem);
                 continue;
             }
-            let made =
-                types::of_service(hub, bus, &seen.what, rule.kind.as_deref()).map_err(|e| e.to_string());
+            let made = types::of_service(hub, bus, seen, rule.kind.as_deref()).map_err(|e| e.to_string());
             let made = made.and_then(|service| {
-                Called::new(hub, name, bus_name, service, rule).map_err(|e| e.to_string())
+                Called::new(hub, name, bus_name, service, rule, seen.participant).map_err(|e| e.to_string())
             });
             match made {
-                Ok(called) => drop(desk.called.insert(name.clone(), called)),
+                Ok(called) => {
+                    *each += 1;
+                    desk.called.insert(name.clone(), called);
+                }
                 Err(error) => {
-                    hub.problem(name, error);
+                    desk.troubles.called.tell(hub, name, error);
                     continue;
                 }
             }
@@ -63,6 +71,7 @@ pub(crate) fn to_bus(hub: &Arc<Hub>, desk: &mut Desk, picture: &Picture, bus: &O
         }
         stays
     });
+    desk.troubles.called.settle(hub);
 }
 
 /// Services of the bus into the domain.
@@ -79,10 +88,8 @@ pub(crate) fn to_ros(hub: &Arc<Hub>, desk: &mut Desk, bus: &OnBus) {
             continue;
         }
         if desk.offered.len() >= MAX_SERVICES {
-            hub.problem(
-                &name,
-                format_args!("more than {MAX_SERVICES} services; the others are left out"),
-            );
+            let problem = format_args!("more than {MAX_SERVICES} services; the others are left out");
+            desk.troubles.offered.tell(hub, &name, problem);
             continue;
         }
         let made = hub.node.schema_of_service(info).map_err(|e| e.to_string());
@@ -107,7 +114,7 @@ pub(crate) fn to_ros(hub: &Arc<Hub>, desk: &mut Desk, bus: &OnBus) {
                 hub.solved(&name);
                 desk.offered.insert(name, offered);
             }
-            Err(error) => hub.problem(&name, error),
+            Err(error) => desk.troubles.offered.tell(hub, &name, error),
         }
     }
     desk.offered.retain(|name, offered| {
@@ -117,4 +124,5 @@ pub(crate) fn to_ros(hub: &Arc<Hub>, desk: &mut Desk, bus: &OnBus) {
         }
         stays
     });
+    desk.troubles.offered.settle(hub);
 }

@@ -16,8 +16,9 @@ use std::time::{Duration, Instant};
 
 /// What is gone from the bus for this long is ended: an endpoint that is busy may not have answered.
 const GRACE: Duration = Duration::from_secs(3);
-/// Most topics of a direction.
+/// Most topics of a direction; of those onto the bus, most that one participant brings.
 const MAX_TOPICS: usize = 1024;
+const MAX_TOPICS_EACH: usize = 512;
 
 /// The quality of service of a publisher of the bus: what its node of ROS 2 says, else what the bus says of it.
 fn offer(publisher: &EndpointInfo, rule: &bridge::TopicRule, told: Option<&Qos>) -> Qos {
@@ -86,32 +87,46 @@ pub(crate) fn to_bus(hub: &Hub, desk: &mut Desk, picture: &Picture, bus: &OnBus)
             topics.entry(&seen.what.name).or_default().push((seen, node));
         }
     }
+    let mut brought: BTreeMap<Id, usize> = BTreeMap::new();
+    for incoming in desk.incoming.values() {
+        *brought.entry(incoming.by).or_default() += 1;
+    }
     for (topic, publishers) in &topics {
         let Some((rule, bus_topic)) = hub.rules().topic_to_bus(topic) else {
             continue;
         };
         if !desk.incoming.contains_key(*topic) {
             if desk.incoming.len() >= MAX_TOPICS {
-                hub.problem(
-                    topic,
-                    format_args!("more than {MAX_TOPICS} topics; the others are left out"),
-                );
+                let problem = format_args!("more than {MAX_TOPICS} topics; the others are left out");
+                desk.troubles.incoming.tell(hub, topic, problem);
                 continue;
             }
             // One publisher whose type cannot be used does not cost the others.
             let made = publishers.iter().map(|(seen, _)| {
-                let schema = types::of_topic(hub, bus, &seen.what, rule).map_err(|e| e.to_string())?;
-                Incoming::new(topic, bus_topic.clone(), schema, rule).map_err(|e| e.to_string())
+                if brought
+                    .get(&seen.participant)
+                    .is_some_and(|n| *n >= MAX_TOPICS_EACH)
+                {
+                    return Err(format!(
+                        "more than {MAX_TOPICS_EACH} topics of one process; the others are left out"
+                    ));
+                }
+                let schema = types::of_topic(hub, bus, seen, rule).map_err(|e| e.to_string())?;
+                Incoming::new(topic, bus_topic.clone(), schema, rule, seen.participant)
+                    .map_err(|e| e.to_string())
             });
             let mut problem = None;
             let made = made.filter_map(|m| m.map_err(|e| problem = Some(e)).ok()).next();
             match (made, problem) {
                 (Some(incoming), _) => {
                     hub.solved(topic);
+                    *brought.entry(incoming.by).or_default() += 1;
                     desk.incoming.insert((*topic).to_owned(), Arc::new(incoming));
                 }
                 (None, problem) => {
-                    hub.problem(topic, problem.unwrap_or_default());
+                    desk.troubles
+                        .incoming
+                        .tell(hub, topic, problem.unwrap_or_default());
                     continue;
                 }
             }
@@ -155,6 +170,7 @@ pub(crate) fn to_bus(hub: &Hub, desk: &mut Desk, picture: &Picture, bus: &OnBus)
         }
         stays
     });
+    desk.troubles.incoming.settle(hub);
 }
 
 /// The full names of the nodes whose endpoints these are.
@@ -208,10 +224,8 @@ pub(crate) fn to_ros(
         };
         if !desk.outgoing.contains_key(topic) {
             if desk.outgoing.len() >= MAX_TOPICS {
-                hub.problem(
-                    topic,
-                    format_args!("more than {MAX_TOPICS} topics; the others are left out"),
-                );
+                let problem = format_args!("more than {MAX_TOPICS} topics; the others are left out");
+                desk.troubles.outgoing.tell(hub, topic, problem);
                 continue;
             }
             match begin(hub, first, topic, rule) {
@@ -220,7 +234,7 @@ pub(crate) fn to_ros(
                     desk.outgoing.insert(topic.clone(), outgoing);
                 }
                 Err(error) => {
-                    hub.problem(topic, error);
+                    desk.troubles.outgoing.tell(hub, topic, error);
                     continue;
                 }
             }
@@ -269,4 +283,5 @@ pub(crate) fn to_ros(
         }
         stays
     });
+    desk.troubles.outgoing.settle(hub);
 }
