@@ -1,0 +1,135 @@
+//! Several bridges.
+
+use crate::kit::{
+    A_WHILE, Domain, LONG, Peer, Robot, all_said, kept, node, reliable, said, said_in, string, text, until,
+};
+use ros2::{Config, Direction, TopicRule};
+
+fn both() -> Config {
+    Config::default().with_topic(TopicRule::new("/both", Direction::Both))
+}
+
+#[test]
+fn of_two_bridges_of_one_bus_and_domain_one_stands_by_and_takes_over() {
+    let domain = Domain::new();
+    let mut first = Robot::new(&domain, both());
+    let peer = Peer::new(&domain);
+    let writer = peer.publisher("rt/both", &string(), kept());
+    let reader = peer.subscriber("rt/both", &string(), reliable());
+    let subscriber = first.node.subscriber("/both", &string()).expect("a subscriber");
+    let publisher = node(first.folder.path(), "mouth")
+        .publisher("/both", &string())
+        .expect("a publisher");
+    peer.connected(writer, 1);
+    peer.connected(reader, 1);
+    let second = Robot::on(&domain, both(), first.folder.clone());
+    let holder = until("the second stands by", || second.status().stands_by);
+    assert_eq!(holder, format!("process {}", std::process::id()));
+    assert!(publisher.wait_for_subscribers(2, LONG));
+    peer.write(writer, text("to the first"));
+    publisher.publish_cdr(&text("from the first")).expect("a message");
+    let mut got = all_said(&subscriber);
+    got.sort();
+    assert_eq!(got, ["from the first", "to the first"]);
+    let got: Vec<_> = peer.all(reader).iter().map(|s| said_in(&s.payload)).collect();
+    assert_eq!(got, ["from the first"]);
+
+    first.stop();
+    until("the second takes over", || {
+        second.status().stands_by.is_none().then_some(())
+    });
+    until("it has both", || {
+        let status = second.status();
+        let out = status.to_ros.get("/both").is_some_and(|f| f.connected == 1);
+        (out && status.to_bus.get("/both").is_some_and(|f| f.connected == 1)).then_some(())
+    });
+    peer.connected(writer, 1);
+    peer.connected(reader, 1);
+    until("it hears the bus", || {
+        publisher.wait_for_subscribers(2, LONG).then_some(())
+    });
+    all_said(&subscriber);
+    peer.write(writer, text("to the second"));
+    publisher
+        .publish_cdr(&text("from the second"))
+        .expect("a message");
+    let mut got = all_said(&subscriber);
+    got.sort();
+    assert_eq!(got, ["from the second", "to the second"]);
+    assert!(
+        peer.all(reader)
+            .iter()
+            .any(|s| said_in(&s.payload) == "from the second")
+    );
+}
+
+#[test]
+fn bridges_of_two_buses_in_one_domain_return_nothing() {
+    let domain = Domain::new();
+    let (a, b) = (Robot::new(&domain, both()), Robot::new(&domain, both()));
+    let peer = Peer::new(&domain);
+    let writer = peer.publisher("rt/both", &string(), reliable());
+    let reader = peer.subscriber("rt/both", &string(), reliable());
+    let robots = [&a, &b];
+    let publishers = robots.map(|r| r.node.publisher("/both", &string()).expect("a publisher"));
+    let subscribers = robots.map(|r| {
+        node(r.folder.path(), "ear")
+            .subscriber("/both", &string())
+            .expect("a subscriber")
+    });
+    until("both bridges are there", || {
+        robots.iter().all(|r| r.status().participants == 2).then_some(())
+    });
+    peer.connected(writer, 2);
+    peer.connected(reader, 2);
+    for publisher in &publishers {
+        assert!(publisher.wait_for_subscribers(2, LONG));
+    }
+    for n in 0..3 {
+        peer.write(writer, text(&format!("domain {n}")));
+        for (i, publisher) in publishers.iter().enumerate() {
+            publisher
+                .publish_cdr(&text(&format!("bus {i} {n}")))
+                .expect("a message");
+        }
+    }
+    let mut got: Vec<_> = peer.all(reader).iter().map(|s| said_in(&s.payload)).collect();
+    got.sort();
+    let all = |i: usize| (0..3).map(move |n| format!("bus {i} {n}"));
+    assert_eq!(got, all(0).chain(all(1)).collect::<Vec<_>>());
+    for (i, subscriber) in subscribers.iter().enumerate() {
+        let mut got = all_said(subscriber);
+        got.sort();
+        // One bus does not come to the other by the domain: bridges leave out what bridges bring.
+        let mut expected: Vec<_> = all(i).chain((0..3).map(|n| format!("domain {n}"))).collect();
+        expected.sort();
+        assert_eq!(got, expected, "bus {i}");
+    }
+    for robot in robots {
+        assert_eq!(robot.status().to_bus["/both"].messages, 3);
+    }
+}
+
+#[test]
+fn a_bridge_leaves_the_domain_at_once_when_it_stops() {
+    let domain = Domain::new();
+    let peer = Peer::new(&domain);
+    let mut robot = Robot::new(&domain, both());
+    let _publisher = robot.node.publisher("/both", &string()).expect("a publisher");
+    until("it is there", || {
+        (!peer.participants().is_empty() && !peer.endpoints("rt/both").is_empty()).then_some(())
+    });
+    robot.stop();
+    // Its lease is 20 s.
+    let begun = std::time::Instant::now();
+    until("it has left", || peer.participants().is_empty().then_some(()));
+    assert!(peer.endpoints("rt/both").is_empty());
+    assert!(begun.elapsed() < LONG / 6);
+    let late = robot.node.subscriber("/both", &string()).expect("a subscriber");
+    assert!(
+        late.take_timeout(A_WHILE)
+            .expect("a bus")
+            .map(|m| said(&m))
+            .is_none()
+    );
+}
