@@ -118,7 +118,8 @@ impl Called {
     }
 
     fn call(&self, hub: &Hub, server: &Server, request: Request) {
-        let until = Instant::now() + self.timeout.min(request.time_left());
+        let within = self.timeout.min(request.time_left());
+        let until = Instant::now() + within;
         let bytes = match request.cdr() {
             Ok(bytes) => bytes,
             Err(error) => return self.reject(server, request, &error.to_string()),
@@ -129,7 +130,7 @@ impl Called {
             return self.reject(server, request, "too many calls wait for their responses");
         }
         // The response may come before this ends: it waits for the lock.
-        match hub.wire.call(self.port, bytes) {
+        match hub.wire.call(self.port, bytes, within) {
             Ok(call) => drop(open.insert(call, (request, until))),
             Err(error) => {
                 drop(open);

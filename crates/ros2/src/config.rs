@@ -13,6 +13,8 @@
 //!   - {name: /arm/grasp, direction: to_bus}
 //! actions:
 //!   - {name: /navigate_to_pose, direction: to_bus}
+//! wire: dds                             # or zenoh, where it is built with that, and then
+//! # zenoh: {connect: [tcp/10.0.0.2:7447], config: zenoh.json5}
 //! definitions: [src/my_msgs]            # where .msg, .srv and .action files are, beside AMENT_PREFIX_PATH
 //! ```
 
@@ -41,6 +43,10 @@ const ACTION_TOPICS: [&str; 2] = ["feedback", "status"];
 pub struct Config {
     /// The domain. Default: the environment's `ROS_DOMAIN_ID`, else 0.
     pub domain: Option<u32>,
+    /// What the nodes speak. Default: DDS.
+    pub wire: Middleware,
+    /// With `wire: zenoh`, whom it connects to. Default: a router of this host.
+    pub zenoh: Option<ZenohConfig>,
     /// How far nodes are looked for. Default: the environment's `ROS_AUTOMATIC_DISCOVERY_RANGE`, else this host only.
     pub range: Option<Range>,
     /// Hosts whose nodes are looked for wherever they are. Default: the environment's `ROS_STATIC_PEERS`.
@@ -63,6 +69,44 @@ pub struct Config {
     pub services: Vec<Spanned<ServiceRule>>,
     /// The actions that cross: each stands for its three services and two topics.
     pub actions: Vec<Spanned<ActionRule>>,
+}
+
+/// What nodes of ROS 2 speak among each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Middleware {
+    /// DDS, as of rmw_fastrtps and rmw_cyclonedds.
+    #[default]
+    Dds,
+    /// Zenoh, as of rmw_zenoh. Only where this crate is built with the feature `zenoh`.
+    Zenoh,
+}
+
+/// Whom a bridge to nodes of rmw_zenoh connects to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ZenohConfig {
+    /// Endpoints of routers. Default: those of `config`, else `tcp/localhost:7447`.
+    pub connect: Vec<String>,
+    /// A configuration of Zenoh's own (JSON5), with certificates and access control, say; a relative one counts from the configuration's folder.
+    /// Default: as rmw_zenoh has it.
+    pub config: Option<PathBuf>,
+}
+
+impl ZenohConfig {
+    fn check(&self) -> Result<(), String> {
+        let is_endpoint = |e: &&String| {
+            e.split_once('/')
+                .is_some_and(|(kind, at)| !kind.is_empty() && at.contains(':'))
+        };
+        match self.connect.iter().find(|e| !is_endpoint(e)) {
+            Some(other) => Err(format!(
+                "zenoh.connect: {other:?} is no endpoint: write one as tcp/10.0.0.2:7447"
+            )),
+            None => Ok(()),
+        }
+    }
 }
 
 /// How far nodes are looked for, as of `ROS_AUTOMATIC_DISCOVERY_RANGE`.
@@ -160,6 +204,8 @@ impl Config {
         for definitions in &mut config.definitions {
             *definitions = folder.join(&*definitions);
         }
+        let own = config.zenoh.as_mut().and_then(|z| z.config.as_mut());
+        own.into_iter().for_each(|own| *own = folder.join(&*own));
         Ok(config)
     }
 
@@ -183,11 +229,11 @@ impl Config {
 
     fn check_at(&self, place: &str) -> Result<(), ConfigError> {
         let wrong = |problem: String| Err(problem_at(None, place, problem));
-        let environment = self
-            .domain()
-            .and_then(|_| self.range())
-            .and_then(|_| self.peers());
-        if let Err(problem) = environment {
+        let reached = match self.wire {
+            Middleware::Dds => self.check_dds(),
+            Middleware::Zenoh => self.check_zenoh(),
+        };
+        if let Err(problem) = reached {
             return wrong(problem);
         }
         if let Err(problem) = bridge::check(&self.node_name(), false) {
@@ -216,6 +262,30 @@ impl Config {
             );
         }
         Ok(())
+    }
+
+    fn check_dds(&self) -> Result<(), String> {
+        if self.zenoh.is_some() {
+            return Err("zenoh: it counts only with `wire: zenoh`".into());
+        }
+        self.domain()?;
+        self.range()?;
+        self.peers().map(drop)
+    }
+
+    fn check_zenoh(&self) -> Result<(), String> {
+        if !cfg!(feature = "zenoh") {
+            return Err(
+                "wire: zenoh: this program is built without Zenoh: build it with `--features zenoh`".into(),
+            );
+        }
+        if self.range.is_some() || self.static_peers.is_some() || !self.interfaces.is_empty() {
+            return Err(
+                "range, static_peers and interfaces are of DDS: with `wire: zenoh` name routers in `zenoh: {connect: [...]}`".into(),
+            );
+        }
+        self.domain()?;
+        self.zenoh.as_ref().map_or(Ok(()), ZenohConfig::check)
     }
 
     /// All rules, with those of actions.

@@ -36,7 +36,6 @@ mod status;
 mod topics;
 mod types;
 mod wire;
-#[cfg(any(feature = "zenoh", test, fuzzing))]
 #[doc(hidden)]
 pub mod zenoh;
 

@@ -92,6 +92,7 @@ impl Offered {
     pub(crate) fn request(&self, hub: &Hub, caller: Caller, payload: &[u8]) {
         if lock(&self.open).len() >= MAX_OPEN {
             self.counts.failed();
+            hub.wire.abandon(self.port, caller);
             return hub.problem(
                 &self.name,
                 "too many calls wait for their responses: one is left out",
@@ -102,7 +103,7 @@ impl Offered {
                 lock(&self.open).push((caller, pending));
                 self.ring();
             }
-            Err(error) => self.fail(hub, error),
+            Err(error) => self.fail(hub, caller, error),
         }
     }
 
@@ -157,7 +158,8 @@ impl Offered {
     }
 
     /// A caller in the domain gets no answer: nothing there says that a call failed.
-    fn fail(&self, hub: &Hub, error: impl std::fmt::Display) {
+    fn fail(&self, hub: &Hub, caller: Caller, error: impl std::fmt::Display) {
+        hub.wire.abandon(self.port, caller);
         self.counts.failed();
         hub.problem(&self.name, format_args!("a call is not answered: {error}"));
     }

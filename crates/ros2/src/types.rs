@@ -7,6 +7,9 @@ use bridge::TopicRule;
 use bus::{ServiceInfo, Survey};
 use schema::{DefinitionError, Flavour, Registry, Schema, Service};
 
+/// The highest priority of a link.
+const MAX_PRIORITY: u8 = 127;
+
 /// Why a type cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TypeError {
@@ -159,12 +162,21 @@ fn marked(schema: Schema, rule: &TopicRule) -> Result<Schema, TypeError> {
     })
 }
 
+/// The priority that the first line of a definition asks for, as links read it.
+fn priority(schema: &Schema) -> Option<u8> {
+    let definition = schema.definition();
+    let line = definition.lines().next()?.strip_prefix("# priority:")?;
+    line.trim().parse().ok().filter(|p| *p <= MAX_PRIORITY)
+}
+
 /// What a topic of this type is called in the domain.
 pub(crate) fn named_topic(name: &str, schema: &Schema) -> Named {
     Named {
         name: name.to_owned(),
         type_name: schema.ros2_name(),
         hashes: [Some(schema.type_hash()), None],
+        priority: priority(schema),
+        ..Named::default()
     }
 }
 
@@ -178,5 +190,7 @@ pub(crate) fn named_service(name: &str, service: &Service) -> Named {
             Some(service.request().type_hash()),
             Some(service.response().type_hash()),
         ],
+        service: Some(service.type_hash()),
+        ..Named::default()
     }
 }

@@ -26,7 +26,7 @@ pub(crate) struct Caller {
 }
 
 /// What an endpoint is for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Named {
     /// The full name in ROS of a topic or service.
     pub(crate) name: String,
@@ -34,6 +34,10 @@ pub(crate) struct Named {
     pub(crate) type_name: String,
     /// The hash of a topic's type; of a service's request and response.
     pub(crate) hashes: [Option<[u8; 32]>; 2],
+    /// The hash of a service as a whole, of an endpoint of this bridge.
+    pub(crate) service: Option<[u8; 32]>,
+    /// The priority that its messages ask for, 0 to 127, of an endpoint of this bridge.
+    pub(crate) priority: Option<u8>,
 }
 
 /// An endpoint of another node.
@@ -134,11 +138,11 @@ pub(crate) trait Wire: Send + Sync + std::fmt::Debug {
     /// If it is too long, or the endpoint has ended.
     fn write(&self, port: Port, payload: Vec<u8>, time: u64) -> Result<(), WireError>;
 
-    /// Sends a request.
+    /// Sends a request, whose response is waited for this long.
     ///
     /// # Errors
     /// As [`Wire::write`].
-    fn call(&self, port: Port, payload: Vec<u8>) -> Result<Call, WireError>;
+    fn call(&self, port: Port, payload: Vec<u8>, within: Duration) -> Result<Call, WireError>;
 
     /// Sends a response.
     ///
@@ -146,8 +150,19 @@ pub(crate) trait Wire: Send + Sync + std::fmt::Debug {
     /// As [`Wire::write`].
     fn respond(&self, port: Port, to: Caller, payload: Vec<u8>) -> Result<(), WireError>;
 
+    /// A request gets no response.
+    fn abandon(&self, _port: Port, _caller: Caller) {}
+
+    /// What keeps others from being found, if something does.
+    fn problem(&self) -> Option<String> {
+        None
+    }
+
     /// Shows these nodes to others, and no more.
     fn show(&self, nodes: Vec<Shown>);
+
+    /// Ends every endpoint, and says so to others, for all that still hold this. Nothing comes any more.
+    fn leave(&self) {}
 
     /// What comes next; waits at most this long.
     fn next(&self, timeout: Duration) -> Option<Event>;

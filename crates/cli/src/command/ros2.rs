@@ -1,11 +1,11 @@
-//! `ropewalk ros2`: the bridge to nodes of ROS 2 that stay on DDS.
+//! `ropewalk ros2`: the bridge to nodes of ROS 2 that stay on DDS, or on rmw_zenoh.
 
 use super::ros1::rule;
 use crate::failure::{Failure, OrFail, Outcome};
 use crate::signals::Signals;
 use bus::BusConfig;
 use clap::{Args, ValueEnum};
-use ros2::{ActionRule, Bridge, BridgeError, Config, Direction, Range, ServiceRule, TopicRule};
+use ros2::{ActionRule, Bridge, BridgeError, Config, Direction, Middleware, Range, ServiceRule, TopicRule};
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -31,6 +31,9 @@ use std::time::{Duration, Instant};
 ///
 /// or, for a few topics, on the command line: ropewalk ros2 --topic /scan=to_bus --topic /cmd_vel=to_ros
 ///
+/// Nodes of rmw_zenoh are reached by --wire zenoh, in a program that is built with `--features zenoh`; then `zenoh: {connect:
+/// [tcp/10.0.0.2:7447], config: zenoh.json5}` in the configuration names routers other than this host's (docs/guide/ros2-zenoh.md).
+///
 /// With `ropewalk ros1` beside it, nodes of ROS 1 and of ROS 2 meet on the bus; messages are converted.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
@@ -47,6 +50,9 @@ pub(crate) struct Options {
     /// An action, with =to_bus or =to_ros (may be repeated).
     #[arg(long = "action", value_name = "NAME=DIRECTION", value_parser = rule)]
     actions: Vec<(String, Direction)>,
+    /// What the nodes speak, instead of the configuration's `wire`.
+    #[arg(long, value_name = "WIRE")]
+    wire: Option<Spoken>,
     /// The domain, instead of ROS_DOMAIN_ID's.
     #[arg(long, value_name = "NUMBER")]
     domain: Option<u32>,
@@ -65,6 +71,14 @@ pub(crate) struct Options {
     /// Only check the configuration.
     #[arg(long)]
     check: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Spoken {
+    /// DDS: Fast DDS, Cyclone DDS.
+    Dds,
+    /// Zenoh, as of rmw_zenoh.
+    Zenoh,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -125,6 +139,11 @@ fn config(options: &Options) -> Result<Config, Failure> {
     }
     for (name, direction) in &options.actions {
         config = config.with_action(ActionRule::new(name, *direction));
+    }
+    match options.wire {
+        Some(Spoken::Dds) => config.wire = Middleware::Dds,
+        Some(Spoken::Zenoh) => config.wire = Middleware::Zenoh,
+        None => {}
     }
     config.domain = options.domain.or(config.domain);
     config.range = options.range.map(Reach::range).or(config.range);

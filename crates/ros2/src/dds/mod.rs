@@ -2,7 +2,7 @@
 
 mod entities;
 mod mark;
-mod names;
+pub(crate) mod names;
 mod qos;
 mod service;
 
@@ -383,7 +383,7 @@ impl Wire for Dds {
         }
     }
 
-    fn call(&self, port: Port, payload: Vec<u8>) -> Result<Call, WireError> {
+    fn call(&self, port: Port, payload: Vec<u8>, _within: Duration) -> Result<Call, WireError> {
         let mut state = self.state();
         let Some(Open::Client { requests, responses }) = state.open.get(&port).copied() else {
             return Err(WireError("it has ended".into()));
@@ -519,6 +519,7 @@ fn seen(data: &EndpointData) -> Option<Seen> {
             name,
             type_name,
             hashes: [names::hash_of(&data.user_data), None],
+            ..Named::default()
         },
         qos: qos::from_dds(&data.qos),
         participant: id(Guid::new(data.guid.prefix, EntityId::PARTICIPANT)),

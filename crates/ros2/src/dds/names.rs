@@ -34,7 +34,7 @@ pub(super) fn topic(meaning: &Meaning) -> String {
 }
 
 /// A type of DDS as ROS 2 writes it: `std_msgs::msg::dds_::String_` is `std_msgs/msg/String`. `None` if it is not of ROS 2.
-pub(super) fn type_of(dds: &str) -> Option<String> {
+pub(crate) fn type_of(dds: &str) -> Option<String> {
     let (namespace, name) = dds.rsplit_once("::dds_::")?;
     let name = name.strip_suffix('_').filter(|n| is_word(n))?;
     let (package, folder) = namespace.split_once("::")?;
@@ -42,7 +42,7 @@ pub(super) fn type_of(dds: &str) -> Option<String> {
 }
 
 /// A type of ROS 2 as DDS has it; `None` if its name has not three parts.
-pub(super) fn dds_type(ros: &str) -> Option<String> {
+pub(crate) fn dds_type(ros: &str) -> Option<String> {
     let mut words = ros.split('/');
     let (package, folder, name) = (words.next()?, words.next()?, words.next()?);
     let is_whole = words.next().is_none() && [package, folder, name].into_iter().all(is_word);

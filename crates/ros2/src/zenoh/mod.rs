@@ -1,0 +1,27 @@
+//! Zenoh as rmw_zenoh uses it: keys of topics and services, tokens of nodes and endpoints, and what goes with a message. What only reads and
+//! writes these is always here, the session only with the feature.
+
+mod attachment;
+#[cfg(feature = "zenoh")]
+mod ends;
+pub mod fuzzing;
+mod keys;
+mod qos;
+#[cfg(feature = "zenoh")]
+mod queue;
+#[cfg(feature = "zenoh")]
+mod seen;
+#[cfg(feature = "zenoh")]
+mod session;
+#[cfg(feature = "zenoh")]
+mod shown;
+mod token;
+#[cfg(feature = "zenoh")]
+mod wire;
+
+#[cfg(feature = "zenoh")]
+use crate::hub::lock;
+#[cfg(feature = "zenoh")]
+pub use session::SessionError;
+#[cfg(feature = "zenoh")]
+pub(crate) use {session::Place, wire::Zenoh};

@@ -1,0 +1,307 @@
+//! A session with Zenoh as a middleware of ROS 2.
+
+use super::attachment::Attachment;
+use super::ends::{End, Inbox};
+use super::lock;
+use super::queue::{Item, Queue, Taken};
+use super::session::{self, Place, SessionError};
+use super::shown::{Own, Tokens};
+use super::token::{SPACE, enclave_of};
+use crate::wire::{Call, Caller, Event, Id, Named, Picture, Port, Shown, Wire, WireError};
+use bridge::Graph;
+use bridge::nodes::{Kind, Qos};
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use zenoh::pubsub::Subscriber;
+use zenoh::sample::{Sample, SampleKind};
+use zenoh::{Session, Wait};
+
+/// Most identities whose last message is remembered, of a subscription.
+const MAX_HEARD: usize = 4_096;
+/// How long a router may be missing before that is a problem.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// A session with Zenoh.
+pub(crate) struct Zenoh {
+    session: Session,
+    own: Own,
+    /// Where its routers are, if it looks for any.
+    routers: Vec<String>,
+    inbox: Inbox,
+    ends: Mutex<BTreeMap<Port, Arc<End>>>,
+    /// Number and time of the last message, by the identity that it bore.
+    order: Mutex<BTreeMap<Port, BTreeMap<Id, (i64, i64)>>>,
+    next: Mutex<u64>,
+    tokens: Mutex<Tokens>,
+    /// Since when there is no router.
+    alone: Mutex<Option<Instant>>,
+    _watch: Subscriber<()>,
+}
+
+impl std::fmt::Debug for Zenoh {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut out = f.debug_struct("Zenoh");
+        out.field("domain", &self.own.domain);
+        out.field("session", &self.own.session).finish_non_exhaustive()
+    }
+}
+
+impl Zenoh {
+    /// Joins a domain. Others know the bridge by its graph.
+    pub(crate) fn join(place: &Place, graph: Graph, max_message: u64) -> Result<Self, SessionError> {
+        let (session, routers) = session::open(place, max_message)?;
+        let own = Own {
+            domain: place.domain,
+            session: session.zid().to_string(),
+            enclave: enclave_of(graph),
+        };
+        let inbox = Inbox {
+            queue: Arc::new(Queue::new(max_message)),
+            others: Arc::default(),
+            max_message: usize::try_from(max_message).unwrap_or(usize::MAX),
+        };
+        let (there, domain, name) = (inbox.clone(), own.domain, own.session.clone());
+        let watch = session
+            .liveliness()
+            .declare_subscriber(format!("{SPACE}/{domain}/**"))
+            .history(true)
+            .callback(move |sample: Sample| {
+                let key = sample.key_expr().as_str();
+                let mut others = lock(&there.others);
+                let has_changed = match sample.kind() {
+                    SampleKind::Put => others.begins(key, domain, &name),
+                    SampleKind::Delete => others.ends(key),
+                };
+                drop(others);
+                if has_changed {
+                    there.queue.change();
+                }
+            })
+            .wait();
+        let watch = watch.map_err(|error| SessionError::Open {
+            problem: error.to_string(),
+        })?;
+        Ok(Zenoh {
+            session,
+            own,
+            routers,
+            inbox,
+            ends: Mutex::default(),
+            order: Mutex::default(),
+            next: Mutex::default(),
+            tokens: Mutex::default(),
+            alone: Mutex::new(Some(Instant::now())),
+            _watch: watch,
+        })
+    }
+
+    fn end(&self, port: Port) -> Result<Arc<End>, WireError> {
+        let end = lock(&self.ends).get(&port).cloned();
+        end.ok_or_else(|| WireError("it has ended".into()))
+    }
+
+    /// Whether it is connected to a router, or needs none.
+    fn has_router(&self) -> bool {
+        let has_router = self.routers.is_empty() || self.session.info().routers_zid().wait().next().is_some();
+        let mut alone = lock(&self.alone);
+        if has_router {
+            *alone = None;
+        } else {
+            alone.get_or_insert_with(Instant::now);
+        }
+        has_router
+    }
+
+    fn attachment(&self, end: &End, time: u64) -> Attachment {
+        Attachment {
+            sequence: end.sent.fetch_add(1, Ordering::Relaxed).wrapping_add(1),
+            time: i64::try_from(time).unwrap_or(i64::MAX),
+            sender: *lock(&end.id),
+        }
+    }
+
+    /// Whether a message is one that came already, by its number and time; what is missing before it is counted.
+    fn came(&self, port: Port, attachment: &Attachment) -> bool {
+        let mut order = lock(&self.order);
+        let heard = order.entry(port).or_default();
+        if heard.len() >= MAX_HEARD {
+            heard.clear();
+        }
+        let this = (attachment.sequence, attachment.time);
+        let Some(last) = heard.insert(attachment.sender, this) else {
+            return false;
+        };
+        if this.0 <= last.0 && this.1 <= last.1 {
+            heard.insert(attachment.sender, last);
+            return true;
+        }
+        drop(order);
+        let lost = this.0.saturating_sub(last.0).saturating_sub(1);
+        lock(&self.inbox.others).refuse_some("lost", u64::try_from(lost).unwrap_or(0));
+        false
+    }
+
+    fn event(&self, port: Port, item: Item) -> Option<Event> {
+        let end = self.end(port).ok()?;
+        match item {
+            Item::Message(attachment, payload) => {
+                if self.came(port, &attachment) {
+                    return None;
+                }
+                let from = lock(&self.inbox.others).sender(attachment.sender, &end.what);
+                Some(Event::Message {
+                    port,
+                    from,
+                    payload,
+                    time: attachment.time(),
+                })
+            }
+            Item::Request(attachment, payload, query) => {
+                let client = (attachment.sender, attachment.sequence);
+                end.keep(client, query);
+                let caller = Caller {
+                    sender: client.0,
+                    reader: client.0,
+                    number: client.1,
+                };
+                Some(Event::Request {
+                    port,
+                    caller,
+                    payload,
+                })
+            }
+            Item::Response(call, payload) => Some(Event::Response { port, call, payload }),
+        }
+    }
+}
+
+impl Wire for Zenoh {
+    fn picture(&self) -> Picture {
+        let has_router = self.has_router();
+        let mut others = lock(&self.inbox.others);
+        others.settle(has_router, Instant::now());
+        others.picture()
+    }
+
+    fn open(&self, kind: Kind, what: &Named, qos: &Qos) -> Result<Port, WireError> {
+        let port = {
+            let mut next = lock(&self.next);
+            *next += 1;
+            Port(*next)
+        };
+        let end = End::open(
+            &self.session,
+            &self.inbox,
+            self.own.domain,
+            port,
+            (kind, what, qos),
+        );
+        match end {
+            Ok(end) => drop(lock(&self.ends).insert(port, Arc::new(end))),
+            Err(error) => {
+                self.inbox.queue.close(port);
+                return Err(error);
+            }
+        }
+        Ok(port)
+    }
+
+    fn close(&self, port: Port) {
+        let end = lock(&self.ends).remove(&port);
+        self.inbox.queue.close(port);
+        lock(&self.order).remove(&port);
+        // Zenoh undeclares it, with no lock held.
+        drop(end);
+    }
+
+    fn connected(&self, port: Port) -> usize {
+        let Ok(end) = self.end(port) else { return 0 };
+        let other = match end.kind {
+            Kind::Publisher => Kind::Subscription,
+            Kind::Subscription => Kind::Publisher,
+            Kind::Client => Kind::Service,
+            Kind::Service => Kind::Client,
+        };
+        lock(&self.inbox.others).count(other, &end.what, end.hash())
+    }
+
+    fn write(&self, port: Port, payload: Vec<u8>, time: u64) -> Result<(), WireError> {
+        let end = self.end(port)?;
+        end.put(self.attachment(&end, time), payload)
+    }
+
+    fn call(&self, port: Port, payload: Vec<u8>, within: Duration) -> Result<Call, WireError> {
+        let end = self.end(port)?;
+        if self.connected(port) == 0 {
+            return Err(WireError("its server is not connected".into()));
+        }
+        let attachment = self.attachment(&end, clock::realtime().as_nanos());
+        end.get(&self.session, &self.inbox, port, (attachment, payload, within))?;
+        Ok(attachment.sequence)
+    }
+
+    fn respond(&self, port: Port, to: Caller, payload: Vec<u8>) -> Result<(), WireError> {
+        let end = self.end(port)?;
+        let query = end.asked((to.sender, to.number));
+        let query = query.ok_or_else(|| WireError("nobody waits for it".into()))?;
+        let attachment = Attachment {
+            sequence: to.number,
+            time: i64::try_from(clock::realtime().as_nanos()).unwrap_or(i64::MAX),
+            sender: to.sender,
+        };
+        end.reply(&query, attachment, payload)
+    }
+
+    fn abandon(&self, port: Port, caller: Caller) {
+        let end = self.end(port).ok();
+        // Without the request nobody can respond: Zenoh tells the caller.
+        drop(end.and_then(|end| end.asked((caller.sender, caller.number))));
+    }
+
+    fn problem(&self) -> Option<String> {
+        let is_late = lock(&self.alone).is_some_and(|since| since.elapsed() > PATIENCE);
+        is_late.then(|| {
+            format!(
+                "no router of Zenoh answers at {}: start one (ros2 run rmw_zenoh_cpp rmw_zenohd, or zenohd), or name another in `zenoh: {{connect: [...]}}`",
+                self.routers.join(", ")
+            )
+        })
+    }
+
+    fn show(&self, nodes: Vec<Shown>) {
+        let ends = lock(&self.ends).clone();
+        let mut tokens = lock(&self.tokens);
+        if let Err(error) = tokens.show(&self.session, &self.own, &nodes, &ends) {
+            tracing::warn!(%error, "a change of the bus's nodes is not told");
+        }
+    }
+
+    fn leave(&self) {
+        *lock(&self.tokens) = Tokens::default();
+        let ends = std::mem::take(&mut *lock(&self.ends));
+        drop(ends);
+        if let Err(error) = self.session.close().wait() {
+            tracing::debug!(%error, "the session with Zenoh does not end in order");
+        }
+    }
+
+    fn next(&self, timeout: Duration) -> Option<Event> {
+        let until = Instant::now() + timeout;
+        loop {
+            match self.inbox.queue.take(until)? {
+                Taken::Changed => return Some(Event::Changed),
+                Taken::Item(port, item) => {
+                    if let Some(event) = self.event(port, item) {
+                        return Some(event);
+                    }
+                }
+            }
+        }
+    }
+
+    fn refused(&self) -> BTreeMap<&'static str, u64> {
+        lock(&self.inbox.others).refused()
+    }
+}
