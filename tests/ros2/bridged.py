@@ -29,11 +29,11 @@ def ask(future):
 latched = QoSProfile(depth=5, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 """
 
-# Images are published once somebody is there, and by then in time: each is new.
+# Images are published once somebody is there. Queues hold all of them, so that a host without a processor for a second loses none.
 SENDS = (
     SEES
     + """
-qos = QoSProfile(depth=10, reliability=ReliabilityPolicy.{how})
+qos = QoSProfile(depth=60, reliability=ReliabilityPolicy.{how})
 strings, images = node.create_publisher(String, "/words", 20), node.create_publisher(Image, "/pictures", qos)
 assert until(lambda: strings.get_subscription_count() and images.get_subscription_count())
 time.sleep(1)
@@ -50,7 +50,7 @@ print("sent")
 TAKES = (
     SEES
     + """
-qos = QoSProfile(depth=10, reliability=ReliabilityPolicy.{how})
+qos = QoSProfile(depth=60, reliability=ReliabilityPolicy.{how})
 words, pictures = [], []
 node.create_subscription(String, "/words", lambda m: words.append(m.data), 20)
 node.create_subscription(Image, "/pictures", lambda m: pictures.append((m.height, len(m.data), set(m.data[::1000]) == {{m.height}})), qos)
