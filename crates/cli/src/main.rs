@@ -8,6 +8,7 @@ mod command;
 mod demo;
 mod failure;
 mod figure;
+mod graph;
 mod numbers;
 mod offers;
 mod screen;
@@ -48,6 +49,8 @@ enum Command {
     Lab(command::lab::Options),
     Topic(command::topic::Options),
     Service(command::service::Options),
+    Action(command::action::Options),
+    Node(command::node::Options),
     Robot(command::robot::Options),
     Control(command::control::Options),
     Play(command::play::Options),
@@ -98,6 +101,8 @@ fn main() -> ExitCode {
         Command::Lab(options) => return command::lab::run(&options),
         Command::Topic(options) => command::topic::run(&options),
         Command::Service(options) => command::service::run(&options),
+        Command::Action(options) => command::action::run(&options),
+        Command::Node(options) => command::node::run(&options),
         Command::Robot(options) => command::robot::run(&options),
         Command::Control(options) => command::control::run(&options),
         Command::Play(options) => command::play::run(&options),
@@ -109,4 +114,14 @@ fn main() -> ExitCode {
         Command::DemoPart { spec, parts } => demo::run_parts(&spec, &parts),
     };
     failure::exit_code(outcome)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_is_one_that_can_be_parsed() {
+        <Cli as clap::CommandFactory>::command().debug_assert();
+    }
 }

@@ -4,19 +4,19 @@ use bus::{EndpointInfo, Silent, Survey};
 use serde_json::{Value, json};
 
 /// Programs with their processes, for people.
-pub(super) fn who(endpoints: &[EndpointInfo]) -> String {
+pub(crate) fn who(endpoints: &[EndpointInfo]) -> String {
     let names = endpoints.iter().map(|e| process(e.program.as_deref(), e.pid));
     names.collect::<Vec<_>>().join(", ")
 }
 
 /// A program without its folder, and its process.
-fn process(program: Option<&str>, pid: i32) -> String {
+pub(crate) fn process(program: Option<&str>, pid: i32) -> String {
     let program = program.and_then(|p| p.rsplit('/').next()).unwrap_or("?");
     format!("{program} ({pid})")
 }
 
 /// The same for programs.
-pub(super) fn to_json(endpoints: &[EndpointInfo]) -> Vec<Value> {
+pub(crate) fn to_json(endpoints: &[EndpointInfo]) -> Vec<Value> {
     let endpoint = |e: &EndpointInfo| {
         json!({ "pid": e.pid, "uid": e.uid, "program": e.program, "connected": e.connected,
                 "messages": e.messages, "memory_bytes": e.memory })
@@ -28,7 +28,7 @@ pub(super) fn to_json(endpoints: &[EndpointInfo]) -> Vec<Value> {
 const MAX_NAMED: usize = 5;
 
 /// Who did not answer, so that what was found may not be all; nothing if all did.
-pub(super) fn silent(survey: &Survey) -> Option<String> {
+pub(crate) fn silent(survey: &Survey) -> Option<String> {
     let name = |s: &Silent| process(s.program.as_deref(), s.pid);
     let mut names: Vec<_> = survey.silent.iter().map(name).collect();
     names.sort();
@@ -49,7 +49,7 @@ pub(super) fn silent(survey: &Survey) -> Option<String> {
 }
 
 /// As `silent` says it, for programs.
-pub(super) fn silent_json(survey: &Survey) -> Vec<Value> {
+pub(crate) fn silent_json(survey: &Survey) -> Vec<Value> {
     let one = |s: &Silent| json!({ "pid": s.pid, "program": s.program });
     survey.silent.iter().map(one).collect()
 }
@@ -60,6 +60,6 @@ pub(crate) fn but_silent(survey: &Survey) -> String {
 }
 
 /// Bytes as hexadecimal digits.
-pub(super) fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }

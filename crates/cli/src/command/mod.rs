@@ -1,5 +1,6 @@
 //! The commands other than the demo, a file each.
 
+pub(crate) mod action;
 pub(crate) mod bench;
 pub(crate) mod control;
 pub(crate) mod doctor;
@@ -10,6 +11,8 @@ pub(crate) mod keys;
 pub(crate) mod lab;
 pub(crate) mod link;
 pub(crate) mod msg;
+pub(crate) mod node;
+mod optional_type;
 pub(crate) mod plan;
 pub(crate) mod play;
 pub(crate) mod record;

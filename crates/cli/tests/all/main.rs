@@ -2,6 +2,7 @@
 // What tests print is their own text.
 #![allow(clippy::disallowed_macros, clippy::disallowed_methods)]
 
+mod actions;
 mod analysis;
 mod bad_input;
 mod bench;

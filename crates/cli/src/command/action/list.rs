@@ -1,0 +1,178 @@
+//! Which actions there are: `ropewalk action list`, `info`, `type` and `find`.
+
+use super::names;
+use crate::command::endpoints;
+use crate::failure::{Failure, OrFail, Outcome};
+use crate::graph::{Graph, Node, is_hidden, is_same_type};
+use clap::Args;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+
+/// Print the names of all actions, one a line.
+#[derive(Args)]
+pub(super) struct List {
+    /// Print each action's type behind its name.
+    #[arg(short = 't', long)]
+    show_types: bool,
+    /// Print the number of actions only.
+    #[arg(short = 'c', long = "count-actions")]
+    count: bool,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Print which nodes serve and call an action.
+#[derive(Args)]
+pub(super) struct Info {
+    /// The action.
+    action: String,
+    /// Print the action's type behind each node.
+    #[arg(short = 't', long)]
+    show_types: bool,
+    /// Print the numbers of servers and clients only.
+    #[arg(short = 'c', long)]
+    count: bool,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+pub(super) struct Type {
+    /// The action.
+    action: String,
+}
+
+#[derive(Args)]
+pub(super) struct Find {
+    /// Such as example_interfaces/action/Fibonacci.
+    #[arg(value_name = "TYPE")]
+    type_name: String,
+}
+
+/// Who serves and calls an action, by the type that each states.
+#[derive(Default)]
+struct Action<'a> {
+    types: BTreeSet<String>,
+    servers: Vec<(&'a Node, String)>,
+    clients: Vec<(&'a Node, String)>,
+}
+
+impl Action<'_> {
+    fn to_json(&self, name: &str) -> Value {
+        let nodes = |all: &[(&Node, String)]| -> Vec<Value> {
+            let one = |(node, ty): &(&Node, String)| json!({ "node": node.shown(), "type": ty });
+            all.iter().map(one).collect()
+        };
+        json!({ "action": name, "types": self.types, "servers": nodes(&self.servers), "clients": nodes(&self.clients) })
+    }
+}
+
+fn actions(graph: &Graph) -> BTreeMap<&str, Action<'_>> {
+    let mut all = BTreeMap::<&str, Action<'_>>::new();
+    for node in &graph.nodes {
+        for serves in [true, false] {
+            for (name, ty) in names::of_node(node, serves) {
+                let action = all.entry(name).or_default();
+                action.types.insert(ty.clone());
+                let nodes = if serves {
+                    &mut action.servers
+                } else {
+                    &mut action.clients
+                };
+                nodes.push((node, ty));
+            }
+        }
+    }
+    all
+}
+
+pub(super) fn list(node: &ropewalk::Node, options: &List) -> Outcome {
+    let graph = Graph::look(node)?;
+    let mut all = actions(&graph);
+    all.retain(|name, _| !is_hidden(name));
+    let mut out = crate::screen::stdout();
+    if options.json {
+        let actions: Vec<_> = all.iter().map(|(name, action)| action.to_json(name)).collect();
+        let all = json!({ "actions": actions, "silent": endpoints::silent_json(&graph.survey) });
+        return writeln!(out, "{all:#}").or_job("writing");
+    }
+    if let Some(silent) = endpoints::silent(&graph.survey) {
+        crate::screen::tell!("{silent}");
+    }
+    if options.count {
+        return writeln!(out, "{}", all.len()).or_job("writing");
+    }
+    if all.is_empty() {
+        crate::screen::tell!("no actions in {}", node.bus().config().runtime_dir.display());
+    }
+    let mut all = all.iter();
+    all.try_for_each(|(name, action)| match options.show_types {
+        true => writeln!(out, "{name} [{}]", joined(&action.types)),
+        false => writeln!(out, "{name}"),
+    })
+    .or_job("writing")
+}
+
+pub(super) fn info(node: &ropewalk::Node, options: &Info) -> Outcome {
+    let graph = Graph::look(node)?;
+    let (name, action) = one(&graph, &options.action)?;
+    let mut out = crate::screen::stdout();
+    if options.json {
+        return writeln!(out, "{:#}", action.to_json(name)).or_job("writing");
+    }
+    let mut text = format!("Action: {name}\n");
+    for (heading, nodes) in [
+        ("Action clients", &action.clients),
+        ("Action servers", &action.servers),
+    ] {
+        text += &format!("{heading}: {}\n", nodes.len());
+        for (node, ty) in nodes.iter().filter(|_| !options.count) {
+            let ty = if options.show_types {
+                format!(" [{ty}]")
+            } else {
+                String::new()
+            };
+            text += &format!("    {}{ty}\n", node.shown());
+        }
+    }
+    write!(out, "{text}").or_job("writing")
+}
+
+pub(super) fn print_type(node: &ropewalk::Node, options: &Type) -> Outcome {
+    let graph = Graph::look(node)?;
+    let (_, action) = one(&graph, &options.action)?;
+    action.types.iter().for_each(|ty| crate::screen::say!("{ty}"));
+    Ok(())
+}
+
+pub(super) fn find(node: &ropewalk::Node, options: &Find) -> Outcome {
+    let graph = Graph::look(node)?;
+    let mut all = actions(&graph);
+    all.retain(|_, action| action.types.iter().any(|ty| is_same_type(ty, &options.type_name)));
+    if all.is_empty() {
+        crate::screen::tell!("no action of type {}", options.type_name);
+    }
+    all.keys().for_each(|name| crate::screen::say!("{name}"));
+    Ok(())
+}
+
+/// The action of that name, with or without the slash before it.
+fn one<'a>(graph: &'a Graph, name: &str) -> Result<(&'a str, Action<'a>), Failure> {
+    let wanted = name.trim_start_matches('/');
+    let found = actions(graph)
+        .into_iter()
+        .find(|(name, _)| name.trim_start_matches('/') == wanted);
+    found.ok_or_else(|| {
+        let silent = endpoints::but_silent(&graph.survey);
+        Failure::input(format_args!(
+            "nobody serves or calls the action /{wanted}; `ropewalk action list` shows what there is{silent}"
+        ))
+    })
+}
+
+fn joined(types: &BTreeSet<String>) -> String {
+    types.iter().map(String::as_str).collect::<Vec<_>>().join(", ")
+}
