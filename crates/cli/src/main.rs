@@ -11,6 +11,7 @@ mod figure;
 mod graph;
 mod numbers;
 mod offers;
+mod qos;
 mod screen;
 mod signals;
 mod types;

@@ -79,7 +79,10 @@ pub(crate) struct SearchPath {
 impl SearchPath {
     /// The registry that these options ask for.
     pub(crate) fn registry(&self) -> Registry {
-        let flavour = if self.ros2 { Flavour::Ros2 } else { Flavour::Ros1 };
+        self.registry_of(if self.ros2 { Flavour::Ros2 } else { Flavour::Ros1 })
+    }
+
+    fn registry_of(&self, flavour: Flavour) -> Registry {
         let mut registry = Registry::from_env(flavour);
         for folder in &self.folders {
             registry.add_folder(folder);
@@ -90,5 +93,22 @@ impl SearchPath {
     /// The schema of a type by its name.
     pub(crate) fn schema(&self, name: &str) -> Result<Schema, Failure> {
         self.registry().schema(name).or_input()
+    }
+
+    /// The same; a name as ROS 2 writes it, `package/msg/Type`, is of ROS 2. What is nowhere to be found may be the type of a topic of
+    /// the bus, whose users tell its definition.
+    pub(crate) fn schema_as_written(&self, name: &str, node: &ropewalk::Node) -> Result<Schema, Failure> {
+        let is_ros2 = self.ros2 || name.split('/').count() == 3;
+        let flavour = if is_ros2 { Flavour::Ros2 } else { Flavour::Ros1 };
+        self.registry_of(flavour).schema(name).or_else(|unknown| {
+            let topics = node.topics().or_input()?;
+            let of = |t: &&bus::TopicInfo| {
+                crate::graph::is_same_type(&t.topic.type_name, name) && !t.topic.definition.is_empty()
+            };
+            match topics.iter().find(of) {
+                Some(topic) => node.schema_of(topic).or_input(),
+                None => Err(Failure::input(unknown)),
+            }
+        })
     }
 }

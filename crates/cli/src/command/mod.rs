@@ -22,5 +22,4 @@ pub(crate) mod ros2;
 pub(crate) mod service;
 pub(crate) mod top;
 pub(crate) mod topic;
-mod topic_info;
 mod transport;

@@ -1,7 +1,9 @@
 //! `ropewalk topic info`: what the endpoints of a topic say of themselves.
 
-use super::endpoints::{self, hex};
+use super::verbose;
+use crate::command::endpoints::{self, hex};
 use crate::failure::{Failure, OrFail, Outcome};
+use crate::graph::Graph;
 use bench::table::{Align, Table};
 use bus::{
     EndpointDetail, EndpointInfo, MemoryPolicy, Offer, PublisherInfo, QueuePolicy, Reliability, Ros,
@@ -23,6 +25,9 @@ use std::io::Write as _;
 pub(crate) struct Options {
     /// The topic.
     topic: String,
+    /// Also print the node and the quality of service of each endpoint, those of other hosts included.
+    #[arg(short, long)]
+    verbose: bool,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -30,12 +35,21 @@ pub(crate) struct Options {
 
 pub(super) fn run(node: &Node, options: &Options) -> Outcome {
     let name = options.topic.trim_start_matches('/');
-    let survey = node.survey().or_input()?;
+    let graph = options.verbose.then(|| Graph::look(node)).transpose()?;
+    let survey = match &graph {
+        Some(graph) => graph.survey.clone(),
+        None => node.survey().or_input()?,
+    };
     let topics = survey.topics.iter().filter(|t| !t.is_of_service());
     let found: Vec<_> = topics
         .filter(|t| t.topic.topic.trim_start_matches('/') == name)
         .collect();
-    if found.is_empty() {
+    let full = format!("/{name}");
+    let more = graph
+        .as_ref()
+        .map(|graph| verbose::text(graph, &full))
+        .unwrap_or_default();
+    if found.is_empty() && more.is_empty() {
         return Err(Failure::input(format_args!(
             "nobody uses /{name} in {}; `ropewalk topic list` shows what there is{}",
             node.bus().config().runtime_dir.display(),
@@ -45,12 +59,16 @@ pub(super) fn run(node: &Node, options: &Options) -> Outcome {
     let mut out = crate::screen::stdout();
     if options.json {
         let all: Vec<_> = found.iter().map(|t| to_json(t)).collect();
-        return writeln!(out, "{:#}", json!({ "topics": all })).or_job("writing");
+        let mut all = json!({ "topics": all });
+        if let Some(graph) = &graph {
+            all["endpoints"] = verbose::to_json(graph, &full).into();
+        }
+        return writeln!(out, "{all:#}").or_job("writing");
     }
     for topic in found {
         write!(out, "{}", text(topic)).or_job("writing")?;
     }
-    Ok(())
+    write!(out, "{more}").or_job("writing")
 }
 
 fn to_json(t: &TopicInfo) -> Value {
@@ -143,7 +161,7 @@ fn text(t: &TopicInfo) -> String {
         let _ = writeln!(
             out,
             "\npublisher  {}{}  published {}, refused {}, {}",
-            super::endpoints::who(std::slice::from_ref(e)),
+            endpoints::who(std::slice::from_ref(e)),
             offer(&p.offer),
             s.published,
             s.refused,
@@ -194,7 +212,7 @@ fn text(t: &TopicInfo) -> String {
         let _ = writeln!(
             out,
             "\nsubscriber {}  received {}, holds {} of {}, {}",
-            super::endpoints::who(std::slice::from_ref(e)),
+            endpoints::who(std::slice::from_ref(e)),
             e.messages,
             s.held,
             s.max_held,
@@ -221,7 +239,7 @@ fn refusals(out: &mut String, e: &EndpointInfo) {
 /// The subscriber as it describes itself, else its process.
 fn name_of(t: &TopicInfo, id: u64, pid: i32) -> String {
     match t.subscribers.iter().find(|s| s.id == id) {
-        Some(endpoint) => super::endpoints::who(std::slice::from_ref(endpoint)),
+        Some(endpoint) => endpoints::who(std::slice::from_ref(endpoint)),
         None => format!("process {pid}"),
     }
 }
