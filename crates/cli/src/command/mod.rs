@@ -13,6 +13,7 @@ pub(crate) mod link;
 pub(crate) mod msg;
 pub(crate) mod node;
 mod optional_type;
+pub(crate) mod param;
 pub(crate) mod plan;
 pub(crate) mod play;
 pub(crate) mod record;

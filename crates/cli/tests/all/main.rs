@@ -18,6 +18,7 @@ mod lab_kills;
 mod link;
 mod nodes;
 mod operate;
+mod parameters;
 mod play;
 mod quality;
 mod record;

@@ -1,0 +1,163 @@
+//! A node's services for its parameters.
+
+use super::value::{Parameter, Type};
+use crate::failure::{Failure, OrFail};
+use ropewalk::{Node, NodeError};
+use schema::Show;
+use serde_json::{Value as Json, json};
+use std::time::{Duration, Instant};
+
+/// A node whose parameters are asked for.
+pub(super) struct Remote<'a> {
+    bus: &'a Node,
+    /// With its namespace.
+    name: String,
+    timeout: Duration,
+}
+
+/// What a node says of a parameter.
+pub(super) struct Descriptor {
+    pub(super) ty: Type,
+    pub(super) is_read_only: bool,
+    /// All of it, as `rcl_interfaces/msg/ParameterDescriptor`.
+    pub(super) all: Json,
+}
+
+/// What became of a change.
+pub(super) struct Answer {
+    pub(super) is_successful: bool,
+    pub(super) reason: String,
+}
+
+impl<'a> Remote<'a> {
+    pub(super) fn new(bus: &'a Node, name: &str, timeout: Duration) -> Self {
+        let name = format!("/{}", name.trim_start_matches('/'));
+        Remote { bus, name, timeout }
+    }
+
+    /// The node's full name.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn call(&self, service: &str, request: &Json) -> Result<Json, Failure> {
+        let path = format!("{}/{service}", self.name);
+        let start = Instant::now();
+        let left = || self.timeout.saturating_sub(start.elapsed());
+        let schema = match self.bus.discover_service(&path, self.timeout) {
+            Err(NodeError::NoServer { service, waited }) => {
+                return Err(Failure::input(format_args!(
+                    "nobody served {service} within {waited:?}: {} is not there, or has no parameters; `ropewalk node list` shows the nodes",
+                    self.name
+                )));
+            }
+            other => other.or_input()?,
+        };
+        let client = self.bus.client(&path, &schema).or_input()?;
+        client.wait_for_server(left()).or_job("waiting for the node")?;
+        let request = schema
+            .request()
+            .value_from_json(request)
+            .or_job("making the request")?;
+        let answer = client.call_value(&request, left()).map_err(Failure::job)?;
+        Ok(answer.to_json(Show::ALL))
+    }
+
+    /// The names of all parameters below the prefixes, or of all.
+    pub(super) fn names(&self, prefixes: &[String]) -> Result<Vec<String>, Failure> {
+        let answer = self.call("list_parameters", &json!({ "prefixes": prefixes, "depth": 0 }))?;
+        let names = answer["result"]["names"].as_array().into_iter().flatten();
+        let mut names: Vec<String> = names.filter_map(|n| n.as_str()).map(str::to_owned).collect();
+        names.sort();
+        Ok(names)
+    }
+
+    /// The values of parameters, in the order of `names`.
+    pub(super) fn values(&self, names: &[String]) -> Result<Vec<Parameter>, Failure> {
+        let values = self.values_if_set(names)?;
+        match values.iter().position(|v| *v == Parameter::NotSet) {
+            Some(at) => Err(self.undeclared(&names[at])),
+            None => Ok(values),
+        }
+    }
+
+    /// The same; what is not declared, or has no value yet, is not set.
+    pub(super) fn values_if_set(&self, names: &[String]) -> Result<Vec<Parameter>, Failure> {
+        let answer = self.call("get_parameters", &json!({ "names": names }))?;
+        let all = list(&answer["values"]).map(Parameter::from_json).collect();
+        self.each(names, all, || Parameter::NotSet, Self::values_if_set)
+    }
+
+    /// The types of parameters, and whether they may be changed. An unknown one has no type.
+    pub(super) fn descriptors(&self, names: &[String]) -> Result<Vec<Descriptor>, Failure> {
+        let answer = self.call("describe_parameters", &json!({ "names": names }))?;
+        let all = list(&answer["descriptors"]).map(Descriptor::new).collect();
+        self.each(names, all, || Descriptor::new(&Json::Null), Self::descriptors)
+    }
+
+    /// One for each name: a node that does not know one of them answers for none, and is asked for each.
+    fn each<T>(
+        &self,
+        names: &[String],
+        all: Vec<T>,
+        unknown: fn() -> T,
+        ask: impl Fn(&Self, &[String]) -> Result<Vec<T>, Failure>,
+    ) -> Result<Vec<T>, Failure> {
+        match names {
+            _ if all.len() == names.len() => Ok(all),
+            [_] => Ok(vec![unknown()]),
+            several => {
+                let mut out = Vec::new();
+                for name in several {
+                    out.append(&mut ask(self, std::slice::from_ref(name))?);
+                }
+                Ok(out)
+            }
+        }
+    }
+
+    /// Sets parameters, each on its own.
+    pub(super) fn set(&self, parameters: &[(String, Parameter)]) -> Result<Vec<Answer>, Failure> {
+        let one = |(name, value): &(String, Parameter)| json!({ "name": name, "value": value.to_json() });
+        let all: Vec<_> = parameters.iter().map(one).collect();
+        let answer = self.call("set_parameters", &json!({ "parameters": all }))?;
+        let mut answers: Vec<_> = list(&answer["results"]).map(Answer::new).collect();
+        // A node answers for each.
+        answers.resize_with(parameters.len(), || Answer::new(&Json::Null));
+        Ok(answers)
+    }
+
+    /// The error that a parameter is not declared.
+    pub(super) fn undeclared(&self, name: &str) -> Failure {
+        Failure::input(format_args!(
+            "{0} has no value of the parameter {name}; `ropewalk param list {0}` shows those it has",
+            self.name
+        ))
+    }
+}
+
+impl Descriptor {
+    fn new(all: &Json) -> Self {
+        Descriptor {
+            ty: Type::from_code(all["type"].as_u64().unwrap_or(0)),
+            is_read_only: all["read_only"] == true,
+            all: all.clone(),
+        }
+    }
+}
+
+impl Answer {
+    fn new(json: &Json) -> Self {
+        Answer {
+            is_successful: json["successful"] == true,
+            reason: json["reason"]
+                .as_str()
+                .unwrap_or("the node does not say why")
+                .to_owned(),
+        }
+    }
+}
+
+fn list(json: &Json) -> impl Iterator<Item = &Json> {
+    json.as_array().into_iter().flatten()
+}
