@@ -7,6 +7,7 @@ pub(crate) mod doctor;
 pub(crate) mod endpoints;
 pub(crate) mod generate;
 pub(crate) mod import;
+pub(crate) mod interface;
 pub(crate) mod keys;
 pub(crate) mod lab;
 pub(crate) mod link;

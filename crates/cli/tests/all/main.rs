@@ -13,6 +13,7 @@ mod bench_remote;
 mod bench_scale;
 mod demo;
 mod import;
+mod interfaces;
 mod lab;
 mod lab_kills;
 mod link;
