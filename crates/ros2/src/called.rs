@@ -2,18 +2,20 @@
 
 use crate::hub::{Hub, lock};
 use crate::types::named_service;
-use crate::wire::{Call, Port, WireError};
+use crate::wire::{Call, Id, Port, WireError};
 use bridge::nodes::policy::{KEEP_LAST, RELIABLE, VOLATILE};
 use bridge::nodes::{Kind, Qos};
 use bridge::{Counts, ServiceRule, printable};
+use bus::{ServerOptions, TakeError};
 use ropewalk::{NodeError, Request, Server, Service};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Most calls of one service that wait for their responses.
+/// Most calls of one service that wait for their responses, and of them those of one client of the bus.
 const MAX_OPEN: usize = 1024;
+const MAX_OPEN_EACH: u32 = 256;
 
 /// A service of the domain, offered on the bus.
 #[derive(Debug)]
@@ -24,7 +26,11 @@ pub(crate) struct Called {
     pub(crate) service: Service,
     pub(crate) port: Port,
     pub(crate) counts: Counts,
+    /// Whose server came first.
+    pub(crate) by: Id,
     timeout: Duration,
+    /// The longest request.
+    max_message: u64,
     server: Mutex<Option<Arc<Server>>>,
     open: Mutex<BTreeMap<Call, (Request, Instant)>>,
     is_closed: AtomicBool,
@@ -60,8 +66,10 @@ impl Called {
         bus_name: String,
         service: Service,
         rule: &ServiceRule,
+        by: Id,
     ) -> Result<Arc<Called>, CalledError> {
         Ok(Arc::new(Called {
+            by,
             name: name.to_owned(),
             port: hub
                 .wire
@@ -70,6 +78,7 @@ impl Called {
             service,
             counts: Counts::default(),
             timeout: crate::config::timeout(rule, name),
+            max_message: rule.max_message.unwrap_or(hub.config.max_message()),
             server: Mutex::default(),
             open: Mutex::default(),
             is_closed: AtomicBool::new(false),
@@ -82,7 +91,9 @@ impl Called {
         if server.is_some() || hub.wire.connected(self.port) == 0 {
             return Ok(());
         }
-        let made = Arc::new(hub.node.server(&self.bus_name, &self.service)?);
+        let options = ServerOptions::default().with_max_held(MAX_OPEN_EACH);
+        let made = hub.node.server_with(&self.bus_name, &self.service, options);
+        let made = Arc::new(made?);
         hub.begins(made.bus().id());
         let (this, hub, serves) = (self.clone(), hub.clone(), made.clone());
         let thread = std::thread::Builder::new().name("ros2-called".into());
@@ -107,6 +118,10 @@ impl Called {
             match server.take_timeout(Duration::from_secs(1)) {
                 Ok(Some(request)) => self.call(hub, server, request),
                 Ok(None) => {}
+                // One client's, who has to wait for its own: nobody else is held up.
+                Err(TakeError::HoldLimit { .. }) => {
+                    let _ = server.bus().wait_takeable(Duration::from_secs(1));
+                }
                 Err(error) => {
                     return hub.problem(
                         &self.name,
@@ -124,6 +139,11 @@ impl Called {
             Ok(bytes) => bytes,
             Err(error) => return self.reject(server, request, &error.to_string()),
         };
+        let (len, most) = (bytes.len() as u64, self.max_message);
+        if len > most {
+            let text = format!("a request of {len} bytes; at most {most} cross");
+            return self.reject(server, request, &text);
+        }
         let mut open = lock(&self.open);
         if open.len() >= MAX_OPEN {
             drop(open);
@@ -158,10 +178,14 @@ impl Called {
 
     /// Gives up the calls that waited long enough.
     pub(crate) fn sweep(&self, now: Instant) {
-        let late: Vec<Request> = lock(&self.open)
-            .extract_if(.., |_, (_, until)| *until <= now)
-            .map(|(_, (request, _))| request)
-            .collect();
+        let late: Vec<Request> = {
+            let mut open = lock(&self.open);
+            let late = open.iter().filter(|(_, (_, until))| *until <= now);
+            let late: Vec<Call> = late.map(|(call, _)| *call).collect();
+            late.iter()
+                .filter_map(|call| open.remove(call).map(|(request, _)| request))
+                .collect()
+        };
         let server = lock(&self.server).clone();
         for request in late {
             if let Some(server) = &server {

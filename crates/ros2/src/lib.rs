@@ -22,10 +22,15 @@
 //! ```
 
 mod bridging;
+mod budget;
 mod called;
 mod config;
 mod dds;
+mod definitions;
 mod desk;
+mod early;
+#[doc(hidden)]
+pub mod fuzzing;
 mod graph;
 mod hub;
 mod incoming;
@@ -34,7 +39,9 @@ mod outgoing;
 mod services;
 mod status;
 mod topics;
+mod troubles;
 mod types;
+mod waiting;
 mod wire;
 #[doc(hidden)]
 pub mod zenoh;

@@ -1,20 +1,24 @@
 //! A service of the bus, served in the domain.
 
 use crate::called::qos;
-use crate::hub::{Hub, lock};
+use crate::hub::{GRACE, Hub, lock};
 use crate::types::named_service;
+use crate::waiting::Waiting;
 use crate::wire::{Caller, Port, WireError};
 use bridge::nodes::Kind;
 use bridge::{Counts, ServiceRule};
-use ropewalk::{Client, NodeError, Pending, Service};
+use bus::{CallError as Unanswered, ClientOptions};
+use ropewalk::{CallError, Client, NodeError, Pending, Service};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Most calls of one service that wait for their responses.
-const MAX_OPEN: usize = 1024;
+/// Most requests that a server of the bus has at a time.
+const UNDER_WAY: u32 = 512;
+/// How often a server whose queue is full is asked again.
+const AGAIN: Duration = Duration::from_millis(10);
 
 /// A service of the bus, served in the domain.
 #[derive(Debug)]
@@ -26,10 +30,27 @@ pub(crate) struct Offered {
     pub(crate) port: Port,
     pub(crate) counts: Counts,
     timeout: Duration,
+    /// The longest request.
+    max_message: u64,
     client: Client,
-    open: Mutex<Vec<(Caller, Pending)>>,
+    open: Mutex<Open>,
     wake: OwnedFd,
     is_closed: AtomicBool,
+    /// When the bus had a server last.
+    seen: Mutex<Instant>,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    under_way: Vec<(Caller, Pending)>,
+    /// Until the server has room.
+    waiting: Waiting,
+}
+
+impl Open {
+    fn callers(&self) -> impl Iterator<Item = &Caller> + Clone {
+        self.under_way.iter().map(|(caller, _)| caller)
+    }
 }
 
 /// Why a service of the bus cannot be served in the domain.
@@ -53,13 +74,15 @@ impl Offered {
     ) -> Result<Arc<Offered>, OfferedError> {
         let wake =
             eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(std::io::Error::from)?;
-        let client = hub.node.client(&bus_name, &service)?;
+        let options = ClientOptions::default().with_max_outstanding(UNDER_WAY);
+        let client = hub.node.client_with(&bus_name, &service, options)?;
         hub.begins(client.bus().id());
         let offered = Arc::new(Offered {
             port: hub
                 .wire
                 .open(Kind::Service, &named_service(&name, &service), &qos())?,
             timeout: crate::config::timeout(rule, &name),
+            max_message: rule.max_message.unwrap_or(hub.config.max_message()),
             name,
             bus_name,
             service,
@@ -68,11 +91,21 @@ impl Offered {
             open: Mutex::default(),
             wake,
             is_closed: AtomicBool::new(false),
+            seen: Mutex::new(Instant::now()),
         });
         let (this, hub) = (offered.clone(), hub.clone());
         let thread = std::thread::Builder::new().name("ros2-offered".into());
         thread.spawn(move || this.work(&hub))?;
         Ok(offered)
+    }
+
+    /// Whether it stays: `is_there` says whether the bus has a server now.
+    pub(crate) fn stays(&self, is_there: bool, now: Instant) -> bool {
+        let mut seen = lock(&self.seen);
+        if is_there {
+            *seen = now;
+        }
+        now.saturating_duration_since(*seen) < GRACE
     }
 
     pub(crate) fn end(&self, hub: &Hub) {
@@ -90,21 +123,65 @@ impl Offered {
 
     /// A request came.
     pub(crate) fn request(&self, hub: &Hub, caller: Caller, payload: &[u8]) {
-        if lock(&self.open).len() >= MAX_OPEN {
-            self.counts.failed();
-            hub.wire.abandon(self.port, caller);
-            return hub.problem(
-                &self.name,
-                "too many calls wait for their responses: one is left out",
-            );
+        let (len, most) = (payload.len() as u64, self.max_message);
+        if len > most {
+            let error = format!("a request of {len} bytes; at most {most} are taken: raise `max_message`");
+            return self.fail(hub, caller, error);
         }
-        match self.client.send_cdr(payload, self.timeout) {
-            Ok(pending) => {
-                lock(&self.open).push((caller, pending));
-                self.ring();
+        let mut open = lock(&self.open);
+        if !open.waiting.has_room(caller.sender, open.callers()) {
+            drop(open);
+            return self.fail(hub, caller, "too many requests wait for their responses");
+        }
+        let until = Instant::now() + self.timeout;
+        if open.waiting.is_empty() {
+            match self.client.send_cdr(payload, self.timeout) {
+                Ok(pending) => {
+                    open.under_way.push((caller, pending));
+                    return self.ring();
+                }
+                Err(error) if !is_full(&error) => {
+                    drop(open);
+                    return self.fail(hub, caller, error);
+                }
+                Err(_) => {}
             }
-            Err(error) => self.fail(hub, caller, error),
         }
+        let waits = open.waiting.push(&hub.budget, caller, payload, until);
+        drop(open);
+        if waits {
+            self.ring();
+        } else {
+            self.fail(hub, caller, "the requests that wait take too much memory");
+        }
+    }
+
+    /// Sends what waits as far as the server has room. Those that cannot be sent.
+    fn send_waiting(&self, open: &mut Open) -> Vec<(Caller, Result<ropewalk::Reply, String>)> {
+        let now = Instant::now();
+        let late = open.waiting.late(now).into_iter();
+        let mut failed: Vec<_> = late
+            .map(|r| {
+                (
+                    r.caller,
+                    Err("its server's queue was full all the time".to_owned()),
+                )
+            })
+            .collect();
+        while let Some(next) = open.waiting.next(open.under_way.iter().map(|(caller, _)| caller)) {
+            match self
+                .client
+                .send_cdr(&next.payload, next.until.saturating_duration_since(now))
+            {
+                Ok(pending) => open.under_way.push((next.caller, pending)),
+                Err(error) if is_full(&error) => {
+                    open.waiting.put_back(next);
+                    break;
+                }
+                Err(error) => failed.push((next.caller, Err(error.to_string()))),
+            }
+        }
+        failed
     }
 
     /// Hands on responses until it is ended.
@@ -113,19 +190,22 @@ impl Offered {
             let mut ended = Vec::new();
             let deadline = {
                 let mut open = lock(&self.open);
-                let mut waiting = Vec::with_capacity(open.len());
-                for (caller, mut pending) in open.drain(..) {
+                let mut left = Vec::with_capacity(open.under_way.len());
+                for (caller, mut pending) in std::mem::take(&mut open.under_way) {
                     match pending.poll() {
-                        Some(end) => ended.push((caller, end)),
-                        None => waiting.push((caller, pending)),
+                        Some(end) => ended.push((caller, end.map_err(|e| e.to_string()))),
+                        None => left.push((caller, pending)),
                     }
                 }
-                *open = waiting;
-                open.iter().filter_map(|(_, p)| p.deadline()).min()
+                open.under_way = left;
+                ended.extend(self.send_waiting(&mut open));
+                let again = (!open.waiting.is_empty()).then(|| Instant::now() + AGAIN);
+                let deadlines = open.under_way.iter().filter_map(|(_, p)| p.deadline());
+                deadlines.chain(again).min()
             };
             let had = !ended.is_empty();
             for (caller, end) in ended {
-                let sent = end.and_then(|reply| reply.cdr()).map_err(|e| e.to_string());
+                let sent = end.and_then(|reply| reply.cdr().map_err(|e| e.to_string()));
                 let sent = sent.and_then(|bytes| {
                     let len = bytes.len();
                     let sent = hub.wire.respond(self.port, caller, bytes);
@@ -133,7 +213,7 @@ impl Offered {
                 });
                 match sent {
                     Ok(len) => self.counts.passed(len),
-                    Err(error) => self.fail(hub, error),
+                    Err(error) => self.fail(hub, caller, error),
                 }
             }
             match self.client.bus().rearm() {
@@ -163,4 +243,12 @@ impl Offered {
         self.counts.failed();
         hub.problem(&self.name, format_args!("a call is not answered: {error}"));
     }
+}
+
+/// Whether a request was refused for want of room, and not carried out.
+fn is_full(error: &CallError) -> bool {
+    matches!(
+        error,
+        CallError::Call(Unanswered::Dropped { .. } | Unanswered::TooMany { .. })
+    )
 }

@@ -2,7 +2,7 @@
 //! that come with this program, or at an endpoint of the bus that has the same type.
 
 use crate::hub::Hub;
-use crate::wire::Named;
+use crate::wire::{Named, Seen};
 use bridge::TopicRule;
 use bus::{ServiceInfo, Survey};
 use schema::{DefinitionError, Flavour, Registry, Schema, Service};
@@ -23,6 +23,8 @@ pub(crate) enum TypeError {
         theirs: String,
         ours: String,
     },
+    #[error("many types are looked for: that of this one, {0}, is later")]
+    Busy(String),
     #[error(
         "it is a {name}, whose definition cannot be used: {source}; name the folder of its package in `definitions`"
     )]
@@ -88,9 +90,11 @@ fn asked(what: &Named, rule: Option<&str>) -> Result<(), TypeError> {
 }
 
 /// The type of a topic of the domain, marked with the rule's priority.
-pub(crate) fn of_topic(hub: &Hub, bus: &OnBus, what: &Named, rule: &TopicRule) -> Result<Schema, TypeError> {
+pub(crate) fn of_topic(hub: &Hub, bus: &OnBus, seen: &Seen, rule: &TopicRule) -> Result<Schema, TypeError> {
+    let what = &seen.what;
     asked(what, rule.kind.as_deref())?;
-    let known = hub.registry.schema(&what.type_name);
+    let known = hub.definitions.schema(&what.type_name, seen.participant);
+    let known = known.ok_or_else(|| TypeError::Busy(what.type_name.clone()))?;
     let Some(hash) = what.hashes[0] else {
         return marked(known.map_err(|e| unknown(what, e))?, rule);
     };
@@ -110,11 +114,13 @@ pub(crate) fn of_topic(hub: &Hub, bus: &OnBus, what: &Named, rule: &TopicRule) -
 pub(crate) fn of_service(
     hub: &Hub,
     bus: &OnBus,
-    what: &Named,
+    seen: &Seen,
     rule: Option<&str>,
 ) -> Result<Service, TypeError> {
+    let what = &seen.what;
     asked(what, rule)?;
-    let known = hub.registry.service(&what.type_name);
+    let known = hub.definitions.service(&what.type_name, seen.participant);
+    let known = known.ok_or_else(|| TypeError::Busy(what.type_name.clone()))?;
     let Some(hash) = what.hashes[0] else {
         return known.map_err(|e| unknown(what, e));
     };

@@ -1,6 +1,7 @@
 //! DDS as ROS 2 uses it: what others have, and topics and services as their implementations frame them.
 
 mod entities;
+pub(crate) mod fuzzing;
 mod mark;
 pub(crate) mod names;
 mod qos;
@@ -37,7 +38,9 @@ pub(crate) struct Place {
 /// A domain.
 #[derive(Debug)]
 pub(crate) struct Dds {
-    node: Node,
+    node: rtps::Handle,
+    /// Until the bridge leaves.
+    runs: Mutex<Option<Node>>,
     /// Writes the names of nodes, and reads those of others.
     info: (EntityId, EntityId),
     state: Mutex<State>,
@@ -137,7 +140,8 @@ impl Dds {
             .and_then(|writer| Ok((writer, node.add_reader(info)?)));
         let info = made.map_err(|error| NodeError::Io(std::io::Error::other(error)))?;
         Ok(Dds {
-            node,
+            node: node.handle(),
+            runs: Mutex::new(Some(node)),
             info,
             state: Mutex::default(),
         })
@@ -275,7 +279,12 @@ fn on_info(state: &mut State, sample: &Sample) {
     let decoded = (sample.payload.len() <= MAX_INFO).then(|| Entities::decode(&sample.payload));
     let prefix = sample.writer.prefix;
     match decoded {
-        Some(Ok(entities)) if guid(entities.gid).prefix == prefix => {
+        Some(Ok(mut entities)) if guid(entities.gid).prefix == prefix => {
+            let is_own = |gid: &Id| guid(*gid).prefix == prefix;
+            for node in &mut entities.nodes {
+                node.readers.retain(is_own);
+                node.writers.retain(is_own);
+            }
             if let Some(participant) = state.participants.get_mut(&prefix) {
                 participant.entities = entities;
             }
@@ -312,6 +321,8 @@ impl Wire for Dds {
 
     fn open(&self, kind: Kind, what: &Named, qos: &Qos) -> Result<Port, WireError> {
         let name = || what.name.clone();
+        // What comes by it at once waits for it to be known here.
+        let mut state = self.state();
         let open = match kind {
             Kind::Publisher | Kind::Subscription => {
                 let config = self.endpoint(&Meaning::Topic(name()), &what.type_name, what.hashes[0], qos)?;
@@ -339,7 +350,6 @@ impl Wire for Dds {
                 }
             }
         };
-        let mut state = self.state();
         state.next += 1;
         let port = Port(state.next);
         for entity in open.entities().into_iter().flatten() {
@@ -463,6 +473,10 @@ impl Wire for Dds {
         if let Err(error) = self.node.write(self.info.0, bytes, WriteOptions::default()) {
             tracing::warn!(%error, "the names of nodes are not told");
         }
+    }
+
+    fn leave(&self) {
+        drop(self.runs.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 
     fn next(&self, timeout: Duration) -> Option<Event> {
