@@ -14,6 +14,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+/// What is gone from the bus for this long is ended: an endpoint that is busy may not have answered.
+pub(crate) const GRACE: Duration = Duration::from_secs(3);
 /// A message may make its publisher reserve so many times its length: a segment of several blocks.
 const RESERVED: u64 = 2;
 /// How often the messages of a participant that has taken all it may are counted anew.

@@ -2,7 +2,7 @@
 
 use crate::budget::Charge;
 use crate::early::Message;
-use crate::hub::{Hub, lock};
+use crate::hub::{GRACE, Hub, lock};
 use crate::types::named_topic;
 use crate::wire::{Id, Port, Seen};
 use bridge::nodes::policy::{BEST_EFFORT, KEEP_LAST, RELIABLE, TRANSIENT_LOCAL, VOLATILE};
@@ -40,6 +40,8 @@ pub(crate) struct Incoming {
 struct State {
     publishers: BTreeMap<Id, Bound>,
     subscriptions: BTreeMap<Class, Port>,
+    /// When somebody of the bus heard it last.
+    heard: Option<Instant>,
 }
 
 /// A publisher of the domain, and the bus's for it.
@@ -101,6 +103,14 @@ impl Incoming {
     /// These publish it in the domain, each with the full name of its node. It is subscribed to there while somebody of the bus hears it.
     pub(crate) fn update(&self, hub: &Hub, publishers: &[(&Seen, String)], is_heard: bool) {
         let mut state = lock(&self.state);
+        let now = Instant::now();
+        if is_heard {
+            state.heard = Some(now);
+        }
+        // Who subscribes anew is given what is kept once more.
+        let is_heard = state
+            .heard
+            .is_some_and(|heard| now.saturating_duration_since(heard) < GRACE);
         let there: BTreeSet<Id> = publishers.iter().map(|(p, _)| p.id).collect();
         state.publishers.retain(|id, bound| {
             let stays = there.contains(id);

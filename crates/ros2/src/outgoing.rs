@@ -1,6 +1,6 @@
 //! One topic of the bus on its way into the domain: a publisher there for each that the bus has.
 
-use crate::hub::{Hub, lock};
+use crate::hub::{GRACE, Hub, lock};
 use crate::types::named_topic;
 use crate::wire::Port;
 use bridge::nodes::policy::TRANSIENT_LOCAL;
@@ -48,6 +48,8 @@ struct State {
 struct Bound {
     port: Port,
     qos: Qos,
+    /// When the bus had it last.
+    seen: Instant,
 }
 
 /// The subscriber on the bus, whose thread hands on what comes.
@@ -102,8 +104,15 @@ impl Outgoing {
     ) {
         let mut state = lock(&self.state);
         state.is_awaited = is_awaited;
+        let now = Instant::now();
         state.publishers.retain(|id, bound| {
-            let stays = publishers.get(id) == Some(&bound.qos);
+            let stays = match publishers.get(id) {
+                Some(qos) => *qos == bound.qos,
+                None => now.saturating_duration_since(bound.seen) < GRACE,
+            };
+            if publishers.contains_key(id) {
+                bound.seen = now;
+            }
             if !stays {
                 hub.wire.close(bound.port);
             }
@@ -122,7 +131,10 @@ impl Outgoing {
             }
             let what = named_topic(&self.topic, &self.schema);
             match hub.wire.open(Kind::Publisher, &what, qos) {
-                Ok(port) => drop(state.publishers.insert(*id, Bound { port, qos: *qos })),
+                Ok(port) => {
+                    let (qos, seen) = (*qos, now);
+                    state.publishers.insert(*id, Bound { port, qos, seen });
+                }
                 Err(error) => hub.problem(&self.topic, error),
             }
         }

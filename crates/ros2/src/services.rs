@@ -76,7 +76,7 @@ pub(crate) fn to_bus(hub: &Arc<Hub>, desk: &mut Desk, picture: &Picture, bus: &O
 
 /// Services of the bus into the domain.
 pub(crate) fn to_ros(hub: &Arc<Hub>, desk: &mut Desk, bus: &OnBus) {
-    let mut there = BTreeSet::new();
+    let (mut there, now) = (BTreeSet::new(), Instant::now());
     for info in &bus.services {
         let served = info.servers.iter().any(|s| !hub.is_own(s.id));
         let crosses = hub.rules().service_to_ros(&info.service.service);
@@ -118,7 +118,7 @@ pub(crate) fn to_ros(hub: &Arc<Hub>, desk: &mut Desk, bus: &OnBus) {
         }
     }
     desk.offered.retain(|name, offered| {
-        let stays = there.contains(name);
+        let stays = offered.stays(there.contains(name), now);
         if !stays {
             offered.end(hub);
         }

@@ -1,7 +1,7 @@
 //! Which topics cross: those of the domain onto the bus, and those of the bus into the domain. What goes wrong is each topic's own.
 
 use crate::desk::Desk;
-use crate::hub::Hub;
+use crate::hub::{GRACE, Hub};
 use crate::incoming::Incoming;
 use crate::outgoing::Outgoing;
 use crate::types::{self, OnBus};
@@ -12,10 +12,8 @@ use bus::{EndpointDetail, EndpointInfo, TopicInfo};
 use schema::Flavour;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-/// What is gone from the bus for this long is ended: an endpoint that is busy may not have answered.
-const GRACE: Duration = Duration::from_secs(3);
 /// Most topics of a direction; of those onto the bus, most that one participant brings.
 const MAX_TOPICS: usize = 1024;
 const MAX_TOPICS_EACH: usize = 512;

@@ -194,18 +194,14 @@ fn requests_without_end_whose_responses_nobody_reads_leave_room_for_others() {
     good.connected(&honest);
     bad.connected(&hostile);
     let request = crate::kit::cdr(set_bool.request(), "data: true");
-    let mut answered = 0;
-    let end = Instant::now() + 5 * A_WHILE;
-    while Instant::now() < end {
+    for _ in 0..8 {
         for _ in 0..300 {
             bad.ask(&hostile, &request);
         }
         let number = good.ask(&honest, &request);
         let (to, _) = good.answer(&honest, LONG).expect("an answer");
         assert_eq!(to, number);
-        answered += 1;
     }
-    assert!(answered > 5, "{answered}");
     robot.problem("/switch", &["too many requests"]);
 }
 
@@ -287,5 +283,6 @@ fn what_one_participant_has_on_the_bus_is_bounded_and_others_go_on() {
             })
             .sum()
     };
-    assert!((500_000..=1 << 20).contains(&reserved), "{reserved}");
+    // A message may come while it is counted.
+    assert!((500_000..=(1 << 20) + 400_000).contains(&reserved), "{reserved}");
 }

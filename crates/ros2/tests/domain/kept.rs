@@ -1,14 +1,21 @@
 //! What is kept for who comes late.
 
-use crate::kit::{Domain, Peer, Robot, all_said, kept, node, reliable, said_in, string, text, until};
+use crate::kit::{Domain, LONG, Peer, Robot, all_said, kept, node, reliable, said, said_in, string, text, until};
 use bus::{PublisherOptions, SubscriberOptions};
 use ros2::{Config, Direction, TopicRule};
 use std::path::Path;
 
-fn subscribed(folder: &Path, topic: &str) -> Vec<String> {
+/// What a subscriber that comes now is given: so many, and no more.
+fn subscribed(folder: &Path, topic: &str, count: usize) -> Vec<String> {
     let options = SubscriberOptions::default().with_depth(64).with_history(64);
     let subscriber = node(folder, "late").subscriber_with(topic, &string(), options);
-    all_said(&subscriber.expect("a subscriber"))
+    let subscriber = subscriber.expect("a subscriber");
+    assert!(subscriber.wait_for_publishers(1, LONG));
+    let mut out: Vec<String> = (0..count)
+        .map(|_| said(&subscriber.take_timeout(LONG).expect("a bus").expect("a message")))
+        .collect();
+    out.extend(all_said(&subscriber));
+    out
 }
 
 fn numbers(range: std::ops::Range<usize>) -> Vec<String> {
@@ -29,10 +36,10 @@ fn what_the_domain_keeps_is_given_to_early_and_late_subscribers_of_the_bus() {
     until("the topic", || {
         robot.status().to_bus.contains_key("/map").then_some(())
     });
-    assert_eq!(subscribed(folder, "/map"), numbers(0..3));
-    assert_eq!(subscribed(folder, "/map"), numbers(0..3), "and one after it");
+    assert_eq!(subscribed(folder, "/map", 3), numbers(0..3));
+    assert_eq!(subscribed(folder, "/map", 3), numbers(0..3), "and one after it");
     (3..6).for_each(|n| peer.write(writer, text(&n.to_string())));
-    assert_eq!(subscribed(folder, "/map"), numbers(0..6));
+    assert_eq!(subscribed(folder, "/map", 6), numbers(0..6));
 }
 
 #[test]
@@ -53,10 +60,10 @@ fn what_a_further_publisher_of_a_topic_keeps_comes_though_the_topic_is_subscribe
         let writer = peer.publisher("rt/tf_static", &string(), kept());
         peer.write(writer, text(&n.to_string()));
         let message = subscriber
-            .take_timeout(crate::kit::LONG)
+            .take_timeout(LONG)
             .expect("a bus")
             .expect("a message");
-        assert_eq!(crate::kit::said(&message), n.to_string());
+        assert_eq!(said(&message), n.to_string());
         peers.push(peer);
     }
 }
@@ -119,8 +126,8 @@ fn a_rule_says_what_is_kept_where_the_publishers_do_not() {
     let first = robot.node.subscriber("/kept", &string()).expect("a subscriber");
     peer.connected(writer, 1);
     peer.write(writer, text("kept"));
-    assert_eq!(all_said(&first), ["kept"]);
-    assert_eq!(subscribed(folder, "/kept"), ["kept"]);
+    assert_eq!(said(&first.take_timeout(LONG).expect("a bus").expect("a message")), "kept");
+    assert_eq!(subscribed(folder, "/kept", 1), ["kept"]);
 
     let writer = peer.publisher("rt/volatile", &string(), kept());
     let first = robot
@@ -129,13 +136,13 @@ fn a_rule_says_what_is_kept_where_the_publishers_do_not() {
         .expect("a subscriber");
     peer.connected(writer, 1);
     peer.write(writer, text("volatile"));
-    assert_eq!(all_said(&first), ["volatile"]);
-    assert_eq!(subscribed(folder, "/volatile"), Vec::<String>::new());
+    assert_eq!(said(&first.take_timeout(LONG).expect("a bus").expect("a message")), "volatile");
+    assert_eq!(subscribed(folder, "/volatile", 0), Vec::<String>::new());
 
     let publisher = robot.node.publisher("/out", &string()).expect("a publisher");
     let reader = peer.subscriber("rt/out", &string(), kept());
     peer.connected(reader, 1);
-    assert!(publisher.wait_for_subscribers(1, crate::kit::LONG));
+    assert!(publisher.wait_for_subscribers(1, LONG));
     publisher.publish_cdr(&text("out")).expect("a message");
     assert_eq!(said_in(&peer.next(reader).payload), "out");
     let late = Peer::new(&domain);
