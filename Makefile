@@ -16,7 +16,7 @@ TESTED := $(TARGET)/tested
 STEPS := packages built-tested schema-crosscheck recording-crosscheck kill ros1 ros2 sanitized cpp python installed networks attacks unit-posix unit
 BEHIND := lint built-posix loom
 
-.PHONY: demo test build built built-tested install setup packages libzmq lint deny budgets unit unit-posix cpp sanitized sanitized-library valgrind ros1 ros2 python wheel deb installed loom built-posix miri schema-crosscheck recording-crosscheck kill \
+.PHONY: demo test build built built-tested install setup packages libzmq lint deny budgets unit unit-posix cpp sanitized sanitized-library valgrind ros1 ros2 zenoh python wheel deb installed loom built-posix miri schema-crosscheck recording-crosscheck kill \
     attacks networks soak day fuzz-short fuzz-packets fuzz-coverage fuzz clean
 
 # Why priorities matter, in a minute: no ROS, no root.
@@ -105,6 +105,15 @@ ros1: built-tested packages
 # Unchanged nodes of ROS 2 (rclpy, as wheels) over rmw_ropewalk, of Kilted and of Jazzy, whose interface is another.
 ros2: built-tested
 	for each in kilted jazzy; do ROS2_VENV=$(TARGET)/ros2-$$each tests/ros2/run $$each $(TESTED) $(SCENARIOS) || exit 1; done
+
+# Nodes on rmw_zenoh's wire and the bridge to them. What nothing else has is built for it (a feature), in a folder of its own.
+ZENOH := $(TARGET)/zenoh
+FEATURE := --profile tested --locked --target-dir $(ZENOH) --features ropewalk-cli/zenoh -p ropewalk-cli -p ros2
+zenoh: libzmq
+	$(CARGO) clippy $(FEATURE) --all-targets -- -D warnings
+	$(CARGO) build $(FEATURE)
+	$(CARGO) test $(FEATURE) --lib zenoh::
+	ZENOH_VENV=$(ZENOH)/venv tests/zenoh/run $(ZENOH)/tested $(SCENARIOS)
 
 # ROS 2's messages in a place of their own, where there are wheels of them for this Python.
 ROS2 := $(TARGET)/ros2-messages

@@ -1,0 +1,253 @@
+"""Nodes on rmw_zenoh's wire, by two libraries of others, with `ropewalk ros2 --wire zenoh` between them and the bus (tests/zenoh/run)."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "ros2"))
+
+from house import Process  # noqa: E402
+
+LIBRARIES = ("pyzeros", "sdk")
+STRING = "std_msgs/msg/String"
+EVERYTHING = """
+wire: zenoh
+topics: [{name: '/*', direction: both}]
+services: [%s]
+"""
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+class Bridged(unittest.TestCase):
+    def setUp(self) -> None:
+        self.folder = tempfile.TemporaryDirectory(prefix="rwz")
+        self.processes: list[Process] = []
+        self.port = free_port()
+        self.endpoint = f"tcp/127.0.0.1:{self.port}"
+        self.session = self.file(
+            "session.json5",
+            f"""{{mode: "peer", connect: {{endpoints: ["{self.endpoint}"], timeout_ms: -1, exit_on_failure: false,
+            retry: {{period_init_ms: 200, period_max_ms: 1000}}}}, listen: {{endpoints: ["tcp/127.0.0.1:0"]}},
+            scouting: {{multicast: {{enabled: false}}, gossip: {{enabled: true}}}}, timestamping: {{enabled: true}}}}""",
+        )
+        self.router = self.route()
+
+    def tearDown(self) -> None:
+        for process in self.processes:
+            if process.process.poll() is None:
+                process.end()
+            process.close()
+        self.folder.cleanup()
+
+    def file(self, name: str, text: str) -> str:
+        path = Path(self.folder.name) / name
+        path.write_text(text)
+        return str(path)
+
+    def start(self, command: list[str], **more: str) -> Process:
+        own = {
+            "ROPEWALK_RUNTIME_DIR": self.folder.name,
+            "ZENOH_SESSION_CONFIG_URI": self.session,
+            "ROUTER_PORT": str(self.port),
+            "ROS_DOMAIN_ID": "0",
+        }
+        process = Process(command, {**os.environ, **own, **more})
+        self.processes.append(process)
+        return process
+
+    def route(self) -> Process:
+        router = self.start([sys.executable, str(HERE / "router.py"), self.endpoint])
+        router.wait_for("ready")
+        return router
+
+    def peer(self, library: str, role: str, name: str, count: int = 20, **more: str) -> Process:
+        peer = self.start([sys.executable, str(HERE / "peer.py"), library, role, name, str(count)], **more)
+        peer.wait_for("ready")
+        return peer
+
+    def ropewalk(self, *args: str) -> Process:
+        return self.start([os.environ["ROPEWALK"], *args])
+
+    def bridge(self, services: str = "", domain: int = 0, text: str = "") -> Process:
+        text = (text or EVERYTHING % services) + f"\ndomain: {domain}\nzenoh: {{connect: ['{self.endpoint}']}}\n"
+        config = self.file(f"bridge{len(self.processes)}.yaml", text)
+        return self.ropewalk("ros2", config, "--json", "--every", "0.2")
+
+    def status(self, bridge: Process) -> dict:
+        """What it tells next."""
+        count = len(bridge.printed)
+        bridge.wait_for("{", count + 1)
+        return json.loads(bridge.printed[-1])
+
+    def echo(self, topic: str, *more: str) -> Process:
+        return self.ropewalk("topic", "echo", topic, STRING, "--field", "data", "--csv", *more)
+
+    def say(self, topic: str, count: int, *more: str) -> Process:
+        text = "".join(f"---\ndata: bus {i}\n" if i else f"data: bus {i}\n" for i in range(count))
+        words = self.file(f"words{len(self.processes)}.yaml", text)
+        return self.ropewalk("topic", "pub", topic, STRING, "--file", words, *more)
+
+    def heard(self, process: Process, count: int, seconds: float = 1) -> list[str]:
+        """All that it heard, once there is so much and no more comes for a while."""
+        process.wait_for("heard", count)
+        time.sleep(seconds)
+        return [line.removeprefix("heard ") for line in process.printed if line.startswith("heard ")]
+
+
+class Topics(Bridged):
+    def test_twenty_of_twenty_strings_come_onto_the_bus(self) -> None:
+        self.bridge()
+        for library in LIBRARIES:
+            with self.subTest(library):
+                echo = self.echo(f"/{library}")
+                talk = self.peer(library, "talk", f"/{library}")
+                talk.wait_for("sent")
+                echo.wait_for(library, 20)
+                time.sleep(0.5)
+                self.assertEqual(echo.printed, [f"{library} {i}" for i in range(20)])
+
+    def test_twenty_of_twenty_strings_come_from_the_bus(self) -> None:
+        self.bridge()
+        for library in LIBRARIES:
+            with self.subTest(library):
+                hear = self.peer(library, "hear", f"/{library}")
+                self.say(f"/{library}", 20, "--rate", "50", "--count", "20", "--wait-matching-subscriptions", "1")
+                self.assertEqual(self.heard(hear, 20), [f"bus {i}" for i in range(20)])
+
+    def test_nodes_of_each_side_are_seen_on_the_other(self) -> None:
+        self.bridge()
+        self.peer("pyzeros", "hear", "/chatter")
+        self.say("/chatter", 1, "--rate", "5")
+        end = time.monotonic() + 30
+        while True:
+            nodes = self.ropewalk("node", "list").ended()
+            if "/hear_pyzeros" in nodes or time.monotonic() > end:
+                break
+        self.assertIn("/hear_pyzeros", nodes)
+
+
+class Services(Bridged):
+    def test_servers_of_nodes_are_called_from_the_bus(self) -> None:
+        self.bridge("{name: '/*', direction: to_bus}")
+        for library in LIBRARIES:
+            with self.subTest(library):
+                self.peer(library, "serve", f"/{library}")
+                for i in range(3):
+                    call = self.ropewalk("service", "call", f"/{library}", "{data: false}", "--json", "--timeout", "30")
+                    answer = json.loads(call.ended()[0])
+                    self.assertEqual((answer["success"], answer["message"]), (True, "switched"))
+
+    def test_servers_of_the_bus_are_called_by_nodes(self) -> None:
+        """What one domain serves is on the bus, and from there served in another."""
+        self.bridge("{name: '/*', direction: to_bus}")
+        self.bridge("{name: '/*', direction: to_ros}", domain=1, text="wire: zenoh\nservices: [{name: '/*', direction: to_ros}]")
+        for served, called in (LIBRARIES, LIBRARIES[::-1]):
+            with self.subTest(called):
+                self.peer(served, "serve", f"/by_{served}")
+                call = self.peer(called, "call", f"/by_{served}", ROS_DOMAIN_ID="1")
+                self.assertEqual(call.wait_for("right"), ["right 20"])
+
+
+class Kept(Bridged):
+    def test_late_subscribers_of_the_bus_get_what_a_node_kept(self) -> None:
+        self.bridge()
+        self.peer("plain", "keep", "/kept", 5)
+        for _ in range(2):
+            echo = self.echo("/kept", "--qos-durability", "transient_local")
+            echo.wait_for("plain", 5)
+            time.sleep(0.5)
+            self.assertEqual(echo.printed, [f"plain {i}" for i in range(5)])
+
+    def test_late_nodes_get_what_the_bus_kept(self) -> None:
+        self.bridge()
+        kept = ("--qos-durability", "transient_local", "--qos-depth", "5", "--keep-alive", "600", "--wait", "0")
+        self.say("/kept", 5, *kept)
+        for library, role in (("plain", "follow"), ("sdk", "hear_late"), ("plain", "follow")):
+            with self.subTest(library):
+                follow = self.peer(library, role, "/kept", 5)
+                # The sdk asks for the last message of each key.
+                kept = [f"bus {i}" for i in range(5)][-1 if library == "sdk" else 0 :]
+                self.assertEqual(self.heard(follow, len(kept)), kept)
+
+
+class Router(Bridged):
+    def test_a_router_that_comes_back_finds_all_as_it_was(self) -> None:
+        bridge = self.bridge("{name: '/*', direction: to_bus}")
+        self.peer("plain", "keep", "/kept", 5)
+        kept = self.echo("/kept", "--qos-durability", "transient_local")
+        echo = self.echo("/chatter")
+        self.peer("pyzeros", "serve", "/switch")
+        self.peer("pyzeros", "talk", "/chatter", 100_000)
+        hear = self.peer("pyzeros", "hear", "/words")
+        self.say("/words", 5000, "--rate", "20")
+        kept.wait_for("plain", 5)
+        echo.wait_for("pyzeros", 20)
+        hear.wait_for("heard", 20)
+        for seconds in (0.5, 8):
+            self.router.end()
+            time.sleep(seconds)
+            self.router = self.route()
+            # Longer than its peers take to look for it again.
+            time.sleep(10)
+            said, heard = len(echo.printed), len(hear.printed)
+            echo.wait_for("pyzeros", said + 50)
+            hear.wait_for("heard", heard + 50)
+            call = self.ropewalk("service", "call", "/switch", "{data: true}", "--json", "--timeout", "30")
+            self.assertEqual(json.loads(call.ended()[0])["success"], False)
+        self.assertEqual(kept.printed, [f"plain {i}" for i in range(5)])
+        for words in (echo.printed, self.heard(hear, 1)):
+            self.assertEqual(len(words), len(set(words)))
+        self.assertEqual(self.status(bridge)["problems"], {})
+
+    def test_a_missing_router_is_a_problem_until_it_is_there(self) -> None:
+        self.router.end()
+        bridge = self.bridge()
+        end = time.monotonic() + 30
+        while "the domain" not in (problems := self.status(bridge)["problems"]) and time.monotonic() < end:
+            pass
+        self.assertIn(self.endpoint, problems["the domain"])
+        self.router = self.route()
+        while self.status(bridge)["problems"] and time.monotonic() < end:
+            pass
+        self.assertEqual(self.status(bridge)["problems"], {})
+
+
+class Circles(Bridged):
+    def test_two_bridges_bring_nothing_back(self) -> None:
+        """Two hosts, each with a bus and a bridge, and a node: what one bridge sends no other brings onto its bus."""
+        self.bridge()
+        other = tempfile.TemporaryDirectory(prefix="rwz")
+        self.addCleanup(other.cleanup)
+        config = self.file("other.yaml", EVERYTHING % "" + f"zenoh: {{connect: ['{self.endpoint}']}}\n")
+        self.start([os.environ["ROPEWALK"], "ros2", config], ROPEWALK_RUNTIME_DIR=other.name)
+        here = self.echo("/chatter")
+        there = self.start(
+            [os.environ["ROPEWALK"], "topic", "echo", "/chatter", STRING, "--field", "data", "--csv"], ROPEWALK_RUNTIME_DIR=other.name
+        )
+        hear = self.peer("sdk", "hear", "/chatter")
+        talk = self.peer("pyzeros", "talk", "/chatter")
+        talk.wait_for("sent")
+        self.say("/chatter", 20, "--rate", "50", "--count", "20", "--wait-matching-subscriptions", "2")
+        self.heard(hear, 40)
+        time.sleep(1)
+        words, more = [f"pyzeros {i}" for i in range(20)], [f"bus {i}" for i in range(20)]
+        self.assertEqual(sorted(here.printed), sorted(words + more))
+        self.assertEqual(there.printed, words)
+        self.assertEqual(sorted(self.heard(hear, 40)), sorted(words + more))
+
+
+if __name__ == "__main__":
+    unittest.main()
