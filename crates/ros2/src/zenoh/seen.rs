@@ -190,6 +190,11 @@ impl Others {
         of
     }
 
+    /// Whether messages of this identity may come.
+    pub(super) fn knows(&self, sender: &Id) -> bool {
+        self.tokens.contains_key(sender) || self.aliases.contains_key(sender)
+    }
+
     pub(super) fn refuse(&mut self, reason: &'static str) {
         self.refuse_some(reason, 1);
     }

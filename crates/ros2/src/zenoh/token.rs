@@ -102,6 +102,10 @@ impl Token {
                 .filter(|n| !n.is_empty() && n.len() <= MAX_TEXT)
         };
         let (enclave, namespace, node_name) = (name()?, name()?, name()?);
+        // One that has a slash would be read as another's.
+        if node_name.contains('/') {
+            return None;
+        }
         let endpoint = match kind {
             None => None,
             Some(kind) => Some(Endpoint {

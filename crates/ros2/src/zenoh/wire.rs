@@ -23,6 +23,9 @@ const MAX_HEARD: usize = 4_096;
 /// How long a router may be missing before that is a problem.
 const PATIENCE: Duration = Duration::from_secs(3);
 
+/// A topic, and the durability and reliability with which it is subscribed to.
+type Heard = (String, u8, u8);
+
 /// A session with Zenoh.
 pub(crate) struct Zenoh {
     session: Session,
@@ -31,8 +34,9 @@ pub(crate) struct Zenoh {
     routers: Vec<String>,
     inbox: Inbox,
     ends: Mutex<BTreeMap<Port, Arc<End>>>,
-    /// Number and time of the last message, by the identity that it bore.
-    order: Mutex<BTreeMap<Port, BTreeMap<Id, (i64, i64)>>>,
+    /// Number and time of the last message, by the identity that it bore, for each topic and quality of service: of a subscription that is
+    /// made anew what is kept comes again, and the bus has it.
+    order: Mutex<BTreeMap<Heard, BTreeMap<Id, (i64, i64)>>>,
     next: Mutex<u64>,
     tokens: Mutex<Tokens>,
     /// Since when there is no router.
@@ -123,9 +127,10 @@ impl Zenoh {
     }
 
     /// Whether a message is one that came already, by its number and time; what is missing before it is counted.
-    fn came(&self, port: Port, attachment: &Attachment) -> bool {
+    fn came(&self, end: &End, attachment: &Attachment) -> bool {
         let mut order = lock(&self.order);
-        let heard = order.entry(port).or_default();
+        let topic = (end.what.name.clone(), end.qos.durability, end.qos.reliability);
+        let heard = order.entry(topic).or_default();
         if heard.len() >= MAX_HEARD {
             heard.clear();
         }
@@ -147,7 +152,7 @@ impl Zenoh {
         let end = self.end(port).ok()?;
         match item {
             Item::Message(attachment, payload) => {
-                if self.came(port, &attachment) {
+                if self.came(&end, &attachment) {
                     return None;
                 }
                 let from = lock(&self.inbox.others).sender(attachment.sender, &end.what);
@@ -182,6 +187,11 @@ impl Wire for Zenoh {
         let has_router = self.has_router();
         let mut others = lock(&self.inbox.others);
         others.settle(has_router, Instant::now());
+        let mut order = lock(&self.order);
+        order.retain(|_, heard| {
+            heard.retain(|id, _| others.knows(id));
+            !heard.is_empty()
+        });
         others.picture()
     }
 
@@ -211,7 +221,6 @@ impl Wire for Zenoh {
     fn close(&self, port: Port) {
         let end = lock(&self.ends).remove(&port);
         self.inbox.queue.close(port);
-        lock(&self.order).remove(&port);
         // Zenoh undeclares it, with no lock held.
         drop(end);
     }
