@@ -53,6 +53,14 @@ struct Bound {
     _share: Charge,
 }
 
+impl Bound {
+    /// Whether anybody but this bridge is connected to it.
+    fn is_heard(&self, hub: &Hub) -> bool {
+        let subscribers = self.publisher.stats().subscribers;
+        subscribers.iter().any(|s| !hub.is_own(s.id))
+    }
+}
+
 /// A subscription reaches all publishers that give as much as it asks for; each publisher is heard by the one that asks for what it gives,
 /// so that nothing comes twice and nothing less reliable than it was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -104,7 +112,8 @@ impl Incoming {
     pub(crate) fn update(&self, hub: &Hub, publishers: &[(&Seen, String)], is_heard: bool) {
         let mut state = lock(&self.state);
         let now = Instant::now();
-        if is_heard {
+        // Who is too busy to answer the bus is connected nevertheless.
+        if is_heard || state.publishers.values().any(|bound| bound.is_heard(hub)) {
             state.heard = Some(now);
         }
         // Who subscribes anew is given what is kept once more.

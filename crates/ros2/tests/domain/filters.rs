@@ -114,7 +114,11 @@ fn messages_beyond_a_rate_do_not_cross() {
     let robot = Robot::new(&domain, config);
     let peer = Peer::new(&domain);
     let writer = peer.publisher("rt/in", &string(), reliable());
-    let subscriber = robot.node.subscriber("/in", &string()).expect("a subscriber");
+    let options = bus::SubscriberOptions::default().with_depth(128);
+    let subscriber = robot
+        .node
+        .subscriber_with("/in", &string(), options)
+        .expect("a subscriber");
     peer.connected(writer, 1);
     let publisher = robot.node.publisher("/out", &string()).expect("a publisher");
     let reader = peer.subscriber("rt/out", &string(), reliable());

@@ -1,6 +1,8 @@
 //! What is kept for who comes late.
 
-use crate::kit::{Domain, LONG, Peer, Robot, all_said, kept, node, reliable, said, said_in, string, text, until};
+use crate::kit::{
+    Domain, LONG, Peer, Robot, all_said, kept, node, reliable, said, said_in, string, text, until,
+};
 use bus::{PublisherOptions, SubscriberOptions};
 use ros2::{Config, Direction, TopicRule};
 use std::path::Path;
@@ -59,10 +61,7 @@ fn what_a_further_publisher_of_a_topic_keeps_comes_though_the_topic_is_subscribe
         let peer = Peer::new(&domain);
         let writer = peer.publisher("rt/tf_static", &string(), kept());
         peer.write(writer, text(&n.to_string()));
-        let message = subscriber
-            .take_timeout(LONG)
-            .expect("a bus")
-            .expect("a message");
+        let message = subscriber.take_timeout(LONG).expect("a bus").expect("a message");
         assert_eq!(said(&message), n.to_string());
         peers.push(peer);
     }
@@ -126,7 +125,10 @@ fn a_rule_says_what_is_kept_where_the_publishers_do_not() {
     let first = robot.node.subscriber("/kept", &string()).expect("a subscriber");
     peer.connected(writer, 1);
     peer.write(writer, text("kept"));
-    assert_eq!(said(&first.take_timeout(LONG).expect("a bus").expect("a message")), "kept");
+    assert_eq!(
+        said(&first.take_timeout(LONG).expect("a bus").expect("a message")),
+        "kept"
+    );
     assert_eq!(subscribed(folder, "/kept", 1), ["kept"]);
 
     let writer = peer.publisher("rt/volatile", &string(), kept());
@@ -136,7 +138,10 @@ fn a_rule_says_what_is_kept_where_the_publishers_do_not() {
         .expect("a subscriber");
     peer.connected(writer, 1);
     peer.write(writer, text("volatile"));
-    assert_eq!(said(&first.take_timeout(LONG).expect("a bus").expect("a message")), "volatile");
+    assert_eq!(
+        said(&first.take_timeout(LONG).expect("a bus").expect("a message")),
+        "volatile"
+    );
     assert_eq!(subscribed(folder, "/volatile", 0), Vec::<String>::new());
 
     let publisher = robot.node.publisher("/out", &string()).expect("a publisher");
