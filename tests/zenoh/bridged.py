@@ -37,11 +37,14 @@ class Bridged(unittest.TestCase):
         self.processes: list[Process] = []
         self.port = free_port()
         self.endpoint = f"tcp/127.0.0.1:{self.port}"
+        # As rmw_zenoh has it: of two peers the one of the greater number connects, as two connections at once are none.
         self.session = self.file(
             "session.json5",
             f"""{{mode: "peer", connect: {{endpoints: ["{self.endpoint}"], timeout_ms: -1, exit_on_failure: false,
             retry: {{period_init_ms: 200, period_max_ms: 1000}}}}, listen: {{endpoints: ["tcp/127.0.0.1:0"]}},
-            scouting: {{multicast: {{enabled: false}}, gossip: {{enabled: true}}}}, timestamping: {{enabled: true}}}}""",
+            scouting: {{multicast: {{enabled: false}}, gossip: {{enabled: true, target: {{router: ["router", "peer"], peer: ["router"]}},
+            autoconnect: {{router: [], peer: ["router", "peer"]}},
+            autoconnect_strategy: {{peer: {{to_router: "always", to_peer: "greater-zid"}}}}}}}}, timestamping: {{enabled: true}}}}""",
         )
         self.router = self.route()
 

@@ -16,7 +16,7 @@ use zenoh::cancellation::CancellationToken;
 use zenoh::key_expr::KeyExpr;
 use zenoh::pubsub::{Publisher, Subscriber};
 use zenoh::qos::{CongestionControl, Priority, Reliability};
-use zenoh::query::{ConsolidationMode, Query, QueryTarget, Queryable, Reply};
+use zenoh::query::{ConsolidationMode, Query, QueryTarget, Queryable, Reply, ReplyKeyExpr};
 use zenoh::sample::{Locality, Sample, SampleKind};
 use zenoh::{Session, Wait};
 use zenoh_ext::{
@@ -28,6 +28,8 @@ use zenoh_ext::{
 const MAX_DEPTH: u64 = 1_024;
 /// Most requests of a service that wait for their responses.
 const MAX_REQUESTS: usize = 1_024;
+/// How long publishers may take to give what they keep.
+const FOLLOWED: Duration = Duration::from_secs(10);
 /// The longest attachment that is looked at.
 const MAX_ATTACHMENT: usize = 4 * LEN;
 /// What the messages of all bridges of this kind have beside their encoding.
@@ -174,10 +176,7 @@ impl End {
         let key = keys::of(domain, &what.name, &what.type_name, hash)
             .ok_or_else(|| WireError(format!("{} of {} is no name in ROS 2", what.name, what.type_name)))?;
         let key = KeyExpr::try_from(key).map_err(failed)?;
-        let depth = match qos.history {
-            KEEP_ALL => MAX_DEPTH,
-            _ => qos.depth.clamp(1, MAX_DEPTH),
-        } as usize;
+        let depth = depth(qos);
         let is_kept = qos.durability == TRANSIENT_LOCAL;
         let inner = match kind {
             Kind::Publisher => publisher(session, &key, (qos, depth, is_kept), what.priority)?,
@@ -270,6 +269,32 @@ impl End {
             .map_err(failed)
     }
 
+    /// Asks publishers again for what they keep. Zenoh asks once, when a publisher is declared, and the way to it may be made after that.
+    pub(super) fn follow(&self, session: &Session, inbox: &Inbox, port: Port) -> Result<(), WireError> {
+        let Inner::Follower(_) = &self.inner else {
+            return Ok(());
+        };
+        let inbox = inbox.clone();
+        session
+            .get(format!(
+                "{}/@adv/pub/**?_anyke;_max={}",
+                self.key,
+                depth(&self.qos)
+            ))
+            .target(QueryTarget::All)
+            .consolidation(ConsolidationMode::None)
+            .accept_replies(ReplyKeyExpr::Any)
+            .allowed_destination(Locality::Remote)
+            .timeout(FOLLOWED)
+            .callback(move |reply| {
+                if let Ok(sample) = reply.result() {
+                    inbox.message(port, sample);
+                }
+            })
+            .wait()
+            .map_err(failed)
+    }
+
     /// Keeps a request until it is responded to. The oldest makes room.
     pub(super) fn keep(&self, client: (Id, i64), query: Query) {
         let Inner::Service { waiting, .. } = &self.inner else {
@@ -318,6 +343,14 @@ impl Drop for End {
             tracing::debug!(%error, "calls of a client that has ended go on");
         }
     }
+}
+
+fn depth(qos: &Qos) -> usize {
+    let depth = match qos.history {
+        KEEP_ALL => MAX_DEPTH,
+        _ => qos.depth.clamp(1, MAX_DEPTH),
+    };
+    depth as usize
 }
 
 fn hash(kind: Kind, what: &Named) -> Option<[u8; 32]> {

@@ -20,6 +20,8 @@ use zenoh::{Session, Wait};
 
 /// Most identities whose last message is remembered, of a subscription.
 const MAX_HEARD: usize = 4_096;
+/// How long after a change publishers are asked again for what they keep.
+const ASKED: [Duration; 2] = [Duration::from_millis(1_500), Duration::from_secs(6)];
 /// How long a router may be missing before that is a problem.
 const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -38,6 +40,8 @@ pub(crate) struct Zenoh {
     /// made anew what is kept comes again, and the bus has it.
     order: Mutex<BTreeMap<Heard, BTreeMap<Id, (i64, i64)>>>,
     next: Mutex<u64>,
+    /// When publishers are asked again for what they keep.
+    asks: Arc<Mutex<[Option<Instant>; 2]>>,
     tokens: Mutex<Tokens>,
     /// Since when there is no router.
     alone: Mutex<Option<Instant>>,
@@ -66,7 +70,8 @@ impl Zenoh {
             others: Arc::default(),
             max_message: usize::try_from(max_message).unwrap_or(usize::MAX),
         };
-        let (there, domain, name) = (inbox.clone(), own.domain, own.session.clone());
+        let asks = Arc::new(Mutex::default());
+        let (there, domain, name, again) = (inbox.clone(), own.domain, own.session.clone(), asks.clone());
         let watch = session
             .liveliness()
             .declare_subscriber(format!("{SPACE}/{domain}/**"))
@@ -80,6 +85,7 @@ impl Zenoh {
                 };
                 drop(others);
                 if has_changed {
+                    ask(&again);
                     there.queue.change();
                 }
             })
@@ -95,10 +101,28 @@ impl Zenoh {
             ends: Mutex::default(),
             order: Mutex::default(),
             next: Mutex::default(),
+            asks,
             tokens: Mutex::default(),
             alone: Mutex::new(Some(Instant::now())),
             _watch: watch,
         })
+    }
+
+    /// Asks publishers for what they keep, if it is time to.
+    fn follow(&self) {
+        let now = Instant::now();
+        let due = lock(&self.asks)
+            .iter_mut()
+            .fold(false, |due, at| at.take_if(|at| *at <= now).is_some() || due);
+        if !due {
+            return;
+        }
+        let ends = lock(&self.ends).clone();
+        for (port, end) in ends {
+            if let Err(error) = end.follow(&self.session, &self.inbox, port) {
+                tracing::debug!(%error, topic = end.what.name, "what is kept is not asked for");
+            }
+        }
     }
 
     fn end(&self, port: Port) -> Result<Arc<End>, WireError> {
@@ -182,9 +206,18 @@ impl Zenoh {
     }
 }
 
+/// Something is new: publishers are asked once the ways to them are made, and once more.
+fn ask(asks: &Mutex<[Option<Instant>; 2]>) {
+    let now = Instant::now();
+    let mut asks = lock(asks);
+    asks[0].get_or_insert(now + ASKED[0]);
+    asks[1] = Some(now + ASKED[1]);
+}
+
 impl Wire for Zenoh {
     fn picture(&self) -> Picture {
         let has_router = self.has_router();
+        self.follow();
         let mut others = lock(&self.inbox.others);
         others.settle(has_router, Instant::now());
         let mut order = lock(&self.order);
@@ -209,7 +242,10 @@ impl Wire for Zenoh {
             (kind, what, qos),
         );
         match end {
-            Ok(end) => drop(lock(&self.ends).insert(port, Arc::new(end))),
+            Ok(end) => {
+                lock(&self.ends).insert(port, Arc::new(end));
+                ask(&self.asks);
+            }
             Err(error) => {
                 self.inbox.queue.close(port);
                 return Err(error);
