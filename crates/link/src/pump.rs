@@ -23,11 +23,13 @@ pub(crate) struct Way<'a, C> {
 }
 
 impl<C: Carrier> Way<'_, C> {
-    /// Lets the scheduler make datagrams that go in one packet each.
+    /// Lets the scheduler make datagrams that go in one packet each, and the carrier know whom other ways lead to.
     pub(crate) fn follow_paths(&mut self) {
         for (index, peer) in self.peers.iter().enumerate() {
             self.radio
                 .set_max_datagram(*peer, self.carrier.max_datagram_to(index));
+            let elsewhere = self.radio.leads_elsewhere(*peer);
+            self.carrier.leads_elsewhere(index, elsewhere);
         }
     }
 

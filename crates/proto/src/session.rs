@@ -19,6 +19,10 @@ const BESIDE: Duration = Duration::from_millis(100);
 /// A timeout that is noticed later than this was slept through: the host was suspended, or had no processor.
 pub(crate) const OVERSLEPT: Duration = Duration::from_millis(200);
 
+/// A peer that another way leads to is greeted after this: over 802.11 a frame to a host that is out of reach is tried eight
+/// times, and what stands behind it in the device queue waits for as long.
+const SELDOM: Duration = Duration::from_secs(2);
+
 /// From this share of lost datagrams on signs of life are sent so many times more often.
 const LOSSY: f64 = 0.03;
 const MORE_OFTEN: u32 = 4;
@@ -58,6 +62,8 @@ pub(crate) struct Session {
     greet_due: bool,
     ping_due: bool,
     greet_every: Duration,
+    /// Another way leads to the peer.
+    elsewhere: bool,
     keep_alive: Duration,
     lost_after: Duration,
 }
@@ -78,6 +84,7 @@ impl Session {
             greet_due: true,
             ping_due: false,
             greet_every: config.hello_interval,
+            elsewhere: false,
             keep_alive: config.keep_alive,
             lost_after: config.lost_after,
         }
@@ -177,6 +184,14 @@ impl Session {
         rises
     }
 
+    /// Another way leads to the peer, or none does any more: then it is greeted often again.
+    pub(crate) fn leads_elsewhere(&mut self, now: Time, elsewhere: bool) {
+        if self.elsewhere && !elsewhere && self.greet_at != Time::MAX {
+            self.greet_at = self.greet_at.min(now + self.greet_every);
+        }
+        self.elsewhere = elsewhere;
+    }
+
     fn greet_soon(&mut self, now: Time) {
         let at = self.greeted.map_or(now, |t| now.max(t + REPLY_SPACING));
         if at <= now {
@@ -231,10 +246,10 @@ impl Session {
     pub(crate) fn greeted(&mut self, now: Time) {
         self.greeted = Some(now);
         self.greet_due = false;
-        self.greet_at = if self.up {
-            Time::MAX
-        } else {
-            now + self.greet_every
+        self.greet_at = match (self.up, self.elsewhere) {
+            (true, _) => Time::MAX,
+            (_, true) => now + SELDOM.max(self.greet_every),
+            _ => now + self.greet_every,
         };
     }
 

@@ -323,6 +323,37 @@ fn a_fading_link_is_left_soon_and_for_good() {
     );
 }
 
+/// Each frame to a host that is out of reach stands in the device queue for some 15 ms, before what goes over the relay.
+#[test]
+fn a_direct_way_that_ended_costs_little_while_a_relay_leads_there() {
+    for seed in 1..6 {
+        let mut m = Mesh::new(3, &[(0, 1), (1, 2), (0, 2)], &[1], &[2], seed);
+        for name in ["/flow1", "/flow2"] {
+            m.source(0, &[2], topic(name, 100, 2), ms(20), 20 * SECOND, 1_000);
+        }
+        m.run(4 * SECOND);
+        let ended = m.now;
+        m.link(0, 2, 1.0);
+        m.run(3 * SECOND);
+        let before = m.datagrams(0, 2) + m.datagrams(2, 0);
+        m.run(6 * SECOND);
+        let sent = m.datagrams(0, 2) + m.datagrams(2, 0) - before;
+        let back = [0, 1].map(|flow| m.back(flow, 2, ended));
+        println!("{sent} datagrams in 6 s from both ends, back after {back:?}");
+        assert!(sent <= 8, "{sent} datagrams in 6 s");
+        assert!(back.iter().all(|b| *b <= ms(500)), "{back:?}");
+        // Where the relay goes too, the direct way is sought as often as any.
+        m.kill(1);
+        m.run(2 * SECOND);
+        m.link(0, 2, 0.0);
+        let there = m.now;
+        m.run(2 * SECOND);
+        let gap = m.longest_gap(0, 2, there);
+        assert!(gap <= ms(500), "{gap:?}");
+        m.check_books();
+    }
+}
+
 #[test]
 fn a_host_that_slept_takes_nobody_for_gone() {
     let mut m = Mesh::new(3, &[(0, 1), (1, 2), (0, 2)], &[1], &[2], 5);

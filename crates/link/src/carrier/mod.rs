@@ -175,6 +175,11 @@ pub trait Carrier: Send {
         None
     }
 
+    /// Whether another way leads to `peer` now: while it is silent here, it is sought less often then.
+    fn leads_elsewhere(&mut self, peer: PeerIndex, elsewhere: bool) {
+        let _ = (peer, elsewhere);
+    }
+
     /// Datagrams of which it makes one: up to so many times [`Carrier::max_datagram`] bytes may come as one, and over a
     /// wire may be sent as one.
     fn joined(&self) -> usize {
@@ -273,6 +278,10 @@ impl<C: Carrier + ?Sized> Carrier for Box<C> {
 
     fn trouble(&self, peer: PeerIndex) -> Option<String> {
         (**self).trouble(peer)
+    }
+
+    fn leads_elsewhere(&mut self, peer: PeerIndex, elsewhere: bool) {
+        (**self).leads_elsewhere(peer, elsewhere);
     }
 
     fn joined(&self) -> usize {

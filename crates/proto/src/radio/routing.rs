@@ -42,6 +42,21 @@ impl<B: Body> Radio<B> {
         }
     }
 
+    /// Whether another peer leads to this one's host.
+    pub fn leads_elsewhere(&self, peer: PeerId) -> bool {
+        let router = self.router.as_ref();
+        router.is_some_and(|r| r.leads_elsewhere(self.host_of(peer), peer))
+    }
+
+    /// Silent peers that another way leads to are greeted less often.
+    pub(super) fn greet_by_ways(&mut self, now: Time) {
+        let Some(router) = &self.router else { return };
+        for (id, p) in self.peers.iter_mut().filter(|(_, p)| !p.session.is_up()) {
+            let elsewhere = router.leads_elsewhere(p.config.host, *id);
+            p.session.leads_elsewhere(now, elsewhere);
+        }
+    }
+
     /// The host id of a peer, as [`crate::PeerConfig::host`] says; 0 if it is unknown.
     pub(crate) fn host_of(&self, peer: PeerId) -> u64 {
         self.peers.get(&peer).map_or(0, |p| p.config.host)

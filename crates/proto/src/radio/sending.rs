@@ -63,6 +63,7 @@ impl<B: Body> Radio<B> {
         for p in self.peers.values_mut() {
             p.tick_flight(now);
         }
+        self.greet_by_ways(now);
         self.follow_arrivals(now);
         self.expire_messages(now);
         self.send_again(now);

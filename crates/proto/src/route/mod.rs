@@ -455,6 +455,11 @@ impl Router {
         self.chosen.get(&host).map(|c| c.way.next)
     }
 
+    /// Whether a neighbour other than `peer` was chosen for `host`.
+    pub(crate) fn leads_elsewhere(&self, host: u64, peer: PeerId) -> bool {
+        self.chosen(host).is_some_and(|next| next != peer)
+    }
+
     pub(crate) fn ways(&self) -> impl Iterator<Item = Way> + '_ {
         self.chosen.values().map(|c| c.way)
     }

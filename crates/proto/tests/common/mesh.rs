@@ -477,6 +477,13 @@ impl Mesh {
         Some(n.peers[&n.radio.way(host_id(to), |_| true)?.next])
     }
 
+    /// Datagrams that a host has sent to another.
+    pub fn datagrams(&self, from: usize, to: usize) -> u64 {
+        let n = &self.nodes[from];
+        let peer = n.peers.iter().find(|(_, h)| **h == to).expect("a peer");
+        n.radio.peer_stats(*peer.0).expect("a peer").datagrams_sent
+    }
+
     /// Messages that a host has in part.
     pub fn partial(&self, host: usize) -> usize {
         self.nodes[host].sink.open.len()

@@ -44,6 +44,11 @@ impl Link {
         self.dirty = true;
     }
 
+    /// Whether anything of the other end came.
+    pub(super) fn answered(&mut self) -> bool {
+        self.conn.stats().udp_rx.datagrams > 0
+    }
+
     /// When its timed work is to be done at the latest.
     pub(super) fn next_timeout(&mut self) -> Option<Instant> {
         let patience = if self.open() && !self.hurry {

@@ -4,7 +4,6 @@ use super::congestion::Counters;
 use super::connections::Link;
 use super::pieces::Joiner;
 use super::{CONTROL, CarrierError, LEAST, PeerIndex, QuicCarrier, RECHECK, START, code, parts};
-use crate::carrier::team::dial::MAX_ATTEMPTS;
 use crate::carrier::team::incoming::{Verdict, surplus};
 use crate::carrier::team::standing::{Standing, needless};
 use crate::carrier::team::{self, counts, tell_of_stranger};
@@ -216,28 +215,24 @@ impl QuicCarrier {
 
     pub(super) fn dial(&mut self, now: Instant) {
         for index in 0..self.peers.len() {
-            let mut attempts: Vec<_> = self
-                .connections
-                .0
-                .iter_mut()
-                .filter(|(_, l)| l.standing.attempts(index) && !l.conn.is_closed())
-                .map(|(h, l)| (l.standing.started, *h, l.conn.stats().udp_rx.datagrams > 0))
-                .collect();
+            let mut attempts = self.connections.0.values_mut();
+            let answered =
+                attempts.any(|l| l.standing.attempts(index) && !l.conn.is_closed() && l.answered());
             let alive = self
                 .connections
                 .open(index)
                 .filter_map(|(_, l)| l.standing.alive())
                 .max();
-            let answered = attempts.iter().any(|(_, _, answered)| *answered);
             let peer = &mut self.peers[index];
             if !peer.known.dial.due(now, alive, answered) {
                 continue;
             }
-            attempts.sort_unstable();
-            if attempts.len() >= MAX_ATTEMPTS {
-                self.forget(ConnectionHandle(attempts[0].1));
-            }
-            let parted = parts::is_for_attempt(self.peers[index].attempts);
+            // A path that took whole packets is there again sooner than it is another.
+            let takes_whole = self
+                .connections
+                .open(index)
+                .any(|(_, l)| l.mtu().passes() >= START);
+            let parted = !takes_whole && parts::is_for_attempt(self.peers[index].attempts);
             let counters = self.counters(parted);
             let config = self.tls.client(counters.clone());
             let peer = &mut self.peers[index];

@@ -270,6 +270,12 @@ impl Carrier for QuicCarrier {
         self.peers.get(peer)?.known.trouble()
     }
 
+    fn leads_elsewhere(&mut self, peer: PeerIndex, elsewhere: bool) {
+        if let Some(p) = self.peers.get_mut(peer) {
+            p.known.dial.leads_elsewhere(Instant::now(), elsewhere);
+        }
+    }
+
     fn joined(&self) -> usize {
         if self.joins { pieces::MOST_PIECES } else { 1 }
     }

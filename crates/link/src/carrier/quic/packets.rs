@@ -8,6 +8,7 @@ use super::pieces::PROBE;
 use super::{AROUND, CONTROL, HANDSHAKE, Pending, QuicCarrier, TOGETHER};
 use crate::carrier::path_mtu::News;
 use crate::carrier::team;
+use crate::carrier::team::dial::PATIENCE;
 use bytes::{Bytes, BytesMut};
 use noq_proto::{ConnectionHandle, DatagramEvent, Event, FourTuple, PathId};
 use std::net::SocketAddr;
@@ -334,8 +335,13 @@ impl QuicCarrier {
     pub(super) fn timers(&mut self, now: Instant) {
         let mut due = Vec::new();
         for (handle, link) in &mut self.connections.0 {
-            let slow = link.standing.up.is_none()
-                && now.saturating_duration_since(link.standing.started) > HANDSHAKE;
+            let patience = if link.standing.dialed && !link.answered() {
+                PATIENCE
+            } else {
+                HANDSHAKE
+            };
+            let slow =
+                link.standing.up.is_none() && now.saturating_duration_since(link.standing.started) > patience;
             if slow || link.next_timeout().is_some_and(|t| t <= now) {
                 due.push((ConnectionHandle(*handle), slow));
             }

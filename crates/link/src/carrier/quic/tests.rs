@@ -135,27 +135,56 @@ fn any_path_mtu_is_found_and_what_is_longer_passes_all_the_same() {
     }
 }
 
-#[test]
-fn a_host_that_never_answers_is_sent_one_packet_an_attempt() {
+/// Packets that a host which never answers is sent within a span, and attempts to reach it. Another way leads there or not.
+fn sought(elsewhere: bool, span: Duration) -> (u64, u64) {
     let mut pair = Pair::<false>::new();
     pair.carriers.truncate(1);
     let silent = UdpSocket::bind(pair.addresses[1]).expect("binds");
     silent.set_nonblocking(true).expect("a socket");
     let (start, mut packets, mut buffer) = (Instant::now(), 0, [0; 1500]);
-    // Longer than QUIC would wait before it repeats a packet by itself, and than the first attempts live.
-    assert!(pair.until(|_| {
+    assert!(pair.until(|p| {
+        p.carriers[0].leads_elsewhere(0, elsewhere);
         while let Ok(len) = silent.recv(&mut buffer) {
             // Of one that goes in parts the first counts.
             let part = Some(&buffer[..len]).filter(|d| parts::is_part(d));
             packets += u64::from(part.is_none_or(|d| d[3] >> 4 == 0));
         }
-        start.elapsed() > Duration::from_secs(5)
+        start.elapsed() > span
     }));
-    let attempts = pair.carriers[0].peers[0].attempts;
+    (packets, pair.carriers[0].peers[0].attempts)
+}
+
+#[test]
+fn a_host_that_never_answers_is_sent_one_packet_an_attempt() {
+    // Longer than QUIC would wait before it repeats a packet by itself, and than the first attempts live.
+    let (packets, attempts) = sought(false, Duration::from_secs(5));
     assert!(
-        packets > 2 && packets <= attempts,
+        packets > 10 && packets <= attempts,
         "{packets} packets, {attempts} attempts"
     );
+    let (packets, attempts) = sought(true, Duration::from_secs(7));
+    assert!(
+        packets > 2 && packets <= attempts && attempts <= 4,
+        "{packets} packets, {attempts} attempts"
+    );
+}
+
+#[test]
+fn a_peer_whose_path_took_whole_packets_is_dialled_in_such() {
+    let mut pair = Pair::<false>::new();
+    assert!(pair.connected());
+    // The other one stands still, so it is sought beside the connection.
+    let before = pair.carriers[0].peers[0].attempts;
+    let start = Instant::now();
+    while pair.carriers[0].peers[0].attempts < before + 9 {
+        assert!(start.elapsed() < Duration::from_secs(20), "not dialled");
+        pair.carriers[0].service().expect("goes on");
+        let attempts = (pair.carriers[0].connections.0.values()).filter(|l| l.standing.attempts(0));
+        for attempt in attempts {
+            assert!(attempt.mtu().passes() >= START, "in parts");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 #[test]

@@ -4,38 +4,56 @@ use std::time::{Duration, Instant};
 
 /// Time between two attempts: a radio that returns is noticed within it.
 const INTERVAL: Duration = Duration::from_millis(400);
+/// The same, and the silence before the first, while another way leads to the peer: over 802.11 a frame to a host that is out of reach is
+/// tried eight times, and what stands behind it in the device queue waits for as long.
+const SELDOM: Duration = Duration::from_secs(2);
 /// The end that is second by name lets the first dial first.
 const COURTESY: Duration = Duration::from_millis(150);
 /// A peer that was not heard for this long may have moved or restarted: dial, beside the connection that is there.
 const SILENCE: Duration = Duration::from_millis(750);
 /// After the other end refused us; it will hardly change its mind at once.
 const REFUSED: Duration = Duration::from_secs(2);
-/// Attempts under way at once for one peer, so that paths of seconds succeed too.
-pub(in crate::carrier) const MAX_ATTEMPTS: usize = 8;
+/// An attempt that nobody answers is given up after this, so that paths of seconds succeed too, and QUIC does not repeat its packet.
+pub(in crate::carrier) const PATIENCE: Duration = Duration::from_millis(3_200);
 
 #[derive(Debug)]
 pub(in crate::carrier) struct Dial {
     next: Instant,
+    /// Another way leads to the peer.
+    elsewhere: bool,
 }
 
 impl Dial {
     pub(in crate::carrier) fn new(now: Instant, first: bool) -> Self {
         Dial {
             next: if first { now } else { now + COURTESY },
+            elsewhere: false,
         }
     }
 
     /// Whether to begin an attempt now. `alive` is when the peer was last heard, `answered` whether an attempt that
     /// is under way got an answer.
     pub(in crate::carrier) fn due(&mut self, now: Instant, alive: Option<Instant>, answered: bool) -> bool {
+        let (silence, interval) = match self.elsewhere {
+            true => (SELDOM, SELDOM),
+            false => (SILENCE, INTERVAL),
+        };
         if let Some(t) = alive {
-            self.next = self.next.max(t + SILENCE);
+            self.next = self.next.max(t + silence);
         }
         if now < self.next {
             return false;
         }
-        self.next = now + INTERVAL;
+        self.next = now + interval;
         !answered
+    }
+
+    /// Another way leads to the peer, or none does any more: then it is dialled often again.
+    pub(in crate::carrier) fn leads_elsewhere(&mut self, now: Instant, elsewhere: bool) {
+        if self.elsewhere && !elsewhere {
+            self.next = self.next.min(now + INTERVAL);
+        }
+        self.elsewhere = elsewhere;
     }
 
     /// The other end refused an attempt.
@@ -69,5 +87,30 @@ mod tests {
         dial.refused(at(2100));
         assert!(!dial.due(at(4000), None, false));
         assert!(dial.due(at(4100), None, false));
+    }
+
+    #[test]
+    fn who_is_silent_is_dialled_seldom_while_another_way_leads_there() {
+        let start = Instant::now();
+        let at = |ms| start + Duration::from_millis(ms);
+        let mut dial = Dial::new(start, true);
+        let mut attempts = |from, to, heard, elsewhere| {
+            let mut due = Vec::new();
+            for ms in from..to {
+                dial.leads_elsewhere(at(ms), elsewhere);
+                if dial.due(at(ms), Some(at(heard)), false) {
+                    due.push(ms);
+                }
+            }
+            due
+        };
+        assert_eq!(attempts(0, 7_000, 0, true), [2_000, 4_000, 6_000]);
+        assert_eq!(attempts(7_000, 8_000, 0, false), [7_400, 7_800], "no way is left");
+        assert_eq!(
+            attempts(8_000, 11_000, 0, true),
+            [8_200, 10_200],
+            "one is there again"
+        );
+        assert_eq!(attempts(11_000, 14_000, 11_500, true), [13_500], "it was heard");
     }
 }

@@ -3,7 +3,7 @@
 use super::connection::{Came, Connection, Stage};
 use super::{CarrierError, LISTENER, READ, TlsCarrier, UNSENT, VANISHED};
 use crate::carrier::PeerIndex;
-use crate::carrier::team::dial::MAX_ATTEMPTS;
+use crate::carrier::team::dial::PATIENCE;
 use crate::carrier::team::incoming::{Verdict, oldest_of_most, surplus};
 use crate::carrier::team::standing::needless;
 use crate::carrier::team::{self, HANDSHAKE, IDLE, RECHECK, counts, tell_of_stranger};
@@ -310,20 +310,13 @@ impl TlsCarrier {
             if self.peers[index].dial.next() > now {
                 continue;
             }
-            let attempts = self.connections.iter();
-            let attempts = attempts.filter(|(_, c)| c.standing.attempts(index));
-            let mut attempts: Vec<_> = attempts
-                .map(|(n, c)| (c.standing.started, *n, !matches!(c.stage(), Stage::Dialing)))
-                .collect();
+            let mut attempts = self.connections.values();
+            let answered =
+                attempts.any(|c| c.standing.attempts(index) && !matches!(c.stage(), Stage::Dialing));
             let alive = self.open(index).filter_map(|(_, c)| c.standing.alive()).max();
-            let answered = attempts.iter().any(|(_, _, answered)| *answered);
             let peer = &mut self.peers[index];
             if !peer.dial.due(now, alive, answered) {
                 continue;
-            }
-            attempts.sort_unstable();
-            if attempts.len() >= MAX_ATTEMPTS {
-                self.connections.remove(&attempts[0].1);
             }
             if let Err(error) = self.begin(index, now) {
                 tracing::debug!(%error, peer = self.peers[index].name, "cannot dial");
@@ -348,6 +341,7 @@ impl TlsCarrier {
             let since = |t: Instant| now.saturating_duration_since(t);
             match (c.stage(), c.standing.alive().filter(|_| c.standing.up.is_some())) {
                 (Stage::Knocking(_), _) => since(c.standing.started) > KNOCKING,
+                (Stage::Dialing, _) => since(c.standing.started) > PATIENCE,
                 (_, None) => since(c.standing.started) > HANDSHAKE,
                 (_, Some(alive)) => since(alive) > IDLE,
             }

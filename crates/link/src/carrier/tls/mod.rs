@@ -353,6 +353,12 @@ impl Carrier for TlsCarrier {
         self.peers.get(peer)?.trouble()
     }
 
+    fn leads_elsewhere(&mut self, peer: PeerIndex, elsewhere: bool) {
+        if let Some(p) = self.peers.get_mut(peer) {
+            p.dial.leads_elsewhere(Instant::now(), elsewhere);
+        }
+    }
+
     fn refused(&self) -> u64 {
         self.refused
     }
