@@ -224,6 +224,42 @@ fn what_a_relay_invents_changes_swaps_or_repeats_is_refused_and_counted() {
 }
 
 #[test]
+fn a_publisher_that_waits_for_its_subscribers_is_found_over_a_relay() {
+    let keys = Keys::new(&["robot", "relay", "base"]);
+    let [x, y, z] = ports();
+    let _relay = Host::start(&format!(
+        "host: relay
+keys: {}
+radio: {{bind: '127.0.0.1:{y}', rate: 54Mbit/s}}
+relay: true
+peers:
+  - {{name: robot, address: '127.0.0.1:{x}'}}
+  - {{name: base, address: '127.0.0.1:{z}'}}
+topics: []
+",
+        keys.of("relay").display()
+    ));
+    let mut robot = robot(&keys.of("robot"), x, y, "");
+    let mut base = base(&keys.of("base"), z, y, "");
+    let scan = robot.publisher("/scan");
+    for round in 0..3 {
+        match round {
+            0 => {}
+            1 => (base.stop_link(), base.start_link()).1,
+            _ => (robot.stop_link(), robot.start_link()).1,
+        }
+        have_keys(&robot, &base);
+        until("the base's bus has the publisher", || {
+            !base.published("/r/scan").is_empty()
+        });
+    }
+    let got = base.subscriber("/r/scan");
+    assert!(got.wait_for_publishers(1, LONG), "it is connected");
+    publish(&scan, "once");
+    until("the one message comes", || texts(&got).contains(&"once".into()));
+}
+
+#[test]
 fn latched_messages_and_services_go_on_when_either_end_starts_anew() {
     let keys = Keys::new(&["robot", "relay", "base"]);
     let [x, y, z] = ports();

@@ -91,7 +91,9 @@ impl Called {
         if server.is_some() || hub.wire.connected(self.port) == 0 {
             return Ok(());
         }
-        let options = ServerOptions::default().with_max_held(MAX_OPEN_EACH);
+        let options = ServerOptions::default()
+            .with_depth(MAX_OPEN_EACH)
+            .with_max_held(MAX_OPEN_EACH);
         let made = hub.node.server_with(&self.bus_name, &self.service, options);
         let made = Arc::new(made?);
         hub.begins(made.bus().id());

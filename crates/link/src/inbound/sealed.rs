@@ -146,6 +146,7 @@ impl Inbound {
                 Some(message) => message,
                 // Who is reached directly needs none.
                 None if self.is_near(radio, &key, bit) => continue,
+                None if self.seals.as_ref().is_some_and(|s| s.has_sealed(&key, bit)) => continue,
                 None => Message::new(Outgoing::notice(), clock::realtime()),
             };
             if let Some(seals) = &mut self.seals {

@@ -29,6 +29,8 @@ pub(super) struct Kept {
     pub(super) lost: u64,
     /// Hosts that relays carried something to, or should have.
     far: u64,
+    /// Hosts for which a message was sealed under their present keys.
+    pub(super) sealed: u64,
     latched: bool,
 }
 
@@ -39,6 +41,7 @@ impl Kept {
             to: to.to_vec(),
             waiting: VecDeque::new(),
             far: 0,
+            sealed: 0,
             lost: 0,
             latched,
         }
@@ -86,6 +89,9 @@ impl Kept {
 
     /// What is to be offered again to the host `bit`, to which there is a way, and which has keys; `anew`: since now.
     pub(super) fn again(&mut self, now: Time, bit: u64, anew: bool) -> Vec<Message<Outgoing>> {
+        if anew {
+            self.sealed &= !bit;
+        }
         let (latched, all) = (self.latched, self.latched && anew && self.far & bit != 0);
         let due = |w: &&mut Waiting| all || (w.missing & bit != 0 && (latched || now < w.until));
         let due: Vec<_> = (self.waiting.iter_mut())

@@ -19,7 +19,6 @@ use crate::daemon::LinkError;
 use crate::keys::Bundle;
 use crate::outgoing::Outgoing;
 use crate::relay::host_id;
-use crate::services::REPLY;
 use envelope::{DirectedKey, Label, SECRET, SealError, Shape, Tally};
 use evidence::Evidence;
 use greeting::Greeting;
@@ -113,7 +112,7 @@ pub(crate) struct Seals {
     /// Of each neighbour: greetings that it may bring, as of when.
     brings: BTreeMap<PeerId, (f64, Time)>,
     kept: BTreeMap<FlowKey, Kept>,
-    /// What tells hosts of topics that no message proves.
+    /// What proves topics to hosts that have no message of them yet.
     notices: Vec<(FlowKey, u64, Time, usize)>,
     /// Hosts that may be sent what waited for them, and whether their keys are new.
     ready: Vec<(u64, bool)>,
@@ -239,9 +238,10 @@ impl Seals {
         }
     }
 
-    /// No message proves a topic of replies before there is a call, so a notice does.
+    /// A publisher may wait for its subscribers, and a server replies to calls alone: the other host must know of either
+    /// before there is a message, so a notice proves the topic.
     fn notify(&mut self, now: Time, key: &FlowKey, host: u64) {
-        if let Some(kept) = self.kept.get(key).filter(|_| key.topic.ends_with(REPLY))
+        if let Some(kept) = self.kept.get(key).filter(|_| key.topic != GREETING)
             && let Some(i) = kept.to.iter().position(|h| *h == host)
         {
             self.notices.push((key.clone(), 1 << i, now, 0));
@@ -446,6 +446,12 @@ impl Seals {
         out
     }
 
+    /// Whether a message of a flow was sealed for the host `bit` since it has its keys, which proves the topic as well as
+    /// a notice.
+    pub(crate) fn has_sealed(&self, key: &FlowKey, bit: u64) -> bool {
+        self.kept.get(key).is_some_and(|k| k.sealed & bit != 0)
+    }
+
     /// A way was left on which nothing arrived. Gives until when.
     pub(crate) fn doubts(&mut self, now: Time, host: &str, over: &str) -> Time {
         self.stats.doubted += 1;
@@ -584,6 +590,9 @@ impl Sealer<Outgoing> for Seals {
                 let bytes = message.body.geometry().total_len();
                 p.evidence.sent(clock::monotonic(), of.key, bytes);
             }
+        }
+        if !is_notice {
+            kept.sealed |= hosts & !of.own;
         }
         self.stats.sealed += 1;
         self.stats.sealed_bytes += u64::from(message.body.geometry().total_len());

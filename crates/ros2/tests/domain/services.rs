@@ -66,7 +66,7 @@ fn calls_of_the_bus_are_answered(framing: Framing) {
         })
         .collect();
     let mut pending = Vec::new();
-    for round in 0..20 {
+    for round in 0..60 {
         for (i, client) in clients.iter().enumerate() {
             let sent = client
                 .send_cdr(&request((round + i) % 2 == 0), LONG)
@@ -74,7 +74,7 @@ fn calls_of_the_bus_are_answered(framing: Framing) {
             pending.push(((round + i) % 2 == 0, sent));
         }
     }
-    let mut requests: Vec<_> = (0..60)
+    let mut requests: Vec<_> = (0..180)
         .map(|_| server.request(&peer, LONG).expect("a request"))
         .collect();
     requests.reverse();
@@ -101,9 +101,9 @@ fn calls_of_the_bus_are_answered(framing: Framing) {
         assert!(text.starts_with(&on.to_string()), "{text}");
         texts.insert(text, ());
     }
-    assert_eq!(texts.len(), 60, "each has its own");
+    assert_eq!(texts.len(), 180, "each has its own");
     let status = &robot.status().services["/switch"];
-    assert_eq!((status.calls, status.failed, status.direction), (60, 0, "to_bus"));
+    assert_eq!((status.calls, status.failed, status.direction), (180, 0, "to_bus"));
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn calls_of_the_domain_are_answered(framings: &[Framing]) {
         })
         .collect();
     let mut asked = Vec::new();
-    for round in 0..20 {
+    for round in 0..60 {
         for (i, (peer, client)) in clients.iter_mut().enumerate() {
             asked.push((
                 i,
