@@ -57,6 +57,7 @@ fn setting(carrier: Carrier, rate: &'static str) -> Setting {
         hops: 1,
         neighbours: &[],
         yields: true,
+        called: &[],
         topics: vec![Topic {
             priority: 50,
             depth: 8,

@@ -2,6 +2,8 @@
 //! Pound wants it, or nodes of ROS 2 over DDS.
 
 use super::Tools;
+use super::network::{Called, Topic};
+use super::zenoh;
 use crate::flows::play::{Leg, Part};
 use crate::ipc::error::RunError;
 use crate::lab::Source;
@@ -10,9 +12,16 @@ use crate::lab::site::{Job, Site};
 use crate::links::Daemons;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::fs;
 use std::process::Command;
 
-/// Masters and bridges of all hosts on which a leg begins or ends. Dropping it ends them.
+/// The hosts on which a leg begins or ends.
+pub(super) fn ends(legs: &[Leg]) -> BTreeSet<&str> {
+    legs.iter().flat_map(|l| [&*l.from, &*l.to]).collect()
+}
+
+/// A roscore and a bridge on each of some hosts. Dropping it ends them.
 pub(super) struct Masters<'a> {
     ros: &'a Peer,
     addresses: BTreeMap<&'a str, String>,
@@ -25,7 +34,8 @@ impl<'a> Masters<'a> {
     pub(super) fn up(
         tools: &'a Tools<'_>,
         site: &Site<'_>,
-        legs: &'a [Leg],
+        legs: &[Leg],
+        hosts: &BTreeSet<&'a str>,
     ) -> Result<Masters<'a>, RunError> {
         let mut masters = Masters {
             ros: tools.ros()?,
@@ -34,10 +44,7 @@ impl<'a> Masters<'a> {
             roscores: Vec::new(),
         };
         let program = site.executable().to_string_lossy().into_owned();
-        for host in legs.iter().flat_map(|l| [&*l.from, &*l.to]) {
-            if masters.addresses.contains_key(host) {
-                continue;
-            }
+        for host in hosts {
             let (address, roscore) = masters.ros.roscore(site, host)?;
             masters.roscores.push(roscore);
             let topics = crossing(legs, host);
@@ -85,17 +92,22 @@ fn crossing(legs: &[Leg], host: &str) -> Vec<String> {
     crosses.flat_map(|t| ["--topic".to_owned(), t]).collect()
 }
 
-/// Bridges of all hosts on which a leg begins or ends, each to the host's own domain of DDS. Dropping it ends them.
+/// A bridge on each of some hosts, to the host's own domain of DDS. Dropping it ends them.
 pub(super) struct Domains(Daemons);
 
 impl Domains {
     /// Starts them. What comes from a host's nodes crosses to its bus, and what is for them back.
-    pub(super) fn up(tools: &Tools<'_>, site: &Site<'_>, legs: &[Leg]) -> Result<Domains, RunError> {
+    pub(super) fn up(
+        tools: &Tools<'_>,
+        site: &Site<'_>,
+        (legs, called): (&[Leg], &[Called]),
+        hosts: &BTreeSet<&str>,
+    ) -> Result<Domains, RunError> {
         let mut bridges = Daemons::default();
         let program = site.executable().to_string_lossy().into_owned();
-        let hosts: BTreeSet<&str> = legs.iter().flat_map(|l| [&*l.from, &*l.to]).collect();
         for host in hosts {
-            let topics = crossing(legs, host);
+            let mut topics = crossing(legs, host);
+            topics.extend(called.iter().flat_map(|c| c.bridged(host)));
             let topics: Vec<&str> = topics.iter().map(String::as_str).collect();
             let fixed = [
                 &*program,
@@ -108,6 +120,7 @@ impl Domains {
             ];
             let mut command = site.command(host, true, &[&fixed, &topics[..]].concat());
             tools.sandbox.prepare(&mut command);
+            command.env("AMENT_PREFIX_PATH", tools.rclpy()?.prefix());
             bridges.start(&format!("{host}, bridge"), &mut command)?;
         }
         Ok(Domains(bridges))
@@ -121,4 +134,77 @@ impl Domains {
     ) -> Result<(T, BTreeMap<String, Value>), RunError> {
         self.0.end(played, stopped)
     }
+}
+
+/// A second bridge on each host, from its bus to Zenoh, whose sessions of all hosts connect to one. Dropping it ends them.
+pub(super) struct Passed(Daemons);
+
+impl Passed {
+    /// Starts them.
+    pub(super) fn up(
+        tools: &Tools<'_>,
+        site: &Site<'_>,
+        legs: &[Leg],
+        topics: &[Topic],
+        called: &[Called],
+        middle: &str,
+    ) -> Result<Passed, RunError> {
+        let mut bridges = Daemons::default();
+        let program = site.executable().to_string_lossy().into_owned();
+        for host in ends(legs) {
+            let session = zenoh::passing(site, host, middle)?;
+            let session_file = tools.file(&format!("{host}-passed.json5"));
+            let text = passing(legs, topics, called, host, &session_file.to_string_lossy());
+            let file = tools.file(&format!("{host}-passed.yaml"));
+            for (file, text) in [(&session_file, session), (&file, text)] {
+                fs::write(file, text).map_err(|e| format!("{}: {e}", file.display()))?;
+            }
+            let words = [&*program, "ros2", &*file.to_string_lossy(), "--json"];
+            let mut command = site.command(host, true, &words);
+            tools.sandbox.prepare(&mut command);
+            command.env("AMENT_PREFIX_PATH", tools.rclpy()?.prefix());
+            bridges.start(&format!("{host}, bridge to Zenoh"), &mut command)?;
+        }
+        Ok(Passed(bridges))
+    }
+
+    /// As [`Masters::end`].
+    pub(super) fn end<T>(
+        self,
+        played: Result<T, RunError>,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<(T, BTreeMap<String, Value>), RunError> {
+        self.0.end(played, stopped)
+    }
+}
+
+/// The configuration of a host's bridge to Zenoh: the other way round than to its own nodes.
+fn passing(legs: &[Leg], topics: &[Topic], called: &[Called], host: &str, session: &str) -> String {
+    let mut text = format!("wire: zenoh\nzenoh: {{config: '{session}'}}\ntopics:\n");
+    for (leg, topic) in legs.iter().zip(topics) {
+        let way = match (leg.from == host, leg.to == host) {
+            (true, _) => "to_ros",
+            (_, true) => "to_bus",
+            _ => continue,
+        };
+        // Writing to a string cannot fail.
+        let (name, priority) = (&leg.flow.topic, topic.priority);
+        let _ = writeln!(
+            text,
+            "  - {{name: {name}, direction: {way}, priority: {priority}}}"
+        );
+    }
+    for (is_action, key) in [(false, "services"), (true, "actions")] {
+        let of_host = called.iter().filter(|c| c.is_action == is_action);
+        let of_host = of_host.filter(|c| c.server == host || c.caller == host);
+        let mut of_host = of_host.peekable();
+        if of_host.peek().is_some() {
+            let _ = writeln!(text, "{key}:");
+        }
+        for each in of_host {
+            let way = if each.server == host { "to_ros" } else { "to_bus" };
+            let _ = writeln!(text, "  - {{name: {}, direction: {way}}}", each.name);
+        }
+    }
+    text
 }

@@ -68,6 +68,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
                 hops: 1,
                 neighbours: &[],
                 yields: true,
+                called: &[],
                 topics: vec![Topic {
                     priority: 0,
                     depth: 1,

@@ -53,6 +53,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
                     neighbours: &[],
                     yields: true,
                     topics: topics.clone(),
+                    called: &[],
                 };
                 let each = carriers.into_iter();
                 each.map(|c| Means::links(setting(c))).collect()

@@ -36,6 +36,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
             neighbours: &[],
             yields: true,
             topics: pound::topics(),
+            called: &[],
         };
         for means in system.all_means(options, &[Carrier::Quic], &["auto"], setting) {
             let case = Case {

@@ -40,6 +40,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
         neighbours: &[],
         yields: true,
         topics: pound::topics(),
+        called: &[],
     };
     let row = |rate: u32| {
         let means = Means::links(setting.clone());

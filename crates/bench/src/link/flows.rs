@@ -51,6 +51,7 @@ impl Plan {
                 neighbours: self.neighbours,
                 yields: self.yields,
                 topics: self.topics.clone(),
+                called: &[],
             };
             for means in system.all_means(options, self.carriers, &[self.rate], setting) {
                 let mut varies = vec![("case", self.what.to_owned(), json!(self.what))];

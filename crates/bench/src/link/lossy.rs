@@ -75,6 +75,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
                 neighbours: &[],
                 yields: true,
                 topics: vec![topic.clone(), topic],
+                called: &[],
             };
             let means = Means::links(setting.clone());
             let mut params = Params::from([
@@ -113,6 +114,7 @@ fn redundant(carrier: Carrier, quick: bool) -> Row {
         hops: 1,
         neighbours: &[],
         yields: true,
+        called: &[],
         topics: vec![Topic {
             priority: 50,
             depth: 5,

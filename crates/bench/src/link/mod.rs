@@ -18,6 +18,7 @@ mod options;
 pub mod part;
 mod pound;
 mod reconnect;
+mod robots;
 mod ros2;
 mod serial;
 mod tools;
@@ -72,6 +73,7 @@ pub fn run(options: &Options, stopped: &dyn Fn() -> bool) -> Result<Outcome, Err
             Experiment::Serial => serial::rows(options),
             Experiment::Flood => flood::rows(options),
             Experiment::Discovery => discovery::rows(options),
+            Experiment::Robots => robots::rows(options),
         });
     }
     rows.retain(|row| options.wants_scenario(row.scenario));

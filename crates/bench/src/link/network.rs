@@ -29,6 +29,36 @@ pub(crate) struct Setting {
     pub(crate) yields: bool,
     /// For each leg of the run, in order.
     pub(crate) topics: Vec<Topic>,
+    /// Services and actions that cross, too.
+    pub(crate) called: &'static [Called],
+}
+
+/// A service or an action of one host that nodes of another call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Called {
+    pub(crate) name: &'static str,
+    pub(crate) is_action: bool,
+    pub(crate) server: &'static str,
+    pub(crate) caller: &'static str,
+}
+
+impl Called {
+    /// As a link's rules name it.
+    fn pattern(&self) -> String {
+        let all = if self.is_action { "/*" } else { "" };
+        format!("{}{all}", self.name)
+    }
+
+    /// The options of a bridge on a host.
+    pub(super) fn bridged(&self, host: &str) -> Vec<String> {
+        let way = match host {
+            _ if host == self.server => "to_bus",
+            _ if host == self.caller => "to_ros",
+            _ => return Vec::new(),
+        };
+        let option = if self.is_action { "--action" } else { "--service" };
+        vec![option.to_owned(), format!("{}={way}", self.name)]
+    }
 }
 
 /// Pairs of hosts that hear each other.
@@ -167,8 +197,7 @@ fn configuration(
     let is_end = |host: &str| legs.iter().any(|l| l.from == host || l.to == host);
     let topics = |which: &dyn Fn(&Leg) -> bool| {
         let legs = legs.iter().filter(|l| which(l));
-        let topics: Vec<_> = legs.map(|l| l.flow.topic.as_str()).collect();
-        topics.join(", ")
+        legs.map(|l| l.flow.topic.clone()).collect::<Vec<_>>()
     };
     if !is_end(host) {
         text.push_str("relay: true\n");
@@ -177,10 +206,28 @@ fn configuration(
     for (peer, address) in addresses.iter().filter(|(p, _)| **p != host) {
         // A relay gives its neighbours what is theirs, whoever it is of.
         let with = |l: &Leg, other: &str| !is_end(host) || l.from == other || l.to == other;
-        let publish = topics(&|l| l.from == *peer && with(l, host));
-        let subscribe = topics(&|l| l.to == *peer && with(l, host));
+        let mut publish = topics(&|l| l.from == *peer && with(l, host));
+        let mut subscribe = topics(&|l| l.to == *peer && with(l, host));
+        let serves = setting
+            .called
+            .iter()
+            .filter(|c| c.server == host && c.caller == *peer);
+        let calls = setting
+            .called
+            .iter()
+            .filter(|c| c.caller == host && c.server == *peer);
+        // A caller takes replies, and sends requests.
+        publish.extend(calls.clone().map(Called::pattern));
+        subscribe.extend(calls.map(Called::pattern));
+        subscribe.extend(serves.clone().filter(|c| c.is_action).map(Called::pattern));
+        let call: Vec<_> = serves.map(Called::pattern).collect();
+        let (publish, subscribe, call) = (publish.join(", "), subscribe.join(", "), call.join(", "));
         let near = setting.are_neighbours(host, peer);
         let relays = near && !is_end(peer);
+        let call = match &*call {
+            "" => String::new(),
+            services => format!(", call: [{services}]"),
+        };
         if publish.is_empty() && subscribe.is_empty() && !relays || !near && !is_end(host) {
             continue;
         }
@@ -192,7 +239,7 @@ fn configuration(
         let relay = if relays { "relay: true, " } else { "" };
         let _ = writeln!(
             text,
-            "  - {{name: {peer}, {address}{relay}allow: {{publish: [{publish}], subscribe: [{subscribe}]}}}}"
+            "  - {{name: {peer}, {address}{relay}allow: {{publish: [{publish}], subscribe: [{subscribe}]{call}}}}}"
         );
     }
     if !is_end(host) {
@@ -219,6 +266,30 @@ fn configuration(
             text,
             "  - {{name: {}, priority: {priority}, direction: {direction}, depth: {depth}{more}}}",
             leg.flow.topic
+        );
+    }
+    let called = setting
+        .called
+        .iter()
+        .filter(|c| c.server == host || c.caller == host);
+    let called: Vec<_> = called.collect();
+    for action in called.iter().filter(|c| c.is_action) {
+        let direction = if action.server == host { "out" } else { "in" };
+        let name = action.pattern();
+        let _ = writeln!(
+            text,
+            "  - {{name: '{name}', priority: 60, direction: {direction}, depth: 8}}"
+        );
+    }
+    if !called.is_empty() {
+        text.push_str("services:\n");
+    }
+    for each in called {
+        let role = if each.server == host { "serve" } else { "call" };
+        let _ = writeln!(
+            text,
+            "  - {{name: '{}', role: {role}, priority: 110}}",
+            each.pattern()
         );
     }
     text
@@ -253,6 +324,7 @@ mod tests {
             neighbours: &[],
             yields: true,
             topics: vec![topic; 3],
+            called: &[],
         };
         let hosts = ["one", "two", "three"].map(|h| (h, format!("10.77.0.{}", h.len())));
         let radio = "bind: '10.77.0.3:7400', rate: 6Mbit/s, hops: 2, insecure_udp: true";
@@ -288,6 +360,7 @@ mod tests {
             yields: true,
             neighbours: &[("one", "two"), ("two", "three"), ("three", "four")],
             topics: vec![topic],
+            called: &[],
         };
         let hosts = ["one", "two", "three", "four"].map(|h| (h, format!("10.77.0.{}", h.len())));
         let text = |host| configuration(host, &hosts.clone().into(), &legs, &setting, (None, "bind: x"));

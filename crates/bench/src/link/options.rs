@@ -33,6 +33,9 @@ pub enum Experiment {
     Flood,
     /// Nodes of rclpy on two hosts: until all know each other, and bytes on the air. Over `rmw_ropewalk` and a link, and over Fast DDS.
     Discovery,
+    /// Two robots of ROS 2 (rclpy over Fast DDS) and one of ROS 1 (roscpp) commanded from a base of ROS 2: lasers, an image, joysticks, a
+    /// service and an action, over links with bridges on each host, and over Fast DDS alone.
+    Robots,
 }
 
 impl Experiment {
@@ -57,6 +60,7 @@ impl Experiment {
             Experiment::Serial => "serial",
             Experiment::Flood => "flood",
             Experiment::Discovery => "discovery",
+            Experiment::Robots => "robots",
         }
     }
 }
@@ -84,6 +88,9 @@ pub enum System {
     ZenohQuic,
     /// Nodes of rclpy over Fast DDS and UDP.
     RclpyFastdds,
+    /// Nodes of rclpy over Fast DDS, whose messages a bridge on each host passes through Zenoh, as zenoh-plugin-ros2dds does; for `robots`, in
+    /// a program built with `--features zenoh`.
+    DdsZenoh,
 }
 
 impl System {
@@ -100,6 +107,7 @@ impl System {
             System::ZenohUdp => "zenoh-udp",
             System::ZenohQuic => "zenoh-quic",
             System::RclpyFastdds => "rclpy-fastdds",
+            System::DdsZenoh => "dds-zenoh",
         }
     }
 }

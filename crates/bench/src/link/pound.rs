@@ -40,6 +40,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
                 neighbours: &[],
                 yields: true,
                 topics: topics(),
+                called: &[],
             };
             for means in system.all_means(options, &[Carrier::Quic, Carrier::Udp], rates, setting) {
                 let targets = targets(hops, *loss, &means);

@@ -92,6 +92,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
                 neighbours: t.neighbours,
                 yields: true,
                 topics: vec![topic.clone(), topic.clone()],
+                called: &[],
             };
             for means in system.all_means(options, &[Carrier::Quic], &["6Mbit/s"], setting) {
                 let (key, shown, value) = t.what;

@@ -54,6 +54,22 @@ impl Rclpy {
         self.command(site, (part.name(), host, true), carried, &words)
     }
 
+    /// The installation of ROS 2, with the definitions of its packages.
+    pub(super) fn prefix(&self) -> PathBuf {
+        self.program.with_file_name(".rclpy")
+    }
+
+    /// A node that serves or calls, by the words of the program.
+    pub(super) fn calls(
+        &self,
+        site: &Site<'_>,
+        (command, host): (&str, &str),
+        carried: Carried,
+        more: &[&str],
+    ) -> Command {
+        self.command(site, (command, host, true), carried, more)
+    }
+
     /// Makes `own` nodes, and says when they know `all`.
     pub(super) fn know(&self, site: &Site<'_>, host: &str, carried: Carried, own: u32, all: u32) -> Command {
         let (own, all) = (own.to_string(), all.to_string());

@@ -80,6 +80,7 @@ fn measure(tools: &Tools<'_>, lasts: u64, run: u32) -> Result<(Vec<Part>, Timing
         neighbours: &[],
         yields: true,
         topics: vec![topic(100, 2), topic(10, 2)],
+        called: &[],
     };
     let lines = [(&*legs[0].from, BAUD, a), (&*legs[0].to, BAUD, b)];
     let network = Network::over_lines(tools, &site, &legs, &setting, &lines)?;

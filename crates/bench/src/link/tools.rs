@@ -1,6 +1,6 @@
 //! What every run needs, and how one is made.
 
-use super::bridged::{Domains, Masters};
+use super::bridged::{Domains, Masters, ends};
 use super::network::{Network, Setting, Topic};
 use super::options::{Ends, Rate};
 use super::ros2::{Carried, Rclpy};
@@ -67,7 +67,8 @@ impl<'a> Tools<'a> {
             |s: System| s.protocol().is_some(),
         );
         // What was asked for by name has to be there; the rest is left out, and told.
-        let ticks = options.source == Source::Roscpp || options.ends == Ends::Ros;
+        let robots = rows.iter().any(|r| r.experiment == Experiment::Robots);
+        let ticks = options.source == Source::Roscpp || options.ends == Ends::Ros || robots;
         let ros = match uses(&roscpp) || ticks {
             true => found(
                 Peer::prepare(peers, &ground),
@@ -82,6 +83,7 @@ impl<'a> Tools<'a> {
         };
         let fastdds = |s: System| s == System::RclpyFastdds;
         let ends = matches!(options.ends, Ends::Ros2 | Ends::Dds)
+            || robots
             || rows.iter().any(|r| r.experiment == Experiment::Discovery);
         let rclpy = match uses(&fastdds) || ends {
             true => found(
@@ -202,7 +204,7 @@ impl<'a> Tools<'a> {
             }
             Means::Link(setting, _, Ends::Dds) => {
                 let network = Network::up(self, site, legs, setting)?;
-                let bridges = Domains::up(self, site, legs)?;
+                let bridges = Domains::up(self, site, (legs, &[]), &ends(legs))?;
                 let rclpy = self.rclpy()?;
                 let command = |part: Part, host: &str, legs: &[&Leg]| {
                     rclpy.part(site, (part, host), Carried::FastddsLocal, legs)
@@ -215,7 +217,7 @@ impl<'a> Tools<'a> {
             }
             Means::Link(setting, source, Ends::Ros) => {
                 let network = Network::up(self, site, legs, setting)?;
-                let masters = Masters::up(self, site, legs)?;
+                let masters = Masters::up(self, site, legs, &ends(legs))?;
                 let command =
                     |part: Part, host: &str, legs: &[&Leg]| masters.part(site, (part, host), *source, legs);
                 let played = play::play(what, site, &self.sandbox, legs, &command);
@@ -355,7 +357,7 @@ impl System {
     /// How roscpp carries the flows; `None` for others.
     pub(super) fn transport(self) -> Option<Transport> {
         match self {
-            System::Ropewalk | System::Tcp | System::RclpyFastdds => None,
+            System::Ropewalk | System::Tcp | System::RclpyFastdds | System::DdsZenoh => None,
             System::ZenohTcp | System::ZenohUdp | System::ZenohQuic => None,
             System::Tcpros => Some(Transport::Tcpros),
             System::Nodelay => Some(Transport::Nodelay),
@@ -382,7 +384,7 @@ impl System {
         rates: &[&'static str],
         setting: impl Fn(Carrier, &'static str) -> Setting,
     ) -> Vec<Means> {
-        if self == System::Tcp {
+        if matches!(self, System::Tcp | System::DdsZenoh) {
             return Vec::new();
         }
         // Timers of roscpp release what knows of them, and nobody else's flows.

@@ -100,6 +100,7 @@ fn means(system: System, carrier: Option<Carrier>, joystick: bool) -> Option<Mea
         neighbours: &[],
         yields: true,
         topics,
+        called: &[],
     };
     Some(Means::links(setting))
 }

@@ -231,6 +231,21 @@ fn quality(priority: u8, protocol: Protocol) -> String {
     format!("{priority},block,{express},{reliability}")
 }
 
+/// The session of a host's bridge: one host listens, the others connect to it.
+pub(super) fn passing(site: &Site<'_>, host: &str, middle: &str) -> Result<String, RunError> {
+    let endpoints = Protocol::Tcp.endpoints(&site.address(middle)?, PORT, true);
+    let mut config = match host == middle {
+        true => session(endpoints, Vec::new()),
+        false => session(Vec::new(), endpoints),
+    };
+    config["transport"] = json!({
+        "unicast": {"max_links": 2},
+        "link": {"tx": {"batch_size": BATCH}},
+        "shared_memory": {"enabled": false},
+    });
+    Ok(config.to_string())
+}
+
 /// The configuration of a process, written into a file of that name; nobody scouts.
 fn configured(
     tools: &Tools<'_>,
