@@ -1,5 +1,5 @@
 """The flows of Pound between nodes of rclpy, by the contract of ../flow/README.md: `version`, `publish` and `subscribe`. run chooses the
-middleware. A message is a std_msgs/UInt8MultiArray whose data has BYTES; the queues of both ends hold 10, as is usual. `know --own K --all N` makes
+middleware. A message is a std_msgs/UInt8MultiArray of BYTES as ROS 1 serializes it; queues of both ends hold 10, as is usual. `know --own K --all N` makes
 K nodes on `go` and prints {"values": [seconds]} when all of them know N, those of other hosts among them. `serve` serves the services
 (std_srvs/SetBool) and actions (test_msgs/Fibonacci) that are named; `call` calls each service every PERIOD_US, COUNT times, and each action
 five times, and prints {"values": [called, answered, p50 ms, p99 ms, goals, goals that succeeded]}."""
@@ -13,6 +13,10 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "common"))
 from orchestrated import Orchestrator, Parser, fail, say, version  # noqa: E402
+
+
+# What ROS 1 writes before the data.
+HEAD = 12
 
 
 class Flow:
@@ -46,7 +50,7 @@ def publish(flows, orchestrator):
     start = time.monotonic_ns()
 
     def send(flow, publisher):
-        message = UInt8MultiArray(data=bytes(flow.bytes))
+        message = UInt8MultiArray(data=bytes(flow.bytes - HEAD))
         words = numpy.frombuffer(message.data, numpy.uint8)[:16].view("<u8")
         for k in range(flow.count):
             due = start + (flow.offset + k * flow.period) * 1000
