@@ -41,7 +41,7 @@ pub(crate) struct Publisher {
 /// # Safety
 /// The pointer is null or points to a publisher.
 pub(crate) unsafe fn of<'a>(publisher: *const RmwPublisher) -> Outcome<&'a Arc<Publisher>> {
-    // SAFETY: of the caller; identifiers live for ever.
+    // SAFETY: upheld by the caller; identifiers live forever.
     let publisher = unsafe { arg(publisher, "publisher")? };
     // SAFETY: likewise.
     unsafe { ours(publisher.implementation, "publisher")? };
@@ -78,7 +78,7 @@ impl Publisher {
     /// `message` is of this publisher's type.
     pub(crate) unsafe fn publish_message(&self, message: *const c_void) -> Outcome {
         let loan = |control, parts: &[usize]| self.bus.bus().loan(control, parts);
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         self.publish_block(unsafe { codec::written(&self.ty, message, loan)? })
     }
 
@@ -119,7 +119,7 @@ pub(crate) unsafe fn topic_name<'a>(
     profile: &QosProfile,
     what: &str,
 ) -> Outcome<&'a str> {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     let name = unsafe { text(name, what)? };
     if name.is_empty() {
         return Err(Failure::argument(format_args!(
@@ -135,7 +135,7 @@ pub(crate) unsafe fn topic_name<'a>(
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_create_publisher(
     node: *const RmwNode,
@@ -145,7 +145,7 @@ pub(crate) unsafe extern "C" fn rmw_create_publisher(
     options: *const RmwPublisherOptions,
 ) -> *mut RmwPublisher {
     guard_ptr(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let node = unsafe { node::of(node)? };
         // SAFETY: likewise.
         unsafe { arg(type_support, "type_supports")? };
@@ -202,19 +202,19 @@ pub(crate) unsafe extern "C" fn rmw_create_publisher(
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_destroy_publisher(
     node: *mut RmwNode,
     publisher: *mut RmwPublisher,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         unsafe {
             node::of(node)?;
             of(publisher)?;
         }
-        // SAFETY: made by `rmw_create_publisher`, and the caller uses it no more.
+        // SAFETY: made by `rmw_create_publisher`, and the caller no longer uses it.
         let (handle, inner) = unsafe {
             let handle = Box::from_raw(publisher);
             let inner = Box::from_raw(handle.data.cast::<Arc<Publisher>>());
@@ -228,7 +228,7 @@ pub(crate) unsafe extern "C" fn rmw_destroy_publisher(
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_publish(
     publisher: *const RmwPublisher,
@@ -236,7 +236,7 @@ pub(crate) unsafe extern "C" fn rmw_publish(
     _: *mut c_void,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let publisher = unsafe { of(publisher)? };
         if message.is_null() {
             return Err(Failure::argument("ros_message argument is null"));
@@ -247,7 +247,7 @@ pub(crate) unsafe extern "C" fn rmw_publish(
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_publish_serialized_message(
     publisher: *const RmwPublisher,
@@ -255,7 +255,7 @@ pub(crate) unsafe extern "C" fn rmw_publish_serialized_message(
     _: *mut c_void,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let (publisher, message) = unsafe { (of(publisher)?, arg(message, "serialized_message")?) };
         if message.buffer.is_null() {
             return Err(Failure::argument("serialized_message has no buffer"));
@@ -269,14 +269,14 @@ pub(crate) unsafe extern "C" fn rmw_publish_serialized_message(
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_publisher_count_matched_subscriptions(
     publisher: *const RmwPublisher,
     count: *mut usize,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let (publisher, count) = unsafe { (of(publisher)?, arg_mut(count, "subscription_count")?) };
         *count = publisher.matching.count(publisher.connected());
         Ok(())
@@ -284,14 +284,14 @@ pub(crate) unsafe extern "C" fn rmw_publisher_count_matched_subscriptions(
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_publisher_get_actual_qos(
     publisher: *const RmwPublisher,
     profile: *mut QosProfile,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let (publisher, profile) = unsafe { (of(publisher)?, arg_mut(profile, "qos")?) };
         *profile = *publisher.matching.qos();
         Ok(())
@@ -299,39 +299,39 @@ pub(crate) unsafe extern "C" fn rmw_publisher_get_actual_qos(
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_publisher_assert_liveliness(publisher: *const RmwPublisher) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         unsafe { of(publisher)? }.matching.assert();
         Ok(())
     })
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_publisher_wait_for_all_acked(
     publisher: *const RmwPublisher,
     _: RmwTime,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller. What is published is in every subscription's queue already.
+        // SAFETY: upheld by the caller. What is published is in every subscription's queue already.
         unsafe { of(publisher)? };
         Ok(())
     })
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_get_gid_for_publisher(
     publisher: *const RmwPublisher,
     gid: *mut Gid,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let (publisher, gid) = unsafe { (of(publisher)?, arg_mut(gid, "gid")?) };
         *gid = of_endpoint(publisher.bus.bus().id());
         Ok(())

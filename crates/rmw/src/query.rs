@@ -34,7 +34,7 @@ unsafe fn node_names(
     namespaces: *mut StringArray,
     enclaves: Option<*mut StringArray>,
 ) -> Outcome {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     let node = unsafe { node::of(node)? };
     // SAFETY: likewise.
     let (names, namespaces) = unsafe {
@@ -108,19 +108,19 @@ fn malloc() -> Allocator {
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_get_node_names(
     node: *const RmwNode,
     names: *mut StringArray,
     namespaces: *mut StringArray,
 ) -> Ret {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     guard(|| unsafe { node_names(node, names, namespaces, None) })
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_get_node_names_with_enclaves(
     node: *const RmwNode,
@@ -128,7 +128,7 @@ pub(crate) unsafe extern "C" fn rmw_get_node_names_with_enclaves(
     namespaces: *mut StringArray,
     enclaves: *mut StringArray,
 ) -> Ret {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     guard(|| unsafe { node_names(node, names, namespaces, Some(enclaves)) })
 }
 
@@ -141,7 +141,7 @@ impl NamesAndTypes {
             .inspect_err(|_| self.names.clear())?;
         for (i, all) in found.values().enumerate() {
             let all: Vec<String> = all.iter().cloned().collect();
-            // SAFETY: `types` has a zeroed place for each name, and is nobody else's.
+            // SAFETY: `types` has a zeroed place for each name, and is not shared.
             if let Err(failure) = unsafe { (*types.add(i)).fill(allocator, &all) } {
                 for j in 0..i {
                     // SAFETY: filled above.
@@ -167,7 +167,7 @@ unsafe fn asked<'a>(
     allocator: *const Allocator,
     out: *mut NamesAndTypes,
 ) -> Outcome<(&'a node::Node, &'a Allocator, &'a mut NamesAndTypes)> {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     let (node, allocator, out) = unsafe {
         (
             node::of(node)?,
@@ -198,7 +198,7 @@ fn all(graph: &Graph, kinds: &[Kind]) -> Found {
 }
 
 /// # Safety
-/// As rmw/get_topic_names_and_types.h says.
+/// As documented in rmw/get_topic_names_and_types.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_get_topic_names_and_types(
     node: *const RmwNode,
@@ -207,7 +207,7 @@ pub(crate) unsafe extern "C" fn rmw_get_topic_names_and_types(
     out: *mut NamesAndTypes,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let (node, allocator, out) = unsafe { asked(node, allocator, out)? };
         out.fill(
             allocator,
@@ -217,7 +217,7 @@ pub(crate) unsafe extern "C" fn rmw_get_topic_names_and_types(
 }
 
 /// # Safety
-/// As rmw/get_service_names_and_types.h says.
+/// As documented in rmw/get_service_names_and_types.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_get_service_names_and_types(
     node: *const RmwNode,
@@ -225,7 +225,7 @@ pub(crate) unsafe extern "C" fn rmw_get_service_names_and_types(
     out: *mut NamesAndTypes,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let (node, allocator, out) = unsafe { asked(node, allocator, out)? };
         out.fill(
             allocator,
@@ -246,7 +246,7 @@ unsafe fn by_node(
     out: *mut NamesAndTypes,
     kind: Kind,
 ) -> Outcome {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     let (node, allocator, out) = unsafe { asked(node, allocator, out)? };
     // SAFETY: likewise.
     let (name, namespace) = unsafe { (text(name, "node_name")?, text(namespace, "node_namespace")?) };
@@ -281,7 +281,7 @@ macro_rules! by_node {
         $(#[$doc])*
         ///
         /// # Safety
-        /// As rmw/get_node_info_and_types.h says.
+        /// As documented in rmw/get_node_info_and_types.h.
         #[unsafe(no_mangle)]
         pub(crate) unsafe extern "C" fn $name(
             node: *const RmwNode,
@@ -292,7 +292,7 @@ macro_rules! by_node {
             out: *mut NamesAndTypes,
         ) -> Ret {
             $(let _ = $demangle;)?
-            // SAFETY: of the caller.
+            // SAFETY: upheld by the caller.
             guard(|| unsafe { by_node(node, allocator, name, namespace, out, Kind::$kind) })
         }
     )* };
@@ -314,7 +314,7 @@ by_node! {
 /// # Safety
 /// The arguments are null or what rmw/rmw.h says of them.
 unsafe fn count(node: *const RmwNode, name: *const c_char, count: *mut usize, kind: Kind) -> Outcome {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     let (node, name, count) = unsafe {
         (
             node::of(node)?,
@@ -336,10 +336,10 @@ macro_rules! count {
         $(#[$doc])*
         ///
         /// # Safety
-        /// As rmw/rmw.h says.
+        /// As documented in rmw/rmw.h.
         #[unsafe(no_mangle)]
         pub(crate) unsafe extern "C" fn $name(node: *const RmwNode, name: *const c_char, out: *mut usize) -> Ret {
-            // SAFETY: of the caller.
+            // SAFETY: upheld by the caller.
             guard(|| unsafe { count(node, name, out, Kind::$kind) })
         }
     )* };
@@ -367,7 +367,7 @@ unsafe fn endpoints(
     out: *mut TopicEndpointInfoArray,
     kind: Kind,
 ) -> Outcome {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     let (node, allocator) = unsafe { (node::of(node)?, arg(allocator, "allocator")?) };
     allocator.check()?;
     // SAFETY: likewise.
@@ -422,7 +422,7 @@ fn describe(
 }
 
 /// # Safety
-/// As rmw/get_topic_endpoint_info.h says.
+/// As documented in rmw/get_topic_endpoint_info.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_get_publishers_info_by_topic(
     node: *const RmwNode,
@@ -431,12 +431,12 @@ pub(crate) unsafe extern "C" fn rmw_get_publishers_info_by_topic(
     _: bool,
     out: *mut TopicEndpointInfoArray,
 ) -> Ret {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     guard(|| unsafe { endpoints(node, allocator, topic, out, Kind::Publisher) })
 }
 
 /// # Safety
-/// As rmw/get_topic_endpoint_info.h says.
+/// As documented in rmw/get_topic_endpoint_info.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_get_subscriptions_info_by_topic(
     node: *const RmwNode,
@@ -445,12 +445,12 @@ pub(crate) unsafe extern "C" fn rmw_get_subscriptions_info_by_topic(
     _: bool,
     out: *mut TopicEndpointInfoArray,
 ) -> Ret {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     guard(|| unsafe { endpoints(node, allocator, topic, out, Kind::Subscription) })
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_compare_gids_equal(
     a: *const Gid,
@@ -458,7 +458,7 @@ pub(crate) unsafe extern "C" fn rmw_compare_gids_equal(
     result: *mut bool,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller; identifiers live for ever.
+        // SAFETY: upheld by the caller; identifiers live forever.
         let (a, b) = unsafe { (arg(a, "gid1")?, arg(b, "gid2")?) };
         // SAFETY: likewise.
         let result = unsafe {
@@ -472,7 +472,7 @@ pub(crate) unsafe extern "C" fn rmw_compare_gids_equal(
 }
 
 /// # Safety
-/// As rmw/qos_profiles.h says.
+/// As documented in rmw/qos_profiles.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_qos_profile_check_compatible(
     publisher: QosProfile,
@@ -482,7 +482,7 @@ pub(crate) unsafe extern "C" fn rmw_qos_profile_check_compatible(
     size: usize,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let compatibility = unsafe { arg_mut(compatibility, "compatibility")? };
         if reason.is_null() && size != 0 {
             return Err(Failure::argument(

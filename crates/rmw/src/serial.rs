@@ -33,7 +33,7 @@ pub(crate) fn store(message: &mut SerializedMessage, bytes: &[u8]) -> Outcome {
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_serialize(
     message: *const c_void,
@@ -44,7 +44,7 @@ pub(crate) unsafe extern "C" fn rmw_serialize(
         if message.is_null() {
             return Err(Failure::argument("ros_message argument is null"));
         }
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let serialized = unsafe {
             arg(type_support, "type_support")?;
             arg_mut(serialized, "serialized_message")?
@@ -58,7 +58,7 @@ pub(crate) unsafe extern "C" fn rmw_serialize(
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_deserialize(
     serialized: *const SerializedMessage,
@@ -66,7 +66,7 @@ pub(crate) unsafe extern "C" fn rmw_deserialize(
     message: *mut c_void,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let serialized = unsafe {
             arg(type_support, "type_support")?;
             arg(serialized, "serialized_message")?

@@ -43,7 +43,7 @@ pub(crate) struct Handle(pub(crate) Arc<Service>);
 /// # Safety
 /// The pointer is null or points to a service.
 unsafe fn of<'a>(service: *const RmwService) -> Outcome<&'a Arc<Service>> {
-    // SAFETY: of the caller; identifiers live for ever.
+    // SAFETY: upheld by the caller; identifiers live forever.
     let service = unsafe { arg(service, "service")? };
     // SAFETY: likewise.
     unsafe { ours(service.implementation, "service")? };
@@ -90,7 +90,7 @@ pub(crate) fn profile(profile: &QosProfile, end: End) -> Outcome<QosProfile> {
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_create_service(
     node: *const RmwNode,
@@ -99,7 +99,7 @@ pub(crate) unsafe extern "C" fn rmw_create_service(
     qos: *const QosProfile,
 ) -> *mut RmwService {
     guard_ptr(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let node = unsafe { node::of(node)? };
         // SAFETY: likewise.
         let qos = unsafe {
@@ -148,16 +148,16 @@ pub(crate) unsafe extern "C" fn rmw_create_service(
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_destroy_service(node: *mut RmwNode, service: *mut RmwService) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         unsafe {
             node::of(node)?;
             of(service)?;
         }
-        // SAFETY: made by `rmw_create_service`, and the caller uses it no more.
+        // SAFETY: made by `rmw_create_service`, and the caller no longer uses it.
         let inner = unsafe {
             let handle = Box::from_raw(service);
             drop_c_text(handle.service_name);
@@ -170,7 +170,7 @@ pub(crate) unsafe extern "C" fn rmw_destroy_service(node: *mut RmwNode, service:
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_take_request(
     service: *const RmwService,
@@ -179,7 +179,7 @@ pub(crate) unsafe extern "C" fn rmw_take_request(
     taken: *mut bool,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let service = unsafe { of(service)? };
         // SAFETY: likewise.
         let (info, taken) = unsafe { (arg_mut(info, "service_info")?, arg_mut(taken, "taken")?) };
@@ -214,7 +214,7 @@ pub(crate) unsafe extern "C" fn rmw_take_request(
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_send_response(
     service: *const RmwService,
@@ -222,7 +222,7 @@ pub(crate) unsafe extern "C" fn rmw_send_response(
     message: *mut c_void,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let (service, id) = unsafe { (of(service)?, arg(id, "request_id")?) };
         if message.is_null() {
             return Err(Failure::argument("ros_response argument is null"));
@@ -247,14 +247,14 @@ pub(crate) unsafe extern "C" fn rmw_send_response(
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_service_request_subscription_get_actual_qos(
     service: *const RmwService,
     qos: *mut QosProfile,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let (service, qos) = unsafe { (of(service)?, arg_mut(qos, "qos")?) };
         *qos = service.qos;
         Ok(())
@@ -262,18 +262,18 @@ pub(crate) unsafe extern "C" fn rmw_service_request_subscription_get_actual_qos(
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_service_response_publisher_get_actual_qos(
     service: *const RmwService,
     qos: *mut QosProfile,
 ) -> Ret {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     unsafe { rmw_service_request_subscription_get_actual_qos(service, qos) }
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_service_set_on_new_request_callback(
     service: *mut RmwService,
@@ -281,7 +281,7 @@ pub(crate) unsafe extern "C" fn rmw_service_set_on_new_request_callback(
     data: *const c_void,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let inner = unsafe { of(service)? };
         let waiting = inner.clone();
         let look = move || {

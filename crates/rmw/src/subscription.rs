@@ -73,7 +73,7 @@ struct Judged {
 /// # Safety
 /// The pointer is null or points to a subscription.
 pub(crate) unsafe fn of<'a>(subscription: *const RmwSubscription) -> Outcome<&'a Arc<Subscription>> {
-    // SAFETY: of the caller; identifiers live for ever.
+    // SAFETY: upheld by the caller; identifiers live forever.
     let subscription = unsafe { arg(subscription, "subscription")? };
     // SAFETY: likewise.
     unsafe { ours(subscription.implementation, "subscription")? };
@@ -156,7 +156,7 @@ impl Subscription {
     /// Reads a message that was taken into one of the node's.
     ///
     /// # Safety
-    /// `message` is of this subscription's type, was initialised, and is nobody else's.
+    /// `message` is of this subscription's type, was initialised, and is not shared.
     unsafe fn read(&self, from: ropewalk::Message, message: *mut c_void) -> Outcome {
         if !self.ty.is_in_memory() {
             let name = self.ty.schema().ros2_name();
@@ -166,7 +166,7 @@ impl Subscription {
         }
         let heap = Heap::find().filter(|_| from.part_count() > 0);
         let heap = heap.filter(|_| self.loans.count() + self.owned.count() < MAX_IN_PLACE);
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         unsafe {
             match heap {
                 Some(heap) => self.owned.read(&self.ty, heap, from, message),
@@ -284,7 +284,7 @@ unsafe fn asked(ty: &Type, options: &ContentFilterOptions) -> Outcome<Option<Fil
     if options.expression.is_null() {
         return Err(Failure::argument("the content filter has no expression"));
     }
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     let expression = unsafe { text(options.expression, "filter_expression")? };
     // As in DDS's implementations: an empty expression ends filtering.
     if expression.is_empty() {
@@ -294,7 +294,7 @@ unsafe fn asked(ty: &Type, options: &ContentFilterOptions) -> Outcome<Option<Fil
     let parameters = (0..parameters.size).map(|i| {
         // SAFETY: the array has `size` places.
         let parameter = unsafe { parameters.data.add(i).read() };
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         unsafe { text(parameter, "expression_parameters") }.map(str::to_owned)
     });
     let parameters = parameters.collect::<Outcome<_>>()?;
@@ -310,7 +310,7 @@ impl AsFd for Subscription {
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_create_subscription(
     node: *const RmwNode,
@@ -320,7 +320,7 @@ pub(crate) unsafe extern "C" fn rmw_create_subscription(
     options: *const RmwSubscriptionOptions,
 ) -> *mut RmwSubscription {
     guard_ptr(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let node = unsafe { node::of(node)? };
         // SAFETY: likewise.
         unsafe { arg(type_support, "type_supports")? };
@@ -341,7 +341,7 @@ pub(crate) unsafe extern "C" fn rmw_create_subscription(
         let profile = resolve(&node.context, topic, profile, End::Subscription)?;
         // SAFETY: type supports are valid while their library is loaded.
         let ty = unsafe { Type::of_subscription(type_support) }.map_err(Failure::error)?;
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let filter = match unsafe { options.content_filter.as_ref() } {
             // SAFETY: likewise.
             Some(options) => unsafe { asked(&ty, options)? },
@@ -397,19 +397,19 @@ pub(crate) unsafe extern "C" fn rmw_create_subscription(
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_destroy_subscription(
     node: *mut RmwNode,
     subscription: *mut RmwSubscription,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         unsafe {
             node::of(node)?;
             of(subscription)?;
         }
-        // SAFETY: made by `rmw_create_subscription`, and the caller uses it no more.
+        // SAFETY: made by `rmw_create_subscription`, and the caller no longer uses it.
         let inner = unsafe {
             let handle = Box::from_raw(subscription);
             drop_c_text(handle.topic_name);
@@ -422,14 +422,14 @@ pub(crate) unsafe extern "C" fn rmw_destroy_subscription(
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_subscription_count_matched_publishers(
     subscription: *const RmwSubscription,
     count: *mut usize,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let (subscription, count) = unsafe { (of(subscription)?, arg_mut(count, "publisher_count")?) };
         *count = subscription.matching.count(subscription.connected());
         Ok(())
@@ -437,14 +437,14 @@ pub(crate) unsafe extern "C" fn rmw_subscription_count_matched_publishers(
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_subscription_get_actual_qos(
     subscription: *const RmwSubscription,
     profile: *mut QosProfile,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let (subscription, profile) = unsafe { (of(subscription)?, arg_mut(profile, "qos")?) };
         *profile = *subscription.matching.qos();
         Ok(())
@@ -452,14 +452,14 @@ pub(crate) unsafe extern "C" fn rmw_subscription_get_actual_qos(
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_subscription_set_content_filter(
     subscription: *mut RmwSubscription,
     options: *const ContentFilterOptions,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let (inner, options) = unsafe { (of(subscription)?, arg(options, "options")?) };
         // SAFETY: likewise.
         let filter = unsafe { asked(&inner.ty, options)? };
@@ -472,7 +472,7 @@ pub(crate) unsafe extern "C" fn rmw_subscription_set_content_filter(
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_subscription_get_content_filter(
     subscription: *const RmwSubscription,
@@ -480,7 +480,7 @@ pub(crate) unsafe extern "C" fn rmw_subscription_get_content_filter(
     options: *mut ContentFilterOptions,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let (inner, allocator, options) = unsafe {
             (
                 of(subscription)?,
@@ -510,7 +510,7 @@ pub(crate) unsafe fn take_any(
     taken: *mut bool,
     info: Option<*mut MessageInfo>,
 ) -> Outcome<Option<ropewalk::Message>> {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     let (subscription, taken) = unsafe { (of(subscription)?, arg_mut(taken, "taken")?) };
     let info = match info {
         // SAFETY: likewise.
@@ -536,7 +536,7 @@ unsafe fn take(
     if message.is_null() {
         return Err(Failure::argument("ros_message argument is null"));
     }
-    // SAFETY: of the caller, for all that follows: the message is of the subscription's type, and initialised.
+    // SAFETY: upheld by the caller, for all that follows: the message is of the subscription's type, and initialised.
     unsafe {
         let Some(from) = take_any(subscription, taken, info)? else {
             return Ok(());
@@ -548,7 +548,7 @@ unsafe fn take(
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_take(
     subscription: *const RmwSubscription,
@@ -556,12 +556,12 @@ pub(crate) unsafe extern "C" fn rmw_take(
     taken: *mut bool,
     _: *mut c_void,
 ) -> Ret {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     guard(|| unsafe { take(subscription, message, taken, None) })
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_take_with_info(
     subscription: *const RmwSubscription,
@@ -570,12 +570,12 @@ pub(crate) unsafe extern "C" fn rmw_take_with_info(
     info: *mut MessageInfo,
     _: *mut c_void,
 ) -> Ret {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     guard(|| unsafe { take(subscription, message, taken, Some(info)) })
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_take_sequence(
     subscription: *const RmwSubscription,
@@ -586,7 +586,7 @@ pub(crate) unsafe extern "C" fn rmw_take_sequence(
     _: *mut c_void,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let inner = unsafe { of(subscription)? };
         // SAFETY: likewise.
         let (messages, infos, taken) = unsafe {
@@ -627,7 +627,7 @@ unsafe fn take_serialized(
     taken: *mut bool,
     info: Option<*mut MessageInfo>,
 ) -> Outcome {
-    // SAFETY: of the caller, for all that follows.
+    // SAFETY: upheld by the caller, for all that follows.
     unsafe {
         let message = arg_mut(message, "serialized_message")?;
         let Some(from) = take_any(subscription, taken, info)? else {
@@ -640,7 +640,7 @@ unsafe fn take_serialized(
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_take_serialized_message(
     subscription: *const RmwSubscription,
@@ -648,12 +648,12 @@ pub(crate) unsafe extern "C" fn rmw_take_serialized_message(
     taken: *mut bool,
     _: *mut c_void,
 ) -> Ret {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     guard(|| unsafe { take_serialized(subscription, message, taken, None) })
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_take_serialized_message_with_info(
     subscription: *const RmwSubscription,
@@ -662,12 +662,12 @@ pub(crate) unsafe extern "C" fn rmw_take_serialized_message_with_info(
     info: *mut MessageInfo,
     _: *mut c_void,
 ) -> Ret {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     guard(|| unsafe { take_serialized(subscription, message, taken, Some(info)) })
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_subscription_set_on_new_message_callback(
     subscription: *mut RmwSubscription,
@@ -675,7 +675,7 @@ pub(crate) unsafe extern "C" fn rmw_subscription_set_on_new_message_callback(
     data: *const c_void,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let inner = unsafe { of(subscription)? };
         let waiting = inner.clone();
         let look = move || {

@@ -18,11 +18,11 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_create_wait_set(context: *mut RmwContext, _: usize) -> *mut RmwWaitSet {
     guard_ptr(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         unsafe { context::of(context)? };
         Ok(Box::into_raw(Box::new(RmwWaitSet {
             implementation: IDENTIFIER.as_ptr(),
@@ -33,13 +33,13 @@ pub(crate) unsafe extern "C" fn rmw_create_wait_set(context: *mut RmwContext, _:
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_destroy_wait_set(wait_set: *mut RmwWaitSet) -> Ret {
     guard(|| {
-        // SAFETY: of the caller; identifiers live for ever.
+        // SAFETY: upheld by the caller; identifiers live forever.
         unsafe { ours(arg(wait_set, "wait_set")?.implementation, "wait_set")? };
-        // SAFETY: made by `rmw_create_wait_set`, and the caller uses it no more.
+        // SAFETY: made by `rmw_create_wait_set`, and the caller no longer uses it.
         drop(unsafe { Box::from_raw(wait_set) });
         Ok(())
     })
@@ -88,7 +88,7 @@ unsafe fn gather<'a>(
     entity: unsafe fn(*mut c_void) -> Outcome<Entity<'a>>,
     out: &mut Vec<(*mut *mut c_void, Entity<'a>)>,
 ) -> Outcome {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     let Some(all) = (unsafe { all.as_ref() }) else {
         return Ok(());
     };
@@ -98,7 +98,7 @@ unsafe fn gather<'a>(
         // SAFETY: likewise.
         let data = unsafe { place.read() };
         if !data.is_null() {
-            // SAFETY: of the caller.
+            // SAFETY: upheld by the caller.
             out.push((place, unsafe { entity(data)? }));
         }
     }
@@ -108,7 +108,7 @@ unsafe fn gather<'a>(
 /// # Safety
 /// `data` is an entity's, by the array that it stands in, and lives while it is waited for.
 unsafe fn of_subscription<'a>(data: *mut c_void) -> Outcome<Entity<'a>> {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     let handle = unsafe { arg(data.cast::<subscription::Handle>(), "subscription")? };
     Ok(Entity::Subscription(&handle.0))
 }
@@ -116,14 +116,14 @@ unsafe fn of_subscription<'a>(data: *mut c_void) -> Outcome<Entity<'a>> {
 /// # Safety
 /// As [`of_subscription`].
 unsafe fn guard_condition<'a>(data: *mut c_void) -> Outcome<Entity<'a>> {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     Ok(Entity::Guard(unsafe { arg(data.cast(), "guard condition")? }))
 }
 
 /// # Safety
 /// As [`of_subscription`].
 unsafe fn of_service<'a>(data: *mut c_void) -> Outcome<Entity<'a>> {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     let handle = unsafe { arg(data.cast::<service::Handle>(), "service")? };
     Ok(Entity::Service(&handle.0))
 }
@@ -131,7 +131,7 @@ unsafe fn of_service<'a>(data: *mut c_void) -> Outcome<Entity<'a>> {
 /// # Safety
 /// As [`of_subscription`].
 unsafe fn of_client<'a>(data: *mut c_void) -> Outcome<Entity<'a>> {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     let handle = unsafe { arg(data.cast::<client::Handle>(), "client")? };
     Ok(Entity::Client(&handle.0))
 }
@@ -139,12 +139,12 @@ unsafe fn of_client<'a>(data: *mut c_void) -> Outcome<Entity<'a>> {
 /// # Safety
 /// `data` is an event.
 unsafe fn of_event<'a>(data: *mut c_void) -> Outcome<Entity<'a>> {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     Ok(Entity::Event(unsafe { event::source(data.cast::<RmwEvent>())? }))
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_wait(
     subscriptions: *mut Entities,
@@ -156,10 +156,10 @@ pub(crate) unsafe extern "C" fn rmw_wait(
     timeout: *const RmwTime,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller; identifiers live for ever.
+        // SAFETY: upheld by the caller; identifiers live forever.
         unsafe { ours(arg(wait_set, "wait_set")?.implementation, "wait_set")? };
         let mut all = Vec::new();
-        // SAFETY: of the caller: each array is of the kind that its argument says.
+        // SAFETY: upheld by the caller: each array is of the kind that its argument says.
         unsafe {
             gather(subscriptions, of_subscription, &mut all)?;
             gather(guard_conditions, guard_condition, &mut all)?;
@@ -167,7 +167,7 @@ pub(crate) unsafe extern "C" fn rmw_wait(
             gather(clients, of_client, &mut all)?;
             gather(events, of_event, &mut all)?;
         }
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let timeout = unsafe { timeout.as_ref() };
         let timeout = timeout.map(|t| match (t.sec, t.nsec) {
             (0, 0) => Duration::ZERO,
