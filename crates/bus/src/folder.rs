@@ -1,15 +1,17 @@
-//! The runtime folder: one socket per endpoint, named so that a scan finds those of a topic.
+//! The runtime folder: one socket per endpoint, named so that a scan finds the endpoints of a topic.
 //!
-//! A name is `<hash of domain and topic>.<p or s>.<pid>.<identity>`; topics do not fit into a socket's address,
-//! so they are hashed, and the handshake compares them in full. A socket appears under its name only when it
-//! already accepts connections: one that refuses them belongs to the dead, and whoever sees it removes it.
+//! A name is `<hash of domain and topic>.<p or s>.<pid>.<identity>`. Topics do not fit into a socket's
+//! address, so the name contains a hash, and the handshake compares the full topic. A socket appears under
+//! its name only once it accepts connections. A socket that refuses them belongs to a dead process, and any
+//! process that finds it removes it.
 //!
-//! The pid in a name is that of its maker's PID namespace. Another container that shares the folder cannot look it
-//! up, so it says at most that somebody seems to be alive, never that somebody is dead.
+//! The pid in a name belongs to the PID namespace of the process that created it. Another container that
+//! shares the folder cannot look the pid up, so from there a process can at most appear alive, never dead.
 //!
-//! Where a group may write the folder, any member may put a symbolic link in place of what another has just made. So
-//! nothing in it is changed or followed by its path: a socket is bound, given its mode and its group in a [`Stage`], and
-//! then renamed, and a peer's socket is opened without following links before it is connected to.
+//! If a group may write to the folder, any member can replace a file that another has just created with a
+//! symbolic link. So nothing in the folder is changed or followed by its path. A socket is bound and given
+//! its mode and its group in a [`Stage`], and then renamed. A peer's socket is opened without following links
+//! before connecting to it.
 
 mod stage;
 
