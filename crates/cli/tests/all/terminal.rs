@@ -106,7 +106,7 @@ fn tab_completes_and_keys_drive() {
     desk.press("ho\t\r");
     desk.until("> ");
     desk.press("joystick\r");
-    desk.until("arrows or WASD drive");
+    desk.until("drive with arrow keys or WASD");
     for key in ["w", "\x1b[A"] {
         desk.press(key);
         desk.until("0.50 m/s");
