@@ -1,4 +1,4 @@
-//! Functions that say what this implementation has not, and small ones.
+//! Functions that report what this implementation lacks, and small ones.
 
 use crate::abi::{Ret, RmwPublisher, RmwSubscription, UNSUPPORTED};
 use crate::error::{Failure, guard};
@@ -11,7 +11,7 @@ fn unsupported(what: &str) -> Ret {
     UNSUPPORTED
 }
 
-/// rmw_feature_supported: both sequence numbers of a message's info.
+/// `rmw_feature_supported`: a message's info has both sequence numbers.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn rmw_feature_supported(feature: u32) -> bool {
     feature < 2
@@ -94,7 +94,8 @@ pub(crate) unsafe extern "C" fn rmw_subscription_get_network_flow_endpoints(
     })
 }
 
-/// The least severity that is logged (`rmw_set_log_severity`): this library logs by `tracing`, which its host subscribes to or not.
+/// Sets the minimum severity to log (`rmw_set_log_severity`). Has no effect: this library logs through `tracing`, and
+/// its host decides whether to subscribe.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn rmw_set_log_severity(_: i32) -> Ret {
     crate::abi::OK

@@ -1,4 +1,4 @@
-//! Services: the answering end.
+//! Services: the server end.
 
 use crate::abi::introspection::ServiceTypeSupport;
 use crate::abi::{EventCallback, QosProfile, RequestId, Ret, RmwNode, RmwService, ServiceInfo};
@@ -18,12 +18,12 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// Most requests of each client that may be taken and not answered.
+/// Maximum number of requests per client that are taken but not answered.
 const MAX_HELD: u32 = 256;
-/// Most requests in all that may be taken and not answered; the oldest is given up.
+/// Maximum number of requests in total that are taken but not answered; beyond it, the oldest is given up.
 const MAX_OPEN: usize = 4096;
 
-/// What a service is.
+/// State of a service.
 pub(crate) struct Service {
     context: Arc<crate::context::Context>,
     node: u64,
@@ -31,13 +31,13 @@ pub(crate) struct Service {
     bus: ropewalk::Server,
     ty: ServiceType,
     qos: QosProfile,
-    /// Requests that were taken and not answered, by client and number.
+    /// Requests that are taken but not answered, by client and number.
     open: Mutex<BTreeMap<(u64, u64), ropewalk::Request>>,
     taken: AtomicU64,
     callback: Callback,
 }
 
-/// What wait sets and handles point to.
+/// The object that wait sets and handles point to.
 pub(crate) struct Handle(pub(crate) Arc<Service>);
 
 /// # Safety
@@ -47,12 +47,12 @@ unsafe fn of<'a>(service: *const RmwService) -> Outcome<&'a Arc<Service>> {
     let service = unsafe { arg(service, "service")? };
     // SAFETY: likewise.
     unsafe { ours(service.implementation, "service")? };
-    // SAFETY: `data` is this library's while the service lives.
+    // SAFETY: this library owns `data` while the service lives.
     Ok(&unsafe { arg(service.data.cast::<Handle>(), "service")? }.0)
 }
 
 impl Service {
-    /// Whether a request can be taken; else the descriptor waits for it.
+    /// Whether a request can be taken. If not, the descriptor becomes readable when one arrives.
     pub(crate) fn rearm(&self) -> Outcome<bool> {
         self.bus.bus().rearm().map_err(Failure::error)
     }
@@ -64,13 +64,13 @@ impl AsFd for Service {
     }
 }
 
-/// A service's type as ROS 2 writes it.
+/// Returns a service's type name in ROS 2's notation.
 pub(crate) fn type_name(ty: &ServiceType) -> String {
     let request = ty.service.request().ros2_name();
     request.strip_suffix("_Request").unwrap_or(&request).to_owned()
 }
 
-/// The profile of a service's or client's two topics: they must keep what was sent, and wait for nobody.
+/// Returns the effective profile of a service's or client's two topics. They must keep all messages and must not block.
 pub(crate) fn profile(profile: &QosProfile, end: End) -> Outcome<QosProfile> {
     if let Some(problem) = profile.problem() {
         return Err(Failure::argument(problem));
@@ -192,7 +192,7 @@ pub(crate) unsafe extern "C" fn rmw_take_request(
         };
         service.taken.fetch_add(1, Ordering::Relaxed);
         let from = request.bus();
-        // SAFETY: the caller's message is of the service's request type, and initialised.
+        // SAFETY: the caller's message has the service's request type and is initialised.
         unsafe { codec::read(&service.ty.request, from.control(), from.message(), message)? };
         let key = (from.client(), from.number());
         *info = ServiceInfo {
@@ -231,16 +231,16 @@ pub(crate) unsafe extern "C" fn rmw_send_response(
         client.copy_from_slice(&id.writer_guid[..8]);
         let key = (u64::from_le_bytes(client), id.sequence_number as u64);
         let Some(request) = lock(&service.open).remove(&key) else {
-            // Its client may be gone; DDS says nothing either.
-            tracing::debug!(number = key.1, "a response to no open request is left out");
+            // The client may be gone; DDS does not report this either.
+            tracing::debug!(number = key.1, "ignoring a response without an open request");
             return Ok(());
         };
         let loan = |control, parts: &[usize]| service.bus.loan(control, parts);
-        // SAFETY: the caller's message is of the service's response type.
+        // SAFETY: the caller's message has the service's response type.
         let loan = unsafe { codec::written(&service.ty.response, message, loan)? };
-        // Who asked is gone, or waits no longer: nothing is left to be done.
+        // The client is gone or no longer waits: nothing is left to do.
         if let Err(error) = service.bus.respond(request, loan) {
-            tracing::debug!(%error, "a response does not arrive");
+            tracing::debug!(%error, "cannot deliver a response");
         }
         Ok(())
     })

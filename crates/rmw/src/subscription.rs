@@ -27,14 +27,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// What a subscription is.
+/// State of a subscription.
 pub(crate) struct Subscription {
     bus: ropewalk::Subscriber,
     pub(crate) ty: Type,
     pub(crate) matching: Matching,
     pub(crate) loans: Taken,
     owned: Owned,
-    /// Whether what this context publishes is left out.
+    /// Whether to ignore messages that this context publishes.
     ignores_own: bool,
     publishers: Mutex<Memo<Known>>,
     taken: AtomicU64,
@@ -44,31 +44,31 @@ pub(crate) struct Subscription {
 
 #[derive(Default)]
 struct Choice {
-    /// Which messages are wanted, where not all are.
+    /// Selects messages, if not all are wanted.
     filter: Option<Arc<Filter>>,
-    /// The next message, where there is a filter: whether something can be taken shows only when it was looked at.
+    /// The next message, if there is a filter: only a look at a message shows whether it can be taken.
     next: Option<ropewalk::Message>,
 }
 
-/// What is known of a publisher.
+/// What is known about a publisher.
 #[derive(Clone, Copy, Default)]
 struct Known {
-    /// The number of its newest message that was taken.
+    /// Number of the newest message taken from it.
     number: Option<u64>,
     judged: Option<Judged>,
 }
 
-/// What a publisher's messages are to a subscription, while the graph stays as it is.
+/// How a subscription treats a publisher's messages, valid while the graph stays the same.
 #[derive(Clone, Copy)]
 struct Judged {
-    /// The graph's.
+    /// Version of the graph.
     version: u64,
     fits: bool,
-    /// How old its messages may be.
+    /// Maximum age of its messages.
     lifespan: Option<Duration>,
 }
 
-/// The subscription behind an argument.
+/// Returns the subscription behind an argument.
 ///
 /// # Safety
 /// The pointer is null or points to a subscription.
@@ -77,12 +77,12 @@ pub(crate) unsafe fn of<'a>(subscription: *const RmwSubscription) -> Outcome<&'a
     let subscription = unsafe { arg(subscription, "subscription")? };
     // SAFETY: likewise.
     unsafe { ours(subscription.implementation, "subscription")? };
-    // SAFETY: `data` is this library's while the subscription lives: a pointer into an `Arc`, as wait sets have it too.
+    // SAFETY: this library owns `data` while the subscription lives: a pointer into an `Arc`, which wait sets have too.
     let inner = unsafe { arg(subscription.data.cast::<Handle>(), "subscription")? };
     Ok(&inner.0)
 }
 
-/// What wait sets and handles point to.
+/// The object that wait sets and handles point to.
 pub(crate) struct Handle(pub(crate) Arc<Subscription>);
 
 impl Listener for Subscription {
@@ -100,7 +100,7 @@ impl Listener for Subscription {
 }
 
 impl Subscription {
-    /// Follows the graph from now on, for its events.
+    /// Starts to follow the graph, for its events.
     pub(crate) fn watch(self: &Arc<Self>) {
         let weak = Arc::downgrade(self);
         self.matching.watch(weak);
@@ -111,7 +111,7 @@ impl Subscription {
         self.bus.stats().publishers.into_iter().map(|p| p.id)
     }
 
-    /// Whether something can be taken; else the descriptor waits for it.
+    /// Whether something can be taken. If not, the descriptor becomes readable when a message arrives.
     pub(crate) fn rearm(&self) -> Outcome<bool> {
         let has = || self.bus.bus().rearm().map_err(Failure::error);
         let mut choice = lock(&self.choice);
@@ -124,7 +124,7 @@ impl Subscription {
         Ok(choice.next.is_some())
     }
 
-    /// The next message that is for this subscription.
+    /// Takes the next message for this subscription.
     pub(crate) fn take(&self) -> Outcome<Option<ropewalk::Message>> {
         let (next, filter) = {
             let mut choice = lock(&self.choice);
@@ -140,28 +140,28 @@ impl Subscription {
         Ok(found)
     }
 
-    /// Names the code that takes a message.
+    /// Registers the code that takes a message, for prefetching.
     pub(crate) fn fetch_when_woken(subscriber: &bus::Subscriber) {
-        /// About as long as the straight paths, in bytes.
+        /// Approximate lengths of the common paths, in bytes.
         const LENS: [usize; 2] = [1536, 704];
         subscriber.fetch_when_woken(Self::find as *const u8, LENS[0]);
         subscriber.fetch_when_woken(Self::take as *const u8, LENS[1]);
     }
 
-    /// The processor fetches what taking a message needs: it was woken for one.
+    /// Prefetches what taking a message needs: the thread woke for one.
     pub(crate) fn woken(&self) {
         self.bus.bus().woken();
     }
 
-    /// Reads a message that was taken into one of the node's.
+    /// Reads a message that was taken into the node's message.
     ///
     /// # Safety
-    /// `message` is of this subscription's type, was initialised, and is not shared.
+    /// `message` has this subscription's type, is initialised, and is not shared.
     unsafe fn read(&self, from: ropewalk::Message, message: *mut c_void) -> Outcome {
         if !self.ty.is_in_memory() {
             let name = self.ty.schema().ros2_name();
             return Err(Failure::error(format_args!(
-                "{name} was learned at run time: take its messages by rcl_take_dynamic_message or rcl_take_serialized_message"
+                "{name} was learned at run time: take its messages with rcl_take_dynamic_message or rcl_take_serialized_message"
             )));
         }
         let heap = Heap::find().filter(|_| from.part_count() > 0);
@@ -199,7 +199,7 @@ impl Subscription {
         }
     }
 
-    /// Lets through from now on what a filter does, or all.
+    /// Sets the filter; `None` lets all messages through.
     fn set_filter(&self, filter: Option<Filter>) {
         let mut choice = lock(&self.choice);
         choice
@@ -208,7 +208,8 @@ impl Subscription {
         choice.filter = filter.map(Arc::new);
     }
 
-    /// How many of its publisher's messages did not come between the one before and this one: lost in this queue, or by a link on the way.
+    /// Number of messages of this publisher that are missing before this one: lost in this queue, or on a link on the
+    /// way.
     fn lost_before(&self, message: &bus::Message) -> u64 {
         let number = message.sequence();
         let mut publishers = lock(&self.publishers);
@@ -216,7 +217,7 @@ impl Subscription {
         before.map_or(0, |before| number.saturating_sub(before + 1))
     }
 
-    /// Whether a message's publisher fits, and it is not too old.
+    /// Whether the message's publisher fits, and the message is not too old.
     fn wants(&self, message: &bus::Message) -> bool {
         let (id, version) = (message.publisher(), self.matching.graph().version());
         let judged = lock(&self.publishers).of(id).judged;
@@ -243,7 +244,8 @@ impl Subscription {
                     lifespan: qos::limit(offered.lifespan),
                 }
             }
-            // The graph may not have it yet, or it is no node's of this host: what it offers on the bus counts.
+            // The graph may not have the publisher yet, or no node of this host owns it: what it offers on the bus
+            // counts.
             None => {
                 let offer = message.offer();
                 let unreliable = offer.reliability == Some(bus::Reliability::BestEffort);
@@ -270,29 +272,30 @@ impl Subscription {
     }
 }
 
-/// Whether a filter lets a message through. One that cannot be read is not hidden: taking it says what is wrong.
+/// Whether a filter lets a message through. It also lets an unreadable message through, so that taking it reports the
+/// error.
 #[inline(never)]
 fn passes(filter: &Filter, message: &ropewalk::Message) -> bool {
     filter.passes(message).unwrap_or(true)
 }
 
-/// The filter that options ask for, if any.
+/// Returns the filter that the options request, if any.
 ///
 /// # Safety
-/// The options hold a text and an array of texts, or null.
+/// The options hold a string and an array of strings, or null.
 unsafe fn asked(ty: &Type, options: &ContentFilterOptions) -> Outcome<Option<Filter>> {
     if options.expression.is_null() {
         return Err(Failure::argument("the content filter has no expression"));
     }
     // SAFETY: upheld by the caller.
     let expression = unsafe { text(options.expression, "filter_expression")? };
-    // As in DDS's implementations: an empty expression ends filtering.
+    // As in implementations of DDS, an empty expression ends filtering.
     if expression.is_empty() {
         return Ok(None);
     }
     let parameters = &options.parameters;
     let parameters = (0..parameters.size).map(|i| {
-        // SAFETY: the array has `size` places.
+        // SAFETY: the array has `size` elements.
         let parameter = unsafe { parameters.data.add(i).read() };
         // SAFETY: upheld by the caller.
         unsafe { text(parameter, "expression_parameters") }.map(str::to_owned)
@@ -386,7 +389,7 @@ pub(crate) unsafe extern "C" fn rmw_create_subscription(
             data: Box::into_raw(Box::new(Handle(Arc::new(subscription)))).cast(),
             topic_name: c_text(topic),
             options: RmwSubscriptionOptions {
-                // The caller's, which may end before this.
+                // It belongs to the caller and may end before this subscription.
                 content_filter: std::ptr::null_mut(),
                 ..*options
             },
@@ -465,7 +468,7 @@ pub(crate) unsafe extern "C" fn rmw_subscription_set_content_filter(
         let filter = unsafe { asked(&inner.ty, options)? };
         let enabled = filter.is_some();
         inner.set_filter(filter);
-        // SAFETY: `of` found it valid, and the caller lets nobody else use it meanwhile.
+        // SAFETY: `of` checked the pointer, and the caller does not share it meanwhile.
         unsafe { (*subscription).is_cft_enabled = enabled };
         Ok(())
     })
@@ -501,10 +504,10 @@ pub(crate) unsafe extern "C" fn rmw_subscription_get_content_filter(
     })
 }
 
-/// The next message and what is known of it; `taken` is false until the caller has read it.
+/// Returns the next message and its info, if any. `taken` is false until the caller has read the message.
 ///
 /// # Safety
-/// The arguments are null or what rmw/rmw.h says of them.
+/// The arguments are null or as rmw/rmw.h documents them.
 pub(crate) unsafe fn take_any(
     subscription: *const RmwSubscription,
     taken: *mut bool,
@@ -526,7 +529,7 @@ pub(crate) unsafe fn take_any(
 }
 
 /// # Safety
-/// The arguments are null or what rmw/rmw.h says of them.
+/// The arguments are null or as rmw/rmw.h documents them.
 unsafe fn take(
     subscription: *const RmwSubscription,
     message: *mut c_void,
@@ -536,7 +539,7 @@ unsafe fn take(
     if message.is_null() {
         return Err(Failure::argument("ros_message argument is null"));
     }
-    // SAFETY: upheld by the caller, for all that follows: the message is of the subscription's type, and initialised.
+    // SAFETY: upheld by the caller, for everything below: the message has the subscription's type and is initialised.
     unsafe {
         let Some(from) = take_any(subscription, taken, info)? else {
             return Ok(());
@@ -601,13 +604,13 @@ pub(crate) unsafe extern "C" fn rmw_take_sequence(
         }
         if count > messages.capacity || count > infos.capacity {
             return Err(Failure::argument(
-                "the sequences have no room for so many messages",
+                "the sequences have too little capacity for this many messages",
             ));
         }
         let mut n = 0;
         while n < count {
             let Some(from) = inner.take()? else { break };
-            // SAFETY: both sequences have `capacity` places, and the messages are initialised.
+            // SAFETY: both sequences have `capacity` elements, and the messages are initialised.
             unsafe {
                 infos.data.add(n).write(inner.info(&from));
                 inner.read(from, messages.data.add(n).read())?;
@@ -620,14 +623,14 @@ pub(crate) unsafe extern "C" fn rmw_take_sequence(
 }
 
 /// # Safety
-/// The arguments are null or what rmw/rmw.h says of them.
+/// The arguments are null or as rmw/rmw.h documents them.
 unsafe fn take_serialized(
     subscription: *const RmwSubscription,
     message: *mut SerializedMessage,
     taken: *mut bool,
     info: Option<*mut MessageInfo>,
 ) -> Outcome {
-    // SAFETY: upheld by the caller, for all that follows.
+    // SAFETY: upheld by the caller, for everything below.
     unsafe {
         let message = arg_mut(message, "serialized_message")?;
         let Some(from) = take_any(subscription, taken, info)? else {
