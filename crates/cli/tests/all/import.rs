@@ -48,7 +48,7 @@ fn import(host: &Host, args: &[&str], hosts: &[&str]) -> String {
     // What is there stays.
     let again = host.run(&args);
     assert!(
-        again.code == 2 && again.stderr.contains("is there already"),
+        again.code == 2 && again.stderr.contains("exists already"),
         "{again:?}"
     );
     done.stderr
