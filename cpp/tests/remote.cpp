@@ -214,7 +214,7 @@ static void rights() {
     EXPECT(!robot.holder("base"));
     EXPECT(controller.command(command::Twist, twist(1), LONG).value().executed());
     EXPECT(robot.holder("base") == controller.id());
-    EXPECT(has(rival.command(command::Twist, twist(1), LONG).value().reason, "the right to move base is desk's"));
+    EXPECT(has(rival.command(command::Twist, twist(1), LONG).value().reason, "desk holds the right to move base"));
     auto asked = rival.right("base").value();
     EXPECT(asked.holder == controller.id() && asked.holder_name == "desk" && !asked.mine);
     EXPECT(rival.request_right("base").status() == ROPEWALK_STATUS_REJECTED);

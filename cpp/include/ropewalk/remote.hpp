@@ -660,7 +660,7 @@ private:
         ropewalk_value* out = nullptr;
         auto status = ropewalk_controller_download(handle(), identifier.c_str(), path, into.c_str(),
                                                    progress ? +call : nullptr, &progress, &out);
-        if (status == ROPEWALK_STATUS_EMPTY) return Error(status, "the download was ended; another goes on from where it was");
+        if (status == ROPEWALK_STATUS_EMPTY) return Error(status, "the download was stopped; another one resumes it");
         if (status != ROPEWALK_STATUS_OK) return Error::last(status);
         detail::Handle<ropewalk_value, ropewalk_value_free> value(out);
         const std::uint8_t* data = nullptr;

@@ -1,26 +1,27 @@
-//! How many pieces of a file are asked for ahead.
+//! How many pieces of a file are requested ahead.
 
 use std::time::Duration;
 
-/// As few as keep a short path busy, and as many as are asked for at most: 16 MiB, more than 60 Mbit/s carry in a round trip of 2 s.
+/// The minimum keeps a short path busy. The maximum is 16 MiB, more than 60 Mbit/s carry in a round trip of 2 s.
 const LEAST: usize = 2;
 const MOST: usize = 64;
-/// So many slow ones in a row, with no more than the least under way, show that the path is another than it was.
+/// After this many slow pieces in a row, with no more than the minimum in flight, the path has changed.
 const MANY: u32 = 8;
 
-/// So many that the path is full and nothing waits long in it.
+/// Window of pieces in flight that fills the path without a long queue.
 ///
-/// A piece takes as long as the path is, until as many are under way as it holds; from then on it takes longer the more there are.
-/// So their number grows with each piece that took less than twice what the quickest did, and shrinks by a quarter with one that took
-/// more than three times that, and again only by what was asked for since: behind them commands of others would wait, too. The quickest is forgotten only where next to nothing is
-/// under way: what waits behind itself is no measure.
+/// A piece takes as long as the path until the path is full; beyond that, each further piece in flight makes all of
+/// them slower. So the window grows with each piece that takes less than twice as long as the quickest. It shrinks by a
+/// quarter with a piece that takes more than three times as long; pieces that were requested before that do not shrink
+/// it again. A larger window would also delay the commands of other controllers. The quickest time is forgotten only
+/// when next to nothing is in flight: pieces that wait behind each other do not measure the path.
 #[derive(Debug)]
 pub(super) struct Ahead {
     pieces: usize,
     quickest: Option<Duration>,
-    /// The quickest of the last slow ones, and how many those are.
+    /// The quickest of the last slow pieces, and their number.
     slow: (Duration, u32),
-    /// So many that come were asked for before the number shrank.
+    /// Number of outstanding pieces that were requested before the window shrank.
     old: usize,
 }
 
@@ -36,12 +37,12 @@ impl Default for Ahead {
 }
 
 impl Ahead {
-    /// How many may be under way.
+    /// Returns how many pieces may be in flight.
     pub(super) fn pieces(&self) -> usize {
         self.pieces
     }
 
-    /// A piece came, so long after it was asked for.
+    /// A piece arrived, `took` after its request.
     pub(super) fn came(&mut self, took: Duration) {
         let quickest = self.quickest.map_or(took, |q| q.min(took));
         self.quickest = Some(quickest);
@@ -66,7 +67,7 @@ impl Ahead {
         }
     }
 
-    /// One was refused, or never came.
+    /// A piece was refused, or never arrived.
     pub(super) fn failed(&mut self) {
         self.pieces = (self.pieces / 2).max(LEAST);
     }
@@ -77,8 +78,8 @@ mod tests {
     use super::*;
     use std::collections::VecDeque;
 
-    /// Fetches so many pieces over a path of this round trip that carries one in `service`: how long that took, and how many were
-    /// under way at the end.
+    /// Fetches `count` pieces over a path with this round trip that carries one piece in `service`. Returns the time
+    /// that it took, and the number of pieces in flight at the end.
     fn fetch(ahead: &mut Ahead, count: u32, round_trip: Duration, service: Duration) -> (Duration, usize) {
         let (mut now, mut free) = (Duration::ZERO, Duration::ZERO);
         let mut under_way = VecDeque::new();
@@ -97,7 +98,7 @@ mod tests {
     #[test]
     fn a_long_path_is_filled_and_a_short_one_holds_little() {
         let ms = Duration::from_millis;
-        // 10 Mbit/s: a piece in 210 ms. Round trips of 2 s, 600 ms, 10 ms.
+        // 10 Mbit/s: a piece takes 210 ms. Round trips of 2 s, 600 ms and 10 ms.
         for (round_trip, least, most) in [(ms(2_000), 11, 35), (ms(600), 4, 14), (ms(10), 2, 4)] {
             let (took, under_way) = fetch(&mut Ahead::default(), 200, round_trip, ms(210));
             let full = ms(210) * 200 + round_trip;

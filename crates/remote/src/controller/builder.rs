@@ -1,4 +1,4 @@
-//! How a controller is set up.
+//! Setup of a controller.
 
 use super::core::Core;
 use super::telemetry::Sink;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Sets up a [`Controller`].
-#[must_use = "nothing is there before `start`"]
+#[must_use = "a builder does nothing before `start`"]
 pub struct ControllerBuilder {
     name: String,
     commands: Option<Arc<dyn ControllerEnd>>,
@@ -28,42 +28,44 @@ impl ControllerBuilder {
         }
     }
 
-    /// Sends commands and hears telemetry over `end`.
+    /// Sends commands and receives telemetry over `end`.
     pub fn end(self, end: Arc<dyn ControllerEnd>) -> Self {
         self.commands(end.clone()).telemetry(end)
     }
 
-    /// Sends commands and requests over `end`, instead of one that was given before.
+    /// Sends commands and requests over `end`, in place of an earlier one.
     pub fn commands(mut self, end: Arc<dyn ControllerEnd>) -> Self {
         self.commands = Some(end);
         self
     }
 
-    /// Hears telemetry over `end`, besides others. The first carries requests, too, where no other end does.
+    /// Receives telemetry over `end`, in addition to others. The first such end also carries requests if no other end
+    /// does.
     pub fn telemetry(mut self, end: Arc<dyn ControllerEnd>) -> Self {
         self.telemetry.push(end);
         self
     }
 
-    /// How often the robot hears that this controller is there. Default 300 ms. After three of them without a word from the robot, but not before
-    /// 1 s and two round trips, it is lost.
+    /// Period of the heartbeats that the robot receives from this controller. Default 300 ms. The robot counts as lost
+    /// after three periods without a message from it, but not before 1 s and two round trips.
     pub fn heartbeat(mut self, period: Duration) -> Self {
         self.heartbeat = period.clamp(Duration::from_millis(1), Duration::from_secs(3600));
         self
     }
 
-    /// How long commands stay good unless one says otherwise.
+    /// Default expiry of commands.
     pub fn expiry(mut self, expiry: Expiry) -> Self {
         self.expiry = expiry;
         self
     }
 
-    /// Begins: greets the robot in the background, and goes on trying. [`Controller::wait_until_found`] waits for it.
+    /// Starts the controller: it greets the robot in the background, and retries until the robot answers.
+    /// [`Controller::wait_until_found`] waits for that.
     ///
     /// # Errors
-    /// [`TransportError`] if an end was not given or can never work.
+    /// [`TransportError`] if no end was set or an end can never work.
     pub fn start(self) -> Result<Controller, TransportError> {
-        let none = || TransportError::Setup("a controller needs an end: give it one by `end`".into());
+        let none = || TransportError::Setup("a controller needs an end: set one with `end`".into());
         let requests = self
             .commands
             .or_else(|| self.telemetry.first().cloned())
@@ -74,7 +76,7 @@ impl ControllerBuilder {
             requests.clone(),
             self.telemetry.clone(),
         ));
-        // From here on dropping it stops what was started.
+        // From here on, dropping `controller` stops the ends that were started.
         let controller = Controller::new(core.clone(), self.expiry);
         let is_requests = |end: &Arc<dyn ControllerEnd>| Arc::ptr_eq(end, &requests);
         let heard = self.telemetry.iter().any(is_requests);

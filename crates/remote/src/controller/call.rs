@@ -1,4 +1,4 @@
-//! One request, from its making until what became of it is known.
+//! One request, from its creation until its outcome is known.
 
 use super::core::Core;
 use crate::clock::now;
@@ -11,29 +11,32 @@ use stats::Time;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-/// How long a controller waits to meet the robot for what has no time of its own yet.
+/// How long a request whose own time limit is not known yet waits for the first contact with the robot.
 const MEETING: Duration = Duration::from_secs(10);
-/// Waiting before a request is sent again: doubles up to the longest.
+/// Delay before a request is sent again: it doubles up to the maximum.
 const FIRST_RETRY: Duration = Duration::from_millis(20);
 const LONGEST_RETRY: Duration = Duration::from_millis(200);
 /// The shortest default expiry.
 const SHORTEST_EXPIRY: Duration = Duration::from_millis(200);
-/// A robot that says so often that it does not know this controller, though it had just been greeted, is not believed for some time.
+/// If the robot answers this often that it does not know this controller, although it was just greeted, requests wait
+/// before they are sent again.
 const MOST_STRANGE: u32 = 3;
 
 /// How long a command stays good.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Expiry {
-    /// Twice the round trip, and at least 200 ms; what is sent before robot and controller have met has one round trip more for that.
+    /// Twice the round trip, and at least 200 ms. A command sent before robot and controller have met gets one round
+    /// trip more.
     #[default]
     Default,
-    /// So long, from sending it. The robot judges by an upper bound of its age: below a round trip nothing is executed.
+    /// This long after sending. The robot judges by an upper bound of the command's age: with less than a round trip,
+    /// nothing is executed.
     After(Duration),
-    /// For ever: it is carried out whenever it comes. Not for what moves.
+    /// Never: the robot carries it out whenever it arrives. Not for commands that move.
     Never,
 }
 
-/// What is asked for, in names: numbers are filled in when it is sent.
+/// The request, with names; numbers are filled in when it is sent.
 pub(crate) enum What {
     Command {
         kind: &'static str,
@@ -51,7 +54,7 @@ pub(crate) enum What {
 /// How a call ended.
 pub(crate) enum End {
     Answered(own::Response),
-    /// The robot knows nothing of this kind, or it does not fit through the transport.
+    /// The robot does not have this kind, or the request does not fit through the transport.
     Impossible(String),
     Unreachable {
         maybe: bool,
@@ -72,11 +75,11 @@ pub(crate) struct Call {
 struct Progress {
     finish: Option<Finish>,
     expiry: Expiry,
-    /// After this it must not be carried out; not known before the round trip is.
+    /// The robot must not carry it out after this; unknown until the round trip is known.
     expires: Option<Time>,
-    /// After this it is not waited for any more.
+    /// The controller stops waiting after this.
     give_up: Time,
-    /// It was sent, and nobody knows what became of that.
+    /// It was sent, and the outcome is unknown.
     maybe: bool,
     strange: u32,
     retries: u32,
@@ -87,7 +90,7 @@ struct Progress {
 impl Call {
     /// It waits for the robot, which did not answer a greeting.
     pub(super) fn was_not_heard(&self, why: &str) {
-        lock(&self.progress).reason = format!("the robot was not heard: {why}");
+        lock(&self.progress).reason = format!("no answer from the robot: {why}");
     }
 
     pub(crate) fn new(
@@ -107,7 +110,7 @@ impl Call {
             maybe: false,
             strange: 0,
             retries: 0,
-            reason: "the robot was not heard".to_owned(),
+            reason: "no answer from the robot".to_owned(),
         };
         Arc::new(Call {
             sequence,
@@ -122,7 +125,7 @@ impl Call {
         lock(&self.progress).give_up
     }
 
-    /// Sets the expiry by what is known of the round trip now.
+    /// Sets the expiry from the current round trip.
     pub(crate) fn time(&self, rtt: Option<Duration>, was_met: bool) {
         let mut progress = lock(&self.progress);
         if progress.expires.is_some() || matches!(self.what, What::Fetch { .. } | What::Other(_)) {
@@ -141,11 +144,11 @@ impl Call {
         };
         let expires = self.created + expiry;
         progress.expires = Some(expires);
-        // The answer has a way, too.
+        // The answer takes time, too.
         progress.give_up = expires + (rtt.unwrap_or(Duration::from_secs(1)) * 2).max(SHORTEST_EXPIRY);
     }
 
-    /// How many milliseconds it stays good from `now`: 0 for ever; `None`: no more.
+    /// Returns for how many milliseconds after `now` it is still good: 0 for ever; `None`: it has expired.
     fn expiry_ms(&self, now: Time) -> Option<u32> {
         let expires = lock(&self.progress).expires;
         let Some(expires) = expires else { return Some(0) };
@@ -164,7 +167,7 @@ impl Call {
         lock(&self.progress).finish.is_none()
     }
 
-    /// It is not waited for any more.
+    /// Stops waiting for it.
     pub(crate) fn give_up(&self) {
         let (maybe, reason) = {
             let progress = lock(&self.progress);
@@ -175,7 +178,7 @@ impl Call {
 }
 
 impl Drop for Call {
-    /// Its transport forgot it.
+    /// The transport dropped it.
     fn drop(&mut self) {
         self.give_up();
     }
@@ -213,7 +216,7 @@ impl Core {
                     drop(state);
                     return call.finish(End::Impossible(reason));
                 }
-                // It may have learned of it since.
+                // The robot may have registered it since.
                 None => {
                     drop(state);
                     self.forget_meeting();
@@ -294,7 +297,7 @@ fn answered(core: &Weak<Core>, call: &Arc<Call>, result: Result<&[u8], Transport
                 }
                 return core.is_strange(call);
             }
-            _ => TransportError::Unreachable("the answer was not one to this request".to_owned()),
+            _ => TransportError::Unreachable("the answer does not match this request".to_owned()),
         },
         Err(TransportError::TooLong { len, most }) => {
             let e = TransportError::TooLong { len, most };
@@ -304,7 +307,7 @@ fn answered(core: &Weak<Core>, call: &Arc<Call>, result: Result<&[u8], Transport
     };
     let retry = {
         let mut progress = lock(&call.progress);
-        // What is busy did not send it.
+        // A busy transport did not send it.
         progress.maybe |= !matches!(error, TransportError::Busy(_) | TransportError::NotSent(_));
         progress.reason = error.to_string();
         progress.retry(now())
@@ -316,7 +319,7 @@ fn answered(core: &Weak<Core>, call: &Arc<Call>, result: Result<&[u8], Transport
 }
 
 impl Progress {
-    /// When to send it again, if there is time.
+    /// Returns when to send it again, if there is time left.
     fn retry(&mut self, now: Time) -> Option<Time> {
         let wait = (FIRST_RETRY * (1 << self.retries.min(8))).min(LONGEST_RETRY);
         self.retries += 1;
@@ -326,8 +329,9 @@ impl Progress {
 }
 
 impl Core {
-    /// The robot did not know this controller, or is not the one it was: it is greeted again, and asked again. Where the request was sent
-    /// before and nobody knows what became of it, the robot may have carried it out and forgotten so: then it is not sent again.
+    /// The robot does not know this controller, or has restarted: greets it again, then sends the request again. If the
+    /// request was already sent and its outcome is unknown, the robot may have carried it out and then forgotten about
+    /// it; such a request is not sent again.
     fn is_strange(self: &Arc<Self>, call: &Arc<Call>) {
         let (maybe, again) = {
             let mut progress = lock(&call.progress);

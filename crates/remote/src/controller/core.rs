@@ -1,4 +1,4 @@
-//! What the parts of a controller share: whom it met, and how they stand.
+//! State that the parts of a controller share, and its connection to the robot.
 
 use super::call::Call;
 use super::telemetry::Streams;
@@ -16,35 +16,35 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Requests that may wait for the robot.
+/// Maximum number of requests that wait for the robot.
 const PARKED: usize = 256;
-/// A greeting is waited for so long.
+/// How long to wait for the answer to a greeting.
 pub(super) const GREETING: Duration = Duration::from_secs(10);
-/// Waiting before the robot is greeted again: doubles up to the longest.
+/// Delay before the robot is greeted again: it doubles up to the maximum.
 const FIRST_GREETING: Duration = Duration::from_millis(50);
 const LONGEST_GREETING: Duration = Duration::from_secs(1);
 
-/// Whether the robot is heard.
+/// Whether the robot is reachable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Connection {
-    /// It is heard (again).
+    /// The robot was heard for the first time, or again.
     Found,
-    /// Nothing came of it for too long.
+    /// No message came from the robot for too long.
     Lost,
 }
 
-/// The state is never held while a transport or a user's code is called.
+/// The lock of the state is never held while a transport or a user's code is called.
 pub(crate) struct Core {
-    /// Of its run; only its robot is told.
+    /// The number of this run; only its robot learns it.
     pub(crate) number: u64,
     pub(crate) name: String,
     pub(crate) period: Duration,
     /// Carries requests.
     pub(crate) requests: Arc<dyn ControllerEnd>,
-    /// Those whose telemetry is heard.
+    /// Ends that receive telemetry.
     pub(crate) telemetry: Vec<Arc<dyn ControllerEnd>>,
     pub(crate) state: Mutex<State>,
-    /// Rings when there is something to do at another time, and when the robot is found or lost.
+    /// Notified when the next action moves to another time, and when the robot is found or lost.
     pub(crate) changed: Condvar,
     pub(crate) streams: Streams,
     pub(super) names: super::v6::Names,
@@ -56,32 +56,32 @@ pub(crate) struct Core {
 
 #[derive(Default)]
 pub(crate) struct State {
-    /// As of the robot's last welcome; `None`: it has to be greeted.
+    /// From the robot's last welcome; `None`: the robot has to be greeted.
     pub(crate) known: Option<Arc<Known>>,
-    /// When that came.
+    /// When the last welcome arrived.
     pub(crate) met_at: Option<Time>,
     pub(crate) stamps: Stamps,
     /// Smoothed.
     pub(crate) rtt: Option<Duration>,
     pub(crate) heard: Option<Time>,
     pub(crate) found: bool,
-    /// A greeting is under way.
+    /// Whether a greeting is in progress.
     pub(crate) greeting: bool,
     pub(crate) greet_at: Option<Time>,
     /// Why the last greeting was not answered.
     pub(super) unheard: Option<String>,
     greetings: u32,
-    /// What waits: for the robot's welcome, or until an instant.
+    /// Calls that wait for the robot's welcome, or until a point in time.
     pub(crate) parked: Vec<(Arc<Call>, Option<Time>)>,
     pub(crate) beat_at: Option<Time>,
     pub(crate) beats_under_way: u32,
 }
 
-/// What the robot said of itself.
+/// The robot's description of itself.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     pub(crate) run: u64,
-    /// As the robot calls this controller.
+    /// The number by which the robot knows this controller.
     pub(crate) controller: u64,
     pub(crate) robot: String,
     pub(crate) commands: BTreeMap<String, u32>,
@@ -91,7 +91,8 @@ pub(crate) struct Known {
     pub(crate) subsystems: Vec<String>,
 }
 
-/// A robot has at most so many kinds of commands, and of telemetry, and subsystems; each kind has at most 255 channels.
+/// A robot has at most this many kinds of commands, kinds of telemetry, and subsystems; each kind has at most 255
+/// channels.
 const MOST_KINDS: usize = 512;
 
 fn is_too_much(welcome: &own::Welcome) -> bool {
@@ -104,7 +105,7 @@ fn is_too_much(welcome: &own::Welcome) -> bool {
 }
 
 impl State {
-    /// Gives it back where too many wait.
+    /// Returns the call as `Err` if too many wait.
     pub(crate) fn park(&mut self, call: Arc<Call>, retry: Option<Time>) -> Result<(), Arc<Call>> {
         if self.parked.len() >= PARKED {
             return Err(call);
@@ -117,7 +118,7 @@ impl State {
         self.rtt = Some(self.rtt.map_or(sample, |old| old - old / 8 + sample / 8));
     }
 
-    /// The silence after which the robot is taken for lost.
+    /// Returns the silence after which the robot counts as lost.
     pub(crate) fn patience(&self, period: Duration) -> Duration {
         (period * 3).max(Duration::from_secs(1)) + self.rtt.unwrap_or_default() * 2
     }
@@ -151,7 +152,7 @@ impl Core {
         self.sequence.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// As the robot calls it; 0: it was not met.
+    /// Returns the number by which the robot knows this controller; 0 before they meet.
     pub(crate) fn id(&self) -> u64 {
         lock(&self.state)
             .known
@@ -163,7 +164,7 @@ impl Core {
         self.ended.load(Ordering::Acquire)
     }
 
-    /// A request of its own, outside all calls.
+    /// Sends a request that is not part of any call.
     pub(crate) fn ask(
         &self,
         what: request::What,
@@ -182,7 +183,7 @@ impl Core {
             .request(Class::Command, &request.encode_to_vec(), timeout, Box::new(done));
     }
 
-    /// Says hello, unless that is under way.
+    /// Says hello, unless a greeting is in progress.
     pub(crate) fn greet(self: &Arc<Self>) {
         {
             let mut state = lock(&self.state);
@@ -215,7 +216,7 @@ impl Core {
             let version = crate::robot::OWN_VERSION;
             match response.what {
                 Some(response::What::Welcome(welcome)) if is_too_much(&welcome) => {
-                    core.not_met("the robot says that it has more kinds, channels or subsystems than may be".into());
+                    core.not_met("the robot announces too many kinds, channels or subsystems".into());
                 }
                 Some(response::What::Welcome(welcome)) if welcome.version == version => {
                     core.met(response.run, response.stamp, welcome, arrived.since(sent), arrived);
@@ -225,12 +226,12 @@ impl Core {
                     other.version
                 )),
                 _ if !response.reason.is_empty() => core.not_met(response.reason),
-                _ => core.not_met("the answer was not one to a greeting".into()),
+                _ => core.not_met("the answer does not match a greeting".into()),
             }
         });
     }
 
-    /// Nobody answered the greeting: later again.
+    /// The greeting was not answered: it is repeated later.
     pub(super) fn not_met(&self, why: String) {
         {
             let mut state = lock(&self.state);
@@ -264,7 +265,7 @@ impl Core {
         self.met_with(known, Some(stamp), rtt, arrived);
     }
 
-    /// The robot has said what it can do; `stamp` is its clock's, where it has one on the wire.
+    /// The robot has described itself. `stamp` is the time of its clock, if its wire has one.
     pub(super) fn met_with(self: &Arc<Self>, known: Known, stamp: Option<u64>, rtt: Duration, arrived: Time) {
         let run = known.run;
         let waiting = {
@@ -279,7 +280,7 @@ impl Core {
             state.round_trip(rtt);
             state.greeting = false;
             state.greetings = 0;
-            // The robot learns at once how often it will hear of this controller.
+            // Sends a heartbeat at once, so that the robot learns the period.
             state.beat_at = Some(Time::ZERO);
             let mut waiting = Vec::new();
             state.parked.retain(|(call, retry)| {
@@ -298,19 +299,19 @@ impl Core {
         self.changed.notify_all();
     }
 
-    /// The transport says that the robot can be reached: it is greeted at once.
+    /// The transport reports that the robot is reachable: greet it at once.
     pub(crate) fn reachable(self: &Arc<Self>) {
         lock(&self.state).greet_at = None;
         self.changed.notify_all();
     }
 
-    /// The robot has to be greeted before anything else is asked of it.
+    /// Forgets the welcome: the robot has to be greeted before any other request.
     pub(crate) fn forget_meeting(&self) {
         lock(&self.state).known = None;
         self.changed.notify_all();
     }
 
-    /// Reads a response, and what every response tells. `None`: it is none.
+    /// Reads a response and the data that every response has. `None`: it is not a response.
     pub(crate) fn heard_response(self: &Arc<Self>, frame: &[u8]) -> Option<own::Response> {
         let arrived = now();
         let Ok(response) = decode::message::<own::Response>("ropewalk.remote.Response", frame) else {
@@ -326,7 +327,7 @@ impl Core {
         Some(response)
     }
 
-    /// Something came of the robot.
+    /// A message of the robot arrived.
     pub(crate) fn is_heard(&self, at: Time) {
         let found = {
             let mut state = lock(&self.state);
@@ -341,16 +342,16 @@ impl Core {
 
     pub(crate) fn tell(&self, connection: Connection) {
         match connection {
-            Connection::Found => tracing::info!("{}: the robot is heard", self.name),
-            Connection::Lost => tracing::warn!("{}: the robot is lost", self.name),
+            Connection::Found => tracing::info!("{}: the robot was found", self.name),
+            Connection::Lost => tracing::warn!("{}: the robot was lost", self.name),
         }
         if let Some(callback) = self.on_connection.get() {
             self.counters
-                .guarded("the callback of connections", || callback(connection));
+                .guarded("the callback for connections", || callback(connection));
         }
     }
 
-    /// Blocks until the robot is heard and has told what it can do; whether that was within `timeout`.
+    /// Blocks until the robot has answered and described itself. Returns whether that was within `timeout`.
     pub(crate) fn wait_until_met(&self, timeout: Duration) -> bool {
         let until = now() + timeout;
         let mut state = lock(&self.state);
@@ -370,7 +371,7 @@ impl Core {
         }
     }
 
-    /// Ends all of it.
+    /// Ends the controller.
     pub(crate) fn stop(&self) {
         if self.ended.swap(true, Ordering::AcqRel) {
             return;

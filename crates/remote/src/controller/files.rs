@@ -1,4 +1,5 @@
-//! Fetching a robot's files: piece by piece, from where it was interrupted, checked by their SHA-256, below one folder only.
+//! Fetches a robot's files piece by piece. A download resumes after an interruption, is checked against the SHA-256,
+//! and stays below one folder.
 
 use super::ahead::Ahead;
 use super::call::What;
@@ -25,39 +26,40 @@ use std::time::Duration;
 
 /// Bytes of a piece.
 const PIECE: u32 = 256 << 10;
-/// A piece is waited for so long: with those that are ahead of it, over 100 kbit/s.
+/// How long to wait for a piece: enough for it and the pieces ahead of it over 100 kbit/s.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// How often in a row a piece is asked for again.
+/// Maximum number of attempts in a row for a piece.
 const TRIES: u32 = 6;
 const FIRST_WAIT: Duration = Duration::from_millis(100);
-/// Most files of a list, and bytes of their paths; and answers that it may take, of which an honest robot needs a tenth.
+/// Maximum files in a list, maximum bytes of their paths, and maximum answers for one list; an honest robot needs a
+/// tenth of these answers.
 const LIST_FILES: usize = 100_000;
 const LIST_BYTES: usize = 32 << 20;
 const LIST_PAGES: usize = 1_000;
-/// Bytes of a whole folder on version 6's wire.
+/// Maximum bytes of a whole folder on version 6's wire.
 const WHOLE: u64 = 256 << 20;
 
 /// A file that a robot shares.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileInfo {
-    /// Within the shared folder; empty where a single file is shared.
+    /// Path within the shared folder; empty if a single file is shared.
     pub path: String,
     /// Bytes.
     pub size: u64,
 }
 
-/// What a download may do beyond making new files; by default nothing.
+/// What a download may do beyond creating new files; by default nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Saving {
-    /// Files of the same name are replaced.
+    /// Replace files of the same name.
     pub replace: bool,
-    /// Files and folders may have names that begin with a dot, which programs read without being asked.
+    /// Create files and folders whose names begin with a dot, which programs read unasked.
     pub hidden: bool,
 }
 
 impl Saving {
-    /// Allows to replace files.
+    /// Allows downloads to replace files.
     #[must_use]
     pub fn with_replace(mut self, replace: bool) -> Self {
         self.replace = replace;
@@ -72,7 +74,7 @@ impl Saving {
     }
 }
 
-/// Where a file is put: below `into`, in parts none of which leads elsewhere.
+/// Destination of a file: below `into`, by parts none of which leaves it.
 struct Place<'a> {
     into: &'a Path,
     name: String,
@@ -87,7 +89,7 @@ impl<'a> Place<'a> {
                 false => Ok(parts),
                 true => Err(io::Error::new(
                     io::ErrorKind::InvalidInput,
-                    "its name begins with a dot: allow hidden files if it is wanted",
+                    "its name begins with a dot: to create it, allow hidden files",
                 )),
             });
         let parts = parts.map_err(|error| FileError::Io {
@@ -118,20 +120,20 @@ impl<'a> Place<'a> {
     }
 }
 
-/// How far a download is.
+/// Progress of a download.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress<'a> {
     /// As in [`FileInfo`].
     pub path: &'a str,
-    /// Bytes that are here.
+    /// Bytes received.
     pub done: u64,
     /// Bytes of the whole file.
     pub size: u64,
 }
 
-/// What a function says that is told of a download's [`Progress`]: nothing, or [`ControlFlow::Break`], which ends the download.
+/// Result of a progress callback: `()`, or [`ControlFlow::Break`] to end the download.
 pub trait GoOn {
-    /// Whether the download goes on.
+    /// Returns whether the download continues.
     fn goes_on(&self) -> bool;
 }
 
@@ -147,28 +149,28 @@ impl GoOn for ControlFlow<()> {
     }
 }
 
-/// Why a file was not fetched. What came of it stays, and the next try goes on from there.
+/// Why a file was not fetched. The received part stays, and the next try resumes there.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
     /// The robot refuses, or does not answer.
     #[error(transparent)]
     Request(#[from] RequestError),
-    /// It cannot be written: what, and why.
+    /// A file cannot be written: which one, and why.
     #[error("{}: {error}", path.display())]
     Io {
-        /// Below which folder, or what.
+        /// The folder or file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         error: io::Error,
     },
-    /// What came is not what the robot has: it changed meanwhile, or was damaged on the way. It was thrown away.
-    #[error("{0:?} did not come as the robot has it: it changed meanwhile, or was damaged; try again")]
+    /// The received file differs from the robot's: it changed meanwhile, or was damaged on the way. It was discarded.
+    #[error("{0:?} differs from the robot's file: it changed meanwhile, or was damaged; try again")]
     Checksum(String),
-    /// Who was told of the progress ended it.
-    #[error("the download was ended; another goes on from where it was")]
+    /// The progress callback ended it.
+    #[error("the download was stopped; another one resumes it")]
     Stopped,
-    /// Version 6's answer, with names that lead out of the folder, too large, or malformed.
+    /// An answer of version 6 that is malformed, too large, or has names that leave the folder.
     #[error(transparent)]
     Files(#[from] FilesError),
 }
@@ -201,7 +203,7 @@ impl Core {
             bytes += chunk.entries.iter().map(|e| e.path.len()).sum::<usize>();
             if files.len() + chunk.entries.len() > LIST_FILES || bytes > LIST_BYTES {
                 return Err(RequestError::Malformed(format!(
-                    "its list has more than {LIST_FILES} files, or {LIST_BYTES} B of paths"
+                    "its list has more than {LIST_FILES} files, or more than {LIST_BYTES} B of paths"
                 )));
             }
             files.extend(chunk.entries.into_iter().map(|e| FileInfo {
@@ -217,7 +219,7 @@ impl Core {
         )))
     }
 
-    /// One file, under the name that was asked for: a single one under its identifier.
+    /// Fetches one file under the requested name; a single shared file is named after its identifier.
     pub(super) fn download(
         self: &Arc<Self>,
         identifier: &str,
@@ -235,7 +237,7 @@ impl Core {
         self.download_to(identifier, path, &place, progress)
     }
 
-    /// All files, in a folder that is called as what they are shared under; of a single one as [`Core::download`].
+    /// Fetches all files into a folder named after their identifier; a single file as [`Core::download`].
     pub(super) fn download_all(
         self: &Arc<Self>,
         identifier: &str,
@@ -256,7 +258,7 @@ impl Core {
             return self.download_all_v6(identifier, below, progress);
         }
         let files = self.files(identifier)?;
-        // None is fetched where one may not be written.
+        // If one of them may not be written, none is fetched.
         let places = files
             .iter()
             .map(|file| below(&file.path))
@@ -267,7 +269,7 @@ impl Core {
         files.iter().zip(&places).map(fetch).collect()
     }
 
-    /// What something is called below the folder that it is put into: robots of version 6 name files by absolute paths, too.
+    /// Returns the name below the destination folder: robots of version 6 also name files by absolute paths.
     fn name_here(&self, name: &str) -> String {
         match self.speaks_v6() {
             true => v6::below_root(name).into_owned(),
@@ -285,7 +287,7 @@ impl Core {
         let failed = |error| place.failed(error);
         let mut part = match place.open() {
             Ok(part) => part,
-            // An earlier download, of this file or of all of them, got so far.
+            // An earlier download, of this file or of all of them, already finished it.
             Err(error) if error.is_there() && self.is_fetched(identifier, path, place, progress)? => {
                 return Ok(place.path());
             }
@@ -312,7 +314,7 @@ impl Core {
         }
     }
 
-    /// Whether the file that stands there is the robot's.
+    /// Returns whether the existing file is the same as the robot's.
     fn is_fetched(
         self: &Arc<Self>,
         identifier: &str,
@@ -323,7 +325,7 @@ impl Core {
         let Ok((size, sha)) = place.content() else {
             return Ok(false);
         };
-        // What reaches the end, though it is nothing, has the checksum of all of it.
+        // A piece at the end of the file is empty, but carries the checksum of the whole file.
         let end = self.ask_file(FileRequest {
             identifier: identifier.into(),
             path: path.into(),
@@ -339,7 +341,7 @@ impl Core {
         }
     }
 
-    /// Fetches what is missing; the checksum of the robot's file.
+    /// Fetches the missing pieces. Returns the checksum of the robot's file.
     fn fetch_pieces(
         self: &Arc<Self>,
         identifier: &str,
@@ -360,7 +362,7 @@ impl Core {
         let mut ahead = Ahead::default();
         let (mut asked, mut size, mut failures) = (part.done, None, 0);
         loop {
-            // The first answer says how much there is to ask for.
+            // The first answer gives the size.
             while under_way.len() < if size.is_some() { ahead.pieces() } else { 1 }
                 && (under_way.is_empty() || size.is_some_and(|size| asked < size))
             {
@@ -372,7 +374,7 @@ impl Core {
             };
             let chunk = match next.wait() {
                 Ok(chunk) => chunk,
-                // Somebody else's pieces may have filled the robot's queue; at the beginning it is a refusal.
+                // Other controllers may have filled the robot's queue; before the first piece, a rejection is final.
                 Err(error)
                     if failures == TRIES
                         || (size.is_none() && matches!(error, RequestError::Rejected(_))) =>
@@ -396,7 +398,7 @@ impl Core {
                 || size.is_some_and(|s| s != chunk.size)
                 || (len == 0 && !last)
             {
-                // Another file stands there now, a shorter one perhaps.
+                // The robot has a different file now, perhaps a shorter one.
                 return Ok(Vec::new());
             }
             ahead.came(now().since(begun));
@@ -413,7 +415,7 @@ impl Core {
             if last {
                 return Ok(chunk.sha256.to_vec());
             }
-            // A robot may give less at once than was asked for.
+            // A robot may return less at once than requested.
             if len < u64::from(PIECE) {
                 under_way.clear();
                 asked = part.done;
@@ -421,7 +423,7 @@ impl Core {
         }
     }
 
-    /// Version 6's answer: files under names that the robot chooses.
+    /// Requests version 6's answer: files under names that the robot chooses.
     fn ask_v6(self: &Arc<Self>, identifier: &str) -> Result<v6::Files, FileError> {
         let request = FileRequest {
             identifier: identifier.into(),
@@ -431,7 +433,7 @@ impl Core {
         Ok(v6::parse_files(&reply.data, WHOLE)?)
     }
 
-    /// The file of version 6's answer that was asked for: the only one, or that of a path.
+    /// Saves the requested file of version 6's answer: the only one, or the one with this path.
     fn download_v6(
         self: &Arc<Self>,
         identifier: &str,
@@ -445,16 +447,16 @@ impl Core {
         let data = match path.is_empty() {
             true if files.len() == 1 => files.values().next(),
             true => {
-                let text = format!("{} files came: say which, or fetch all", files.len());
+                let text = format!("the robot sent {} files: name one, or fetch all", files.len());
                 return Err(none(text));
             }
             false => files.get(&wanted),
         };
-        let data = data.ok_or_else(|| none(format!("what came has no file {path:?}")))?;
+        let data = data.ok_or_else(|| none(format!("the answer has no file {path:?}")))?;
         place.put(data, path, progress)
     }
 
-    /// All files of version 6's answer.
+    /// Saves all files of version 6's answer.
     fn download_all_v6<'a>(
         self: &Arc<Self>,
         identifier: &str,
@@ -472,14 +474,14 @@ impl Core {
 }
 
 impl FileError {
-    /// A file stands where one is to be made.
+    /// A file already exists at the destination.
     fn is_there(&self) -> bool {
         matches!(self, FileError::Io { error, .. } if error.kind() == io::ErrorKind::AlreadyExists)
     }
 }
 
 impl Place<'_> {
-    /// Length and SHA-256 of the file that stands there.
+    /// Returns length and SHA-256 of the existing file.
     fn content(&self) -> io::Result<(u64, Vec<u8>)> {
         let mut file = beneath::open_without_links(self.into, &self.parts)?;
         let mut sha = Sha256::new();
@@ -487,7 +489,7 @@ impl Place<'_> {
         Ok((size, sha.finalize().to_vec()))
     }
 
-    /// Writes a file that came whole.
+    /// Writes a file that arrived whole.
     fn put(
         &self,
         data: &[u8],
@@ -520,7 +522,7 @@ impl Place<'_> {
     }
 }
 
-/// What came of a file so far: beside where it will stand, under another name.
+/// The received part of a file: next to its destination, under a temporary name.
 struct Part {
     folder: OwnedFd,
     replace: bool,
@@ -570,14 +572,14 @@ impl Part {
         Ok(())
     }
 
-    /// Nothing that a next try could go on from is left behind.
+    /// Removes the temporary file if the next try could not resume from it.
     fn abandon(&self) {
         if self.done == 0 {
             let _ = rustix::fs::unlinkat(&self.folder, self.temporary.as_str(), AtFlags::empty());
         }
     }
 
-    /// Whole and checked: it gets its name.
+    /// The file is whole and checked: gives it its final name.
     fn finish(&self) -> io::Result<()> {
         self.file.sync_all()?;
         let (folder, from, to) = (&self.folder, self.temporary.as_str(), self.name.as_str());
@@ -586,7 +588,7 @@ impl Part {
         }
         match rustix::fs::renameat_with(folder, from, folder, to, RenameFlags::NOREPLACE) {
             Err(Errno::EXIST) => Err(exists()),
-            // Some file systems know no such renaming; a link replaces nothing, either.
+            // Some file systems do not support this rename; a hard link does not replace a file either.
             Err(Errno::INVAL | Errno::NOSYS) => {
                 match rustix::fs::linkat(folder, from, folder, to, AtFlags::empty()) {
                     Err(Errno::EXIST) => return Err(exists()),
@@ -599,7 +601,7 @@ impl Part {
     }
 }
 
-/// What a file holds from where it stands goes into `sha`; its bytes.
+/// Feeds the rest of a file, from its current position, into `sha`. Returns the number of bytes.
 fn hash(file: &mut File, sha: &mut Sha256) -> io::Result<u64> {
     let mut done = 0;
     let mut buffer = vec![0; 1 << 20];
@@ -615,6 +617,6 @@ fn hash(file: &mut File, sha: &mut Sha256) -> io::Result<u64> {
 }
 
 fn exists() -> io::Error {
-    let text = "it exists already: choose another folder, or allow to replace files";
+    let text = "it exists already: choose another folder, or allow replacing files";
     io::Error::new(io::ErrorKind::AlreadyExists, text)
 }

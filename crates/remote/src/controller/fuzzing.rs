@@ -1,4 +1,4 @@
-//! A controller without threads, whose robot says what nobody would.
+//! A controller without threads, whose robot sends arbitrary frames.
 
 use super::Expiry;
 use super::core::Core;
@@ -35,7 +35,7 @@ impl ControllerEnd for Answers {
     }
 }
 
-/// Hears each frame as telemetry, and as the answer to greetings, commands and requests: every one of those ends.
+/// Feeds each frame in as telemetry, and as the answer to greetings, commands and requests: each of those ends.
 pub(crate) fn hear(frames: &[&[u8]], wire: Wire) {
     let answers: Vec<Vec<u8>> = frames.iter().map(|f| f.to_vec()).collect();
     let end = Arc::new(Answers {
@@ -60,5 +60,5 @@ pub(crate) fn hear(frames: &[&[u8]], wire: Wire) {
     }
     let _ = core.latest::<telemetry::CurrentPose>(0);
     core.stop();
-    assert!(twist.is_ready() && pose.is_ready(), "whatever came, they end");
+    assert!(twist.is_ready() && pose.is_ready(), "they end with any frames");
 }

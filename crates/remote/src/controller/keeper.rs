@@ -1,4 +1,4 @@
-//! The thread of a controller that does what has its time: heartbeats, sending again, giving up, noticing silence.
+//! The thread for a controller's timed work: heartbeats, retries, giving up, and noticing silence.
 
 use super::core::{Connection, Core};
 use crate::clock::now;
@@ -9,7 +9,7 @@ use stats::Time;
 use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 
-/// Heartbeats that may be under way: more do not find out more.
+/// Maximum number of heartbeats in flight: more give no more information.
 const BEATS: u32 = 8;
 
 impl Core {
@@ -60,7 +60,7 @@ impl Core {
         }
     }
 
-    /// Tells the robot that this controller is there, and measures the round trip by the answer.
+    /// Sends a heartbeat, and measures the round trip by its answer.
     fn beat(self: &Arc<Self>) {
         let now = now();
         {

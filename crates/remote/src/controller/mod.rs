@@ -1,4 +1,4 @@
-//! The controller's end: sends commands, hears telemetry.
+//! The controller's end: sends commands and receives telemetry.
 
 mod ahead;
 mod builder;
@@ -35,11 +35,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Commands one robot and hears its telemetry, over any transport. A cheap handle: clones are the same controller, which ends when the last
-/// one is dropped, or at [`Controller::stop`]. A callback that owns a clone keeps it until `stop`.
+/// Commands one robot and receives its telemetry, over any transport. A cheap handle: clones refer to the same
+/// controller, which ends when the last one is dropped, or at [`Controller::stop`]. A callback that owns a clone keeps
+/// the controller alive until `stop`.
 ///
-/// Callbacks run on threads of the transport, as soon as something comes; they return soon, and do not block for an answer
-/// of the same robot: [`Controller::send`] does not.
+/// Callbacks run on threads of the transport, as soon as a message arrives. They have to return soon, and must not
+/// block for an answer of the same robot: [`Controller::send`] does not block.
 #[derive(Clone)]
 pub struct Controller {
     core: Arc<Core>,
@@ -57,11 +58,11 @@ impl Drop for Life {
     }
 }
 
-/// How long a request is waited for that says nothing else: beyond the minutes that 10 MB may take, somebody should be told.
+/// Default time limit of requests. 10 MB may take minutes, but beyond this limit a person should know of the delay.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 impl Controller {
-    /// A controller of this name, for people and logs.
+    /// Returns a builder for a controller with this name, which is for people and logs.
     pub fn builder(name: &str) -> ControllerBuilder {
         ControllerBuilder::new(name)
     }
@@ -75,38 +76,39 @@ impl Controller {
         }
     }
 
-    /// Sends a command and blocks until it is known what became of it: at most for its expiry and the way of the answer. Not
-    /// from a handler or callback.
+    /// Sends a command and blocks until its outcome is known: at most for its expiry and the time of the answer. Do not
+    /// call this in a handler or callback.
     pub fn command<K: CommandKind>(&self, body: &K::Body) -> Outcome {
         self.send::<K>(body).wait()
     }
 
-    /// Sends a command. What became of it can be waited for, awaited, or forgotten. Never blocks.
+    /// Sends a command. Its outcome can be waited for, awaited, or ignored. Never blocks.
     pub fn send<K: CommandKind>(&self, body: &K::Body) -> Pending<Outcome> {
         self.send_within::<K>(body, self.expiry)
     }
 
-    /// As [`Controller::send`], with an expiry of its own.
+    /// As [`Controller::send`], with this command's own expiry.
     pub fn send_within<K: CommandKind>(&self, body: &K::Body, expiry: Expiry) -> Pending<Outcome> {
         self.core.send::<K>(body, expiry)
     }
 
-    /// `callback` gets each value of a telemetry kind and channel (0 where there is only one) from now on.
+    /// Registers `callback` for each value of a telemetry kind and channel (0 where there is only one).
     pub fn on<K: TelemetryKind>(&self, channel: u8, callback: impl FnMut(K::Body, &Info) + Send + 'static) {
         self.core.on::<K>(channel, callback);
     }
 
-    /// Values of a telemetry kind and channel wait in a queue from now on.
+    /// Puts values of a telemetry kind and channel into a queue.
     pub fn queue<K: TelemetryKind>(&self, channel: u8, queue: Queue) -> TelemetryQueue<K> {
         self.core.inbox::<K>(channel, queue)
     }
 
-    /// The latest value that came by itself; `None` before the first.
+    /// Returns the latest value that the robot sent unasked; `None` before the first.
     pub fn latest<K: TelemetryKind>(&self, channel: u8) -> Option<K::Body> {
         self.core.latest::<K>(channel)
     }
 
-    /// Asks the robot for its latest value, and blocks for it, at most 30 s. `None`: nothing was set yet.
+    /// Requests the latest value from the robot, and blocks until it arrives, at most 30 s. `None`: the robot has not
+    /// set a value yet.
     ///
     /// # Errors
     /// [`RequestError`]: the robot has no such telemetry, or did not answer.
@@ -114,7 +116,7 @@ impl Controller {
         self.fetch_within::<K>(channel, PATIENCE).wait()
     }
 
-    /// As [`Controller::fetch`], without blocking, with a time of its own.
+    /// As [`Controller::fetch`], without blocking, with its own time limit.
     pub fn fetch_within<K: TelemetryKind>(
         &self,
         channel: u8,
@@ -123,13 +125,13 @@ impl Controller {
         self.core.fetch::<K>(channel, timeout)
     }
 
-    /// As [`Controller::send_within`], of a kind that is known by its name, with its body's encoding.
+    /// As [`Controller::send_within`], for a kind known by its name, with the encoded body.
     pub fn send_kind(&self, kind: &CommandEntry, body: Vec<u8>, expiry: Expiry) -> Pending<Outcome> {
         self.core.send_kind(kind, body.into(), expiry)
     }
 
-    /// As [`Controller::on`], of a kind that is known by its name; `callback` gets the body's encoding, which is one where the kind is the
-    /// library's.
+    /// As [`Controller::on`], for a kind known by its name. `callback` receives the encoded body, which is valid if the
+    /// kind is one of the library's.
     pub fn on_kind(
         &self,
         kind: &TelemetryEntry,
@@ -141,13 +143,13 @@ impl Controller {
         self.core.on_kind(kind, channel, checked);
     }
 
-    /// As [`Controller::latest`], of a kind that is known by its name.
+    /// As [`Controller::latest`], for a kind known by its name.
     pub fn latest_kind(&self, kind: &TelemetryEntry, channel: u8) -> Option<Vec<u8>> {
         let body = self.core.latest_kind(kind, channel)?;
         (kind.check)(&body).is_ok().then(|| body.to_vec())
     }
 
-    /// As [`Controller::fetch_within`], of a kind that is known by its name.
+    /// As [`Controller::fetch_within`], for a kind known by its name.
     pub fn fetch_kind(
         &self,
         kind: &TelemetryEntry,
@@ -159,28 +161,29 @@ impl Controller {
         self.core.fetch_kind(kind, channel, timeout, decode)
     }
 
-    /// Puts a telemetry kind and channel on the watch list: from the first one on nothing else is asked of the transport but what stands there. What
-    /// has a callback or a queue is put there with it.
+    /// Adds a telemetry kind and channel to the watch list. Once the list has an entry, the transport delivers only
+    /// what is on it. A kind and channel with a callback or a queue is added automatically.
     pub fn watch<K: TelemetryKind>(&self, channel: u8) {
         self.core.watch::<K>(channel);
     }
 
-    /// Takes it off the watch list.
+    /// Removes a telemetry kind and channel from the watch list.
     pub fn unwatch<K: TelemetryKind>(&self, channel: u8) {
         self.core.unwatch::<K>(channel);
     }
 
-    /// Hears everything, as in the beginning.
+    /// Receives all telemetry, as initially.
     pub fn watch_all(&self) {
         self.core.watch_all();
     }
 
-    /// Names of kinds and channels on the watch list; `None`: everything is heard.
+    /// Returns the names of kinds and channels on the watch list; `None`: everything is received.
     pub fn watched(&self) -> Option<Vec<(String, u8)>> {
         self.core.watched()
     }
 
-    /// Who may move a subsystem (empty: the whole robot). Blocks for the answer, at most 30 s, as do the others here.
+    /// Returns which controller may move a subsystem (empty: the whole robot). Blocks until the answer arrives, at most
+    /// 30 s, like the other requests for rights.
     ///
     /// # Errors
     /// [`RequestError`]: there is no such subsystem, or no answer.
@@ -188,10 +191,10 @@ impl Controller {
         self.core.wish(subsystem, Wish::Ask, 0, PATIENCE).wait()
     }
 
-    /// Asks for the right to move a subsystem; granted if nobody else has it.
+    /// Requests the right to move a subsystem; granted if no other controller holds it.
     ///
     /// # Errors
-    /// [`RequestError`]: it is another's, or no answer came.
+    /// [`RequestError`]: another controller holds it, or no answer came.
     pub fn request_right(&self, subsystem: &str) -> Result<Right, RequestError> {
         self.core.wish(subsystem, Wish::Request, 0, PATIENCE).wait()
     }
@@ -204,24 +207,25 @@ impl Controller {
         self.core.wish(subsystem, Wish::Release, 0, PATIENCE).wait()
     }
 
-    /// Hands the right to move a subsystem over to the controller that the robot calls so ([`Controller::id`]).
+    /// Hands the right to move a subsystem over to the controller that the robot knows by this number
+    /// ([`Controller::id`]).
     ///
     /// # Errors
-    /// [`RequestError`]: it is not this controller's, the robot does not hear the other, or no answer came.
+    /// [`RequestError`]: this controller does not hold it, the other controller is lost or unknown, or no answer came.
     pub fn hand_right_over(&self, subsystem: &str, to: u64) -> Result<Right, RequestError> {
         self.core.wish(subsystem, Wish::HandOver, to, PATIENCE).wait()
     }
 
-    /// Takes the right to move a subsystem, also from another, if the robot permits it.
+    /// Takes the right to move a subsystem, even from another controller, if the robot permits it.
     ///
     /// # Errors
-    /// [`RequestError`]: the robot does not, or no answer came.
+    /// [`RequestError`]: the robot does not permit it, or no answer came.
     pub fn take_right_over(&self, subsystem: &str) -> Result<Right, RequestError> {
         self.core.wish(subsystem, Wish::TakeOver, 0, PATIENCE).wait()
     }
 
-    /// Says from which level on the robot's log is wanted: 1 fatal, 2 error, 3 warn, 4 info, 5 debug; 0 none. Blocks for the answer, at most
-    /// 30 s.
+    /// Sets the level up to which the robot sends its log: 1 fatal, 2 error, 3 warn, 4 info, 5 debug; 0 none. Blocks
+    /// until the answer arrives, at most 30 s.
     ///
     /// # Errors
     /// [`RequestError`]: no answer.
@@ -229,16 +233,16 @@ impl Controller {
         self.core.ask_log_level(level, PATIENCE).wait()
     }
 
-    /// The files that the robot shares under an identifier. Blocks for the answer. Which identifiers there are says
-    /// [`FileDefinition`](crate::telemetry::FileDefinition).
+    /// Returns the files that the robot shares under an identifier. Blocks until the answer arrives.
+    /// [`FileDefinition`](crate::telemetry::FileDefinition) lists the identifiers.
     ///
     /// # Errors
-    /// [`RequestError`]: it shares nothing of that name, or did not answer.
+    /// [`RequestError`]: the robot shares nothing under that identifier, or did not answer.
     pub fn files(&self, identifier: &str) -> Result<Vec<FileInfo>, RequestError> {
         self.core.files(identifier)
     }
 
-    /// The same controller, whose downloads from this handle may do more than make new files that are not hidden.
+    /// Returns a handle to the same controller whose downloads may do more than create new files that are not hidden.
     #[must_use]
     pub fn saving(&self, saving: Saving) -> Controller {
         Controller {
@@ -247,10 +251,12 @@ impl Controller {
         }
     }
 
-    /// Fetches one file into the folder `into`, under the path that is asked for (a single file under its identifier), and blocks until it is whole and its SHA-256 is
-    /// the robot's. `progress` is told of each piece, and ends the download where it says so ([`GoOn`]). An interrupted download goes on where it was; before it is whole it is called `.NAME.part`. Nothing outside of `into`
-    /// is written, whatever the robot says, no file is replaced, and none whose name begins with a dot is made, unless [`Controller::saving`] allows it. Not from
-    /// a handler or callback.
+    /// Fetches one file into the folder `into`, under the requested path (a single shared file under its identifier),
+    /// and blocks until it is whole and its SHA-256 is the robot's. `progress` is called for each piece, and may end
+    /// the download ([`GoOn`]). An interrupted download resumes where it ended; until the file is whole, it is called
+    /// `.NAME.part`. Nothing outside `into` is written, whatever the robot sends. No file is replaced, and none whose
+    /// name begins with a dot is created, unless [`Controller::saving`] allows it. Do not call this in a handler or
+    /// callback.
     ///
     /// # Errors
     /// [`FileError`]
@@ -266,12 +272,13 @@ impl Controller {
             .download(identifier, path, into, self.saving, &mut progress)
     }
 
-    /// Fetches all files that are shared under an identifier, one after the other, as [`Controller::download`], into a folder of their own:
-    /// `into/IDENTIFIER` (a single file is called so itself). The robot chooses their names within that. On version 6's wire all of it
-    /// comes in one answer, of at most 256 MiB.
+    /// Fetches all files that are shared under an identifier, one after the other, as [`Controller::download`], into
+    /// their own folder `into/IDENTIFIER` (a single file is itself named `IDENTIFIER`). The robot chooses the names
+    /// within it. On version 6's wire, everything comes in one answer of at most 256 MiB.
     ///
     /// # Errors
-    /// [`FileError`] of the first that was not fetched; where one may not be written by its name, none is.
+    /// [`FileError`] of the first file that was not fetched. If one of them may not be written because of its name,
+    /// none is fetched.
     pub fn download_all<G: GoOn>(
         &self,
         identifier: &str,
@@ -283,27 +290,27 @@ impl Controller {
             .download_all(identifier, into, self.saving, &mut progress)
     }
 
-    /// Called when the robot is found or lost.
+    /// Sets a callback for when the robot is found or lost.
     pub fn on_connection(&self, callback: impl Fn(Connection) + Send + Sync + 'static) {
         self.core.on_connection.set(Some(Arc::new(callback)));
     }
 
-    /// Blocks until the robot was heard and has said what it can do; whether that was within `timeout`.
+    /// Blocks until the robot has answered and described itself. Returns whether that was within `timeout`.
     pub fn wait_until_found(&self, timeout: Duration) -> bool {
         self.core.wait_until_met(timeout)
     }
 
-    /// Whether the robot is heard.
+    /// Returns whether the robot is reachable.
     pub fn is_found(&self) -> bool {
         lock(&self.core.state).found
     }
 
-    /// From a heartbeat to its answer, smoothed; `None` before the first.
+    /// Returns the smoothed time from a heartbeat to its answer; `None` before the first.
     pub fn round_trip(&self) -> Option<Duration> {
         lock(&self.core.state).rtt
     }
 
-    /// What the robot calls itself, as of its last welcome.
+    /// Returns the robot's name from its last welcome.
     pub fn robot_name(&self) -> Option<String> {
         lock(&self.core.state)
             .known
@@ -311,12 +318,14 @@ impl Controller {
             .map(|known| known.robot.clone())
     }
 
-    /// Whether the robot has said which kinds of commands and telemetry it has. Version 6's wire has no way to.
+    /// Returns whether the robot has announced its kinds of commands and telemetry. Version 6's wire cannot announce
+    /// them.
     pub fn knows_kinds(&self) -> bool {
         !self.core.speaks_v6() && lock(&self.core.state).known.is_some()
     }
 
-    /// Names of the commands that the robot takes, as of its last welcome; none where it cannot tell ([`Controller::knows_kinds`]).
+    /// Returns the names of the robot's commands from its last welcome; none if the wire cannot announce them
+    /// ([`Controller::knows_kinds`]).
     pub fn robot_commands(&self) -> Vec<String> {
         let known = lock(&self.core.state).known.clone();
         known
@@ -324,7 +333,8 @@ impl Controller {
             .unwrap_or_default()
     }
 
-    /// Names of the telemetry that the robot has, as of its last welcome; none where it cannot tell ([`Controller::knows_kinds`]).
+    /// Returns the names of the robot's telemetry from its last welcome; none if the wire cannot announce them
+    /// ([`Controller::knows_kinds`]).
     pub fn robot_telemetry(&self) -> Vec<String> {
         let known = lock(&self.core.state).known.clone();
         known
@@ -332,7 +342,7 @@ impl Controller {
             .unwrap_or_default()
     }
 
-    /// Names of the robot's subsystems, as of its last welcome.
+    /// Returns the names of the robot's subsystems from its last welcome.
     pub fn subsystems(&self) -> Vec<String> {
         lock(&self.core.state)
             .known
@@ -341,7 +351,7 @@ impl Controller {
             .unwrap_or_default()
     }
 
-    /// Number and name of the channels of a telemetry kind that have a name, as of the robot's last welcome.
+    /// Returns number and name of the named channels of a telemetry kind, from the robot's last welcome.
     pub fn channels<K: TelemetryKind>(&self) -> Vec<(u8, String)> {
         let known = lock(&self.core.state).known.clone();
         let Some(known) = known else { return Vec::new() };
@@ -354,18 +364,19 @@ impl Controller {
             .collect()
     }
 
-    /// What came, went and was dropped so far.
+    /// Returns the counts of received, sent and dropped messages.
     pub fn statistics(&self) -> Statistics {
         self.core.counters.statistics(now())
     }
 
-    /// As the robot calls this run to other controllers, who hand the right to move over to it by this; 0 before the robot was met, and on
-    /// version 6's wire. Whoever knows it can do nothing as this controller.
+    /// Returns the number by which the robot and other controllers know this run; they hand the right to move over to
+    /// it by this number. It is 0 before robot and controller have met, and on version 6's wire. The number does not
+    /// allow others to act as this controller.
     pub fn id(&self) -> u64 {
         self.core.id()
     }
 
-    /// Ends it: requests under way end as unreachable, no callback begins after this.
+    /// Ends the controller: requests in progress end as unreachable, and no callback starts after this.
     pub fn stop(&self) {
         self.core.stop();
     }

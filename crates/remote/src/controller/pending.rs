@@ -1,4 +1,4 @@
-//! What is not known yet.
+//! Results that are not known yet.
 
 use crate::sync::lock;
 use crate::transport::{Class, ControllerEnd};
@@ -10,11 +10,11 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
-/// What becomes of a request that is under way. Wait for it with or without a limit, await it as a future, or drop it: the request
-/// goes on all the same.
+/// Result of a request in progress. Wait for it with or without a limit, await it as a future, or drop it: the request
+/// continues all the same.
 pub struct Pending<T> {
     promise: Arc<Promise<T>>,
-    /// What brings the answer, where this thread may receive it itself.
+    /// The end that brings the answer, where this thread may receive it itself.
     way: Option<(Weak<dyn ControllerEnd>, Class)>,
 }
 
@@ -29,7 +29,7 @@ enum State<T> {
     Taken,
 }
 
-/// Who waits on the transport, and is to be told of what it did not bring itself.
+/// A thread that waits on the transport, and has to be woken when the result arrives another way.
 struct Receiving {
     thread: ThreadId,
     end: Arc<dyn ControllerEnd>,
@@ -49,7 +49,7 @@ impl<T> Pending<T> {
         (pending, promise)
     }
 
-    /// The answer comes over this transport, as those of requests of this class.
+    /// The answer comes over this transport, with the answers to requests of this class.
     pub(crate) fn over(self, end: &Arc<dyn ControllerEnd>, class: Class) -> Self {
         Pending {
             way: Some((Arc::downgrade(end), class)),
@@ -57,8 +57,9 @@ impl<T> Pending<T> {
         }
     }
 
-    /// Blocks until it is known. Do not wait on a transport's thread, in a handler or a callback: it may be the one that brings the answer.
-    /// This thread may receive meanwhile, so that it has the answer as soon as it comes: then it also calls callbacks for what else does.
+    /// Blocks until the result is known. Do not wait on a transport's thread, in a handler or a callback: that thread
+    /// may be the one that brings the answer. The waiting thread may receive messages itself, so that it gets the
+    /// answer without delay; it then also calls callbacks for other messages.
     pub fn wait(self) -> T {
         self.receive(Duration::MAX);
         let mut state = lock(&self.promise.state);
@@ -85,7 +86,7 @@ impl<T> Pending<T> {
         self.receives(None, class);
     }
 
-    /// Says whether this thread waits on the transport; false if there is nothing to wait for.
+    /// Records whether this thread waits on the transport. Returns false if the result is already known.
     fn receives(&self, end: Option<Arc<dyn ControllerEnd>>, class: Class) -> bool {
         match &mut *lock(&self.promise.state) {
             State::Waits(_, receiving) => {
@@ -100,7 +101,7 @@ impl<T> Pending<T> {
     /// As [`Pending::wait`], for at most `timeout`.
     ///
     /// # Errors
-    /// Itself, if it is not known by then.
+    /// The `Pending` itself, if the result is not known by then.
     pub fn wait_for(self, timeout: Duration) -> Result<T, Self> {
         let until = Instant::now().checked_add(timeout);
         self.receive(timeout);
@@ -123,7 +124,8 @@ impl<T> Pending<T> {
         }
     }
 
-    /// Calls `f` with it as soon as it is known: now, or on the thread that makes it known, where `f` returns soon.
+    /// Calls `f` with the result as soon as it is known: now, or on the thread that provides it; there, `f` has to
+    /// return soon.
     pub fn then(self, f: impl FnOnce(T) + Send + 'static)
     where
         T: Send + 'static,
@@ -131,13 +133,13 @@ impl<T> Pending<T> {
         Arc::new(Then(Mutex::new(Some((self, Box::new(f)))))).look();
     }
 
-    /// Whether it is known, so that waiting returns at once.
+    /// Returns whether the result is known, so that waiting returns at once.
     pub fn is_ready(&self) -> bool {
         matches!(*lock(&self.promise.state), State::Ready(_))
     }
 }
 
-/// What was not known yet, with who is called then.
+/// A result that is not known yet, with the function to call.
 struct Then<T>(Mutex<Option<(Pending<T>, Called<T>)>>);
 
 type Called<T> = Box<dyn FnOnce(T) + Send>;
@@ -154,7 +156,7 @@ impl<T: Send + 'static> Then<T> {
             }
         };
         if let Some((f, value)) = known {
-            // On a thread that others need.
+            // This thread may be needed by others.
             let mut guard = Guard::new("Pending::then");
             let _ = guard.run(|| f(value)).map_err(Panicked::forget);
         }
@@ -180,7 +182,7 @@ impl<T> State<T> {
 }
 
 impl<T> Promise<T> {
-    /// Makes it known; what comes after the first is nothing.
+    /// Sets the result; later results are ignored.
     pub(crate) fn keep(&self, value: T) {
         let mut state = lock(&self.state);
         if let State::Waits(waker, receiving) = &mut *state {
@@ -240,7 +242,7 @@ mod tests {
         }
     }
 
-    /// A transport of which nothing comes: who receives there waits until it is woken.
+    /// A transport that delivers nothing: a receiver waits until it is woken.
     #[derive(Default)]
     struct Silent(Mutex<bool>, Condvar);
 
@@ -278,7 +280,7 @@ mod tests {
         });
         assert_eq!(pending.wait(), 7);
         keeper.join().expect("no panic");
-        // What is known already is not waited for, and no time is none.
+        // A known result is not waited for, and a timeout of zero does not wait.
         let silent: Arc<dyn ControllerEnd> = Arc::new(Silent::default());
         let (pending, promise) = Pending::new();
         let pending = pending.over(&silent, Class::Command);

@@ -1,4 +1,4 @@
-//! What a controller asks for besides commands.
+//! Requests of a controller other than commands.
 
 use super::call::{Call, End, Expiry, What};
 use super::core::Core;
@@ -17,25 +17,26 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RequestError {
-    /// The robot does not do it, and says why.
+    /// The robot refuses, with its reason.
     #[error("the robot refused: {0}")]
     Rejected(String),
-    /// No answer came in time: the transport's words.
+    /// No answer came in time. Holds the transport's reason.
     #[error("the robot did not answer: {0}")]
     Unreachable(String),
-    /// The answer was not one to the request.
+    /// The answer does not match the request.
     #[error("the robot's answer is malformed: {0}")]
     Malformed(String),
 }
 
-/// Who may move a subsystem.
+/// The controller that may move a subsystem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Right {
     /// Empty: the whole robot.
     pub subsystem: String,
-    /// As the robot calls the controller ([`Controller::id`](super::Controller::id)), and as that calls itself; `None`: nobody.
+    /// The number by which the robot knows the controller ([`Controller::id`](super::Controller::id)), and the
+    /// controller's name for itself; `None`: the right is free.
     pub holder: Option<(u64, String)>,
-    /// Whether that is this controller.
+    /// Whether this controller holds it.
     pub mine: bool,
 }
 
@@ -69,7 +70,7 @@ impl Core {
         pending.over(&self.requests, Class::Command)
     }
 
-    /// Asks, and gives `read` the answer where the robot granted it.
+    /// Sends a request, and calls `read` with the answer if the robot granted it.
     pub(crate) fn request<T: Send + 'static>(
         self: &Arc<Self>,
         class: Class,
@@ -187,7 +188,7 @@ fn outcome(end: End) -> Outcome {
 fn granted<T>(end: End, read: impl FnOnce(Option<response::What>) -> Option<T>) -> Result<T, RequestError> {
     match end {
         End::Answered(response) if response.outcome() == own::Outcome::Executed => {
-            let nothing = || RequestError::Malformed("it does not hold what was asked for".into());
+            let nothing = || RequestError::Malformed("it does not contain the requested data".into());
             read(response.what).ok_or_else(nothing)
         }
         End::Answered(response) => Err(RequestError::Rejected(response.reason)),

@@ -1,4 +1,4 @@
-//! Telemetry as it comes: to callbacks, queues, and the latest of each kind and channel.
+//! Received telemetry: delivers it to callbacks and queues, and keeps the latest value of each kind and channel.
 
 use super::core::Core;
 use crate::clock::now;
@@ -14,20 +14,20 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, RwLock, Weak};
 use std::time::Duration;
 
-/// Bytes of the latest values that are kept, of all kinds together.
+/// Maximum bytes of the latest values that are kept, of all kinds together.
 const KEPT_BYTES: usize = 256 << 20;
-/// Frames, and their bytes, that wait until the robot has said what their numbers mean.
+/// Maximum frames, and their bytes, that wait until the robot has announced the meaning of their numbers.
 const WAITING: usize = 64;
 const WAITING_BYTES: usize = 32 << 20;
 
-/// What comes with a value.
+/// Metadata of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Info {
     /// 0 where there is only one.
     pub channel: u8,
-    /// Of this kind and channel, by the robot, from 1; 0 where nobody counts, on version 6's wire.
+    /// Number that the robot counts up per kind and channel, from 1; 0 on version 6's wire, which has none.
     pub sequence: u64,
-    /// How many of this kind and channel are missing since the first that came.
+    /// Number of missing values of this kind and channel since the first received one.
     pub lost: u64,
 }
 
@@ -59,7 +59,7 @@ struct Latest {
 impl Streams {
     fn get(&self, kind: &str, channel: u8) -> Arc<Heard> {
         let mut known = lock(&self.known);
-        // The key is made only once: frames come often.
+        // The key is created only once: frames are frequent.
         if let Some(heard) = known.get(kind).and_then(|channels| channels.get(&channel)) {
             return heard.clone();
         }
@@ -96,7 +96,7 @@ impl Streams {
 }
 
 impl Core {
-    /// A telemetry frame of the own wire came.
+    /// Handles a telemetry frame of Ropewalk's own wire.
     pub(crate) fn hear_telemetry(self: &Arc<Self>, frame: Bytes) {
         let arrived = now();
         let Ok(telemetry) = own::Telemetry::decode(frame.clone()) else {
@@ -112,7 +112,7 @@ impl Core {
         };
         self.is_heard(arrived);
         let Some(name) = name else {
-            // Of a robot that was not greeted, or of a kind that it did not have then.
+            // The frame is from a robot that was not greeted, or of a kind that it did not have then.
             if !self.streams.wait(frame) {
                 self.counters.dropped("unknown_kind", 1);
             }
@@ -122,7 +122,8 @@ impl Core {
         self.deliver(&name, &telemetry);
     }
 
-    /// The robot has said what numbers mean: what waited for that is heard, or means nothing.
+    /// The robot has announced the meaning of its numbers: handles the frames that waited, or drops those without a
+    /// meaning.
     pub(crate) fn hear_what_waited(&self) {
         let waited = std::mem::take(&mut *lock(&self.streams.waiting));
         let Some(known) = lock(&self.state).known.clone() else {
@@ -147,7 +148,8 @@ impl Core {
         self.deliver_body(name, channel, sequence, telemetry.body.clone());
     }
 
-    /// Hands a value to whoever wants it; `sequence` is the robot's run and its number, where the wire has them.
+    /// Delivers a value to its callbacks and queues. `sequence` is the robot's run and sequence number, if the wire has
+    /// them.
     pub(crate) fn deliver_body(&self, name: &str, channel: u8, sequence: Option<(u64, u64)>, body: Bytes) {
         if !self.streams.is_watched(name, channel) {
             return;
@@ -188,7 +190,7 @@ impl Core {
         let callbacks = read(&heard.callbacks).clone();
         for callback in callbacks {
             self.counters
-                .guarded("a callback of telemetry", || lock(&callback)(&body, info));
+                .guarded("a callback for telemetry", || lock(&callback)(&body, info));
         }
     }
 
@@ -303,12 +305,12 @@ impl Core {
 pub struct TelemetryQueue<K: TelemetryKind>(Arc<Inbox<(K::Body, Info)>>);
 
 impl<K: TelemetryKind> TelemetryQueue<K> {
-    /// The oldest that waits, at once.
+    /// Returns the oldest value, without blocking.
     pub fn try_take(&self) -> Option<(K::Body, Info)> {
         self.0.try_take()
     }
 
-    /// The oldest that waits; blocks until there is one, at most for `timeout`.
+    /// Returns the oldest value; blocks until there is one, at most for `timeout`.
     pub fn take(&self, timeout: Duration) -> Option<(K::Body, Info)> {
         self.0.take(timeout)
     }
@@ -320,10 +322,10 @@ impl<K: TelemetryKind> std::fmt::Debug for TelemetryQueue<K> {
     }
 }
 
-/// What a controller's transports call.
+/// The interface through which transports call a controller.
 pub(super) struct Sink {
     pub(super) core: Arc<Core>,
-    /// Whether its telemetry is wanted.
+    /// Whether telemetry of this end is delivered.
     pub(super) telemetry: bool,
     pub(super) wire: Wire,
 }

@@ -14,17 +14,17 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// A command is waited for so long while nobody knows the round trip.
+/// How long to wait for a command while the round trip is unknown.
 const UNKNOWN: Duration = Duration::from_secs(5);
-/// The longest that one request is waited for: nobody asks again on this wire.
+/// Maximum wait for a request: this wire has no retries.
 const LONGEST: Duration = Duration::from_secs(3600);
-/// Kinds that bring numbers of their own.
+/// Maximum number of kinds with numbers of their own.
 const MOST_KINDS: usize = 256;
-/// Why nothing is asked of a robot.
-const VERSION_7: &str = "the robot answers as those of version 7 of Robot Remote Control do, and this controller speaks version 6: start the robot \
-                         with version 6";
+/// Why the controller sends no requests to a robot.
+const VERSION_7: &str = "the robot speaks version 7 of Robot Remote Control, and this controller speaks version 6: \
+                         start the robot with version 6";
 
-/// Kinds of telemetry by their numbers: the library's, and those that the user's program named.
+/// Kinds of telemetry by their numbers: the library's, and those that the user's program has named.
 #[derive(Default)]
 pub(super) struct Names(Mutex<BTreeMap<u8, &'static str>>);
 
@@ -118,7 +118,7 @@ impl Core {
         }
     }
 
-    /// Instead of a greeting: which version, and what is the robot called?
+    /// Requests the robot's version and name, in place of a greeting.
     pub(super) fn greet_v6(self: &Arc<Self>) {
         let (core, sent) = (Arc::downgrade(self), now());
         let done = move |result: Result<&[u8], TransportError>| {
@@ -136,10 +136,10 @@ impl Core {
             match v6::version(reply) {
                 Ok(v6::PROTOCOL_VERSION) => {}
                 Ok(other) => tracing::warn!("{}: the robot speaks another version ({other})", core.name),
-                Err(e) => tracing::warn!("{}: the robot's version: {e}", core.name),
+                Err(e) => tracing::warn!("{}: cannot read the robot's version: {e}", core.name),
             }
             core.ask_name_v6();
-            // It does not say what it can do.
+            // This wire does not announce kinds.
             core.met_with(Known::default(), None, now().since(sent), now());
         };
         self.requests.request(
@@ -150,7 +150,8 @@ impl Core {
         );
     }
 
-    /// Whether the last greeting was answered as by version 7. What such a robot says otherwise could be taken for version 6's.
+    /// Returns whether the last greeting was answered as by version 7. Other replies of such a robot could be mistaken
+    /// for version 6's.
     fn is_version_7(&self) -> bool {
         lock(&self.state).unheard.as_deref() == Some(VERSION_7)
     }
@@ -174,7 +175,7 @@ impl Core {
             .request(Class::Request, &request, super::core::GREETING, Box::new(done));
     }
 
-    /// Tells the robot that this controller is there; `done` gets whether it heard so.
+    /// Sends a heartbeat; `done` receives whether the robot acknowledged it.
     pub(super) fn beat_v6(&self, timeout: Duration, done: impl FnOnce(bool) + Send + 'static) {
         // Upstream's robots wait for the period and 0.1 s more.
         let request = Request::Heartbeat { period: self.period };
@@ -186,7 +187,7 @@ impl Core {
             .request(Class::Command, &request.encode(), timeout, done);
     }
 
-    /// A telemetry frame came.
+    /// Handles a telemetry frame.
     pub(super) fn hear_telemetry_v6(&self, frame: &[u8]) {
         let Ok(telemetry) = v6::Telemetry::parse(frame) else {
             return self.counters.dropped("malformed", 1);
@@ -203,7 +204,7 @@ impl Core {
     }
 }
 
-/// What a request is answered with.
+/// The kind of reply that a request expects.
 enum Expects {
     Ack(u8),
     Latest,
@@ -211,8 +212,8 @@ enum Expects {
 }
 
 impl Expects {
-    /// Whether a robot of version 6 is there, which may not be known yet: one of version 7 answers with nothing, as one of version 6
-    /// does where a value is not set.
+    /// Returns whether the reply proves a robot of version 6, which may not be known yet. A robot of version 7 answers
+    /// with an empty frame, as one of version 6 does for a value that is not set.
     fn shows_version_6(&self, reply: &[u8]) -> bool {
         match *self {
             Expects::Ack(number) => Ack::parse(number, reply).is_ok(),
@@ -220,7 +221,7 @@ impl Expects {
         }
     }
 
-    /// Reads the reply, as what the own wire would have answered.
+    /// Reads the reply into the form that Ropewalk's own wire would have answered with.
     fn read(self, reply: &[u8]) -> End {
         let executed = |what| {
             End::Answered(own::Response {
@@ -239,7 +240,7 @@ impl Expects {
         match self {
             Expects::Ack(number) => match Ack::parse(number, reply) {
                 Ok(Ack::Taken) => executed(None),
-                Ok(Ack::Refused) => refused("the robot did not take it".into()),
+                Ok(Ack::Refused) => refused("the robot did not accept it".into()),
                 Err(v6::Malformed::Empty | v6::Malformed::Version7) => End::Unreachable {
                     maybe: true,
                     reason: VERSION_7.into(),
@@ -260,7 +261,7 @@ impl Expects {
                 }
                 Err(e) => refused(e.to_string()),
             },
-            // What is in it is read by whoever asked.
+            // The requester reads its content.
             Expects::Files => {
                 let data = Bytes::copy_from_slice(reply);
                 executed(Some(response::What::File(own::FileChunk {

@@ -7,16 +7,17 @@ use crate::types::{ChannelFloat, PointCloud, Position};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// Most channels of a cloud.
+/// Maximum number of channels of a cloud.
 const MAX_CHANNELS: usize = 1000;
-/// ROS's number of 32-bit floating-point fields.
+/// ROS's number for 32-bit floating-point fields.
 const FLOAT32: u8 = 7;
 const AXES: [&str; 3] = ["x", "y", "z"];
 
-/// From ROS, `x`, `y` and `z` of any type are the points, and every other field is a channel of 32-bit numbers; a field of several numbers
-/// is as many channels, called `name_0` and so on. A 32-bit number keeps its bits, such as those of a packed colour; whole numbers
-/// from 2^24 on are rounded, and what is beyond 32 bits is infinite. To ROS, everything is 32-bit numbers in one row. Left out: that points
-/// stood in rows, and `origin`, so that a cloud with another one than zero must be moved by it first.
+/// From ROS, `x`, `y` and `z` of any type become the points, and every other field becomes a channel of 32-bit numbers.
+/// A field of several numbers becomes as many channels, named `name_0` and so on. A 32-bit number keeps its bits, such
+/// as those of a packed colour; whole numbers from 2^24 on are rounded, and a number beyond 32 bits becomes infinite.
+/// To ROS, everything becomes 32-bit numbers in one row. Not converted: the division of the points into rows, and
+/// `origin`; a cloud whose `origin` is not zero must be moved by it first.
 impl Ros for PointCloud {
     const NAME: &'static str = "PointCloud";
     const TYPES: &'static [&'static str] = &["sensor_msgs/PointCloud2"];
@@ -24,7 +25,7 @@ impl Ros for PointCloud {
     fn read(_: &str, from: &mut Reader<'_>) -> Result<Self, ConvertError> {
         let header = Some(from.header()?);
         let (height, width): (u32, u32) = (from.word("height")?, from.word("width")?);
-        // Its name's length, offset, type and count.
+        // Length of its name, offset, type and count.
         let fields = from.count("fields", 13)?;
         let fields = (0..fields)
             .map(|_| Field::read(from))
@@ -151,7 +152,7 @@ impl Field {
         })
     }
 
-    /// Bytes of one number; `None` where the type is none.
+    /// Returns the bytes of one number; `None` if the type is invalid.
     fn size(&self) -> Option<u32> {
         Some(match self.datatype {
             1 | 2 => 1,
@@ -162,7 +163,7 @@ impl Field {
         })
     }
 
-    /// The bytes of number `n` of a point, little-endian; zeros, if they were not there.
+    /// Returns the bytes of number `n` of a point, little-endian; zeros where there are none.
     fn bytes<const N: usize>(&self, point: &[u8], n: u32, big: bool) -> [u8; N] {
         let at = self.offset as usize + n as usize * N;
         let bytes = at.checked_add(N).and_then(|end| point.get(at..end));
@@ -188,14 +189,15 @@ impl Field {
 
     fn float(&self, point: &[u8], n: u32, big: bool) -> f32 {
         match self.datatype {
-            // Not by way of 64 bits, which would change some of the bit patterns that are not numbers.
+            // Without a conversion to 64 bits, which would change some of the bit patterns of NaN.
             FLOAT32 => f32::from_le_bytes(self.bytes(point, n, big)),
             _ => self.number(point, n, big) as f32,
         }
     }
 }
 
-/// The fields lie within a point, and are together no longer than it. So what is read takes memory in proportion to what came.
+/// Checks that the fields lie within a point, and together are not longer than it. So the memory for reading is
+/// proportional to the received bytes.
 fn check(fields: &[Field], step: u32) -> Result<(), ConvertError> {
     let (mut total, mut channels) = (0u64, 0u64);
     for field in fields {
@@ -221,12 +223,12 @@ fn check(fields: &[Field], step: u32) -> Result<(), ConvertError> {
     Ok(())
 }
 
-/// The points' bytes of each row, without what fills it up.
+/// Returns the points' bytes of each row, without its padding.
 fn rows(data: &[u8], height: u32, width: u32, step: u32, row: u32) -> Result<Vec<&[u8]>, ConvertError> {
     if height == 0 || width == 0 {
         return Ok(Vec::new());
     }
-    // Of such points no amount of data bounds how many there are.
+    // With points of 0 B, the data does not limit their number.
     if step == 0 {
         return Err(bad(
             "point_step",

@@ -6,7 +6,7 @@ use super::{ConvertError, Ros};
 use crate::types::Image;
 use std::borrow::Cow;
 
-/// Both have the same fields. The pixels are copied once from ROS, and borrowed to ROS.
+/// Both have the same fields. From ROS, the pixels are copied once; to ROS, they are borrowed.
 impl Ros for Image {
     const NAME: &'static str = "Image";
     const TYPES: &'static [&'static str] = &["sensor_msgs/Image"];
@@ -30,7 +30,10 @@ impl Ros for Image {
         to.text("encoding", &self.encoding);
         match u8::try_from(self.is_bigendian) {
             Ok(byte) => to.byte(byte),
-            Err(_) => to.fail(bad("is_bigendian", format!("{} is no byte", self.is_bigendian))),
+            Err(_) => to.fail(bad(
+                "is_bigendian",
+                format!("{} is not a byte", self.is_bigendian),
+            )),
         }
         to.word(self.step);
         to.bytes("data", 1, Cow::Borrowed(&self.data));

@@ -5,8 +5,9 @@ use super::write::Writer;
 use super::{ConvertError, Ros};
 use crate::types::LaserScan;
 
-/// ROS's have one line: several are an error. Here there is one speed of rotation; ROS says the time between two ranges, which is the
-/// angle between them over the speed, and the time of a scan, which is its whole angle over the speed.
+/// ROS's scans have one line: several are an error. This type has one speed of rotation. ROS has the time between two
+/// ranges, which is the angle between them divided by the speed, and the time of a scan, which is its whole angle
+/// divided by the speed.
 impl Ros for LaserScan {
     const NAME: &'static str = "LaserScan";
     const TYPES: &'static [&'static str] = &["sensor_msgs/LaserScan"];

@@ -22,8 +22,8 @@ fn of_flavour((_, ros1, ros2): (LogLevel, u8, u8), flavour: Flavour) -> u8 {
     }
 }
 
-/// Levels are numbered otherwise: a level between ROS's is the one below it, and what is of no level or a robot's own goes to ROS as
-/// INFO. Left out: the node's name, file, function, line and topics; ROS 2 has no frame.
+/// Levels have different numbers: a level between two of ROS's becomes the lower one, and an unknown level or a robot's
+/// own goes to ROS as INFO. Not converted: the node's name, file, function, line and topics; ROS 2 has no frame.
 impl Ros for LogMessage {
     const NAME: &'static str = "LogMessage";
     const TYPES: &'static [&'static str] = &["rosgraph_msgs/Log", "rcl_interfaces/Log"];

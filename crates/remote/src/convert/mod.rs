@@ -1,8 +1,8 @@
-//! To and from the ROS types that correspond, of ROS 1 and ROS 2.
+//! Conversions to and from the corresponding ROS types, of ROS 1 and ROS 2.
 //!
-//! A ROS message is taken and given as its control part and data parts, which is how it lies in a block of the bus
-//! (`docs/wire/control-part.md`); a ROS 1 message is a control part without data parts. For CDR, and for messages as values, a
-//! [`Schema`] goes between: [`Schema::split_cdr`], [`Schema::join_cdr`], [`Schema::encode`], [`Schema::decode`].
+//! A ROS message is passed as its control part and data parts, the form that it has in a block of the bus
+//! (`docs/wire/control-part.md`). A ROS 1 message is a control part without data parts. To convert CDR, or messages as
+//! values, use a [`Schema`]: [`Schema::split_cdr`], [`Schema::join_cdr`], [`Schema::encode`], [`Schema::decode`].
 //!
 //! | type here | ROS types |
 //! |---|---|
@@ -17,17 +17,19 @@
 //! | [`PointCloud`](crate::types::PointCloud) | `sensor_msgs/PointCloud2` |
 //! | [`LogMessage`](crate::types::LogMessage) | `rosgraph_msgs/Log` (ROS 1), `rcl_interfaces/Log` (ROS 2) |
 //!
-//! What has no counterpart is left out and comes back as its default; the implementations of [`Ros`] say what that is. For all of
-//! them:
+//! Data without a counterpart is dropped and comes back as its default; the implementations of [`Ros`] list it. For all
+//! of them:
 //!
-//! - **Time.** Nanoseconds from 1e9 on are carried into the seconds. A time that the other side cannot hold (ROS 2 has signed seconds) is an
-//!   error. `seq` is ROS 1's only. A message without a header becomes one with an empty header, and comes back with that.
-//! - **Numbers.** NaN and infinities stay what they are. A velocity, acceleration or magnetic field that is finite in 64 bits and not in the
-//!   32 that it has here is an error; a covariance becomes the largest number there is.
+//! - **Time.** Nanoseconds from 1e9 on are carried into the seconds. A time that the other side cannot hold (ROS 2 has
+//!   signed seconds) is an error. Only ROS 1 has `seq`. A message without a header becomes one with an empty header,
+//!   and comes back with that.
+//! - **Numbers.** NaN and infinities are kept. A velocity, acceleration or magnetic field that is finite in 64 bits but
+//!   not in the 32 bits of the type here is an error; a covariance becomes the largest finite number.
 //! - **Covariances** of zeros only, which ROS calls unknown, are empty here, and the other way round.
-//! - **Orientations** come from ROS as they are. To ROS, one that is not there or all zero is the rotation `orientation2d` about z, and one
-//!   whose norm is off by more than a thousandth is brought to norm 1, since ROS's tools refuse both.
-//! - **Text** from ROS that is no UTF-8 has replacement characters in the places where it is none.
+//! - **Orientations** from ROS are kept as they are. To ROS, an orientation that is missing or all zero becomes the
+//!   rotation `orientation2d` about z, and one whose norm is off by more than a thousandth is normalized, because ROS's
+//!   tools refuse both.
+//! - **Text** from ROS that is not UTF-8 has replacement characters in place of the invalid bytes.
 //!
 //! ```
 //! use remote::{convert, types};
@@ -60,11 +62,11 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use write::Writer;
 
-/// A message that corresponds to a ROS type. Which ones do stands in the [table](self).
+/// A message that corresponds to a ROS type. The [table](self) lists which.
 pub trait Ros: Sized {
-    /// What it is called here.
+    /// Its name here.
     const NAME: &'static str;
-    /// The ROS types that it becomes and comes from.
+    /// The ROS types that it converts to and from.
     const TYPES: &'static [&'static str];
 
     #[doc(hidden)]
@@ -73,7 +75,7 @@ pub trait Ros: Sized {
     fn write<'a>(&'a self, ty: &str, to: &mut Writer<'a>);
 }
 
-/// A ROS message; bulk that lies in the original as it lies in ROS is borrowed from there.
+/// A ROS message. Bulk data that has the same form in the original is borrowed from there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RosMessage<'a> {
     /// The control part.
@@ -83,7 +85,7 @@ pub struct RosMessage<'a> {
 }
 
 impl RosMessage<'_> {
-    /// The data parts as [`Schema::join`] and [`Schema::decode`] take them.
+    /// Returns the data parts in the form that [`Schema::join`] and [`Schema::decode`] take.
     pub fn slices(&self) -> Vec<&[u8]> {
         self.parts.iter().map(|part| &**part).collect()
     }
@@ -100,17 +102,17 @@ pub enum ConvertError {
         ty: String,
         /// The type here.
         name: &'static str,
-        /// What corresponds to it.
+        /// The type that corresponds to it.
         known: String,
     },
-    /// The ROS type has the name of a standard one, and other fields.
+    /// The ROS type has the name of a standard one, but other fields.
     #[error("{ty} with the MD5 sum {found} is not the standard one: that has {standard}")]
     Definition {
         /// The ROS type.
         ty: String,
         /// Its MD5 sum.
         found: String,
-        /// What it should be.
+        /// The MD5 sum of the standard type.
         standard: String,
     },
     /// A field that cannot be converted.
@@ -118,7 +120,7 @@ pub enum ConvertError {
     Field {
         /// Its name, in ROS or here.
         field: &'static str,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
 }
@@ -146,7 +148,7 @@ pub fn to_ros<'a, M: Ros>(message: &'a M, schema: &Schema) -> Result<RosMessage<
     writer.finish()
 }
 
-/// Every ROS type that something corresponds to.
+/// Every ROS type that has a counterpart.
 const TYPES: &[&str] = &[
     "geometry_msgs/Pose",
     "geometry_msgs/PoseStamped",

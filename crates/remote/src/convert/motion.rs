@@ -5,10 +5,10 @@ use super::write::Writer;
 use super::{ConvertError, Ros};
 use crate::types::{Odometry, Pose, PoseWithCovariance, Transform, Transforms, Twist, TwistWithCovariance};
 
-/// Numbers of a covariance.
+/// Number of elements of a covariance.
 const COVARIANCE: usize = 36;
 
-/// Without its header, a `geometry_msgs/Twist`.
+/// Without a header, it is a `geometry_msgs/Twist`.
 impl Ros for Twist {
     const NAME: &'static str = "Twist";
     const TYPES: &'static [&'static str] = &["geometry_msgs/TwistStamped", "geometry_msgs/Twist"];
@@ -32,7 +32,7 @@ impl Ros for Twist {
     }
 }
 
-/// Left out: what the ROS type does not have; `orientation2d` is the orientation where there is no other.
+/// Not converted: fields that the ROS type does not have. `orientation2d` is used if there is no other orientation.
 impl Ros for Pose {
     const NAME: &'static str = "Pose";
     const TYPES: &'static [&'static str] = &[
@@ -69,8 +69,8 @@ impl Ros for Pose {
     }
 }
 
-/// Left out: the headers and covariances of the pose and twist inside, except that the pose's own covariance stands in where the pose
-/// with covariance has none.
+/// Not converted: the headers and covariances of the pose and twist inside. Exception: the pose's own covariance is
+/// used if the pose with covariance has none.
 impl Ros for Odometry {
     const NAME: &'static str = "Odometry";
     const TYPES: &'static [&'static str] = &["nav_msgs/Odometry"];
@@ -105,8 +105,8 @@ impl Ros for Odometry {
     }
 }
 
-/// Of a transform its frame `from` is ROS's `frame_id`, as upstream's frameworks have it, and `to` is `child_frame_id`. Without `from`, the
-/// header's frame is taken. Left out: covariances.
+/// The frame `from` of a transform is ROS's `frame_id`, as in upstream's frameworks, and `to` is `child_frame_id`.
+/// Without `from`, the header's frame is used. Not converted: covariances.
 impl Ros for Transforms {
     const NAME: &'static str = "Transforms";
     const TYPES: &'static [&'static str] = &["tf2_msgs/TFMessage", "tf/tfMessage"];

@@ -1,4 +1,5 @@
-//! Control parts and data parts, read field by field (`docs/wire/control-part.md`), and what ROS messages have in common.
+//! Reads control parts and data parts field by field (`docs/wire/control-part.md`), and the parts that ROS messages
+//! have in common.
 
 use super::ConvertError;
 use crate::types::{Header, Orientation, Position, TimeStamp, Vector3};
@@ -15,7 +16,7 @@ pub(super) fn bad(field: &'static str, why: impl Into<String>) -> ConvertError {
     }
 }
 
-/// A 64-bit number as 32 bits.
+/// Converts a 64-bit number to 32 bits.
 pub(super) fn narrow(field: &'static str, x: f64) -> Result<f32, ConvertError> {
     let narrow = x as f32;
     if x.is_finite() && !narrow.is_finite() {
@@ -80,7 +81,7 @@ impl<'a> Reader<'a> {
         Ok(String::from_utf8_lossy(self.take(field, len as usize)?).into_owned())
     }
 
-    /// The number of elements that follow, each of at least so many bytes.
+    /// Returns the number of elements that follow, each of at least `least` bytes.
     pub(super) fn count(&mut self, field: &'static str, least: usize) -> Result<usize, ConvertError> {
         let count = self.word::<u32>(field)? as usize;
         if count > self.rest.len() / least {
@@ -95,7 +96,7 @@ impl<'a> Reader<'a> {
         (0..count).map(|_| self.text(field)).collect()
     }
 
-    /// The bytes of an array, wherever they lie.
+    /// Returns the bytes of an array, wherever they are.
     pub(super) fn bytes(&mut self, field: &'static str, element: usize) -> Result<&'a [u8], ConvertError> {
         let count: u32 = self.word(field)?;
         let len = (count & !LIFTED) as usize * element;
@@ -119,7 +120,7 @@ impl<'a> Reader<'a> {
         Ok(bytes.chunks_exact(T::SIZE).filter_map(T::read).collect())
     }
 
-    /// Nothing is left.
+    /// Checks that nothing is left.
     pub(super) fn end(&self) -> Result<(), ConvertError> {
         match (self.rest.len(), self.parts.len()) {
             (0, 0) => Ok(()),
@@ -150,7 +151,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Three numbers of 64 bits, as 32.
+    /// Reads three numbers of 64 bits, as 32.
     pub(super) fn vector(&mut self, field: &'static str) -> Result<Vector3, ConvertError> {
         Ok(Vector3 {
             x: narrow(field, self.word(field)?)?,
@@ -176,7 +177,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// An array of fixed length; empty if it has only zeros.
+    /// Reads an array of fixed length; empty if it has only zeros.
     pub(super) fn covariance(&mut self, n: usize) -> Result<Vec<f32>, ConvertError> {
         let numbers = (0..n).map(|_| {
             let x: f64 = self.word("covariance")?;
@@ -191,7 +192,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A time whose nanoseconds are less than a second.
+/// Returns a time with less than a second of nanoseconds.
 pub(super) fn carried(secs: u32, nsecs: u32) -> Result<TimeStamp, ConvertError> {
     let secs = secs
         .checked_add(nsecs / NANOS)

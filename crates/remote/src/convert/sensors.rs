@@ -9,7 +9,7 @@ const JOINTS: &[&str] = &["sensor_msgs/JointState"];
 
 macro_rules! joints {
     ($ty:ident) => {
-        /// Left out: accelerations, tics and gains, which ROS's type does not have.
+        /// Not converted: accelerations, tics and gains, which ROS's type does not have.
         impl Ros for $ty {
             const NAME: &'static str = stringify!($ty);
             const TYPES: &'static [&'static str] = JOINTS;
@@ -39,11 +39,12 @@ macro_rules! joints {
 joints!(JointState);
 joints!(JointCommand);
 
-/// Numbers of a covariance.
+/// Number of elements of a covariance.
 const COVARIANCE: usize = 9;
 
-/// What an IMU does not measure is absent here, or an orientation of zeros, and has -1 as the first number of its covariance in ROS.
-/// Left out: the magnetic field, which is a message of its own in ROS, and ROS's other covariances.
+/// A quantity that an IMU does not measure is absent here (an orientation is all zeros), and has -1 as the first number
+/// of its covariance in ROS. Not converted: the magnetic field, which is a message of its own in ROS, and ROS's other
+/// covariances.
 impl Ros for Imu {
     const NAME: &'static str = "IMU";
     const TYPES: &'static [&'static str] = &["sensor_msgs/Imu"];
@@ -80,7 +81,7 @@ impl Ros for Imu {
     }
 }
 
-/// Whether the covariance that comes next says that its quantity was measured.
+/// Returns whether the next covariance marks its quantity as measured.
 fn known(from: &mut Reader<'_>) -> Result<bool, ConvertError> {
     let covariance = from.covariance(COVARIANCE)?;
     Ok(covariance.first() != Some(&-1.0))

@@ -1,4 +1,5 @@
-//! Control parts and data parts, written field by field (`docs/wire/control-part.md`), and what ROS messages have in common.
+//! Writes control parts and data parts field by field (`docs/wire/control-part.md`), and the parts that ROS messages
+//! have in common.
 
 use super::read::{LIFTED, bad, carried};
 use super::{ConvertError, RosMessage};
@@ -6,7 +7,7 @@ use crate::types::{Header, Orientation, Position, TimeStamp, Vector3};
 use schema::{Flavour, MAX_PARTS};
 use std::borrow::Cow;
 
-/// Writes a message's parts from front to back, and keeps the first thing that was wrong.
+/// Writes a message's parts from front to back, and keeps the first error.
 pub struct Writer<'a> {
     control: Vec<u8>,
     parts: Vec<Cow<'a, [u8]>>,
@@ -40,7 +41,7 @@ impl<'a> Writer<'a> {
         self.wrong.get_or_insert(wrong);
     }
 
-    /// What was wrong so far.
+    /// Returns the first error so far.
     pub(super) fn wrong(&self) -> Option<&ConvertError> {
         self.wrong.as_ref()
     }
@@ -80,7 +81,7 @@ impl<'a> Writer<'a> {
         texts.iter().for_each(|text| self.text(field, text));
     }
 
-    /// An array, as a data part if it is long.
+    /// Writes an array, as a data part if it is long.
     pub(super) fn bytes(&mut self, field: &'static str, element: usize, bytes: Cow<'a, [u8]>) {
         let at = self.control.len();
         self.count(field, bytes.len() / element);
@@ -140,7 +141,7 @@ impl<'a> Writer<'a> {
         self.doubles([x, y, z]);
     }
 
-    /// An orientation of norm 1; without one, the rotation about z.
+    /// Writes an orientation of norm 1; without one, the rotation about z.
     pub(super) fn orientation(&mut self, orientation: Option<&Orientation>, yaw: f32) {
         let Orientation { x, y, z, w } = orientation.copied().unwrap_or_default();
         let q = [x, y, z, w];
@@ -151,7 +152,7 @@ impl<'a> Writer<'a> {
             let (sin, cos) = (f64::from(yaw) / 2.0).sin_cos();
             self.doubles([0.0, 0.0, sin, cos]);
         } else {
-            // Divided by its largest first, so that no square overflows nor vanishes.
+            // Divided by its largest element first, so that no square overflows or vanishes.
             let scaled = q.map(|x| x / largest);
             let norm = scaled.iter().map(|x| x * x).sum::<f64>().sqrt();
             if (largest * norm - 1.0).abs() > 1e-3 {

@@ -1,21 +1,22 @@
-//! How old a request is at most, in terms of the robot's clock alone.
+//! An upper bound on the age of a request, by the robot's clock alone.
 //!
-//! A request carries the robot's own stamp as its controller last had it, and how long the controller had had it. The robot knows when it
-//! gave that stamp; what has passed since, less the time it was held, is the way of the answer and the way of the
-//! request together: never less than the request's age. No clock of another host enters but as a length of time.
+//! A request carries the robot's stamp that its controller last received, and for how long the controller has held it.
+//! The robot knows when it sent that stamp. The time since then, minus the time for which the stamp was held, is the
+//! travel time of the answer and of the request together: never less than the request's age. Another host's clock only
+//! ever measures a duration.
 
 use crate::own::Echo;
 use stats::Time;
 use std::time::Duration;
 
-/// Clocks of two hosts may go apart by so much: 1/2000 (500 ppm) of what passed is added to every bound.
+/// The clocks of two hosts may drift apart by 1/2000 (500 ppm): that part of the elapsed time is added to every bound.
 const DRIFT: u32 = 2_000;
 
-/// A stamp that was held for longer gives way to any newer one.
+/// A stamp that was held for longer is replaced by any newer one.
 const STALE: Duration = Duration::from_secs(10);
 
-/// The age of a request at most, as the robot of this `run` sees it at `now`; `None` if the echo says nothing: another
-/// run's, or a stamp that this run has not given yet.
+/// Returns the maximum age of a request at `now`, for the robot of this `run`. `None` if the echo gives no bound: it is
+/// of another run, or its stamp is later than `now`.
 pub(crate) fn bound(run: u64, now: Time, echo: &Echo) -> Option<Duration> {
     if echo.run != run || echo.stamp > now.as_nanos() {
         return None;
@@ -24,7 +25,7 @@ pub(crate) fn bound(run: u64, now: Time, echo: &Echo) -> Option<Duration> {
     Some(passed.saturating_sub(Duration::from_micros(echo.held_us)) + passed / DRIFT)
 }
 
-/// The controller's side: which of the robot's stamps bounds its requests best.
+/// The controller's side: keeps the stamp of the robot that bounds its requests best.
 #[derive(Debug, Default)]
 pub(crate) struct Stamps {
     run: u64,
@@ -38,22 +39,22 @@ struct Heard {
 }
 
 impl Heard {
-    /// The way of the stamp plus the distance of the clocks: comparable between stamps of one run.
+    /// The travel time of the stamp plus the offset of the clocks: comparable between stamps of one run.
     fn way(&self) -> i128 {
         i128::from(self.at.as_nanos()) - i128::from(self.stamp)
     }
 }
 
 impl Stamps {
-    /// From now on the robot is the one of this run.
+    /// Starts over if the robot's run is a different one.
     pub(crate) fn begin(&mut self, run: u64) {
         if self.run != run {
             *self = Stamps { run, best: None };
         }
     }
 
-    /// A stamp came at `at`, of this host's clock. It is kept if it was on its way for no longer than the one before: behind
-    /// a long queue of telemetry, a stamp that is newer bounds worse.
+    /// A stamp arrived at `at`, by this host's clock. It is kept if it travelled no longer than the previous one: a
+    /// newer stamp that waited behind a long queue of telemetry gives a worse bound.
     pub(crate) fn heard(&mut self, run: u64, stamp: u64, at: Time) {
         if run != self.run {
             return;
@@ -68,7 +69,7 @@ impl Stamps {
         }
     }
 
-    /// What a request sent at `now` carries.
+    /// Returns the echo for a request sent at `now`.
     pub(crate) fn echo(&self, now: Time) -> Option<Echo> {
         self.best.map(|heard| Echo {
             run: self.run,
@@ -105,7 +106,7 @@ mod tests {
         stamps.heard(RUN, 1_100_000_000, Time::from_millis(1_900));
         let echo = stamps.echo(Time::from_millis(2_000)).expect("heard");
         assert_eq!((echo.stamp, echo.held_us), (1_000_000_000, 990_000));
-        // But what is too old to trust the clocks' rates is replaced.
+        // But a stamp that is too old to rely on the clocks' rates is replaced.
         stamps.heard(RUN, 11_000_000_000, Time::from_millis(11_800));
         assert_eq!(
             stamps.echo(Time::from_millis(11_800)).expect("heard").stamp,
@@ -121,7 +122,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the clocks show, the delays are and which stamps came: the bound is never below the age.
+        /// For any clocks, delays and received stamps, the bound is never below the age.
         #[test]
         fn never_younger_than_it_is(
             offset in 0u64..1 << 50,
@@ -130,7 +131,7 @@ mod tests {
             way in 0u64..10_000_000_000,
             ppm in -200i64..200,
         ) {
-            // The controller's clock goes `ppm` faster than the robot's, and shows something else.
+            // The controller's clock runs `ppm` faster than the robot's, and shows another time.
             let controller = |robot: u64| {
                 Time((i128::from(robot) + i128::from(robot) * i128::from(ppm) / 1_000_000 + i128::from(offset)) as u64)
             };
@@ -144,7 +145,7 @@ mod tests {
             let sends = sent.last().expect("one").0 + waited;
             let echo = known.echo(controller(sends)).expect("heard");
             let age = bound(RUN, Time(sends + way), &echo).expect("of this run");
-            // A microsecond, for what is lost in rounding.
+            // A microsecond for rounding.
             prop_assert!(age + Duration::from_micros(1) >= Duration::from_nanos(way), "{age:?} of {way}");
         }
 

@@ -1,7 +1,8 @@
-//! The controllers that a robot knows: a bounded table, since anyone may say hello.
+//! The controllers that a robot knows: a bounded table, because anyone may say hello.
 //!
-//! A controller is what its transport proves ([`Peer`]), and within that the random number of its run, which it alone sends: a word
-//! of it that others do not learn. What the robot and other controllers call it by is an id of the robot's own making.
+//! A controller is identified by what its transport proves ([`Peer`]) together with the random number of its run. The
+//! controller sends that number only to the robot, so other controllers do not learn it. The robot makes up an id for
+//! each controller, by which it and other controllers refer to it.
 
 use super::{Id, Window};
 use crate::transport::Peer;
@@ -11,14 +12,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Controllers that a robot remembers.
+/// Maximum number of controllers that a robot remembers.
 const MOST_CONTROLLERS: usize = 64;
-/// Characters of a controller's name that are kept.
+/// Maximum characters of a controller's name that are kept.
 const NAME: usize = 64;
-/// By how much a sequence may exceed the highest one before it, while its controller is not lost: requests that were lost on the way
-/// leave a gap, of at most what is sent while a controller counts as alive.
+/// How far a sequence may exceed the highest one before it while its controller is not lost. Requests that were lost on
+/// the way leave a gap, but never more than the number sent while a controller counts as alive.
 pub(crate) const MOST_JUMP: u64 = 1 << 20;
-/// Silence that is allowed beyond an announced period at least: the wire's own rule, version 6.
+/// Minimum silence that is allowed beyond an announced period: the rule of version 6's wire.
 const SLACK: Duration = Duration::from_millis(100);
 
 /// `A`, `W`: as in [`Window`].
@@ -30,22 +31,22 @@ pub(crate) struct Controllers<A, W> {
 /// One controller.
 #[derive(Debug)]
 pub(crate) struct Known<A, W> {
-    /// As the robot and others call it: it proves nothing.
+    /// The number by which the robot and others know it: it proves nothing.
     pub(crate) id: Id,
     pub(crate) peer: Peer,
-    /// Of its run, as it says itself.
+    /// The number of its run, as it sends it.
     number: u64,
     pub(crate) name: Arc<str>,
     pub(crate) heard: Time,
-    /// Between its heartbeats, as it announced.
+    /// The period of its heartbeats, as announced.
     pub(crate) period: Option<Duration>,
-    /// The bound of its requests' age, smoothed: a round trip, as the robot sees it.
+    /// Smoothed bound on the age of its requests: a round trip, as the robot sees it.
     pub(crate) rtt: Option<Duration>,
     pub(crate) window: Window<A, W>,
-    /// Without an identity on the wire: its period counts to the letter, and without one it is never lost.
+    /// Without an identity on the wire: its period applies exactly, and without a period it is never lost.
     pub(crate) anonymous: bool,
     lost: bool,
-    /// Of all its requests.
+    /// Highest sequence of all its requests.
     highest: u64,
     /// The newest sequence that was carried out, by kind and subsystem.
     newest: BTreeMap<(u32, usize), u64>,
@@ -59,29 +60,30 @@ pub(crate) struct Gone {
     pub(crate) peer: Peer,
 }
 
-/// Who says hello.
+/// A controller that says hello.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Guest<'a> {
     pub(crate) peer: &'a Peer,
-    /// Of its run, as it says.
+    /// The number of its run, as it sends it.
     pub(crate) number: u64,
     pub(crate) sequence: u64,
     pub(crate) name: &'a str,
     pub(crate) anonymous: bool,
 }
 
-/// What came of a hello.
+/// Result of a hello.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Admitted {
     pub(crate) id: Id,
-    /// It is new here, or was lost.
+    /// Whether it is new to the robot, or was lost.
     pub(crate) found: bool,
-    /// Who had to go for it.
+    /// The controller that was forgotten to make room.
     pub(crate) gone: Option<Gone>,
 }
 
 impl<A: Clone, W> Known<A, W> {
-    /// Is this request newer than all of its kind that were carried out? It counts as carried out from now on, unless it jumped.
+    /// Returns whether this request is newer than all of its kind that were carried out. From then on it counts as
+    /// carried out, unless its sequence jumped.
     pub(crate) fn is_newest(&mut self, kind: u32, subsystem: usize, sequence: u64) -> bool {
         if self.has_jumped(sequence) {
             return true;
@@ -94,8 +96,9 @@ impl<A: Clone, W> Known<A, W> {
         newer
     }
 
-    /// Whether a request of this sequence may follow those before it; if it may, it counts among them. Where nothing came for so long that
-    /// it was lost, nobody knows how many requests were.
+    /// Returns whether a request of this sequence may follow the earlier ones; if so, it becomes one of them. After a
+    /// silence so long that the controller was lost, the number of missed requests is unknown, and any sequence may
+    /// follow.
     fn follows(&mut self, sequence: u64) -> bool {
         let follows = self.lost || sequence <= self.highest.saturating_add(MOST_JUMP);
         if follows {
@@ -104,7 +107,8 @@ impl<A: Clone, W> Known<A, W> {
         follows
     }
 
-    /// Whether a sequence was let pass although it jumps, as a stop's is: what follows is not measured by it.
+    /// Returns whether a sequence was accepted although it jumps, as for a stop: later sequences are not compared with
+    /// it.
     pub(crate) fn has_jumped(&self, sequence: u64) -> bool {
         !self.anonymous && sequence > self.highest
     }
@@ -117,12 +121,12 @@ impl<A: Clone, W> Known<A, W> {
         }
     }
 
-    /// The age of a request was at most so much.
+    /// Records an upper bound of a request's age.
     pub(crate) fn aged(&mut self, age: Duration) {
         self.rtt = Some(self.rtt.map_or(age, |old| old - old / 8 + age / 8));
     }
 
-    /// The silence after which it is lost; `None`: never.
+    /// Returns the silence after which it is lost; `None`: never.
     fn patience(&self, lost_after: Duration) -> Option<Duration> {
         if self.anonymous {
             return self.period.map(|p| p + SLACK);
@@ -153,14 +157,15 @@ impl<A: Clone, W> Controllers<A, W> {
         self.get(id).is_some_and(|k| !k.lost)
     }
 
-    /// Who it is that sends this number over a connection that proves this peer.
+    /// Returns the controller that sends this number over a connection of this peer.
     pub(crate) fn find(&self, peer: &Peer, number: u64) -> Option<Id> {
         let known = self.known.iter().find(|k| k.number == number && k.peer == *peer);
         known.map(|k| k.id)
     }
 
-    /// A request of this sequence came of a controller. Whether it was lost before; `None` if it is not known, or the sequence jumps
-    /// ([`MOST_JUMP`]): then nothing came of it. With `any` it may.
+    /// Records a request of this sequence from a controller. Returns whether the controller was lost before; `None` if
+    /// the controller is not known, or if the sequence jumps ([`MOST_JUMP`]): then nothing is recorded. With `any`, the
+    /// sequence may jump.
     pub(crate) fn hear(
         &mut self,
         id: Id,
@@ -177,9 +182,9 @@ impl<A: Clone, W> Controllers<A, W> {
         Some((known, found))
     }
 
-    /// A controller said hello; if it is not known, it is called `id` from now on. Where there is no room, one goes that `keep` does not
-    /// hold: of those that are lost, if there are any, else of the peer that has the most here, the one not heard for longest. So one peer
-    /// that says hello under many numbers costs no other its place.
+    /// Admits a controller that said hello; if it is new, it receives `id`. If the table is full, a controller for
+    /// which `keep` is false is forgotten: a lost one, if there is any; else, of the peer with the most controllers,
+    /// the one that was silent for longest. So a peer that says hello under many numbers does not displace other peers.
     ///
     /// `None`: its sequence jumps ([`MOST_JUMP`]).
     pub(crate) fn admit(
@@ -253,7 +258,7 @@ impl<A: Clone, W> Controllers<A, W> {
         gone.iter().map(Known::gone).collect()
     }
 
-    /// Who has been silent for too long and was not before.
+    /// Returns the controllers that have newly been silent for too long, and marks them as lost.
     pub(crate) fn lose(&mut self, now: Time, lost_after: Duration) -> Vec<Gone> {
         let silent = self.known.iter_mut().filter_map(|known| {
             let patience = known.patience(lost_after)?;
@@ -266,7 +271,7 @@ impl<A: Clone, W> Controllers<A, W> {
         silent.collect()
     }
 
-    /// When the next could be lost, if nothing comes until then.
+    /// Returns when the next controller could be lost, if no message arrives until then.
     pub(crate) fn next_loss(&self, lost_after: Duration) -> Option<Time> {
         let alive = self.known.iter().filter(|k| !k.lost);
         alive
@@ -358,7 +363,7 @@ mod tests {
         assert_eq!((first.id, second.id, second.found), (1, 2, true));
         assert_eq!((table.find(&base, 5), table.find(&thief, 5)), (Some(1), Some(2)));
         assert_eq!(table.find(&Peer::Unproven, 5), None);
-        assert_eq!(table.find(&base, 1), None, "an id is no number");
+        assert_eq!(table.find(&base, 1), None, "an id is not a number");
         table.hear(2, 2, false, at(5_000));
         assert_eq!(
             table.lose(at(5_000), SECOND).len(),

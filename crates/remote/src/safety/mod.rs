@@ -1,6 +1,8 @@
-//! What keeps a robot from doing what nobody wants any more: the age of requests, repetitions, their order, and who may move what.
+//! Keeps a robot from doing what is no longer wanted: checks the age of requests, repetitions, their order, and the
+//! rights of controllers.
 //!
-//! Nothing here reads a clock, sends or waits: time comes in, verdicts go out, so that every case is a unit test.
+//! This module does not read a clock, send or wait: it receives times and returns verdicts, so that every case can be a
+//! unit test.
 
 mod age;
 mod controllers;
@@ -12,19 +14,19 @@ pub(crate) use controllers::{Controllers, Gone, Guest, MOST_JUMP};
 pub(crate) use rights::{Held, Rights, Which};
 pub(crate) use window::{Begin, Window};
 
-/// What the robot calls a controller: a random number of its own making, or one of those kept for ends whose peers have none. It is told
-/// to everyone and proves nothing.
+/// The number by which the robot knows a controller: a random number that the robot makes up, or one of those reserved
+/// for ends whose peers have none. The robot sends it to all controllers; it proves nothing.
 pub(crate) type Id = u64;
 
 /// Nobody.
 pub(crate) const NOBODY: Id = 0;
 
-/// The controller that stands for everyone who comes over the end of this number without an identity.
+/// Returns the id that stands for all controllers without an identity on the end with this number.
 pub(crate) fn anonymous(end: usize) -> Id {
     Id::MAX - end.min(0xFF) as Id
 }
 
-/// Whether a controller's run may have this number, and a controller be called so.
+/// Returns whether this may be the number of a controller's run, or a controller's id.
 pub(crate) fn is_valid(id: Id) -> bool {
     id != NOBODY && id < Id::MAX - 0xFF
 }

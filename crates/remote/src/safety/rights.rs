@@ -1,8 +1,8 @@
-//! Who may move what: one controller at a time for each subsystem.
+//! The right to move each subsystem: held by one controller at a time.
 
 use super::{Id, NOBODY};
 
-/// The subsystems of a robot, and who holds the right to move each.
+/// The subsystems of a robot, and the holder of the right to move each.
 #[derive(Debug, Default)]
 pub(crate) struct Rights {
     subsystems: Vec<Subsystem>,
@@ -14,7 +14,7 @@ struct Subsystem {
     holder: Id,
 }
 
-/// What a wish is about: a subsystem's number, or all of them.
+/// The scope of a request: one subsystem's number, or all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Which {
     All,
@@ -25,12 +25,12 @@ pub(crate) enum Which {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Held {
     pub(crate) subsystem: usize,
-    /// Nobody if the right is free, but has to be asked for.
+    /// `NOBODY` if the right is free, but has to be requested.
     pub(crate) by: Id,
 }
 
 impl Rights {
-    /// The number of the subsystem of this name, which begins to exist if it did not.
+    /// Returns the number of the subsystem with this name, which is added if it is unknown.
     pub(crate) fn subsystem(&mut self, name: &str) -> usize {
         self.subsystems
             .iter()
@@ -44,7 +44,7 @@ impl Rights {
             })
     }
 
-    /// What a name is about; the empty one is the whole robot.
+    /// Returns the scope that a name stands for; the empty name is the whole robot.
     pub(crate) fn which(&self, name: &str) -> Option<Which> {
         if name.is_empty() {
             return Some(Which::All);
@@ -59,12 +59,12 @@ impl Rights {
         self.subsystems.get(subsystem).map_or("", |s| &s.name)
     }
 
-    /// Names and holders, by number.
+    /// Returns names and holders, by number.
     pub(crate) fn all(&self) -> impl Iterator<Item = (&str, Id)> {
         self.subsystems.iter().map(|s| (s.name.as_str(), s.holder))
     }
 
-    /// Who holds it; of several, whoever holds all.
+    /// Returns the holder; of several subsystems, the controller that holds all of them.
     pub(crate) fn holder(&self, which: Which) -> Id {
         let mut holders = self.of(which).map(|n| self.subsystems[n].holder);
         let first = holders.next().unwrap_or(NOBODY);
@@ -79,7 +79,7 @@ impl Rights {
         self.subsystems.iter().any(|s| s.holder == who)
     }
 
-    /// May `who` move it now? Where the right is free, `implicit` gives it to who moves first.
+    /// Returns whether `who` may move it now. With `implicit`, a free right goes to the first controller that moves.
     pub(crate) fn moves(&mut self, who: Id, subsystem: usize, implicit: bool) -> Result<(), Held> {
         match self.subsystems.get_mut(subsystem) {
             Some(s) if s.holder == who => Ok(()),
@@ -98,7 +98,7 @@ impl Rights {
         }
     }
 
-    /// Granted where it is free: of all, or of none.
+    /// Grants the right where it is free: for all subsystems, or for none.
     pub(crate) fn request(&mut self, who: Id, which: Which) -> Result<(), Held> {
         if let Some(n) = self
             .of(which)
@@ -113,14 +113,14 @@ impl Rights {
         Ok(())
     }
 
-    /// Granted whoever holds it: the robot's permission was asked before.
+    /// Grants the right regardless of its holder: the robot has already permitted it.
     pub(crate) fn take_over(&mut self, who: Id, which: Which) {
         for n in self.of(which) {
             self.subsystems[n].holder = who;
         }
     }
 
-    /// What `who` holds of it becomes free.
+    /// Releases the rights in this scope that `who` holds.
     pub(crate) fn release(&mut self, who: Id, which: Which) {
         for n in self.of(which) {
             if self.subsystems[n].holder == who {
@@ -129,7 +129,7 @@ impl Rights {
         }
     }
 
-    /// What `who` holds of it becomes `to`'s.
+    /// Hands the rights in this scope that `who` holds over to `to`.
     pub(crate) fn hand_over(&mut self, who: Id, to: Id, which: Which) -> Result<(), Held> {
         let mut any = false;
         for n in self.of(which) {
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(rights.request(A, Which::All), Err(Held { subsystem: 1, by: B }));
         assert_eq!(rights.holder(Which::One(0)), NOBODY);
         rights.release(A, Which::All);
-        assert_eq!(rights.holder(Which::One(1)), B, "not A's to release");
+        assert_eq!(rights.holder(Which::One(1)), B, "A cannot release it");
         rights.release(B, Which::All);
         assert_eq!(rights.request(A, Which::All), Ok(()));
         assert_eq!(rights.holder(Which::All), A);

@@ -1,18 +1,19 @@
-//! At most once: what was asked before is not carried out again, but answered again.
+//! At most once: a repeated request is not carried out again, but answered again.
 
 use std::collections::VecDeque;
 
-/// Answers that are kept of one controller.
+/// Number of answers kept per controller.
 const KEPT: usize = 64;
-/// Repetitions that wait for one request which is still being carried out.
+/// Maximum repetitions that wait for one request which is still being carried out.
 const WAITERS: usize = 4;
 
-/// The newest requests of one controller, with their answers `A`; `W` is the way back of a request that came again meanwhile.
+/// The newest requests of one controller, with their answers `A`; `W` is the reply handle of a request that was
+/// repeated meanwhile.
 #[derive(Debug)]
 pub(crate) struct Window<A, W> {
     /// In the order of arrival.
     requests: VecDeque<(u64, State<A, W>)>,
-    /// The highest sequence of which nothing is known any more.
+    /// The highest sequence that has been forgotten.
     floor: u64,
 }
 
@@ -27,13 +28,13 @@ enum State<A, W> {
 pub(crate) enum Begin<A, W> {
     /// It is new: carry it out, then call [`Window::end`].
     New(W),
-    /// It was answered: so.
+    /// It was already answered, with this answer.
     Again(A, W),
-    /// It is being carried out: [`Window::end`] gives the way back.
+    /// It is being carried out: [`Window::end`] returns the reply handle.
     Waits,
-    /// Nobody knows any more whether it was carried out.
+    /// It is unknown whether it was carried out.
     TooOld(W),
-    /// As many as can be remembered are being carried out.
+    /// The table is full of requests that are being carried out.
     Full(W),
 }
 
@@ -45,7 +46,7 @@ impl<A: Clone, W> Window<A, W> {
         }
     }
 
-    /// A request of this sequence came, with its way back.
+    /// A request with this sequence arrived, with its reply handle.
     pub(crate) fn begin(&mut self, sequence: u64, waiter: W) -> Begin<A, W> {
         if let Some((_, state)) = self.requests.iter_mut().rev().find(|(s, _)| *s == sequence) {
             return match state {
@@ -61,7 +62,7 @@ impl<A: Clone, W> Window<A, W> {
             return Begin::TooOld(waiter);
         }
         if self.requests.len() == KEPT {
-            // What is under way is not forgotten: it would be carried out twice.
+            // A request in progress is not forgotten, or it could be carried out twice.
             match self
                 .requests
                 .iter()
@@ -81,7 +82,7 @@ impl<A: Clone, W> Window<A, W> {
         Begin::New(waiter)
     }
 
-    /// A request that was new has been answered; the ways back of its repetitions.
+    /// A new request has been answered. Returns the reply handles of its repetitions.
     pub(crate) fn end(&mut self, sequence: u64, answer: A) -> Vec<W> {
         match self.requests.iter_mut().rev().find(|(s, _)| *s == sequence) {
             Some((_, state)) => match std::mem::replace(state, State::Done(answer)) {
@@ -137,8 +138,8 @@ mod tests {
     }
 
     proptest! {
-        /// In whatever order and how often requests come, each is carried out at most once, and one that was
-        /// carried out gets its own answer or none.
+        /// In any order and with any number of repetitions, each request is carried out at most once, and one that was
+        /// carried out receives its own answer or none.
         #[test]
         fn at_most_once(sequences in proptest::collection::vec(1u64..150, 0..600), delay in 0usize..70) {
             let mut window = Window::new();

@@ -1,4 +1,4 @@
-//! Files and folders: what a request of them is answered, whole in one frame.
+//! Files and folders: the reply to a request for them, whole in one frame.
 
 use crate::decode;
 use crate::types::{FileTransfer, FolderTransfer};
@@ -7,29 +7,29 @@ use prost::Message;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// Most bytes of all files of one reply together, when inflated, that a controller should take unless its user says otherwise: 512 MiB.
+/// Default maximum bytes of all files of one reply together, when inflated, that a controller accepts: 512 MiB.
 pub const MAX_INFLATED: u64 = 512 << 20;
-/// Most files and folders of one reply.
+/// Maximum number of files and folders of one reply.
 pub const MAX_ENTRIES: usize = 65_536;
-/// Most bytes of one path, as on Linux.
+/// Maximum bytes of one path, as on Linux.
 const MAX_PATH: usize = 4096;
-/// Most folders that a path leads through.
+/// Maximum number of folders in a path.
 const MAX_DEPTH: usize = 100;
 
 /// Files by their paths, which are confined ([`confined`]).
 pub type Files = BTreeMap<String, Vec<u8>>;
 
-/// Why files cannot be taken or given.
+/// Why files cannot be read or written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FilesError {
-    /// The reply is no FolderTransfer.
-    #[error("no folder: {0}")]
+    /// The reply is not a FolderTransfer.
+    #[error("not a folder: {0}")]
     Body(prost::DecodeError),
-    /// The robot has none of that identifier, in its words.
+    /// The robot has no file or folder with that identifier. Holds the robot's reason.
     #[error("the robot has no such file or folder: {0:?}")]
     Refused(String),
-    /// A path leads out of its folder, or may be understood so.
+    /// A path leaves its folder, or may be understood so.
     #[error("the path {path:?} {why}")]
     Path {
         /// The path, cut after 200 characters.
@@ -37,13 +37,13 @@ pub enum FilesError {
         /// What is wrong with it.
         why: &'static str,
     },
-    /// Two files of one path, or a file where another's folder must be.
+    /// Two files with the same path, or a file where another's folder must be.
     #[error("{0:?} is there twice")]
     Twice(String),
     /// Too many files.
     #[error("{0} files in one folder, but {MAX_ENTRIES} is the most")]
     TooMany(usize),
-    /// More bytes than may be.
+    /// More bytes than allowed.
     #[error("more than {0} B of files")]
     TooLong(u64),
     /// A file that does not inflate, or cannot be compressed.
@@ -51,15 +51,16 @@ pub enum FilesError {
     Zlib {
         /// The file.
         path: String,
-        /// Why.
+        /// The reason.
         error: ZlibError,
     },
 }
 
-/// The reply to [`Request::File`](super::Request::File): one file, or all of a folder.
+/// Builds the reply to [`Request::File`](super::Request::File): one file, or all files of a folder.
 ///
 /// # Errors
-/// [`FilesError`]: a path that no controller would take, too many files, a file of 4 GiB, or more than a frame's 2 GiB together.
+/// [`FilesError`]: a path that no controller accepts, too many files, a file of 4 GiB, or more than a frame's 2 GiB
+/// together.
 pub fn files<'a>(
     entries: impl IntoIterator<Item = (&'a str, &'a [u8])>,
     compressed: bool,
@@ -97,7 +98,7 @@ pub fn files<'a>(
     Ok(folder.encode_to_vec())
 }
 
-/// The reply to a request of a file that is not there: an empty folder that says why.
+/// Builds the reply to a request for a file that does not exist: an empty folder with the reason.
 pub fn no_files(why: &str) -> Vec<u8> {
     let folder = FolderTransfer {
         identifier: why.into(),
@@ -106,8 +107,8 @@ pub fn no_files(why: &str) -> Vec<u8> {
     folder.encode_to_vec()
 }
 
-/// A path without the root that it may begin with: upstream's robots call files as their own system does, and its controllers put all of
-/// them below the folder that they were told.
+/// Removes the root that a path may begin with: upstream's robots use the paths of their own system, and upstream's
+/// controllers put all files below the user's folder.
 pub fn below_root(path: &str) -> Cow<'_, str> {
     match path.strip_prefix('/') {
         None => Cow::Borrowed(path),
@@ -118,11 +119,12 @@ pub fn below_root(path: &str) -> Cow<'_, str> {
     }
 }
 
-/// Reads the reply to a request of a file or folder, inflated to at most `most` bytes together ([`MAX_INFLATED`]). Folders themselves,
-/// which upstream lists beside their files, are left out. Absolute paths count from the folder that the files are put into ([`below_root`]).
+/// Reads the reply to a request for a file or folder, inflated to at most `most` bytes together ([`MAX_INFLATED`]).
+/// Folders themselves, which upstream lists together with their files, are left out. Absolute paths count from the
+/// folder that receives the files ([`below_root`]).
 ///
 /// # Errors
-/// [`FilesError`]: it is malformed, too much, or would write outside of the folder that it is put into.
+/// [`FilesError`]: it is malformed or too large, or would write outside the folder that receives the files.
 pub fn parse_files(reply: &[u8], most: u64) -> Result<Files, FilesError> {
     let folder = decode::message::<FolderTransfer>("robot_remote_control.FolderTransfer", reply)
         .map_err(FilesError::Body)?;
@@ -156,7 +158,7 @@ pub fn parse_files(reply: &[u8], most: u64) -> Result<Files, FilesError> {
     without_folders(files)
 }
 
-/// Leaves out the entries that others are below of.
+/// Removes the entries that are folders of other entries.
 fn without_folders(mut files: Files) -> Result<Files, FilesError> {
     let mut folders: Vec<String> = Vec::new();
     for path in files.keys() {
@@ -175,11 +177,11 @@ fn without_folders(mut files: Files) -> Result<Files, FilesError> {
     Ok(files)
 }
 
-/// A path that stays below wherever it is put, without the parts `.` that upstream's have.
+/// Returns a path that stays below any folder that it is joined to, without the parts `.` that upstream's paths have.
 ///
 /// # Errors
-/// [`FilesError::Path`]: it is absolute or empty, has an empty part or a part `..`, a NUL or a backslash, is longer than 4096 B,
-/// or leads through more than 100 folders.
+/// [`FilesError::Path`]: it is absolute or empty, has an empty part or a part `..`, a NUL or a backslash, is longer
+/// than 4096 B, or leads through more than 100 folders.
 pub fn confined(path: &str) -> Result<String, FilesError> {
     let bad = |why| {
         Err(FilesError::Path {

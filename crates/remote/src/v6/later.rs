@@ -1,19 +1,21 @@
-//! What peers of version 7 say, so that they can be named. In version 7 each message is an envelope of protobuf:
+//! Recognizes peers of version 7, to name them in errors. In version 7 each message is a protobuf envelope:
 //!
 //! | frame | fields |
 //! |---|---|
 //! | request | 1: its number; 2: its body, or 3: its body as JSON |
 //! | acknowledgement | 1: the request's number |
 //!
-//! or the same as JSON. A robot of version 7 answers what it does not understand, which is all that version 6 says, with an empty frame.
+//! or the same as JSON. A robot of version 7 answers every frame that it does not understand, which includes all of
+//! version 6, with an empty frame.
 
-/// Whether a request is an envelope of version 7. One without a body cannot be told from version 6's selection of a log level.
+/// Returns whether a request is an envelope of version 7. One without a body cannot be told from version 6's selection
+/// of a log level.
 pub fn is_version_7_frame(frame: &[u8]) -> bool {
     let is_json = frame.first() == Some(&b'{') && frame.last() == Some(&b'}') && contains(frame, b"\"type\"");
     is_json || is_envelope(frame).unwrap_or(false)
 }
 
-/// Whether a reply to a request of version 6 is one of version 7.
+/// Returns whether a reply to a request of version 6 is one of version 7.
 pub fn is_version_7_reply(reply: &[u8]) -> bool {
     reply.is_empty() || (reply.len() >= 2 && (reply.first() == Some(&0x08) || reply.first() == Some(&b'{')))
 }
@@ -27,7 +29,7 @@ fn is_envelope(frame: &[u8]) -> Option<bool> {
     Some(*number < 0x80 && matches!(tag, 0x12 | 0x1a) && len == rest.len() as u64)
 }
 
-/// A number of at most five bytes, and what follows.
+/// Reads a number of at most five bytes. Returns it with the rest.
 fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let mut value = 0;
     for (i, byte) in bytes.iter().take(5).enumerate() {
@@ -50,7 +52,7 @@ mod tests {
 
     #[test]
     fn messages_of_version_7_are_named_and_those_of_version_6_are_not() {
-        // A heartbeat of 1 s, read off version 7.
+        // A heartbeat of 1 s, captured from version 7.
         let heartbeat = [0x08, 0x04, 0x12, 0x05, 0x0d, 0x00, 0x00, 0x80, 0x3f];
         assert_eq!(Request::parse(&heartbeat), Err(Malformed::Version7));
         let json = br#"{"type":"HEARTBEAT","json":"{}"}"#;

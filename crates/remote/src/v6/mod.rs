@@ -1,8 +1,9 @@
-//! Robot Remote Control's wire, version 6, in both directions: frames of [`Wire::V6`](crate::transport::Wire::V6) into what they mean,
-//! and back.
+//! Robot Remote Control's wire, version 6, in both directions: decodes and encodes frames of
+//! [`Wire::V6`](crate::transport::Wire::V6).
 //!
-//! Nothing here does I/O, knows handlers, or keeps anything between frames; nothing panics on any frame. All of version 6 stands in
-//! this module, so that another version can stand beside it. The facts are upstream's 6.0.0, read off the wire:
+//! This module does no I/O, knows no handlers, keeps nothing between frames, and does not panic on any frame. All of
+//! version 6 is in this module, so that another version can be added next to it. The facts are those of upstream's
+//! 6.0.0, captured from the wire:
 //!
 //! | frame | bytes |
 //! |---|---|
@@ -45,20 +46,20 @@ pub use telemetry::{Telemetry, telemetry};
 
 use prost::Message;
 
-/// What [`Request::ProtocolVersion`] is answered: the SHA-256 of upstream's definitions in its release 6.0.0. Upstream's controllers warn
-/// where it differs.
+/// The reply to [`Request::ProtocolVersion`]: the SHA-256 of upstream's definitions in its release 6.0.0. Upstream's
+/// controllers warn if it differs.
 pub const PROTOCOL_VERSION: &str = "2653d03e794d9ea753b5ebb0712368f4e6df90b3db2684f1f982369b49358760";
-/// What [`Request::LibraryVersion`] is answered: the release of upstream whose wire this is.
+/// The reply to [`Request::LibraryVersion`]: the release of upstream with this wire.
 pub const LIBRARY_VERSION: &str = "6.0.0";
 
-/// Why a frame means nothing.
+/// Why a frame is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Malformed {
-    /// There is nothing in it.
+    /// It is empty.
     #[error("an empty frame")]
     Empty,
-    /// It ends too early, or goes on where it should end.
+    /// It ends too early, or continues where it should end.
     #[error("{what} cannot be {len} B long")]
     Length {
         /// What kind of frame it is.
@@ -66,21 +67,21 @@ pub enum Malformed {
         /// Its bytes.
         len: usize,
     },
-    /// The number stands for nothing.
+    /// The number 0 has no meaning.
     #[error("number 0 is no {0}")]
     Zero(&'static str),
-    /// The body is not of the type that the number says.
+    /// The body is not of the type that belongs to the number.
     #[error("{what}: {error}")]
     Body {
         /// What kind of frame it is.
         what: &'static str,
-        /// As the decoder says it.
+        /// The decoder's error.
         error: prost::DecodeError,
     },
     /// A heartbeat's period is negative, not a number, or longer than [`MAX_PERIOD`].
     #[error("a heartbeat every {0} s: from 0 to 86400 is taken")]
     Period(String),
-    /// A reply is not the one that belongs to the request.
+    /// A reply does not belong to the request.
     #[error("the reply to request {sent} is {reply}: neither taken nor refused")]
     NotAnAck {
         /// The request's number.
@@ -88,7 +89,7 @@ pub enum Malformed {
         /// The reply's first bytes.
         reply: String,
     },
-    /// It is of version 7's form.
+    /// It has version 7's form.
     #[error(
         "this is a message of version 7 of Robot Remote Control, and this end speaks version 6: set the peer to version 6"
     )]
@@ -98,7 +99,7 @@ pub enum Malformed {
     Version,
 }
 
-/// The body of a command, a telemetry frame or a latest value.
+/// Decodes the body of a command, a telemetry frame or a latest value.
 ///
 /// # Errors
 /// [`Malformed::Body`]: the bytes are not that message.

@@ -1,27 +1,27 @@
-//! Replies: what robots answer.
+//! Replies of robots.
 
 use super::Malformed;
 
-/// Longest text that is taken for a version.
+/// Maximum length of a version's text.
 const MAX_VERSION: usize = 256;
 
-/// The reply to a command, heartbeat or log level that was taken.
+/// Builds the reply to a command, heartbeat or log level that the robot accepted.
 pub fn ack(number: u8) -> [u8; 1] {
     [number]
 }
 
-/// The reply to what was not taken: malformed, or of a number that nobody handles. It is no protobuf, so that it can be told from a
-/// latest value, too.
+/// Builds the reply to a request that the robot did not accept: malformed, or with a number that has no handler. It is
+/// not valid protobuf, so that it also differs from any latest value.
 pub fn nak() -> [u8; 1] {
     [0]
 }
 
-/// What became of a command, heartbeat or log level, as far as version 6 tells.
+/// The outcome of a command, heartbeat or log level, as far as version 6 reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ack {
-    /// The robot took it.
+    /// The robot accepted it.
     Taken,
-    /// It did not: nobody handles it there, or its body is none.
+    /// The robot did not accept it: it has no handler, or its body is invalid.
     Refused,
 }
 
@@ -44,10 +44,11 @@ impl Ack {
     }
 }
 
-/// The reply to a request of a latest value or a map: `None` where none was set, else its bytes for [`body`](super::body).
+/// Reads the reply to a request for a latest value or a map: `None` if none was set, else its bytes for
+/// [`body`](super::body).
 ///
 /// # Errors
-/// [`Malformed::Zero`]: the robot refused the request, since it has no such kind or channel.
+/// [`Malformed::Zero`]: the robot refused the request, because it has no such kind or channel.
 pub fn latest(reply: &[u8]) -> Result<Option<&[u8]>, Malformed> {
     match reply {
         [] => Ok(None),
@@ -56,7 +57,7 @@ pub fn latest(reply: &[u8]) -> Result<Option<&[u8]>, Malformed> {
     }
 }
 
-/// The reply to a request of a version.
+/// Reads the reply to a request for a version.
 ///
 /// # Errors
 /// [`Malformed`]: it is not text, or too long.

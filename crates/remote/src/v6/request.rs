@@ -1,4 +1,4 @@
-//! Requests: what controllers say.
+//! Requests of controllers.
 
 use super::Malformed;
 use crate::CommandKind;
@@ -6,43 +6,43 @@ use crate::types::{ControlMessageType as Number, FileRequest, HeartBeat};
 use prost::Message;
 use std::time::Duration;
 
-/// The longest period between heartbeats that is taken.
+/// Maximum period between heartbeats that is accepted.
 pub const MAX_PERIOD: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What a controller says.
+/// A request of a controller.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request<'a> {
-    /// Which definitions? The reply is [`PROTOCOL_VERSION`](super::PROTOCOL_VERSION).
+    /// Asks for the protocol definitions. The reply is [`PROTOCOL_VERSION`](super::PROTOCOL_VERSION).
     ProtocolVersion,
-    /// Which release? The reply is [`LIBRARY_VERSION`](super::LIBRARY_VERSION).
+    /// Asks for the release. The reply is [`LIBRARY_VERSION`](super::LIBRARY_VERSION).
     LibraryVersion,
-    /// Which commit? The reply is text.
+    /// Asks for the commit. The reply is text.
     GitVersion,
-    /// The controller is there. The reply is [`ack`](super::ack).
+    /// Heartbeat of the controller. The reply is [`ack`](super::ack).
     Heartbeat {
-        /// Until the next one.
+        /// Time until the next one.
         period: Duration,
     },
-    /// What is the latest value? The reply is its protobuf, or empty where there is none.
+    /// Asks for the latest value. The reply is its protobuf, or empty if there is none.
     Telemetry {
-        /// Of the kind ([`TelemetryKind::V6`](crate::TelemetryKind::V6)).
+        /// The number of the kind ([`TelemetryKind::V6`](crate::TelemetryKind::V6)).
         number: u8,
         /// The channel.
         channel: u8,
     },
-    /// As [`Request::Telemetry`] of maps. Controllers of version 6 ask with that; this is what earlier ones asked with.
+    /// As [`Request::Telemetry`] for maps. Controllers of version 6 use that; earlier ones use this.
     Map {
         /// The channel.
         channel: u8,
     },
-    /// A file or folder, please. The reply is [`files`](super::files).
+    /// Asks for a file or folder. The reply is [`files`](super::files).
     File(FileRequest),
-    /// Only log messages up to this level ([`LogLevel`](crate::types::LogLevel)). The reply is [`ack`](super::ack).
+    /// Limits log messages to this level ([`LogLevel`](crate::types::LogLevel)). The reply is [`ack`](super::ack).
     LogLevel(u8),
-    /// A command, be it of the library or of an extension. The reply is [`ack`](super::ack), or [`nak`](super::nak) where nobody handles this
-    /// number or its body is none.
+    /// A command, of the library or of an extension. The reply is [`ack`](super::ack), or [`nak`](super::nak) if this
+    /// number has no handler or its body is invalid.
     Command {
-        /// Of the kind ([`CommandKind::V6`]).
+        /// The number of the kind ([`CommandKind::V6`]).
         number: u8,
         /// Protobuf.
         body: &'a [u8],
@@ -53,7 +53,7 @@ impl<'a> Request<'a> {
     /// Reads a frame.
     ///
     /// # Errors
-    /// [`Malformed`], which is answered [`nak`](super::nak).
+    /// [`Malformed`]; answer it with [`nak`](super::nak).
     pub fn parse(frame: &'a [u8]) -> Result<Self, Malformed> {
         let (first, body) = frame.split_first().ok_or(Malformed::Empty)?;
         if super::is_version_7_frame(frame) {
@@ -99,7 +99,7 @@ impl<'a> Request<'a> {
         })
     }
 
-    /// Its number, with which it is acknowledged.
+    /// Returns its number, with which it is acknowledged.
     pub fn number(&self) -> u8 {
         let number = match self {
             Request::ProtocolVersion => Number::ProtocolVersion,
@@ -115,7 +115,7 @@ impl<'a> Request<'a> {
         number as u8
     }
 
-    /// Its frame.
+    /// Returns its frame.
     pub fn encode(&self) -> Vec<u8> {
         let mut frame = vec![self.number()];
         match self {
@@ -136,7 +136,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// The frame of a command; `None` where its kind has no number in version 6.
+/// Returns the frame of a command; `None` if its kind has no number in version 6.
 pub fn command<K: CommandKind>(body: &K::Body) -> Option<Vec<u8>> {
     let mut frame = Vec::with_capacity(1 + body.encoded_len());
     frame.push(K::V6?);

@@ -4,10 +4,10 @@ use super::Malformed;
 use crate::TelemetryKind;
 use prost::Message;
 
-/// What a robot tells.
+/// A value that a robot sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Telemetry<'a> {
-    /// Of the kind ([`TelemetryKind::V6`]).
+    /// The number of the kind ([`TelemetryKind::V6`]).
     pub number: u8,
     /// The channel.
     pub channel: u8,
@@ -36,7 +36,7 @@ impl<'a> Telemetry<'a> {
         }
     }
 
-    /// Its frame.
+    /// Returns its frame.
     pub fn encode(&self) -> Vec<u8> {
         let mut frame = Vec::with_capacity(2 + self.body.len());
         frame.extend([self.number, self.channel]);
@@ -45,7 +45,7 @@ impl<'a> Telemetry<'a> {
     }
 }
 
-/// The frame of a value; `None` where its kind has no number in version 6.
+/// Returns the frame of a value; `None` if its kind has no number in version 6.
 pub fn telemetry<K: TelemetryKind>(channel: u8, body: &K::Body) -> Option<Vec<u8>> {
     let mut frame = Vec::with_capacity(2 + body.encoded_len());
     frame.extend([K::V6?, channel]);

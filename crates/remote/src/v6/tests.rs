@@ -13,7 +13,7 @@ fn bytes(hex: &str) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(byte).collect()
 }
 
-/// A body by its kind's number, and that the same bytes are written for it.
+/// Decodes a body by its kind's number, and checks that encoding it gives the same bytes.
 fn meaning_of<M: Message + Default + std::fmt::Debug>(bytes: &[u8]) -> String {
     match body::<M>(bytes) {
         Ok(message) => {
@@ -95,8 +95,8 @@ fn folder(reply: &[u8]) -> String {
     }
 }
 
-/// The frames were read off upstream's 6.0.0, or follow its form; what they mean is ours, and other implementations must read the
-/// same. BLESS=1 writes the meanings anew.
+/// The frames were captured from upstream's 6.0.0, or follow its form. The meanings are this project's, and other
+/// implementations must read the same. BLESS=1 rewrites the meanings.
 #[test]
 fn golden_frames_mean_what_they_should_and_are_written_alike() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/remote/v6.txt");
@@ -132,8 +132,8 @@ fn golden_frames_mean_what_they_should_and_are_written_alike() {
     assert!(lines.contains(PROTOCOL_VERSION));
 }
 
-/// What ended upstream's robots: each is an error here, or has a number that no kind has, or asks what a robot answers without
-/// effect.
+/// Frames that crashed upstream's robots: each is an error here, has a number without a kind, or is a request that a
+/// robot answers without effect.
 #[test]
 fn hostile_requests_are_errors_or_name_what_nobody_has() {
     assert_eq!(Request::parse(&[]), Err(Malformed::Empty));
@@ -170,7 +170,7 @@ fn hostile_requests_are_errors_or_name_what_nobody_has() {
     assert!(matches!(Request::parse(&[4, 0xff]), Err(Malformed::Body { .. })));
 }
 
-/// What ended upstream's controllers.
+/// Frames that crashed upstream's controllers.
 #[test]
 fn hostile_telemetry_is_an_error_or_names_what_nobody_has() {
     assert_eq!(Telemetry::parse(&[]), Err(Malformed::Empty));
@@ -190,7 +190,7 @@ fn heartbeats_have_a_period() {
     for good in [0.1, 1.0, 86_400.0] {
         assert_eq!(period(good), Ok(frame(good)));
     }
-    // A default is not written.
+    // A default value is not encoded.
     let none = Request::Heartbeat {
         period: Duration::ZERO,
     };
@@ -205,7 +205,7 @@ fn heartbeats_have_a_period() {
 fn replies_to_something_else_are_told() {
     assert_eq!(Ack::parse(11, &[]), Err(Malformed::Empty));
     assert!(matches!(Ack::parse(11, &[12]), Err(Malformed::NotAnAck { .. })));
-    let error = Ack::parse(11, b"a long reply").expect_err("no acknowledgement");
+    let error = Ack::parse(11, b"a long reply").expect_err("not an acknowledgement");
     assert!(error.to_string().contains("61206c6f6e672072"), "{error}");
     assert!(matches!(latest(&[0]), Err(Malformed::Zero(_))));
     assert_eq!(version(&[0xff]), Err(Malformed::Version));
@@ -267,7 +267,8 @@ fn absolute_paths_count_from_the_folder_that_files_are_put_into() {
         };
         parse_files(&folder.encode_to_vec(), 1 << 20)
     };
-    // As upstream's robot lists a folder: with its folders, and with a doubled slash where the user wrote one at the end.
+    // A folder as upstream's robot lists it: with its folders, and with a doubled slash if the user wrote one at the
+    // end.
     let read = reply(vec![
         file("/home/robot/logs/sub", b""),
         file("/home/robot/logs//sub/a.txt", b"hello"),
@@ -327,7 +328,7 @@ fn paths_stay_in_their_folder() {
         };
         let read = parse_files(&folder.encode_to_vec(), 10);
         if path == "/etc/passwd" {
-            // As robots of upstream call a file, which goes below the folder that it is put into.
+            // A file's path as upstream's robots send it: it goes below the destination folder.
             assert_eq!(
                 read.expect("a path").keys().next().map(String::as_str),
                 Some("etc/passwd")

@@ -1,4 +1,4 @@
-//! Point clouds, ours and those of drivers.
+//! Point clouds, the library's and those of drivers.
 
 use super::*;
 
@@ -17,7 +17,7 @@ pub(super) fn cloud(points: usize) -> PointCloud {
         channels: ["intensity", "rgb"]
             .map(|name| ChannelFloat {
                 name: name.into(),
-                // A signalling NaN, as a packed colour may be.
+                // A signalling NaN, which a packed colour may be.
                 values: (0..points)
                     .map(|n| f32::from_bits(0x7fa0_0000 + n as u32))
                     .collect(),
@@ -54,7 +54,7 @@ fn point_clouds() {
         }
     }
     let pointless = schema(Flavour::Ros1, "sensor_msgs/PointCloud2");
-    // What is not finite in 32 bits is none of the points that `is_dense` promises.
+    // A point that is not finite in 32 bits is not one that `is_dense` promises.
     for y in [f64::NAN, f64::INFINITY, 1e300] {
         let mut odd = cloud(2);
         odd.points[1].y = y;
@@ -86,7 +86,7 @@ fn point_clouds() {
     }
 }
 
-/// A cloud as a driver may have it: rows that are filled up, big-endian, with gaps, and fields of every type.
+/// A cloud as a driver may produce it: padded rows, big-endian, with gaps, and fields of every type.
 fn driver() -> Value {
     let schema = schema(Flavour::Ros1, "sensor_msgs/PointCloud2");
     let text =
@@ -178,7 +178,7 @@ fn clouds_of_drivers_are_read() {
         let error = spoilt(path, Value::U32(n));
         assert_eq!(error.lines().count(), 1, "{path} {n}: {error}");
     }
-    // Without points nothing needs to be right but what could cost memory.
+    // Without points, only fields that could cost memory have to be valid.
     let mut empty = driver();
     empty.set("width", Value::U32(0)).expect("fits");
     assert!(read(&empty).expect("a cloud").points.is_empty());
@@ -186,7 +186,7 @@ fn clouds_of_drivers_are_read() {
     empty.set("fields[5].count", Value::U32(1 << 20)).expect("fits");
     assert!(read(&empty).is_err());
     assert!(read(&schema.default_value()).expect("a cloud").points.is_empty());
-    // Points without bytes, of which a few bytes can name any number; and more bytes than a number counts.
+    // Points of 0 B, of which a few bytes can declare any number; and more bytes than a number can count.
     let huge = |mut cloud: Value, fields: &[&str]| {
         for field in fields {
             cloud.set(field, Value::U32(u32::MAX)).expect("fits");

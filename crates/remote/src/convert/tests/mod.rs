@@ -1,4 +1,4 @@
-//! Each type both ways, as ROS's own codec sees it.
+//! Each type both ways, as ROS's own codec reads it.
 
 mod cloud;
 mod motion;
@@ -14,7 +14,7 @@ fn schema(flavour: Flavour, ty: &str) -> Schema {
     Registry::new(flavour).schema(ty).expect("a standard type")
 }
 
-/// The ROS message as the schema's own reader sees it.
+/// Returns the ROS message as the schema's own reader reads it.
 fn value<M: Ros>(message: &M, schema: &Schema) -> Value {
     let ros = to_ros(message, schema).expect("has a counterpart");
     schema
@@ -22,7 +22,7 @@ fn value<M: Ros>(message: &M, schema: &Schema) -> Value {
         .expect("is a message of its type")
 }
 
-/// There and back, in every ROS type of both flavours that exists.
+/// Converts there and back, in every corresponding ROS type of both flavours.
 fn comes_back<M: Ros + Clone + PartialEq + std::fmt::Debug>(
     message: &M,
     but: impl Fn(&str, Flavour, &mut M),
@@ -42,7 +42,7 @@ fn comes_back<M: Ros + Clone + PartialEq + std::fmt::Debug>(
                 let ros = to_ros(message, &schema).expect("has a counterpart");
                 let back: M = from_ros(&schema, &ros.control, &ros.slices()).expect("comes back");
                 assert_eq!(back, expected, "{ty} {flavour:?}");
-                // And by way of CDR.
+                // Also by way of CDR.
                 let cdr = schema
                     .join_cdr(&ros.control, &ros.slices())
                     .expect("is a message of its type");
@@ -161,7 +161,7 @@ fn types_that_do_not_correspond_are_named() {
     assert_eq!(why(&schema(Flavour::Ros1, "geometry_msgs/Wrench")), expected);
     let expected = "geometry_msgs/Twist does not correspond to LogMessage: rcl_interfaces/Log does";
     assert_eq!(why(&schema(Flavour::Ros2, "geometry_msgs/Twist")), expected);
-    // One of the same name, as somebody's workspace may have it.
+    // A type of the same name, as in a user's workspace.
     let mut registry = Registry::new(Flavour::Ros1);
     registry
         .add_message("rosgraph_msgs/Log", "string msg\n")

@@ -24,7 +24,7 @@ fn twists() {
         assert_eq!(get("header.stamp.sec").as_integer(), Some(1_700_000_000));
         assert_eq!(get("header.stamp.nanosec").as_integer(), Some(999_999_999));
     }
-    // Nothing in it at all.
+    // An empty message.
     let none = value(&Twist::default(), &schema(Flavour::Ros1, "geometry_msgs/Twist"));
     assert_eq!(none, schema(Flavour::Ros1, "geometry_msgs/Twist").default_value());
 }
@@ -38,7 +38,7 @@ fn poses() {
         ..pose()
     };
     comes_back(&message, |ty, flavour, expected| {
-        // It is what the robot says where it has no orientation.
+        // The robot sends this if it has no orientation.
         expected.orientation2d = 0.0;
         expected.header = if ty.ends_with("Stamped") {
             header(flavour)
@@ -56,7 +56,7 @@ fn poses() {
     let stamped = schema(Flavour::Ros1, "geometry_msgs/PoseWithCovarianceStamped");
     let error = to_ros(&wrong, &stamped).expect_err("9 numbers");
     assert_eq!(error.to_string(), "covariance: 9 numbers, but it has 36 or none");
-    // Where it is not asked for, it does not matter.
+    // Where it is not converted, it does not matter.
     assert!(to_ros(&wrong, &schema(Flavour::Ros1, "geometry_msgs/Pose")).is_ok());
 }
 
@@ -84,9 +84,9 @@ fn orientations_are_rotations() {
         (turned[2] - 1.0).abs() < 1e-6 && turned[3].abs() < 1e-6,
         "{turned:?}"
     );
-    // What is there wins.
+    // An existing orientation takes precedence.
     assert_eq!(of(Some([1.0, 0.0, 0.0, 0.0]), half), [1.0, 0.0, 0.0, 0.0]);
-    // As good as of norm 1: as it is.
+    // Close enough to norm 1: unchanged.
     let good = [0.0, 0.6003, 0.0, 0.8];
     assert_eq!(of(Some(good), 0.0), good);
     for scale in [2.0, 1e-200, 1e200] {
@@ -117,12 +117,12 @@ fn odometry() {
     let ros = value(&message, &schema);
     assert_eq!(ros.get("pose.covariance[35]").expect("a field"), Value::F64(35.0));
     assert_eq!(ros.get("twist.covariance[0]").expect("a field"), Value::F64(0.0));
-    // The pose's own covariance, where there is no other.
+    // The pose's own covariance, if there is no other.
     let mut own = message;
     let pose = own.pose.as_mut().expect("a pose");
     pose.pose.as_mut().expect("a pose").covariance = std::mem::take(&mut pose.covariance);
     assert_eq!(value(&own, &schema), ros);
-    // Empty is unknown, and rotations are rotations.
+    // Empty covariances are unknown, and rotations are valid.
     let empty = value(&Odometry::default(), &schema);
     assert_eq!(
         empty.get("pose.pose.orientation.w").expect("a field"),

@@ -58,7 +58,7 @@ fn imus() {
         expected.header = header(flavour);
         expected.mag = None;
     });
-    // What it does not measure.
+    // Quantities that it does not measure.
     let gyro = Imu {
         gyro: vector(0.1, 0.2, 0.3),
         orientation: Some(Orientation::default()),
@@ -103,7 +103,7 @@ fn laser_scans() {
     assert_eq!(get("scan_time"), Value::F32(180.0 * 0.015625 / 4.0));
     assert_eq!(get("ranges[180]"), Value::F32(18.0));
     assert_eq!(get("intensities[0]"), Value::F32(0.5));
-    // Only the whole time is known.
+    // Only the total time is known.
     let mut ros = ros;
     ros.set("time_increment", Value::F32(0.0)).expect("fits");
     let parts = laser.encode(&ros).expect("a message");
@@ -137,7 +137,7 @@ fn images() {
         data: (0..1800).map(|n| n as u8).collect(),
     };
     comes_back(&message, |_, flavour, expected| expected.header = header(flavour));
-    // The pixels are those of the original.
+    // The pixels are borrowed from the original.
     let image = schema(Flavour::Ros1, "sensor_msgs/Image");
     let ros = to_ros(&message, &image).expect("an image");
     assert!(matches!(&ros.parts[..], [Cow::Borrowed(data)] if std::ptr::eq(*data, &message.data[..])));
@@ -185,7 +185,7 @@ fn log_messages() {
             Some(ros2)
         );
     }
-    // A level between two, and text that is none.
+    // A level between two, and invalid text.
     let log = schema(Flavour::Ros2, "rcl_interfaces/Log");
     let mut ros = log.default_value();
     ros.set("level", Value::U8(35)).expect("fits");
