@@ -216,11 +216,11 @@ impl Grant {
         ];
         for (what, more, theirs, all, most) in limits.into_iter().filter(|(_, more, ..)| *more > 0) {
             if all.saturating_add(more) > most {
-                return Err(format!("{all} {what} of at most {most} are taken up by peers"));
+                return Err(format!("{all} {what} of at most {most} are in use by peers"));
             }
             if theirs.saturating_add(more) > most / 2 {
                 return Err(format!(
-                    "{} has {theirs} {what}, at most {} are for it",
+                    "{} has {theirs} {what}, its limit is {}",
                     self.holder,
                     most / 2
                 ));

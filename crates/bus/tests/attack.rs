@@ -432,9 +432,9 @@ fn attack_descriptors(dir: &Path) {
     rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, Mode::RUSR | Mode::WUSR).unwrap();
     let fifo = rustix::fs::open(&fifo, OFlags::RDWR, Mode::empty()).unwrap();
     let no_memory = if cfg!(feature = "posix") {
-        "no shared memory"
+        "not shared memory"
     } else {
-        "no memfd"
+        "not a memfd"
     };
     let swapped = std::iter::once(pipe().0).chain([good_ring()]).collect();
     let mut cases: Vec<(Vec<OwnedFd>, &str)> = vec![
