@@ -237,8 +237,8 @@ impl<B: Body> Radio<B> {
         (meets && f.until.since(f.from) < full * 2).then_some(f.until)
     }
 
-    /// Something waits until `until`, perhaps for others: returns how long it has to wait, given that they get no more
-    /// than their share.
+    /// Something waits until `until`, perhaps for others: returns how long it has to wait, given that they get
+    /// at most their share.
     pub(super) fn holds(&mut self, now: Time, until: Time) -> Time {
         // The least important topic defers to everything that anything here defers to.
         let waiting = self
