@@ -217,7 +217,7 @@ impl Calling {
         for (_, used) in self.uses.iter_mut().filter(away) {
             match serve(office, &used.kind, used.place) {
                 Ok(server) => used.server = Some(server),
-                Err(error) => tracing::error!(%error, service = used.kind.service, "a peer's service is not offered again"),
+                Err(error) => tracing::error!(%error, service = used.kind.service, "not offered again"),
             }
         }
     }
