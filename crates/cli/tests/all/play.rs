@@ -215,7 +215,7 @@ fn a_gap_of_years_is_announced_and_on_request_skipped() {
     waits.interrupt();
     let waited = waits.wait();
     assert!(
-        waited.stderr.contains("nothing was recorded for 53.9 years"),
+        waited.stderr.contains("no message was recorded for 53.9 years"),
         "{waited:?}"
     );
     assert!(
@@ -328,7 +328,7 @@ fn keys_pause_and_step() {
     );
     let file = host.path("one.mcap").display().to_string();
     let mut play = Terminal::open(&host.command(&["play", &file, "--pause"]));
-    play.until("space: pause and go on");
+    play.until("space: pause or continue");
     // Each step plays one message, however far it is.
     play.press("s");
     play.until("1 of 4 messages paused");
