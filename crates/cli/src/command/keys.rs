@@ -10,16 +10,16 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Create and revoke the keys of a team's hosts
 ///
-///  Run it on the team owner's machine, which needs no network:
+/// Run it on the team owner's machine, which needs no network:
 ///
-///    ropewalk keys team rovers     # once: creates the folder rovers/
-///    ropewalk keys host robot      # creates rovers/hosts/robot/; copy it there
-///    ropewalk keys host base
-///    ropewalk keys revoke robot    # if a robot is lost: then copy
-///                                  # rovers/revoked.pem to every host
+///   ropewalk keys team rovers     # once: creates the folder rovers/
+///   ropewalk keys host robot      # creates rovers/hosts/robot/; copy it there
+///   ropewalk keys host base
+///   ropewalk keys revoke robot    # if a robot is lost: then copy
+///                                 # rovers/revoked.pem to every host
 ///
-///  Commands other than `team` use the team in --team, else the only team in the
-///  current folder or its subfolders.
+/// Commands other than `team` use the team in --team, else the only team in the
+/// current folder or its subfolders.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Options {

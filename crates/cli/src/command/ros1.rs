@@ -12,32 +12,32 @@ use std::time::{Duration, Instant};
 
 /// Bridge topics and services between a ROS 1 master and this host's bus
 ///
-///  Runs until Ctrl-C; no ROS needs to be installed here. The configuration lists
-///  what crosses:
+/// Runs until Ctrl-C; no ROS needs to be installed here. The configuration lists
+/// what crosses:
 ///
-///    master: http://localhost:11311     # default: ROS_MASTER_URI
-///    topics:
-///      - {name: /scan, direction: to_bus, priority: 100}
-///      - name: '/camera/*'
-///        direction: to_bus
-///        bus: '/front/*'
-///        rate_limit: 5Hz
-///      - {name: /cmd_vel, direction: to_ros}
-///      - name: /tf
-///        direction: to_bus
-///        tf: {frames: [odom, base_link], rate: 10Hz}
-///      - {name: /rosout, direction: to_bus, level: warn}
-///    services:
-///      - {name: /arm/grasp, direction: to_bus}
-///    # Folders of .msg and .srv files, in addition to ROS_PACKAGE_PATH
-///    definitions: [src/my_msgs]
+///   master: http://localhost:11311     # default: ROS_MASTER_URI
+///   topics:
+///     - {name: /scan, direction: to_bus, priority: 100}
+///     - name: '/camera/*'
+///       direction: to_bus
+///       bus: '/front/*'
+///       rate_limit: 5Hz
+///     - {name: /cmd_vel, direction: to_ros}
+///     - name: /tf
+///       direction: to_bus
+///       tf: {frames: [odom, base_link], rate: 10Hz}
+///     - {name: /rosout, direction: to_bus, level: warn}
+///   services:
+///     - {name: /arm/grasp, direction: to_bus}
+///   # Folders of .msg and .srv files, in addition to ROS_PACKAGE_PATH
+///   definitions: [src/my_msgs]
 ///
-///  For a few topics, the command line suffices:
+/// For a few topics, the command line suffices:
 ///
-///    ropewalk ros1 --topic /scan=to_bus --topic /cmd_vel=to_ros
+///   ropewalk ros1 --topic /scan=to_bus --topic /cmd_vel=to_ros
 ///
-///  The bridge listens at ROS_HOSTNAME or ROS_IP; if neither is set, only on
-///  loopback.
+/// The bridge listens at ROS_HOSTNAME or ROS_IP; if neither is set, only on
+/// loopback.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Options {

@@ -12,44 +12,45 @@ use std::time::{Duration, Instant};
 
 /// Bridge ROS 2 nodes on DDS or Zenoh and this host's bus
 ///
-///  Carries topics, services and actions both ways, for nodes that keep their
-///  middleware (Fast DDS, Cyclone DDS). Nodes that can change it need no bridge:
-///  RMW_IMPLEMENTATION=rmw_ropewalk. Runs until Ctrl-C; no ROS needs to be
-///  installed here. The configuration lists what crosses:
+/// Carries topics, services and actions both ways, for nodes that keep their
+/// middleware (Fast DDS, Cyclone DDS). Nodes that can change it need no bridge:
+/// RMW_IMPLEMENTATION=rmw_ropewalk. Runs until Ctrl-C; no ROS needs to be
+/// installed here. The configuration lists what crosses:
 ///
-///    domain: 0            # default: ROS_DOMAIN_ID, else 0
-///    range: localhost     # or subnet; default: ROS_AUTOMATIC_DISCOVERY_RANGE,
-///                         # else localhost
-///    topics:
-///      - {name: /scan, direction: to_bus, priority: 100}
-///      - name: '/camera/*'
-///        direction: to_bus
-///        bus: '/front/*'
-///        rate_limit: 5Hz
-///      - {name: /cmd_vel, direction: to_ros}
-///      - name: /tf
-///        direction: to_bus
-///        tf: {frames: [odom, base_link], rate: 10Hz}
-///      - {name: /rosout, direction: to_bus, level: warn}
-///    services:
-///      - {name: /arm/grasp, direction: to_bus}
-///    actions:
-///      - {name: /navigate_to_pose, direction: to_bus}
-///    # Folders of .msg, .srv and .action files, in addition to
-///    # AMENT_PREFIX_PATH
-///    definitions: [src/my_msgs]
+///   domain: 0            # default: ROS_DOMAIN_ID, else 0
+///   range: localhost     # or subnet; default: ROS_AUTOMATIC_DISCOVERY_RANGE,
+///                        # else localhost
+///   topics:
+///     - {name: /scan, direction: to_bus, priority: 100}
+///     - name: '/camera/*'
+///       direction: to_bus
+///       bus: '/front/*'
+///       rate_limit: 5Hz
+///     - {name: /cmd_vel, direction: to_ros}
+///     - name: /tf
+///       direction: to_bus
+///       tf: {frames: [odom, base_link], rate: 10Hz}
+///     - {name: /rosout, direction: to_bus, level: warn}
+///   services:
+///     - {name: /arm/grasp, direction: to_bus}
+///   actions:
+///     - {name: /navigate_to_pose, direction: to_bus}
+///   # Folders of .msg, .srv and .action files, in addition to
+///   # AMENT_PREFIX_PATH
+///   definitions: [src/my_msgs]
 ///
-///  For a few topics, the command line suffices:
+/// For a few topics, the command line suffices:
 ///
-///    ropewalk ros2 --topic /scan=to_bus --topic /cmd_vel=to_ros
+///   ropewalk ros2 --topic /scan=to_bus --topic /cmd_vel=to_ros
 ///
-///  Use --wire zenoh for nodes of rmw_zenoh, with a ropewalk that was built with
-///  `--features zenoh`. Then `zenoh: {connect: [tcp/10.0.0.2:7447], config:
-///  zenoh.json5}` in the configuration names routers other than this host's
-///  (docs/guide/ros2-zenoh.md).
+/// Use --wire zenoh for nodes of rmw_zenoh, with a ropewalk built with
+/// `--features zenoh`. Name routers other than this host's in the configuration
+/// (docs/guide/ros2-zenoh.md):
 ///
-///  Together with `ropewalk ros1`, nodes of ROS 1 and of ROS 2 meet on the bus;
-///  messages are converted.
+///   zenoh: {connect: [tcp/10.0.0.2:7447], config: zenoh.json5}
+///
+/// Together with `ropewalk ros1`, nodes of ROS 1 and of ROS 2 meet on the bus;
+/// messages are converted.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Options {

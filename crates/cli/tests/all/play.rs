@@ -136,7 +136,7 @@ fn what_is_left_out_is_told_with_its_true_reason() {
             "/odd: my_msgs/Odd: unknown type other_msgs/Gone",
         ),
         ("name.bag", "--remap /my-topic:=/NAME"),
-        ("idl.mcap", "in `ros2idl`, which is not read"),
+        ("idl.mcap", "in `ros2idl`, which is not supported"),
         ("schemaless.mcap", "/none: its channel has no schema"),
         ("xcdr2.mcap", "encapsulation 0x0007"),
         ("lz4_block.mcap", "its lz4 data is damaged"),

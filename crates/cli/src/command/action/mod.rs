@@ -13,11 +13,11 @@ use ropewalk::Node;
 
 /// List and show actions, and send goals
 ///
-///  Actions of ROS 2 and of actionlib in ROS 1:
+/// Actions of ROS 2 and of actionlib in ROS 1:
 ///
-///    ropewalk action list -t
-///    ropewalk action info /fibonacci
-///    ropewalk action send_goal /fibonacci '{order: 5}' --feedback
+///   ropewalk action list -t
+///   ropewalk action info /fibonacci
+///   ropewalk action send_goal /fibonacci '{order: 5}' --feedback
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Options {

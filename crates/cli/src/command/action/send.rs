@@ -16,11 +16,11 @@ use std::time::{Duration, Instant};
 
 /// Send a goal and wait for its result; Ctrl-C cancels the goal
 ///
-///    ropewalk action send_goal /fibonacci '{order: 5}'
-///    ropewalk action send_goal /fibonacci \
-///      example_interfaces/action/Fibonacci '{order: 5}' --feedback
+///   ropewalk action send_goal /fibonacci '{order: 5}'
+///   ropewalk action send_goal /fibonacci \
+///     example_interfaces/action/Fibonacci '{order: 5}' --feedback
 ///
-///  The exit code is 0 if the goal succeeded, else 1.
+/// The exit code is 0 if the goal succeeded, else 1.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Options {

@@ -13,16 +13,16 @@ use std::path::PathBuf;
 
 /// Show and list types of messages, services and actions
 ///
-///  Types are those of ROS 2 or, with --ros1, of ROS 1.
+/// Types are those of ROS 2 or, with --ros1, of ROS 1.
 ///
-///    ropewalk interface show sensor_msgs/msg/LaserScan
-///    ropewalk interface show std_srvs/SetBool --ros1
-///    ropewalk interface package geometry_msgs
-///    ropewalk interface proto geometry_msgs/msg/Twist >twist.yaml
+///   ropewalk interface show sensor_msgs/msg/LaserScan
+///   ropewalk interface show std_srvs/SetBool --ros1
+///   ropewalk interface package geometry_msgs
+///   ropewalk interface proto geometry_msgs/msg/Twist >twist.yaml
 ///
-///  Types of the standard packages are built in. Others are looked up in --path,
-///  AMENT_PREFIX_PATH (with --ros1: ROS_PACKAGE_PATH and /usr/share), and among
-///  the types in use on the bus.
+/// Types of the standard packages are built in. Others are looked up in --path,
+/// AMENT_PREFIX_PATH (with --ros1: ROS_PACKAGE_PATH and /usr/share), and among
+/// the types in use on the bus.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Options {

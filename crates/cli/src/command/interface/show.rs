@@ -8,8 +8,8 @@ use std::io::Write;
 
 /// Print a type's definition, with nested types indented
 ///
-///    ropewalk interface show sensor_msgs/msg/LaserScan
-///    ropewalk interface show example_interfaces/action/Fibonacci --path src
+///   ropewalk interface show sensor_msgs/msg/LaserScan
+///   ropewalk interface show example_interfaces/action/Fibonacci --path src
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Show {
@@ -23,8 +23,8 @@ pub(super) struct Show {
 
 /// Print a message with its defaults as YAML, to fill in and publish
 ///
-///    ropewalk interface proto geometry_msgs/msg/Twist >twist.yaml
-///    ropewalk topic pub /cmd_vel geometry_msgs/msg/Twist --file twist.yaml
+///   ropewalk interface proto geometry_msgs/msg/Twist >twist.yaml
+///   ropewalk topic pub /cmd_vel geometry_msgs/msg/Twist --file twist.yaml
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Proto {

@@ -16,17 +16,17 @@ use std::time::Duration;
 
 /// Run programs on emulated hosts with an emulated radio or network
 ///
-///  A scenario names hosts and media. Each host gets its own network, name and
-///  shared memory on this machine, and any program runs there. A seeded model of
-///  802.11 or of a wire decides what is lost, late or queued, and reports its own
-///  timing error. Without root, the lab uses a user namespace.
+/// A scenario names hosts and media. Each host gets its own network, name and
+/// shared memory on this machine, and any program runs there. A seeded model of
+/// 802.11 or of a wire decides what is lost, late or queued, and reports its own
+/// timing error. Without root, the lab uses a user namespace.
 ///
-///    ropewalk lab list
-///    ropewalk lab up wifi-2hops
-///    ropewalk lab exec robot -- ping -c 3 base
-///    ropewalk lab set relay-base loss=20%
-///    ropewalk lab status
-///    ropewalk lab down
+///   ropewalk lab list
+///   ropewalk lab up wifi-2hops
+///   ropewalk lab exec robot -- ping -c 3 base
+///   ropewalk lab set relay-base loss=20%
+///   ropewalk lab status
+///   ropewalk lab down
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Options {
@@ -38,8 +38,8 @@ pub(crate) struct Options {
 enum Action {
     /// Start a scenario in the background; print its hosts and addresses
     ///
-    ///    ropewalk lab up wifi-chain-5
-    ///    ropewalk lab up field.yaml --name field
+    ///   ropewalk lab up wifi-chain-5
+    ///   ropewalk lab up field.yaml --name field
     #[command(verbatim_doc_comment)]
     Up {
         /// A shipped scenario (see `ropewalk lab list`) or a YAML file.
@@ -59,12 +59,12 @@ enum Action {
     },
     /// Run a program on a host and return its exit code
     ///
-    ///    ropewalk lab exec robot -- iperf3 -c base -u -b 6M
+    ///   ropewalk lab exec robot -- iperf3 -c base -u -b 6M
     ///
-    ///  The program sees this machine's files, but has its own network, host name,
-    ///  /etc/hosts, /dev/shm and bus. ROS_IP, ROS_HOSTNAME and ROPEWALK_RUNTIME_DIR
-    ///  are set. If a signal ends the program, the exit code is 128 plus the signal's
-    ///  number.
+    /// The program sees this machine's files, but has its own network, host name,
+    /// /etc/hosts, /dev/shm and bus. ROS_IP, ROS_HOSTNAME and ROPEWALK_RUNTIME_DIR
+    /// are set. If a signal ends the program, the exit code is 128 plus the signal's
+    /// number.
     #[command(verbatim_doc_comment)]
     Exec {
         /// Name of the lab; needed only if several run.
@@ -81,16 +81,16 @@ enum Action {
     },
     /// Change a link, a medium or a host while the lab runs
     ///
-    ///    ropewalk lab set robot-base loss=20%       # both directions, per frame;
-    ///                                               # the radio retransmits
-    ///    ropewalk lab set 'robot>base' delay=100ms  # one direction
-    ///    ropewalk lab set wifi rate=2Mbit/s         # a whole medium
-    ///    ropewalk lab set relay down                # a host's radios; `up` again
+    ///   ropewalk lab set robot-base loss=20%       # both directions, per frame;
+    ///                                              # the radio retransmits
+    ///   ropewalk lab set 'robot>base' delay=100ms  # one direction
+    ///   ropewalk lab set wifi rate=2Mbit/s         # a whole medium
+    ///   ropewalk lab set relay down                # a host's radios; `up` again
     ///
-    ///  Keys: rate, loss, packet_loss, delay, keep_order, reorder, duplicate, and the
-    ///  words `down` and `up`. Values are those of scenarios, for example
-    ///  loss='{gilbert: {to_bad: 1%, to_good: 30%}}' or
-    ///  delay='{normal: [100ms, 10ms]}'.
+    /// Keys: rate, loss, packet_loss, delay, keep_order, reorder, duplicate, and the
+    /// words `down` and `up`. Values are those of scenarios, for example
+    /// loss='{gilbert: {to_bad: 1%, to_good: 30%}}' or
+    /// delay='{normal: [100ms, 10ms]}'.
     #[command(verbatim_doc_comment)]
     Set {
         /// Name of the lab; needed only if several run.
@@ -130,7 +130,7 @@ enum Action {
     },
     /// Print a scenario's YAML, to copy and change
     ///
-    ///    ropewalk lab show drive-away > mine.yaml
+    ///   ropewalk lab show drive-away > mine.yaml
     #[command(verbatim_doc_comment)]
     Show {
         /// A shipped scenario or a file.
@@ -138,12 +138,12 @@ enum Action {
     },
     /// Emulate a scenario between UDP programs on this machine; needs no root
     ///
-    ///  The same scenarios and the same model as `up`, but no hosts. Each program
-    ///  has an address in 127.0.0.0/8, and sends datagrams for another host to the
-    ///  address that this command prints. Runs until Ctrl-C.
+    /// The same scenarios and the same model as `up`, but no hosts. Each program
+    /// has an address in 127.0.0.0/8, and sends datagrams for another host to the
+    /// address that this command prints. Runs until Ctrl-C.
     ///
-    ///    ropewalk lab loopback wifi-2hops \
-    ///      robot=127.0.1.1:7400 base=127.0.1.2:7400
+    ///   ropewalk lab loopback wifi-2hops \
+    ///     robot=127.0.1.1:7400 base=127.0.1.2:7400
     #[command(verbatim_doc_comment)]
     Loopback(loopback::Options),
     /// Stop a lab and everything that runs in it.
@@ -160,8 +160,8 @@ enum Action {
     },
     /// Write a host's traffic as pcap, for Wireshark or tcpdump
     ///
-    ///    ropewalk lab pcap base -w base.pcap
-    ///    ropewalk lab pcap base | tcpdump -n -r -
+    ///   ropewalk lab pcap base -w base.pcap
+    ///   ropewalk lab pcap base | tcpdump -n -r -
     #[command(verbatim_doc_comment)]
     Pcap {
         /// Name of the lab; needed only if several run.

@@ -14,25 +14,25 @@ use std::time::Duration;
 
 /// Carry topics and service calls to other hosts, by priority, over a radio
 ///
-///  Runs until Ctrl-C. One daemon owns a radio; its topics, priorities and peers
-///  are in the configuration:
+/// Runs until Ctrl-C. One daemon owns a radio; its topics, priorities and peers
+/// are in the configuration:
 ///
-///    host: robot
-///    keys: keys/robot          # see `ropewalk keys --help`
-///    radio: {bind: '0.0.0.0:7400', rate: 6Mbit/s}
-///    peers:
-///      - {name: base, address: '192.168.1.7:7400'}
-///    topics:
-///      - {name: /scan, priority: 100, direction: out, depth: 2, deadline: 100ms}
-///      - {name: /cmd_vel, priority: 120, direction: in}
-///    services:
-///      # The base may call it; there: role: call
-///      - {name: /arm/grasp, role: serve}
-///    # Nodes of ROS 2 see each other; true also carries all their endpoints.
-///    ros2: graph
+///   host: robot
+///   keys: keys/robot          # see `ropewalk keys --help`
+///   radio: {bind: '0.0.0.0:7400', rate: 6Mbit/s}
+///   peers:
+///     - {name: base, address: '192.168.1.7:7400'}
+///   topics:
+///     - {name: /scan, priority: 100, direction: out, depth: 2, deadline: 100ms}
+///     - {name: /cmd_vel, priority: 120, direction: in}
+///   services:
+///     # The base may call it; there: role: call
+///     - {name: /arm/grasp, role: serve}
+///   # Nodes of ROS 2 see each other; true also carries all their endpoints.
+///   ros2: graph
 ///
-///  While the link runs, `ropewalk link status` and `ropewalk top` show its
-///  state, and `ropewalk link set /scan priority=120` changes a topic.
+/// While the link runs, `ropewalk link status` and `ropewalk top` show its
+/// state, and `ropewalk link set /scan priority=120` changes a topic.
 #[derive(Args)]
 #[command(
     verbatim_doc_comment,

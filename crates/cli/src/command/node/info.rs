@@ -13,9 +13,9 @@ use std::io::Write;
 
 /// Print a node's subscribers, publishers, services and actions
 ///
-///    ropewalk node info /talker
-///    ropewalk node info talker -a     # with the parts of actions and other
-///                                     # hidden names
+///   ropewalk node info /talker
+///   ropewalk node info talker -a     # with the parts of actions and other
+///                                    # hidden names
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Options {

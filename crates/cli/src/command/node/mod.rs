@@ -9,14 +9,14 @@ use ropewalk::Node;
 
 /// List nodes, and show what each publishes, subscribes to and serves
 ///
-///  Nodes of ROS 2 over rmw_ropewalk appear with all their endpoints; those of
-///  other hosts appear over links with `ros2: true`. Other programs state a node
-///  with each publisher. If a process states a single node, its subscribers and
-///  services count as that node's.
+/// Nodes of ROS 2 over rmw_ropewalk appear with all their endpoints; those of
+/// other hosts appear over links with `ros2: true`. Other programs state a node
+/// with each publisher. If a process states a single node, its subscribers and
+/// services count as that node's.
 ///
-///    ropewalk node list
-///    ropewalk node info /talker
-///    ropewalk node info /talker --json
+///   ropewalk node list
+///   ropewalk node info /talker
+///   ropewalk node info /talker --json
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Options {

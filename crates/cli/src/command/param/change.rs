@@ -8,12 +8,12 @@ use ropewalk::Node;
 
 /// Set parameters of a node: ropewalk param set /talker use_sim_time true
 ///
-///    ropewalk param set /camera exposure 0.02
-///    ropewalk param set /camera exposure 0.02 gain 3    # several at once
-///    ropewalk param set /camera roi '[0, 0, 640, 480]'
+///   ropewalk param set /camera exposure 0.02
+///   ropewalk param set /camera exposure 0.02 gain 3    # several at once
+///   ropewalk param set /camera roi '[0, 0, 640, 480]'
 ///
-///  The value is YAML. A parameter of type double also accepts whole numbers, a
-///  parameter of type string any text.
+/// The value is YAML. A parameter of type double also accepts whole numbers, a
+/// parameter of type string any text.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Set {

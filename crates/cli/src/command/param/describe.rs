@@ -10,7 +10,7 @@ use std::io::Write;
 
 /// Print a parameter's type, description and limits
 ///
-///    ropewalk param describe /talker use_sim_time
+///   ropewalk param describe /talker use_sim_time
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Options {

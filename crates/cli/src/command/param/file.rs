@@ -15,10 +15,10 @@ const PARAMETERS: &str = "ros__parameters";
 
 /// Set the parameters of a node from a file
 ///
-///    ropewalk param load /talker talker.yaml
+///   ropewalk param load /talker talker.yaml
 ///
-///  The file has ROS 2's format: `/talker: {ros__parameters: {rate: 5}}`.
-///  Parameters below /** apply to all nodes.
+/// The file has ROS 2's format: `/talker: {ros__parameters: {rate: 5}}`.
+/// Parameters below /** apply to all nodes.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Load {

@@ -12,8 +12,8 @@ use std::io::Write;
 
 /// Print the parameters of a node, or of all nodes
 ///
-///    ropewalk param list
-///    ropewalk param list /talker --param-type
+///   ropewalk param list
+///   ropewalk param list /talker --param-type
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Options {

@@ -17,11 +17,11 @@ use std::time::Duration;
 
 /// List, read and change parameters of ROS 2 nodes, also over a link
 ///
-///    ropewalk param list /talker
-///    ropewalk param get /talker use_sim_time
-///    ropewalk param set /talker use_sim_time true
-///    ropewalk param dump /talker >talker.yaml
-///    ropewalk param load /talker talker.yaml
+///   ropewalk param list /talker
+///   ropewalk param get /talker use_sim_time
+///   ropewalk param set /talker use_sim_time true
+///   ropewalk param dump /talker >talker.yaml
+///   ropewalk param load /talker talker.yaml
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Options {

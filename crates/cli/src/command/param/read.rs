@@ -27,9 +27,9 @@ pub(super) struct Get {
 
 /// Print all parameters of a node as YAML, for `param load`
 ///
-///    ropewalk param dump /talker >talker.yaml
+///   ropewalk param dump /talker >talker.yaml
 ///
-///  `ros2 param load` reads it as well.
+/// `ros2 param load` reads it as well.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Dump {

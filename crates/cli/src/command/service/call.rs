@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 
 /// Call a service with a request in YAML
 ///
-///    ropewalk service call /add_two_ints '{a: 1, b: 2}'
-///    ropewalk service call /brake 'data: true'
-///    ropewalk service call /brake std_srvs/srv/SetBool '{data: true}' --rate 1
+///   ropewalk service call /add_two_ints '{a: 1, b: 2}'
+///   ropewalk service call /brake 'data: true'
+///   ropewalk service call /brake std_srvs/srv/SetBool '{data: true}' --rate 1
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Options {

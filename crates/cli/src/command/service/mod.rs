@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 
 /// List, show and call services of this host's bus
 ///
-///    ropewalk service list -t
-///    ropewalk service call /add_two_ints '{a: 1, b: 2}'
-///    ropewalk service find std_srvs/srv/SetBool
+///   ropewalk service list -t
+///   ropewalk service call /add_two_ints '{a: 1, b: 2}'
+///   ropewalk service find std_srvs/srv/SetBool
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Options {

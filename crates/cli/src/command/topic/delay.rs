@@ -16,10 +16,10 @@ use std::time::Duration;
 
 /// Measure the age of messages on arrival, by `header.stamp`
 ///
-///    ropewalk topic delay /scan
-///    ropewalk topic delay /scan --duration 10 --json
+///   ropewalk topic delay /scan
+///   ropewalk topic delay /scan --duration 10 --json
 ///
-///  Between two hosts, the clocks have to agree.
+/// Between two hosts, the clocks have to agree.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Options {

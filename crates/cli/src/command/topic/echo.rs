@@ -13,10 +13,10 @@ use std::io::Write;
 
 /// Print messages as YAML, as JSON lines, or as comma-separated values
 ///
-///    ropewalk topic echo /scan --once --no-arr
-///    ropewalk topic echo /odom --field pose.pose.position --csv
-///    ropewalk topic echo /map --qos-durability transient_local --once
-///    ropewalk topic echo /chatter std_msgs/msg/String   # no publisher needed
+///   ropewalk topic echo /scan --once --no-arr
+///   ropewalk topic echo /odom --field pose.pose.position --csv
+///   ropewalk topic echo /map --qos-durability transient_local --once
+///   ropewalk topic echo /chatter std_msgs/msg/String   # no publisher needed
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Options {

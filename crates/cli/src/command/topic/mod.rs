@@ -22,10 +22,10 @@ use std::time::Duration;
 
 /// List, show, measure and publish topics of this host's bus
 ///
-///    ropewalk topic list -t
-///    ropewalk topic echo /scan --once --no-arr
-///    ropewalk topic pub /chatter std_msgs/msg/String 'data: hello' --rate 10
-///    ropewalk topic hz /scan --qos-profile sensor_data
+///   ropewalk topic list -t
+///   ropewalk topic echo /scan --once --no-arr
+///   ropewalk topic pub /chatter std_msgs/msg/String 'data: hello' --rate 10
+///   ropewalk topic hz /scan --qos-profile sensor_data
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Options {

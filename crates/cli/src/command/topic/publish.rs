@@ -14,16 +14,16 @@ use std::time::Duration;
 
 /// Publish a message given as YAML
 ///
-///    ropewalk topic pub /chatter std_msgs/String 'data: hello'
-///    ropewalk topic pub /cmd_vel geometry_msgs/msg/Twist \
-///      '{linear: {x: 0.5}}' --rate 10
-///    ropewalk topic pub /name std_msgs/msg/String 'data: lab' --keep-alive 60 \
-///      --qos-durability transient_local
-///    ropewalk topic echo /scan -n 100 --full >scans.yaml
-///    ropewalk topic pub /scan sensor_msgs/LaserScan --file scans.yaml --rate 10
+///   ropewalk topic pub /chatter std_msgs/String 'data: hello'
+///   ropewalk topic pub /cmd_vel geometry_msgs/msg/Twist \
+///     '{linear: {x: 0.5}}' --rate 10
+///   ropewalk topic pub /name std_msgs/msg/String 'data: lab' --keep-alive 60 \
+///     --qos-durability transient_local
+///   ropewalk topic echo /scan -n 100 --full >scans.yaml
+///   ropewalk topic pub /scan sensor_msgs/LaserScan --file scans.yaml --rate 10
 ///
-///  A type written package/msg/Type is of ROS 2, package/Type of ROS 1;
-///  subscribers of either receive both.
+/// A type written package/msg/Type is of ROS 2, package/Type of ROS 1;
+/// subscribers of either receive both.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Options {
