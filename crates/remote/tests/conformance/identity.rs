@@ -130,7 +130,7 @@ pub fn proven(place: &dyn Fn() -> Place) {
     assert_eq!(peer.is_proven(), place.proves, "{peer}");
 }
 
-/// Of what the robot tells others of a controller nothing makes them that controller.
+/// Nothing that the robot sends to others about a controller allows them to act as that controller.
 pub fn what_others_learn(place: &dyn Fn() -> Place) {
     let place = place();
     let (robot, driven) = rover(&place);

@@ -63,7 +63,7 @@ const CASES: &[(&str, Case)] = &[
     ("a repeated command", safety::repeated),
     ("a lost answer", safety::lost_answer),
     ("overtaken motion", safety::overtaken),
-    ("a right for whoever moves first", rights::implicit),
+    ("a right for the first to move", rights::implicit),
     ("hand-over and take-over", rights::hand_over),
     ("a right that has to be requested", rights::requested),
     ("a lost holder", rights::lost_holder),

@@ -82,7 +82,7 @@ pub fn panics(place: &dyn Fn() -> Place) {
     });
     let calls = second.clone();
     controller.on::<Odometer>(0, move |_, _| *calls.lock().expect("no panic") += 1);
-    eventually("what comes after a panic", || {
+    eventually("telemetry after a panic", || {
         robot.set::<Odometer>(0, &speed(1.0)).expect("sent");
         std::thread::sleep(Duration::from_millis(5));
         *second.lock().expect("no panic") >= 3

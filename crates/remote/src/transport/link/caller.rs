@@ -104,7 +104,7 @@ impl Caller {
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }
 
-    /// Ends the requests in progress; no more are sent.
+    /// Ends the requests in progress; further ones are refused.
     pub(super) fn close(&self) {
         let mut under_way = lock(&self.under_way);
         under_way.closed = true;

@@ -276,7 +276,7 @@ impl Connection {
 
     fn read(&mut self) {
         let mut buffer = [0; 4096];
-        // A few at most, so that a peer that floods gets no more than its turn.
+        // A few at most, so that a peer that floods gets only its turn.
         for _ in 0..4 {
             match self.stream.read(&mut buffer) {
                 Ok(0) => return self.over = true,
