@@ -264,7 +264,7 @@ mod tests {
         assert!(
             fields.iter().any(|f| f.contains("max_forward_speed")
                 && f.contains("double")
-                && f.contains("# Metres a second")),
+                && f.contains("# Metres per second")),
             "{fields:?}"
         );
     }
