@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 /// Bridge topics and services between a ROS 1 master and this host's bus
 ///
-/// Runs until Ctrl-C; no ROS needs to be installed here. The configuration lists
-/// what crosses:
+/// Runs until Ctrl-C; no ROS needs to be installed here. The configuration
+/// lists what crosses:
 ///
 ///   master: http://localhost:11311     # default: ROS_MASTER_URI
 ///   topics:

@@ -17,9 +17,9 @@ use std::time::Duration;
 /// Run programs on emulated hosts with an emulated radio or network
 ///
 /// A scenario names hosts and media. Each host gets its own network, name and
-/// shared memory on this machine, and any program runs there. A seeded model of
-/// 802.11 or of a wire decides what is lost, late or queued, and reports its own
-/// timing error. Without root, the lab uses a user namespace.
+/// shared memory on this machine, and any program runs there. A seeded model
+/// of 802.11 or of a wire decides what is lost, late or queued, and reports
+/// its own timing error. Without root, the lab uses a user namespace.
 ///
 ///   ropewalk lab list
 ///   ropewalk lab up wifi-2hops
@@ -62,9 +62,9 @@ enum Action {
     ///   ropewalk lab exec robot -- iperf3 -c base -u -b 6M
     ///
     /// The program sees this machine's files, but has its own network, host name,
-    /// /etc/hosts, /dev/shm and bus. ROS_IP, ROS_HOSTNAME and ROPEWALK_RUNTIME_DIR
-    /// are set. If a signal ends the program, the exit code is 128 plus the signal's
-    /// number.
+    /// /etc/hosts, /dev/shm and bus. ROS_IP, ROS_HOSTNAME and
+    /// ROPEWALK_RUNTIME_DIR are set. If a signal ends the program, the exit code
+    /// is 128 plus the signal's number.
     #[command(verbatim_doc_comment)]
     Exec {
         /// Name of the lab; needed only if several run.
@@ -87,8 +87,8 @@ enum Action {
     ///   ropewalk lab set wifi rate=2Mbit/s         # a whole medium
     ///   ropewalk lab set relay down                # a host's radios; `up` again
     ///
-    /// Keys: rate, loss, packet_loss, delay, keep_order, reorder, duplicate, and the
-    /// words `down` and `up`. Values are those of scenarios, for example
+    /// Keys: rate, loss, packet_loss, delay, keep_order, reorder, duplicate, and
+    /// the words `down` and `up`. Values are those of scenarios, for example
     /// loss='{gilbert: {to_bad: 1%, to_good: 30%}}' or
     /// delay='{normal: [100ms, 10ms]}'.
     #[command(verbatim_doc_comment)]

@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 
 /// Show a running link of this host, live
 ///
-/// Shows peers, topics, losses by reason, and use of the air. Keys: arrows select
-/// a topic, + and - change the priority with which it is sent by 1 (> and <
-/// by 10), q ends. Without a terminal, prints a plain table at each interval;
-/// --json prints a line instead:
+/// Shows peers, topics, losses by reason, and use of the air. Keys: arrows
+/// select a topic, + and - change its send priority by 1 (> and < by 10),
+/// q ends. Without a terminal, prints a plain table at each interval; --json
+/// prints a line instead:
 ///
 ///   ropewalk top --json --every 5 | jq '.topics[] | {topic, sent_hz, drops}'
 ///
