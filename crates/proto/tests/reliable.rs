@@ -227,7 +227,7 @@ fn what_cannot_be_delivered_in_time_is_told_and_does_not_stop_the_rest() {
     let told = outcomes(&mut w, 0);
     let arrived: Vec<u64> = w.nodes[1].sink.delivered["/command"].clone();
     delivered_in_order(&w, 1, "/command");
-    assert_eq!(told.len() as u64, w.sources[0].offered, "every outcome is reported");
+    assert_eq!(told.len() as u64, w.sources[0].offered, "each has an outcome");
     for ((_, stamp), end) in &told {
         match end {
             End::Delivered(after) => {
