@@ -9,9 +9,9 @@ const SOON: Duration = Duration::from_micros(300);
 /// A new sample counts for one part in this many in the smoothed duration.
 const SMOOTH: u64 = 8;
 
-/// How long to wait awake. If recent waits were short, the answer is as long as they took: a sleeping processor takes
-/// 10 to 50 µs to come back, as long as all the rest of an answer on this host. With a single processor, or slow
-/// answers, it is not at all.
+/// Decides how long to wait awake. If recent waits were short, a thread waits awake for about as long as they took: a
+/// sleeping processor takes 10 to 50 µs to come back, as long as all the rest of an answer on this host. With a single
+/// processor, or slow answers, threads sleep at once.
 #[derive(Debug)]
 pub struct Soon {
     /// Smoothed duration of recent waits, in ns.
@@ -41,7 +41,7 @@ impl Soon {
     /// A wait ended after `after`.
     pub fn came(&self, after: Duration) {
         let new = u64::try_from(after.as_nanos()).unwrap_or(u64::MAX).min(1 << 40);
-        // What other threads learn meanwhile may get lost: it is a rule of thumb.
+        // Samples that other threads add meanwhile may get lost: this is a heuristic.
         let old = self.typical.load(Ordering::Relaxed);
         let typical = (old * (SMOOTH - 1) + new) / SMOOTH;
         self.typical.store(typical, Ordering::Relaxed);

@@ -30,7 +30,7 @@ macro_rules! reasons {
 reasons! {
     /// A subscriber's queue was full: its oldest message made room, or the new one was not queued.
     QueueFull = "queue_full",
-    /// A subscriber held as many blocks or bytes as it may.
+    /// A subscriber held the maximum number of blocks or bytes.
     HoldLimit = "hold_limit",
     /// The publisher had no memory left, and this queue's block was taken back.
     MemoryShort = "memory_short",
