@@ -44,7 +44,7 @@ fn what_is_wrong_is_told_with_its_place_and_mend() {
         ),
         (
             "topics:\n  - {name: /a, direction: both}\nactions:\n  - {name: '/b/*', direction: to_bus}",
-            "bridge.yaml:4:5: /b/*: an action has a name of its own",
+            "bridge.yaml:4:5: /b/*: an action needs a full name",
         ),
         (
             "actions:\n  - {name: /b, direction: both}",
