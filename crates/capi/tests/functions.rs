@@ -250,9 +250,9 @@ fn bad_use_is_an_error_with_its_mend() {
         refused(
             find(c"std_msgs/String", 9),
             InvalidArgument,
-            "9 is no ropewalk_flavour",
+            "9 is not a ropewalk_flavour",
         );
-        refused(find(c"\xff", 0), InvalidArgument, "no UTF-8");
+        refused(find(c"\xff", 0), InvalidArgument, "not UTF-8");
         refused(ropewalk_type_find(null(), 0, nowhere), InvalidArgument, "is NULL");
         refused(
             ropewalk_type_find(c"std_msgs/String".as_ptr(), 0, null_mut()),
@@ -291,7 +291,7 @@ fn bad_use_is_an_error_with_its_mend() {
         options.memory_policy = 77;
         let topic = c"/x".as_ptr();
         let status = ropewalk_node_publisher(bus.node, topic, kind, &options, &mut publisher);
-        refused(status, InvalidArgument, "77 is no ropewalk_memory_policy");
+        refused(status, InvalidArgument, "77 is not a ropewalk_memory_policy");
         options = ropewalk_publisher_options_default();
         options.memory_limit = 65536;
         let publisher = made(|out| ropewalk_node_publisher(bus.node, topic, kind, &options, out));
@@ -350,7 +350,7 @@ fn bad_use_is_an_error_with_its_mend() {
         ropewalk_message_free(message);
         ok(ropewalk_subscriber_wait_takeable(sub, LONG));
 
-        // A type of the same name and another sum is refused, and both are told why.
+        // A type of the same name and another sum is refused, and both sides report why.
         let old = made(|out| ropewalk_type_from_definition(name, c"string text".as_ptr(), 0, null(), out));
         let stranger = made(|out| ropewalk_node_subscriber(bus.node, topic, old, null(), out));
         let why = loop {
