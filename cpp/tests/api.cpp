@@ -130,7 +130,7 @@ static void bad_use_of_loans() {
     auto [publisher, subscriber] = ends<Image>("/loans");
     ropewalk::Loan<Image> image;
     auto unallocated = publisher.publish(image);
-    EXPECT(has(unallocated.error().text(), "allocate it before"));
+    EXPECT(has(unallocated.error().text(), "allocate it first"));
     image->data.resize(1000);
     EXPECT(has(publisher.publish(*image).error().text(), "sized but not allocated"));
     publisher.allocate(image).value();
