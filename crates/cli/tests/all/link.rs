@@ -49,7 +49,7 @@ fn a_topic_crosses_and_a_restarted_daemon_is_found_again() {
     robot_link.interrupt();
     let done = robot_link.wait();
     assert_eq!(done.code, 0, "{done:?}");
-    assert!(done.stderr.contains("base was started anew"), "{done:?}");
+    assert!(done.stderr.contains("base has restarted"), "{done:?}");
     publish.interrupt();
     assert_eq!(publish.wait().code, 0);
     assert!(robot.left_behind().is_empty(), "{:?}", robot.left_behind());
