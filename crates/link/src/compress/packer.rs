@@ -122,7 +122,7 @@ pub(crate) struct Packing {
     /// Distinguishes topics, and a topic from its own earlier run.
     key: u64,
     codec: Codec,
-    /// Send only messages that shrink. Otherwise any result is sent.
+    /// Skip messages for a while after some did not shrink. Otherwise every message is tried.
     auto: bool,
     priority: u8,
     depth: usize,

@@ -392,7 +392,7 @@ fn check_topic(topic: &TopicConfig) -> Result<(), Problem> {
     if below != name && topic.min_share > 0.0 {
         return wrong(
             "min_share",
-            "`min_share` is for one topic: name it apart from the others".into(),
+            "`min_share` is for one topic, not for a pattern: list that topic by its name".into(),
         );
     }
     if topic.deadline.is_some_and(|d| d.is_zero()) {

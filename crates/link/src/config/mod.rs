@@ -6,7 +6,7 @@
 //! radio:
 //!   bind: 127.0.0.1:7400
 //!   rate: 6Mbit/s             # the radio's bit rate, not its goodput; or auto
-//!   hops: 1                   # how often a datagram is sent on the way to the peer
+//!   hops: 1                   # hops over this radio on the way to the peer
 //! peers:
 //!   - name: base
 //!     address: 127.0.0.1:7401
@@ -18,7 +18,7 @@
 //! services:
 //!   - {name: /arm/grasp, role: serve}        # a server of this host, for its peers
 //!   - {name: /map/get, role: call, from: base, priority: 60, timeout: 5s}
-//! ros2: graph                 # nodes of ROS 2 see those of the peers; true: and everything crosses
+//! ros2: graph                 # ROS 2 nodes see the peers' nodes; true: and all topics and services cross
 //! ```
 
 mod address;
@@ -71,7 +71,7 @@ pub struct Config {
     /// This host's name; unique among the peers.
     pub host: String,
     /// The folder with this host's keys (`ropewalk keys host`). A relative path is relative to the
-    /// configuration's folder. With keys, the carrier is QUIC.
+    /// configuration's folder. With keys, the default carrier is QUIC.
     #[serde(default)]
     pub keys: Option<PathBuf>,
     /// The radio.
@@ -242,8 +242,9 @@ pub struct PeerConfig {
     /// What the peer may do. Default: everything listed under `topics`.
     #[serde(default)]
     pub allow: Option<Allow>,
-    /// The prefix that its topics have on this bus. Topics of this bus with the prefix go to the peer, which
-    /// sees them without it. `{peer}` stands for the peer's name. Default: none.
+    /// The prefix of the peer's topics on this bus: received topics are published below it, and topics for
+    /// the peer are found below it. The peer sees them without the prefix. `{peer}` stands for the peer's
+    /// name. Default: none.
     #[serde(default)]
     pub namespace: Option<String>,
     /// The topics that it may forward between this host and others, and can therefore read: `true`, or a list

@@ -39,7 +39,8 @@ impl Inbound {
         };
         // A late joiner on this host's bus is also one for the topic.
         let history = if a.latched { a.depth.min(4096) } else { 0 };
-        // Subscribers here request what the publishers offer there, regardless of how hard the link tries.
+        // The bus compares requests of subscribers here with the publishers' offers there, not with the
+        // link's own reliability.
         let mut options = PublisherOptions::default().with_history(history);
         if let Some(reliable) = a.offers_reliable {
             options = options.with_reliability(match reliable {

@@ -174,7 +174,7 @@ impl Team {
         let key = KeyPair::from_pem(&files::read_secret(&self.file(TEAM_KEY))?)?;
         let path = self.file(TEAM_CERTIFICATE);
         Issuer::from_ca_cert_pem(&files::read(&path)?, key).map_err(|e| KeysError::Malformed {
-            problem: format!("it is no team's certificate: {e}"),
+            problem: format!("it is not a team's certificate: {e}"),
             path,
         })
     }

@@ -83,7 +83,7 @@ pub(crate) enum SealError {
     #[error("it is sealed with a key that is unknown here")]
     Key,
     /// Another host made it, or changed it.
-    #[error("its seal is not its source's")]
+    #[error("its seal is not from its source")]
     Forged,
 }
 

@@ -43,7 +43,7 @@ pub(super) fn found_place(
         return Ok(Some((services.len() - 1, false)));
     }
     let free = (listed..services.len()).find(|i| !in_use(*i));
-    let place = free.ok_or("more services than a link carries by patterns: list some by their names")?;
+    let place = free.ok_or("too many services match patterns: list some by name")?;
     services[place] = found;
     Ok(Some((place, true)))
 }

@@ -141,8 +141,8 @@ pub(crate) fn fuzz(data: &[u8]) {
     assert_eq!(joined, [Ok(None), Ok(Some(BytesMut::from(&sent[..])))]);
 }
 
-/// Returns whether an attempt to reach a peer uses parts, by its number: every fourth one, starting with the
-/// second, and alternately for the configured and the last seen address.
+/// Returns whether an attempt to reach a peer uses parts, by its number: one in four, starting with the
+/// second, and alternately for the last seen and the configured address.
 pub(super) fn is_for_attempt(number: u64) -> bool {
     matches!(number % 8, 1 | 6)
 }
