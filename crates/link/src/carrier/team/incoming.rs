@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(accepted(at(250), 1, now), 16, "a peer has its own budget");
         assert_eq!(accepted(at(251), 2, now), 32, "so have two");
         let later = now + Duration::from_secs(1);
-        assert_eq!(accepted(at(251), 1, later), 24, "others there do not");
+        assert_eq!(accepted(at(251), 1, later), 24, "others there share a budget");
         let network = |n: u16| IpAddr::from([0xfd00, 0, 0, 1, 0, 0, 0, n]);
         let many: usize = (1..200).map(|n| accepted(network(n), 0, later)).sum();
         assert_eq!(many, 8, "an IPv6 network counts as one address");
