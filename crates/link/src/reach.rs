@@ -152,8 +152,8 @@ fn text(facts: &Facts<'_>, ever: bool, span: Duration, now: Time) -> String {
     } else if stats.session != 0 && now.since(stats.last_heard) < LATELY {
         let _ = write!(
             text,
-            ": its datagrams arrive here, but it receives none of this host's: check this host's address in its configuration, and that its \
-             port accepts datagrams"
+            ": its datagrams arrive here, but it receives none of this host's: check this host's address in its \
+             configuration, and that its port accepts datagrams"
         );
     } else {
         let check = match carrier {
