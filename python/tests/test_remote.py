@@ -78,7 +78,7 @@ def test_commands_of_ones_own_are_bytes_or_messages(pair):
     assert bodies == [b"\x01\x02", types.Pose(orientation2d=1).SerializeToString()]
     robot.on(as_pose, lambda body, _: bodies.append(body.orientation2d))
     assert controller.command(as_pose, types.Pose(orientation2d=2), LONG).executed and bodies[-1] == 2
-    assert controller.command(SPRAY, b"\xff", LONG).reason.startswith("ContentError: this is no body of acme.Spray")
+    assert controller.command(SPRAY, b"\xff", LONG).reason.startswith("ContentError: not a body of acme.Spray")
 
 
 def test_commands_are_waited_for_polled_and_awaited(pair):
