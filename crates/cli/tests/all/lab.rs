@@ -253,7 +253,7 @@ fn a_lab_comes_up_carries_and_goes() {
         p.refused(&["exec", "base", "--", "/nonexistent"], 1)
             .contains("cannot run /nonexistent")
     );
-    assert!(p.refused(&["up", "wifi-1hop"], 1).contains("runs already"));
+    assert!(p.refused(&["up", "wifi-1hop"], 1).contains("already running"));
     assert!(p.good(&["list"]).ends_with("running: wifi-1hop\n"));
 
     let emulator = p.emulators()[0];
@@ -453,7 +453,7 @@ fn settings_change_while_it_runs() {
         (&["set", "wifi", "rate=1bit/s"], "give one"),
         (
             &["set", "--name", "other", "wifi", "down"],
-            "no lab named 'other' runs; running: field",
+            "no lab named 'other' is running; running: field",
         ),
     ] {
         let said = p.refused(args, 2);
