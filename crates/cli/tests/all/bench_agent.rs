@@ -234,7 +234,7 @@ fn a_machine_that_falls_silent_is_told_and_ends_what_it_ran() {
     let why = result["failed"][0]["why"].as_str().expect("a reason");
     assert!(
         done.code == 1
-            && why.contains(" is gone: nothing was heard of it")
+            && why.contains(" is gone: nothing was received")
             && (why.contains("left") || why.contains("right")),
         "{why}: {done:?}"
     );
@@ -581,7 +581,7 @@ fn an_agent_does_what_it_knows_and_nothing_else() {
     let mut agent = Agent::start(&host);
     assert!(agent.hear().contains("\"hello\""));
     agent.say(r#"{"order": {"number": 1, "order": "go"}}"#);
-    assert!(agent.hear().contains("there is no stage yet"));
+    assert!(agent.hear().contains("no stage is set yet"));
     agent.say(r#"{"order": {"number": 2, "order": {"stage": {"addresses": ["192.0.2.1"], "here": 0, "cpu_share": 1}}}}"#);
     assert!(agent.hear().contains("none of its addresses"));
     agent.say(r#"{"order": {"number": 3, "order": {"stage": {"addresses": ["127.0.0.1"], "here": 0, "cpu_share": 1}}}}"#);
