@@ -192,8 +192,8 @@ pub(crate) unsafe extern "C" fn rmw_init(options: *const InitOptions, context: *
         }
         if options.security.enforce == ENFORCE {
             return Err(Failure::error(
-                "security is enforced (ROS_SECURITY_STRATEGY=Enforce), and the bus has no keys of DDS: it lets in processes of this user, \
-                 or of a group (ROPEWALK_GROUP), alone; unset ROS_SECURITY_ENABLE, and use a link with keys between hosts",
+                "security is enforced (ROS_SECURITY_STRATEGY=Enforce), but the bus has no DDS keys: it only admits processes of this user, \
+                 or of a group (ROPEWALK_GROUP); unset ROS_SECURITY_ENABLE, and use a link with keys between hosts",
             ));
         }
         let domain = match options.domain_id {

@@ -105,7 +105,7 @@ impl Offered {
         (sum != "*" && sum != ours).then(|| {
             let kind = self.service.name();
             format!(
-                "{caller} calls {name} ({kind}) with md5 {sum}, and its server on the bus has {ours}: build both against \
+                "{caller} calls {name} ({kind}) with md5 {sum}, but its server on the bus has {ours}: build both against \
                  the same {kind}.srv"
             )
         })

@@ -314,7 +314,7 @@ impl Publication {
         }
         (sum != "*" && sum != ours).then(|| {
             format!(
-                "{caller} asks for {topic} ({name}) with md5 {sum}, and its publisher on the bus has {ours}: build both \
+                "{caller} requests {topic} ({name}) with md5 {sum}, but its publisher on the bus has {ours}: build both \
                  against the same {name}.msg"
             )
         })

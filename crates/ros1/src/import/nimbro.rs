@@ -282,7 +282,7 @@ impl Team<'_> {
         self.hosts[0].address = Some(address);
         for (other, s) in candidates.iter().filter(|(a, _)| *a != address) {
             let text = format!(
-                "topics come back to {address} and to {other}: {address} is taken for the robot, {other} for a host of its own; change it if that \
+                "topics come back to {address} and to {other}: {address} is assumed to be the robot, {other} another host; change this if it \
                  is wrong"
             );
             self.notes.add(&s.node.file, s.node.line, text);
@@ -535,7 +535,7 @@ impl Team<'_> {
 fn not_carried(name: &str) -> Option<&'static str> {
     Some(match name {
         "destination_port" | "source_port" | "port" => {
-            "a link carries everything over one port, 7400: see `radio.bind`"
+            "one link carries everything over one port, 7400: see `radio.bind`"
         }
         "relay_mode" | "relay_target_bitrate" | "relay_control_rate" => {
             "write `relay: true` and `radio.rate` on the host in between"

@@ -157,8 +157,8 @@ impl Reader<'_> {
             "SSTOPIC" => self.topic(call.line, arguments[1], Names::Started, &said(kind, 2)),
             "QOSTOPIC" => {
                 let text = format!(
-                    "{}: queue_length {} is a playout buffer at the receiver, which waits for so many messages and gives them out by the period: left \
-                     out, they are delivered as they come",
+                    "{}: queue_length {} is a playout buffer at the receiver, which waits for that many messages and delivers them at the period: \
+                     ignored; messages are delivered as they arrive",
                     arguments[1], arguments[7]
                 );
                 self.note(call.line, text);
@@ -195,7 +195,7 @@ impl Reader<'_> {
             };
             if dest == source {
                 let text = format!(
-                    "{key}: node {source} is source and destination: {at_source} does not come again as {heard}, listen to the first or run \
+                    "{key}: node {source} is source and destination: {at_source} is not repeated as {heard}; subscribe to the first or run \
                      `rosrun topic_tools relay {at_source} {heard}`"
                 );
                 self.note(line, text);
