@@ -42,7 +42,7 @@ pub enum LabError {
     /// No lab or several labs are running, and none was named.
     #[error("{0}")]
     Which(String),
-    /// The lab did not come up.
+    /// The lab did not start.
     #[error("{0}")]
     Start(String),
     /// The lab refused a request, with its message.

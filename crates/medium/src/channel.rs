@@ -139,7 +139,7 @@ impl<P: Clone> Channel<P> {
         either!(self, c => c.set_path(now, path))
     }
 
-    /// What happens to packets after the air or wire, on links without a path of their own.
+    /// The path of packets after the air or wire, on links without their own.
     pub fn path(&self) -> &Path {
         either!(self, c => c.path())
     }

@@ -348,7 +348,7 @@ impl<P: Clone> Medium<P> {
         self.transfer.links.set_path(path)
     }
 
-    /// What happens to packets after the air, on links without a path of their own.
+    /// The path of packets after the air, on links without their own.
     pub fn path(&self) -> &Path {
         &self.transfer.links.path
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The rest never comes.
+/// The rest never arrives.
 const NEVER: u64 = u64::MAX;
 
 /// Progress of a message that a relay forwards while it is still arriving, in bytes from its start. The relay that fills
@@ -13,8 +13,8 @@ pub struct Arriving(Arc<AtomicU64>);
 
 // A relay receives and sends on one thread; the counter is atomic only so that bodies are `Send`.
 impl Arriving {
-    /// Number of bytes that are there from the start; at least the message's length once all of it is. `None`: the rest
-    /// never comes.
+    /// Number of bytes available from the start; at least the message's length once it is complete. `None`: the rest
+    /// never arrives.
     pub fn ready(&self) -> Option<u32> {
         match self.0.load(Ordering::Relaxed) {
             NEVER => None,
@@ -32,7 +32,7 @@ impl Arriving {
         self.grow(u32::MAX);
     }
 
-    /// The rest never comes.
+    /// The rest never arrives.
     pub(crate) fn fail(&self) {
         self.0.store(NEVER, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! What became of the messages of reliable topics.
+//! Outcomes of the messages of reliable topics.
 
 use crate::config::TopicId;
 use core::time::Duration;
@@ -17,11 +17,11 @@ pub struct Outcome {
     pub stamp: Time,
     /// Its origin when it was offered.
     pub origin: u64,
-    /// What became of it.
+    /// Its outcome.
     pub end: End,
 }
 
-/// What became of a message.
+/// Outcome of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// The receiver has handed it on, and its acknowledgement arrived this long after the message was offered.

@@ -47,7 +47,7 @@ pub(crate) struct Peer {
     pub(crate) info: Option<PeerInfo>,
     pub(crate) stats: PeerStats,
     pub(crate) flight: Flight,
-    /// For a wire.
+    /// Datagrams beyond the in-flight limit, on a wire.
     pub(crate) breadth: Breadth,
     /// Whether the last receipt came with data that the peer had to send.
     pub(crate) receipts_ride: bool,
@@ -57,7 +57,7 @@ pub(crate) struct Peer {
     pub(crate) way: Way,
     /// Cost of a datagram to this peer.
     pub(crate) airtime: AirtimeModel,
-    /// Where the rate is unknown.
+    /// Estimate of the rate, where it is unknown.
     pub(crate) estimate: Option<Estimate>,
     /// Its clock, and what is needed to share the radio with it.
     pub(crate) share: PeerShare,

@@ -28,7 +28,7 @@ const SELDOM: Duration = Duration::from_secs(2);
 const LOSSY: f64 = 0.03;
 const MORE_OFTEN: u32 = 4;
 
-/// What a greeting meant.
+/// Meaning of a greeting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Greeting {
     /// Our own, reflected; one of a session that is over; or one of a session that has to wait until the known one is

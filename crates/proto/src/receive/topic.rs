@@ -93,11 +93,11 @@ pub(crate) struct InTopic {
     pub(crate) accepted: bool,
     pub(crate) window: Window,
     pub(crate) partials: Vec<Partial>,
-    /// For this session of the sender, without what its numbering shows.
+    /// Counters of this session of the sender, without what its numbering shows.
     pub(crate) counts: Counts,
-    /// For earlier sessions.
+    /// Counters of earlier sessions.
     earlier: Counts,
-    /// As the sender reported.
+    /// The account that the sender last reported.
     pub(crate) account: Option<Account>,
     newest_delivered: Option<u64>,
     /// The longest message delivered in this session: one of up to that many bytes gets its memory at once.

@@ -73,7 +73,7 @@ struct Ask {
     number: u64,
     at: Time,
     bytes: usize,
-    /// By the airtimes, its receipt is due by then.
+    /// When its receipt is due at the latest, by the airtimes.
     late_at: Time,
 }
 
@@ -108,7 +108,7 @@ pub(crate) struct Flight {
     /// The medium is a wire of a known rate, where nobody contends: delay that its bytes do not explain is its own.
     wired: bool,
     entries: VecDeque<Entry>,
-    /// Of all entries.
+    /// Pieces of all entries.
     pieces: usize,
     /// Their weight, in parts of a full datagram.
     weight: usize,
@@ -134,7 +134,7 @@ pub(crate) struct Flight {
 }
 
 impl Flight {
-    /// A limit of `least` datagrams on a short path.
+    /// Creates a limit of `least` datagrams on a short path.
     pub(crate) fn new(least: u32) -> Self {
         Flight {
             least: least.max(1) as usize,

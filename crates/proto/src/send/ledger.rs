@@ -14,7 +14,7 @@ pub(crate) struct Ledger {
     given_up: Drops,
     /// The same in the peer's present session, plus messages that arrived over another route.
     given_up_now: Drops,
-    /// For past sessions of the peer.
+    /// Totals of past sessions of the peer.
     delivered: u64,
     lost: Drops,
     /// Number of the first message of the peer's present session.

@@ -26,8 +26,8 @@ pub(crate) struct Pacer {
 /// How late a caller may be without losing air. The next frame may then be early by as much and stand in the device
 /// queue: a tenth of a full frame at 6 Mbit/s.
 const LATENESS: Duration = Duration::from_micros(200);
-/// What may stand in the device queue of a wire with a rate. On a fast one, slots are shorter than the punctuality of
-/// threads: several datagrams leave at one wake-up, and the wire is busy until the next. Where one datagram takes this
+/// What may stand in the device queue of a wire with a rate. On a fast wire, slots are shorter than threads are
+/// punctual: several datagrams leave at one wake-up, and the wire is busy until the next. Where one datagram takes this
 /// long, or its time is unknown, only late datagrams leave at once.
 const WIRE_QUEUE: Duration = Duration::from_millis(1);
 
@@ -35,7 +35,7 @@ const WIRE_QUEUE: Duration = Duration::from_millis(1);
 pub(crate) const CONTROL: u8 = 128;
 
 impl Pacer {
-    /// For a radio.
+    /// Creates a pacer for a radio.
     pub(crate) fn new() -> Self {
         Pacer {
             lateness: LATENESS,
@@ -47,7 +47,7 @@ impl Pacer {
         }
     }
 
-    /// For a wire with a rate; `full` is how long its longest datagram takes, if known.
+    /// Creates a pacer for a wire with a rate; `full` is how long its longest datagram takes, if known.
     pub(crate) fn of_wire(full: Option<Duration>) -> Self {
         let early = full.map_or(Duration::ZERO, |f| WIRE_QUEUE.saturating_sub(f));
         Pacer {

@@ -25,7 +25,7 @@ const CLEAN: f64 = 0.01;
 /// Loss assumed for copies until the peer has reported any: at a long round trip that takes seconds, and a message that
 /// loses all its copies meanwhile holds up dozens.
 const FEARED: f64 = 0.2;
-/// Parity per lost byte, and the addition for each datagram in a burst. Determined in `medium`:
+/// Parity per lost byte, and the relative addition for each datagram in a burst. Determined in `medium`:
 /// `docs/decisions/092-parity-over-a-window.md`.
 const PARITY: f64 = 3.0;
 const PER_BURST: f64 = 0.5;

@@ -23,7 +23,7 @@ pub(super) struct Floor {
 }
 
 impl Floor {
-    /// For a least share of the air.
+    /// Creates the balance for a least share of the air.
     pub(super) fn new(least: f64) -> Self {
         let least = least.clamp(0.001, 0.999);
         Floor {
