@@ -97,7 +97,7 @@ pub struct Slot(pub u64);
 pub enum Verdict {
     /// The receiver takes its messages.
     Accept,
-    /// The peer shall not send it: it is not configured here, or its type differs.
+    /// The peer must not send it: it is not configured here, or its type differs.
     Refuse,
 }
 

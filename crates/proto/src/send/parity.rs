@@ -65,7 +65,7 @@ impl Coder {
         self.at.filter(|_| self.due == 0)
     }
 
-    /// Makes due what has waited long enough.
+    /// Makes due everything that has waited long enough.
     pub(crate) fn tick(&mut self, now: Time) {
         while self.window.front().is_some_and(|(at, _)| *at + LIFETIME < now) {
             self.window.pop_front();

@@ -183,7 +183,7 @@ impl<B: Body> Keeper<B> {
         waiting.chain(tell).min()
     }
 
-    /// Makes due what has waited long enough.
+    /// Makes due everything that has waited long enough.
     pub(crate) fn tick(&mut self, now: Time, timing: Timing) {
         for k in &mut self.kept {
             if !k.is_due() && k.at <= now {

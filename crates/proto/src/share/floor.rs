@@ -38,7 +38,7 @@ impl Floor {
         (self.due + waited * self.earns).min(nanos(LATENESS) * self.earns)
     }
 
-    /// Whether what waits has waited enough.
+    /// Whether the waiting datagram has waited long enough.
     pub(super) fn is_due(&self, now: Time) -> bool {
         self.due(now) >= 0.0
     }
