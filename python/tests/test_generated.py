@@ -1,4 +1,5 @@
-"""Classes of messages that ROS 2 generated, where a type may stand. ROS2_MESSAGES names a folder with them (`make python` does)."""
+"""Classes of messages that ROS 2 generated, used as types. ROS2_MESSAGES names a folder with them (`make python`
+does)."""
 
 import os
 import subprocess
@@ -7,7 +8,7 @@ import sys
 import pytest
 
 FOLDER = os.environ.get("ROS2_MESSAGES")
-# In a process of its own: ROS 1's packages have the same names.
+# In its own process, since ROS 1's packages have the same names.
 SCRIPT = """
 import array, random, sys, tempfile
 import numpy as np
