@@ -40,7 +40,7 @@ class Mismatch(ValueError):
     """A value does not match its field."""
 
 
-#: Formats of bytes-like objects that say no more than "bytes".
+#: Formats of bytes-like objects that only say "bytes".
 _RAW = ("B", "c")
 #: Maximum number of a structure's field names that an error lists.
 _NAMES = 12

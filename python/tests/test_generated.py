@@ -40,7 +40,7 @@ for n, message in enumerate(messages):
     taken = theirs.take(30)
     assert type(taken) is type(message) and taken == message, (taken, message)
     assert theirs.held == 0, "arrays are its own"
-    # A message of ours, published as it came, is the same.
+    # A taken message of Ropewalk, published unchanged, is the same.
     publisher.publish(ours.take(30))
     assert theirs.take(30) == message
 

@@ -166,7 +166,7 @@ private:
                 if (stop) return;
                 if (status == ROPEWALK_STATUS_EMPTY) continue;
                 if (status != ROPEWALK_STATUS_OK) {
-                    ROS_ERROR("ropewalk: %s: no more messages arrive over the bus: %s", topic.c_str(), ropewalk_error_message());
+                    ROS_ERROR("ropewalk: %s: messages stop arriving over the bus: %s", topic.c_str(), ropewalk_error_message());
                     return;
                 }
                 due = true;
