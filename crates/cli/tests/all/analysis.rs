@@ -142,7 +142,7 @@ fn the_examples_are_planned() {
     let done = host.run(&["plan", &fleet, "--brief", "--runs", "1", "--seconds", "2"]);
     assert_eq!(done.code, 0, "{done:?}");
     assert!(
-        done.stdout.contains("It fits.") && done.stdout.contains("How sure:"),
+        done.stdout.contains("It fits.") && done.stdout.contains("Confidence:"),
         "{done:?}"
     );
 }
