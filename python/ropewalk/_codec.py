@@ -1,4 +1,4 @@
-"""Messages as Python objects: their classes, and how their fields lie in docs/wire/control-part.md.
+"""Messages as Python objects: their classes, and the layout of their fields (docs/wire/control-part.md).
 
 A codec is made once for each type, from its description. Arrays of elements of fixed size are numpy arrays, of
 structured types where the elements are messages; long ones are data parts, and are read where they lie. Reading and

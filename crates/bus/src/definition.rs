@@ -47,7 +47,7 @@ pub(crate) fn difference(ours: &str, theirs: &str) -> String {
     if let Some(name) = theirs.keys().find(|name| !ours.contains_key(*name)) {
         return format!("{} is defined there and not here", quoted(name));
     }
-    "the fields that are shown are equal, so one of the two sums is not its definition's".into()
+    "the fields that are shown are equal, so one of the two sums does not match its definition".into()
 }
 
 /// The significant lines, by type; the type itself has an empty name.

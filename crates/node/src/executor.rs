@@ -15,10 +15,9 @@ const LONG: Duration = Duration::from_secs(3600);
 /// Runs the callbacks of many subscribers and servers in the thread that spins, one message of each in turn.
 /// It sleeps while there is nothing to do.
 ///
-/// If a callback panics, only the message that it was processing is lost: the panic is logged and counted,
-/// and the callback continues. With [`CallbackOptions::with_end_on_error`] the panic propagates through
+/// If a callback panics, only the message that it was processing is lost: the panic is logged and counted, and
+/// the callback continues. With [`CallbackOptions::with_end_on_error`] the panic propagates through
 /// [`Executor::spin`].
-/// [`CallbackOptions::with_end_on_error`] the panic goes on through [`Executor::spin`].
 pub struct Executor {
     node: Node,
     wait_set: WaitSet,

@@ -3,7 +3,7 @@
 
 /// Why a name was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{name}' is no {what}: {rule}")]
+#[error("'{name}' is not a {what}: {rule}")]
 pub struct NameError {
     name: String,
     what: &'static str,

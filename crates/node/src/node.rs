@@ -43,7 +43,7 @@ pub enum NodeError {
         source: bus::CreateError,
     },
     /// The type definition that a publisher or server announced cannot be read.
-    #[error("{topic} is said to be of type {type_name}, whose definition cannot be used: {source}")]
+    #[error("{topic} is announced with type {type_name}, whose definition cannot be used: {source}")]
     Definition {
         /// The topic.
         topic: String,
@@ -53,7 +53,7 @@ pub enum NodeError {
         source: schema::DefinitionError,
     },
     /// The definition that a publisher or server announced does not match the sum that it stated.
-    #[error("{topic} is said to be of type {type_name} with sum {stated}, but its definition has {computed}")]
+    #[error("{topic} is announced with type {type_name} and sum {stated}, but its definition has {computed}")]
     Sum {
         /// The topic.
         topic: String,

@@ -99,7 +99,7 @@ pub(crate) struct Info {
     pub(crate) messages: u64,
     pub(crate) memory: u64,
     pub(crate) topic: TopicType,
-    /// Also tells the role.
+    /// Also states the role.
     pub(crate) detail: EndpointDetail,
     /// Why recent peers were refused.
     pub(crate) refusals: Vec<String>,

@@ -41,7 +41,7 @@ pub(super) struct State {
     /// Subscribers that broke the protocol; the last few.
     pub(super) banned: Vec<u64>,
     pub(super) sequence: u64,
-    /// Messages that were lost before they reached this publisher, as sequence numbers.
+    /// Number of messages that were lost before they reached this publisher.
     pub(super) skipped: u64,
     pub(super) history: History,
     /// Loans refused because memory was short.

@@ -55,7 +55,7 @@ fn page() -> io::Result<&'static AtomicU64> {
             }
         };
     }
-    // SAFETY: the page is mapped for ever, aligned, initialized with zeros by the kernel, and only accessed
+    // SAFETY: the page is mapped forever, aligned, initialized with zeros by the kernel, and only accessed
     // atomically.
     Ok(unsafe { &*page })
 }

@@ -340,7 +340,7 @@ impl PeerSegment {
             return false;
         };
         to.reserve(len);
-        // SAFETY: as in `copy`; `reserve` made room for `len` bytes behind the vector's length, and they are
+        // SAFETY: as in `copy`; `reserve` made room for `len` bytes after the vector's length, and they are
         // initialized before the length says so.
         unsafe {
             std::ptr::copy_nonoverlapping(from.as_ptr(), to.as_mut_ptr().add(to.len()), len);
