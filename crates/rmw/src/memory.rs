@@ -10,7 +10,7 @@ const KEPT: libc::c_int = 64 << 20;
 
 /// Lets glibc's heap keep memory for a few large messages. By default it returns the memory that rcl and nodes free for
 /// each message to the kernel and requests it again for the next one: a page fault for every 4 KiB, which costs more
-/// than all copies (decision 340). This changes nothing if the environment tunes glibc's heap (`GLIBC_TUNABLES`,
+/// than all copies (decision 338). This changes nothing if the environment tunes glibc's heap (`GLIBC_TUNABLES`,
 /// `MALLOC_TRIM_THRESHOLD_` and the like).
 #[cfg(target_env = "gnu")]
 pub(crate) fn keep_freed_memory() {
