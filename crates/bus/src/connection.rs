@@ -177,7 +177,7 @@ impl Connection {
                     pid = self.peer.pid,
                     publisher = self.publisher,
                     reason,
-                    "left a publisher"
+                    "disconnected a publisher"
                 );
                 self.set_ended();
                 self.socket.hang_up();
