@@ -5,7 +5,7 @@
 //! allows. The publisher may be hostile too, so a [`Consumer`] bounds every index and every loop.
 //!
 //! A cell's state is one word that contains the push's number. A take that races with a drop and a reuse of
-//! the same cell therefore fails instead of mixing two messages.
+//! the same cell therefore fails instead of mixing two messages (decision 010).
 
 mod consumer;
 mod producer;
