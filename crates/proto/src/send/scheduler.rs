@@ -4,7 +4,7 @@
 //! fewest bytes left, which gives the least mean delay), then the topic that had the least service, by start-time fair
 //! queueing. A small flow among equals does not wait behind a large one, a flow that paused earns no credit, and one
 //! that runs ahead of the others in service loses the advantage of being short. The choice is made again for every
-//! fragment; that is the pre-emption. Ahead of all this go topics that are owed their minimum share.
+//! fragment; that is the pre-emption. Ahead of all this go topics that are owed their minimum share (decision 022).
 
 use super::quota::Quota;
 use super::topic::{OutTopic, Pending};
