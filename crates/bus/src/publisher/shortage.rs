@@ -1,4 +1,4 @@
-//! What a publisher does when memory is short.
+//! What a publisher does when memory is short (decision 030).
 
 use super::inner::{PubCore, State};
 use super::options::MemoryPolicy;
