@@ -1,4 +1,4 @@
-//! State that an endpoint reports, and its encoding in an `Info` frame.
+//! State that an endpoint reports, and its encoding in an `Info` frame (decision 032).
 
 use crate::frame::{Reader, Writer};
 use crate::losses::{Losses, REASONS};
