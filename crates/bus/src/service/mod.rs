@@ -3,7 +3,7 @@
 //! A client publishes requests and subscribes to replies; a server does the reverse. On both sides the two
 //! endpoints have paired identities, so each side knows which publisher belongs to which subscriber. Requests
 //! and replies are ordinary messages with a correlation header, queued to a single subscriber.
-//! `docs/wire/bus.md` specifies the bytes.
+//! `docs/wire/bus.md` specifies the bytes (decision 034).
 
 mod calls;
 mod client;
