@@ -11,7 +11,7 @@
 //! If a group may write to the folder, any member can replace a file that another has just created with a
 //! symbolic link. So nothing in the folder is changed or followed by its path. A socket is bound and given
 //! its mode and its group in a [`Stage`], and then renamed. A peer's socket is opened without following links
-//! before connecting to it.
+//! before connecting to it (decision 038).
 
 mod stage;
 
