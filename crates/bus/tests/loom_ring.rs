@@ -1,4 +1,5 @@
-//! Checks every interleaving of a publisher and a subscriber on a ring and a doorbell, with loom.
+//! Checks every interleaving of a publisher and a subscriber on a ring and a doorbell, with
+//! loom (decision 040).
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p bus --release --test loom_ring`
 #![cfg(loom)]
