@@ -3,7 +3,7 @@
 //! Every system is a program of its own that follows one contract (`peers/CONTRACT.md`): it publishes or subscribes
 //! according to its options, and prints its numbers. Processes are started anew for each run. Systems alternate within
 //! each cell, in rotated order, so that other load on the machine affects all of them alike; the floor is measured in
-//! the same session.
+//! the same session (decision 044).
 
 mod copies;
 pub(crate) mod crew;
