@@ -2,7 +2,7 @@
 //!
 //! A transmission is a frame and its acknowledgement. A host that hears the sender stays silent for both: the duration
 //! field of the frame states how long. A host that hears only the receiver defers to the acknowledgement, but not to
-//! the frame: it is hidden from the sender.
+//! the frame: it is hidden from the sender (decision 050).
 
 use crate::medium::Medium;
 use crate::station::{Contender, Phase, Station, Transmission};
