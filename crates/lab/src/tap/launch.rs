@@ -2,7 +2,8 @@
 //!
 //! The caller creates and locks the lab's folder and starts `launch`, which enters new namespaces and starts `emulate`
 //! there. The emulator is process 1 of its PID namespace, so the kernel ends everything inside the lab when it dies,
-//! however it dies. Only processes and descriptors hold the namespaces, so they and their devices go, too.
+//! however it dies. Only processes and descriptors hold the namespaces, so they and their devices go,
+//! too (decision 055).
 
 use super::folder::{self, Folder};
 use super::host::{Doing, Failed};
