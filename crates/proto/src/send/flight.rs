@@ -1,4 +1,4 @@
-//! Datagrams handed over that are not known to have left the air.
+//! Datagrams handed over that are not known to have left the air (decision 065).
 
 use crate::wire::Receipt;
 use core::time::Duration;
