@@ -1,4 +1,4 @@
-//! Prediction of a topic's next message from earlier ones.
+//! Prediction of a topic's next message from earlier ones (decision 066).
 
 use core::time::Duration;
 use stats::Time;
