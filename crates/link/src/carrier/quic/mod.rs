@@ -3,7 +3,7 @@
 //! `noq-proto` is a state machine without I/O and runs on the radio thread. In one call, a datagram goes from
 //! [`Carrier::send`] through encryption to the socket, so that nothing can queue in between. The carrier uses
 //! only unreliable datagrams (RFC 9221). Streams are off, as is everything in QUIC that would hold or pace
-//! datagrams.
+//! datagrams (decision 070).
 
 mod congestion;
 mod connections;
