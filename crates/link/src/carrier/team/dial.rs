@@ -1,4 +1,4 @@
-//! When to dial a peer.
+//! When to dial a peer (decision 071).
 
 use std::time::{Duration, Instant};
 
