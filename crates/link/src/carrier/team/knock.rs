@@ -3,7 +3,7 @@
 //!
 //! The token consists of 8 random bytes and 8 bytes of their HMAC-SHA256 under the team's secret. A server
 //! checks it before it keeps or sends anything. A host that overhears a token can repeat it, but then faces
-//! TLS.
+//! TLS (decision 072).
 
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
