@@ -1,4 +1,4 @@
-//! Messages of a reliable topic that were sent and are not settled yet: kept, retransmitted, given up.
+//! Messages of a reliable topic that were sent and are not settled yet: kept, retransmitted, given up (decision 090).
 
 use super::bulk::Bulk;
 use super::timing::Timing;
