@@ -1,7 +1,7 @@
 //! Sharing a radio with other hosts: who yields to whom, and how clocks compare.
 //!
 //! Encrypted unicast cannot be overheard, so hosts announce to their peers what they wait for and when their periodic
-//! messages are due, and common peers repeat it. Less important messages yield.
+//! messages are due, and common peers repeat it. Less important messages yield (decision 096).
 
 mod clock;
 mod doubt;
