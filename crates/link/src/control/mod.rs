@@ -2,7 +2,7 @@
 //!
 //! `/link/NAME/set` changes a topic, and `/link/NAME/state` returns the whole state as JSON.
 //! `/link/NAME/status` is published once a second; late joiners get the newest message. The bus decides who
-//! may use them, as for every topic.
+//! may use them, as for every topic (decision 100).
 
 mod change;
 mod types;
