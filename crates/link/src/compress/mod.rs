@@ -2,7 +2,8 @@
 //! receiver unpacks.
 //!
 //! A packed message crosses the air as one run of bytes, the envelope (`docs/wire/link.md`), which states its
-//! codec and shape. An incompressible message is sent unchanged, and the sender soon stops trying.
+//! codec and shape. An incompressible message is sent unchanged, and the sender soon stops
+//! trying (decision 101).
 
 pub(crate) mod envelope;
 mod judge;
