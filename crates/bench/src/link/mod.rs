@@ -1,7 +1,8 @@
 //! Comparison of the link with other systems, in the lab: `ropewalk bench link`.
 //!
 //! Each run brings up a lab of its own, with a link daemon (or another system) on each host, a process that sends and
-//! one that logs. The measured interval is from the publisher's stamp to the subscriber's clock on another host.
+//! one that logs. The measured interval is from the publisher's stamp to the subscriber's clock on another
+//! host (decision 105).
 
 mod bandwidth;
 mod bridged;
