@@ -1,4 +1,4 @@
-//! A topic's names: on this host's bus, and towards a peer.
+//! A topic's names: on this host's bus, and towards a peer (decision 110).
 
 use crate::config::{Config, PeerConfig, TopicConfig};
 use crate::relay::host_id;
