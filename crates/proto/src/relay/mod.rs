@@ -3,7 +3,7 @@
 //! A [`Relay`] stands between a [`Radio`] and the host's sink. It announces each topic that a peer announces for others
 //! to the peers that may carry it, and offers messages for others to the radio like any message of this host, so the
 //! same scheduler, pacer and limits apply (it has no queue of its own). Messages of this host that may go over relays
-//! start here too.
+//! start here too (decision 111).
 
 mod flow;
 mod key;
