@@ -3,7 +3,7 @@
 //! A distance vector in the manner of Babel (RFC 8966). Every host numbers its own advertisements. This host takes a
 //! route only if it is newer or nearer than what it has advertised itself ([`Router::is_feasible`]), so no loop forms.
 //! The distance is the airtime that a full datagram takes, measured by probes. An entry lives only as long as it is
-//! repeated, and tables are bounded.
+//! repeated, and tables are bounded (decision 112).
 
 mod neighbour;
 mod seen;
