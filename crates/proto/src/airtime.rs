@@ -1,4 +1,4 @@
-//! The pacer's estimate of what one datagram costs.
+//! The pacer's estimate of what one datagram costs (decision 116).
 
 use core::time::Duration;
 
