@@ -4,7 +4,7 @@
 //! The link of the calling host serves a peer's services on its bus, and passes requests to the radio
 //! directly from their callers' blocks. The link of the serving host is a client on its bus. This module
 //! communicates with callers and servers through [`desk`], which never blocks. Everything here runs on the
-//! radio thread.
+//! radio thread (decision 120).
 
 mod calling;
 mod desk;
