@@ -1,5 +1,5 @@
 //! Fetches a robot's files piece by piece. A download resumes after an interruption, is checked against the SHA-256,
-//! and stays below one folder.
+//! and stays below one folder (decision 174).
 
 use super::ahead::Ahead;
 use super::call::What;
