@@ -7,7 +7,7 @@
 //! said `insecure`.
 //!
 //! Each end has one thread that owns its sockets and calls its sink; version 6's telemetry has another. Nothing is
-//! polled periodically. `docs/wire/remote-zmq.md` describes the bytes.
+//! polled periodically. `docs/wire/remote-zmq.md` describes the bytes (decision 175).
 //!
 //! ```
 //! use remote::transport::zmq::{AllowedKeys, KeyPair, ZmqController, ZmqRobot};
