@@ -8,7 +8,7 @@
 //!
 //! Where every tenth of a millisecond counts, a program can have a link of its own instead ([`DirectRobot`],
 //! [`DirectController`]): the same configuration, no bus, no daemon, and an address of its own. Daemons and such
-//! programs interoperate.
+//! programs interoperate (decision 178).
 //!
 //! ```no_run
 //! use remote::transport::link::{LinkController, LinkRobot};
