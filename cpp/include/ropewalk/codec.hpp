@@ -1,7 +1,7 @@
 // Control and data parts of generated types: docs/wire/control-part.md in C++.
 //
 // A generated type has `static void ropewalk_fields(Self&, Visitor&)`, which passes each field to the visitor in order,
-// and a `Type<T>` with its name, sum and definition. The visitors here measure, bind, write and read.
+// and a `Type<T>` with its name, sum and definition. The visitors here measure, bind, write and read (decision 200).
 #pragma once
 
 #include <array>
