@@ -2,7 +2,7 @@
 //!
 //! A [`Codec`] is a class of messages with the operations for each field, in order. Reading creates an object
 //! of the class and sets its fields; writing reads them. Arrays of elements of fixed size are numpy arrays,
-//! and those in data parts are views.
+//! and those in data parts are views (decision 203).
 
 mod block;
 mod plan;
