@@ -1,4 +1,4 @@
-//! The kinds of Robot Remote Control's version 6: an empty type for each, and tables of all.
+//! The kinds of Robot Remote Control's version 6: an empty type for each, and tables of all (decision 220).
 
 pub mod command;
 pub mod telemetry;
