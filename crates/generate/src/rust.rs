@@ -2,7 +2,7 @@
 //!
 //! A message is a structure in a module named like its package: numbers, `String`, arrays, other structures, `Bulk` for
 //! variable arrays of elements of fixed size, and `Vec` for other variable arrays. It has a lifetime if it contains a
-//! bulk field.
+//! bulk field (decision 223).
 
 use crate::literal::{self, Number, unquoted};
 use crate::{File, Unit};
