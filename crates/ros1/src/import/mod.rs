@@ -1,7 +1,7 @@
 //! Converts configurations of other multi-master systems into files for a bridge and a link on each host.
 //!
 //! The input is untrusted: its size is bounded, everything that is not understood is reported with its line, and only
-//! checked names and numbers of it reach the output.
+//! checked names and numbers of it reach the output (decision 234).
 
 mod launch;
 mod nimbro;
