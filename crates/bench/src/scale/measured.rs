@@ -1,4 +1,4 @@
-//! Result of one run, and of several runs together.
+//! Result of one run, and of several runs together (decision 240).
 
 use super::point::Point;
 use super::profile::Profile;
