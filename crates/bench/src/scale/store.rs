@@ -1,4 +1,4 @@
-//! Results so far, on disk, so that an experiment can resume where it was stopped.
+//! Results so far, on disk, so that an experiment can resume where it was stopped (decision 244).
 
 use super::System;
 use super::measured::{Measured, NodesKnee};
