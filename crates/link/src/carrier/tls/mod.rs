@@ -7,7 +7,7 @@
 //!
 //! Nothing queues here that the scheduler could still order: if the socket does not take everything at once,
 //! the carrier is not ready, and the socket itself holds at most [`UNSENT`] bytes beyond those in flight to
-//! the peer.
+//! the peer (decision 260).
 
 mod connection;
 mod doors;
