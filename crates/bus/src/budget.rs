@@ -4,7 +4,7 @@
 //! One peer gets at most half, so it cannot lock the others out. A [`Holder`] is therefore one process of
 //! this user, or all processes of another user together, because a malicious user can start any number of
 //! them. Processes of this user in other PID namespaces cannot be distinguished and count as one. Connections
-//! of this process to itself are not limited.
+//! of this process to itself are not limited (decision 271).
 
 use crate::sys::limits;
 use crate::sys::process::Peer;
