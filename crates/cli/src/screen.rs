@@ -3,7 +3,7 @@
 //! Text from other processes, hosts and files (names, refusals, definitions) must not control the terminal. This module
 //! escapes the control characters of whatever is printed here, except line feeds and tabs ([`stats::text`]); the
 //! meaning of JSON does not change. `clippy.toml` forbids printing past this module. The command's own drawing goes to
-//! [`raw`] and [`draw`].
+//! [`raw`] and [`draw`] (decision 273).
 
 use stats::text::printable_lines;
 use std::fmt;
