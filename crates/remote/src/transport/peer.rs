@@ -1,4 +1,4 @@
-//! The sender of a request.
+//! The sender of a request (decision 274).
 
 use std::fmt;
 use std::sync::Arc;
