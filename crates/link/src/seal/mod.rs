@@ -2,7 +2,7 @@
 //!
 //! Hosts exchange greetings over any way ([`greeting`]): certificate, a key of this run, a challenge, and the
 //! answer to the other's challenge. Messages then cross as envelopes ([`envelope`]). Relays see a message's
-//! source, its destinations and its length, but cannot read it, change it, or forge one.
+//! source, its destinations and its length, but cannot read it, change it, or forge one (decision 289).
 
 pub(crate) mod envelope;
 mod evidence;
