@@ -1,7 +1,7 @@
 //! `ropewalk record`: records topics of the bus into an MCAP file or a folder of rosbag2.
 //!
 //! Uses three threads, so that none waits for another: this one takes messages and checks signals and the time, one
-//! writes the file, and one asks the bus for topics, which a stopped process can delay.
+//! writes the file, and one asks the bus for topics, which a stopped process can delay (decision 311).
 
 mod disk;
 mod queue;
