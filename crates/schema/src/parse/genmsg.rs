@@ -2,7 +2,8 @@
 //!
 //! genmsg splits a line at spaces and strips other white space from each word. It takes a line with `=` before any `#`
 //! for a constant, checks the value of a constant but not its name, and accepts constants that are declared twice or
-//! named like a field. This parser accepts exactly what genmsg accepts, with the MD5 sum that genmsg computes.
+//! named like a field. This parser accepts exactly what genmsg accepts, with the MD5 sum that genmsg
+//! computes (decision 316).
 
 use super::Origin;
 use super::cursor::Cursor;
