@@ -3,7 +3,7 @@
 //! [`Plan::compile`] turns a schema and the introspection tables of its type into a flat list of steps, once per type.
 //! Walking a message then needs no names. Neighbouring fields of fixed size are one copy. A bulk array is one copy into
 //! the block or out of it, if its elements lie in memory as in a data part. `docs/wire/control-part.md` defines what
-//! becomes a data part.
+//! becomes a data part (decision 334).
 
 mod borrow;
 mod cdr;
