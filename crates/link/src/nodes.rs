@@ -4,7 +4,7 @@
 //! Towards a peer, the nodes are one message of a topic like any other ([`names::nodes_of`]), so the features
 //! of topics apply to them: the order on the air, relays, keys, memory. Only endpoints cross that may cross
 //! anyway: those of topics and services that the configuration carries and the peer's `allow` permits, on
-//! either side.
+//! either side (decision 337).
 
 use crate::config::{Config, PeerConfig};
 use crate::names;
