@@ -12,7 +12,7 @@
 //! DDS has no identities: any process that can reach the sockets can claim anything.
 //!
 //! Out of scope: serializing data (payloads pass unchanged, with their 4 bytes of encapsulation), keyed topics, IPv6,
-//! TCP, shared memory, content filters, exclusive ownership, type lookup, discovery servers, security.
+//! TCP, shared memory, content filters, exclusive ownership, type lookup, discovery servers, security (decision 344).
 //!
 //! ```
 //! use core::time::Duration;
