@@ -9,7 +9,7 @@
 //! Each connection has a thread of its own, so a silent peer blocks nobody. The bridge trusts no peer: every length is
 //! bounded, and memory grows with what has arrived, not with what was announced. ROS 1 itself has no identities: anyone
 //! who can reach the master or a node may publish. By default the bridge can only be reached from this host
-//! ([`Config::listen`]) (decision 210).
+//! ([`Config::listen`], decision 210).
 //!
 //! ```no_run
 //! use ros1::{Bridge, Config, Direction, TopicRule};
