@@ -2,7 +2,7 @@
 //!
 //! A transport moves frames without knowing their meaning; the user chooses the wire format ([`Wire`]). The transport
 //! calls its user from its own threads, as soon as a frame arrives: nothing is polled. The same test suite runs over
-//! all transports (`tests/conformance.rs`) (decision 173).
+//! all transports (`tests/conformance.rs`, decision 173).
 
 pub mod gzip;
 pub mod link;
