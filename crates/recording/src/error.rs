@@ -298,7 +298,7 @@ pub enum WriteError {
         path: PathBuf,
     },
     /// A channel that a folder of rosbag2 cannot hold.
-    #[error("{}: {topic} is in `{encoding}`, and rosbag2 reads CDR alone; write an MCAP file", path.display())]
+    #[error("{}: {topic} is in `{encoding}`, but rosbag2 reads only CDR; write an MCAP file", path.display())]
     NotCdr {
         /// The file.
         path: PathBuf,

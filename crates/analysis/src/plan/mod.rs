@@ -37,14 +37,14 @@ use std::time::Duration;
 ///       hz: 30
 ///       priority: 100
 ///       deadline: 13ms
-///     - {name: /camera, from: robot, to: base, bytes: 77kB, hz: 6.67, depth: 2}
+///     - {name: /cam, from: robot, to: base, bytes: 77kB, hz: 6.67, depth: 2}
 ///
 /// Prints each topic's delay and delivery ratio, what breaks first as rates
 /// grow, what would help, and the confidence. Nothing is sent: the link's own
 /// protocol runs over a model of the medium in virtual time. `recording: FILE`
 /// takes sizes and times from a bag or MCAP file (`simulated`: the demo's
-/// robot), and `fleet: {host: robot, robots: 200, access_points: 12}` multiplies
-/// one host. The guide (docs/guide/plan.md) explains every key.
+/// robot), and `fleet: {host: robot, robots: 200, access_points: 12}`
+/// multiplies one host. The guide (docs/guide/plan.md) explains every key.
 #[derive(Args, Clone, Debug)]
 #[command(verbatim_doc_comment)]
 pub struct Options {

@@ -56,7 +56,7 @@ pub(crate) struct Options {
     /// hops).
     #[arg(long, value_name = "DURATION", value_parser = quantity::duration, default_value = "13ms")]
     deadline: Duration,
-    /// Repeat an order up to this many times if the machine stalled the radio's emulation; the best run counts.
+    /// Run an order up to this many times if the machine stalled the radio's emulation; the best run counts.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=20))]
     tries: u8,
     /// Run publisher, links, radio and subscriber in five processes instead of three.

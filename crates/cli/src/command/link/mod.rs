@@ -23,10 +23,10 @@ use std::time::Duration;
 ///   peers:
 ///     - {name: base, address: '192.168.1.7:7400'}
 ///   topics:
-///     - {name: /scan, direction: out, priority: 100, deadline: 100ms, depth: 2}
+///     - {name: /scan, direction: out, priority: 100, deadline: 100ms}
 ///     - {name: /cmd_vel, priority: 120, direction: in}
 ///   services:
-///     # The base may call it; there: role: call
+///     # The base may call it (there: role: call)
 ///     - {name: /arm/grasp, role: serve}
 ///   # Nodes of ROS 2 see each other; true also carries all their endpoints.
 ///   ros2: graph

@@ -47,7 +47,8 @@ enum What {
     and over ZeroMQ:\n  \
     ropewalk robot sim --zmq tcp://127.0.0.1:7010\n  \
     ropewalk control tcp://127.0.0.1:7010\n\n\
-    Simple actions: headlights (0 or 1), gripper (0 shut to 1 open), home (the arm goes to 0),\n  horn (asks for a permission first).\n\
+    Simple actions: headlights (0 or 1), gripper (0 shut to 1 open),\n  \
+    home (the arm goes to 0), horn (asks for permission first).\n\
     Complex actions: patrol (poses, again and again), twists (each for 1 s).\n\
     Joints: arm_pan, arm_shoulder, arm_elbow, gripper.")]
 struct Sim {

@@ -138,7 +138,7 @@ fn in_words(happened: Happened) -> (String, serde_json::Value) {
             json!({ "x_m": x, "y_m": y, "waypoints_left": left }),
         ),
         Happened::Blocked => (
-            "touches a wall or a pillar, and stands".into(),
+            "touches a wall or a pillar, and stops".into(),
             json!({ "blocked": true }),
         ),
         Happened::Done => ("the list of twists is done".into(), json!({})),
