@@ -93,7 +93,7 @@ pub(super) fn draw(cells: &[Cell<Params, Metrics>]) -> String {
     close(svg)
 }
 
-/// From nothing to a round number.
+/// An axis from zero to a round number.
 struct Axis {
     step: f64,
     steps: u32,
