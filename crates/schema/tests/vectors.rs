@@ -131,8 +131,5 @@ fn golden_messages() {
         let golden: Json = serde_json::from_str(&text).expect("JSON");
         assert_eq!(made, golden, "{}", case.name);
     }
-    assert!(
-        !update,
-        "the vectors were rewritten: check them, then run again"
-    );
+    assert!(!update, "the vectors were rewritten: check them, then run again");
 }

@@ -37,7 +37,8 @@ use std::time::Duration;
 ///       hz: 30
 ///       priority: 100
 ///       deadline: 13ms
-///     - {name: /cam, from: robot, to: base, bytes: 77kB, hz: 6.67, depth: 2}
+///     - {name: /camera, from: robot, to: base, bytes: 77kB, hz: 6.67,
+///        depth: 2}
 ///
 /// Prints each topic's delay and delivery ratio, what breaks first as rates
 /// grow, what would help, and the confidence. Nothing is sent: the link's own

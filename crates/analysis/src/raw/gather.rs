@@ -77,7 +77,10 @@ pub(super) fn gather(dir: &Path, layout: &Layout, stopped: &dyn Fn() -> bool) ->
     silent_senders(&mut gathered, layout);
     for (paths, why) in [
         (&found.other, "are not where `files` of the layout says"),
-        (&found.broken, "are links that lead nowhere, or to a folder above them"),
+        (
+            &found.broken,
+            "are links that lead nowhere, or to a folder above them",
+        ),
     ] {
         if let Some(first) = paths.first() {
             let count = paths.len();

@@ -201,9 +201,7 @@ impl Run<'_> {
                 return Ok(false);
             }
             if let Some(casualty) = self.casualties.first() {
-                return Err(Failure::job(format_args!(
-                    "{casualty} before the demo had begun"
-                )));
+                return Err(Failure::job(format_args!("{casualty} before the demo had begun")));
             }
             if self.began.elapsed() > START {
                 let missing: Vec<_> = Part::ALL

@@ -144,7 +144,8 @@ fn a_team_s_hosts_share_topics_and_others_are_told_nothing() {
     assert!(most >= Some(1), "{done:?}");
     assert!(last["refused_datagrams"].as_u64() >= Some(4), "{done:?}");
     assert!(
-        done.stderr.contains("which `allow` does not permit it to publish"),
+        done.stderr
+            .contains("which `allow` does not permit it to publish"),
         "{done:?}"
     );
     assert!(done.stderr.contains("no longer valid"), "{done:?}");

@@ -23,7 +23,8 @@ use std::time::Duration;
 ///   peers:
 ///     - {name: base, address: '192.168.1.7:7400'}
 ///   topics:
-///     - {name: /scan, direction: out, priority: 100, deadline: 100ms}
+///     - {name: /scan, priority: 100, direction: out, deadline: 100ms,
+///        depth: 2}
 ///     - {name: /cmd_vel, priority: 120, direction: in}
 ///   services:
 ///     # The base may call it (there: role: call)
