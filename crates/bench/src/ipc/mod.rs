@@ -1,7 +1,7 @@
 //! Comparison of local transports: `ropewalk bench ipc`.
 //!
 //! Every system is a program of its own that follows one contract (`peers/CONTRACT.md`): it publishes or subscribes
-//! according to its options, and prints its numbers. Processes are started anew for each run. Systems alternate within
+//! according to its options, and prints its numbers. Processes are started again for each run. Systems alternate within
 //! each cell, in rotated order, so that other load on the machine affects all of them alike; the floor is measured in
 //! the same session (decision 044).
 

@@ -52,7 +52,7 @@ impl Experiment {
 
 /// Compare local transports: Ropewalk, the floor of this machine, and other systems.
 ///
-/// Peers are separate programs in the folder `peers`, built when first needed. All processes are started anew for each
+/// Peers are separate programs in the folder `peers`, built when first needed. All processes are started again for each
 /// run, systems alternate, and everything runs on this machine. In every system, the payload is filled, then stamped,
 /// then published.
 #[derive(Args, Clone, Debug)]

@@ -118,7 +118,7 @@ impl fmt::Display for Target {
     }
 }
 
-/// At most four digits after the point, and no more than needed.
+/// As many digits after the point as needed, at most four.
 pub(crate) fn number(value: f64) -> String {
     let digits = match value.abs() {
         v if v >= 1000.0 => 1,

@@ -82,7 +82,7 @@ fn targets(hops: u32, loss: bool, means: &Means) -> [Vec<Target>; 2] {
     let Means::Link(setting, source, ends) = means else {
         return [vec![], vec![]];
     };
-    // Additional delay that bridges at both ends, or nodes in Python, may cost.
+    // Allowed additional delay of bridges at both ends, or of nodes in Python.
     let more = match ends {
         Ends::Bus => 0.0,
         Ends::Ros2 => 1.0,

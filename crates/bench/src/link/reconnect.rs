@@ -148,7 +148,7 @@ fn judge(seen: &Seen<'_>, happened: Duration, after: After) -> Result<Vec<Part>,
     Ok(parts)
 }
 
-/// Computes the time from a change of the paths until the flow has no more gaps, the longest gap, and the delivery from
+/// Computes the time from a change of the paths until the last gap of the flow, the longest gap, and the delivery from
 /// half a second after the change.
 fn disturbed(log: &Received, changed: u64, flow: &Sent) -> Result<Values, RunError> {
     let mut times: Vec<u64> = log.arrival_ns.iter().copied().filter(|t| *t >= changed).collect();

@@ -69,10 +69,10 @@ pub(super) fn given() -> Vec<Given> {
         paper("ZMQ", default, Ten, Some(11.4), ""),
         paper("UDT", default, Ten, Some(3.8), "needs 42 Mbit/s"),
         paper("ROS", delay, One, Some(17.6), ""),
-        paper("UDT", delay, One, Some(4.8), "fails at 2 s when tried anew"),
+        paper("UDT", delay, One, Some(4.8), "fails at 2 s when tried again"),
         paper("ZMQ", delay, One, None, "fails"),
         paper("ROS", delay, Ten, Some(61.6), ""),
-        paper("UDT", delay, Ten, Some(44.7), "fails at 2 s when tried anew"),
+        paper("UDT", delay, Ten, Some(44.7), "fails at 2 s when tried again"),
         paper("ZMQ", delay, Ten, None, "fails"),
     ]
 }

@@ -10,7 +10,7 @@ pub(super) struct Place {
     pub(super) scenario: Option<&'static str>,
     /// The host of the controller; the robot's is named `robot`.
     pub(super) desk: &'static str,
-    /// Mean delay from the desk to the robot, and back, in ms.
+    /// Mean delay from the operator to the robot, and back, in ms.
     pub(super) there_ms: f64,
     pub(super) back_ms: f64,
     /// Rate of IP packets in each direction.

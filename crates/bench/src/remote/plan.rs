@@ -207,7 +207,7 @@ fn default(options: &Options) -> Vec<Row> {
         (What::Telemetry10Mb, Topic, (1, 4)),
     ];
     let all = twist.into_iter().chain(large);
-    // Without loss, 10 MB show no more about systems over TCP than 1 MB.
+    // Without loss, 10 MB show nothing new about systems over TCP compared with 1 MB.
     let long = |what, means| what == What::Telemetry10Mb && skips(options, means);
     all.filter(|(what, means, _)| !long(*what, *means))
         .map(|(what, means, quick)| row(options, &DEFAULT, what, means, quick))

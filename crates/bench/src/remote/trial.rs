@@ -68,7 +68,7 @@ pub(super) fn run(row: &Row, tools: &Tools<'_>) -> Result<(Trial, Option<Timing>
 struct Set {
     daemons: Daemons,
     words: Vec<String>,
-    /// Arguments for each of the hosts, the desk's first.
+    /// Arguments for each of the hosts, the operator's first.
     own: [Vec<String>; 2],
     ros: Option<Core>,
 }
@@ -156,7 +156,7 @@ impl Set {
         Ok(())
     }
 
-    /// Returns the command of a process of the desk (0) or the robot (1) in a role.
+    /// Returns the command of a process of the operator (0) or the robot (1) in a role.
     fn command(
         &self,
         tools: &Tools<'_>,
@@ -185,7 +185,7 @@ impl Set {
     }
 }
 
-/// Roles and their arguments: of the desk and of the robot.
+/// Roles and their arguments: of the operator and of the robot.
 fn roles(row: &Row) -> [(&'static str, Vec<String>); 2] {
     let number = |n: u128| n.to_string();
     let mut plan = words(["--count", &number(row.count.into()), "--warm-up"]);
@@ -231,7 +231,7 @@ fn roles(row: &Row) -> [(&'static str, Vec<String>); 2] {
     }
 }
 
-/// Starts the processes, runs them, and returns the desk's values; for a file also its fetcher's.
+/// Starts the processes, runs them, and returns the operator's values; for a file also its fetcher's.
 fn play(row: &Row, tools: &Tools<'_>, stage: &Stage<'_>, set: &Set) -> Result<Vec<Vec<f64>>, RunError> {
     let rule = Rule { flows: 1, most: MOST };
     let mut crew = Crew::<Said>::new(rule, &tools.sandbox, tools.ground.stopped);

@@ -24,15 +24,15 @@ const ALONE: [&str; 7] = [
     "alone_ms.mean",
 ];
 
-/// Evaluates a desk's times; returns the values with the number of times. `decided`: the share with a known outcome at
-/// the desk; `delivery`: the share that was executed, or came back.
+/// Evaluates the operator's times; returns the values with the number of times. `decided`: the share with a known outcome at
+/// the operator; `delivery`: the share that was executed, or came back.
 pub(super) fn of_times(told: &[f64]) -> Result<(Values, u64), RunError> {
     if told.is_empty() {
         return Err(RunError::Failed("nothing was started in time".into()));
     }
     let odd = |t: &&f64| !(**t >= 0.0 || [code::EXPIRED, code::REJECTED, code::UNREACHABLE].contains(t));
     if let Some(odd) = told.iter().find(odd) {
-        return Err(format!("the desk reported a time of {odd} ms").into());
+        return Err(format!("the operator reported a time of {odd} ms").into());
     }
     let share = |which: &dyn Fn(f64) -> bool| {
         let such = told.iter().filter(|t| which(**t)).count();
@@ -46,7 +46,7 @@ pub(super) fn of_times(told: &[f64]) -> Result<(Values, u64), RunError> {
     Ok((values, told.len() as u64))
 }
 
-/// Evaluates a file transfer: the desk's pairs of sending time and duration of twists; and start, end and bytes of the
+/// Evaluates a file transfer: the operator's pairs of sending time and duration of twists; and start, end and bytes of the
 /// file.
 pub(super) fn of_file(told: &[Vec<f64>]) -> Result<(Values, u64), RunError> {
     let [twists, file] = told else {

@@ -1,4 +1,4 @@
-//! The desk's process: twists.
+//! The operator's process: twists.
 
 use super::over::Over;
 use super::{PartError, Plan, code, pause, tell};

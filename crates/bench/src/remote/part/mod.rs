@@ -33,13 +33,13 @@ pub enum Role {
         #[arg(long)]
         unordered: bool,
     },
-    /// A robot that echoes the desk's telemetry; the desk is a robot to it.
+    /// A robot that echoes the operator's telemetry; the operator is a robot to it.
     Repeat {
         /// How they reach each other.
         #[command(flatten)]
         over: Over,
     },
-    /// The desk: sends twists, and reports the outcome of each.
+    /// The operator's process: sends twists, and reports the outcome of each.
     Twist {
         /// How it reaches the robot.
         #[command(flatten)]
@@ -54,7 +54,7 @@ pub enum Role {
         #[arg(long, default_value_t = 0)]
         expiry_ms: u64,
     },
-    /// The desk: sends twists until it is stopped, and reports when each was sent and how long it took.
+    /// The operator's process: sends twists until it is stopped, and reports when each was sent and how long it took.
     Drive {
         /// How it reaches the robot.
         #[command(flatten)]
@@ -63,7 +63,7 @@ pub enum Role {
         #[arg(long, default_value_t = 5)]
         pause_ms: u64,
     },
-    /// The desk: sends large telemetry and waits until it comes back.
+    /// The operator's process: sends large telemetry and waits until it comes back.
     Throw {
         /// How it and the robot reach each other.
         #[command(flatten)]
@@ -72,7 +72,7 @@ pub enum Role {
         #[command(flatten)]
         blocks: Blocks,
     },
-    /// The desk: makes the robot send large telemetry, and waits for it.
+    /// The operator's process: makes the robot send large telemetry, and waits for it.
     Catch {
         /// How it reaches the robot.
         #[command(flatten)]

@@ -41,7 +41,7 @@ pub struct Over {
     /// Addresses of the robot over ZeroMQ: for requests, and for telemetry.
     #[arg(long, value_delimiter = ',')]
     robot_at: Vec<String>,
-    /// Addresses of the desk, which sends telemetry like a robot.
+    /// Addresses of the operator, which sends telemetry like a robot.
     #[arg(long, value_delimiter = ',')]
     desk_at: Vec<String>,
 }

@@ -45,7 +45,7 @@ pub(super) fn repeat(gate: &Gate, over: &Over) -> Result<(), PartError> {
     let teller = robot.clone();
     let hear = |controller: &remote::Controller| {
         controller.on::<Thrown>(0, move |block, _| {
-            // The desk misses a block that could not be sent, and reports it.
+            // The operator misses a block that could not be sent, and reports it.
             let _ = teller.set::<Thrown>(0, &block);
         });
     };

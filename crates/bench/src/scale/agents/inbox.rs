@@ -35,7 +35,7 @@ struct State {
     heard: Time,
 }
 
-/// Why no more orders will arrive.
+/// Why the session is over.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Over {
     /// The coordinator is gone, or has ended this agent.
@@ -154,7 +154,7 @@ impl Inbox {
             }
             if self.over().is_some() {
                 std::thread::sleep(CLEAR);
-                // The keeper ends the remaining processes.
+                // The parent process ends the remaining processes.
                 std::process::exit(1);
             }
         }

@@ -42,7 +42,7 @@ pub fn serve(options: &Options) -> Result<(), Error> {
     command
         .args(["bench", "scale-agent"])
         .env("TMPDIR", folder.path());
-    // If the keeper's group is killed, the agent has the time to end what it started.
+    // If this process's group is killed, the agent has the time to end what it started.
     command.process_group(0);
     if let Some(peers) = options.peers() {
         command.arg("--peers").arg(peers);
@@ -59,7 +59,7 @@ pub fn serve(options: &Options) -> Result<(), Error> {
     }
 }
 
-/// Returns whether a folder is one of a keeper's.
+/// Returns whether a folder is one of those that this module creates.
 pub(super) fn is_ours(folder: &Path) -> bool {
     let name = folder.file_name().and_then(|n| n.to_str());
     name.is_some_and(|n| n.starts_with(FOLDER))

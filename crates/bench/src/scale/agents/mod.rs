@@ -3,7 +3,7 @@
 //! A coordinator reaches a program on each machine through a command such as ssh, and communicates with it through that
 //! command's input and output, one line of JSON at a time (`protocol`). Either end checks every line. An agent starts
 //! the nodes and the link daemon of its machine as the coordinator would locally, passes their output and usage on, and
-//! ends all of them when its input ends or is silent. Its parent is a keeper, which removes what a killed agent
+//! ends all of them when its input ends or is silent. Its parent process removes what a killed agent
 //! leaves (decision 245).
 
 mod agent;

@@ -11,7 +11,7 @@ use clap::Args;
 use std::fs;
 use std::path::PathBuf;
 
-/// Options that an agent receives from its keeper.
+/// Options that an agent receives from its parent process.
 #[derive(Args, Clone, Debug)]
 pub struct Work {
     /// The folder of the peers.
@@ -31,7 +31,7 @@ pub fn work(options: &Work) -> Result<(), Error> {
         say(&Report::Bye { why });
     }
     if inbox.is_orphaned() {
-        // The keeper created this folder, and would have removed it.
+        // The parent process created this folder, and would have removed it.
         let folder = std::env::temp_dir();
         if super::keeper::is_ours(&folder) {
             let _ = fs::remove_dir_all(folder);
