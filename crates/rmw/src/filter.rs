@@ -400,8 +400,8 @@ mod tests {
             let text = error(expression, &[]);
             assert!(text.contains(part), "{expression}: {text}");
         }
-        assert!(error(&"(".repeat(100_000), &[]).contains("too many parentheses"));
-        assert!(error(&"NOT ".repeat(100_000), &[]).contains("too many parentheses"));
+        assert!(error(&"(".repeat(100_000), &[]).contains("too many nested parentheses"));
+        assert!(error(&"NOT ".repeat(100_000), &[]).contains("too many nested parentheses"));
     }
 
     #[test]

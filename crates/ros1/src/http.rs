@@ -213,7 +213,7 @@ mod tests {
         assert!(text(b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n").contains("Content-Length"));
         assert!(text(b"POST / HTTP/1.1\r\n\r\n").contains("Content-Length"));
         assert!(text(b"GET / HTTP/1.1\r\n\r\n").contains("POST"));
-        assert!(text(b"\0\0\0\0\r\n\r\n").contains("no HTTP"));
+        assert!(text(b"\0\0\0\0\r\n\r\n").contains("not HTTP"));
         assert!(text(b"").contains("closed"));
         let endless = [b"POST / HTTP/1.1\r\nX: ".to_vec(), vec![b'a'; 1 << 20]].concat();
         assert!(text(&endless).contains("head of more than"));

@@ -63,6 +63,6 @@ fn a_master_that_is_not_there_is_waited_for() {
         "{status}"
     );
     // Logged once, as is the fact that only this host is served.
-    assert_eq!(done.stderr.matches("trying on").count(), 1, "{done:?}");
+    assert_eq!(done.stderr.matches("retrying").count(), 1, "{done:?}");
     assert!(done.stderr.contains("ROS_IP"), "{done:?}");
 }

@@ -421,7 +421,7 @@ fn a_master_that_was_restarted_is_told_everything_again() {
             .status()
             .problems
             .values()
-            .any(|p| p.contains("trying on"))
+            .any(|p| p.contains("retrying"))
     );
     while subscriber.take().unwrap().is_some() {}
     assert!(subscriber.take_timeout(LONG).unwrap().is_some());
