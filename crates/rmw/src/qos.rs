@@ -154,7 +154,7 @@ impl QosProfile {
     }
 }
 
-/// Resolves a time that is no "best available": unset means infinite.
+/// Resolves an explicit time: unset means infinite.
 fn definite(time: RmwTime) -> RmwTime {
     match time {
         RmwTime { sec: 0, nsec: 0 } => INFINITE,

@@ -12,7 +12,7 @@
 //!   - {name: /rosout, direction: to_bus, level: warn}
 //! services:
 //!   - {name: /arm/grasp, direction: to_bus, type: my_msgs/Grasp}
-//! definitions: [src/my_msgs]            # folders of .msg and .srv files, in addition to ROS_PACKAGE_PATH and /usr/share
+//! definitions: [src/my_msgs]            # folders of .msg and .srv files, besides ROS_PACKAGE_PATH and /usr/share
 //! ```
 
 pub use bridge::{ConfigError, Direction, ServiceRule, TfRule, TopicRule};

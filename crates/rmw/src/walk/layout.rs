@@ -1,4 +1,5 @@
-//! Elements of fixed size: where their words lie in memory, in a data part (natural C layout) and in a control part (packed).
+//! Elements of fixed size: where their words lie in memory, in a data part (natural C layout) and in a control part
+//! (packed).
 
 /// Words that are contiguous in all three layouts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -111,7 +111,10 @@ fn the_stream_stays_in_step_whatever_is_wrong_with_a_message() {
     )
     .unwrap()
     .unwrap_err();
-    assert!(refused.to_string().contains("not a sensor_msgs/Image"), "{refused}");
+    assert!(
+        refused.to_string().contains("not a sensor_msgs/Image"),
+        "{refused}"
+    );
     assert_eq!(stream, b"next");
     let short = message(&schema, 5000);
     let mut stream = &short[..];
@@ -125,7 +128,10 @@ fn the_stream_stays_in_step_whatever_is_wrong_with_a_message() {
     )
     .unwrap()
     .unwrap_err();
-    assert!(refused.to_string().contains("not a sensor_msgs/Image"), "{refused}");
+    assert!(
+        refused.to_string().contains("not a sensor_msgs/Image"),
+        "{refused}"
+    );
     // Announced but not sent.
     let mut stream = &short[..];
     assert!(
