@@ -22,7 +22,7 @@ const MAX_PENDING: usize = 64;
 const MAX_OF_STRANGER: usize = 128;
 const MAX_OF_KNOWN: usize = 512;
 const MAX_CONNECTIONS: usize = 512;
-/// All unknown peers together, and all known ones, may each use this fraction of the process's descriptors.
+/// All unknown peers together, and all known ones, may each use 1/`DESCRIPTORS` of the process's descriptors.
 const DESCRIPTORS: u64 = 8;
 /// Pause after accepting failed for lack of descriptors.
 const PAUSE: Duration = Duration::from_millis(100);

@@ -31,7 +31,7 @@ const MAX_KEPT: usize = 256 << 10;
 /// memory is checked.
 const LARGE: usize = 64 << 10;
 const LOOK_AGAIN: u64 = 256;
-/// A topic of an unknown peer may reserve this fraction of the peer's memory on the bus.
+/// A topic of an unknown peer may reserve 1/`PARTS` of the peer's memory on the bus.
 const PARTS: u64 = 2;
 
 /// One topic of ROS on its way onto the bus.

@@ -18,7 +18,7 @@ use std::time::Instant;
 
 /// Maximum number of publishers of one topic.
 const MAX_PUBLISHERS: usize = 1024;
-/// A publisher may reserve this fraction of its participant's memory.
+/// A publisher may reserve 1/`PARTS` of its participant's memory.
 const PARTS: u64 = 4;
 
 /// One topic of the domain on its way onto the bus.
