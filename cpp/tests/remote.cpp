@@ -445,7 +445,7 @@ static void over_zmq() {
     auto v6_open = Zmq::plain_v6("tcp://0.0.0.0:*", "tcp://0.0.0.0:*");
     EXPECT(has(remote::Robot::create("rover", {v6_open}).error().text(), "give keys"));
     EXPECT(has(remote::Controller::create("desk", Zmq::own("tcp://192.0.2.1:7010")).error().text(), "give keys"));
-    EXPECT(has(remote::Controller::create("desk", Zmq::own("rover")).error().text(), "no address"));
+    EXPECT(has(remote::Controller::create("desk", Zmq::own("rover")).error().text(), "not an address"));
     EXPECT(has(remote::Robot::create("rover", {}).error().text(), "node is NULL"));
     auto half = Zmq::own("tcp://127.0.0.1:*").curve(keys / "rover.key", "");
     EXPECT(has(remote::Robot::create("rover", {half}).error().text(), "without those of the other side"));

@@ -541,7 +541,7 @@ def test_zeromq_is_in_the_open_only_by_word(keys):
                 make(remote.Zmq(**options))
 
     refused("give keys", address="tcp://192.0.2.1:7010")
-    refused("no address", address="rover")
+    refused("not an address", address="rover")
     refused("other side", address="tcp://127.0.0.1:7010", key=keys / "rover.key")
     refused("its secret key", address="tcp://127.0.0.1:7010", peers=keys / "controllers")
     refused("plain_v6", address="tcp://127.0.0.1:7010", telemetry="tcp://127.0.0.1:7011")

@@ -169,7 +169,7 @@ mod tests {
             sequence: vec![2, 2, 2, 2, 2, 2],
             ..log
         };
-        assert!(flow.judge(&twice).expect_err("twice").contains("came twice"));
+        assert!(flow.judge(&twice).expect_err("twice").contains("arrived twice"));
     }
 
     #[test]

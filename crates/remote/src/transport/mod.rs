@@ -221,7 +221,7 @@ pub enum TransportError {
     #[error("the transport has ended")]
     Ended,
     /// The bytes are not a body of the kind: with the reason.
-    #[error("this is no body of {kind}: {error}")]
+    #[error("not a body of {kind}: {error}")]
     Malformed {
         /// The kind's name.
         kind: &'static str,

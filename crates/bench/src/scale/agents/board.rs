@@ -113,7 +113,7 @@ impl State {
             Report::Beat => {}
             // A late line belongs to a run that is over.
             Report::Said { run, .. } | Report::Failed { run, .. } if self.run != Some(run) => {}
-            Report::Said { .. } if self.room == 0 => return odd("more lines than its nodes can print"),
+            Report::Said { .. } if self.room == 0 => return odd("more than its nodes can print"),
             Report::Said { node, line, .. } => {
                 self.room -= 1;
                 self.heard.push_back((node, line));
@@ -179,7 +179,7 @@ mod tests {
             number,
             answer: Answer::Yes,
         };
-        assert!(state.hear(done(1)).is_err_and(|e| e.contains("nobody told")));
+        assert!(state.hear(done(1)).is_err_and(|e| e.contains("not given")));
         let (first, second) = (state.order(), state.order());
         assert_eq!((state.hear(done(first)), state.answer.take()), (Ok(()), None));
         assert_eq!(

@@ -260,6 +260,6 @@ mod tests {
             other.contains("robot has ropewalk 9.9") && other.contains("--program"),
             "{other}"
         );
-        assert!(check("robot", &hello(PROTOCOL + 1, own)).is_err_and(|e| e.contains("speaks")));
+        assert!(check("robot", &hello(PROTOCOL + 1, own)).is_err_and(|e| e.contains("protocol")));
     }
 }

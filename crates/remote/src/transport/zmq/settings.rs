@@ -112,7 +112,7 @@ mod tests {
             address: address.into(),
             ..ZmqSettings::default()
         };
-        refused(ZmqSettings::default(), "no address", "no address");
+        refused(ZmqSettings::default(), "not an address", "not an address");
         refused(own("tcp://192.0.2.1:7010"), "give keys", "give keys");
         assert!(own("tcp://127.0.0.1:7010").robot().is_ok());
         let word = ZmqSettings {
