@@ -15,7 +15,7 @@ pub enum Experiment {
     All,
 }
 
-/// Validate the lab, and rerun Pound's comparison in it.
+/// Validate the lab, and rerun Pound's comparison in it
 ///
 /// Rows cover goodput, delay, loss, fairness, the lab's own lateness, and 64
 /// hosts. Each row has a target, measured values and a verdict; a row that

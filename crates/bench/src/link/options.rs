@@ -184,7 +184,7 @@ impl Rate {
     }
 }
 
-/// Compare Ropewalk's link with other systems, in the lab.
+/// Compare Ropewalk's link with other systems, in the lab
 ///
 /// Each run brings up a lab, starts `ropewalk link` (or another system) on each
 /// of its hosts, sends flows from one host to the other, and reports jitter,

@@ -105,7 +105,7 @@ impl What {
     }
 }
 
-/// Measure commanding a robot over links, ZeroMQ and ROS 1.
+/// Measure commanding a robot over links, ZeroMQ and ROS 1
 ///
 /// The measurements are those of the Robot Remote Control paper's Figures 1 to
 /// 3: the time of a twist until its execution is known, and of 1 and 10 MB of

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Measure how many nodes, messages and bytes a system carries.
+/// Measure how many nodes, messages and bytes a system carries
 ///
 /// The experiments are those of "Scalability in ROS". Half of the nodes send,
 /// the others send messages back; round trips are measured on the sender's

@@ -58,7 +58,7 @@ const CASES: &[(&str, Case)] = &[
     ("the watch list", telemetry::watched),
     ("late kinds", telemetry::late_kinds),
     ("commands here, telemetry there", telemetry::apart),
-    ("a twist that nobody prolongs", safety::twist_holds),
+    ("a twist without a successor", safety::twist_holds),
     ("a late command", safety::late),
     ("a repeated command", safety::repeated),
     ("a lost answer", safety::lost_answer),
@@ -68,7 +68,7 @@ const CASES: &[(&str, Case)] = &[
     ("a right that has to be requested", rights::requested),
     ("a lost holder", rights::lost_holder),
     ("a lost holder's robot stops", rights::stops),
-    ("who sends is proven, or said not to be", identity::proven),
+    ("the sender is proven, or stated to be unproven", identity::proven),
     ("what others learn of a holder", identity::what_others_learn),
     (
         "another that sends the holder's number",
@@ -78,8 +78,8 @@ const CASES: &[(&str, Case)] = &[
     ("permissions and the log", people::asked_and_told),
     ("every kind", library::every_kind),
     ("files", files::fetched),
-    ("files that are not to be had", files::refused),
-    ("files that are there", files::only_new_files),
+    ("files that are not available", files::refused),
+    ("files that are available", files::only_new_files),
     ("an interrupted file", files::interrupted),
     ("a large file beside a command", files::beside_commands),
 ];

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 /// Default command to reach a machine: a user who may log in may measure.
 const SSH: &str = "ssh -T -o BatchMode=yes -o ConnectTimeout=15 -o ServerAliveInterval=5 {host}";
 
-/// Run experiments across real machines, with the same commands as on this one.
+/// Run experiments across real machines, with the same commands as on this one
 ///
 /// An agent is started on each HOST through ssh. It starts the nodes there,
 /// measures what they use, and ends with all that it started when the
