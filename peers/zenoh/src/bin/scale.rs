@@ -1,5 +1,5 @@
-//! The nodes of `ropewalk bench scale` over Zenoh's TCP, as described in `peers/scale/README.md`. The first four bytes
-//! of a message are its number.
+//! The nodes of `ropewalk bench scale` over Zenoh's TCP, as described in `peers/scale/README.md`. A message has the
+//! given number of bytes, of which the first four are its number.
 
 use std::fmt::Write as _;
 use std::sync::Arc;

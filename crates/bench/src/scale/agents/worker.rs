@@ -100,7 +100,7 @@ fn on_stage(seat: &Seat, mut stage: Stage) -> Option<Numbered> {
                 inbox.next()
             }
             Order::Run(run) => in_run(seat, &stage, number, &run),
-            // Of a run that did not start.
+            // For a run that did not start.
             Order::End => {
                 done(number, Answer::Drops(Default::default()));
                 inbox.next()

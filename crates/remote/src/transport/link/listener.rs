@@ -16,8 +16,7 @@ use std::time::{Duration, Instant};
 const DEPTH: u32 = 64;
 /// Maximum number of topics that are subscribed.
 const MOST_TOPICS: usize = 1024;
-/// How often the bus is searched for topics if all are wanted: at first interval soon after a find, later at the
-/// second.
+/// Interval of the searches for topics if all are wanted: soon after a find, and later.
 const SOON: Duration = Duration::from_millis(200);
 const LATER: Duration = Duration::from_secs(1);
 /// For how long after a find more topics are expected.

@@ -12,8 +12,8 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Maximum connections at a time, if the process may have more descriptors. One address gets at most half of these, or
-/// half of three quarters of the descriptors that the process may have.
+/// Maximum connections at a time; fewer if three quarters of the process's descriptor limit are fewer. One address gets
+/// at most half of them.
 const MAX_CONNECTIONS: u64 = 16_384;
 /// After this time a connection has finished its handshake, by libzmq's own limit.
 const HANDSHAKE: Duration = Duration::from_secs(30);

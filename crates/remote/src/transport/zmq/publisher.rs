@@ -242,7 +242,7 @@ fn accept(listener: &Listener, shared: &Shared) {
 
 impl Table {
     /// Closes one connection to make room for a subscriber of `host`: the oldest that has not finished its handshake;
-    /// else the newest of the address that has the most, if that address still has no fewer than the others. Returns
+    /// else the newest of the address that has the most, if that address then still has no fewer than `host`. Returns
     /// whether there was one.
     fn make_room(&mut self, host: Option<IpAddr>) -> bool {
         let mut silent = self.all.iter().enumerate().filter(|(_, c)| !c.said.is_ready());
