@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub enum ControllerEvent {
     /// A controller said hello, or was heard again after it was lost.
     Found {
-        /// The number by which the robot knows it: it is of the controller's run, and not a secret.
+        /// The number by which the robot knows it. Each run of the controller gets another; it is not a secret.
         id: u64,
         /// The name that it gives itself, without proof.
         name: Arc<str>,

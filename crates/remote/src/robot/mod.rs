@@ -80,7 +80,7 @@ pub struct Context {
 pub enum Origin {
     /// A controller.
     Controller {
-        /// The number by which the robot knows it: it is of the controller's run, and not a secret.
+        /// The number by which the robot knows it. Each run of the controller gets another; it is not a secret.
         id: u64,
         /// The name that it gives itself, without proof.
         name: Arc<str>,
@@ -99,7 +99,7 @@ pub enum Origin {
 /// A controller, as the robot sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControllerState {
-    /// The number by which the robot knows it: it is of the controller's run, and not a secret.
+    /// The number by which the robot knows it. Each run of the controller gets another; it is not a secret.
     pub id: u64,
     /// The name that it gives itself, without proof.
     pub name: Arc<str>,
